@@ -1,1 +1,3 @@
-"""slurmdbd's part: clusters, accounts, users, associations, qualities of service; what jobs used, and who may use what."""
+"""slurmdbd's part: clusters, accounts, users, associations, qualities of service; what jobs used,
+and who may use what.
+"""

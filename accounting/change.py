@@ -1,7 +1,7 @@
 """The door of all changes: who may make which, and the function that makes it.
 
-Place: the core of the accounting daemon, pure. `change` gives back a new ledger, the answer, and the transactions; the ledger given stays as it is.
-Follows: sacctmgr(1).
+Place: the core of the accounting daemon, pure. `change` gives back a new ledger, the answer, and
+the transactions; the ledger given stays as it is. Follows: sacctmgr(1).
 """
 
 from __future__ import annotations
@@ -32,7 +32,11 @@ ACCESS_DENIED: Final = 2002
 # What operators may not do: of all else they are as administrators.
 _FOR_ADMINISTRATORS: Final = frozenset(
     [("add", "cluster"), ("delete", "cluster"), ("delete", "resource")]
-    + [(action, entity) for action in ("add", "modify", "delete") for entity in ("qos", "federation")]
+    + [
+        (action, entity)
+        for action in ("add", "modify", "delete")
+        for entity in ("qos", "federation")
+    ]
 )
 
 
@@ -84,7 +88,8 @@ def change(ledger: Ledger, message: AccountingChange, actor: Actor, now: int) ->
     function = _CHANGES.get((message.action, message.entity))
     if function is None:
         raise SlurmError(-1, f"accounting cannot {message.action} {message.entity}")
-    is_trial = message.action == "add" and not message.commit  # what would be added is nobody's secret
+    # what would be added is nobody's secret
+    is_trial = message.action == "add" and not message.commit
     if not is_trial and not _may(ledger, message, actor):
         raise SlurmError(ACCESS_DENIED)
     draft = Draft(ledger, actor.name, now)
@@ -95,7 +100,8 @@ def change(ledger: Ledger, message: AccountingChange, actor: Actor, now: int) ->
 def _may(ledger: Ledger, message: AccountingChange, actor: Actor) -> bool:
     if is_administrator(ledger, actor):
         return True
-    if message.action == "modify" and "admin_level" in message.set:  # an operator may add users of any level
+    # an operator may add users of any level
+    if message.action == "modify" and "admin_level" in message.set:
         return False
     if is_admin(ledger, actor):
         return (message.action, message.entity) not in _FOR_ADMINISTRATORS
@@ -115,37 +121,60 @@ def is_administrator(ledger: Ledger, actor: Actor) -> bool:
 
 
 def _may_coordinate(ledger: Ledger, message: AccountingChange, actor: Actor) -> bool:
-    """Whether all accounts of the request are the actor's to coordinate: users' associations with them, their coordinators, and accounts below them.
+    """Whether all accounts of the request are the actor's to coordinate: users' associations with
+    them, their coordinators, and accounts below them.
 
-    Nobody deletes accounts so, or changes the accounts themselves that were given to him to coordinate.
+    Nobody deletes accounts so, or changes the accounts themselves that were given to him to
+    coordinate.
     """
     user = ledger.users.get(actor.name)
-    if user is None or not user.coordinates or message.entity not in {"user", "account", "coordinator"}:
+    if (
+        user is None
+        or not user.coordinates
+        or message.entity not in {"user", "account", "coordinator"}
+    ):
         return False
     where = message.where
     if message.entity == "coordinator" and not where.get("accounts"):
-        theirs = [account for name in where.get("names", []) if name in ledger.users for account in ledger.users[name].coordinates]
+        theirs = [
+            account
+            for name in where.get("names", [])
+            if name in ledger.users
+            for account in ledger.users[name].coordinates
+        ]
         return all(_is_below(ledger, account, user.coordinates) for account in theirs)
     concerned = [*where.get("accounts", []), *message.set.get("accounts", [])]
     if message.entity == "account":
         concerned += [message.set["parent"]] if "parent" in message.set else []
         if message.action != "add":
             concerned += where.get("names", [])
-            if message.action == "delete" or not set(user.coordinates).isdisjoint(where.get("names", [])):
+            if message.action == "delete" or not set(user.coordinates).isdisjoint(
+                where.get("names", [])
+            ):
                 return False
     elif message.action != "add" and not concerned:
-        concerned = [each.account for each in ledger.associations.values() if each.user and each.user in where.get("names", [])]
+        concerned = [
+            each.account
+            for each in ledger.associations.values()
+            if each.user and each.user in where.get("names", [])
+        ]
     if "admin_level" in message.set or not concerned:
         return False
     return all(_is_below(ledger, account, user.coordinates) for account in concerned)
 
 
 def _is_own_default(ledger: Ledger, message: AccountingChange, actor: Actor) -> bool:
-    """Whether somebody changes his own default account or key, as everybody may who coordinates nothing."""
+    """Whether somebody changes his own default account or key, as everybody may who coordinates
+    nothing.
+    """
     user = ledger.users.get(actor.name)
     if user is not None and user.coordinates:
         return False
-    is_own = (message.action, message.entity, message.where.get("names")) == ("modify", "user", [actor.name])
+    is_own = (message.action, message.entity, message.where.get("names")) == (
+        "modify",
+        "user",
+        [actor.name],
+    )
     return is_own and {"default_account", "default_wckey"}.issuperset(message.set)
 
 

@@ -32,10 +32,14 @@ _OWN = frozenset(("description", "organization", "parent"))
 _OF_ASSOCIATIONS = ("clusters", "parents", "qos", "default_qos")
 
 
-def clusters_meant(ledger: Ledger, message: AccountingChange) -> tuple[list[str], list[tuple[str, list[str]]]]:
+def clusters_meant(
+    ledger: Ledger, message: AccountingChange
+) -> tuple[list[str], list[tuple[str, list[str]]]]:
     """The clusters on which to add something, all if none is named; and the names that are none."""
     wanted = message.where.get("clusters") or sorted(ledger.clusters)
-    return [name for name in wanted if name in ledger.clusters], [("no_cluster", [name]) for name in wanted if name not in ledger.clusters]
+    return [name for name in wanted if name in ledger.clusters], [
+        ("no_cluster", [name]) for name in wanted if name not in ledger.clusters
+    ]
 
 
 def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
@@ -63,20 +67,38 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
         if name not in ledger.accounts:
             old = again(draft, "accounts", name=name)
             made = old.creation_time if old is not None else now
-            ledger.accounts[name] = Account(name, description or name, organization or (name if parent == ROOT else parent), made, now)
+            ledger.accounts[name] = Account(
+                name,
+                description or name,
+                organization or (name if parent == ROOT else parent),
+                made,
+                now,
+            )
             draft.note(
                 "Add Accounts",
                 name,
-                info_text({"description": description or name, "organization": organization or (name if parent == ROOT else parent)}),
+                info_text(
+                    {
+                        "description": description or name,
+                        "organization": organization or (name if parent == ROOT else parent),
+                    }
+                ),
             )
             added.append(name)
         for cluster, above in parents.items():
             if ledger.association(cluster, name) is None:
                 new, is_placeless = new_association(draft, above, account=name)
-                placed.append(draft.change_association(new, association_changes(ledger, values, new)))
+                placed.append(
+                    draft.change_association(new, association_changes(ledger, values, new))
+                )
                 placeless += [placed[-1]] if is_placeless else []
     for each in placed:
-        draft.note("Add Associations", f"id_assoc={each.id}", association_info(ledger, each, now, above=parent), each.cluster)
+        draft.note(
+            "Add Associations",
+            f"id_assoc={each.id}",
+            association_info(ledger, each, now, above=parent),
+            each.cluster,
+        )
     place_in_front(draft, placeless)
     tree = Tree(ledger)
     return AccountingChanged(added, [name_of(tree, each) for each in placed], problems=problems)
@@ -87,12 +109,16 @@ def modify(draft: Draft, message: AccountingChange) -> AccountingChanged:
     ledger = draft.ledger
     tree = Tree(ledger)
     where = message.where
-    own: dict[str, Any] = {name: message.set[name] for name in ("description", "organization") if name in message.set}
+    own: dict[str, Any] = {
+        name: message.set[name] for name in ("description", "organization") if name in message.set
+    }
     limits = {name: value for name, value in message.set.items() if name not in _OWN}
     names = []
     if own:
         for account in conditions.accounts(ledger, tree, where):
-            ledger.accounts[account.name] = msgspec.structs.replace(account, mod_time=draft.now, **own)
+            ledger.accounts[account.name] = msgspec.structs.replace(
+                account, mod_time=draft.now, **own
+            )
             names.append(account.name)
         if names:
             draft.note("Modify Accounts", any_of("name", names), info_text(own))
@@ -122,7 +148,9 @@ def _associations(ledger: Ledger, tree: Tree, where: dict[str, list[str]]) -> li
 
 
 def _move(draft: Draft, association: Association, parent: str) -> None:
-    """Put an account, and all below it, below another one. If that one is below it now, that one first takes its place."""
+    """Put an account, and all below it, below another one. If that one is below it now, that one
+    first takes its place.
+    """
     ledger = draft.ledger
     above = ledger.association(association.cluster, parent)
     if above is None or not association.parent_id:
@@ -137,7 +165,9 @@ def _move(draft: Draft, association: Association, parent: str) -> None:
 
 
 def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
-    """Take accounts away, with all associations below them; on some clusters only, or everywhere."""
+    """Take accounts away, with all associations below them; on some clusters only, or
+    everywhere.
+    """
     ledger = draft.ledger
     tree = Tree(ledger)
     where = message.where
@@ -163,7 +193,9 @@ def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
         del ledger.accounts[name]
         for user in list(ledger.users.values()):
             if name in user.coordinates:
-                ledger.users[user.name] = msgspec.structs.replace(user, coordinates=tuple(each for each in user.coordinates if each != name))
+                ledger.users[user.name] = msgspec.structs.replace(
+                    user, coordinates=tuple(each for each in user.coordinates if each != name)
+                )
     if names:
         draft.note("Remove Account Coords", any_of("acct", names))
         for _cluster in ledger.clusters:  # once for each
@@ -172,11 +204,17 @@ def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
 
 
 def defaults_lost(gone: Iterable[Association]) -> list[tuple[str, list[str]]]:
-    """The users' defaults among what goes, if others that are none go with them: so Slurm refuses it, and goes along where all are defaults."""
+    """The users' defaults among what goes, if others that are none go with them: so Slurm refuses
+    it, and goes along where all are defaults.
+    """
     users = [each for each in gone if each.user]
     if all(each.is_default for each in users):
         return []
-    return [("default_account", [each.cluster, each.account, each.user]) for each in sorted(users, key=_by_name) if each.is_default]
+    return [
+        ("default_account", [each.cluster, each.account, each.user])
+        for each in sorted(users, key=_by_name)
+        if each.is_default
+    ]
 
 
 def _by_name(association: Association) -> tuple[str, str, str]:

@@ -36,7 +36,12 @@ _OWN: Final = frozenset(("classification", "features", "fed_state", "federation"
 
 def is_meant(cluster: ClusterRecord, where: Mapping[str, Sequence[Any]]) -> bool:
     """Whether it meets names, classifications, federations and flags; no cluster has a flag."""
-    values = (("names", cluster.name), ("classifications", cluster.classification.lower()), ("federations", cluster.federation), ("flags", "none"))
+    values = (
+        ("names", cluster.name),
+        ("classifications", cluster.classification.lower()),
+        ("federations", cluster.federation),
+        ("flags", "none"),
+    )
     if where.get("rpc_versions") and cluster.rpc_version not in where["rpc_versions"]:
         return False
     return all(not where.get(key) or value in where[key] for key, value in values)
@@ -58,22 +63,39 @@ def add_cluster(draft: Draft, name: str, values: dict[str, Any]) -> None:
     limits = {key: value for key, value in values.items() if key not in _OWN}
     old = again(draft, "clusters", name=name)
     made = old.creation_time if old is not None else now
-    ledger.clusters[name] = ClusterRecord(name, classification=values.get("classification", ""), creation_time=made, mod_time=now)
+    ledger.clusters[name] = ClusterRecord(
+        name, classification=values.get("classification", ""), creation_time=made, mod_time=now
+    )
     if old is not None:  # it comes back with its tree
         for each in [each for each in ledger.deleted.associations.values() if each.cluster == name]:
             ledger.associations[each.id] = ledger.deleted.associations.pop(each.id)
     qos = (DEFAULT_NAME,) if ledger.qos_named(DEFAULT_NAME) else ()
     root = ledger.association(name, ROOT)
     if root is None:
-        root = Association(draft.number("associations"), name, ROOT, creation_time=now, mod_time=now)
+        root = Association(
+            draft.number("associations"), name, ROOT, creation_time=now, mod_time=now
+        )
     root = draft.change_association(root, {"qos": qos})
     draft.change_association(root, association_changes(ledger, limits, root))
     user = ledger.association(name, ROOT, ROOT)
     if user is None:
-        user = Association(draft.number("associations"), name, ROOT, ROOT, parent_id=root.id, creation_time=now, mod_time=now)
+        user = Association(
+            draft.number("associations"),
+            name,
+            ROOT,
+            ROOT,
+            parent_id=root.id,
+            creation_time=now,
+            mod_time=now,
+        )
     user = draft.change_association(user, {"is_default": True})
     draft.note("Add Clusters", name, cluster_info(ledger, ledger.associations[root.id], now), name)
-    draft.note("Add Associations", f"id_assoc={user.id}", association_info(ledger, user, now, is_named_default=True), name)
+    draft.note(
+        "Add Associations",
+        f"id_assoc={user.id}",
+        association_info(ledger, user, now, is_named_default=True),
+        name,
+    )
 
 
 def register(draft: Draft, message: GetAssociations) -> None:
@@ -90,17 +112,30 @@ def register(draft: Draft, message: GetAssociations) -> None:
             if name not in known:
                 ledger.tres[number] = Tres(number, name)
                 added[number] = name
-    fields = {"control_host": message.host, "control_port": message.port, "rpc_version": RPC_VERSION, "nodes": message.nodes, "tres": message.tres}
+    fields = {
+        "control_host": message.host,
+        "control_port": message.port,
+        "rpc_version": RPC_VERSION,
+        "nodes": message.nodes,
+        "tres": message.tres,
+    }
     if any(getattr(before, key) != value for key, value in fields.items()):
         _note_place(draft, message, msgspec.structs.replace(before, mod_time=draft.now, **fields))
     for number, name in added.items():
         kind, _, own = name.partition("/")
-        draft.note("Add TRES", f"id={number}", info_text({"type": kind, "name": own}), message.cluster)
+        draft.note(
+            "Add TRES", f"id={number}", info_text({"type": kind, "name": own}), message.cluster
+        )
 
 
 def _note_place(draft: Draft, message: GetAssociations, changed: ClusterRecord) -> None:
     draft.ledger.clusters[message.cluster] = changed
-    shown = {"control_host": message.host, "control_port": message.port, "last_port": message.port, "rpc_version": RPC_VERSION}
+    shown = {
+        "control_host": message.host,
+        "control_port": message.port,
+        "last_port": message.port,
+        "rpc_version": RPC_VERSION,
+    }
     shown |= {"dimensions": 1, "plugin_id_select": 109, "flags": 0}
     draft.note("Modify Clusters", f"name='{message.cluster}'", info_text(shown), message.cluster)
 
@@ -110,7 +145,11 @@ def modify(draft: Draft, message: AccountingChange) -> AccountingChanged:
     ledger = draft.ledger
     own = {name: value for name, value in message.set.items() if name in _OWN}
     limits = {name: value for name, value in message.set.items() if name not in _OWN}
-    names = [name for name, cluster in sorted(ledger.clusters.items()) if is_meant(cluster, message.where)]
+    names = [
+        name
+        for name, cluster in sorted(ledger.clusters.items())
+        if is_meant(cluster, message.where)
+    ]
     roots = [root for name in names if (root := ledger.association(name, ROOT)) is not None]
     answer = change_limits(draft, Tree(ledger), roots, limits)
     if answer.problems:
@@ -145,10 +184,16 @@ def _change_record(draft: Draft, name: str, values: dict[str, Any]) -> None:
 def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
     """Forget clusters, with their associations and keys."""
     ledger = draft.ledger
-    names = [name for name, cluster in sorted(ledger.clusters.items()) if is_meant(cluster, message.where)]
+    names = [
+        name
+        for name, cluster in sorted(ledger.clusters.items())
+        if is_meant(cluster, message.where)
+    ]
     for name in names:
         del ledger.clusters[name]
-        ledger.associations = {key: each for key, each in ledger.associations.items() if each.cluster != name}
+        ledger.associations = {
+            key: each for key, each in ledger.associations.items() if each.cluster != name
+        }
         ledger.wckeys = {key: each for key, each in ledger.wckeys.items() if each.cluster != name}
         draft.note("Remove Clusters", f"name='{name}'", cluster=name)
     return AccountingChanged(names)

@@ -34,18 +34,38 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
 def join(draft: Draft, cluster: str, federation: str) -> None:
     """Put a cluster into a federation, from whichever it was in; "": into none."""
     ledger = draft.ledger
-    numbers = {each.fed_id for each in ledger.clusters.values() if each.federation == federation and each.name != cluster}
-    number = next(number for number in range(1, len(numbers) + 2) if number not in numbers) if federation else 0
-    changes = {"federation": federation, "fed_id": number, "fed_state": "ACTIVE" if federation else ""}
-    ledger.clusters[cluster] = msgspec.structs.replace(ledger.clusters[cluster], mod_time=draft.now, **changes)
+    numbers = {
+        each.fed_id
+        for each in ledger.clusters.values()
+        if each.federation == federation and each.name != cluster
+    }
+    number = (
+        next(number for number in range(1, len(numbers) + 2) if number not in numbers)
+        if federation
+        else 0
+    )
+    changes = {
+        "federation": federation,
+        "fed_id": number,
+        "fed_state": "ACTIVE" if federation else "",
+    }
+    ledger.clusters[cluster] = msgspec.structs.replace(
+        ledger.clusters[cluster], mod_time=draft.now, **changes
+    )
     draft.note("Modify Clusters", f"name='{cluster}'", info_text(changes), cluster)
 
 
 def chosen(ledger: Ledger, where: dict[str, list[str]]) -> list[Federation]:
     """Those that meet names and clusters; by name."""
     names, clusters = where.get("names"), where.get("clusters")
-    homes = {each.federation for each in ledger.clusters.values() if clusters and each.name in clusters}
-    return [each for name, each in sorted(ledger.federations.items()) if (not names or name in names) and (not clusters or name in homes)]
+    homes = {
+        each.federation for each in ledger.clusters.values() if clusters and each.name in clusters
+    }
+    return [
+        each
+        for name, each in sorted(ledger.federations.items())
+        if (not names or name in names) and (not clusters or name in homes)
+    ]
 
 
 def modify(draft: Draft, message: AccountingChange) -> AccountingChanged:
@@ -62,7 +82,9 @@ def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
     ledger = draft.ledger
     found = chosen(ledger, message.where)
     for federation in found:
-        for cluster in [each.name for each in ledger.clusters.values() if each.federation == federation.name]:
+        for cluster in [
+            each.name for each in ledger.clusters.values() if each.federation == federation.name
+        ]:
             join(draft, cluster, "")
         del ledger.federations[federation.name]
         draft.note("Remove Federations", federation.name)
@@ -74,9 +96,27 @@ def rows(ledger: Ledger, where: dict[str, list[str]]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     wanted = where.get("clusters")
     for federation in chosen(ledger, where):
-        members = [each for _, each in sorted(ledger.clusters.items()) if each.federation == federation.name and (not wanted or each.name in wanted)]
+        members = [
+            each
+            for _, each in sorted(ledger.clusters.items())
+            if each.federation == federation.name and (not wanted or each.name in wanted)
+        ]
         found += [
-            {"federation": federation.name, "cluster": each.name, "fed_id": each.fed_id, "features": list(each.features), "fed_state": each.fed_state}
+            {
+                "federation": federation.name,
+                "cluster": each.name,
+                "fed_id": each.fed_id,
+                "features": list(each.features),
+                "fed_state": each.fed_state,
+            }
             for each in members
-        ] or [{"federation": federation.name, "cluster": "", "fed_id": None, "features": [], "fed_state": ""}]
+        ] or [
+            {
+                "federation": federation.name,
+                "cluster": "",
+                "fed_id": None,
+                "features": [],
+                "fed_state": "",
+            }
+        ]
     return found

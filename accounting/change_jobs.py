@@ -1,6 +1,8 @@
-"""What is on record of jobs, changed afterwards: comments, exit codes, keys; and the end of jobs that nobody knows to be running.
+"""What is on record of jobs, changed afterwards: comments, exit codes, keys; and the end of jobs
+that nobody knows to be running.
 
-Place: the core of the accounting daemon, with the store at hand. Follows sacctmgr(1), `modify job` and `show runawayjobs`.
+Place: the core of the accounting daemon, with the store at hand. Follows sacctmgr(1), `modify job`
+and `show runawayjobs`.
 """
 
 from __future__ import annotations
@@ -22,20 +24,29 @@ if TYPE_CHECKING:
 
     Row = dict[str, Any]
 
-OWNERS: Final = frozenset(("comment", "derived_exit_status"))  # what users may change of their own jobs
+# what users may change of their own jobs
+OWNERS: Final = frozenset(("comment", "derived_exit_status"))
 _TEXTS: Final = frozenset(("comment", "admin_comment", "system_comment", "wckey"))
 
 
 def chosen(store: Store, message: AccountingChange) -> list[Row]:
-    """The last run of each job that meets the conditions clusters, job_ids, users; by cluster and number."""
+    """The last run of each job that meets the conditions clusters, job_ids, users; by cluster and
+    number.
+    """
     table = schema.jobs.c
     where = message.where
     tests = [
         column.in_([int(each) for each in values] if column is table.job_id else values)
-        for column, values in ((table.cluster, where.get("clusters")), (table.job_id, where.get("job_ids")), (table.user, where.get("users")))
+        for column, values in (
+            (table.cluster, where.get("clusters")),
+            (table.job_id, where.get("job_ids")),
+            (table.user, where.get("users")),
+        )
         if values
     ]
-    rows = store.find(schema.jobs, tests, (table.cluster, table.job_id, table.submit_time, table.restarts))
+    rows = store.find(
+        schema.jobs, tests, (table.cluster, table.job_id, table.submit_time, table.restarts)
+    )
     return list({(row["cluster"], row["job_id"]): row for row in rows}.values())
 
 
@@ -57,7 +68,11 @@ def changed(rows: Sequence[Row], values: Mapping[str, Any]) -> list[JobRecord]:
 
 
 def _record(row: Row, changes: Mapping[str, Any], *, is_runaway: bool) -> JobRecord:
-    known = {field.name: msgspec.convert(row[field.name], field.type) for field in msgspec.structs.fields(JobRecord) if row[field.name] is not None}
+    known = {
+        field.name: msgspec.convert(row[field.name], field.type)
+        for field in msgspec.structs.fields(JobRecord)
+        if row[field.name] is not None
+    }
     if is_runaway:
         last = max(row[name] or 0 for name in ("start_time", "eligible_time", "submit_time"))
         known |= {"end_time": last, "state": int(JobState.COMPLETED)}

@@ -30,8 +30,14 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
         values = {"description": name, **message.set}
         if ledger.qos_named(name) is None:
             old = again(draft, "qos", name=name)
-            new = Qos(0, name, creation_time=old.creation_time if old is not None else now, mod_time=now)
-            new = msgspec.structs.replace(new, id=old.id if old is not None else draft.number("qos"), **qos_changes(ledger, values, new))
+            new = Qos(
+                0, name, creation_time=old.creation_time if old is not None else now, mod_time=now
+            )
+            new = msgspec.structs.replace(
+                new,
+                id=old.id if old is not None else draft.number("qos"),
+                **qos_changes(ledger, values, new),
+            )
             ledger.qos[new.id] = new
             draft.note("Add QOS", name, qos_info(ledger, new, now))
             added.append(name)
@@ -43,7 +49,9 @@ def modify(draft: Draft, message: AccountingChange) -> AccountingChanged:
     ledger = draft.ledger
     chosen = conditions.qualities(ledger, message.where)
     for qos in chosen:
-        ledger.qos[qos.id] = msgspec.structs.replace(qos, mod_time=draft.now, **qos_changes(ledger, message.set, qos))
+        ledger.qos[qos.id] = msgspec.structs.replace(
+            qos, mod_time=draft.now, **qos_changes(ledger, message.set, qos)
+        )
     if "preempt" in message.set and _preempts_itself(ledger):
         raise SlurmError(-1, "QOS Preemption loop detected")
     if chosen:
@@ -79,19 +87,29 @@ def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
     needed = [each for each in ledger.associations.values() if each.default_qos in names]
     if needed:
         return AccountingChanged(
-            problems=[("default_qos", [each.default_qos or "", each.cluster, each.account, each.user, each.partition]) for each in needed]
+            problems=[
+                (
+                    "default_qos",
+                    [each.default_qos or "", each.cluster, each.account, each.user, each.partition],
+                )
+                for each in needed
+            ]
         )
     for qos in chosen:
         del ledger.qos[qos.id]
     for other in list(ledger.qos.values()):
         if names.intersection(other.preempt):
-            ledger.qos[other.id] = msgspec.structs.replace(other, preempt=tuple(name for name in other.preempt if name not in names))
+            ledger.qos[other.id] = msgspec.structs.replace(
+                other, preempt=tuple(name for name in other.preempt if name not in names)
+            )
     for association in list(ledger.associations.values()):
         changes: dict[str, object] = {}
         if association.qos is not None and names.intersection(association.qos):
             changes["qos"] = tuple(name for name in association.qos if name not in names)
         if any(each[1:] in names for each in association.delta_qos):
-            changes["delta_qos"] = tuple(each for each in association.delta_qos if each[1:] not in names)
+            changes["delta_qos"] = tuple(
+                each for each in association.delta_qos if each[1:] not in names
+            )
         if changes:
             draft.change_association(association, changes)
     if chosen:

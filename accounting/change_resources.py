@@ -1,7 +1,8 @@
-"""Resources that clusters share, such as licences of one server: added, changed, given to clusters in parts, deleted.
+"""Resources that clusters share, such as licences of one server: added, changed, given to clusters
+in parts, deleted.
 
-Place: the core of the accounting daemon, pure. Answers name a resource as `name@server`, and a cluster's part of it as an association of the cluster,
-that name and the percentage.
+Place: the core of the accounting daemon, pure. Answers name a resource as `name@server`, and a
+cluster's part of it as an association of the cluster, that name and the percentage.
 """
 
 from __future__ import annotations
@@ -34,13 +35,30 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
     percent = _UNSAID if percent is None else int(percent)
     answer = AccountingChanged()
     for name in message.names:
-        known = next((each for each in ledger.resources.values() if (each.name, each.server) == (name, server)), None)
+        known = next(
+            (
+                each
+                for each in ledger.resources.values()
+                if (each.name, each.server) == (name, server)
+            ),
+            None,
+        )
         if known is None:
             for field in ("type", "count"):
                 if not values.get(field):
                     return AccountingChanged(problems=[(f"no_{field}", [name])])
-            own = {"description": name, **{field: value for field, value in values.items() if field in _OWN}}
-            known = Resource(draft.number("resources"), name, server, creation_time=draft.now, mod_time=draft.now, **own)
+            own = {
+                "description": name,
+                **{field: value for field, value in values.items() if field in _OWN},
+            }
+            known = Resource(
+                draft.number("resources"),
+                name,
+                server,
+                creation_time=draft.now,
+                mod_time=draft.now,
+                **own,
+            )
             ledger.resources[known.id] = known
             draft.note("Add Resource", f"{name}@{server}", info_text(own))
             is_new = True
@@ -49,11 +67,20 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
         new = [cluster for cluster in clusters if cluster not in known.allowed]
         used = sum(known.allowed.values())
         if used + percent * len(new) > 100:
-            return AccountingChanged(problems=[("over", [str(len(new)), f"{name}@{server}", str(percent), str(used)])])
+            return AccountingChanged(
+                problems=[("over", [str(len(new)), f"{name}@{server}", str(percent), str(used)])]
+            )
         if new:
-            ledger.resources[known.id] = msgspec.structs.replace(known, allowed={**known.allowed, **dict.fromkeys(new, percent)}, mod_time=draft.now)
+            ledger.resources[known.id] = msgspec.structs.replace(
+                known, allowed={**known.allowed, **dict.fromkeys(new, percent)}, mod_time=draft.now
+            )
             for cluster in new:
-                draft.note("Add Cluster Resource", f"{name}@{server}", f"percent_allowed={percent}", cluster)
+                draft.note(
+                    "Add Cluster Resource",
+                    f"{name}@{server}",
+                    f"percent_allowed={percent}",
+                    cluster,
+                )
         if is_new or new:
             answer.names.append(f"{name}@{server}")
             answer.associations.extend(_part(cluster, known, percent) for cluster in new)
@@ -66,11 +93,20 @@ def _part(cluster: str, resource: Resource, percent: int) -> Part:
 
 def chosen(ledger: Ledger, where: dict[str, list[str]]) -> list[Resource]:
     """Those that meet names, ids, servers, server_types and descriptions; by number."""
-    fields = (("names", "name"), ("ids", "id"), ("servers", "server"), ("server_types", "server_type"), ("descriptions", "description"))
+    fields = (
+        ("names", "name"),
+        ("ids", "id"),
+        ("servers", "server"),
+        ("server_types", "server_type"),
+        ("descriptions", "description"),
+    )
     return [
         each
         for _, each in sorted(ledger.resources.items())
-        if all(not where.get(key) or str(getattr(each, field)) in map(str, where[key]) for key, field in fields)
+        if all(
+            not where.get(key) or str(getattr(each, field)) in map(str, where[key])
+            for key, field in fields
+        )
     ]
 
 
@@ -91,11 +127,14 @@ def modify(draft: Draft, message: AccountingChange) -> AccountingChanged:
                 raise SlurmError(-1, f"more than 100% of {name} would be given out")
         if not values and not parts:
             continue
-        ledger.resources[resource.id] = msgspec.structs.replace(resource, mod_time=draft.now, allowed=allowed, **values)
+        ledger.resources[resource.id] = msgspec.structs.replace(
+            resource, mod_time=draft.now, allowed=allowed, **values
+        )
         if values:
             answer.names.append(name)
         answer.associations.extend(
-            _part(cluster, resource, allowed[cluster]) for cluster in (parts if "allowed" in message.set else resource.allowed)
+            _part(cluster, resource, allowed[cluster])
+            for cluster in (parts if "allowed" in message.set else resource.allowed)
         )
         draft.note("Modify Resource", name, info_text(message.set))
     return answer
@@ -108,15 +147,23 @@ def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
     answer = AccountingChanged()
     for resource in chosen(ledger, message.where):
         parts = [cluster for cluster in resource.allowed if not clusters or cluster in clusters]
-        answer.associations.extend(_part(cluster, resource, resource.allowed[cluster]) for cluster in parts)
+        answer.associations.extend(
+            _part(cluster, resource, resource.allowed[cluster]) for cluster in parts
+        )
         name = f"{resource.name}@{resource.server}"
         if not clusters:
             del ledger.resources[resource.id]
             answer.names.append(name)
             draft.note("Remove Resource", name)
         elif parts:
-            left = {cluster: percent for cluster, percent in resource.allowed.items() if cluster not in parts}
-            ledger.resources[resource.id] = msgspec.structs.replace(resource, allowed=left, mod_time=draft.now)
+            left = {
+                cluster: percent
+                for cluster, percent in resource.allowed.items()
+                if cluster not in parts
+            }
+            ledger.resources[resource.id] = msgspec.structs.replace(
+                resource, allowed=left, mod_time=draft.now
+            )
             draft.note("Remove Cluster Resource", name, info_text({"clusters": parts}))
     return answer
 
@@ -125,10 +172,19 @@ def rows(ledger: Ledger, where: dict[str, list[str]], *, by_cluster: bool) -> li
     """The resources as rows; by cluster, one for each part of each."""
     found = []
     for each in chosen(ledger, where):
-        row = {**msgspec.structs.asdict(each), "allocated": sum(each.allowed.values()), "cluster": "", "allowed": 0}
+        row = {
+            **msgspec.structs.asdict(each),
+            "allocated": sum(each.allowed.values()),
+            "cluster": "",
+            "allowed": 0,
+        }
         if not by_cluster:
             found.append(row)
             continue
         wanted = where.get("clusters")
-        found += [{**row, "cluster": cluster, "allowed": percent} for cluster, percent in each.allowed.items() if not wanted or cluster in wanted]
+        found += [
+            {**row, "cluster": cluster, "allowed": percent}
+            for cluster, percent in each.allowed.items()
+            if not wanted or cluster in wanted
+        ]
     return found

@@ -27,18 +27,32 @@ if TYPE_CHECKING:
     from understudy.model.associations import Association
     from understudy.protocol.messages import AccountingChange
 
-_OWN = frozenset(["accounts", "partitions", "wckeys", "default_account", "default_wckey", "admin_level", "new_name"])
+_OWN = frozenset(
+    [
+        "accounts",
+        "partitions",
+        "wckeys",
+        "default_account",
+        "default_wckey",
+        "admin_level",
+        "new_name",
+    ]
+)
 _OF_ASSOCIATIONS = ("clusters", "accounts", "partitions")
 ADMIN_LEVELS = (NO_ADMIN, OPERATOR, ADMINISTRATOR)
 
 
 def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
-    """New users, and associations of users with accounts. The default on a cluster is the one named, or the first by name of those given first."""
+    """New users, and associations of users with accounts. The default on a cluster is the one
+    named, or the first by name of those given first.
+    """
     ledger, now = draft.ledger, draft.now
     values = message.set
     limits = {name: value for name, value in values.items() if name not in _OWN}
     default = values.get("default_account", "")
-    accounts = [name for name in dict.fromkeys(values.get("accounts", [])) if name != default] + ([default] if default else [])
+    accounts = [name for name in dict.fromkeys(values.get("accounts", [])) if name != default] + (
+        [default] if default else []
+    )
     clusters, problems = clusters_meant(ledger, message)
     if problems:
         return AccountingChanged(problems=problems)
@@ -46,7 +60,12 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
         return AccountingChanged(problems=[("no_account", [default])])
     known = [name for name in accounts if name in ledger.accounts]
     problems = [("no_account", [name]) for name in accounts if name not in ledger.accounts]
-    missing = {(account, cluster): None for account in known for cluster in clusters if ledger.association(cluster, account) is None}
+    missing = {
+        (account, cluster): None
+        for account in known
+        for cluster in clusters
+        if ledger.association(cluster, account) is None
+    }
     problems += [("no_account_on_cluster", list(each)) for each in missing]
     placed: list[Association] = []
     placeless: list[Association] = []
@@ -60,7 +79,9 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
                     if ledger.association(cluster, account, user, partition) is not None:
                         continue
                     new, is_placeless = new_association(draft, above, user, partition)
-                    placed.append(draft.change_association(new, association_changes(ledger, limits, new)))
+                    placed.append(
+                        draft.change_association(new, association_changes(ledger, limits, new))
+                    )
                     placeless += [placed[-1]] if is_placeless else []
     keys = _add_keys(draft, message, clusters)
     if not placed and not keys:
@@ -72,22 +93,40 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
     for user in message.names:
         if user not in ledger.users:
             old = again(draft, "users", name=user)
-            ledger.users[user] = AccountingUser(user, level, creation_time=old.creation_time if old is not None else now, mod_time=now)
+            ledger.users[user] = AccountingUser(
+                user,
+                level,
+                creation_time=old.creation_time if old is not None else now,
+                mod_time=now,
+            )
             draft.note("Add Users", user, f"admin_level={ADMIN_LEVELS.index(level) + 1}")
             added.append(user)
         if values.get("default_wckey"):
-            ledger.users[user] = msgspec.structs.replace(ledger.users[user], default_wckey=values["default_wckey"])
+            ledger.users[user] = msgspec.structs.replace(
+                ledger.users[user], default_wckey=values["default_wckey"]
+            )
         elif keys and not ledger.users[user].default_wckey:
-            ledger.users[user] = msgspec.structs.replace(ledger.users[user], default_wckey=values["wckeys"][0])
+            ledger.users[user] = msgspec.structs.replace(
+                ledger.users[user], default_wckey=values["wckeys"][0]
+            )
     place_in_front(draft, placeless)
     for association in placed:
-        text = association_info(ledger, association, now, is_named_default=association.account == default)
+        text = association_info(
+            ledger, association, now, is_named_default=association.account == default
+        )
         draft.note("Add Associations", f"id_assoc={association.id}", text, association.cluster)
     for key in keys:
         draft.note(
             "Add WCKeys",
             f"id_wckey={key.id}",
-            info_text({"mod_time": now, "user": key.user, "wckey_name": key.name, "is_def": int(key.is_default)}),
+            info_text(
+                {
+                    "mod_time": now,
+                    "user": key.user,
+                    "wckey_name": key.name,
+                    "is_def": int(key.is_default),
+                }
+            ),
             key.cluster,
         )
     for user in message.names:
@@ -96,7 +135,10 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
     tree = Tree(ledger)
     placed.sort(key=lambda each: message.names.index(each.user))
     return AccountingChanged(
-        added, [name_of(tree, ledger.associations[each.id]) for each in placed], [(each.user, each.name, each.cluster) for each in keys], problems
+        added,
+        [name_of(tree, ledger.associations[each.id]) for each in placed],
+        [(each.user, each.name, each.cluster) for each in keys],
+        problems,
     )
 
 
@@ -112,8 +154,19 @@ def _add_keys(draft: Draft, message: AccountingChange, clusters: list[str]) -> l
             for cluster in clusters:
                 if (user, name, cluster) not in known:
                     old = again(draft, "wckeys", user=user, name=name, cluster=cluster)
-                    number, made = (old.id, old.creation_time) if old is not None else (draft.number("wckeys"), draft.now)
-                    key = Wckey(number, name, cluster, user, is_default=name == (default or names[0]), creation_time=made)
+                    number, made = (
+                        (old.id, old.creation_time)
+                        if old is not None
+                        else (draft.number("wckeys"), draft.now)
+                    )
+                    key = Wckey(
+                        number,
+                        name,
+                        cluster,
+                        user,
+                        is_default=name == (default or names[0]),
+                        creation_time=made,
+                    )
                     ledger.wckeys[key.id] = key
                     new.append(key)
     return new
@@ -121,7 +174,11 @@ def _add_keys(draft: Draft, message: AccountingChange, clusters: list[str]) -> l
 
 def _settle_default(draft: Draft, user: str, cluster: str, wanted: str) -> None:
     """Mark the wanted account, or if the user has no default yet, the first one."""
-    theirs = [each for each in draft.ledger.associations.values() if each.user == user and each.cluster == cluster]
+    theirs = [
+        each
+        for each in draft.ledger.associations.values()
+        if each.user == user and each.cluster == cluster
+    ]
     own = sorted(theirs, key=lambda each: (each.account, each.partition, each.id))
     marked = [each for each in own if each.is_default]
     target = wanted or (marked[0].account if marked else own[0].account if own else "")
@@ -166,20 +223,30 @@ def _modify_users(
     if key := own.get("default_wckey"):
         theirs = {(each.user, each.name) for each in ledger.wckeys.values()}
         clusters = where.get("clusters") or sorted(ledger.clusters)
-        problems = [("not_of_wckey", [user.name, cluster, key]) for user in chosen if (user.name, key) not in theirs for cluster in clusters]
+        problems = [
+            ("not_of_wckey", [user.name, cluster, key])
+            for user in chosen
+            if (user.name, key) not in theirs
+            for cluster in clusters
+        ]
         if problems:
             return [], problems
     account = own.get("default_account", "")
     for user in chosen:
         if changes:
-            ledger.users[user.name] = msgspec.structs.replace(ledger.users[user.name], mod_time=draft.now, **changes)
+            ledger.users[user.name] = msgspec.structs.replace(
+                ledger.users[user.name], mod_time=draft.now, **changes
+            )
             changed[user.name] = None
         if account:
             clusters = sorted(
-                {each.cluster for each in ledger.associations.values() if each.user == user.name} & set(where.get("clusters") or ledger.clusters)
+                {each.cluster for each in ledger.associations.values() if each.user == user.name}
+                & set(where.get("clusters") or ledger.clusters)
             )
             for cluster in clusters:
-                if ledger.association(cluster, account, user.name) is None and not _has_partition(ledger, cluster, account, user.name):
+                if ledger.association(cluster, account, user.name) is None and not _has_partition(
+                    ledger, cluster, account, user.name
+                ):
                     problems.append(("not_in_account", [user.name, cluster, account]))
                 else:
                     _settle_default(draft, user.name, cluster, account)
@@ -188,16 +255,32 @@ def _modify_users(
             _rename(draft, user.name, own["new_name"])
             changed[user.name] = None
     if changed and (changes or "new_name" in own):
-        said: dict[str, object] = {"admin_level": ADMIN_LEVELS.index(own["admin_level"]) + 1} if "admin_level" in own else {}
+        said: dict[str, object] = (
+            {"admin_level": ADMIN_LEVELS.index(own["admin_level"]) + 1}
+            if "admin_level" in own
+            else {}
+        )
         said |= {"name": own["new_name"]} if "new_name" in own else {}
         draft.note("Modify Users", any_of("name", changed), info_text(said or changes))
-    for association in [each for each in ledger.associations.values() if account and each.user in changed and each.account == account]:
-        draft.note("Modify Associations", f"(id_assoc={association.id})", info_text({"is_def": 1}), association.cluster)
+    for association in [
+        each
+        for each in ledger.associations.values()
+        if account and each.user in changed and each.account == account
+    ]:
+        draft.note(
+            "Modify Associations",
+            f"(id_assoc={association.id})",
+            info_text({"is_def": 1}),
+            association.cluster,
+        )
     return list(changed), problems
 
 
 def _has_partition(ledger: Ledger, cluster: str, account: str, user: str) -> bool:
-    return any((each.cluster, each.account, each.user) == (cluster, account, user) for each in ledger.associations.values())
+    return any(
+        (each.cluster, each.account, each.user) == (cluster, account, user)
+        for each in ledger.associations.values()
+    )
 
 
 def _rename(draft: Draft, old: str, new: str) -> None:
@@ -212,7 +295,9 @@ def _rename(draft: Draft, old: str, new: str) -> None:
 
 
 def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
-    """Take users away from accounts where these, clusters or partitions are named; else altogether."""
+    """Take users away from accounts where these, clusters or partitions are named; else
+    altogether.
+    """
     ledger = draft.ledger
     tree = Tree(ledger)
     where = message.where
@@ -228,7 +313,9 @@ def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
         if gone:
             draft.note("Remove Associations", " || ".join(f"id_assoc={each.id}" for each in gone))
         placed = {each.user for each in ledger.associations.values()}
-        homeless = [name for name in dict.fromkeys(each.user for each in gone) if name not in placed]
+        homeless = [
+            name for name in dict.fromkeys(each.user for each in gone) if name not in placed
+        ]
         _forget(draft, homeless)
         return AccountingChanged(homeless, [name_of(tree, each) for each in gone])
     _forget(draft, [user.name for user in chosen])

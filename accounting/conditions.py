@@ -1,6 +1,7 @@
 """The `where` of a request: which associations, accounts, users and qualities of service it means.
 
-Place: the core of the accounting daemon, pure. A condition is a list of values; none of a name means any.
+Place: the core of the accounting daemon, pure. A condition is a list of values; none of a name
+means any.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ def _one_of(where: Where, name: str) -> Callable[[object], bool]:
 
 
 def associations(tree: Tree, where: Where) -> list[Association]:
-    """Those that meet the conditions ids, clusters, accounts, users, partitions, parents, qos and default_qos; from left to right."""
+    """Those that meet the conditions ids, clusters, accounts, users, partitions, parents, qos and
+    default_qos; from left to right.
+    """
     matches = [
         (_one_of(where, name), read)
         for name, read in (
@@ -38,7 +41,9 @@ def associations(tree: Tree, where: Where) -> list[Association]:
         )
         if where.get(name)
     ]
-    found = [each for each in tree.left_to_right() if all(test(read(each)) for test, read in matches)]
+    found = [
+        each for each in tree.left_to_right() if all(test(read(each)) for test, read in matches)
+    ]
     if where.get("qos"):
         wanted = {str(value) for value in where["qos"]}
         found = [each for each in found if wanted.intersection(tree.effective(each).qos or ())]
@@ -46,24 +51,49 @@ def associations(tree: Tree, where: Where) -> list[Association]:
 
 
 def accounts(ledger: Ledger, tree: Tree, where: Where) -> list[Account]:
-    """Those that meet names, descriptions, organizations, and have an association that meets the others; by name."""
-    named, described, organized = (_one_of(where, name) for name in ("names", "descriptions", "organizations"))
-    found = [each for _, each in sorted(ledger.accounts.items()) if named(each.name) and described(each.description) and organized(each.organization)]
+    """Those that meet names, descriptions, organizations, and have an association that meets the
+    others; by name.
+    """
+    named, described, organized = (
+        _one_of(where, name) for name in ("names", "descriptions", "organizations")
+    )
+    found = [
+        each
+        for _, each in sorted(ledger.accounts.items())
+        if named(each.name) and described(each.description) and organized(each.organization)
+    ]
     if any(where.get(name) for name in ("clusters", "parents", "qos", "default_qos", "users")):
-        placed = {each.account for each in associations(tree, {k: v for k, v in where.items() if k != "names"})}
+        placed = {
+            each.account
+            for each in associations(tree, {k: v for k, v in where.items() if k != "names"})
+        }
         found = [each for each in found if each.name in placed]
     return found
 
 
 def users(ledger: Ledger, tree: Tree, where: Where) -> list[AccountingUser]:
-    """Those that meet names, admin_levels, default_accounts, default_wckeys, and have an association that meets the others; by name."""
-    named, levelled, keyed = (_one_of(where, name) for name in ("names", "admin_levels", "default_wckeys"))
-    found = [each for _, each in sorted(ledger.users.items()) if named(each.name) and levelled(each.admin_level) and keyed(each.default_wckey)]
+    """Those that meet names, admin_levels, default_accounts, default_wckeys, and have an
+    association that meets the others; by name.
+    """
+    named, levelled, keyed = (
+        _one_of(where, name) for name in ("names", "admin_levels", "default_wckeys")
+    )
+    found = [
+        each
+        for _, each in sorted(ledger.users.items())
+        if named(each.name) and levelled(each.admin_level) and keyed(each.default_wckey)
+    ]
     if where.get("default_accounts"):
         wanted = {str(value) for value in where["default_accounts"]}
-        has = {each.user for each in ledger.associations.values() if each.is_default and each.account in wanted}
+        has = {
+            each.user
+            for each in ledger.associations.values()
+            if each.is_default and each.account in wanted
+        }
         found = [each for each in found if each.name in has]
-    if any(where.get(name) for name in ("clusters", "accounts", "partitions", "qos", "default_qos")):
+    if any(
+        where.get(name) for name in ("clusters", "accounts", "partitions", "qos", "default_qos")
+    ):
         placed = {each.user for each in associations(tree, where) if each.user}
         found = [each for each in found if each.name in placed]
     return found
@@ -71,9 +101,14 @@ def users(ledger: Ledger, tree: Tree, where: Where) -> list[AccountingUser]:
 
 def qualities(ledger: Ledger, where: Where) -> list[Qos]:
     """Those that meet names, ids, descriptions and preempt_modes; by number."""
-    named, numbered, described, moded = (_one_of(where, name) for name in ("names", "ids", "descriptions", "preempt_modes"))
+    named, numbered, described, moded = (
+        _one_of(where, name) for name in ("names", "ids", "descriptions", "preempt_modes")
+    )
     return [
         each
         for _, each in sorted(ledger.qos.items())
-        if named(each.name) and numbered(each.id) and described(each.description) and moded(each.preempt_mode)
+        if named(each.name)
+        and numbered(each.id)
+        and described(each.description)
+        and moded(each.preempt_mode)
     ]

@@ -1,4 +1,5 @@
-"""What `sacctmgr show configuration` says of the accounting daemon: the keys of slurmdbd.conf, as given or as they are without.
+"""What `sacctmgr show configuration` says of the accounting daemon: the keys of slurmdbd.conf, as
+given or as they are without.
 
 Place: accounting, pure. Follows slurmdbd.conf(5) of 22.05.
 """
@@ -13,16 +14,73 @@ if TYPE_CHECKING:
     from understudy.model.dbd_conf import DbdConfig
 
 _KEYS: Final = (  # name, value where none is given; Yes and No for those that are one or the other
-    *(("AllowNoDefAcct", "No"), ("ArchiveDir", "/tmp"), ("ArchiveEvents", "No"), ("ArchiveJobs", "No"), ("ArchiveResvs", "No")),  # noqa: S108
-    *(("ArchiveScript", ""), ("ArchiveSteps", "No"), ("ArchiveSuspend", "No"), ("ArchiveTXN", "No"), ("ArchiveUsage", "No")),
-    *(("AuthAltTypes", ""), ("AuthAltParameters", ""), ("AuthInfo", ""), ("AuthType", "auth/munge"), ("BOOT_TIME", ""), ("CommitDelay", "No")),
-    *(("CommunicationParameters", ""), ("DbdAddr", ""), ("DbdBackupHost", ""), ("DbdHost", "localhost"), ("DbdPort", "6819"), ("DebugFlags", "")),
-    *(("DebugLevel", "info"), ("DebugLevelSyslog", ""), ("DefaultQOS", ""), ("LogFile", ""), ("MaxQueryTimeRange", "UNLIMITED")),
-    *(("MessageTimeout", "10"), ("Parameters", ""), ("PidFile", "/var/run/slurmdbd.pid"), ("PluginDir", "/usr/lib/slurm"), ("PrivateData", "none")),
-    *((f"Purge{kind}After", "NONE") for kind in ("Event", "Job", "Resv", "Step", "Suspend", "TXN", "Usage")),
-    *(("SLURMDBD_CONF", ""), ("SLURMDBD_VERSION", "22.05.8"), ("SlurmUser", "root"), ("StorageBackupHost", ""), ("StorageHost", "localhost")),
-    *(("StorageLoc", "slurm_acct_db"), ("StorageParameters", ""), ("StoragePort", "3306"), ("StorageType", "accounting_storage/mysql")),
-    *(("StorageUser", "root"), ("TCPTimeout", "2"), ("TrackWCKey", "No"), ("TrackSlurmctldDown", "No")),
+    *(
+        ("AllowNoDefAcct", "No"),
+        ("ArchiveDir", "/tmp"),  # noqa: S108
+        ("ArchiveEvents", "No"),
+        ("ArchiveJobs", "No"),
+        ("ArchiveResvs", "No"),
+    ),
+    *(
+        ("ArchiveScript", ""),
+        ("ArchiveSteps", "No"),
+        ("ArchiveSuspend", "No"),
+        ("ArchiveTXN", "No"),
+        ("ArchiveUsage", "No"),
+    ),
+    *(
+        ("AuthAltTypes", ""),
+        ("AuthAltParameters", ""),
+        ("AuthInfo", ""),
+        ("AuthType", "auth/munge"),
+        ("BOOT_TIME", ""),
+        ("CommitDelay", "No"),
+    ),
+    *(
+        ("CommunicationParameters", ""),
+        ("DbdAddr", ""),
+        ("DbdBackupHost", ""),
+        ("DbdHost", "localhost"),
+        ("DbdPort", "6819"),
+        ("DebugFlags", ""),
+    ),
+    *(
+        ("DebugLevel", "info"),
+        ("DebugLevelSyslog", ""),
+        ("DefaultQOS", ""),
+        ("LogFile", ""),
+        ("MaxQueryTimeRange", "UNLIMITED"),
+    ),
+    *(
+        ("MessageTimeout", "10"),
+        ("Parameters", ""),
+        ("PidFile", "/var/run/slurmdbd.pid"),
+        ("PluginDir", "/usr/lib/slurm"),
+        ("PrivateData", "none"),
+    ),
+    *(
+        (f"Purge{kind}After", "NONE")
+        for kind in ("Event", "Job", "Resv", "Step", "Suspend", "TXN", "Usage")
+    ),
+    *(
+        ("SLURMDBD_CONF", ""),
+        ("SLURMDBD_VERSION", "22.05.8"),
+        ("SlurmUser", "root"),
+        ("StorageBackupHost", ""),
+        ("StorageHost", "localhost"),
+    ),
+    *(
+        ("StorageLoc", "slurm_acct_db"),
+        ("StorageParameters", ""),
+        ("StoragePort", "3306"),
+        ("StorageType", "accounting_storage/mysql"),
+    ),
+    *(
+        ("StorageUser", "root"),
+        ("TCPTimeout", "2"),
+        ("TrackWCKey", "No"),
+        ("TrackSlurmctldDown", "No"),
+    ),
 )
 _SECONDS: Final = frozenset(("MessageTimeout", "TCPTimeout"))
 

@@ -1,7 +1,8 @@
 """The accounting daemon's core: requests in, answers and news for controllers out.
 
-Place: between the edge (main.py) and the ledger and store. It knows no messenger. `number` counts the states of the ledger: controllers are told what
-has changed from one to the next, and ask for the whole if they have missed one.
+Place: between the edge (main.py) and the ledger and store. It knows no messenger. `number` counts
+the states of the ledger: controllers are told what has changed from one to the next, and ask for
+the whole if they have missed one.
 """
 
 from __future__ import annotations
@@ -86,9 +87,16 @@ class Accounting:
             user_name: gives names to user ids.
             stop: ends the daemon.
             configuration: tells what slurmdbd.conf says.
-            gathers: records are written many at a time, before somebody asks for them; until then a crash would lose them.
+            gathers: records are written many at a time, before somebody asks for them; until then a
+                crash would lose them.
         """
-        self.store, self._now, self._superusers, self._user_name, self._stop = store, now, superusers, user_name, stop
+        self.store, self._now, self._superusers, self._user_name, self._stop = (
+            store,
+            now,
+            superusers,
+            user_name,
+            stop,
+        )
         self._gathers, self._configuration = gathers, configuration
         self._waiting: dict[str, list[Any]] = {}  # by cluster
         self.number = 1
@@ -105,7 +113,9 @@ class Accounting:
         for cluster, records in waiting.items():
             self._write_records(cluster, records)
 
-    def handle(self, message: Message, sender: Sender) -> tuple[Message, list[tuple[str, AssociationsChanged]]]:
+    def handle(
+        self, message: Message, sender: Sender
+    ) -> tuple[Message, list[tuple[str, AssociationsChanged]]]:
         """The answer, and what the controllers of clusters have to be told before it is given.
 
         Raises:
@@ -117,7 +127,9 @@ class Accounting:
         finally:
             self.counters.request(message, sender.user_id, (time.perf_counter_ns() - begin) // 1000)
 
-    def _handle(self, message: Message, sender: Sender) -> tuple[Message, list[tuple[str, AssociationsChanged]]]:
+    def _handle(
+        self, message: Message, sender: Sender
+    ) -> tuple[Message, list[tuple[str, AssociationsChanged]]]:
         match message:
             case AccountingQuery():
                 return self._query(message, sender), []
@@ -171,22 +183,40 @@ class Accounting:
         return Rows(run_query(self.ledger, self.store, query), now)
 
     def _job_texts(self, query: AccountingQuery, sender: Sender) -> list[list[Any]]:
-        """Of runs of jobs that the asker owns, or of anybody's to administrators, the script or environment; "" where none is kept."""
+        """Of runs of jobs that the asker owns, or of anybody's to administrators, the script or
+        environment; "" where none is kept.
+        """
         jobs, texts = schema.jobs.c, schema.job_texts.c
-        what = {"script": jobs.script, "environment": jobs.environment}.get(next(iter(query.columns), ""))
+        what = {"script": jobs.script, "environment": jobs.environment}.get(
+            next(iter(query.columns), "")
+        )
         clusters = query.where.get("clusters") or sorted(self.ledger.clusters)
         if what is None:
             raise SlurmError(-1, "job_texts has the columns script and environment")
-        tests: list[Any] = [jobs.job_id.in_(query.where.get("job_ids") or []), jobs.cluster.in_(clusters)]
-        if not is_admin(self.ledger, Actor(self._user_name(sender.user_id), sender.user_id in self._superusers)):
+        tests: list[Any] = [
+            jobs.job_id.in_(query.where.get("job_ids") or []),
+            jobs.cluster.in_(clusters),
+        ]
+        if not is_admin(
+            self.ledger, Actor(self._user_name(sender.user_id), sender.user_id in self._superusers)
+        ):
             tests.append(jobs.user_id == sender.user_id)
         columns = ["cluster", "job_id", "submit_time", "restarts", what.name]
         rows = [list(row.values()) for row in self.store.find(schema.jobs, tests, columns=columns)]
         keys = sorted({row[-1] for row in rows if row[-1]})
-        known = {(row["cluster"], row["key"]): row["text"] for row in self.store.find(schema.job_texts, [texts.key.in_(keys)])} if keys else {}
+        known = (
+            {
+                (row["cluster"], row["key"]): row["text"]
+                for row in self.store.find(schema.job_texts, [texts.key.in_(keys)])
+            }
+            if keys
+            else {}
+        )
         return [[*row[:-1], known.get((row[0], row[-1]), "")] for row in rows]
 
-    def _change(self, message: AccountingChange, sender: Sender) -> tuple[Message, list[tuple[str, AssociationsChanged]]]:
+    def _change(
+        self, message: AccountingChange, sender: Sender
+    ) -> tuple[Message, list[tuple[str, AssociationsChanged]]]:
         actor = Actor(self._user_name(sender.user_id), sender.user_id in self._superusers)
         if message.entity == "job":
             return self._change_jobs(message, actor), []
@@ -207,23 +237,47 @@ class Accounting:
     def _active_jobs(self, after: Ledger) -> list[tuple[str, list[str]]]:
         """The jobs that have not ended, of associations that are no longer there."""
         self.flush()
-        gone = {key: each for key, each in self.ledger.associations.items() if key not in after.associations}
+        gone = {
+            key: each
+            for key, each in self.ledger.associations.items()
+            if key not in after.associations
+        }
         table = schema.jobs.c
         found = []
-        for row in self.store.find(schema.jobs, [table.end_time.is_(None), table.state < int(JobState.COMPLETED)], [table.submit_time, table.job_id]):
+        for row in self.store.find(
+            schema.jobs,
+            [table.end_time.is_(None), table.state < int(JobState.COMPLETED)],
+            [table.submit_time, table.job_id],
+        ):
             each = gone.get(row["association_id"])
             if each is not None:
-                found.append(("active_job", [str(row["job_id"]), each.cluster, each.account, each.user, each.partition]))
+                found.append(
+                    (
+                        "active_job",
+                        [str(row["job_id"]), each.cluster, each.account, each.user, each.partition],
+                    )
+                )
         return found
 
     def _has_jobs(self, kind: str, keys: list[Any]) -> bool:
         """Whether there were jobs of any of these."""
         self.flush()
-        column = schema.jobs.c[{"associations": "association_id", "clusters": "cluster", "qos": "qos_id", "wckeys": "wckey_id"}[kind]]
+        column = schema.jobs.c[
+            {
+                "associations": "association_id",
+                "clusters": "cluster",
+                "qos": "qos_id",
+                "wckeys": "wckey_id",
+            }[kind]
+        ]
         return self.store.has_any(column, keys)
 
-    def _forget_use(self, message: AccountingChange, actor: Actor) -> tuple[Message, list[tuple[str, AssociationsChanged]]]:
-        """RawUsage=0: the controllers forget what associations or qualities of service have used. The answer names these by number or name."""
+    def _forget_use(
+        self, message: AccountingChange, actor: Actor
+    ) -> tuple[Message, list[tuple[str, AssociationsChanged]]]:
+        """RawUsage=0: the controllers forget what associations or qualities of service have used.
+        The answer names these by number or name.
+        """
         if not (is_administrator if message.entity == "qos" else is_admin)(self.ledger, actor):
             raise SlurmError(ACCESS_DENIED)
         where = message.where
@@ -232,7 +286,12 @@ class Accounting:
         else:
             key = "accounts" if message.entity == "account" else "users"
             named = {**where, key: where.get("names") or where.get(key, [])}
-            names, found = [], conditions.associations(Tree(self.ledger), {**named, **({"users": [""]} if key == "accounts" else {})})
+            names, found = (
+                [],
+                conditions.associations(
+                    Tree(self.ledger), {**named, **({"users": [""]} if key == "accounts" else {})}
+                ),
+            )
         answer = AccountingChanged(names or [str(each.id) for each in found])
         if not message.commit or not answer.names:
             return answer, []
@@ -248,19 +307,32 @@ class Accounting:
         return answer, tellings
 
     def _change_jobs(self, message: AccountingChange, actor: Actor) -> AccountingChanged:
-        """Change what is on record of jobs. The answer names each as `number time-of-submission`."""
+        """Change what is on record of jobs. The answer names each as `number
+        time-of-submission`.
+        """
         self.flush()
         jobs = change_jobs.chosen(self.store, message)
         changed = change_jobs.changed(jobs, message.set)
-        is_own = all(job["user"] == actor.name for job in jobs) and change_jobs.OWNERS.issuperset(message.set)
+        is_own = all(job["user"] == actor.name for job in jobs) and change_jobs.OWNERS.issuperset(
+            message.set
+        )
         if not is_own and not is_admin(self.ledger, actor):
             raise SlurmError(ACCESS_DENIED)
         if message.commit and changed:
             for cluster in sorted({job["cluster"] for job in jobs}):
-                self._write_records(cluster, [record for job, record in zip(jobs, changed, strict=True) if job["cluster"] == cluster])
+                self._write_records(
+                    cluster,
+                    [
+                        record
+                        for job, record in zip(jobs, changed, strict=True)
+                        if job["cluster"] == cluster
+                    ],
+                )
         return AccountingChanged([f"{record.job_id} {record.submit_time}" for record in changed])
 
-    def _commit(self, after: Ledger, transactions: list[Transaction]) -> list[tuple[str, AssociationsChanged]]:
+    def _commit(
+        self, after: Ledger, transactions: list[Transaction]
+    ) -> list[tuple[str, AssociationsChanged]]:
         """Save and take over a changed ledger; what controllers have to be told."""
         before = self.ledger
         if before == after:
@@ -270,7 +342,11 @@ class Accounting:
         self.store.save(before, after, transactions)
         self.ledger = after
         self.number += 1
-        return [(peer, news(before, after, cluster, self.number)) for cluster, peer in self.controllers.items() if cluster in after.clusters]
+        return [
+            (peer, news(before, after, cluster, self.number))
+            for cluster, peer in self.controllers.items()
+            if cluster in after.clusters
+        ]
 
     def _register(self, message: GetAssociations, sender: Sender) -> Associations:
         draft = Draft(self.ledger, self._user_name(sender.user_id), int(self._now()))
@@ -296,10 +372,16 @@ class Accounting:
     def _note_size(self, message: GetAssociations) -> None:
         """Put on record what the cluster has, from now on, unless that is what it had."""
         events = schema.events
-        open_one = [events.c.cluster == message.cluster, events.c.node == "", events.c.end_time.is_(None)]
+        open_one = [
+            events.c.cluster == message.cluster,
+            events.c.node == "",
+            events.c.end_time.is_(None),
+        ]
         known = self.store.find(events, open_one, columns=["tres", "nodes"])
         if known != [{"tres": message.tres, "nodes": message.nodes}]:
-            record = EventRecord("", int(self._now()), None, 0, CLUSTER_REGISTERED, None, message.tres, message.nodes)
+            record = EventRecord(
+                "", int(self._now()), None, 0, CLUSTER_REGISTERED, None, message.tres, message.nodes
+            )
             self._add_records(AccountingRecords(message.cluster, [record]))
 
     def _add_records(self, message: AccountingRecords) -> None:
@@ -320,8 +402,15 @@ class Accounting:
     def _dump_archive(self, message: DumpArchive, sender: Sender) -> Ok:
         self._require_administrator(sender)
         told = dict(self._configuration())
-        texts = {kind: message.purges.get(kind) or told.get(f"Purge{kind}After", "") for kind in archive.KINDS}
-        purges = {kind: purge for kind, text in texts.items() if (purge := purge_of(text, self._now())) is not None}
+        texts = {
+            kind: message.purges.get(kind) or told.get(f"Purge{kind}After", "")
+            for kind in archive.KINDS
+        }
+        purges = {
+            kind: purge
+            for kind, text in texts.items()
+            if (purge := purge_of(text, self._now())) is not None
+        }
         if not purges.keys() >= set(message.archived):
             raise SlurmError(archive.UNSPECIFIED)
         self.purge(purges, message.archived, message.folder or told.get("ArchiveDir", ""))
@@ -334,17 +423,28 @@ class Accounting:
         return Ok()
 
     def _require_administrator(self, sender: Sender) -> None:
-        if not is_administrator(self.ledger, Actor(self._user_name(sender.user_id), sender.user_id in self._superusers)):
+        if not is_administrator(
+            self.ledger, Actor(self._user_name(sender.user_id), sender.user_id in self._superusers)
+        ):
             raise SlurmError(ACCESS_DENIED)
 
-    def purge(self, purges: Mapping[str, Purge], archived: Collection[str] = (), folder: str = "") -> None:
-        """Forget old records, by kinds as in archive.KINDS; those archived are written to files before.
+    def purge(
+        self, purges: Mapping[str, Purge], archived: Collection[str] = (), folder: str = ""
+    ) -> None:
+        """Forget old records, by kinds as in archive.KINDS; those archived are written to files
+        before.
 
         Raises:
             SlurmError: a file cannot be written.
         """
         self.flush()
-        archive.purge(self.store, purges, archived, folder, next(iter(sorted(self.ledger.clusters)), "cluster"))
+        archive.purge(
+            self.store,
+            purges,
+            archived,
+            folder,
+            next(iter(sorted(self.ledger.clusters)), "cluster"),
+        )
 
     def roll_up(self) -> None:
         """Add up what has not been, for all clusters."""
@@ -369,7 +469,9 @@ def news(before: Ledger, after: Ledger, cluster: str, number: int) -> Associatio
         [qos.name for qos in before.qos.values() if qos.name not in names],
         _changed(before.users, after.users),
         [name for name in before.users if name not in after.users],
-        None if before.wckeys == after.wckeys else [each for each in after.wckeys.values() if each.cluster == cluster],
+        None
+        if before.wckeys == after.wckeys
+        else [each for each in after.wckeys.values() if each.cluster == cluster],
         _changed(before.tres, after.tres),
         federation=federation_place(after, cluster),
         has_moved=federation_place(before, cluster) != federation_place(after, cluster),
@@ -382,7 +484,15 @@ def federation_place(ledger: Ledger, cluster: str) -> FederationPlace | None:
     known = ledger.clusters.get(cluster)
     if known is None or not known.federation:
         return None
-    return FederationPlace(known.federation, cluster, known.control_host, known.control_port, known.fed_id, known.fed_state, known.features)
+    return FederationPlace(
+        known.federation,
+        cluster,
+        known.control_host,
+        known.control_port,
+        known.fed_id,
+        known.fed_state,
+        known.features,
+    )
 
 
 def remote_licenses(ledger: Ledger, cluster: str) -> dict[str, int]:

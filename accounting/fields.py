@@ -1,6 +1,8 @@
-"""The fields that a request may set, their types, and how a value is taken over: what a message brings is checked here and nowhere else.
+"""The fields that a request may set, their types, and how a value is taken over: what a message
+brings is checked here and nowhere else.
 
-Place: the core of the accounting daemon, pure. Names are those of understudy.model.associations and .qos.
+Place: the core of the accounting daemon, pure. Names are those of understudy.model.associations and
+.qos.
 """
 
 from __future__ import annotations
@@ -19,19 +21,52 @@ if TYPE_CHECKING:
     from understudy.model.qos import Qos
 
 _NUMBERS: Final = frozenset(
-    ["grp_jobs", "grp_jobs_accrue", "grp_submit_jobs", "grp_wall", "max_jobs", "max_jobs_accrue", "max_submit_jobs", "max_wall", "min_prio_threshold"]
+    [
+        "grp_jobs",
+        "grp_jobs_accrue",
+        "grp_submit_jobs",
+        "grp_wall",
+        "max_jobs",
+        "max_jobs_accrue",
+        "max_submit_jobs",
+        "max_wall",
+        "min_prio_threshold",
+    ]
 )
-_TRES: Final = frozenset(["grp_tres", "grp_tres_mins", "grp_tres_run_mins", "max_tres_per_job", "max_tres_per_node", "max_tres_mins_per_job"])
+_TRES: Final = frozenset(
+    [
+        "grp_tres",
+        "grp_tres_mins",
+        "grp_tres_run_mins",
+        "max_tres_per_job",
+        "max_tres_per_node",
+        "max_tres_mins_per_job",
+    ]
+)
 
 _QOS_NUMBERS: Final = (_NUMBERS - {"max_jobs", "max_jobs_accrue", "max_submit_jobs"}) | frozenset(
     (
-        *("max_jobs_per_account", "max_jobs_per_user", "max_jobs_accrue_per_account", "max_jobs_accrue_per_user"),
+        *(
+            "max_jobs_per_account",
+            "max_jobs_per_user",
+            "max_jobs_accrue_per_account",
+            "max_jobs_accrue_per_user",
+        ),
         *("max_submit_jobs_per_account", "max_submit_jobs_per_user", "preempt_exempt_time_s"),
     )
 )
 _QOS_TRES: Final = _TRES | {"max_tres_per_account", "max_tres_per_user", "min_tres_per_job"}
 _QOS_FLOATS: Final = frozenset(("usage_factor", "usage_threshold", "limit_factor"))
-PREEMPT_MODES: Final = ("cluster", "cancel", "requeue", "suspend", "off", "gang", "suspend,gang", "gang,suspend")
+PREEMPT_MODES: Final = (
+    "cluster",
+    "cancel",
+    "requeue",
+    "suspend",
+    "off",
+    "gang",
+    "suspend,gang",
+    "gang,suspend",
+)
 
 
 def invalid(name: str, value: object) -> SlurmError:
@@ -48,7 +83,9 @@ def number(name: str, value: object) -> int | None:
     return value
 
 
-def association_changes(ledger: Ledger, values: Mapping[str, Any], before: Association) -> dict[str, Any]:
+def association_changes(
+    ledger: Ledger, values: Mapping[str, Any], before: Association
+) -> dict[str, Any]:
     """The fields of an association after what a request sets.
 
     Raises:
@@ -72,12 +109,16 @@ def association_changes(ledger: Ledger, values: Mapping[str, Any], before: Assoc
     return changes
 
 
-def tres_limit(ledger: Ledger, name: str, value: object, before: Mapping[str, int]) -> dict[str, int]:
+def tres_limit(
+    ledger: Ledger, name: str, value: object, before: Mapping[str, int]
+) -> dict[str, int]:
     """The limit by resource after a change of some of them."""
     if value is None:
         return {}
     known = ledger.tres_numbers()
-    if not isinstance(value, dict) or not all(key in known and isinstance(amount, int) for key, amount in value.items()):
+    if not isinstance(value, dict) or not all(
+        key in known and isinstance(amount, int) for key, amount in value.items()
+    ):
         raise invalid(name, value)
     return tres.merged(before, value)
 
@@ -85,13 +126,17 @@ def tres_limit(ledger: Ledger, name: str, value: object, before: Mapping[str, in
 def known_qos(ledger: Ledger, names: object) -> list[str]:
     """The names, all of which must be qualities of service."""
     known = {each.name for each in ledger.qos.values()}
-    if not isinstance(names, list) or not all(isinstance(name, str) and name.lstrip("+-") in known for name in names):
+    if not isinstance(names, list) or not all(
+        isinstance(name, str) and name.lstrip("+-") in known for name in names
+    ):
         raise invalid("qos", names)
     return names
 
 
 def qos_list(ledger: Ledger, value: object, before: Association) -> dict[str, Any]:
-    """An association's own list and its changes to what is inherited. An empty list: all is inherited."""
+    """An association's own list and its changes to what is inherited. An empty list: all is
+    inherited.
+    """
     names = known_qos(ledger, value)
     if not names:
         return {"qos": None, "delta_qos": ()}
@@ -159,9 +204,13 @@ def _flags(_ledger: Ledger, value: Any, before: Qos) -> tuple[str, ...]:
     names = {flag.lower(): flag for flag in FLAGS}
     if value is None:
         return ()
-    if not isinstance(value, list) or not all(isinstance(flag, str) and flag.lstrip("+-").lower() in names for flag in value):
+    if not isinstance(value, list) or not all(
+        isinstance(flag, str) and flag.lstrip("+-").lower() in names for flag in value
+    ):
         raise invalid("Flags", value)
-    signed = [(flag[0] if flag[0] in "+-" else "") + names[flag.lstrip("+-").lower()] for flag in value]
+    signed = [
+        (flag[0] if flag[0] in "+-" else "") + names[flag.lstrip("+-").lower()] for flag in value
+    ]
     chosen = changed_list(before.flags, signed)
     return tuple(flag for flag in FLAGS if flag in chosen)
 

@@ -1,7 +1,9 @@
-"""What accounting holds in memory: clusters, accounts, users, associations, qualities of service, keys and resources; all but jobs and usage.
+"""What accounting holds in memory: clusters, accounts, users, associations, qualities of service,
+keys and resources; all but jobs and usage.
 
-Place: the core of the accounting daemon, no I/O. A `Ledger` is a set of tables of frozen records. Changes are made on a `Draft`, a copy, which
-replaces the ledger when the store has it on disk: what fails half way, or is only tried, leaves nothing behind. The store writes what differs.
+Place: the core of the accounting daemon, no I/O. A `Ledger` is a set of tables of frozen records.
+Changes are made on a `Draft`, a copy, which replaces the ledger when the store has it on disk: what
+fails half way, or is only tried, leaves nothing behind. The store writes what differs.
 """
 
 from __future__ import annotations
@@ -12,7 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from understudy.model import tres
-from understudy.model.associations import ADMINISTRATOR, ROOT, AccountingUser, Association, Tres, Wckey
+from understudy.model.associations import (
+    ADMINISTRATOR,
+    ROOT,
+    AccountingUser,
+    Association,
+    Tres,
+    Wckey,
+)
 from understudy.model.qos import DEFAULT_NAME, Qos
 
 if TYPE_CHECKING:
@@ -96,12 +105,21 @@ class Deleted:
 
     def copy(self) -> Deleted:
         """Tables of their own with the same records."""
-        return Deleted(dict(self.clusters), dict(self.accounts), dict(self.users), dict(self.associations), dict(self.qos), dict(self.wckeys))
+        return Deleted(
+            dict(self.clusters),
+            dict(self.accounts),
+            dict(self.users),
+            dict(self.associations),
+            dict(self.qos),
+            dict(self.wckeys),
+        )
 
 
 @dataclass(slots=True)
 class Ledger:
-    """The tables, by key. `counters`: the last number given to an association, a quality of service, a key."""
+    """The tables, by key. `counters`: the last number given to an association, a quality of
+    service, a key.
+    """
 
     clusters: dict[str, ClusterRecord] = field(default_factory=dict)
     accounts: dict[str, Account] = field(default_factory=dict)
@@ -125,21 +143,43 @@ class Ledger:
     def qos_named(self, name: str) -> Qos | None:
         return next((each for each in self.qos.values() if each.name == name), None)
 
-    def association(self, cluster: str, account: str, user: str = "", partition: str = "") -> Association | None:
+    def association(
+        self, cluster: str, account: str, user: str = "", partition: str = ""
+    ) -> Association | None:
         """The association of exactly these."""
         wanted = (cluster, account, user, partition)
-        return next((each for each in self.associations.values() if (each.cluster, each.account, each.user, each.partition) == wanted), None)
+        return next(
+            (
+                each
+                for each in self.associations.values()
+                if (each.cluster, each.account, each.user, each.partition) == wanted
+            ),
+            None,
+        )
 
     def tres_numbers(self) -> dict[str, int]:
         """Names of resources to their numbers."""
         return {each.name: each.id for each in self.tres.values()}
 
 
-TABLES: Final = ("clusters", "accounts", "users", "associations", "qos", "wckeys", "tres", "resources", "federations", "counters")
+TABLES: Final = (
+    "clusters",
+    "accounts",
+    "users",
+    "associations",
+    "qos",
+    "wckeys",
+    "tres",
+    "resources",
+    "federations",
+    "counters",
+)
 
 
 def first_ledger(now: int) -> Ledger:
-    """What a new database holds: the account and the user root, the quality of service `normal`, and Slurm's own resources."""
+    """What a new database holds: the account and the user root, the quality of service `normal`,
+    and Slurm's own resources.
+    """
     ledger = Ledger()
     ledger.accounts[ROOT] = Account(ROOT, "default root account", ROOT, now, now)
     ledger.users[ROOT] = AccountingUser(ROOT, ADMINISTRATOR, creation_time=now, mod_time=now)
@@ -150,7 +190,9 @@ def first_ledger(now: int) -> Ledger:
 
 
 class Draft:
-    """A ledger that is being changed, by whom and when, and the transactions that will be on record."""
+    """A ledger that is being changed, by whom and when, and the transactions that will be on
+    record.
+    """
 
     def __init__(self, ledger: Ledger, actor: str, now: int) -> None:
         self.ledger = ledger.copy()
@@ -166,7 +208,9 @@ class Draft:
         """Put the change on record."""
         self.transactions.append(Transaction(self.now, action, self.actor, where, info, cluster))
 
-    def change_association(self, association: Association, changes: Mapping[str, Any]) -> Association:
+    def change_association(
+        self, association: Association, changes: Mapping[str, Any]
+    ) -> Association:
         """Replace fields of an association."""
         changed = msgspec.structs.replace(association, mod_time=self.now, **changes)
         self.ledger.associations[changed.id] = changed

@@ -1,4 +1,5 @@
-"""Changing limits of associations: which are affected further down, and whether everybody's default quality of service stays within reach.
+"""Changing limits of associations: which are affected further down, and whether everybody's default
+quality of service stays within reach.
 
 Place: the core of the accounting daemon, pure.
 """
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 _INHERITED: Final = frozenset((*INHERITED, *INHERITED_TRES, "qos"))
 
 
-def affected_by(tree: Tree, association: Association, values: Mapping[str, Any]) -> list[Association]:
+def affected_by(
+    tree: Tree, association: Association, values: Mapping[str, Any]
+) -> list[Association]:
     """The users' associations below that inherit something of what is set on this one."""
     inherited = [name for name in values if name in _INHERITED]
     if not inherited:
@@ -47,10 +50,14 @@ def _says_itself(association: Association, name: str) -> bool:
     return value is not None and value != {}
 
 
-def change_limits(draft: Draft, tree: Tree, chosen: list[Association], values: dict[str, Any]) -> AccountingChanged:
-    """Set limits on the chosen associations; the answer lists them, and the users below to whom that makes a difference.
+def change_limits(
+    draft: Draft, tree: Tree, chosen: list[Association], values: dict[str, Any]
+) -> AccountingChanged:
+    """Set limits on the chosen associations; the answer lists them, and the users below to whom
+    that makes a difference.
 
-    Nothing is changed if somebody's default quality of service would not be among those that may be used.
+    Nothing is changed if somebody's default quality of service would not be among those that may be
+    used.
     """
     if not values:
         return AccountingChanged()
@@ -62,7 +69,15 @@ def change_limits(draft: Draft, tree: Tree, chosen: list[Association], values: d
         draft.change_association(association, association_changes(ledger, values, association))
         below = affected_by(tree, association, values) if not association.user else []
         listed += (association, *below)
-        concerned.update({each.id: each for each in (association, *(each for each in below if each.parent_id == association.id))})
+        concerned.update(
+            {
+                each.id: each
+                for each in (
+                    association,
+                    *(each for each in below if each.parent_id == association.id),
+                )
+            }
+        )
     if "qos" in values or values.get("default_qos"):
         after = Tree(ledger)
         problems = []
@@ -70,7 +85,16 @@ def change_limits(draft: Draft, tree: Tree, chosen: list[Association], values: d
             effective = after.effective(ledger.associations[number])
             if effective.default_qos and effective.default_qos not in (effective.qos or ()):
                 problems.append(
-                    ("no_access_to_default_qos", [effective.default_qos, effective.cluster, effective.account, effective.user, effective.partition])
+                    (
+                        "no_access_to_default_qos",
+                        [
+                            effective.default_qos,
+                            effective.cluster,
+                            effective.account,
+                            effective.user,
+                            effective.partition,
+                        ],
+                    )
                 )
         if problems:
             ledger.associations.clear()

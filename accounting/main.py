@@ -1,7 +1,9 @@
-"""The accounting daemon: opens the database, answers requests, tells controllers what has changed, adds up usage.
+"""The accounting daemon: opens the database, answers requests, tells controllers what has changed,
+adds up usage.
 
-Place: the top of accounting, its edge. The database is RUN_DIR/accounting/accounting.sqlite unless cluster.json names another by URL. Work on it
-holds virtual time. An answer to a change waits until the controllers concerned have taken it over, so that a job submitted after it is judged by it.
+Place: the top of accounting, its edge. The database is RUN_DIR/accounting/accounting.sqlite unless
+cluster.json names another by URL. Work on it holds virtual time. An answer to a change waits until
+the controllers concerned have taken it over, so that a job submitted after it is judged by it.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ _DATABASE_ERROR: Final = 1
 
 
 def database_url(cluster: Cluster, run_dir: Path) -> str:
-    """Where the database is: named by the cluster, by the slurmdbd.conf beside its slurm.conf if the cluster says so, or in the run directory.
+    """Where the database is: named by the cluster, by the slurmdbd.conf beside its slurm.conf if
+    the cluster says so, or in the run directory.
 
     Raises:
         ConfigError: slurmdbd.conf has an error.
@@ -83,7 +86,9 @@ class Server:
         host, _, port = cluster.accounting.removeprefix("tcp:").rpartition(":")
         kind = self.store.engine.dialect.name
         return {
-            "BOOT_TIME": time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(self._daemon.time.now())),
+            "BOOT_TIME": time.strftime(
+                "%Y-%m-%dT%H:%M:%S", time.localtime(self._daemon.time.now())
+            ),
             "DbdHost": socket.gethostname().partition(".")[0],
             "DbdAddr": host or "127.0.0.1",
             **({"DbdPort": port} if port else {}),
@@ -96,15 +101,24 @@ class Server:
     def start(self) -> None:
         """Serve."""
         if self._daemon.logs is not None:
-            self._daemon.logs.configure(self._dbd.text("DebugLevel") or "info", self._dbd.text("LogTimeFormat") or "iso8601_ms")
+            self._daemon.logs.configure(
+                self._dbd.text("DebugLevel") or "info",
+                self._dbd.text("LogTimeFormat") or "iso8601_ms",
+            )
         self._daemon.log.info("slurmdbd version %s started", SLURM_VERSION)
         self._daemon.messenger.set_handler(self.handle)
-        self._daemon.messenger.add_peer("controller", self._daemon.cluster.controller_unix or self._daemon.cluster.controller)
+        self._daemon.messenger.add_peer(
+            "controller", self._daemon.cluster.controller_unix or self._daemon.cluster.controller
+        )
         self._daemon.at_exit += [self.store.close, self.core.flush]  # in reverse order
         name = self._daemon.cluster.name
-        if name in self.core.ledger.clusters:  # a controller that has been running longer than this daemon asks for all again
-            self._daemon.messenger.send("controller", AssociationsChanged(name, 0), lambda _answer: None, _TELL_S)
-        # An idle virtual cluster has to stand still: there usage is added up when somebody asks for it.
+        # a controller that has been running longer than this daemon asks for all again
+        if name in self.core.ledger.clusters:
+            self._daemon.messenger.send(
+                "controller", AssociationsChanged(name, 0), lambda _answer: None, _TELL_S
+            )
+        # An idle virtual cluster has to stand still: there usage is added up when somebody asks for
+        # it.
         if not self._daemon.time.is_virtual:
             self._daemon.time.call_at(hour_of(self._daemon.time.now()) + HOUR_S, self._every_hour)
 
@@ -117,7 +131,9 @@ class Server:
         except SlurmError as error:
             return Failure(error.code, error.text)
         except SQLAlchemyError as error:
-            self._daemon.log.error("the database refuses %s: %s", type(request.message).__name__, error)  # noqa: TRY400  the text says all
+            self._daemon.log.error(  # noqa: TRY400  the text says all
+                "the database refuses %s: %s", type(request.message).__name__, error
+            )
             return Failure(_DATABASE_ERROR, "The accounting database cannot be written or read")
         waiting = len(tellings)
         if not waiting:
@@ -146,7 +162,9 @@ class Server:
             except SQLAlchemyError as error:
                 self._daemon.log.error("usage cannot be added up: %s", error)  # noqa: TRY400  the text says all
             except SlurmError:
-                self._daemon.log.error("archives cannot be written to ArchiveDir, and nothing is purged")  # noqa: TRY400
+                self._daemon.log.error(  # noqa: TRY400  the text says all
+                    "archives cannot be written to ArchiveDir, and nothing is purged"
+                )
         self._daemon.time.call_at(hour_of(self._daemon.time.now()) + HOUR_S, self._every_hour)
 
     def _purge(self) -> None:
@@ -167,9 +185,15 @@ async def start(daemon: Daemon) -> Server:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the accounting daemon of a cluster until told to end. The exit code."""
-    parser = argparse.ArgumentParser(prog="understudy.accounting", description="The accounting of an emulated cluster.")
-    parser.add_argument("--run-dir", type=Path, required=True, help="the cluster's run directory, with cluster.json")
-    parser.add_argument("--verbose", action="count", default=0, help="log more; several times: still more")
+    parser = argparse.ArgumentParser(
+        prog="understudy.accounting", description="The accounting of an emulated cluster."
+    )
+    parser.add_argument(
+        "--run-dir", type=Path, required=True, help="the cluster's run directory, with cluster.json"
+    )
+    parser.add_argument(
+        "--verbose", action="count", default=0, help="log more; several times: still more"
+    )
     options = parser.parse_args(arguments)
     cluster = Cluster.load(options.run_dir)
     listen = [address for address in (cluster.accounting, cluster.accounting_unix) if address]

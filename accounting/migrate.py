@@ -1,7 +1,8 @@
 """Bringing a database's schema up to date: Alembic's migrations, run from within the program.
 
-Place: the store of the accounting daemon. There is no alembic.ini: the migrations are a part of the package, and the connection is the store's.
-To add one, change schema.py, and write `migrations/versions/NNNN_what.py` by the example of the last; a test compares the two.
+Place: the store of the accounting daemon. There is no alembic.ini: the migrations are a part of the
+package, and the connection is the store's. To add one, change schema.py, and write
+`migrations/versions/NNNN_what.py` by the example of the last; a test compares the two.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ def upgrade(engine: Engine) -> None:
         current = MigrationContext.configure(connection).get_current_revision()
     known = {each.revision for each in scripts.walk_revisions()}
     if current is not None and current not in known:
-        raise MigrationError(f"its schema is {current}, later than {scripts.get_current_head()}, the newest that is known here")
+        raise MigrationError(
+            f"its schema is {current}, later than {scripts.get_current_head()}, the "
+            "newest that is known here"
+        )
     if current == scripts.get_current_head():
         return
     with engine.begin() as connection:

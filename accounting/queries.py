@@ -1,6 +1,7 @@
 """Questions: rows of the ledger's and the history's tables, by columns and conditions.
 
-Place: the core of the accounting daemon, with the store at hand. Unknown tables, columns and conditions are refused.
+Place: the core of the accounting daemon, with the store at hand. Unknown tables, columns and
+conditions are refused.
 """
 
 from __future__ import annotations
@@ -11,7 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from sqlalchemy import or_
 
-from understudy.accounting import change_clusters, change_federations, change_resources, conditions, schema
+from understudy.accounting import (
+    change_clusters,
+    change_federations,
+    change_resources,
+    conditions,
+    schema,
+)
 from understudy.accounting.deleted import with_deleted
 from understudy.accounting.tree import Tree, sorted_for_show
 from understudy.model.associations import ROOT
@@ -54,7 +61,7 @@ def _fields(record: msgspec.Struct) -> Row:
     return msgspec.structs.asdict(record)
 
 
-# --- the ledger ----------------------------------------------------------------------------------------------------------------
+# --- the ledger -----------------------------------------------------------------------------------
 
 
 def _clusters(ledger: Ledger, tree: Tree, query: AccountingQuery) -> list[Row]:
@@ -85,13 +92,24 @@ def coordinators_of(ledger: Ledger, tree: Tree, account: str) -> list[str]:
             while above is not None:
                 accounts.add(above.account)
                 above = tree.parent(above)
-    return [name for name, user in sorted(ledger.users.items()) if accounts.intersection(user.coordinates)]
+    return [
+        name
+        for name, user in sorted(ledger.users.items())
+        if accounts.intersection(user.coordinates)
+    ]
 
 
 def _users(ledger: Ledger, tree: Tree, query: AccountingQuery) -> list[Row]:
     rows = []
     for user in conditions.users(ledger, tree, query.where):
-        default = next((each.account for each in ledger.associations.values() if each.user == user.name and each.is_default), "")
+        default = next(
+            (
+                each.account
+                for each in ledger.associations.values()
+                if each.user == user.name and each.is_default
+            ),
+            "",
+        )
         below = {
             lower.account
             for each in ledger.associations.values()
@@ -99,14 +117,21 @@ def _users(ledger: Ledger, tree: Tree, query: AccountingQuery) -> list[Row]:
             for lower in (each, *tree.below(each))
         }
         by_place = [] if "raw" in query.flags else sorted(below - set(user.coordinates))
-        rows.append({**_fields(user), "default_account": default, "coordinates": [*user.coordinates, *by_place]})
+        rows.append(
+            {
+                **_fields(user),
+                "default_account": default,
+                "coordinates": [*user.coordinates, *by_place],
+            }
+        )
     return rows
 
 
 def _associations(ledger: Ledger, tree: Tree, query: AccountingQuery) -> list[Row]:
     flags = set(query.flags)
     found = conditions.associations(tree, query.where)
-    if "with_deleted" in flags and not query.where.get("clusters"):  # those of a deleted cluster are shown if it is named
+    # those of a deleted cluster are shown if it is named
+    if "with_deleted" in flags and not query.where.get("clusters"):
         found = [each for each in found if each.cluster not in ledger.deleted.clusters]
     if "with_sub_accounts" in flags:
         chosen: dict[int, Association] = {}
@@ -122,12 +147,22 @@ def _associations(ledger: Ledger, tree: Tree, query: AccountingQuery) -> list[Ro
         depths = {each.id: depth for depth, each in placed}
     bounds = Tree(with_deleted(ledger)).bounds()  # what was deleted keeps its place
     return [
-        {**_association(tree, each, bounds, is_raw="raw" in flags), "depth": depths[each.id], "qos_raw": _qos_raw(each, tree, flags)}
+        {
+            **_association(tree, each, bounds, is_raw="raw" in flags),
+            "depth": depths[each.id],
+            "qos_raw": _qos_raw(each, tree, flags),
+        }
         for each in found
     ]
 
 
-def _association(tree: Tree, association: Association, bounds: dict[int, tuple[int, int]], *, is_raw: bool = False) -> Row:
+def _association(
+    tree: Tree,
+    association: Association,
+    bounds: dict[int, tuple[int, int]],
+    *,
+    is_raw: bool = False,
+) -> Row:
     shown = association if is_raw else tree.effective(association)
     left, right = bounds.get(association.id, (0, 0))
     row = _fields(shown)
@@ -155,7 +190,8 @@ def _tres(ledger: Ledger, _tree: Tree, query: AccountingQuery) -> list[Row]:
         kind, _, name = each.name.partition("/")
         row = {"id": each.id, "tres": each.name, "type": kind, "name": name}
         if all(
-            not values or str(row[key]) in map(str, values) for key, values in (("id", query.where.get("ids")), ("type", query.where.get("types")))
+            not values or str(row[key]) in map(str, values)
+            for key, values in (("id", query.where.get("ids")), ("type", query.where.get("types")))
         ) and (not query.where.get("names") or name in query.where["names"]):
             rows.append(row)
     return rows
@@ -166,7 +202,14 @@ def _wckeys(ledger: Ledger, _tree: Tree, query: AccountingQuery) -> list[Row]:
     return [
         _fields(each)
         for each in sorted(ledger.wckeys.values(), key=lambda each: (each.cluster, each.id))
-        if all(not where.get(key) or value in where[key] for key, value in (("names", each.name), ("clusters", each.cluster), ("users", each.user)))
+        if all(
+            not where.get(key) or value in where[key]
+            for key, value in (
+                ("names", each.name),
+                ("clusters", each.cluster),
+                ("users", each.user),
+            )
+        )
     ]
 
 
@@ -178,7 +221,12 @@ def _problems(ledger: Ledger, tree: Tree, _query: AccountingQuery) -> list[Row]:
         if name not in placed
     ]
     rows += [
-        {"cluster": each.cluster, "account": each.account, "user": "", "problem": "Account has no users"}
+        {
+            "cluster": each.cluster,
+            "account": each.account,
+            "user": "",
+            "problem": "Account has no users",
+        }
         for _, each in sorted_for_show(tree.left_to_right())
         if not each.user and not tree.children.get(each.id)
     ]
@@ -186,7 +234,9 @@ def _problems(ledger: Ledger, tree: Tree, _query: AccountingQuery) -> list[Row]:
         try:
             pwd.getpwnam(name)
         except KeyError:
-            rows.append({"cluster": "", "account": "", "user": name, "problem": "User does not have a uid"})
+            rows.append(
+                {"cluster": "", "account": "", "user": name, "problem": "User does not have a uid"}
+            )
     return rows
 
 
@@ -199,11 +249,13 @@ _LEDGER_TABLES: Final[dict[str, Callable[[Ledger, Tree, AccountingQuery], list[R
     "tres": _tres,
     "wckeys": _wckeys,
     "problems": _problems,
-    "resources": lambda ledger, _tree, query: change_resources.rows(ledger, query.where, by_cluster="with_clusters" in query.flags),
+    "resources": lambda ledger, _tree, query: change_resources.rows(
+        ledger, query.where, by_cluster="with_clusters" in query.flags
+    ),
     "federations": lambda ledger, _tree, query: change_federations.rows(ledger, query.where),
 }
 
-# --- history -------------------------------------------------------------------------------------------------------------------
+# --- history --------------------------------------------------------------------------------------
 
 _HISTORY: Final = {
     "jobs": (schema.jobs, ("job_id", "submit_time", "restarts")),
@@ -237,17 +289,32 @@ _MANY: Final = 400
 
 
 def _history(store: Store, query: AccountingQuery) -> list[Row]:
-    """Rows of the history. `after` and `before` choose by time: those that were there at some time between the two."""
+    """Rows of the history. `after` and `before` choose by time: those that were there at some time
+    between the two.
+    """
     table, order = _HISTORY[query.table]
     tests: list[Any] = []
     late: list[tuple[str, set[Any]]] = []
     for name, values in query.where.items():
         if not values:
             continue
-        if name == "jobs" and "array_job_id" in table.c:  # a job's own number, its array's, or that of its components
-            tests.append(or_(table.c.job_id.in_(values), table.c.array_job_id.in_(values), table.c.het_job_id.in_(values)))
+        # a job's own number, its array's, or that of its components
+        if name == "jobs" and "array_job_id" in table.c:
+            tests.append(
+                or_(
+                    table.c.job_id.in_(values),
+                    table.c.array_job_id.in_(values),
+                    table.c.het_job_id.in_(values),
+                )
+            )
         elif name == "after":
-            ended = table.c.end_time if "end_time" in table.c else table.c.time if "time" in table.c else table.c.start_time
+            ended = (
+                table.c.end_time
+                if "end_time" in table.c
+                else table.c.time
+                if "time" in table.c
+                else table.c.start_time
+            )
             tests.append(or_(ended.is_(None), ended >= values[0]))
         elif name == "before":
             tests += _began_before(table, values[0])
@@ -265,6 +332,9 @@ def _history(store: Store, query: AccountingQuery) -> list[Row]:
 
 def _began_before(table: Any, when: float) -> list[Any]:
     if "eligible_time" in table.c:  # a job is there from when it may run
-        return [or_(table.c.eligible_time.is_(None), table.c.eligible_time <= when), table.c.submit_time <= when]
+        return [
+            or_(table.c.eligible_time.is_(None), table.c.eligible_time <= when),
+            table.c.submit_time <= when,
+        ]
     column = table.c.time if "time" in table.c else table.c.start_time
     return [or_(column.is_(None), column <= when)]

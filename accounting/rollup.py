@@ -1,7 +1,9 @@
-"""Usage added up: how many resource-seconds each association and key used in an hour, a day, a month, and what the cluster's time went to.
+"""Usage added up: how many resource-seconds each association and key used in an hour, a day, a
+month, and what the cluster's time went to.
 
-Place: the core of the accounting daemon, pure. Hours are added up from jobs and events, days and months from hours and days; all begin at full hours,
-midnights and first days of months of the local time zone, as in Slurm. A job's usage is what it was allocated times how long it ran.
+Place: the core of the accounting daemon, pure. Hours are added up from jobs and events, days and
+months from hours and days; all begin at full hours, midnights and first days of months of the local
+time zone, as in Slurm. A job's usage is what it was allocated times how long it ran.
 """
 
 from __future__ import annotations
@@ -17,7 +19,14 @@ if TYPE_CHECKING:
 
 HOUR_S: Final = 3600
 ASSOCIATION, WCKEY = "association", "wckey"
-ALLOCATED, DOWN, PLANNED_DOWN, IDLE, PLANNED = "allocated", "down", "planned_down", "idle", "planned"  # together the cluster's time
+# together the cluster's time
+ALLOCATED, DOWN, PLANNED_DOWN, IDLE, PLANNED = (
+    "allocated",
+    "down",
+    "planned_down",
+    "idle",
+    "planned",
+)
 OVERCOMMITTED = "overcommitted"
 
 
@@ -54,15 +63,17 @@ def usage_of_hours(
 ) -> list[tuple[int, Usage]]:
     """The usage of each hour of [start, end), both full hours.
 
-    The cluster's time is what it had times how long it had it, and is the sum of its parts: allocated (to jobs and, whether they are used or not, to
-    reservations), down, planned down (reserved for maintenance), planned (asked for by jobs that may run and wait; CPUs alone), idle. What waiting
-    jobs ask for beyond what is left is overcommitted, and no part of it.
+    The cluster's time is what it had times how long it had it, and is the sum of its parts:
+    allocated (to jobs and, whether they are used or not, to reservations), down, planned down
+    (reserved for maintenance), planned (asked for by jobs that may run and wait; CPUs alone), idle.
+    What waiting jobs ask for beyond what is left is overcommitted, and no part of it.
 
     Args:
         start: the first hour.
         end: the end of the last.
-        jobs: records with eligible_time, start_time, end_time (None: still runs or waits), suspended_s, association_id, user, wckey, reservation_id,
-            tres_requested and tres_allocated.
+        jobs: records with eligible_time, start_time, end_time (None: still runs or waits),
+            suspended_s, association_id, user, wckey, reservation_id, tres_requested and
+            tres_allocated.
         down: events with start_time, end_time and tres, in which nodes could not be used.
         capacity: the cluster's events, with start_time, end_time and tres: what it had.
         key_numbers: the numbers of keys, by (user, key).
@@ -72,7 +83,10 @@ def usage_of_hours(
 
     def parts(begin: float | None, until: float | None) -> Iterator[tuple[_Hour, int]]:
         """The hours of a time, and how many of its seconds are in each."""
-        first, last = int(max(start if begin is None else begin, start)), int(min(end if until is None else until, end))
+        first, last = (
+            int(max(start if begin is None else begin, start)),
+            int(min(end if until is None else until, end)),
+        )
         hour = hour_of(first)
         while hour < last:
             yield spans[hour], min(last, hour + HOUR_S) - max(first, hour)
@@ -88,9 +102,13 @@ def usage_of_hours(
             continue
         reserved.add(each["id"])
         for hour, seconds in parts(each["start_time"], each["end_time"]):
-            hour.add(hour.planned_down if "MAINT" in flags else hour.allocated, each["tres"], seconds)
+            hour.add(
+                hour.planned_down if "MAINT" in flags else hour.allocated, each["tres"], seconds
+            )
     for job in jobs:
-        _add_job(job, start, parts, key_numbers, is_reserved=(job["reservation_id"] or 0) in reserved)
+        _add_job(
+            job, start, parts, key_numbers, is_reserved=(job["reservation_id"] or 0) in reserved
+        )
     for event in down:
         for hour, seconds in parts(event["start_time"], event["end_time"]):
             hour.add(hour.down, event["tres"], seconds)
@@ -149,18 +167,28 @@ class _Hour:
             to[name] += amount * seconds
 
     def usage(self) -> Usage:
-        """Its parts. What would be more than there was is cut: time allocated first, as it is what is known best, then down."""
+        """Its parts. What would be more than there was is cut: time allocated first, as it is what
+        is known best, then down.
+        """
         found: Usage = dict(self.used)
         for name in self.capacity.keys() | self.allocated.keys():
             left = self.capacity.get(name, 0)
             parts = []
-            for kind, amounts in ((ALLOCATED, self.allocated), (DOWN, self.down), (PLANNED_DOWN, self.planned_down)):
+            for kind, amounts in (
+                (ALLOCATED, self.allocated),
+                (DOWN, self.down),
+                (PLANNED_DOWN, self.planned_down),
+            ):
                 amount = min(amounts.get(name, 0), left)
                 left -= amount
                 parts.append((kind, amount))
             waiting = self.waiting if name == "cpu" else 0
             planned = min(waiting, left)
-            parts += [(IDLE, left - planned), (PLANNED, planned), (OVERCOMMITTED, waiting - planned)]
+            parts += [
+                (IDLE, left - planned),
+                (PLANNED, planned),
+                (OVERCOMMITTED, waiting - planned),
+            ]
             found.update({(kind, 0, name): amount for kind, amount in parts if amount})
         return found
 

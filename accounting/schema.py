@@ -1,14 +1,27 @@
 """The tables of the database, as the newest migration leaves them.
 
-Place: the store of the accounting daemon. One statement of the schema for SQLite, PostgreSQL and MariaDB; `migrations` holds the way from one version
-to the next, and a test that both say the same. Tables of the ledger have the fields of its records as columns.
+Place: the store of the accounting daemon. One statement of the schema for SQLite, PostgreSQL and
+MariaDB; `migrations` holds the way from one version to the next, and a test that both say the same.
+Tables of the ledger have the fields of its records as columns.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
 from sqlalchemy.dialects import mysql
 
 if TYPE_CHECKING:
@@ -18,12 +31,18 @@ metadata: Final = MetaData()
 
 
 def _name(length: int = 191) -> TypeEngine[str]:
-    """A name, told apart by case on MariaDB, too. 191 characters of four bytes are what several fit into one of its keys."""
-    return String(length).with_variant(mysql.VARCHAR(length, charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb")
+    """A name, told apart by case on MariaDB, too. 191 characters of four bytes are what several fit
+    into one of its keys.
+    """
+    return String(length).with_variant(
+        mysql.VARCHAR(length, charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb"
+    )
 
 
 def _text() -> TypeEngine[str]:
-    return Text().with_variant(mysql.MEDIUMTEXT(charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb")
+    return Text().with_variant(
+        mysql.MEDIUMTEXT(charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb"
+    )
 
 
 def _key(name: str, length: int = 191) -> Column[str]:
@@ -74,7 +93,14 @@ resources = Table(
     *_numbers("count creation_time mod_time"),
     *_mappings("allowed"),
 )
-accounts = Table("accounts", metadata, _key("name"), *_texts("description organization"), *_numbers("creation_time mod_time"), _deleted())
+accounts = Table(
+    "accounts",
+    metadata,
+    _key("name"),
+    *_texts("description organization"),
+    *_numbers("creation_time mod_time"),
+    _deleted(),
+)
 users = Table(
     "users",
     metadata,
@@ -117,9 +143,15 @@ qos = Table(
     *(Column(name, Float(53)) for name in ("usage_factor", "usage_threshold", "limit_factor")),
     *_numbers(_GROUP_LIMITS),
     *_mappings(_GROUP_TRES),
-    *_numbers("max_jobs_per_account max_jobs_per_user max_jobs_accrue_per_account max_jobs_accrue_per_user"),
+    *_numbers(
+        "max_jobs_per_account max_jobs_per_user max_jobs_accrue_per_account "
+        "max_jobs_accrue_per_user"
+    ),
     *_numbers("max_submit_jobs_per_account max_submit_jobs_per_user"),
-    *_mappings("max_tres_per_job max_tres_per_node max_tres_per_account max_tres_per_user max_tres_mins_per_job"),
+    *_mappings(
+        "max_tres_per_job max_tres_per_node max_tres_per_account max_tres_per_user "
+        "max_tres_mins_per_job"
+    ),
     *_numbers("max_wall min_prio_threshold"),
     *_mappings("min_tres_per_job"),
     *_numbers("creation_time mod_time"),
@@ -154,10 +186,18 @@ jobs = Table(
     _key("cluster"),
     *(_number(name) for name in _RUN),
     *(Column(name, _name()) for name in ("user", "account", "partition", "qos", "wckey")),
-    *_numbers("user_id group_id association_id state eligible_time start_time end_time suspended_s"),
-    *_numbers("exit_code exit_signal derived_exit_code derived_exit_signal node_count time_limit_min priority killed_by"),
+    *_numbers(
+        "user_id group_id association_id state eligible_time start_time end_time suspended_s"
+    ),
+    *_numbers(
+        "exit_code exit_signal derived_exit_code derived_exit_signal node_count "
+        "time_limit_min priority killed_by"
+    ),
     *_numbers("array_job_id array_task_id reservation_id wckey_id qos_id het_job_id het_offset"),
-    *_texts("group name reason nodes constraints work_dir submit_line comment admin_comment system_comment reservation flags array_tasks container"),
+    *_texts(
+        "group name reason nodes constraints work_dir submit_line comment admin_comment "
+        "system_comment reservation flags array_tasks container"
+    ),
     *(Column(name, _name(64)) for name in ("script", "environment")),
     *_mappings("tres_requested tres_allocated"),
     Index("jobs_by_end", "cluster", "end_time"),
@@ -171,7 +211,10 @@ steps = Table(
     _key("cluster"),
     *(_number(name) for name in _RUN),
     _key("step", 40),
-    *_numbers("state start_time end_time suspended_s exit_code exit_signal node_count tasks cpus killed_by user_cpu_us system_cpu_us"),
+    *_numbers(
+        "state start_time end_time suspended_s exit_code exit_signal node_count tasks "
+        "cpus killed_by user_cpu_us system_cpu_us"
+    ),
     *_texts("name nodes layout submit_line"),
     *_mappings("tres_allocated usage"),
 )
@@ -206,4 +249,5 @@ usage = Table(
     _key("tres", 100),
     Column("amount", BigInteger, nullable=False),  # resource times seconds
 )
-rollups = Table("rollups", metadata, _key("cluster"), Column("until", BigInteger, nullable=False))  # all hours before this have been added up
+# all hours before this have been added up
+rollups = Table("rollups", metadata, _key("cluster"), Column("until", BigInteger, nullable=False))

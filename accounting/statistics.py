@@ -1,6 +1,8 @@
-"""What `sacctmgr show stats` tells: requests by type and by user, and the times that use was added up, since the start or the last `clear stats`.
+"""What `sacctmgr show stats` tells: requests by type and by user, and the times that use was added
+up, since the start or the last `clear stats`.
 
-Place: the accounting daemon's core. Names and numbers are those by which Slurm's tools know requests to slurmdbd.
+Place: the accounting daemon's core. Names and numbers are those by which Slurm's tools know
+requests to slurmdbd.
 """
 
 from __future__ import annotations
@@ -8,7 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from understudy.protocol.messages import AccountingChange, AccountingQuery, GetStatistics, Statistics
+from understudy.protocol.messages import (
+    AccountingChange,
+    AccountingQuery,
+    GetStatistics,
+    Statistics,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +75,10 @@ def kind_of(message: Message) -> tuple[str, int]:
     if isinstance(message, AccountingQuery):
         return _QUERIES.get(message.table, (f"DBD_GET_{message.table.upper()}", 0))
     if isinstance(message, AccountingChange):
-        return _CHANGES.get((message.action, message.entity), (f"DBD_{message.action.upper()}_{message.entity.upper()}", 0))
+        return _CHANGES.get(
+            (message.action, message.entity),
+            (f"DBD_{message.action.upper()}_{message.entity.upper()}", 0),
+        )
     if isinstance(message, GetStatistics) and message.reset:
         return "DBD_CLEAR_STATS", 1491
     name = type(message).__name__
@@ -91,13 +101,17 @@ class Counters:
     """Counts of one accounting daemon."""
 
     since: float
-    requests: dict[tuple[str, int], list[int]] = field(default_factory=dict)  # by name and number: [count, microseconds]
+    # by name and number: [count, microseconds]
+    requests: dict[tuple[str, int], list[int]] = field(default_factory=dict)
     users: dict[int, list[int]] = field(default_factory=dict)
     rolls: RollUps = field(default_factory=RollUps)
 
     def request(self, message: Message, user_id: int, microseconds: int) -> None:
         """A request has been handled."""
-        for entry in (self.requests.setdefault(kind_of(message), [0, 0]), self.users.setdefault(user_id, [0, 0])):
+        for entry in (
+            self.requests.setdefault(kind_of(message), [0, 0]),
+            self.users.setdefault(user_id, [0, 0]),
+        ):
             entry[0] += 1
             entry[1] += microseconds
 
@@ -112,7 +126,14 @@ class Counters:
         rolls = self.rolls
         numbers = {"rolled": int(rolls.at)}
         if rolls.count:
-            numbers |= {"last_us": rolls.last_us, "longest_us": rolls.longest_us, "us": rolls.us, "count": rolls.count}
-        requests = [(name, number, count, us) for (name, number), (count, us) in self.requests.items()]
+            numbers |= {
+                "last_us": rolls.last_us,
+                "longest_us": rolls.longest_us,
+                "us": rolls.us,
+                "count": rolls.count,
+            }
+        requests = [
+            (name, number, count, us) for (name, number), (count, us) in self.requests.items()
+        ]
         users = [(user_name(user), user, count, us) for user, (count, us) in self.users.items()]
         return Statistics(now, self.since, numbers, requests, users)

@@ -1,7 +1,7 @@
 """The database behind accounting: SQLite, PostgreSQL or MariaDB by SQLAlchemy's URL.
 
-Place: the edge of the accounting daemon's core. It keeps and finds records; it decides nothing. Every method is one transaction, on disk when it
-returns. Used by one thread at a time.
+Place: the edge of the accounting daemon's core. It keeps and finds records; it decides nothing.
+Every method is one transaction, on disk when it returns. Used by one thread at a time.
 """
 
 from __future__ import annotations
@@ -14,10 +14,23 @@ from sqlalchemy import delete as delete_from
 from sqlalchemy.exc import SQLAlchemyError
 
 from understudy.accounting import migrate, schema
-from understudy.accounting.ledger import TABLES, Account, ClusterRecord, Federation, Ledger, Resource
+from understudy.accounting.ledger import (
+    TABLES,
+    Account,
+    ClusterRecord,
+    Federation,
+    Ledger,
+    Resource,
+)
 from understudy.model.associations import AccountingUser, Association, Tres, Wckey
 from understudy.model.qos import Qos
-from understudy.protocol.messages import EventRecord, JobRecord, JobText, ReservationRecord, StepRecord
+from understudy.protocol.messages import (
+    EventRecord,
+    JobRecord,
+    JobText,
+    ReservationRecord,
+    StepRecord,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,7 +42,8 @@ if TYPE_CHECKING:
 
     Record = JobRecord | StepRecord | EventRecord | ReservationRecord | JobText
 
-_RECORDS: Final[dict[str, tuple[type[msgspec.Struct], str]]] = {  # table: the record's type, its key
+# table: the record's type, its key
+_RECORDS: Final[dict[str, tuple[type[msgspec.Struct], str]]] = {
     "clusters": (ClusterRecord, "name"),
     "accounts": (Account, "name"),
     "users": (AccountingUser, "name"),
@@ -57,7 +71,8 @@ class Store:
     """An open database, its schema brought up to date."""
 
     def __init__(self, url: str, *, durable: bool = True) -> None:
-        """Open it and bring the schema up to date. `durable`: what is written survives the host (SQLite; servers have settings of their own).
+        """Open it and bring the schema up to date. `durable`: what is written survives the host
+        (SQLite; servers have settings of their own).
 
         Raises:
             StoreError: it cannot be opened, or is of a later version.
@@ -65,20 +80,24 @@ class Store:
         try:
             self.engine = create_engine(url, pool_pre_ping=not url.startswith("sqlite"))
         except (SQLAlchemyError, ImportError) as error:
-            raise StoreError(f"the accounting database {_without_password(url)} cannot be used: {error}") from error
+            raise StoreError(
+                f"the accounting database {_without_password(url)} cannot be used: {error}"
+            ) from error
         try:
             if self.engine.dialect.name == "sqlite":
                 event.listen(self.engine, "connect", _prepare_durable if durable else _prepare_fast)
             migrate.upgrade(self.engine)
         except (SQLAlchemyError, migrate.MigrationError) as error:
             self.close()
-            raise StoreError(f"the accounting database {_without_password(url)} cannot be used: {error}") from error
+            raise StoreError(
+                f"the accounting database {_without_password(url)} cannot be used: {error}"
+            ) from error
 
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
 
-    # --- the ledger ------------------------------------------------------------------------------------------------------------
+    # --- the ledger -------------------------------------------------------------------------------
 
     def load(self) -> Ledger | None:
         """The ledger as saved; None in a new database."""
@@ -89,7 +108,12 @@ class Store:
                     record = _record(kind, row)
                     owner = ledger.deleted if row.get("deleted") else ledger
                     getattr(owner, name)[getattr(record, key)] = record
-            ledger.counters = {row.name: row.value for row in connection.execute(select(schema.counters.c.name, schema.counters.c.value))}
+            ledger.counters = {
+                row.name: row.value
+                for row in connection.execute(
+                    select(schema.counters.c.name, schema.counters.c.value)
+                )
+            }
         return ledger if ledger.counters else None
 
     def save(self, before: Ledger, after: Ledger, transactions: Sequence[Transaction]) -> None:
@@ -100,10 +124,15 @@ class Store:
                 if old != new:
                     self._save_table(connection, name, old, new)
             if transactions:
-                connection.execute(schema.transactions.insert(), [msgspec.structs.asdict(each) for each in transactions])
+                connection.execute(
+                    schema.transactions.insert(),
+                    [msgspec.structs.asdict(each) for each in transactions],
+                )
 
     @staticmethod
-    def _save_table(connection: Connection, name: str, old: dict[Any, Any], new: dict[Any, Any]) -> None:
+    def _save_table(
+        connection: Connection, name: str, old: dict[Any, Any], new: dict[Any, Any]
+    ) -> None:
         table = schema.metadata.tables[name]
         key = table.c[_RECORDS[name][1] if name in _RECORDS else "name"]
         changed = [each for each in new if each not in old or old[each] != new[each]]
@@ -115,20 +144,29 @@ class Store:
             rows = [
                 {"name": each, "value": record}
                 if name == "counters"
-                else {**msgspec.to_builtins(_named(record)), **({"deleted": is_deleted} if marked else {})}
+                else {
+                    **msgspec.to_builtins(_named(record)),
+                    **({"deleted": is_deleted} if marked else {}),
+                }
                 for each in changed
                 for record, is_deleted in [new[each]]
             ]
             connection.execute(table.insert(), rows)
 
-    # --- history ---------------------------------------------------------------------------------------------------------------
+    # --- history ----------------------------------------------------------------------------------
 
     def add_records(self, cluster: str, records: Sequence[Record]) -> int | None:
-        """Keep records, each in place of an earlier one with its key. The earliest hour whose usage they change, if any does."""
+        """Keep records, each in place of an earlier one with its key. The earliest hour whose usage
+        they change, if any does.
+        """
         earliest: int | None = None
         with self.engine.begin() as connection:
             for kind, (table, key) in _HISTORY.items():
-                rows = {tuple(getattr(each, name) for name in key): each for each in records if type(each) is kind}
+                rows = {
+                    tuple(getattr(each, name) for name in key): each
+                    for each in records
+                    if type(each) is kind
+                }
                 if not rows:
                     continue
                 if kind is JobRecord:
@@ -136,17 +174,33 @@ class Store:
                 columns = [table.c[name] for name in key]
                 for part in _parts(list(rows)):
                     first = columns[0]
-                    known = connection.execute(select(*columns).where(table.c.cluster == cluster, first.in_({each[0] for each in part})))
+                    known = connection.execute(
+                        select(*columns).where(
+                            table.c.cluster == cluster, first.in_({each[0] for each in part})
+                        )
+                    )
                     for found in [tuple(row) for row in known if tuple(row) in rows]:
-                        same = [column == value for column, value in zip(columns, found, strict=True)]
-                        connection.execute(delete_from(table).where(table.c.cluster == cluster, *same))
-                kept = [each for each in rows.values() if type(each) is not ReservationRecord or each.end_time > each.start_time]
+                        same = [
+                            column == value for column, value in zip(columns, found, strict=True)
+                        ]
+                        connection.execute(
+                            delete_from(table).where(table.c.cluster == cluster, *same)
+                        )
+                kept = [
+                    each
+                    for each in rows.values()
+                    if type(each) is not ReservationRecord or each.end_time > each.start_time
+                ]
                 if kept:
-                    connection.execute(table.insert(), [{**_named(each), "cluster": cluster} for each in kept])
+                    connection.execute(
+                        table.insert(), [{**_named(each), "cluster": cluster} for each in kept]
+                    )
             events = [each for each in records if type(each) is EventRecord]
             for each in events:
                 self._add_event(connection, cluster, each)
-        times = [each.start_time for each in records if isinstance(each, EventRecord | ReservationRecord)]
+        times = [
+            each.start_time for each in records if isinstance(each, EventRecord | ReservationRecord)
+        ]
         if earliest is not None:
             times.append(earliest)
         return min(times, default=None)
@@ -156,22 +210,32 @@ class Store:
         """Keep it, and end with it what was open of the same node."""
         table = schema.events
         same_node = (table.c.cluster == cluster, table.c.node == record.node)
-        open_ones = (*same_node, table.c.end_time.is_(None), table.c.start_time <= record.start_time)
+        open_ones = (
+            *same_node,
+            table.c.end_time.is_(None),
+            table.c.start_time <= record.start_time,
+        )
         connection.execute(table.update().where(*open_ones).values(end_time=record.start_time))
         if record.end_time != record.start_time or record.reason:
-            connection.execute(delete_from(table).where(*same_node, table.c.start_time == record.start_time))
+            connection.execute(
+                delete_from(table).where(*same_node, table.c.start_time == record.start_time)
+            )
             connection.execute(table.insert(), [{**_named(record), "cluster": cluster}])
 
     @staticmethod
-    def _earliest_change(connection: Connection, cluster: str, rows: dict[tuple[int, int, int], JobRecord]) -> int | None:
-        """From when on the usage of these jobs differs from that of the same jobs as known so far."""
+    def _earliest_change(
+        connection: Connection, cluster: str, rows: dict[tuple[int, int, int], JobRecord]
+    ) -> int | None:
+        """From when on the usage of these jobs differs from that of the same jobs as known so
+        far.
+        """
         jobs = schema.jobs.c
         known: dict[tuple[int, ...], tuple[int | None, int | None]] = {}
         for part in _parts([each[0] for each in rows]):
             found = connection.execute(
-                select(jobs.job_id, jobs.submit_time, jobs.restarts, jobs.start_time, jobs.end_time).where(
-                    jobs.cluster == cluster, jobs.job_id.in_(part)
-                )
+                select(
+                    jobs.job_id, jobs.submit_time, jobs.restarts, jobs.start_time, jobs.end_time
+                ).where(jobs.cluster == cluster, jobs.job_id.in_(part))
             )
             known.update({(row[0], row[1], row[2]): (row[3], row[4]) for row in found})
         times = []
@@ -186,24 +250,38 @@ class Store:
         return min(times, default=None)
 
     def find(
-        self, table: Table, conditions: Iterable[ColumnElement[bool]] = (), order: Sequence[Any] = (), columns: Sequence[str] = ()
+        self,
+        table: Table,
+        conditions: Iterable[ColumnElement[bool]] = (),
+        order: Sequence[Any] = (),
+        columns: Sequence[str] = (),
     ) -> list[dict[str, Any]]:
         """Rows of a table of the history, by column name."""
         query = select(*(table.c[name] for name in columns)) if columns else select(table)
         with self.engine.connect() as connection:
-            return [dict(row) for row in connection.execute(query.where(*conditions).order_by(*order)).mappings()]
+            return [
+                dict(row)
+                for row in connection.execute(query.where(*conditions).order_by(*order)).mappings()
+            ]
 
     def forget_unused_texts(self) -> None:
         """Delete the scripts and environments that no job on record has any more."""
         jobs, texts = schema.jobs.c, schema.job_texts
-        used = [select(column).where(jobs.cluster == texts.c.cluster, column == texts.c.key).exists() for column in (jobs.script, jobs.environment)]
+        used = [
+            select(column).where(jobs.cluster == texts.c.cluster, column == texts.c.key).exists()
+            for column in (jobs.script, jobs.environment)
+        ]
         with self.engine.begin() as connection:
             connection.execute(delete_from(texts).where(*(~each for each in used)))
 
     def has_any(self, column: Column[Any], values: Sequence[Any]) -> bool:
         """Whether a column of the history has any of these values."""
         with self.engine.connect() as connection:
-            return any(connection.execute(select(column).where(column.in_(part)).limit(1)).first() is not None for part in _parts(values))
+            return any(
+                connection.execute(select(column).where(column.in_(part)).limit(1)).first()
+                is not None
+                for part in _parts(values)
+            )
 
     def insert(self, table: Table, rows: Sequence[dict[str, Any]]) -> None:
         """Put rows into a table of the history: all of them, or none if one is there."""
@@ -216,12 +294,14 @@ class Store:
         with self.engine.begin() as connection:
             connection.execute(delete_from(table).where(table.c[column] < before))
 
-    # --- usage -----------------------------------------------------------------------------------------------------------------
+    # --- usage ------------------------------------------------------------------------------------
 
     def rolled_until(self, cluster: str) -> int | None:
         """Up to when usage has been added up."""
         with self.engine.connect() as connection:
-            return connection.execute(select(schema.rollups.c.until).where(schema.rollups.c.cluster == cluster)).scalar()
+            return connection.execute(
+                select(schema.rollups.c.until).where(schema.rollups.c.cluster == cluster)
+            ).scalar()
 
     def set_rolled_until(self, cluster: str, until: int) -> None:
         """Usage from here on has to be added up (again)."""
@@ -233,14 +313,36 @@ class Store:
         connection.execute(delete_from(schema.rollups).where(schema.rollups.c.cluster == cluster))
         connection.execute(schema.rollups.insert(), [{"cluster": cluster, "until": until}])
 
-    def write_usage(self, cluster: str, period: str, spans: Sequence[tuple[int, Usage]], until: int | None = None) -> None:
-        """Replace the usage of the periods that begin at these times; with `until`, note how far it goes."""
+    def write_usage(
+        self,
+        cluster: str,
+        period: str,
+        spans: Sequence[tuple[int, Usage]],
+        until: int | None = None,
+    ) -> None:
+        """Replace the usage of the periods that begin at these times; with `until`, note how far it
+        goes.
+        """
         table = schema.usage
         with self.engine.begin() as connection:
             for part in _parts([start for start, _ in spans]):
-                connection.execute(delete_from(table).where(table.c.period == period, table.c.cluster == cluster, table.c.start_time.in_(part)))
+                connection.execute(
+                    delete_from(table).where(
+                        table.c.period == period,
+                        table.c.cluster == cluster,
+                        table.c.start_time.in_(part),
+                    )
+                )
             rows = [
-                {"period": period, "cluster": cluster, "start_time": start, "kind": kind, "subject": subject, "tres": tres, "amount": amount}
+                {
+                    "period": period,
+                    "cluster": cluster,
+                    "start_time": start,
+                    "kind": kind,
+                    "subject": subject,
+                    "tres": tres,
+                    "amount": amount,
+                }
                 for start, usage in spans
                 for (kind, subject, tres), amount in usage.items()
             ]
@@ -258,7 +360,9 @@ def _rows(ledger: Ledger, name: str) -> dict[Any, tuple[Any, bool]]:
 
 
 def _record(kind: type[msgspec.Struct], row: RowMapping) -> Any:
-    """A record of a row; a column without a value where there has to be one: the field's default."""
+    """A record of a row; a column without a value where there has to be one: the field's
+    default.
+    """
     given = {}
     for field in msgspec.structs.fields(kind):
         value = row[field.name]

@@ -1,6 +1,8 @@
-"""What transactions say of records that are added or changed: the columns of Slurm's tables and their values, as slurmdbd sets them.
+"""What transactions say of records that are added or changed: the columns of Slurm's tables and
+their values, as slurmdbd sets them.
 
-Place: the core of the accounting daemon, pure. Follows what `sacctmgr show transactions` of 22.05 prints.
+Place: the core of the accounting daemon, pure. Follows what `sacctmgr show transactions` of 22.05
+prints.
 """
 
 from __future__ import annotations
@@ -17,8 +19,22 @@ if TYPE_CHECKING:
     from understudy.model.qos import Qos
 
 _GROUP: Final = ("grp_jobs", "grp_jobs_accrue", "grp_submit_jobs", "grp_wall")
-_OWN: Final = ("max_jobs", "max_jobs_accrue", "min_prio_threshold", "max_submit_jobs", "max_wall", "priority")
-_TRES: Final = ("grp_tres", "grp_tres_mins", "grp_tres_run_mins", "max_tres_per_job", "max_tres_per_node", "max_tres_mins_per_job")
+_OWN: Final = (
+    "max_jobs",
+    "max_jobs_accrue",
+    "min_prio_threshold",
+    "max_submit_jobs",
+    "max_wall",
+    "priority",
+)
+_TRES: Final = (
+    "grp_tres",
+    "grp_tres_mins",
+    "grp_tres_run_mins",
+    "max_tres_per_job",
+    "max_tres_per_node",
+    "max_tres_mins_per_job",
+)
 _ORDER: Final = ("shares", *_GROUP, *_OWN, "default_qos", *_TRES, "qos")
 _COLUMNS: Final = {
     "min_prio_threshold": "min_prio_thresh",
@@ -40,8 +56,19 @@ _COLUMNS: Final = {
 }
 _QOS: Final = (
     *_GROUP,
-    *("max_jobs_per_account", "max_jobs_per_user", "max_jobs_accrue_per_account", "max_jobs_accrue_per_user", "min_prio_threshold"),
-    *("max_submit_jobs_per_account", "max_submit_jobs_per_user", "max_wall", "preempt_exempt_time_s"),
+    *(
+        "max_jobs_per_account",
+        "max_jobs_per_user",
+        "max_jobs_accrue_per_account",
+        "max_jobs_accrue_per_user",
+        "min_prio_threshold",
+    ),
+    *(
+        "max_submit_jobs_per_account",
+        "max_submit_jobs_per_user",
+        "max_wall",
+        "preempt_exempt_time_s",
+    ),
 )
 _QOS_ORDER: Final = (
     "description",
@@ -59,7 +86,14 @@ _FLAG_BITS: Final = {
     name: 1 << at
     for at, name in enumerate(
         (
-            *("PartitionMinNodes", "PartitionMaxNodes", "PartitionTimeLimit", "EnforceUsageThreshold", "NoReserve", "RequiresReservation"),
+            *(
+                "PartitionMinNodes",
+                "PartitionMaxNodes",
+                "PartitionTimeLimit",
+                "EnforceUsageThreshold",
+                "NoReserve",
+                "RequiresReservation",
+            ),
             *("DenyOnLimit", "OverPartQOS", "NoDecay", "UsageFactorSafe"),
         )
     )
@@ -72,18 +106,38 @@ def any_of(column: str, names: Iterable[str]) -> str:
     return "(" + " || ".join(f"{column}='{name}'" for name in names) + ")"
 
 
-def association_info(ledger: Ledger, association: Association, now: int, *, above: str = "", is_named_default: bool = False) -> str:
+def association_info(
+    ledger: Ledger,
+    association: Association,
+    now: int,
+    *,
+    above: str = "",
+    is_named_default: bool = False,
+) -> str:
     """Of a new association; `above`: the account below which an account's is."""
     if association.user:
-        place = [("acct", association.account), ("user", association.user), ("`partition`", association.partition)]
+        place = [
+            ("acct", association.account),
+            ("user", association.user),
+            ("`partition`", association.partition),
+        ]
     else:
         place = [("acct", association.account), ("parent_acct", above), ("user", "")]
-    values: list[tuple[str, Any]] = [("mod_time", now), *place, ("shares", association.shares), *_limits(association, _GROUP)]
+    values: list[tuple[str, Any]] = [
+        ("mod_time", now),
+        *place,
+        ("shares", association.shares),
+        *_limits(association, _GROUP),
+    ]
     if is_named_default:
         values.append(("is_def", 1))
     values += _limits(association, _OWN)
     values.append(("def_qos_id", _qos_id(ledger, association.default_qos)))
-    values += [(_COLUMNS.get(name, name), tres_text(ledger, getattr(association, name))) for name in _TRES if getattr(association, name)]
+    values += [
+        (_COLUMNS.get(name, name), tres_text(ledger, getattr(association, name)))
+        for name in _TRES
+        if getattr(association, name)
+    ]
     if association.qos is None:
         values += [("qos", ""), ("delta_qos", _list_text(ledger, association.delta_qos))]
     else:
@@ -93,17 +147,33 @@ def association_info(ledger: Ledger, association: Association, now: int, *, abov
 
 def cluster_info(ledger: Ledger, root: Association, now: int) -> str:
     """Of a new cluster, with the limits of its tree's root."""
-    values: list[tuple[str, Any]] = [("mod_time", now), ("shares", root.shares), *_limits(root, _GROUP), *_limits(root, _OWN)]
-    values += [("def_qos_id", _qos_id(ledger, root.default_qos)), ("qos", _list_text(ledger, root.qos or ()))]
+    values: list[tuple[str, Any]] = [
+        ("mod_time", now),
+        ("shares", root.shares),
+        *_limits(root, _GROUP),
+        *_limits(root, _OWN),
+    ]
+    values += [
+        ("def_qos_id", _qos_id(ledger, root.default_qos)),
+        ("qos", _list_text(ledger, root.qos or ())),
+    ]
     return _text([*values, ("federation", ""), ("fed_id", 0), ("fed_state", 0), ("features", "")])
 
 
 def qos_info(ledger: Ledger, qos: Qos, now: int) -> str:
     """Of a new quality of service."""
-    values: list[tuple[str, Any]] = [("mod_time", now), ("description", qos.description), ("flags", flag_bits(qos.flags))]
+    values: list[tuple[str, Any]] = [
+        ("mod_time", now),
+        ("description", qos.description),
+        ("flags", flag_bits(qos.flags)),
+    ]
     values.append(("grace_time", qos.grace_time_s))
     values += [(_qos_column(name), getattr(qos, name)) for name in _QOS]
-    values += [("preempt_mode", _mode(qos.preempt_mode)), ("priority", qos.priority), ("usage_factor", qos.usage_factor)]
+    values += [
+        ("preempt_mode", _mode(qos.preempt_mode)),
+        ("priority", qos.priority),
+        ("usage_factor", qos.usage_factor),
+    ]
     values += [("usage_thres", qos.usage_threshold), ("limit_factor", qos.limit_factor)]
     if qos.preempt:
         values.append(("preempt", _list_text(ledger, qos.preempt)))
@@ -114,12 +184,16 @@ def changes_info(ledger: Ledger, records: Iterable[Association], values: Mapping
     """Of associations whose limits are set: resources one by one, as they are then."""
     changed = list(records)
     found = []
-    for name, value in sorted(values.items(), key=lambda each: _ORDER.index(each[0]) if each[0] in _ORDER else -1):
+    for name, value in sorted(
+        values.items(), key=lambda each: _ORDER.index(each[0]) if each[0] in _ORDER else -1
+    ):
         column = _COLUMNS.get(name, name)
         if name in _TRES:
             text = f"{column}"
             for each in changed:
-                text = f"if (id_assoc={each.id}, '{tres_text(ledger, getattr(each, name))}', {text})"
+                text = (
+                    f"if (id_assoc={each.id}, '{tres_text(ledger, getattr(each, name))}', {text})"
+                )
             found.append(f"{column} = {text}")
         elif name == "default_qos":
             found.append(f"{column}={_value(_qos_id(ledger, value))}")
@@ -138,17 +212,27 @@ def changes_info(ledger: Ledger, records: Iterable[Association], values: Mapping
 def _signed_qos(sign: str, number: int) -> str:
     """How one is added to a list in the table, or taken from it."""
     without = f"replace(qos, ',{number},', ',')"
-    own = f"replace(concat({without}, ',{number},'), ',,', ',')" if sign == "+" else f"replace({without}, ',,', ',')"
+    own = (
+        f"replace(concat({without}, ',{number},'), ',,', ',')"
+        if sign == "+"
+        else f"replace({without}, ',,', ',')"
+    )
     delta = f"replace(replace(delta_qos, ',+{number},', ','), ',-{number},', ',')"
     emptied = "qos=if (qos=',', '', qos), " if sign == "-" else ""
-    return f"qos=if (qos='', '', {own}), {emptied}delta_qos=if (qos='', replace(concat({delta}, ',{sign}{number},'), ',,', ','), '')"
+    return (
+        f"qos=if (qos='', '', {own}), {emptied}delta_qos=if (qos='', "
+        f"replace(concat({delta}, ',{sign}{number},'), ',,', ','), '')"
+    )
 
 
 def qos_changes_info(ledger: Ledger, chosen: Iterable[Qos], values: Mapping[str, Any]) -> str:
     """Of qualities of service that are changed."""
     changed = list(chosen)
     found = []
-    for name, value in sorted(values.items(), key=lambda each: _QOS_ORDER.index(each[0]) if each[0] in _QOS_ORDER else len(_QOS_ORDER)):
+    for name, value in sorted(
+        values.items(),
+        key=lambda each: _QOS_ORDER.index(each[0]) if each[0] in _QOS_ORDER else len(_QOS_ORDER),
+    ):
         column = _qos_column(name)
         if name == "flags":
             found += _flag_changes(value or [])
@@ -162,7 +246,11 @@ def qos_changes_info(ledger: Ledger, chosen: Iterable[Qos], values: Mapping[str,
                 text = f"if (id={each.id}, '{tres_text(ledger, getattr(each, name))}', {text})"
             found.append(f"{column} = {text}")
         else:
-            number = float(value) if name in {"usage_factor", "usage_threshold", "limit_factor"} and value is not None else value
+            number = (
+                float(value)
+                if name in {"usage_factor", "usage_threshold", "limit_factor"} and value is not None
+                else value
+            )
             found.append(f"{column}={_value(None if value == -1 else number)}")
     return ", ".join(found)
 
@@ -178,7 +266,12 @@ def _flag_changes(names: list[str]) -> list[str]:
 def tres_text(ledger: Ledger, amounts: Mapping[str, int]) -> str:
     """Amounts by the numbers of their resources."""
     numbers = ledger.tres_numbers()
-    return ",".join(f"{number}={amount}" for number, amount in sorted((numbers.get(name, 0), amount) for name, amount in amounts.items()))
+    return ",".join(
+        f"{number}={amount}"
+        for number, amount in sorted(
+            (numbers.get(name, 0), amount) for name, amount in amounts.items()
+        )
+    )
 
 
 def flag_bits(names: Iterable[str]) -> int:

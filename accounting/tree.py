@@ -1,7 +1,8 @@
 """The tree of associations: who is below whom, in which order, and what an association inherits.
 
-Place: the core of the accounting daemon, pure. Each cluster has one tree, whose root is the association of the account root. Children are in the
-order of their positions; new ones come before their siblings, as in Slurm, where that order shows (`left_to_right`).
+Place: the core of the accounting daemon, pure. Each cluster has one tree, whose root is the
+association of the account root. Children are in the order of their positions; new ones come before
+their siblings, as in Slurm, where that order shows (`left_to_right`).
 """
 
 from __future__ import annotations
@@ -40,10 +41,14 @@ class Tree:
 
     def left_to_right(self) -> list[Association]:
         """All, each before its children."""
-        return [each for root in self.roots() for each in itertools.chain((root,), self.below(root))]
+        return [
+            each for root in self.roots() for each in itertools.chain((root,), self.below(root))
+        ]
 
     def bounds(self) -> dict[int, tuple[int, int]]:
-        """The `lft` and `rgt` of each association: those below it lie between its two numbers. Each cluster counts from 1."""
+        """The `lft` and `rgt` of each association: those below it lie between its two numbers. Each
+        cluster counts from 1.
+        """
         found: dict[int, tuple[int, int]] = {}
 
         def walk(association: Association, left: int) -> int:
@@ -70,7 +75,9 @@ class Tree:
         known = self._effective.get(association.id)
         if known is None:
             above = self.parent(association)
-            known = self._effective[association.id] = inherit(association, self.effective(above) if above is not None else None)
+            known = self._effective[association.id] = inherit(
+                association, self.effective(above) if above is not None else None
+            )
         return known
 
     def is_below(self, association: Association, other: Association) -> bool:
@@ -84,7 +91,8 @@ class Tree:
 
 
 def sorted_for_show(associations: Iterable[Association]) -> list[tuple[int, Association]]:
-    """The associations with their depths as `sacctmgr show assoc` lists them: each before its children, users before accounts, by name, as given.
+    """The associations with their depths as `sacctmgr show assoc` lists them: each before its
+    children, users before accounts, by name, as given.
 
     Those whose parents are not among them come to the top.
     """
@@ -107,10 +115,20 @@ def _show_key(association: Association) -> tuple[str, bool, str]:
 
 
 def place_in_front(draft: Draft, associations: Iterable[Association]) -> None:
-    """Give new associations, in this order, their places before their siblings: those that follow each other under one parent stay in order."""
+    """Give new associations, in this order, their places before their siblings: those that follow
+    each other under one parent stay in order.
+    """
     tables = (draft.ledger.associations, draft.ledger.deleted.associations)
     for parent_id, group in itertools.groupby(associations, key=lambda each: each.parent_id):
         new = list(group)
-        first = min((each.position for table in tables for each in table.values() if each.parent_id == parent_id), default=0)
+        first = min(
+            (
+                each.position
+                for table in tables
+                for each in table.values()
+                if each.parent_id == parent_id
+            ),
+            default=0,
+        )
         for offset, association in enumerate(new):
             draft.change_association(association, {"position": first - len(new) + offset})

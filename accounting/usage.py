@@ -1,4 +1,5 @@
-"""Keeping the roll-ups of usage up to date: which hours, days and months have to be added up, from what, into what.
+"""Keeping the roll-ups of usage up to date: which hours, days and months have to be added up, from
+what, into what.
 
 Place: between the pure arithmetic (rollup.py) and the store.
 """
@@ -18,10 +19,20 @@ if TYPE_CHECKING:
     from understudy.accounting.store import Store
 
 _JOB_COLUMNS: Final = (
-    *("eligible_time", "start_time", "end_time", "suspended_s", "association_id", "user", "wckey", "reservation_id"),
+    *(
+        "eligible_time",
+        "start_time",
+        "end_time",
+        "suspended_s",
+        "association_id",
+        "user",
+        "wckey",
+        "reservation_id",
+    ),
     *("tres_requested", "tres_allocated"),
 )
-_CHUNK_S: Final = 7 * 24 * rollup.HOUR_S  # so much is added up at a time: the jobs of a week fit into memory
+# so much is added up at a time: the jobs of a week fit into memory
+_CHUNK_S: Final = 7 * 24 * rollup.HOUR_S
 
 
 def roll_up(store: Store, ledger: Ledger, cluster: str, now: float) -> None:
@@ -46,19 +57,39 @@ def roll_up(store: Store, ledger: Ledger, cluster: str, now: float) -> None:
 def _first_hour(store: Store, cluster: str) -> int | None:
     times = []
     for table in (schema.jobs, schema.events):
-        rows = store.find(table, [table.c.cluster == cluster, table.c.start_time.is_not(None)], [table.c.start_time], ["start_time"])
+        rows = store.find(
+            table,
+            [table.c.cluster == cluster, table.c.start_time.is_not(None)],
+            [table.c.start_time],
+            ["start_time"],
+        )
         times += [row["start_time"] for row in rows[:1]]
     return rollup.hour_of(min(times)) if times else None
 
 
-def _usage_of_hours(store: Store, ledger: Ledger, cluster: str, start: int, end: int) -> list[tuple[int, Usage]]:
+def _usage_of_hours(
+    store: Store, ledger: Ledger, cluster: str, start: int, end: int
+) -> list[tuple[int, Usage]]:
     jobs, events, reservations = schema.jobs, schema.events, schema.reservations
     came = or_(jobs.c.eligible_time < end, jobs.c.start_time < end)
-    found = store.find(jobs, [jobs.c.cluster == cluster, came, or_(jobs.c.end_time.is_(None), jobs.c.end_time > start)], columns=_JOB_COLUMNS)
+    found = store.find(
+        jobs,
+        [jobs.c.cluster == cluster, came, or_(jobs.c.end_time.is_(None), jobs.c.end_time > start)],
+        columns=_JOB_COLUMNS,
+    )
     times = store.find(events, [events.c.cluster == cluster, *_overlaps(events, start, end)])
-    held = store.find(reservations, [reservations.c.cluster == cluster, *_overlaps(reservations, start, end)])
-    keys = {(each.user, each.name): each.id for each in ledger.wckeys.values() if each.cluster == cluster}
-    down, capacity = [each for each in times if each["node"]], [each for each in times if not each["node"]]
+    held = store.find(
+        reservations, [reservations.c.cluster == cluster, *_overlaps(reservations, start, end)]
+    )
+    keys = {
+        (each.user, each.name): each.id
+        for each in ledger.wckeys.values()
+        if each.cluster == cluster
+    }
+    down, capacity = (
+        [each for each in times if each["node"]],
+        [each for each in times if not each["node"]],
+    )
     return rollup.usage_of_hours(start, end, found, down, capacity, keys, held)
 
 
@@ -66,10 +97,24 @@ def _overlaps(table: Any, start: int, end: int) -> list[Any]:
     return [table.c.start_time < end, or_(table.c.end_time.is_(None), table.c.end_time > start)]
 
 
-def _sums(store: Store, cluster: str, period: str, start: int, end: int, period_of: Any) -> list[tuple[int, Usage]]:
+def _sums(
+    store: Store, cluster: str, period: str, start: int, end: int, period_of: Any
+) -> list[tuple[int, Usage]]:
     """The usage of longer periods from the shorter ones in [start, end)."""
     table = schema.usage
-    found: defaultdict[int, defaultdict[tuple[str, int, str], int]] = defaultdict(lambda: defaultdict(int))
-    for row in store.find(table, [table.c.period == period, table.c.cluster == cluster, table.c.start_time >= start, table.c.start_time < end]):
-        found[period_of(row["start_time"])][row["kind"], row["subject"], row["tres"]] += row["amount"]
+    found: defaultdict[int, defaultdict[tuple[str, int, str], int]] = defaultdict(
+        lambda: defaultdict(int)
+    )
+    for row in store.find(
+        table,
+        [
+            table.c.period == period,
+            table.c.cluster == cluster,
+            table.c.start_time >= start,
+            table.c.start_time < end,
+        ],
+    ):
+        found[period_of(row["start_time"])][row["kind"], row["subject"], row["tres"]] += row[
+            "amount"
+        ]
     return [(when, dict(usage)) for when, usage in sorted(found.items())]

@@ -38,7 +38,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="understudy-agent")
     parser.add_argument("--run-dir", type=Path, required=True)
     arguments = parser.parse_args()
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
     try:
         asyncio.run(serve(arguments.run_dir))
     except OSError as error:

@@ -1,10 +1,12 @@
 """The credential agent: vouches for users on its host, as MUNGE does.
 
-Place: one process a host; holds the cluster's key and answers on a Unix socket that everybody may connect to. A command sends the two texts of its
-handshake (see handshake.py); the agent compares the identity in the hello with what the kernel says of the socket's other end, and returns the
+Place: one process a host; holds the cluster's key and answers on a Unix socket that everybody may
+connect to. A command sends the two texts of its handshake (see handshake.py); the agent compares
+the identity in the hello with what the kernel says of the socket's other end, and returns the
 connection's secret. It never vouches for a daemon.
 
-Wire: one plain frame each way. Request: msgpack `[hello, challenge]`. Answer: the secret's 32 bytes, or an empty frame for a refusal.
+Wire: one plain frame each way. Request: msgpack `[hello, challenge]`. Answer: the secret's 32
+bytes, or an empty frame for a refusal.
 """
 
 from __future__ import annotations
@@ -19,7 +21,14 @@ from typing import TYPE_CHECKING
 
 import msgpack
 
-from understudy.auth.handshake import MAX_HANDSHAKE, AuthError, frame, read_challenge, read_hello, session_secret
+from understudy.auth.handshake import (
+    MAX_HANDSHAKE,
+    AuthError,
+    frame,
+    read_challenge,
+    read_hello,
+    session_secret,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +54,9 @@ def vouch(key: bytes, request: bytes, user_id: int, group_id: int) -> bytes:
     name, claimed_user, claimed_group, is_daemon = read_hello(hello)
     read_challenge(challenge)
     if is_daemon:
-        raise AuthError(f"user {user_id} claims to be daemon {name!r}: daemons hold the key themselves")
+        raise AuthError(
+            f"user {user_id} claims to be daemon {name!r}: daemons hold the key themselves"
+        )
     if claimed_user != user_id:
         raise AuthError(f"user {user_id} claims to be user {claimed_user}")
     if claimed_group != group_id and not _is_member(user_id, claimed_group):
@@ -82,7 +93,9 @@ class CredentialAgent:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         peer = writer.get_extra_info("socket")
-        _, user_id, group_id = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+        _, user_id, group_id = struct.unpack(
+            "3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        )
         try:
             async with self._slots, asyncio.timeout(_PATIENCE_S):
                 length = int.from_bytes(await reader.readexactly(4), "big")

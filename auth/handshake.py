@@ -1,13 +1,16 @@
 """The mutual challenge that opens every connection, and the sealed channel that it leads to.
 
-Place: used by daemons (protocol) and commands alike, so it imports no asyncio and as little as it can. No I/O here.
+Place: used by daemons (protocol) and commands alike, so it imports no asyncio and as little as it
+can. No I/O here.
 
-How it works. The client says who it is (`hello`, with a nonce), the server answers with a nonce of its own (`challenge`). Both derive a session
-secret from the cluster's key and the two texts; a client that does not hold the key gets the secret from the credential agent on its host, which
-holds the key and gives it out only for the identity that the kernel reports for the socket's other end (as MUNGE does). Nothing proves the identity
-in the hello but the first sealed frame: only who has the secret can seal it, and the server's first sealed answer proves the same of the server.
-Each direction has its own key and counts its frames; the counter is the nonce, so a frame that is forged, replayed, reordered or left out does not
-open.
+How it works. The client says who it is (`hello`, with a nonce), the server answers with a nonce of
+its own (`challenge`). Both derive a session secret from the cluster's key and the two texts; a
+client that does not hold the key gets the secret from the credential agent on its host, which holds
+the key and gives it out only for the identity that the kernel reports for the socket's other end
+(as MUNGE does). Nothing proves the identity in the hello but the first sealed frame: only who has
+the secret can seal it, and the server's first sealed answer proves the same of the server. Each
+direction has its own key and counts its frames; the counter is the nonce, so a frame that is
+forged, replayed, reordered or left out does not open.
 
     client                         server
       hello(name, uid, nonce)  ->
@@ -23,7 +26,8 @@ from hmac import digest as hmac_digest
 
 import msgpack
 
-try:  # the public module imports all AEADs' wrappers and their errors: 15 ms that every command would pay
+# the public module imports all AEADs' wrappers and their errors: 15 ms that every command would pay
+try:
     from cryptography.hazmat.bindings._rust import openssl as _openssl
 
     ChaCha20Poly1305 = _openssl.aead.ChaCha20Poly1305
@@ -40,12 +44,18 @@ _TAG_BYTES = 16
 
 
 class AuthError(Exception):
-    """The other end could not be authenticated, or a frame is not what it should be. One line, fit for the log."""
+    """The other end could not be authenticated, or a frame is not what it should be. One line, fit
+    for the log.
+    """
 
 
 def client_hello(name: str, user_id: int, group_id: int, *, is_daemon: bool) -> bytes:
-    """The client's first frame. `is_daemon`: claims to be one of the cluster's own daemons, for which it must hold the key."""
-    packed: bytes = msgpack.packb([VERSION, name, user_id, group_id, is_daemon, os.urandom(NONCE_BYTES)])
+    """The client's first frame. `is_daemon`: claims to be one of the cluster's own daemons, for
+    which it must hold the key.
+    """
+    packed: bytes = msgpack.packb(
+        [VERSION, name, user_id, group_id, is_daemon, os.urandom(NONCE_BYTES)]
+    )
     return packed
 
 
@@ -93,25 +103,38 @@ def read_challenge(body: bytes) -> str:
         version, name, nonce = msgpack.unpackb(body)
     except Exception as error:
         raise AuthError("not a challenge of this protocol") from error
-    if version != VERSION or not isinstance(name, str) or not isinstance(nonce, bytes) or len(nonce) != NONCE_BYTES:
+    if (
+        version != VERSION
+        or not isinstance(name, str)
+        or not isinstance(nonce, bytes)
+        or len(nonce) != NONCE_BYTES
+    ):
         raise AuthError("malformed challenge")
     return name
 
 
 def session_secret(key: bytes, hello: bytes, challenge: bytes) -> bytes:
     """The secret of one connection, from the cluster's key (32 bytes) and the two texts."""
-    return hmac_digest(key, b"understudy session\0" + len(hello).to_bytes(4, "big") + hello + challenge, "sha256")
+    return hmac_digest(
+        key, b"understudy session\0" + len(hello).to_bytes(4, "big") + hello + challenge, "sha256"
+    )
 
 
 class SealedChannel:
-    """Both directions of a connection after the challenge. `seal` and `open` count frames; any failure is final."""
+    """Both directions of a connection after the challenge. `seal` and `open` count frames; any
+    failure is final.
+    """
 
     __slots__ = ("_open", "_opened", "_seal", "_sealed")
 
     def __init__(self, secret: bytes, *, is_client: bool) -> None:
         to_server = ChaCha20Poly1305(hmac_digest(secret, b"client to server", "sha256"))
         to_client = ChaCha20Poly1305(hmac_digest(secret, b"server to client", "sha256"))
-        self._seal, self._open = (to_server.encrypt, to_client.decrypt) if is_client else (to_client.encrypt, to_server.decrypt)
+        self._seal, self._open = (
+            (to_server.encrypt, to_client.decrypt)
+            if is_client
+            else (to_client.encrypt, to_server.decrypt)
+        )
         self._sealed = self._opened = 0
 
     def seal(self, body: bytes) -> bytes:
@@ -129,7 +152,10 @@ class SealedChannel:
         try:
             body: bytes = self._open(self._opened.to_bytes(12, "big"), sealed, None)
         except Exception as error:
-            raise AuthError(f"frame {self._opened} does not authenticate (wrong key, forged, replayed, reordered or cut short)") from error
+            raise AuthError(
+                f"frame {self._opened} does not authenticate (wrong key, forged, "
+                "replayed, reordered or cut short)"
+            ) from error
         self._opened += 1
         return body
 

@@ -1,8 +1,11 @@
-"""Who is at the other end of a Unix socket, as the kernel says (SO_PEERCRED): a handshake without a secret, for commands on the daemons' host.
+"""Who is at the other end of a Unix socket, as the kernel says (SO_PEERCRED): a handshake without a
+secret, for commands on the daemons' host.
 
-Place: used by commands and by the messenger; imports next to nothing, since every command pays for it. The kernel vouches for both ends, and nobody
-else can read or write what passes between them: so nothing is sealed, nobody's key or agent is asked, and the first request comes right behind the
-hello. A command believes a daemon that root or its own user runs; with others, and over TCP, both prove themselves (handshake.py).
+Place: used by commands and by the messenger; imports next to nothing, since every command pays for
+it. The kernel vouches for both ends, and nobody else can read or write what passes between them: so
+nothing is sealed, nobody's key or agent is asked, and the first request comes right behind the
+hello. A command believes a daemon that root or its own user runs; with others, and over TCP, both
+prove themselves (handshake.py).
 """
 
 import os

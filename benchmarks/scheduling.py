@@ -50,7 +50,11 @@ def whole_cluster(nodes):
     job = make_job(num_tasks=nodes, min_nodes=nodes, max_nodes=nodes)
     found = []
     seconds = timed(lambda: found.append(selector.select(job, main, main.nodes, tables)))
-    return seconds, timed(lambda: tables.nodes.allocate(found[0])), timed(lambda: tables.nodes.release(found[0], found[0].nodes))
+    return (
+        seconds,
+        timed(lambda: tables.nodes.allocate(found[0])),
+        timed(lambda: tables.nodes.release(found[0], found[0].nodes)),
+    )
 
 
 def backfill_pass(nodes, pending):
@@ -74,7 +78,9 @@ def backfill_pass(nodes, pending):
         job_id += 1
         world.run_s[job_id] = 600
         tasks = min(int(chance.paretovariate(0.5)) * 8, nodes * 2)
-        tables.pending[job_id] = make_job(job_id, limit_s=chance.randrange(600, 86_400, 60), num_tasks=tasks)
+        tables.pending[job_id] = make_job(
+            job_id, limit_s=chance.randrange(600, 86_400, 60), num_tasks=tasks
+        )
     queue = PendingQueue(tables, slurm_order)
     queue.refresh(100)
     a_pass = BackfillPass(tables, world.selector, world, {})
@@ -83,18 +89,31 @@ def backfill_pass(nodes, pending):
 
 
 def main():
-    trace = Path(sys.argv[1]) if len(sys.argv) > 1 else SHARED / "oracles" / "kth-sp2-normalised.swf.gz"
+    trace = (
+        Path(sys.argv[1]) if len(sys.argv) > 1 else SHARED / "oracles" / "kth-sp2-normalised.swf.gz"
+    )
     if trace.exists():
         rows = list(read_swf(trace))
         for policy in (Easy, Fcfs):
             total, inside = replay(policy, rows, 100)
-            print(f"{policy.name}, {len(rows)} jobs, 100 nodes: {inside:.0f} us a job in the policy, {total:.0f} us with the events")
+            print(
+                f"{policy.name}, {len(rows)} jobs, 100 nodes: {inside:.0f} us a job in the "
+                f"policy, {total:.0f} us with the events"
+            )
     else:
         print(f"no trace at {trace}")
-    print("16,384 nodes, a job on all: select {:.1f} ms, allocate {:.1f} ms, release {:.1f} ms".format(*(s * 1e3 for s in whole_cluster(16_384))))
+    print(
+        "16,384 nodes, a job on all: "
+        "select {:.1f} ms, allocate {:.1f} ms, release {:.1f} ms".format(
+            *(s * 1e3 for s in whole_cluster(16_384))
+        )
+    )
     for nodes in (1000, 16_384):
         seconds, running, started, promised = backfill_pass(nodes, 500)
-        print(f"backfill, {nodes} nodes, 500 pending, {running} running: {seconds * 1e3:.0f} ms a pass; {started} started, {promised} promised")
+        print(
+            f"backfill, {nodes} nodes, 500 pending, {running} running: {seconds * 1e3:.0f} "
+            f"ms a pass; {started} started, {promised} promised"
+        )
 
 
 if __name__ == "__main__":

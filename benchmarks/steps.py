@@ -1,10 +1,12 @@
-"""Steps and real jobs beside real Slurm on the same machine, where it is installed: `python -m benchmarks.steps [launch | throughput | scale]`.
+"""Steps and real jobs beside real Slurm on the same machine, where it is installed: `python -m
+benchmarks.steps [launch | throughput | scale]`.
 
 launch      `srun -N1 hostname` in an allocation
 throughput  500 jobs of `true` through sbatch on 100 nodes, until the last has ended
 scale       `srun -N2400 -n4800` with emulated nodes, from the launch to the last exit
 
-Real Slurm is a private cluster on loopback: its daemons, MUNGE and one slurmd a node, in a folder that is removed. It needs root, as slurmd does.
+Real Slurm is a private cluster on loopback: its daemons, MUNGE and one slurmd a node, in a folder
+that is removed. It needs root, as slurmd does.
 """
 
 from __future__ import annotations
@@ -82,16 +84,39 @@ class Ours:
     def __init__(self, folder: Path, count: int, *, executor: str = "real") -> None:
         self.folder, self.count = folder, count
         conf = folder / "slurm.conf"
-        conf.write_text(CONF.format(host="localhost", port=6817, nodes=f"NodeName=n[1-{count}]", count=count, more=""))
+        conf.write_text(
+            CONF.format(
+                host="localhost", port=6817, nodes=f"NodeName=n[1-{count}]", count=count, more=""
+            )
+        )
         self.environment = os.environ | {
             "PATH": f"{BIN}:{os.environ['PATH']}",
             "UNDERSTUDY_REGISTRY": str(folder / "registry"),
             "SLURM_CONF": str(folder / "run" / "slurm.conf"),
         }
-        self.run("understudy", "up", "--conf", str(conf), "--run-dir", str(folder / "run"), "--port", "0", "--executor", executor)
+        self.run(
+            "understudy",
+            "up",
+            "--conf",
+            str(conf),
+            "--run-dir",
+            str(folder / "run"),
+            "--port",
+            "0",
+            "--executor",
+            executor,
+        )
 
     def run(self, *words: str) -> str:
-        return subprocess.run(words, env=self.environment, cwd=self.folder, capture_output=True, text=True, check=True, timeout=300).stdout
+        return subprocess.run(
+            words,
+            env=self.environment,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=300,
+        ).stdout
 
     def end(self) -> None:
         self.run("understudy", "down", "--run-dir", str(self.folder / "run"))
@@ -112,17 +137,38 @@ class Real(Ours):
         (folder / "munge" / "key").write_bytes(os.urandom(64))
         (folder / "munge" / "key").chmod(0o600)
         folder.chmod(0o755)
-        nodes = f"NodeName=n[1-{count}] NodeAddr=127.0.0.1 Port=[{port + 2}-{port + 1 + count}]" if count > 1 else f"NodeName=n1 Port={port + 2}"
+        nodes = (
+            f"NodeName=n[1-{count}] NodeAddr=127.0.0.1 Port=[{port + 2}-{port + 1 + count}]"
+            if count > 1
+            else f"NodeName=n1 Port={port + 2}"
+        )
         more = REAL.format(node_port=port + 1, folder=folder)
         conf = folder / "slurm.conf"
-        conf.write_text(CONF.format(host=socket.gethostname().partition(".")[0], port=port, nodes=nodes, count=count, more=more))
-        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("SLURM")} | {
+        conf.write_text(
+            CONF.format(
+                host=socket.gethostname().partition(".")[0],
+                port=port,
+                nodes=nodes,
+                count=count,
+                more=more,
+            )
+        )
+        self.environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("SLURM")
+        } | {
             "PATH": "/usr/bin:/bin:/usr/sbin:/sbin",
             "SLURM_CONF": str(conf),
         }
         munge = folder / "munge"
         self._start(
-            *("munged", "--foreground", "--force", f"--key-file={munge}/key", f"--socket={folder}/munge.sock", f"--pid-file={munge}/pid"),
+            *(
+                "munged",
+                "--foreground",
+                "--force",
+                f"--key-file={munge}/key",
+                f"--socket={folder}/munge.sock",
+                f"--pid-file={munge}/pid",
+            ),
             *(f"--seed-file={munge}/seed", f"--log-file={munge}/log"),
         )
         while not (folder / "munge.sock").exists():
@@ -138,7 +184,15 @@ class Real(Ours):
             time.sleep(0.5)
 
     def _start(self, *words: str) -> None:
-        self.daemons.append(subprocess.Popen(words, env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self.folder))
+        self.daemons.append(
+            subprocess.Popen(
+                words,
+                env=self.environment,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd=self.folder,
+            )
+        )
 
     def end(self) -> None:
         for daemon in reversed(self.daemons):
@@ -152,7 +206,9 @@ class Real(Ours):
 
 
 def clusters() -> list[type[Ours]]:
-    if os.geteuid() == 0 and all(shutil.which(name, path="/usr/bin:/usr/sbin") for name in ("slurmctld", "slurmd", "munged")):
+    if os.geteuid() == 0 and all(
+        shutil.which(name, path="/usr/bin:/usr/sbin") for name in ("slurmctld", "slurmd", "munged")
+    ):
         return [Real, Ours]
     print("  (real Slurm is not installed, or this is not root: nothing to compare with)")
     return [Ours]
@@ -175,7 +231,9 @@ def launch() -> None:
         with running(kind, 2) as cluster:
             times = cluster.run("salloc", "-Q", "-N1", sys.executable, "-c", IN_ALLOCATION).split()
             found[kind.name] = statistics.median(map(float, times))
-    compare("srun -N1 hostname in an allocation, median", found, "ms", 1000, "at most 2.5 times Slurm's")
+    compare(
+        "srun -N1 hostname in an allocation, median", found, "ms", 1000, "at most 2.5 times Slurm's"
+    )
 
 
 def throughput() -> None:
@@ -188,17 +246,23 @@ def throughput() -> None:
             while cluster.run("squeue", "-h", "-t", "pending,running", "-o", "%i").strip():
                 time.sleep(0.2)
             found[kind.name] = JOBS / (time.monotonic() - begin)
-    compare(f"{JOBS} jobs of `true` through sbatch on 100 nodes", found, "jobs/s", 1, "at least Slurm's")
+    compare(
+        f"{JOBS} jobs of `true` through sbatch on 100 nodes", found, "jobs/s", 1, "at least Slurm's"
+    )
 
 
 def scale() -> None:
     """`srun -N2400 -n4800` with emulated nodes."""
     with running(Ours, 2400, executor="emulated") as cluster:
-        job = cluster.run("bash", "-c", "salloc -Q -N2400 -n4800 --no-shell; squeue -h -o %i").strip()
+        job = cluster.run(
+            "bash", "-c", "salloc -Q -N2400 -n4800 --no-shell; squeue -h -o %i"
+        ).strip()
         times = []
         for _ in range(3):
             begin = time.monotonic()
-            lines = cluster.run("srun", f"--jobid={job}", "-N2400", "-n4800", "hostname").count("\n")
+            lines = cluster.run("srun", f"--jobid={job}", "-N2400", "-n4800", "hostname").count(
+                "\n"
+            )
             times.append(time.monotonic() - begin)
             assert lines == 4800, lines
         compare("srun -N2400 -n4800 hostname, emulated", {"understudy": min(times)}, "s", 1, "2 s")

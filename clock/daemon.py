@@ -1,7 +1,8 @@
-"""What every daemon's main does: read cluster.json, make the loop for the cluster's kind of time, listen, take part in time, run until told to end.
+"""What every daemon's main does: read cluster.json, make the loop for the cluster's kind of time,
+listen, take part in time, run until told to end.
 
-Place: the lowest layer that knows both messages and time, hence here. `run_daemon` is for one daemon a process; a replay in one process builds
-`Daemon`s itself.
+Place: the lowest layer that knows both messages and time, hence here. `run_daemon` is for one
+daemon a process; a replay in one process builds `Daemon`s itself.
 """
 
 from __future__ import annotations
@@ -40,29 +41,44 @@ from understudy.protocol.messenger import Messenger
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-_PATIENCE_S: Final = 60.0  # until the clock service listens: daemons start side by side, and on a busy host one of them comes late
+# until the clock service listens: daemons start side by side, and on a busy host one of them comes
+# late
+_PATIENCE_S: Final = 60.0
 
 
 class Daemon:
     """What a daemon's `start` is given. `stopping` is set when it should save its state and end."""
 
-    def __init__(self, name: str, cluster: Cluster, run_dir: Path, messenger: Messenger, time: Timekeeper) -> None:
-        self.name, self.cluster, self.run_dir, self.messenger, self.time = name, cluster, run_dir, messenger, time
+    def __init__(
+        self, name: str, cluster: Cluster, run_dir: Path, messenger: Messenger, time: Timekeeper
+    ) -> None:
+        self.name, self.cluster, self.run_dir, self.messenger, self.time = (
+            name,
+            cluster,
+            run_dir,
+            messenger,
+            time,
+        )
         self.log = logging.getLogger(f"understudy.{name}")
         self.stopping = asyncio.Event()
-        self.at_exit: list[Callable[[], Awaitable[None] | None]] = []  # called in reverse order before the process ends
+        # called in reverse order before the process ends
+        self.at_exit: list[Callable[[], Awaitable[None] | None]] = []
         self.logs: Logs | None = None  # None: several daemons share the process, and its log
         self.failure: BaseException | None = None
         self.on_failure: Callable[[], None] = self.stop
 
     def fail(self, error: BaseException) -> None:
-        """Something that never should has failed, and has been logged. Real time goes on; a run under virtual time would show what is not so."""
+        """Something that never should has failed, and has been logged. Real time goes on; a run
+        under virtual time would show what is not so.
+        """
         if self.time.is_virtual and self.failure is None:
             self.failure = error
             self.on_failure()
 
     def fail_with_callbacks(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Under virtual time an exception that nobody catches, in any callback or task, is a failure of the daemon."""
+        """Under virtual time an exception that nobody catches, in any callback or task, is a
+        failure of the daemon.
+        """
 
         def failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
             loop.default_exception_handler(context)
@@ -93,12 +109,19 @@ def make_loop(cluster: Cluster) -> asyncio.AbstractEventLoop:
 
 def set_up_logging(level: int = logging.INFO, stream: TextIO | None = None) -> None:
     """Log to stderr, which `understudy up` sends to RUN_DIR/logs/NAME.log."""
-    logging.basicConfig(stream=stream or sys.stderr, level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True)
+    logging.basicConfig(
+        stream=stream or sys.stderr,
+        level=level,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        force=True,
+    )
 
 
 @dataclass(slots=True)
 class Place:
-    """Where this process is, if a command line of Slurm's started it: its name for lines on a terminal, who waits until it is ready, its log file."""
+    """Where this process is, if a command line of Slurm's started it: its name for lines on a
+    terminal, who waits until it is ready, its log file.
+    """
 
     program: str = ""
     ready: int = -1  # a descriptor
@@ -109,7 +132,9 @@ PLACE = Place()
 
 
 def write_pid_file(run_dir: Path, name: str) -> Path:
-    """RUN_DIR/NAME.pid with the pid and the process's start time (field 22 of /proc/PID/stat), by which a recycled pid is told from ours."""
+    """RUN_DIR/NAME.pid with the pid and the process's start time (field 22 of /proc/PID/stat), by
+    which a recycled pid is told from ours.
+    """
     stat = Path("/proc/self/stat").read_text()
     started = stat.rpartition(")")[2].split()[19]
     path = run_dir / f"{name}.pid"
@@ -133,17 +158,22 @@ def run_daemon(
     `listen`: its addresses; `listener`: the descriptor of a socket that listens already.
     """
     cluster = Cluster.load(run_dir)
-    logs = Logs(time.time, verbose=verbose, fixed=cluster.log_level, program=PLACE.program, file=PLACE.log)
+    logs = Logs(
+        time.time, verbose=verbose, fixed=cluster.log_level, program=PLACE.program, file=PLACE.log
+    )
     log = logging.getLogger(f"understudy.{name}")
     if cluster.time == "virtual" and cluster.cpu >= 0:
-        with contextlib.suppress(OSError):  # a hint: without it, messages cost a wake-up across CPUs
+        # a hint: without it, messages cost a wake-up across CPUs
+        with contextlib.suppress(OSError):
             os.sched_setaffinity(0, {cluster.cpu})
     faulthandler.register(signal.SIGUSR1)  # where does it hang? kill -USR1 PID, and look at the log
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
     loop = make_loop(cluster)
     try:
-        return asyncio.Runner(loop_factory=lambda: loop).run(_run(loop, cluster, run_dir, name, list(listen), start, listener, logs))
+        return asyncio.Runner(loop_factory=lambda: loop).run(
+            _run(loop, cluster, run_dir, name, list(listen), start, listener, logs)
+        )
     except ClockLost as error:
         log.info("%s: ending", error)
         return 1
@@ -163,8 +193,22 @@ async def _run(
     logs: Logs,
 ) -> int:
     key = read_key(Path(cluster.key_file))
-    messenger = Messenger(name, loop, key, user_id=os.getuid(), group_id=os.getgid(), latency_s=cluster.latency_s, link_latency=cluster.link_latency)
-    daemon = Daemon(name, cluster, run_dir, messenger, Timekeeper(loop, None if cluster.time == "real" else cluster.epoch))
+    messenger = Messenger(
+        name,
+        loop,
+        key,
+        user_id=os.getuid(),
+        group_id=os.getgid(),
+        latency_s=cluster.latency_s,
+        link_latency=cluster.link_latency,
+    )
+    daemon = Daemon(
+        name,
+        cluster,
+        run_dir,
+        messenger,
+        Timekeeper(loop, None if cluster.time == "real" else cluster.epoch),
+    )
     daemon.logs = logs
     logs.set_time(daemon.time.now)
     messenger.listen(listen)
@@ -178,7 +222,8 @@ async def _run(
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told_to_end)
-    loop.add_signal_handler(signal.SIGUSR2, lambda: None)  # sent when logs are moved away, which the log finds out by itself
+    # sent when logs are moved away, which the log finds out by itself
+    loop.add_signal_handler(signal.SIGUSR2, lambda: None)
     link: ClockLink | None = None
     if isinstance(loop, VirtualEventLoop):
         link = take_part(loop, cluster, name, key, messenger)
@@ -193,21 +238,38 @@ async def _run(
         os.close(PLACE.ready)
     await daemon.stopping.wait()
     await daemon.close()
-    # The loop gives its handlers up: who ends because the others do must not be killed by a signal that was on its way.
+    # The loop gives its handlers up: who ends because the others do must not be killed by a signal
+    # that was on its way.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
-    if link is not None and daemon.failure is None:  # else the clock service finds that it died, and says so to who runs the cluster
+    # else the clock service finds that it died, and says so to who runs the cluster
+    if link is not None and daemon.failure is None:
         link.leave()
     pid_file.unlink(missing_ok=True)
     daemon.log.log(VERBOSE, "ended")
     return 0 if daemon.failure is None else 1
 
 
-def take_part(loop: VirtualEventLoop, cluster: Cluster, name: str, key: bytes, messenger: Messenger, *, watches: bool = False) -> ClockLink:
+def take_part(
+    loop: VirtualEventLoop,
+    cluster: Cluster,
+    name: str,
+    key: bytes,
+    messenger: Messenger,
+    *,
+    watches: bool = False,
+) -> ClockLink:
     """Join the clock service; waits, in real time, until it listens."""
     until = time.monotonic() + _PATIENCE_S
     while True:
         try:
-            link = ClockLink(loop, cluster.clock, name, key, latency_us=round(cluster.latency_s * 1e6), watches=watches)
+            link = ClockLink(
+                loop,
+                cluster.clock,
+                name,
+                key,
+                latency_us=round(cluster.latency_s * 1e6),
+                watches=watches,
+            )
             break
         except ClockLost:
             if time.monotonic() > until:
@@ -217,7 +279,9 @@ def take_part(loop: VirtualEventLoop, cluster: Cluster, name: str, key: bytes, m
     return link
 
 
-def follow_rate(loop: ScaledEventLoop, cluster: Cluster, name: str, key: bytes, daemon: Daemon) -> None:
+def follow_rate(
+    loop: ScaledEventLoop, cluster: Cluster, name: str, key: bytes, daemon: Daemon
+) -> None:
     """Learn the rate of scaled time from the clock service, now and whenever it changes."""
     until = time.monotonic() + _PATIENCE_S
     family, where = addresses.parse(cluster.clock)

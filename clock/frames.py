@@ -1,17 +1,21 @@
-"""The frames between a participant and the clock service: msgpack lists, sealed like all others. The hot path of virtual time, hence no messages.
+"""The frames between a participant and the clock service: msgpack lists, sealed like all others.
+The hot path of virtual time, hence no messages.
 
-    participant -> service                              service -> participant
-    [JOIN, watches]                                     [GRANT, end_us, {sender: messages in all}, needed_us]
-    [REPORT, next_us, now_us, waiting,                  [HELD, now_us]
-        {receiver: [messages, earliest delivery us]},   [STALLED, reason]
-        needs_us]
-    [HOLD]   [LEAVE]   [PAUSE, reason]                  [RATE, virtual us, monotonic s, rate, host's clock]
-    [CONTROL, number, message]                          [ANSWER, number, message]
-                                                        [LOST, reason]
+    participant -> service                          service -> participant
+    [JOIN, watches]                                 [GRANT, end_us, {sender: messages in all},
+    [REPORT, next_us, now_us, waiting,                  needed_us]
+        {receiver: [messages, earliest delivery     [HELD, now_us]
+        us]}, needs_us]                             [STALLED, reason]
+    [HOLD]   [LEAVE]   [PAUSE, reason]              [RATE, virtual us, monotonic s, rate,
+                                                        host's clock]
+    [CONTROL, number, message]                      [ANSWER, number, message]
+                                                    [LOST, reason]
 
-STALLED and LOST go to those who watch. STALLED: nobody has anything left to do. LOST: a participant died or hangs, and time will not go on.
-RATE is for scaled time: from the given instant of the host's monotonic clock on, the cluster's time runs at `rate`; the instant is that of sending,
-as another host has another clock (host_clock.py). CONTROL is what `understudy clock` sends, with a ClockControl message inside.
+STALLED and LOST go to those who watch. STALLED: nobody has anything left to do. LOST: a participant
+died or hangs, and time will not go on. RATE is for scaled time: from the given instant of the
+host's monotonic clock on, the cluster's time runs at `rate`; the instant is that of sending, as
+another host has another clock (host_clock.py). CONTROL is what `understudy clock` sends, with a
+ClockControl message inside.
 """
 
 from typing import Final

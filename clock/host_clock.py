@@ -1,4 +1,6 @@
-"""Which monotonic clock this host has: each host's counts from its own start, so an instant of one says nothing to another."""
+"""Which monotonic clock this host has: each host's counts from its own start, so an instant of one
+says nothing to another.
+"""
 
 from __future__ import annotations
 
@@ -12,5 +14,7 @@ def host_clock() -> str:
 
 
 def instant_here(monotonic_s: float, clock: str) -> float:
-    """An instant of that clock by our own: that of another host has just come over the network, and is taken for now."""
+    """An instant of that clock by our own: that of another host has just come over the network, and
+    is taken for now.
+    """
     return monotonic_s if clock == host_clock() else time.monotonic()

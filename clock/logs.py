@@ -1,7 +1,8 @@
 """A daemon's log: Slurm's levels and forms of lines, with the cluster's time.
 
-Place: the edge, set up by clock/daemon.py for one daemon a process; whoever logs uses Python's own loggers. Follows: slurm.conf(5) SlurmctldDebug and
-LogTimeFormat, slurmctld(8) -v and -D. A replay in one process has no `Logs`: what it logs beyond errors is not worth its time.
+Place: the edge, set up by clock/daemon.py for one daemon a process; whoever logs uses Python's own
+loggers. Follows: slurm.conf(5) SlurmctldDebug and LogTimeFormat, slurmctld(8) -v and -D. A replay
+in one process has no `Logs`: what it logs beyond errors is not worth its time.
 """
 
 from __future__ import annotations
@@ -31,7 +32,12 @@ LEVELS: Final = {
     "debug5": 6,
 }
 _NAMES: Final = tuple(LEVELS)
-_PREFIXES: Final = {logging.CRITICAL: "fatal: ", logging.ERROR: "error: ", logging.WARNING: "error: ", logging.DEBUG: "debug:  "}
+_PREFIXES: Final = {
+    logging.CRITICAL: "fatal: ",
+    logging.ERROR: "error: ",
+    logging.WARNING: "error: ",
+    logging.DEBUG: "debug:  ",
+}
 _FORMS: Final = {
     "iso8601": ("%Y-%m-%dT%H:%M:%S", False, False),
     "iso8601_ms": ("%Y-%m-%dT%H:%M:%S", True, False),
@@ -56,7 +62,11 @@ class Line(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         level = record.levelno
         prefix = _PREFIXES.get(level) or (f"debug{11 - level}: " if level < logging.DEBUG else "")
-        text = f"{self._program}: {prefix}{record.getMessage()}" if self._program else f"[{self._time()}] {prefix}{record.getMessage()}"
+        text = (
+            f"{self._program}: {prefix}{record.getMessage()}"
+            if self._program
+            else f"[{self._time()}] {prefix}{record.getMessage()}"
+        )
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
     def _time(self) -> str:
@@ -74,15 +84,26 @@ class Line(logging.Formatter):
 
 
 class Logs:
-    """What the process writes. `verbose`: how often -v was given, `fixed`: a level that who started the cluster wants; each wins over slurm.conf.
+    """What the process writes. `verbose`: how often -v was given, `fixed`: a level that who started
+    the cluster wants; each wins over slurm.conf.
 
-    With a `file`, all is written there, too: one that is moved away is begun anew. Where it cannot be opened, that is said and all else goes on.
+    With a `file`, all is written there, too: one that is moved away is begun anew. Where it cannot
+    be opened, that is said and all else goes on.
     """
 
     def __init__(
-        self, now: Callable[[], float], *, verbose: int = 0, fixed: str = "", stream: TextIO | None = None, program: str = "", file: str = ""
+        self,
+        now: Callable[[], float],
+        *,
+        verbose: int = 0,
+        fixed: str = "",
+        stream: TextIO | None = None,
+        program: str = "",
+        file: str = "",
     ) -> None:
-        self._fixed = _NAMES[min(_NAMES.index("info") + verbose, len(_NAMES) - 1)] if verbose else fixed
+        self._fixed = (
+            _NAMES[min(_NAMES.index("info") + verbose, len(_NAMES) - 1)] if verbose else fixed
+        )
         self._stream: logging.Handler = logging.StreamHandler(stream or sys.stderr)
         self._lines = [Line(now, program)]
         self._stream.setFormatter(self._lines[0])
@@ -97,7 +118,11 @@ class Logs:
             os.close(os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600))
             handler = WatchedFileHandler(file, encoding="utf-8", errors="backslashreplace")
         except OSError as error:
-            print(f"(null): _log_init: Unable to open logfile `{file}': {error.strerror}", file=sys.stderr, flush=True)
+            print(
+                f"(null): _log_init: Unable to open logfile `{file}': {error.strerror}",
+                file=sys.stderr,
+                flush=True,
+            )
             return
         self._lines.append(Line(now))
         handler.setFormatter(self._lines[-1])
@@ -118,7 +143,10 @@ class Logs:
         for line in self._lines:
             line.form = time_format.lower()
             line.forget()
-        self.set_level(self._fixed or (_NAMES[min(int(level), len(_NAMES) - 1)] if level.isdecimal() else level.lower()))
+        self.set_level(
+            self._fixed
+            or (_NAMES[min(int(level), len(_NAMES) - 1)] if level.isdecimal() else level.lower())
+        )
 
     def set_level(self, level: str) -> None:
         """Write this level, and what is more important."""

@@ -1,9 +1,11 @@
 """A participant's link to the clock service: reports, grants, holds.
 
-Place: between `VirtualEventLoop` and the service; one per process under virtual time. The link's socket is read directly, not through asyncio,
-because waiting for the clock is what the loop does when it has nothing to do. While it waits it looks at two things only: the clock's socket, and
-the loop's own selector (commands, child processes, other threads). Messages of other participants stay in their sockets until the next grant says
-how many of each must be there: one wake-up a window instead of one a message.
+Place: between `VirtualEventLoop` and the service; one per process under virtual time. The link's
+socket is read directly, not through asyncio, because waiting for the clock is what the loop does
+when it has nothing to do. While it waits it looks at two things only: the clock's socket, and the
+loop's own selector (commands, child processes, other threads). Messages of other participants stay
+in their sockets until the next grant says how many of each must be there: one wake-up a window
+instead of one a message.
 """
 
 from __future__ import annotations
@@ -17,7 +19,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgpack
 
-from understudy.auth.handshake import AuthError, SealedChannel, client_hello, frame, read_challenge, session_secret
+from understudy.auth.handshake import (
+    AuthError,
+    SealedChannel,
+    client_hello,
+    frame,
+    read_challenge,
+    session_secret,
+)
 from understudy.clock import frames
 from understudy.clock.timers import NEVER
 from understudy.protocol import addresses
@@ -73,9 +82,20 @@ def _read_exactly(sock: socket.socket, count: int) -> bytes:
 
 
 class ClockLink:
-    """The loop's authority over time in a cluster of several processes. `latency_us` is the smallest message latency."""
+    """The loop's authority over time in a cluster of several processes. `latency_us` is the
+    smallest message latency.
+    """
 
-    def __init__(self, loop: VirtualEventLoop, address: str, name: str, key: bytes, *, latency_us: int, watches: bool = False) -> None:
+    def __init__(
+        self,
+        loop: VirtualEventLoop,
+        address: str,
+        name: str,
+        key: bytes,
+        *,
+        latency_us: int,
+        watches: bool = False,
+    ) -> None:
         self.loop, self.name, self.latency_us = loop, name, latency_us
         self._sock, self._channel = connect(address, name, key)
         self._clock_fd = self._sock.fileno()
@@ -88,9 +108,12 @@ class ClockLink:
         self._peer_connections: dict[int, tuple[Connection, str]] = {}
         self._alive: dict[str, int] = {}  # connections by sender
         self.received: dict[str, int] = {}
-        self.waiting: Callable[[], bool] = lambda: False  # for answers: tells a stalled cluster from an idle one
-        self.on_stalled: Callable[[str], None] | None = None  # called while all others stand still, so it may ask them
-        self.on_lost: Callable[[str], None] | None = None  # called between windows: it must not send
+        # for answers: tells a stalled cluster from an idle one
+        self.waiting: Callable[[], bool] = lambda: False
+        # called while all others stand still, so it may ask them
+        self.on_stalled: Callable[[str], None] | None = None
+        # called between windows: it must not send
+        self.on_lost: Callable[[str], None] | None = None
         self._wake = select.epoll()
         self._wake.register(self._sock.fileno(), select.EPOLLIN)
         self._wake.register(loop.selector.fileno(), select.EPOLLIN)
@@ -98,11 +121,16 @@ class ClockLink:
         loop.window_end_us = 0
         self._send([frames.JOIN, watches])
 
-    # --- what the loop asks ----------------------------------------------------------------------------------------------------
+    # --- what the loop asks -----------------------------------------------------------------------
 
     def sent(self, receiver: str, deliver_us: int) -> None:
-        """Count a message for the next report. The answer to it cannot come before 2 L after it was sent: that ends the window."""
-        assert not self._reported, "a message was sent between windows: what comes from outside must go through run_outside"
+        """Count a message for the next report. The answer to it cannot come before 2 L after it was
+        sent: that ends the window.
+        """
+        assert not self._reported, (
+            "a message was sent between windows: what comes from outside must go through "
+            "run_outside"
+        )
         entry = self._sent.get(receiver)
         if entry is None:
             self._sent[receiver] = [1, deliver_us]
@@ -111,14 +139,22 @@ class ClockLink:
             entry[1] = min(entry[1], deliver_us)
         loop, end_us = self.loop, deliver_us + self.latency_us
         if loop.needed_us != NEVER:  # the message may change what others need, and has to arrive
-            loop.needed_us = deliver_us if len(self._sent) == 1 and self._sent[receiver][0] == 1 else max(loop.needed_us, deliver_us)
+            loop.needed_us = (
+                deliver_us
+                if len(self._sent) == 1 and self._sent[receiver][0] == 1
+                else max(loop.needed_us, deliver_us)
+            )
         self.loop.window_end_us = min(self.loop.window_end_us, end_us)
 
     def wait(self, next_us: int, needs_us: int) -> Events | None:
-        """Report once, then wait for the clock (None: time was granted, or something can run) or for the outside (events)."""
+        """Report once, then wait for the clock (None: time was granted, or something can run) or
+        for the outside (events).
+        """
         if not self._reported:
             self._reported = True
-            self._send([frames.REPORT, next_us, self.loop.now_us, self.waiting(), self._sent, needs_us])
+            self._send(
+                [frames.REPORT, next_us, self.loop.now_us, self.waiting(), self._sent, needs_us]
+            )
             if self._sent:
                 self._sent = {}
             self._hold_wanted = False
@@ -166,7 +202,9 @@ class ClockLink:
         self.received[sender] = self.received.get(sender, 0) + 1
 
     def pause(self, reason: str) -> None:
-        """Ask the service to stop time after this window (a breakpoint that only this participant can see)."""
+        """Ask the service to stop time after this window (a breakpoint that only this participant
+        can see).
+        """
         self._send([frames.PAUSE, reason])
 
     def leave(self) -> None:
@@ -175,7 +213,7 @@ class ClockLink:
             self._send([frames.LEAVE])
         self._sock.close()
 
-    # --- the wire --------------------------------------------------------------------------------------------------------------
+    # --- the wire ---------------------------------------------------------------------------------
 
     def _send(self, content: list[Any]) -> None:
         try:
@@ -193,7 +231,9 @@ class ClockLink:
         self._buffer += data
 
     def _take_frame(self) -> bool:
-        """Act on one frame of the service if there is one. Whether the loop has something to do now."""
+        """Act on one frame of the service if there is one. Whether the loop has something to do
+        now.
+        """
         buffer = self._buffer
         end = 4 + int.from_bytes(buffer[:4], "big")
         if len(buffer) < max(end, 5):
@@ -227,13 +267,19 @@ class ClockLink:
         for sender, count in must_have.items():
             while received.get(sender, 0) < count:
                 if not self._alive.get(sender):
-                    log.warning("%d messages of %s are lost with its connection", count - received.get(sender, 0), sender)
+                    log.warning(
+                        "%d messages of %s are lost with its connection",
+                        count - received.get(sender, 0),
+                        sender,
+                    )
                     received[sender] = count
                     break
                 self._read_peers()
 
     def _read_peers(self) -> None:
-        unsent = [connection for connection, _ in self._peer_connections.values() if connection.has_unsent]
+        unsent = [
+            connection for connection, _ in self._peer_connections.values() if connection.has_unsent
+        ]
         for connection in unsent:
             connection.flush()
         for fd, _ in self._peers.poll(0.005 if unsent else 1.0, 64):

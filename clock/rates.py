@@ -1,6 +1,8 @@
-"""Scaled time: a straight line through (real instant, cluster's time), replaced when the rate changes. Without I/O.
+"""Scaled time: a straight line through (real instant, cluster's time), replaced when the rate
+changes. Without I/O.
 
-The real axis is the host's monotonic clock in seconds; the cluster's time is in microseconds since its epoch.
+The real axis is the host's monotonic clock in seconds; the cluster's time is in microseconds since
+its epoch.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""An event loop (uvloop) on which the cluster's time runs N times as fast as real time, at a rate that may change while it runs.
+"""An event loop (uvloop) on which the cluster's time runs N times as fast as real time, at a rate
+that may change while it runs.
 
-Place: daemons of a cluster with `--time scaled:N`. The clock service tells the line (see rates.py); timers are kept in the cluster's time and one
-real timer stands for the earliest, so a change of the rate moves them all.
+Place: daemons of a cluster with `--time scaled:N`. The clock service tells the line (see rates.py);
+timers are kept in the cluster's time and one real timer stands for the earliest, so a change of the
+rate moves them all.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ class ScaledEventLoop(uvloop.Loop):
         self._real_timer: asyncio.TimerHandle | None = None
 
     def set_segment(self, base_us: float, base_s: float, rate: float) -> None:
-        """From the real instant `base_s` (monotonic) on, the cluster's time is base_us + elapsed * rate."""
+        """From the real instant `base_s` (monotonic) on, the cluster's time is base_us + elapsed *
+        rate.
+        """
         self._rates.segment = (base_us, base_s, rate)
         self._rearm()
 
@@ -40,12 +44,20 @@ class ScaledEventLoop(uvloop.Loop):
         return self._rates.at(time.monotonic()) / 1e6
 
     def call_later(  # type: ignore[override]
-        self, delay: float, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
+        self,
+        delay: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
         return self.call_at(self.time() + delay, callback, *args, context=context)
 
     def call_at(  # type: ignore[override]
-        self, when: float, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
         del context
         when_us = round(when * 1e6)
@@ -56,7 +68,9 @@ class ScaledEventLoop(uvloop.Loop):
             self._rearm()
         return timer  # type: ignore[return-value]
 
-    def call_later_real(self, delay_s: float, callback: Callable[..., object], *args: Any) -> asyncio.TimerHandle:
+    def call_later_real(
+        self, delay_s: float, callback: Callable[..., object], *args: Any
+    ) -> asyncio.TimerHandle:
         """Call after real seconds."""
         return super().call_later(delay_s, callback, *args)
 
@@ -68,7 +82,9 @@ class ScaledEventLoop(uvloop.Loop):
         rate = self._rates.segment[2]
         if next_us == NEVER or rate <= 0:
             return
-        delay_s = min(_LONGEST_S, max(0.0, (next_us - self._rates.at(time.monotonic())) / 1e6 / rate))
+        delay_s = min(
+            _LONGEST_S, max(0.0, (next_us - self._rates.at(time.monotonic())) / 1e6 / rate)
+        )
         self._real_timer = super().call_later(delay_s, self._run_due)
 
     def _run_due(self) -> None:

@@ -1,7 +1,7 @@
 """The virtual clock service: one process that knows what time it is for all daemons of a cluster.
 
-Place: the edge around `windows.py` (virtual time) and `rates.py` (scaled time). Participants and `understudy clock` connect here; frames as in
-`frames.py`.
+Place: the edge around `windows.py` (virtual time) and `rates.py` (scaled time). Participants and
+`understudy clock` connect here; frames as in `frames.py`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ class ClockService:
         self._participants: dict[str, Connection] = {}
         self._connections: dict[Connection, None] = {}
         self._names: dict[Connection, tuple[str, int, bool]] = {}
-        self.windows = Windows(round(cluster.latency_s * 1e6), cluster.participants if cluster.time == "virtual" else ())
+        self.windows = Windows(
+            round(cluster.latency_s * 1e6),
+            cluster.participants if cluster.time == "virtual" else (),
+        )
         self.rates = Rates(cluster.rate if cluster.time == "scaled" else 1.0, time.monotonic())
         self._is_virtual = cluster.time == "virtual"
         self._zero_us = round((cluster.zero - cluster.epoch) * 1e6) if cluster.zero else 0
@@ -70,7 +73,7 @@ class ClockService:
         for connection in list(self._connections):
             connection.close()
 
-    # --- connections -----------------------------------------------------------------------------------------------------------
+    # --- connections ------------------------------------------------------------------------------
 
     def _accept(self) -> None:
         assert self._listener is not None
@@ -78,7 +81,9 @@ class ClockService:
             sock, address = self._listener.accept()
         except OSError:
             return
-        connection = Connection(self._loop, sock, self._take_hello, self._closed, peer=addresses.shown(address))
+        connection = Connection(
+            self._loop, sock, self._take_hello, self._closed, peer=addresses.shown(address)
+        )
         self._connections[connection] = None
         self._loop.call_later(_HANDSHAKE_S, self._close_unproven, connection)
 
@@ -91,7 +96,9 @@ class ClockService:
         connection.peer = f"{name} (user {user_id}, {connection.peer})"
         challenge = server_challenge("clock")
         connection.send(challenge)
-        connection.secure(SealedChannel(session_secret(self._key, body, challenge), is_client=False), 1 << 20)
+        connection.secure(
+            SealedChannel(session_secret(self._key, body, challenge), is_client=False), 1 << 20
+        )
         connection.on_body = self._take_first
         self._names[connection] = (name, user_id, is_daemon)
 
@@ -123,8 +130,18 @@ class ClockService:
             elif kind == frames.CONTROL:
                 self._control(connection, content[1], content[2])
             else:
-                raise ProtocolError(f"a frame of kind {kind!r} from {connection.tag or 'somebody who has not joined'}")
-        except (ValueError, TypeError, IndexError, KeyError, OverflowError, msgspec.DecodeError) as error:
+                raise ProtocolError(
+                    f"a frame of kind {kind!r} from "
+                    f"{connection.tag or 'somebody who has not joined'}"
+                )
+        except (
+            ValueError,
+            TypeError,
+            IndexError,
+            KeyError,
+            OverflowError,
+            msgspec.DecodeError,
+        ) as error:
             raise ProtocolError(f"malformed frame: {error}") from error
 
     def _join(self, connection: Connection, *, watches: bool) -> None:
@@ -148,7 +165,11 @@ class ClockService:
     def _leave(self, connection: Connection, *, died: bool) -> None:
         name = connection.tag
         connection.tag = None
-        if isinstance(name, str) and self._participants.pop(name, None) is not None and self._is_virtual:
+        if (
+            isinstance(name, str)
+            and self._participants.pop(name, None) is not None
+            and self._is_virtual
+        ):
             if died:
                 log.error("participant %s died at %.6f", name, self.windows.now_us / 1e6)
             self.windows.leave(name, died=died)
@@ -165,19 +186,27 @@ class ClockService:
     def _send(self, connection: Connection, content: list[Any]) -> None:
         connection.send(msgpack.packb(content))
 
-    # --- granting --------------------------------------------------------------------------------------------------------------
+    # --- granting ---------------------------------------------------------------------------------
 
     def _decide(self) -> None:
         decisions = self.windows.decide()
         for decision in decisions:
             connection = self._participants[decision.to]
             if isinstance(decision, Grant):
-                connection.send(msgpack.packb((frames.GRANT, decision.end_us, decision.must_have, decision.needed_us)))
+                connection.send(
+                    msgpack.packb(
+                        (frames.GRANT, decision.end_us, decision.must_have, decision.needed_us)
+                    )
+                )
             elif isinstance(decision, Held):
                 connection.send(msgpack.packb((frames.HELD, decision.now_us)))
             else:
                 log.error("stalled: %s", decision.reason)
-                connection.send(msgpack.packb((frames.LOST if self.windows.lost else frames.STALLED, decision.reason)))
+                connection.send(
+                    msgpack.packb(
+                        (frames.LOST if self.windows.lost else frames.STALLED, decision.reason)
+                    )
+                )
         if decisions:
             self._granted_at = time.monotonic()
         elif self.windows.throttled and self._throttle is None:
@@ -202,19 +231,25 @@ class ClockService:
             self._tell_lost(reason)
 
     def _tell_lost(self, reason: str) -> None:
-        """Others may be waiting for who is gone, and report no more: whoever watches is told at once."""
+        """Others may be waiting for who is gone, and report no more: whoever watches is told at
+        once.
+        """
         for name, participant in self.windows.participants.items():
             if participant.watches:
                 self._send(self._participants[name], [frames.LOST, reason])
 
-    # --- understudy clock ------------------------------------------------------------------------------------------------------
+    # --- understudy clock -------------------------------------------------------------------------
 
     def _control(self, connection: Connection, number: int, packed: bytes) -> None:
         control = msgspec.msgpack.decode(packed, type=ClockControl)
         _, user_id, is_daemon = self._names[connection]
         answer: Message
         try:
-            if not is_daemon and control.action != "status" and user_id not in (0, self._cluster.user_id):
+            if (
+                not is_daemon
+                and control.action != "status"
+                and user_id not in (0, self._cluster.user_id)
+            ):
                 raise SlurmError(2002)
             self._obey(control)
             answer = self.status()
@@ -228,11 +263,25 @@ class ClockService:
         if not self._is_virtual:
             rate = self.rates.segment[2]
             now = self._cluster.epoch + self.rates.at(time.monotonic()) / 1e6
-            return ClockStatus(self._cluster.time, now, rate, "running" if rate else "paused", "", sorted(self._participants))
+            return ClockStatus(
+                self._cluster.time,
+                now,
+                rate,
+                "running" if rate else "paused",
+                "",
+                sorted(self._participants),
+            )
         state, reason = self.windows.state()
         running = self.windows.running
-        if state == "running" and running and time.monotonic() - self._granted_at > self._cluster.limit_s:
-            reason = f"{', '.join(running)} has not reported for {time.monotonic() - self._granted_at:.0f} s"
+        if (
+            state == "running"
+            and running
+            and time.monotonic() - self._granted_at > self._cluster.limit_s
+        ):
+            reason = (
+                f"{', '.join(running)} has not reported for "
+                f"{time.monotonic() - self._granted_at:.0f} s"
+            )
         if self.windows.lost:
             reason = (reason + "; " if reason else "") + f"{', '.join(self.windows.lost)} died"
         return ClockStatus(
@@ -270,7 +319,11 @@ class ClockService:
             case "step-for":
                 windows.run_until(windows.now_us + round(value * 1e6))
             case "run-until" | "break" if value_us <= windows.now_us:
-                raise SlurmError(-1, f"that is past: it is {(windows.now_us - self._zero_us) / 86400e6:.3f} days after the start already")
+                raise SlurmError(
+                    -1,
+                    f"that is past: it is {(windows.now_us - self._zero_us) / 86400e6:.3f} "
+                    "days after the start already",
+                )
             case "run-until":
                 windows.run_until(value_us)
             case "break":
@@ -278,7 +331,10 @@ class ClockService:
             case "break-every":
                 windows.break_every(round(value * 1e6), self._zero_us)
             case "rate" if value < 0:
-                raise SlurmError(-1, "time does not run backwards: a rate is above 0, or 0 for as fast as possible")
+                raise SlurmError(
+                    -1,
+                    "time does not run backwards: a rate is above 0, or 0 for as fast as possible",
+                )
             case "rate":
                 self._set_virtual_rate(value)
             case _:
@@ -290,13 +346,22 @@ class ClockService:
             self.windows.allowed_us = None
             self.windows.throttled = False
             return
-        base_us = min(self.windows.next_event_us, max(self.windows.now_us, 0)) if self.windows.participants else 0
+        base_us = (
+            min(self.windows.next_event_us, max(self.windows.now_us, 0))
+            if self.windows.participants
+            else 0
+        )
         began = time.monotonic()
         self.windows.allowed_us = lambda: base_us + round((time.monotonic() - began) * rate * 1e6)
 
     def _obey_scaled(self, control: ClockControl) -> None:
         rates, now, value = self.rates, time.monotonic(), control.value
-        if self._rate_timer is not None and control.action in ("pause", "resume", "run-until", "rate"):
+        if self._rate_timer is not None and control.action in (
+            "pause",
+            "resume",
+            "run-until",
+            "rate",
+        ):
             self._rate_timer.cancel()
             self._rate_timer = None
         match control.action:
@@ -310,11 +375,17 @@ class ClockService:
                 rates.wanted = value
                 rates.set(value, now)
             case "run-until" | "break" | "step-for":
-                until_us = rates.at(now) + value * 1e6 if control.action == "step-for" else (value - self._cluster.epoch) * 1e6
+                until_us = (
+                    rates.at(now) + value * 1e6
+                    if control.action == "step-for"
+                    else (value - self._cluster.epoch) * 1e6
+                )
                 if until_us <= rates.at(now):
                     raise SlurmError(-1, "that is past")
                 rates.set(rates.wanted, now)
-                self._rate_timer = self._loop.call_later((until_us - rates.at(now)) / 1e6 / rates.wanted, self._stop_scaled, until_us)
+                self._rate_timer = self._loop.call_later(
+                    (until_us - rates.at(now)) / 1e6 / rates.wanted, self._stop_scaled, until_us
+                )
             case _:
                 raise SlurmError(-1, f"{control.action} needs virtual time")
         self._tell_rate()
@@ -330,4 +401,6 @@ class ClockService:
 
     def _send_rate(self, connection: Connection) -> None:
         now = time.monotonic()
-        self._send(connection, [frames.RATE, self.rates.at(now), now, self.rates.segment[2], host_clock()])
+        self._send(
+            connection, [frames.RATE, self.rates.at(now), now, self.rates.segment[2], host_clock()]
+        )

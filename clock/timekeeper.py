@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class Timekeeper:
     """Tells the cluster's time (seconds since the epoch) and calls at it.
 
-    `epoch` is the cluster's time at the loop's time 0; None for real time, where the host's own clock is asked.
+    `epoch` is the cluster's time at the loop's time 0; None for real time, where the host's own
+    clock is asked.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, epoch: float | None) -> None:
@@ -37,7 +38,9 @@ class Timekeeper:
         virtual = self._virtual
         return self.epoch + (self.loop.time() if virtual is None else virtual.now_us / 1e6)
 
-    def call_at(self, when: float, callback: Callable[..., object], *args: Any) -> asyncio.TimerHandle:
+    def call_at(
+        self, when: float, callback: Callable[..., object], *args: Any
+    ) -> asyncio.TimerHandle:
         """Call at `when` of the cluster's time; at once if that is past."""
         if self.epoch is None:
             return self.loop.call_later(max(0.0, when - time.time()), callback, *args)
@@ -46,15 +49,24 @@ class Timekeeper:
             return self._virtual.call_at_us(after_us, callback, args)
         return self.loop.call_at(after_us / 1e6, callback, *args)
 
-    def call_periodically(self, when: float, matters: Callable[[], bool], callback: Callable[..., object], *args: Any) -> asyncio.TimerHandle:
-        """As `call_at`, for what comes again and again: virtual time does not go on for its sake, unless `matters` says that it must."""
+    def call_periodically(
+        self, when: float, matters: Callable[[], bool], callback: Callable[..., object], *args: Any
+    ) -> asyncio.TimerHandle:
+        """As `call_at`, for what comes again and again: virtual time does not go on for its sake,
+        unless `matters` says that it must.
+        """
         if self._virtual is None or self.epoch is None:
             return self.call_at(when, callback, *args)
-        return self._virtual.call_periodically(self._loop_time_us(self.epoch, when) / 1e6, matters, callback, *args)
+        return self._virtual.call_periodically(
+            self._loop_time_us(self.epoch, when) / 1e6, matters, callback, *args
+        )
 
-    def call_after_wait(self, delay_s: float, callback: Callable[..., object], *args: Any) -> asyncio.TimerHandle:
-        """Call after having waited so long for somebody else. Whether a daemon is silent is a matter of real time, also where the cluster's is
-        scaled: at a hundred times real time ten seconds of the cluster's would be too few for a busy host.
+    def call_after_wait(
+        self, delay_s: float, callback: Callable[..., object], *args: Any
+    ) -> asyncio.TimerHandle:
+        """Call after having waited so long for somebody else. Whether a daemon is silent is a
+        matter of real time, also where the cluster's is scaled: at a hundred times real time ten
+        seconds of the cluster's would be too few for a busy host.
         """
         if self._scaled is not None:
             return self._scaled.call_later_real(delay_s, callback, *args)
@@ -67,7 +79,9 @@ class Timekeeper:
     @staticmethod
     def _loop_time_us(epoch: float, when: float) -> int:
         after_us = round((when - epoch) * 1e6)
-        if epoch + after_us / 1e6 < when:  # never early by a rounding: who then finds that it is not yet time would wait for the same instant again
+        # never early by a rounding: who then finds that it is not yet time would wait for the same
+        # instant again
+        if epoch + after_us / 1e6 < when:
             after_us += 1
         return after_us
 

@@ -1,4 +1,5 @@
-"""Timers in a defined order: by time, then by creation. asyncio's own heap leaves the order of equal times to chance.
+"""Timers in a defined order: by time, then by creation. asyncio's own heap leaves the order of
+equal times to chance.
 
 Place: used by the virtual and the scaled loop. Knows no sockets.
 """
@@ -16,15 +17,19 @@ NEVER = 1 << 62  # microseconds
 
 
 class Timer:
-    """A timer of a `TimerHeap`, as `asyncio.TimerHandle`. Cancelling takes effect until the moment it is called.
+    """A timer of a `TimerHeap`, as `asyncio.TimerHandle`. Cancelling takes effect until the moment
+    it is called.
 
-    It runs in no context of its own, and keeps nothing of where it was set: a run sets several for each job.
+    It runs in no context of its own, and keeps nothing of where it was set: a run sets several for
+    each job.
     """
 
     __slots__ = ("_args", "_callback", "_when_us", "is_cancelled")
     _source_traceback: Final = None  # asyncio's call_later asks for it
 
-    def __init__(self, when_us: int, callback: Callable[..., object], args: tuple[Any, ...]) -> None:
+    def __init__(
+        self, when_us: int, callback: Callable[..., object], args: tuple[Any, ...]
+    ) -> None:
         self._when_us = when_us
         self._callback = callback
         self._args = args
@@ -46,7 +51,8 @@ class Timer:
 
 
 class TimerHeap:
-    """Timers by (time in microseconds, order of creation). Cancelled ones are dropped when they come to the top, or when they are the most.
+    """Timers by (time in microseconds, order of creation). Cancelled ones are dropped when they
+    come to the top, or when they are the most.
 
     Periodic ones, of which there are few, are kept apart: `next_us` is about the others.
     """
@@ -55,7 +61,8 @@ class TimerHeap:
 
     def __init__(self) -> None:
         self.heap: list[tuple[int, int, Timer]] = []  # for others to look at
-        self.periodic: list[tuple[int, int, Timer, Callable[[], bool]]] = []  # sorted; with who says whether time must go on until then
+        # sorted; with who says whether time must go on until then
+        self.periodic: list[tuple[int, int, Timer, Callable[[], bool]]] = []
         self._count = 0
 
     def __len__(self) -> int:
@@ -86,7 +93,14 @@ class TimerHeap:
 
     def mattering_us(self) -> int:
         """The time of the earliest periodic timer that matters now, -1 if none does."""
-        return next((when_us for when_us, _, timer, matters in self.periodic if not timer.is_cancelled and matters()), -1)
+        return next(
+            (
+                when_us
+                for when_us, _, timer, matters in self.periodic
+                if not timer.is_cancelled and matters()
+            ),
+            -1,
+        )
 
     def next_us(self) -> int:
         """The time of the earliest timer that is neither cancelled nor periodic, or NEVER."""

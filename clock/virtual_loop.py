@@ -1,19 +1,24 @@
-"""An asyncio event loop whose time is virtual: it stands still while anything is ready to run, and jumps to the next timer or message when nothing
-is.
+"""An asyncio event loop whose time is virtual: it stands still while anything is ready to run, and
+jumps to the next timer or message when nothing is.
 
-Place: daemons run their ordinary asyncio code on it; `sleep`, `timeout` and `call_at` included. Only public hooks of asyncio are used: `time`,
-`call_at` and the selector, whose `select(None)` is where the loop says that it has nothing to do.
+Place: daemons run their ordinary asyncio code on it; `sleep`, `timeout` and `call_at` included.
+Only public hooks of asyncio are used: `time`, `call_at` and the selector, whose `select(None)` is
+where the loop says that it has nothing to do.
 
-How it works. Timers and messages have heaps of their own, in microseconds since the cluster's epoch; asyncio's heap stays empty. When nothing is
-ready the loop takes the earliest of both, if the window that the clock service has granted reaches that far, and otherwise reports and waits (see
-`windows.py` for why this is safe). Alone in a process (`authority` None) no window is needed. Deliveries of one instant are made in the order
-(delivery time, sender, sequence number) and before its timers.
+How it works. Timers and messages have heaps of their own, in microseconds since the cluster's
+epoch; asyncio's heap stays empty. When nothing is ready the loop takes the earliest of both, if the
+window that the clock service has granted reaches that far, and otherwise reports and waits (see
+`windows.py` for why this is safe). Alone in a process (`authority` None) no window is needed.
+Deliveries of one instant are made in the order (delivery time, sender, sequence number) and before
+its timers.
 
-Periodic timers (`call_periodically`) do not keep time going: it goes on as long as there is something else to do, or one of them says that it
-matters, for everybody; then it stands, at the same instant however the daemons are dealt to processes.
+Periodic timers (`call_periodically`) do not keep time going: it goes on as long as there is
+something else to do, or one of them says that it matters, for everybody; then it stands, at the
+same instant however the daemons are dealt to processes.
 
-Sockets still work, outside virtual time: they are looked at only while the loop waits for the clock, so what comes through them sees the cluster at
-one instant. Something from outside that acts on the cluster goes through `run_outside`, which first has the clock hold everybody.
+Sockets still work, outside virtual time: they are looked at only while the loop waits for the
+clock, so what comes through them sees the cluster at one instant. Something from outside that acts
+on the cluster goes through `run_outside`, which first has the clock hold everybody.
 """
 
 from __future__ import annotations
@@ -40,8 +45,8 @@ class Authority(Protocol):
     """Who grants time to the loop (see participant.py)."""
 
     def wait(self, next_us: int, needs_us: int) -> Events | None:
-        """Report when the next event is, and until when time must go on (-1: it need not), and wait until more time is granted (None) or something
-        outside happens (events for asyncio).
+        """Report when the next event is, and until when time must go on (-1: it need not), and wait
+        until more time is granted (None) or something outside happens (events for asyncio).
         """
 
     def run_outside(self, callback: Callable[..., None], args: tuple[Any, ...]) -> None:
@@ -97,26 +102,36 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
         self._turns = 0
         super().__init__(self.selector)
 
-    # --- time ----------------------------------------------------------------------------------------------------------------
+    # --- time -------------------------------------------------------------------------------------
 
     def time(self) -> float:
         return self.now_us / 1e6
 
     def call_at(  # type: ignore[override]
-        self, when: float, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
         del context
         return self.call_at_us(round(when * 1e6), callback, args)
 
-    def call_at_us(self, when_us: int, callback: Callable[..., object], args: tuple[Any, ...]) -> asyncio.TimerHandle:
+    def call_at_us(
+        self, when_us: int, callback: Callable[..., object], args: tuple[Any, ...]
+    ) -> asyncio.TimerHandle:
         """Call at `when_us`, or now if that is past."""
         timer = Timer(when_us, callback, args)
         now_us = self.now_us
         self._timers.add(max(now_us, when_us), timer)
         return timer  # type: ignore[return-value]
 
-    def call_periodically(self, when: float, matters: Callable[[], bool], callback: Callable[..., object], *args: Any) -> asyncio.TimerHandle:
-        """Call at `when`, if time comes so far: it goes on for this timer alone only if it `matters` (asked when nothing else is left)."""
+    def call_periodically(
+        self, when: float, matters: Callable[[], bool], callback: Callable[..., object], *args: Any
+    ) -> asyncio.TimerHandle:
+        """Call at `when`, if time comes so far: it goes on for this timer alone only if it
+        `matters` (asked when nothing else is left).
+        """
         when_us = round(when * 1e6)
         timer = Timer(when_us, callback, args)
         self._timers.add_periodic(max(when_us, self.now_us), timer, matters)
@@ -125,7 +140,9 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
     def call_later_real(self, delay_s: float, callback: Callable[..., object], *args: Any) -> None:
         """Call after real seconds, whatever virtual time does meanwhile (watchdogs, handshakes)."""
         self._real_count += 1
-        heapq.heappush(self._real_timers, (time.monotonic() + delay_s, self._real_count, callback, args))
+        heapq.heappush(
+            self._real_timers, (time.monotonic() + delay_s, self._real_count, callback, args)
+        )
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
@@ -136,29 +153,39 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
         finally:
             self._holds -= 1
 
-    # --- messages ------------------------------------------------------------------------------------------------------------
+    # --- messages ---------------------------------------------------------------------------------
 
-    def post(self, deliver_us: int, sender: str, sequence: int, deliver: Callable[..., None], *args: Any) -> None:
+    def post(
+        self, deliver_us: int, sender: str, sequence: int, deliver: Callable[..., None], *args: Any
+    ) -> None:
         """Call `deliver(*args)` at `deliver_us`, in the order of messages."""
         heapq.heappush(self._inbox, (deliver_us, sender, sequence, deliver, args))
 
     def run_outside(self, callback: Callable[..., None], *args: Any) -> None:
-        """Call on behalf of someone outside virtual time, while all participants stand still at one instant."""
+        """Call on behalf of someone outside virtual time, while all participants stand still at one
+        instant.
+        """
         if self.authority is None:
             callback(*args)
         else:
             self.authority.run_outside(callback, args)
 
-    # --- nothing is ready ----------------------------------------------------------------------------------------------------
+    # --- nothing is ready -------------------------------------------------------------------------
 
-    def call_soon(self, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None) -> asyncio.Handle:  # type: ignore[override]
+    def call_soon(  # type: ignore[override]
+        self,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.Handle:
         self._is_ready = True
         return super().call_soon(callback, *args, context=context)
 
     def idle(self) -> Events:
         """Let time pass. Returns when something is ready.
 
-        Due callbacks are called from here: a message or a timer that leaves nothing for asyncio to do costs no turn of its loop.
+        Due callbacks are called from here: a message or a timer that leaves nothing for asyncio to
+        do costs no turn of its loop.
         """
         self._is_ready = False
         timers, inbox = self._timers, self._inbox
@@ -180,7 +207,8 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
                 next_us = min(next_us, periodic_us)
             if has_come and next_us < self.window_end_us:
                 self._turns += 1
-                if self._turns & 0x3F == 0:  # who has much to do must still hear signals and commands
+                # who has much to do must still hear signals and commands
+                if self._turns & 0x3F == 0:
                     now = time.monotonic()
                     if now > self._next_look:
                         self._next_look = now + _LOOK_OUTSIDE_S
@@ -232,7 +260,9 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
         due: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
         while inbox and inbox[0][0] <= to_us:
             due.append(heapq.heappop(inbox)[3:])
-        if (timers.heap and timers.heap[0][0] <= to_us) or (timers.periodic and timers.periodic[0][0] <= to_us):
+        if (timers.heap and timers.heap[0][0] <= to_us) or (
+            timers.periodic and timers.periodic[0][0] <= to_us
+        ):
             due += [(timer.fire, ()) for timer in timers.pop_due(to_us)]
         for callback, args in due:
             try:
@@ -240,4 +270,6 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
             except (SystemExit, KeyboardInterrupt):
                 raise
             except BaseException as error:  # noqa: BLE001  one delivery's failure is reported as asyncio reports a callback's
-                self.call_exception_handler({"message": f"Exception in {callback!r}", "exception": error})
+                self.call_exception_handler(
+                    {"message": f"Exception in {callback!r}", "exception": error}
+                )

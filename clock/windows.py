@@ -1,13 +1,16 @@
 """The window protocol's decisions: who may run, and how far. The clock service's core, without I/O.
 
-Place: driven by `service.py`, tested alone. Knows no sockets and no real time but what it is handed.
+Place: driven by `service.py`, tested alone. Knows no sockets and no real time but what it is
+handed.
 
-A message sent at virtual time t is delivered at t + L or later, L > 0 being the smallest latency. So what a participant does at t cannot reach
-another before t + L, and cannot come back to itself before t + 2L. Once all that were granted time have reported, each participant i with next
-event n(i) may run up to min over the others of n(j) + L; it ends its own window earlier, 2L after its first message (the participant sees to that
-itself). This is wider than one window [T, T + L) for all: a participant that is alone with its events goes through many of them on one grant, and
-the schedule is the same, because deliveries are ordered by (delivery time, sender, sender's sequence number) and come before timers of the same
-time whatever the windows are.
+A message sent at virtual time t is delivered at t + L or later, L > 0 being the smallest latency.
+So what a participant does at t cannot reach another before t + L, and cannot come back to itself
+before t + 2L. Once all that were granted time have reported, each participant i with next event
+n(i) may run up to min over the others of n(j) + L; it ends its own window earlier, 2L after its
+first message (the participant sees to that itself). This is wider than one window [T, T + L) for
+all: a participant that is alone with its events goes through many of them on one grant, and the
+schedule is the same, because deliveries are ordered by (delivery time, sender, sender's sequence
+number) and come before timers of the same time whatever the windows are.
 
 All times are integers, microseconds since the cluster's epoch.
 """
@@ -34,7 +37,8 @@ class Participant:
     running: bool = True  # granted, has not reported
     wants_hold: bool = False
     waiting: bool = False  # for an answer, or for jobs to end
-    needs_us: int = -1  # so far time must go on for it; what it has to do later is periodic, and need not come
+    # so far time must go on for it; what it has to do later is periodic, and need not come
+    needs_us: int = -1
     watches: bool = False  # is told when nothing goes on
     told: bool = False
     sent_to_it: dict[str, int] = field(default_factory=dict)  # by sender, all in all
@@ -46,8 +50,9 @@ class Participant:
 
 
 class Grant(NamedTuple):
-    """Run all that lies before `end_us`, after having received so many messages in all from each sender in `must_have`; but what is periodic up to
-    `needed_us` alone, unless there is something else to do. Until then others need time to go on, whatever happens.
+    """Run all that lies before `end_us`, after having received so many messages in all from each
+    sender in `must_have`; but what is periodic up to `needed_us` alone, unless there is something
+    else to do. Until then others need time to go on, whatever happens.
     """
 
     to: str
@@ -86,9 +91,14 @@ class Windows:
         self._running = 0
         self._log: list[str] = []
         self.paused = ""  # why, or ""
-        self.stop_us = NEVER  # the next breakpoint: nothing at or after it happens before it is reached and `resume` comes
-        self.target_us = NEVER  # so far time goes by request, though nobody have anything to do until then
-        self.reached_us = 0  # the last breakpoint that stopped time: it is that late, though nothing happens at that instant
+        # the next breakpoint: nothing at or after it happens before it is reached and `resume`
+        # comes
+        self.stop_us = NEVER
+        # so far time goes by request, though nobody have anything to do until then
+        self.target_us = NEVER
+        # the last breakpoint that stopped time: it is that late, though nothing happens at that
+        # instant
+        self.reached_us = 0
         self._breaks_us: list[int] = []  # ascending
         self._every_us = 0
         self._origin_us = 0
@@ -98,10 +108,12 @@ class Windows:
         self.windows = 0
         self.lost: list[str] = []  # participants that died
 
-    # --- what participants say -----------------------------------------------------------------------------------------------
+    # --- what participants say --------------------------------------------------------------------
 
     def join(self, name: str, *, watches: bool = False) -> None:
-        """A participant takes part from now on. One that was expected begins at time 0; a late one asks for a hold by joining."""
+        """A participant takes part from now on. One that was expected begins at time 0; a late one
+        asks for a hold by joining.
+        """
         if name in self.participants:
             raise ValueError(f"participant {name} takes part already")
         participant = Participant(name, watches=watches)
@@ -114,9 +126,19 @@ class Windows:
             participant.wants_hold = True
         self.participants[name] = participant
 
-    def report(self, name: str, next_us: int, now_us: int, sent: dict[str, tuple[int, int]], *, waiting: bool, needs_us: int) -> None:
-        """The participant has nothing left before its window's end. `sent`: receiver -> (messages, earliest delivery) since its last report;
-        `needs_us`: until when time must go on for its sake, -1 if it need not.
+    def report(
+        self,
+        name: str,
+        next_us: int,
+        now_us: int,
+        sent: dict[str, tuple[int, int]],
+        *,
+        waiting: bool,
+        needs_us: int,
+    ) -> None:
+        """The participant has nothing left before its window's end. `sent`: receiver -> (messages,
+        earliest delivery) since its last report; `needs_us`: until when time must go on for its
+        sake, -1 if it need not.
         """
         participant = self.participants[name]
         assert participant.running, f"{name} reported without a grant"
@@ -153,7 +175,7 @@ class Windows:
             for other in self.participants.values():
                 other.told = False
 
-    # --- what people say -----------------------------------------------------------------------------------------------------
+    # --- what people say --------------------------------------------------------------------------
 
     @property
     def now_us(self) -> int:
@@ -180,18 +202,25 @@ class Windows:
         if self.paused:
             return "paused", self.paused
         next_us = self.next_event_us
-        if not self._running and self.target_us == NEVER and (next_us == NEVER or (next_us > self._needed_us() and not self._is_driven)):
+        if (
+            not self._running
+            and self.target_us == NEVER
+            and (next_us == NEVER or (next_us > self._needed_us() and not self._is_driven))
+        ):
             return "idle", "nobody has anything to do"
         return "running", ""
 
     @property
     def _is_driven(self) -> bool:
-        """Whether somebody drives time, so that it goes on for periodic events, too: until an instant, by steps, or at a rate."""
+        """Whether somebody drives time, so that it goes on for periodic events, too: until an
+        instant, by steps, or at a rate.
+        """
         return self.stop_us != NEVER or self.allowed_us is not None or self.steps_left >= 0
 
     def _needed_us(self, besides: Participant | None = None) -> int:
-        """Time must come so far, whatever happens: somebody is there already, whom the others have to follow, or has something to do or a message on
-        its way, and nothing before it, that could take the need away.
+        """Time must come so far, whatever happens: somebody is there already, whom the others have
+        to follow, or has something to do or a message on its way, and nothing before it, that could
+        take the need away.
         """
         needed_us = 0
         for each in self.participants.values():
@@ -229,7 +258,9 @@ class Windows:
         self._arm()
 
     def break_every(self, period_us: int, origin_us: int = 0) -> None:
-        """Stop at each multiple of the period after the origin. 0: no more, and not at single instants either."""
+        """Stop at each multiple of the period after the origin. 0: no more, and not at single
+        instants either.
+        """
         self._every_us, self._origin_us = period_us, origin_us
         if not period_us:
             self._breaks_us = []
@@ -244,14 +275,16 @@ class Windows:
             self.stop_us = min(self.stop_us, self._origin_us + periods * self._every_us)
 
     def _stop(self) -> None:
-        """Time has come to the breakpoint: whoever looks now, and what they do, is at its instant."""
+        """Time has come to the breakpoint: whoever looks now, and what they do, is at its
+        instant.
+        """
         self.reached_us = self.stop_us
         self.target_us = NEVER
         self._breaks_us = [when_us for when_us in self._breaks_us if when_us > self.reached_us]
         self._arm()
         self.pause("breakpoint")
 
-    # --- what follows --------------------------------------------------------------------------------------------------------
+    # --- what follows -----------------------------------------------------------------------------
 
     def decide(self) -> list[Decision]:
         """Whom to grant what now; nothing while somebody runs."""
@@ -276,7 +309,13 @@ class Windows:
             return []
         if first is None or (first.needs_us < 0 and first_us > self._needed_us()):
             waiting = [p.name for p in everybody if p.waiting]
-            told = self._tell_watchers("nobody has anything left to do; waiting: " + ", ".join(waiting)) if waiting else []
+            told = (
+                self._tell_watchers(
+                    "nobody has anything left to do; waiting: " + ", ".join(waiting)
+                )
+                if waiting
+                else []
+            )
             if told or not self._is_driven or (first is None and self.target_us == NEVER):
                 return told
             is_driven = True
@@ -299,9 +338,19 @@ class Windows:
         until_us = min(second_us + self.latency_us, ceiling_us)
         if second_us >= end_us:
             return [self._grant(first, until_us, NEVER if is_driven else self._needed_us(first))]
-        granted = [(first, until_us), *((other, end_us) for other in everybody if other is not first and other.earliest_us < end_us)]
+        granted = [
+            (first, until_us),
+            *(
+                (other, end_us)
+                for other in everybody
+                if other is not first and other.earliest_us < end_us
+            ),
+        ]
         needed_us = [NEVER if is_driven else self._needed_us(each) for each, _ in granted]
-        return [self._grant(each, until_us, needed) for (each, until_us), needed in zip(granted, needed_us, strict=True)]
+        return [
+            self._grant(each, until_us, needed)
+            for (each, until_us), needed in zip(granted, needed_us, strict=True)
+        ]
 
     def _grant(self, participant: Participant, end_us: int, needed_us: int) -> Grant:
         participant.running = True

@@ -22,16 +22,39 @@ from understudy.commands.submission.allocation import (
 from understudy.commands.submission.gres import GRES_ERRORS, gres_help, refuses_gres
 from understudy.commands.submission.job import BadOptionError, Job
 from understudy.commands.submission.options import apply, check_arbitrary, check_whole, check_x11
-from understudy.commands.submission.shape import fit_nodes, ignore_specialised, options_agree, say_ignored
+from understudy.commands.submission.shape import (
+    fit_nodes,
+    ignore_specialised,
+    options_agree,
+    say_ignored,
+)
 
 OPTIONS = table(
     "SALLOC_",
     [
         Option("begin", "b", REQUIRED, "TIME: not before then"),
-        Option("bell", "", NONE, "ring the terminal's bell when the resources are there", env="SALLOC_BELL"),
+        Option(
+            "bell",
+            "",
+            NONE,
+            "ring the terminal's bell when the resources are there",
+            env="SALLOC_BELL",
+        ),
         Option("help", "h", NONE, "print this text"),
-        Option("immediate", "I", OPTIONAL, "SECONDS: give up when there are no resources by then", env="SALLOC_IMMEDIATE"),
-        Option("kill-command", "K", OPTIONAL, "SIGNAL: send it to the command when the resources are lost", env="SALLOC_KILL_CMD"),
+        Option(
+            "immediate",
+            "I",
+            OPTIONAL,
+            "SECONDS: give up when there are no resources by then",
+            env="SALLOC_IMMEDIATE",
+        ),
+        Option(
+            "kill-command",
+            "K",
+            OPTIONAL,
+            "SIGNAL: send it to the command when the resources are lost",
+            env="SALLOC_KILL_CMD",
+        ),
         Option("no-bell", "", NONE, "never ring it", env="SALLOC_NO_BELL"),
         Option("no-shell", "", NONE, "run nothing and leave the resources allocated"),
         Option("quiet", "Q", NONE, "print errors only"),
@@ -69,17 +92,47 @@ Usage: salloc [-N numnodes|[min nodes]-[max nodes]] [-n num-processors]
               [--mem-per-gpu=MB]
               [command [args...]]"""
 USAGE_EXIT = 255
-_OWN = frozenset(("bell", "help", "immediate", "kill_command", "no_bell", "no_shell", "quiet", "usage", "verbose", "version", "x11"))
+_OWN = frozenset(
+    (
+        "bell",
+        "help",
+        "immediate",
+        "kill_command",
+        "no_bell",
+        "no_shell",
+        "quiet",
+        "usage",
+        "verbose",
+        "version",
+        "x11",
+    )
+)
 _NOT_FOR_COMMANDS = frozenset(
     (
         *("SLURM_JOB_GID", "SLURM_JOB_UID", "SLURM_JOB_USER", "SLURM_RESTART_COUNT"),
-        *("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES", "SLURM_GPUS_ON_NODE", "SLURM_JOB_GPUS"),
+        *(
+            "CUDA_VISIBLE_DEVICES",
+            "GPU_DEVICE_ORDINAL",
+            "ROCR_VISIBLE_DEVICES",
+            "SLURM_GPUS_ON_NODE",
+            "SLURM_JOB_GPUS",
+        ),
     )
 )
-_USERS_SIGNALS = frozenset((_signal.SIGHUP, _signal.SIGINT, _signal.SIGQUIT, _signal.SIGKILL))  # a command that one of them ends went well
-_OF_THE_WHOLE = frozenset(("SLURM_CLUSTER_NAME", "SLURM_HET_SIZE", "SLURM_PACK_SIZE", "SLURM_JOB_ID"))
+# a command that one of them ends went well
+_USERS_SIGNALS = frozenset((_signal.SIGHUP, _signal.SIGINT, _signal.SIGQUIT, _signal.SIGKILL))
+_OF_THE_WHOLE = frozenset(
+    ("SLURM_CLUSTER_NAME", "SLURM_HET_SIZE", "SLURM_PACK_SIZE", "SLURM_JOB_ID")
+)
 _OF_COMPONENTS = (
-    *("SLURM_JOB_CPUS_PER_NODE", "SLURM_JOB_ID", "SLURM_JOB_NAME", "SLURM_JOB_NODELIST", "SLURM_JOB_NUM_NODES", "SLURM_JOB_PARTITION"),
+    *(
+        "SLURM_JOB_CPUS_PER_NODE",
+        "SLURM_JOB_ID",
+        "SLURM_JOB_NAME",
+        "SLURM_JOB_NODELIST",
+        "SLURM_JOB_NUM_NODES",
+        "SLURM_JOB_PARTITION",
+    ),
     *("SLURM_NTASKS", "SLURM_TASKS_PER_NODE"),
 )
 
@@ -111,7 +164,9 @@ def _salloc(arguments: list[str], context: Context) -> int:
             own[option.dest] = value
         else:
             apply(job, option, value)
-    if context.refuses_clusters(next((value for option, value in reversed(settings) if option.dest == "clusters"), None)):
+    if context.refuses_clusters(
+        next((value for option, value in reversed(settings) if option.dest == "clusters"), None)
+    ):
         return 1
     if "gres_help" in job.flags:
         context.print(gres_help(context))
@@ -135,7 +190,13 @@ def _salloc(arguments: list[str], context: Context) -> int:
         from understudy.commands.submission.verbose import say_options
 
         say_options(settings, job, context)
-    kill_signal = _kill_signal(own.get("kill_command")) if "kill_command" in own else 0 if operands else int(_signal.SIGHUP)
+    kill_signal = (
+        _kill_signal(own.get("kill_command"))
+        if "kill_command" in own
+        else 0
+        if operands
+        else int(_signal.SIGHUP)
+    )
     check_x11(own, context.environ)
     immediate = immediate_s(own["immediate"]) if "immediate" in own else 0
     quiet = "quiet" in own
@@ -188,7 +249,14 @@ def _salloc(arguments: list[str], context: Context) -> int:
         return 1
     if "no_shell" in own:
         return 0
-    return _run(operands or [context.environ.get("SHELL", "/bin/sh")], allocation, context, job, kill_signal=kill_signal, quiet=quiet)
+    return _run(
+        operands or [context.environ.get("SHELL", "/bin/sh")],
+        allocation,
+        context,
+        job,
+        kill_signal=kill_signal,
+        quiet=quiet,
+    )
 
 
 def _is_ready(allocation: Allocation, context: Context, *, quiet: bool) -> bool:
@@ -230,8 +298,16 @@ def _kill_signal(text: str | None) -> int:
 def command_environment(allocation: Allocation, job: Job, context: Context) -> dict[str, str]:
     """The command's environment: ours, and what tells srun and the command of the allocation."""
     spec = job.spec
-    added = {name: value for name, value in allocation.environment.items() if name not in _NOT_FOR_COMMANDS}
-    added = _of_components(allocation) if allocation.components else added | {"SLURM_NODE_ALIASES": "(null)"}
+    added = {
+        name: value
+        for name, value in allocation.environment.items()
+        if name not in _NOT_FOR_COMMANDS
+    }
+    added = (
+        _of_components(allocation)
+        if allocation.components
+        else added | {"SLURM_NODE_ALIASES": "(null)"}
+    )
     added |= {
         "SLURM_SUBMIT_DIR": os.getcwd(),
         "SLURM_SUBMIT_HOST": os.uname().nodename.partition(".")[0],
@@ -245,7 +321,9 @@ def command_environment(allocation: Allocation, job: Job, context: Context) -> d
 
 
 def _of_components(whole: Allocation) -> dict[str, str]:
-    """What a command is told of a heterogeneous job: of the whole its number and tasks, the rest for each component."""
+    """What a command is told of a heterogeneous job: of the whole its number and tasks, the rest
+    for each component.
+    """
     found = {name: value for name, value in whole.environment.items() if name in _OF_THE_WHOLE}
     tasks = [each.environment.get("SLURM_NTASKS", "") for each in whole.components]
     if all(tasks):
@@ -253,7 +331,11 @@ def _of_components(whole: Allocation) -> dict[str, str]:
     for group, component in enumerate(whole.components):
         own = component.environment
         told = {name: own[name] for name in _OF_COMPONENTS if name in own}
-        told |= {"SLURM_JOBID": own["SLURM_JOB_ID"], "SLURM_NODELIST": own["SLURM_JOB_NODELIST"], "SLURM_NNODES": own["SLURM_JOB_NUM_NODES"]}
+        told |= {
+            "SLURM_JOBID": own["SLURM_JOB_ID"],
+            "SLURM_NODELIST": own["SLURM_JOB_NODELIST"],
+            "SLURM_NNODES": own["SLURM_JOB_NUM_NODES"],
+        }
         told["SLURM_NODE_ALIASES"] = "(null)"
         if "SLURM_NTASKS" in own:
             told["SLURM_NPROCS"] = own["SLURM_NTASKS"]
@@ -262,7 +344,15 @@ def _of_components(whole: Allocation) -> dict[str, str]:
     return found
 
 
-def _run(command: list[str], allocation: Allocation, context: Context, job: Job, *, kill_signal: int, quiet: bool) -> int:
+def _run(
+    command: list[str],
+    allocation: Allocation,
+    context: Context,
+    job: Job,
+    *,
+    kill_signal: int,
+    quiet: bool,
+) -> int:
     """Run the command and give the resources back; the exit code is the command's."""
     job_id = allocation.job_id
     program = _find(command[0], context.environ.get("PATH", ""))
@@ -276,13 +366,26 @@ def _run(command: list[str], allocation: Allocation, context: Context, job: Job,
     terminal = _terminal()
     pid = os.fork()
     if pid == 0:
-        _become(program, command, command_environment(allocation, job, context), job.spec["work_dir"], terminal)
+        _become(
+            program,
+            command,
+            command_environment(allocation, job, context),
+            job.spec["work_dir"],
+            terminal,
+        )
     quietly(os.setpgid, pid, pid)
 
     def forward(number: int, _frame: object) -> None:
         quietly(os.killpg, pid, number)
 
-    for number in (_signal.SIGTERM, _signal.SIGHUP, _signal.SIGUSR1, _signal.SIGUSR2, _signal.SIGQUIT, _signal.SIGINT):
+    for number in (
+        _signal.SIGTERM,
+        _signal.SIGHUP,
+        _signal.SIGUSR1,
+        _signal.SIGUSR2,
+        _signal.SIGQUIT,
+        _signal.SIGINT,
+    ):
         _signal.signal(number, forward)
     status, is_revoked = _wait(pid, reads, job_id, context, kill_signal=kill_signal)
     if terminal >= 0:
@@ -306,7 +409,9 @@ def _give_back(job_id: int, code: int, context: Context, *, quiet: bool) -> int:
     return own_code(code)
 
 
-def _wait(pid: int, wake: int, job_id: int, context: Context, *, kill_signal: int) -> tuple[int, bool]:
+def _wait(
+    pid: int, wake: int, job_id: int, context: Context, *, kill_signal: int
+) -> tuple[int, bool]:
     """The command's wait status, and whether the resources were lost before it ended."""
     import select
 
@@ -368,7 +473,9 @@ def _find(name: str, path: str) -> str:
     return ""
 
 
-def _become(program: str, command: list[str], environment: dict[str, str], work_dir: str, terminal: int) -> None:
+def _become(
+    program: str, command: list[str], environment: dict[str, str], work_dir: str, terminal: int
+) -> None:
     """Turn this process, a child, into the command. Does not return."""
     try:
         _signal.set_wakeup_fd(-1)
@@ -376,7 +483,14 @@ def _become(program: str, command: list[str], environment: dict[str, str], work_
         if terminal >= 0:
             _signal.signal(_signal.SIGTTOU, _signal.SIG_IGN)
             quietly(os.tcsetpgrp, terminal, os.getpgrp())
-        for number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGTTOU, _signal.SIGPIPE, _signal.SIGCHLD):
+        for number in (
+            _signal.SIGINT,
+            _signal.SIGTERM,
+            _signal.SIGHUP,
+            _signal.SIGTTOU,
+            _signal.SIGPIPE,
+            _signal.SIGCHLD,
+        ):
             _signal.signal(number, _signal.SIG_DFL)
         quietly(os.chdir, work_dir)
         os.execve(program, command, environment)  # noqa: S606

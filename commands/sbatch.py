@@ -7,12 +7,30 @@ import os
 import time
 
 from understudy.commands.shared.client import Context, RefusedError, pack_named, run
-from understudy.commands.submission.batch_script import OtherScriptError, ScriptError, directives, other_options, read_script
+from understudy.commands.submission.batch_script import (
+    OtherScriptError,
+    ScriptError,
+    directives,
+    other_options,
+    read_script,
+)
 from understudy.commands.submission.export import exported, limits
 from understudy.commands.submission.gres import GRES_ERRORS, gres_help, refuses_gres
 from understudy.commands.submission.job import BadOptionError, Job
-from understudy.commands.submission.options import KEPT, OPTIONS, USAGE, USAGE_LINE, apply, check_whole
-from understudy.commands.submission.shape import fit_nodes, ignore_specialised, options_agree, say_ignored
+from understudy.commands.submission.options import (
+    KEPT,
+    OPTIONS,
+    USAGE,
+    USAGE_LINE,
+    apply,
+    check_whole,
+)
+from understudy.commands.submission.shape import (
+    fit_nodes,
+    ignore_specialised,
+    options_agree,
+    say_ignored,
+)
 from understudy.documents.states import COMPLETED, COMPLETING
 
 TYPE_CHECKING = False
@@ -67,33 +85,60 @@ def _submit(arguments: list[str], context: Context) -> int:
         return 0
     where, script = "", ""
     if wraps:
-        blank = "\n" if len(groups) == 1 else ""  # Slurm leaves it out where there are several components
+        # Slurm leaves it out where there are several components
+        blank = "\n" if len(groups) == 1 else ""
         script = f"#!/bin/sh\n# This script was created by sbatch --wrap.\n{blank}{wraps[-1]}\n"
     else:
-        where, script = read_script(operands[0] if operands else None, context.stdin, context.environ.get("PATH"))
+        where, script = read_script(
+            operands[0] if operands else None, context.stdin, context.environ.get("PATH")
+        )
     in_script: list[Given] = [[]]
     if not wraps:
         in_script = _in_script(
-            script, operands[0] if operands else "", context, ignore_pbs="ignore_pbs" in names or "SBATCH_IGNORE_PBS" in context.environ
+            script,
+            operands[0] if operands else "",
+            context,
+            ignore_pbs="ignore_pbs" in names or "SBATCH_IGNORE_PBS" in context.environ,
         )
     environment = OPTIONS.from_environment(context.environ)
     if (level := context.environ.get("SBATCH_DEBUG", "")).isdecimal():
         verbose = OPTIONS.by_long["verbose"]
-        environment += [(verbose, None)] * (int(level) - sum(option is verbose for option, _ in given))
-    if {"SBATCH_MEM_PER_CPU", "SBATCH_MEM_PER_NODE", "SBATCH_MEM_PER_GPU"}.intersection(context.environ) and not _variables_agree(context):
+        environment += [(verbose, None)] * (
+            int(level) - sum(option is verbose for option, _ in given)
+        )
+    if {"SBATCH_MEM_PER_CPU", "SBATCH_MEM_PER_NODE", "SBATCH_MEM_PER_GPU"}.intersection(
+        context.environ
+    ) and not _variables_agree(context):
         return 1
-    named = [value for option, value in [*(each for group in in_script for each in group), *environment, *given] if option.dest == "clusters"]
+    named = [
+        value
+        for option, value in [
+            *(each for group in in_script for each in group),
+            *environment,
+            *given,
+        ]
+        if option.dest == "clusters"
+    ]
     if context.refuses_clusters(named[-1] if named else None):
         return 1
     jobs = _components(groups, in_script, environment, context.environ)
     for job in jobs:
         say_ignored(job, context)
     flags = {flag for job in jobs for flag in job.flags}
-    if any(option.dest == "verbose" for option, _ in [*environment, *given]):  # a script's own -v says nothing
+    # a script's own -v says nothing
+    if any(option.dest == "verbose" for option, _ in [*environment, *given]):
         from understudy.commands.submission.verbose import say_options
 
         for at, job in enumerate(jobs):
-            say_options([*(in_script[at] if at < len(in_script) else []), *environment, *groups[min(at, len(groups) - 1)]], job, context)
+            say_options(
+                [
+                    *(in_script[at] if at < len(in_script) else []),
+                    *environment,
+                    *groups[min(at, len(groups) - 1)],
+                ],
+                job,
+                context,
+            )
     if "gres_help" in flags:
         context.print(gres_help(context))
         return 0
@@ -111,7 +156,8 @@ def _submit(arguments: list[str], context: Context) -> int:
         if job.begin or job.deadline:
             from understudy.model.moments import parse_time
 
-            now = client.query("ping", ["host"]).now  # the cluster's clock, which may be a virtual one
+            # the cluster's clock, which may be a virtual one
+            now = client.query("ping", ["host"]).now
             if job.begin:
                 job.spec["begin_time"] = float(parse_time(job.begin, now))
             if job.deadline:
@@ -123,7 +169,9 @@ def _submit(arguments: list[str], context: Context) -> int:
     specs = [pack_named("JobSpec", job.spec) for job in jobs]
     first = jobs[0]
     try:
-        job_id, note, *_ = client.call("SubmitJob", specs[0], script, None, first.user_id, first.group_id, test_only, specs[1:])
+        job_id, note, *_ = client.call(
+            "SubmitJob", specs[0], script, None, first.user_id, first.group_id, test_only, specs[1:]
+        )
     except RefusedError as error:
         if not test_only:
             raise
@@ -138,7 +186,10 @@ def _submit(arguments: list[str], context: Context) -> int:
     elif "parsable" in flags:
         context.print(f"{job_id};{context.named_cluster}" if context.named_cluster else str(job_id))
     else:
-        context.print(f"Submitted batch job {job_id}" + (f" on cluster {context.named_cluster}" if context.named_cluster else ""))
+        context.print(
+            f"Submitted batch job {job_id}"
+            + (f" on cluster {context.named_cluster}" if context.named_cluster else "")
+        )
     if "wait" in flags:
         context.stdout.flush()
         return _await_end(job_id, context)
@@ -146,7 +197,9 @@ def _submit(arguments: list[str], context: Context) -> int:
 
 
 def _read_line(arguments: list[str]) -> "tuple[list[Given], list[str]]":
-    """The options of each component (`:` parts those of a heterogeneous job), and the script with its arguments."""
+    """The options of each component (`:` parts those of a heterogeneous job), and the script with
+    its arguments.
+    """
     groups: list[Given] = []
     operands = [":", *arguments]
     while operands[:1] == [":"]:
@@ -158,18 +211,25 @@ def _read_line(arguments: list[str]) -> "tuple[list[Given], list[str]]":
 def _variables_agree(context: Context) -> bool:
     """Whether no more than one of the variables on memory is set; else that is said."""
     if sum(f"SBATCH_MEM_PER_{what}" in context.environ for what in ("CPU", "GPU", "NODE")) > 1:
-        context.fatal("SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE are mutually exclusive.")
+        context.fatal(
+            "SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE are mutually exclusive."
+        )
         return False
     return True
 
 
 def _in_script(script: str, where: str, context: Context, *, ignore_pbs: bool) -> "list[Given]":
-    """The options that the script itself gives, of each component. An option and its value may stand in two lines."""
+    """The options that the script itself gives, of each component. An option and its value may
+    stand in two lines.
+    """
     parts: list[list[str]] = [[]]
     for words in directives(script, where):
         if words[:1] in (["hetjob"], ["packjob"]):
             if words[0] == "packjob":
-                context.complain(f'{context.program}: Warning: the "packjob" component separator is being deprecated. Please, use "hetjob" instead.')
+                context.complain(
+                    f'{context.program}: Warning: the "packjob" component separator is '
+                    'being deprecated. Please, use "hetjob" instead.'
+                )
             parts.append([])
         else:
             parts[-1] += words
@@ -178,26 +238,42 @@ def _in_script(script: str, where: str, context: Context, *, ignore_pbs: bool) -
         given, operands = OPTIONS.parse(part)
         if operands:
             raise BadOptionError(f"Invalid directive found in batch script: {operands[0]}")
-        found.append([each for each in given if each[0].dest != "quiet"])  # which a script cannot be
+        # which a script cannot be
+        found.append([each for each in given if each[0].dest != "quiet"])
     if not ignore_pbs:
         try:
-            found[0] += [(OPTIONS.by_long[name], value) for name, value in other_options(script, where)]
+            found[0] += [
+                (OPTIONS.by_long[name], value) for name, value in other_options(script, where)
+            ]
         except OtherScriptError as error:
-            raise BadOptionError(error.lines[-1], 1, *(f"{context.program}: {line}" for line in error.lines[:-1])) from None
+            raise BadOptionError(
+                error.lines[-1], 1, *(f"{context.program}: {line}" for line in error.lines[:-1])
+            ) from None
     return found
 
 
-def _components(line: "list[Given]", script: "list[Given]", environment: "Given", environ: "Mapping[str, str]") -> list[Job]:
-    """The job, or the components of a heterogeneous one. The last component's options of the command line go for all further ones of the script.
+def _components(
+    line: "list[Given]", script: "list[Given]", environment: "Given", environ: "Mapping[str, str]"
+) -> list[Job]:
+    """The job, or the components of a heterogeneous one. The last component's options of the
+    command line go for all further ones of the script.
 
-    Some options (`KEPT`) hold for the components behind, too, until one says otherwise; and for those before the first that says something, what the
-    last one says.
+    Some options (`KEPT`) hold for the components behind, too, until one says otherwise; and for
+    those before the first that says something, what the last one says.
     """
     count = max(len(line), len(script))
-    sources = [[*(script[at] if at < len(script) else []), *environment, *line[min(at, len(line) - 1)]] for at in range(count)]
+    sources = [
+        [*(script[at] if at < len(script) else []), *environment, *line[min(at, len(line) - 1)]]
+        for at in range(count)
+    ]
     kept: dict[str, tuple[Option, str | None]] = {}
     if count > 1:
-        kept = {option.dest: (option, value) for source in sources for option, value in source if option.dest in KEPT}
+        kept = {
+            option.dest: (option, value)
+            for source in sources
+            for option, value in source
+            if option.dest in KEPT
+        }
     now = time.time()
     jobs = []
     for source in sources:
@@ -209,12 +285,23 @@ def _components(line: "list[Given]", script: "list[Given]", environment: "Given"
 
             use_host_file(job, environ, job.spec.get("num_tasks"))
         check_whole(job)
-        kept |= {option.dest: (option, value) for option, value in source if count > 1 and option.dest in KEPT}
+        kept |= {
+            option.dest: (option, value)
+            for option, value in source
+            if count > 1 and option.dest in KEPT
+        }
         jobs.append(job)
     return jobs
 
 
-def _complete(job: Job, where: str, script_arguments: list[str], wrapped: bool, arguments: list[str], context: Context) -> None:
+def _complete(
+    job: Job,
+    where: str,
+    script_arguments: list[str],
+    wrapped: bool,
+    arguments: list[str],
+    context: Context,
+) -> None:
     """What follows from no option: names, folders, the environment."""
     spec = job.spec
     spec.setdefault("name", "wrap" if wrapped else os.path.basename(where) or "sbatch")
@@ -229,9 +316,13 @@ def _complete(job: Job, where: str, script_arguments: list[str], wrapped: bool, 
 
 
 def job_environment(environ: "Mapping[str, str]", job: Job) -> list[str]:
-    """The job's environment, `NAME=value` each: what --export lets through, and what sbatch adds."""
+    """The job's environment, `NAME=value` each: what --export lets through, and what sbatch
+    adds.
+    """
     wanted = job.export
-    chosen = _read_environment_file(job.export_file) if job.export_file else exported(environ, wanted)
+    chosen = (
+        _read_environment_file(job.export_file) if job.export_file else exported(environ, wanted)
+    )
     for name in ("SBATCH_EXPORT", "SLURM_EXPORT_ENV", "SLURM_GET_USER_ENV"):
         chosen.pop(name, None)
     return [f"{name}={value}" for name, value in {**chosen, **_added(job)}.items()]
@@ -283,26 +374,41 @@ def _added(job: Job) -> dict[str, str]:
             added["SLURM_DIST_PLANESIZE"] = plane
     if "profile" in job.extra:
         asked = {word.strip().capitalize() for word in job.extra["profile"].split(",")}
-        added["SLURM_PROFILE"] = ",".join([word for word in _PROFILES if word in asked or "All" in asked]) or "None"
+        added["SLURM_PROFILE"] = (
+            ",".join([word for word in _PROFILES if word in asked or "All" in asked]) or "None"
+        )
     if "cpu_freq" in job.extra:
         added["SLURM_CPU_FREQ_REQ"] = "-".join(
-            [":".join([part.capitalize() for part in word.split(":")]) for word in job.extra["cpu_freq"].split("-")]
+            [
+                ":".join([part.capitalize() for part in word.split(":")])
+                for word in job.extra["cpu_freq"].split("-")
+            ]
         )
     if "num_tasks" not in spec and "ntasks_per_node" not in spec and "extra_node_info" in job.extra:
-        each = [job.extra.get("sockets_per_node"), job.extra.get("cores_per_socket"), spec.get("threads_per_core")]
+        each = [
+            job.extra.get("sockets_per_node"),
+            job.extra.get("cores_per_socket"),
+            spec.get("threads_per_core"),
+        ]
         tasks = spec.get("min_nodes", 1)
         for count in each:
             tasks *= int(count or 1)
         added["SLURM_NTASKS"] = added["SLURM_NPROCS"] = str(tasks)
     if "num_tasks" not in spec and spec.get("ntasks_per_node") and spec.get("min_nodes"):
-        added["SLURM_NTASKS"] = added["SLURM_NPROCS"] = str(spec["ntasks_per_node"] * spec["min_nodes"])
+        added["SLURM_NTASKS"] = added["SLURM_NPROCS"] = str(
+            spec["ntasks_per_node"] * spec["min_nodes"]
+        )
     return added
 
 
 def _read_environment_file(path: str) -> dict[str, str]:
-    """--export-file: `NAME=value` each, ended by null bytes (as `env -0` writes), from a file or a file descriptor."""
+    """--export-file: `NAME=value` each, ended by null bytes (as `env -0` writes), from a file or a
+    file descriptor.
+    """
     try:
-        with open(int(path) if path.isdigit() else path, encoding="utf-8", errors="surrogateescape") as file:
+        with open(
+            int(path) if path.isdigit() else path, encoding="utf-8", errors="surrogateescape"
+        ) as file:
             text = file.read()
     except OSError:
         raise BadOptionError(f"Could not open user environment file {path}", 1) from None
@@ -322,7 +428,8 @@ def _await_end(job_id: int, context: Context) -> int:
         except RefusedError:
             time.sleep(longest)
             continue
-        if not rows or all(row[0] >= COMPLETED and not row[1] & COMPLETING for row in rows):  # no rows: it ended so long ago that it is forgotten
+        # no rows: it ended so long ago that it is forgotten
+        if not rows or all(row[0] >= COMPLETED and not row[1] & COMPLETING for row in rows):
             return max((1 if signal else code for _, _, code, signal in rows or seen), default=0)
         seen = rows
         time.sleep(pause)

@@ -26,13 +26,23 @@ OPTIONS = OptionTable(
         Option("me", "", NONE, "only my own jobs"),
         Option("name", "n", REQUIRED, "NAME: only jobs of this name", env="SCANCEL_NAME"),
         Option("nodelist", "w", REQUIRED, "HOSTS: only jobs on these nodes"),
-        Option("partition", "p", REQUIRED, "NAME: only jobs in this partition", env="SCANCEL_PARTITION"),
-        Option("qos", "q", REQUIRED, "NAME: only jobs of this quality of service", env="SCANCEL_QOS"),
+        Option(
+            "partition", "p", REQUIRED, "NAME: only jobs in this partition", env="SCANCEL_PARTITION"
+        ),
+        Option(
+            "qos", "q", REQUIRED, "NAME: only jobs of this quality of service", env="SCANCEL_QOS"
+        ),
         Option("quiet", "Q", NONE, "say nothing of jobs that have ended"),
         Option("reservation", "R", REQUIRED, "NAME: only jobs in this reservation"),
         Option("sibling", "", REQUIRED, ""),
         Option("signal", "s", REQUIRED, "SIGNAL: send it instead of ending the job"),
-        Option("state", "t", REQUIRED, "STATE: only jobs PENDING, RUNNING or SUSPENDED", env="SCANCEL_STATE"),
+        Option(
+            "state",
+            "t",
+            REQUIRED,
+            "STATE: only jobs PENDING, RUNNING or SUSPENDED",
+            env="SCANCEL_STATE",
+        ),
         Option("usage", "", NONE, "print a short summary of the options"),
         Option("user", "u", REQUIRED, "NAME: only jobs of this user", env="SCANCEL_USER"),
         Option("verbose", "v", NONE, "say what is done", env="SCANCEL_VERBOSE"),
@@ -45,7 +55,8 @@ USAGE = """Usage: scancel [-A account] [--batch] [--full] [--interactive] [-n jo
                [-t PENDING | RUNNING | SUSPENDED] [--usage] [-u user_name]
                [--hurry] [-V] [-v] [-w hosts...] [--wckey=wckey]
                [job_id[_array_id][.step_id]]"""
-_VALID_STATES = "Valid job states are PENDING, RUNNING, and SUSPENDED"  # though others are taken, too
+# though others are taken, too
+_VALID_STATES = "Valid job states are PENDING, RUNNING, and SUSPENDED"
 # Job id; component, task, tasks or all tasks; step.
 _JOB = re.compile(r"(\d+)(?:\+\d*|_(?:\d+|\*|\[[\d,:%-]+\])|_?)(?:\.\d+)?")
 _TEXT_FILTERS = (
@@ -56,10 +67,17 @@ _TEXT_FILTERS = (
     ("reservation", "reservation"),
     ("wckey", "wckey"),
 )
-INVALID_JOB_ID, IN_TRANSITION, ALREADY_DONE, CONNECT_FAILED, NOT_FEDERATED = 2017, 2020, 2021, 1005, 2239
+INVALID_JOB_ID, IN_TRANSITION, ALREADY_DONE, CONNECT_FAILED, NOT_FEDERATED = (
+    2017,
+    2020,
+    2021,
+    1005,
+    2239,
+)
 _ANY_TASK = 1 << 26
 _PAUSES_S = range(5, 15)  # between ten further attempts, as 22.05.8 makes them
-_NOT_WORTH_A_WORD = frozenset((INVALID_JOB_ID, ALREADY_DONE))  # unless --verbose: what was to end has ended
+# unless --verbose: what was to end has ended
+_NOT_WORTH_A_WORD = frozenset((INVALID_JOB_ID, ALREADY_DONE))
 
 
 class _RefusedLineError(Exception):
@@ -67,7 +85,9 @@ class _RefusedLineError(Exception):
 
 
 def scancel(arguments: list[str], context: Context) -> int:
-    """The command. Returns the exit code: that of the last refusal, as Slurm's error number in eight bits, or 0."""
+    """The command. Returns the exit code: that of the last refusal, as Slurm's error number in
+    eight bits, or 0.
+    """
     given, operands = OPTIONS.parse(arguments)
     line = last_values(given)
     if context.tells(OPTIONS, line, "scancel [OPTIONS...] [JOB[_TASK][.STEP]...]", USAGE):
@@ -93,7 +113,12 @@ def scancel(arguments: list[str], context: Context) -> int:
         return 1
     if any(options.get(name) == "" for name in (*(name for name, _ in _TEXT_FILTERS), "nodelist")):
         return 0  # which no job matches
-    is_plain = not (has_filters or signal is not None or {"interactive", "batch"} & options.keys() or any("." in job for job in jobs))
+    is_plain = not (
+        has_filters
+        or signal is not None
+        or {"interactive", "batch"} & options.keys()
+        or any("." in job for job in jobs)
+    )
     try:
         if is_plain:
             return _cancel(jobs, None, options, context)
@@ -122,13 +147,17 @@ def _say_options(
     """What was asked for, if -v is given three times; the variable counts as once."""
     if "verbose" not in options:
         return
-    times = sum(option.dest == "verbose" for option, _ in given) + ("verbose" in _environment(context))
+    times = sum(option.dest == "verbose" for option, _ in given) + (
+        "verbose" in _environment(context)
+    )
     if times < 3:
         return
     from understudy.commands.shared.verbose import scancel_options
 
     state = job_state(max(states[0][0], 0), states[0][1]) if states else ""
-    for entry in scancel_options(options, times, signal, state, where["user_id"][0] if "user_id" in where else None, jobs):
+    for entry in scancel_options(
+        options, times, signal, state, where["user_id"][0] if "user_id" in where else None, jobs
+    ):
         context.complain(f"{context.program}: {entry}")
 
 
@@ -176,9 +205,13 @@ def _signal(text: str | None, context: Context) -> int | None:
         raise _RefusedLineError from None
 
 
-def _filters(options: "dict[str, str | None]", context: Context) -> "tuple[dict[str, list[Any]], list[tuple[int, int]] | None]":
+def _filters(
+    options: "dict[str, str | None]", context: Context
+) -> "tuple[dict[str, list[Any]], list[tuple[int, int]] | None]":
     """(values by column, states as of states.job_state_from)."""
-    where: dict[str, list[Any]] = {column: [options[name]] for name, column in _TEXT_FILTERS if options.get(name) is not None}
+    where: dict[str, list[Any]] = {
+        column: [options[name]] for name, column in _TEXT_FILTERS if options.get(name) is not None
+    }
     if options.get("user") is not None:
         where["user_id"] = [_user_id(options["user"] or "", context)]
     if "me" in options:
@@ -199,14 +232,27 @@ def _user_id(word: str, context: Context) -> int:
     try:
         return pwd.getpwuid(int(word)).pw_uid if word.isdigit() else pwd.getpwnam(word).pw_uid
     except (KeyError, OverflowError):
-        if word.isdigit() and context.client.query("jobs", ["job_id"], {"user_id": [int(word)]}).rows:
+        if (
+            word.isdigit()
+            and context.client.query("jobs", ["job_id"], {"user_id": [int(word)]}).rows
+        ):
             return int(word)  # an emulated cluster has users whom this host does not know
         context.error(f"Invalid user name: {word}")
         raise _RefusedLineError from None
 
 
 _COLUMNS = [
-    *("job_id", "array_job_id", "array_task_id", "array_task_expression", "array_max_tasks", "het_job_id", "het_job_offset", "state", "flags"),
+    *(
+        "job_id",
+        "array_job_id",
+        "array_task_id",
+        "array_task_expression",
+        "array_max_tasks",
+        "het_job_id",
+        "het_job_offset",
+        "state",
+        "flags",
+    ),
     "nodes",
 ]
 
@@ -216,7 +262,9 @@ def _is_active(job: "dict[str, Any]") -> bool:
 
 
 def _stands_for(job: "dict[str, Any]", name: str) -> bool:
-    """Whether a name on the command line means the record, or a part of it. Who names a component of a heterogeneous job means the first."""
+    """Whether a name on the command line means the record, or a part of it. Who names a component
+    of a heterogeneous job means the first.
+    """
     number, _, tasks = name.partition(".")[0].partition("+")[0].partition("_")
     if str(job["job_id"]) != number and str(job["array_job_id"]) != number:
         return False
@@ -226,13 +274,19 @@ def _stands_for(job: "dict[str, Any]", name: str) -> bool:
 
     try:
         wanted = parse_tasks(tasks.strip("[]").partition("%")[0], _ANY_TASK)
-        own = 1 << job["array_task_id"] if job["array_task_id"] is not None else parse_tasks(job["array_task_expression"], _ANY_TASK)
+        own = (
+            1 << job["array_task_id"]
+            if job["array_task_id"] is not None
+            else parse_tasks(job["array_task_expression"], _ANY_TASK)
+        )
     except ValueError:
         return False
     return bool(wanted & own)
 
 
-def _only_active(jobs: list[str], options: "dict[str, str | None]", context: Context) -> tuple[list[str], int]:
+def _only_active(
+    jobs: list[str], options: "dict[str, str | None]", context: Context
+) -> tuple[list[str], int]:
     """Those of the jobs that have not ended; and 1 if others were named, which has been said."""
     known = [job for job in context.client.query("jobs", _COLUMNS).dicts() if _is_active(job)]
     found, code = [], 0
@@ -243,7 +297,9 @@ def _only_active(jobs: list[str], options: "dict[str, str | None]", context: Con
         code = 1
         if "quiet" not in options:
             kind = "job step id" if "." in name else "job id"
-            context.error(f"Kill job error on {kind} {name.partition('+')[0]}: Invalid job id specified")
+            context.error(
+                f"Kill job error on {kind} {name.partition('+')[0]}: Invalid job id specified"
+            )
     return found, code
 
 
@@ -255,7 +311,9 @@ def _matching(
     options: "dict[str, str | None]",
     context: Context,
 ) -> list[str]:
-    """Those of the jobs (of all, unless it is a list that they are from) that match all filters, and that the user confirms."""
+    """Those of the jobs (of all, unless it is a list that they are from) that match all filters,
+    and that the user confirms.
+    """
     found: dict[str, dict[str, Any]] = {}
     hosts: set[str] | None = None
     if options.get("nodelist"):
@@ -268,7 +326,9 @@ def _matching(
     for job in context.client.query("jobs", [*_COLUMNS, "name", "partition"], where).dicts():
         if not _is_active(job):
             continue
-        if states is not None and not any(job["state"] == state if not flag else job["flags"] & flag for state, flag in states):
+        if states is not None and not any(
+            job["state"] == state if not flag else job["flags"] & flag for state, flag in states
+        ):
             continue
         if hosts is not None:
             from understudy.model.hostlist import expand
@@ -280,22 +340,43 @@ def _matching(
     if is_list:  # a record goes as a whole, whatever part of it was named
         for name in jobs:
             step = name.partition(".")[1:]
-            chosen |= {"".join((_name(job), *step)): job for job in found.values() if _stands_for(job, name)}
+            chosen |= {
+                "".join((_name(job), *step)): job
+                for job in found.values()
+                if _stands_for(job, name)
+            }
     else:
         leads = {job["job_id"] for job in found.values()}
-        chosen = {_name(job): job for job in found.values() if not job["het_job_offset"] or job["het_job_id"] not in leads}
+        chosen = {
+            _name(job): job
+            for job in found.values()
+            if not job["het_job_offset"] or job["het_job_id"] not in leads
+        }
     if not chosen and "verbose" in options and (where or states is not None or hosts is not None):
-        context.error(f"No active jobs match ALL job filters, including: {_said(where, states, options)}")
+        context.error(
+            f"No active jobs match ALL job filters, including: {_said(where, states, options)}"
+        )
     if "interactive" in options:
         return [name for name, job in chosen.items() if _confirmed(name, job, context)]
     return list(chosen)
 
 
-def _said(where: "dict[str, list[Any]]", states: "list[tuple[int, int]] | None", options: "dict[str, str | None]") -> str:
+def _said(
+    where: "dict[str, list[Any]]",
+    states: "list[tuple[int, int]] | None",
+    options: "dict[str, str | None]",
+) -> str:
     """The filters, as Slurm lists them."""
     words = []
     for name, column in (
-        *(("account", "account"), ("job_name", "name"), ("nodelist", ""), ("partition", "partition"), ("qos", "qos"), ("reservation", "reservation")),
+        *(
+            ("account", "account"),
+            ("job_name", "name"),
+            ("nodelist", ""),
+            ("partition", "partition"),
+            ("qos", "qos"),
+            ("reservation", "reservation"),
+        ),
         *(("state", ""), ("user_name", "user_id"), ("wckey", "wckey")),
     ):
         if name == "nodelist" and options.get("nodelist"):
@@ -303,14 +384,18 @@ def _said(where: "dict[str, list[Any]]", states: "list[tuple[int, int]] | None",
         elif name == "state" and states is not None:
             words.append(f"state={job_state(max(states[0][0], 0), states[0][1])} ")
         elif name == "user_name" and "user_id" in where:
-            words.append(f"user_name={where['user_id'][0] if 'me' in options else options['user']} ")
+            words.append(
+                f"user_name={where['user_id'][0] if 'me' in options else options['user']} "
+            )
         elif column in where:
             words.append(f"{name}={where[column][0]} ")
     return "".join(words)
 
 
 def _name(job: "dict[str, Any]") -> str:
-    """The job as the controller is to understand it: of an array only the tasks that the record stands for."""
+    """The job as the controller is to understand it: of an array only the tasks that the record
+    stands for.
+    """
     if not job["array_job_id"]:
         return str(job["job_id"])
     expression, most = job["array_task_expression"], job["array_max_tasks"]
@@ -322,7 +407,10 @@ def _name(job: "dict[str, Any]") -> str:
 def _confirmed(name: str, job: "dict[str, Any]", context: Context) -> bool:
     """Ask until the answer begins as yes or no does; the end of the input is no."""
     while True:
-        context.stdout.write(f"Cancel {'step' if '.' in name else 'job'}_id={name} name={job['name']} partition={job['partition']} [y/n]? ")
+        context.stdout.write(
+            f"Cancel {'step' if '.' in name else 'job'}_id={name} name={job['name']} "
+            f"partition={job['partition']} [y/n]? "
+        )
         context.stdout.flush()
         answer = context.stdin.readline()
         if not answer or answer[0] in "yYnN":
@@ -330,9 +418,15 @@ def _confirmed(name: str, job: "dict[str, Any]", context: Context) -> bool:
 
 
 def _cancel(
-    jobs: list[str], signal: int | None, options: "dict[str, str | None]", context: Context, states: "list[tuple[int, int]] | None" = None
+    jobs: list[str],
+    signal: int | None,
+    options: "dict[str, str | None]",
+    context: Context,
+    states: "list[tuple[int, int]] | None" = None,
 ) -> int:
-    """Ask the controller, and say what it refused. What has left the state (as of states.job_state_from) by now is left alone."""
+    """Ask the controller, and say what it refused. What has left the state (as of
+    states.job_state_from) by now is left alone.
+    """
     if not jobs:
         return 0
     verbose = "verbose" in options
@@ -340,12 +434,19 @@ def _cancel(
         reach = "full job" if "full" in options else "batch job" if "batch" in options else "job"
         for job in jobs:
             name = f"{'step' if '.' in job else reach} {job}"
-            context.complain(f"{context.program}: " + (f"Terminating {name}" if signal is None else f"Signal {signal} to {name}"))
+            context.complain(
+                f"{context.program}: "
+                + (f"Terminating {name}" if signal is None else f"Signal {signal} to {name}")
+            )
     if "sibling" in options:
         for job in jobs:
             context.error(f"Kill job error on job id {job}: Not a valid federated job")
         return NOT_FEDERATED & 0xFF
-    where = {"state": [state for state, flag in states if not flag]} if states and not states[0][1] else {}
+    where = (
+        {"state": [state for state, flag in states if not flag]}
+        if states and not states[0][1]
+        else {}
+    )
     switches = "batch" in options, "full" in options, "hurry" in options
     (results,) = context.client.call("CancelJobs", jobs, signal, where, *switches)
     for pause in _PAUSES_S:  # who waits for its start may have begun by then, and gets the signal
@@ -353,9 +454,16 @@ def _cancel(
         if not waiting:
             break
         if verbose:
-            context.complain("\n".join([f"{context.program}: Job is in transitional state, retrying"] * len(waiting)))
+            context.complain(
+                "\n".join(
+                    [f"{context.program}: Job is in transitional state, retrying"] * len(waiting)
+                )
+            )
         context.client.sleep(pause)
-        again = {each[0]: each for each in context.client.call("CancelJobs", waiting, signal, where, *switches)[0]}
+        again = {
+            each[0]: each
+            for each in context.client.call("CancelJobs", waiting, signal, where, *switches)[0]
+        }
         results = [again.get(each[0], each) for each in results]
     code = 0
     for job, error, text in results:
@@ -365,8 +473,12 @@ def _cancel(
         if is_step:
             if signal is not None and error in _NOT_WORTH_A_WORD:
                 continue
-            for _ in range(2 if error in _NOT_WORTH_A_WORD else 1):  # once for the step, once for its job
-                context.error(f"Kill job error on job step id {base if error in _NOT_WORTH_A_WORD else job}: {text}")
+            # once for the step, once for its job
+            for _ in range(2 if error in _NOT_WORTH_A_WORD else 1):
+                context.error(
+                    "Kill job error on job step id "
+                    f"{base if error in _NOT_WORTH_A_WORD else job}: {text}"
+                )
         else:
             context.error(f"Kill job error on job id {job}: {text}")
         if error not in _NOT_WORTH_A_WORD or is_step:

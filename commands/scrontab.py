@@ -1,4 +1,6 @@
-"""scrontab: a user's crontab, kept by the controller, whose entries are jobs. Follows scrontab(1) of 22.05."""
+"""scrontab: a user's crontab, kept by the controller, whose entries are jobs. Follows scrontab(1)
+of 22.05.
+"""
 
 import os
 
@@ -66,7 +68,9 @@ def scrontab(arguments: "list[str]", context: Context) -> int:
     if user is None:
         return 1
     try:
-        config = dict(context.client.query("config", ["name", "value"], {"name": ["ScronParameters"]}).rows)
+        config = dict(
+            context.client.query("config", ["name", "value"], {"name": ["ScronParameters"]}).rows
+        )
         if "enable" not in (config.get("ScronParameters") or "").lower():
             context.fatal(OFF)
             return 1
@@ -78,7 +82,12 @@ def scrontab(arguments: "list[str]", context: Context) -> int:
         if actions == ["edit"]:
             return _edit(user, context, is_verbose="verbose" in options)
         text = _read(words[0] if words else "-", context)
-        return 1 if text is None or _install(text, user, context, is_verbose="verbose" in options) is not None else 0
+        return (
+            1
+            if text is None
+            or _install(text, user, context, is_verbose="verbose" in options) is not None
+            else 0
+        )
     except RefusedError as error:
         context.error(error.text)
         return 1
@@ -89,7 +98,13 @@ def _user(name: "str | None", context: Context) -> "tuple[str, int, int, str, st
     import pwd
 
     try:
-        entry = pwd.getpwuid(os.getuid()) if name is None else pwd.getpwuid(int(name)) if name.isdigit() else pwd.getpwnam(name)
+        entry = (
+            pwd.getpwuid(os.getuid())
+            if name is None
+            else pwd.getpwuid(int(name))
+            if name.isdigit()
+            else pwd.getpwnam(name)
+        )
     except KeyError:
         context.error(f"Invalid user id: {name if name is not None else os.getuid()}")
         return None
@@ -163,8 +178,12 @@ def _edit(user: "tuple[str, int, int, str, str]", context: Context, *, is_verbos
         os.unlink(path)
 
 
-def _install(text: str, user: "tuple[str, int, int, str, str]", context: Context, *, is_verbose: bool) -> "str | None":
-    """Send the crontab. None: done; else the text with the lines marked that are wrong, which have been named."""
+def _install(
+    text: str, user: "tuple[str, int, int, str, str]", context: Context, *, is_verbose: bool
+) -> "str | None":
+    """Send the crontab. None: done; else the text with the lines marked that are wrong, which have
+    been named.
+    """
     lines = [line.removeprefix(BAD) if line.startswith(BAD) else line for line in text.splitlines()]
     entries, errors = [], []
     for found in _entries(lines, user, context):
@@ -173,7 +192,9 @@ def _install(text: str, user: "tuple[str, int, int, str, str]", context: Context
         else:
             entries.append(found)
     if not errors:
-        job_ids, failed, failure = context.client.call("SetCrontab", "".join(line + "\n" for line in lines), entries, user[1], user[2])[:3]
+        job_ids, failed, failure = context.client.call(
+            "SetCrontab", "".join(line + "\n" for line in lines), entries, user[1], user[2]
+        )[:3]
         if failed < 0:
             if is_verbose:
                 for job_id in job_ids:
@@ -182,12 +203,18 @@ def _install(text: str, user: "tuple[str, int, int, str, str]", context: Context
         errors.append(_LineError(entries[failed][2], failure))
     for error in errors:
         context.error(f"line {error.line}: {error.text}")
-    context.error("The crontab has errors and was not installed." if len(errors) > 1 else "The crontab has an error and was not installed.")
+    context.error(
+        "The crontab has errors and was not installed."
+        if len(errors) > 1
+        else "The crontab has an error and was not installed."
+    )
     bad = {error.line for error in errors}
     return "".join((BAD if at in bad else "") + line + "\n" for at, line in enumerate(lines, 1))
 
 
-def _entries(lines: "list[str]", user: "tuple[str, int, int, str, str]", context: Context) -> "list[Any]":
+def _entries(
+    lines: "list[str]", user: "tuple[str, int, int, str, str]", context: Context
+) -> "list[Any]":
     """Each entry as SetCrontab wants it, or what is wrong with its line."""
     found: list[Any] = []
     words: list[str] = []
@@ -217,7 +244,13 @@ def _entries(lines: "list[str]", user: "tuple[str, int, int, str, str]", context
 
 
 def _entry(
-    line: str, first: int, last: int, words: "list[str]", variables: "dict[str, str]", user: "tuple[str, int, int, str, str]", context: Context
+    line: str,
+    first: int,
+    last: int,
+    words: "list[str]",
+    variables: "dict[str, str]",
+    user: "tuple[str, int, int, str, str]",
+    context: Context,
 ) -> "tuple[Any, ...]":
     count = 1 if line.startswith("@") else 5
     parts = line.split(None, count)
@@ -244,7 +277,13 @@ def _entry(
     spec.setdefault("work_dir", user[3])
     spec["command"], spec["extra"] = command, job.extra
     spec["submit_line"] = " ".join([context.program, *words])
-    known = {"HOME": user[3], "SHELL": user[4], "USER": user[0], "LOGNAME": user[0], "PATH": "/usr/local/bin:/usr/bin:/bin"}
+    known = {
+        "HOME": user[3],
+        "SHELL": user[4],
+        "USER": user[0],
+        "LOGNAME": user[0],
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+    }
     spec["environment"] = [f"{name}={value}" for name, value in {**known, **variables}.items()]
     script = f"#!/bin/sh\n# This script was created by scrontab.\n\n{command}\n"
     return when, first, last, pack_named("JobSpec", spec), script

@@ -1,4 +1,6 @@
-"""sdiag: what the controller has done since it started, or since its statistics were reset. Follows sdiag(1) of 22.05."""
+"""sdiag: what the controller has done since it started, or since its statistics were reset. Follows
+sdiag(1) of 22.05.
+"""
 
 import time
 
@@ -32,9 +34,17 @@ def sdiag(arguments: list[str], context: Context) -> int:
     names = {option.dest for option, _ in given}
     if context.tells(OPTIONS, names, "sdiag [OPTIONS...]", "Usage: sdiag [-M cluster] [-aritT]"):
         return 0
-    if context.refuses_clusters(next((value for option, value in given if option.dest == "clusters"), None)):
+    if context.refuses_clusters(
+        next((value for option, value in given if option.dest == "clusters"), None)
+    ):
         return 1
-    if next((option.dest for option, _ in reversed(given) if option.dest in {"all", "reset"}), "all") == "reset":  # the last one counts
+    # the last one counts
+    if (
+        next(
+            (option.dest for option, _ in reversed(given) if option.dest in {"all", "reset"}), "all"
+        )
+        == "reset"
+    ):
         try:
             context.client.call("GetStatistics", True)
         except RefusedError as error:
@@ -47,8 +57,18 @@ def sdiag(arguments: list[str], context: Context) -> int:
     except RefusedError as error:
         context.complain(f"slurm_get_statistics: {error.text}")
         return 255
-    order = next((name for name in ("sort_by_id", "sort_by_time", "sort_by_time2") if name in names or name.replace("_", "-") in names), "")
-    context.stdout.write("\n".join(report(now, since, numbers, _sorted(requests, order), _sorted(users, order))) + "\n")
+    order = next(
+        (
+            name
+            for name in ("sort_by_id", "sort_by_time", "sort_by_time2")
+            if name in names or name.replace("_", "-") in names
+        ),
+        "",
+    )
+    context.stdout.write(
+        "\n".join(report(now, since, numbers, _sorted(requests, order), _sorted(users, order)))
+        + "\n"
+    )
     return 0
 
 
@@ -57,11 +77,20 @@ def _sorted(entries: "list[list[Any]]", order: str) -> "list[list[Any]]":
         return sorted(entries, key=lambda entry: entry[1])
     if not order:
         return by_count(entries)
-    by = {"sort_by_time": lambda entry: entry[3], "sort_by_time2": lambda entry: entry[3] // max(entry[2], 1)}
+    by = {
+        "sort_by_time": lambda entry: entry[3],
+        "sort_by_time2": lambda entry: entry[3] // max(entry[2], 1),
+    }
     return sorted(entries, key=by[order], reverse=True)
 
 
-def report(now: float, since: float, numbers: dict[str, int], requests: "list[list[Any]]", users: "list[list[Any]]") -> list[str]:
+def report(
+    now: float,
+    since: float,
+    numbers: dict[str, int],
+    requests: "list[list[Any]]",
+    users: "list[list[Any]]",
+) -> list[str]:
     """The text line by line."""
     n = numbers
     lines = [
@@ -80,7 +109,8 @@ def report(now: float, since: float, numbers: dict[str, int], requests: "list[li
         f"Jobs completed: {n['completed']}",
         f"Jobs canceled:  {n['cancelled']}",
         f"Jobs failed:    {n['failed']}",
-        *([f"Exceptions:     {n['failures']}"] if n["failures"] else []),  # of this controller; real Slurm's would have died
+        # of this controller; real Slurm's would have died
+        *([f"Exceptions:     {n['failures']}"] if n["failures"] else []),
         "",
         f"Job states ts:  {when(now)}",
         f"Jobs pending:   {n['pending']}",
@@ -93,14 +123,20 @@ def report(now: float, since: float, numbers: dict[str, int], requests: "list[li
     ]
     cycles = n["main_count"]
     if cycles:
-        lines += [f"\tMean cycle:   {n['main_us'] // cycles}", f"\tMean depth cycle:  {n['main_depth'] // cycles}"]
+        lines += [
+            f"\tMean cycle:   {n['main_us'] // cycles}",
+            f"\tMean depth cycle:  {n['main_depth'] // cycles}",
+        ]
         if now - since >= 60:
             lines.append(f"\tCycles per minute: {int(cycles // ((now - since) / 60))}")
     lines += [f"\tLast queue length: {n['main_last_queue']}", "", "Backfilling stats"]
     cycles = n["backfill_count"]
     lines += [
         f"\tTotal backfilled jobs (since last slurm start): {n['backfill_started']}",
-        f"\tTotal backfilled jobs (since last stats cycle start): {n['backfill_started'] - n['backfill_started_before']}",
+        (
+            "\tTotal backfilled jobs (since last stats cycle start): "
+            f"{n['backfill_started'] - n['backfill_started_before']}"
+        ),
         "\tTotal backfilled heterogeneous job components: 0",
         f"\tTotal cycles: {cycles}",
         f"\tLast cycle when: {when(n['backfill_when']) if n['backfill_when'] else 'N/A'}",
@@ -109,7 +145,10 @@ def report(now: float, since: float, numbers: dict[str, int], requests: "list[li
     ]
     if cycles:
         lines.append(f"\tMean cycle: {n['backfill_us'] // cycles}")
-    lines += [f"\tLast depth cycle: {n['backfill_last_depth']}", f"\tLast depth cycle (try sched): {n['backfill_last_depth']}"]
+    lines += [
+        f"\tLast depth cycle: {n['backfill_last_depth']}",
+        f"\tLast depth cycle (try sched): {n['backfill_last_depth']}",
+    ]
     if cycles:
         mean = n["backfill_depth"] // cycles
         lines += [f"\tDepth Mean: {mean}", f"\tDepth Mean (try depth): {mean}"]

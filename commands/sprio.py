@@ -11,12 +11,20 @@ if TYPE_CHECKING:
 
 # What is printed where nothing is said: the parts whose weight is not 0.
 _BEFORE = ("%.15i %9r", "%.8u", "%.10Y %.10S")
-_PARTS = (("age", "%.10A"), ("association", "%.10B"), ("fair_share", "%.10F"), ("job_size", "%.10J"), ("partition", "%.10P"), ("qos", "%.10Q"))
+_PARTS = (
+    ("age", "%.10A"),
+    ("association", "%.10B"),
+    ("fair_share", "%.10F"),
+    ("job_size", "%.10J"),
+    ("partition", "%.10P"),
+    ("qos", "%.10Q"),
+)
 LONG = "%.15i %9r %.8u %.10Y %.10S %.10A %.10B %.10F %.10J %.10P %.10Q %.11N %.20T"
 NORMAL_LONG = "%.15i %9r %.8u %10y %10a %10b %10f %10j %10p %10q %20t"
 _MOST = 0xFFFFFFFF
 _SUM = (
-    "priority is_set nice weighted_tres site weighted_age weighted_association weighted_fair_share weighted_job_size weighted_partition weighted_qos"
+    "priority is_set nice weighted_tres site weighted_age weighted_association "
+    "weighted_fair_share weighted_job_size weighted_partition weighted_qos"
 )
 _USAGE = """\
 Usage: sprio [-j jid[s]] [-u user_name[s]] [-o format] [-p partitions]
@@ -24,7 +32,13 @@ Usage: sprio [-j jid[s]] [-u user_name[s]] [-o format] [-p partitions]
 """
 OPTIONS = OptionTable(
     [
-        Option("federation", "", NONE, "accepted; this cluster is in no federation", env="SPRIO_FEDERATION"),
+        Option(
+            "federation",
+            "",
+            NONE,
+            "accepted; this cluster is in no federation",
+            env="SPRIO_FEDERATION",
+        ),
         Option("help", "", NONE, "print this text"),
         Option("jobs", "j", REQUIRED, "LIST: only these jobs"),
         Option("local", "", NONE, "accepted; only this cluster is shown", env="SPRIO_LOCAL"),
@@ -66,11 +80,16 @@ def _plain(value: "Any") -> str:
     return "" if value is None else str(value)
 
 
-def _normal_priority(priority: "int | None", is_set: bool, nice: int, tres: "list[tuple[str, float]]", *parts: float) -> str:
-    """Not cut to a whole number before it is divided. Slurm does not divide a priority that an administrator has set."""
+def _normal_priority(
+    priority: "int | None", is_set: bool, nice: int, tres: "list[tuple[str, float]]", *parts: float
+) -> str:
+    """Not cut to a whole number before it is divided. Slurm does not divide a priority that an
+    administrator has set.
+    """
     if priority is None:
         return ""
-    return f"{priority if is_set else (sum(parts) + sum(amount for _, amount in tres) - nice) / _MOST:.14f}"
+    worked_out = sum(parts) + sum(amount for _, amount in tres) - nice
+    return f"{priority if is_set else worked_out / _MOST:.14f}"
 
 
 FIELDS = FieldTable(
@@ -127,7 +146,10 @@ _COLUMNS = [
 
 def sprio(arguments: "list[str]", context: Context) -> int:
     """The command. Returns the exit code."""
-    given, words = OPTIONS.parse(arguments[:-1] if arguments[-1:] in (["-j"], ["--jobs"]) else arguments)  # a list of none means all
+    # a list of none means all
+    given, words = OPTIONS.parse(
+        arguments[:-1] if arguments[-1:] in (["-j"], ["--jobs"]) else arguments
+    )
     options = last_values([*OPTIONS.from_environment(context.environ), *given])
     if words:
         context.error(f"Unrecognized option: {words[0]}")
@@ -167,11 +189,18 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
 
 
 def _is_unsupported(context: Context) -> bool:
-    """Whether there is nothing to show, because priorities have no parts; that has been said then."""
-    value = dict(context.client.query("config", ["name", "value"], {"name": ["PriorityType"]}).rows).get("PriorityType", "")
+    """Whether there is nothing to show, because priorities have no parts; that has been said
+    then.
+    """
+    value = dict(
+        context.client.query("config", ["name", "value"], {"name": ["PriorityType"]}).rows
+    ).get("PriorityType", "")
     if value == "priority/multifactor":
         return False
-    context.complain(f"You are not running a supported priority plugin\n({value}).\nOnly 'priority/multifactor' is supported.")
+    context.complain(
+        f"You are not running a supported priority plugin\n({value}).\n"
+        "Only 'priority/multifactor' is supported."
+    )
     return True
 
 
@@ -180,20 +209,36 @@ def _read_format(options: "dict[str, str | None]", context: Context) -> "list[Ce
     text = options.get("format")
     if text is None:
         normal = "norm" in options
-        text = (NORMAL_LONG if normal else LONG) if is_long else _default(context, normal=normal, with_user="user" in options)
+        text = (
+            (NORMAL_LONG if normal else LONG)
+            if is_long
+            else _default(context, normal=normal, with_user="user" in options)
+        )
         if "sibling" in options:
             text = text.replace("%9r", "%9r %.8c")
-    cells = FIELDS.parse_short(text, lambda letter: context.error(f"Invalid job format specification: {letter}"))
-    return [cell for cell in cells if cell.field is not None or not cell.suffix.startswith("%")]  # unknown letters print nothing
+    cells = FIELDS.parse_short(
+        text, lambda letter: context.error(f"Invalid job format specification: {letter}")
+    )
+    # unknown letters print nothing
+    return [cell for cell in cells if cell.field is not None or not cell.suffix.startswith("%")]
 
 
 def _default(context: Context, *, normal: bool, with_user: bool) -> str:
     """The format that the weights ask for."""
     weights = dict(context.client.query("priority_weights", ["name", "weight"]).rows)
     job, user, priority = _BEFORE
-    parts = [letter for name, letter in _PARTS if weights.pop(name, 0.0)] + (["%.20T"] if any(weights.values()) else [])
+    parts = [letter for name, letter in _PARTS if weights.pop(name, 0.0)] + (
+        ["%.20T"] if any(weights.values()) else []
+    )
     if normal:
-        return " ".join([job, *([user] if with_user else []), "%10y", *(letter.lower().replace(".", "") for letter in parts)])
+        return " ".join(
+            [
+                job,
+                *([user] if with_user else []),
+                "%10y",
+                *(letter.lower().replace(".", "") for letter in parts),
+            ]
+        )
     return " ".join([job, *([user] if with_user else []), priority, *parts])
 
 
@@ -201,22 +246,45 @@ def _print_options(options: "dict[str, str | None]", context: Context) -> None:
     """What was asked for, as -v shows it."""
     rule = "-" * 29
     names = ("format", "job_flag", "jobs", "partition", "users", "verbose")
-    given = {"job_flag": "0", "users": options.get("user"), "verbose": "1"} | {name: options.get(name) for name in ("format", "jobs", "partition")}
-    context.stdout.write("\n".join([rule, *(f"{name:<10} = {given[name] or '(null)'}" for name in names), rule, "", "", ""]))
+    given = {"job_flag": "0", "users": options.get("user"), "verbose": "1"} | {
+        name: options.get(name) for name in ("format", "jobs", "partition")
+    }
+    context.stdout.write(
+        "\n".join(
+            [rule, *(f"{name:<10} = {given[name] or '(null)'}" for name in names), rule, "", "", ""]
+        )
+    )
 
 
 def _print_weights(cells: "list[Cell]", context: Context) -> None:
     weights = dict(context.client.query("priority_weights", ["name", "weight"]).rows)
     row = dict.fromkeys(_COLUMNS)
-    row |= {"job_id": "Weights", "partition": "", "user_name": "", "is_set": False, "site": 1, "weighted_tres": [], "normal_tres": []}
+    row |= {
+        "job_id": "Weights",
+        "partition": "",
+        "user_name": "",
+        "is_set": False,
+        "site": 1,
+        "weighted_tres": [],
+        "normal_tres": [],
+    }
     for name in ("age", "association", "fair_share", "job_size", "partition", "qos"):
         weight = weights.pop(name, 0.0)
         row[f"weighted_{name}"] = weight
         row[f"normal_{name}"] = _Weight(weight)
-    text = dict(context.client.query("config", ["name", "value"], {"name": ["PriorityWeightTRES"]}).rows).get("PriorityWeightTRES", "")
-    words = [word.partition("=") for word in text.split(",") if word]  # resources as slurm.conf writes them
-    row["weighted_tres"] = [(name, float(weight)) for name, _, weight in words if name.strip().lower() in weights]
-    context.stdout.write("".join([line + "\n" for line in lines(cells, _COLUMNS, [[row[name] for name in _COLUMNS]])]))
+    text = dict(
+        context.client.query("config", ["name", "value"], {"name": ["PriorityWeightTRES"]}).rows
+    ).get("PriorityWeightTRES", "")
+    # resources as slurm.conf writes them
+    words = [word.partition("=") for word in text.split(",") if word]
+    row["weighted_tres"] = [
+        (name, float(weight)) for name, _, weight in words if name.strip().lower() in weights
+    ]
+    context.stdout.write(
+        "".join(
+            [line + "\n" for line in lines(cells, _COLUMNS, [[row[name] for name in _COLUMNS]])]
+        )
+    )
 
 
 class _Weight(float):
@@ -226,7 +294,9 @@ class _Weight(float):
         return f"{float(self):.0f}"
 
 
-def _print_jobs(cells: "list[Cell]", options: "dict[str, str | None]", context: Context, *, header: bool) -> int:
+def _print_jobs(
+    cells: "list[Cell]", options: "dict[str, str | None]", context: Context, *, header: bool
+) -> int:
     where: dict[str, list[Any]] = {}
     if "jobs" in options:
         words = [word for word in (options["jobs"] or "").split(",") if word]
@@ -245,7 +315,14 @@ def _print_jobs(cells: "list[Cell]", options: "dict[str, str | None]", context: 
         context.print("Unable to find jobs matching user/id(s) specified")
         return 0
     if options.get("sort"):
-        wrong = next((word.lstrip("+-")[:1] for word in (options["sort"] or "").split(",") if word.lstrip("+-")[:1] not in FIELDS.by_letter), None)
+        wrong = next(
+            (
+                word.lstrip("+-")[:1]
+                for word in (options["sort"] or "").split(",")
+                if word.lstrip("+-")[:1] not in FIELDS.by_letter
+            ),
+            None,
+        )
         if wrong is not None:
             context.error(f"Invalid sort specification: {wrong}")
             return 1

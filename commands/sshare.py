@@ -51,7 +51,9 @@ def _shares(row: "Row") -> str:
 
 
 def _six(name: str, *, of_root: bool = True) -> "Callable[[Row], str]":
-    return lambda row: f"{row[name]:.6f}" if row[name] is not None and (of_root or row["parent_id"]) else ""
+    return lambda row: (
+        f"{row[name]:.6f}" if row[name] is not None and (of_root or row["parent_id"]) else ""
+    )
 
 
 def _users_factor(row: "Row") -> str:
@@ -59,14 +61,17 @@ def _users_factor(row: "Row") -> str:
 
 
 def _level(row: "Row") -> str:
-    return f"{row['level_fair_share']:.6f}" if row["parent_id"] and row["shares"] is not None else ""
+    return (
+        f"{row['level_fair_share']:.6f}" if row["parent_id"] and row["shares"] is not None else ""
+    )
 
 
 def _amounts(name: str) -> "Callable[[Row], str]":
     return lambda row: ",".join([f"{tres}={amount}" for tres, amount in row[name]])
 
 
-FIELDS: "list[tuple[str, int, Callable[[Row], str]]]" = [  # name, width (negative: left-justified), text
+# name, width (negative: left-justified), text
+FIELDS: "list[tuple[str, int, Callable[[Row], str]]]" = [
     ("Account", -20, _account),
     ("Cluster", 10, lambda row: str(row["cluster"])),
     ("EffectvUsage", 13, _six("effective_usage")),
@@ -84,8 +89,14 @@ FIELDS: "list[tuple[str, int, Callable[[Row], str]]]" = [  # name, width (negati
     ("User", 10, lambda row: str(row["user"])),
 ]
 DEFAULT = "account,user,rawshares,normshares,rawusage,effectvusage,fairshare"
-LONG = "account,user,rawshares,normshares,rawusage,normusage,effectvusage,fairshare,levelfs,grptresmins,tresrunmins"
-LONG_CLASSIC = "account,user,rawshares,normshares,rawusage,normusage,effectvusage,fairshare,grptresmins,tresrunmins"
+LONG = (
+    "account,user,rawshares,normshares,rawusage,normusage,effectvusage,fairshare,levelfs,"
+    "grptresmins,tresrunmins"
+)
+LONG_CLASSIC = (
+    "account,user,rawshares,normshares,rawusage,normusage,effectvusage,fairshare,"
+    "grptresmins,tresrunmins"
+)
 _COLUMNS = [
     "association_id",
     "parent_id",
@@ -122,7 +133,9 @@ def sshare(arguments: "list[str]", context: Context) -> int:
         return 0
     if "helpformat" in options:
         names = [f"{name:<17}" for name, _, _ in FIELDS]
-        context.stdout.write("\n".join([" ".join(names[at : at + 4]) for at in range(0, len(names), 4)]) + "\n")
+        context.stdout.write(
+            "\n".join([" ".join(names[at : at + 4]) for at in range(0, len(names), 4)]) + "\n"
+        )
         return 0
     if context.refuses_clusters(options.get("clusters")):
         return 1
@@ -139,7 +152,9 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
         say_authenticated(context, "sshare", int(options["verbose"] or 1))
     rows = _chosen(context.client.query("shares", _COLUMNS).dicts(), options, context)
     is_tree = bool(rows and rows[0]["is_tree"])
-    text = options.get("format") or ((LONG if is_tree else LONG_CLASSIC) if "long" in options else DEFAULT)
+    text = options.get("format") or (
+        (LONG if is_tree else LONG_CLASSIC) if "long" in options else DEFAULT
+    )
     if "partition" in options and not options.get("format"):
         text = text.replace("user,", "user,partition,")
     fields = []
@@ -149,7 +164,9 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
         if found is None:
             context.error(f'Invalid field requested: "{name}"')
             return 1
-        fields.append((found[0], int(width), found[2]) if percent and width.lstrip("-").isdigit() else found)
+        fields.append(
+            (found[0], int(width), found[2]) if percent and width.lstrip("-").isdigit() else found
+        )
     context.print_cluster()
     context.stdout.write("".join([line + "\n" for line in _lines(fields, rows, options)]))
     return 0
@@ -158,7 +175,10 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
 def _print_options(options: "dict[str, str | None]", context: Context) -> None:
     """Whose associations are meant, as -v says."""
     users, accounts = _users(options, context), options.get("accounts")
-    for title, names in (("Users", sorted(users) if users is not None else ["all"]), ("Accounts", accounts.split(",") if accounts else ["all"])):
+    for title, names in (
+        ("Users", sorted(users) if users is not None else ["all"]),
+        ("Accounts", accounts.split(",") if accounts else ["all"]),
+    ):
         context.complain(f"{title} requested:" + "".join([f"\n\t: {name}" for name in names]))
 
 
@@ -202,17 +222,29 @@ def _users(options: "dict[str, str | None]", context: Context) -> "set[str] | No
         return set()
 
 
-def _lines(fields: "list[tuple[str, int, Callable[[Row], str]]]", rows: "list[Row]", options: "dict[str, str | None]") -> "list[str]":
+def _lines(
+    fields: "list[tuple[str, int, Callable[[Row], str]]]",
+    rows: "list[Row]",
+    options: "dict[str, str | None]",
+) -> "list[str]":
     table = [[make(row) for _, _, make in fields] for row in rows]
     heads = [[name for name, _, _ in fields]] if "noheader" not in options else []
     if "parsable" in options or "parsable2" in options:
         end = "" if "parsable2" in options else "|"
         return ["|".join(texts) + end for texts in [*heads, *table]]
     widths = [width for _, width, _ in fields]
-    found = ["".join([_fit(text[: abs(width)], width) for text, width in zip(texts, widths, strict=True)]) for texts in heads]
+    found = [
+        "".join(
+            [_fit(text[: abs(width)], width) for text, width in zip(texts, widths, strict=True)]
+        )
+        for texts in heads
+    ]
     if heads:
         found.append("".join(["-" * abs(width) + " " for width in widths]))
-    return found + ["".join([_fit(text, width) for text, width in zip(texts, widths, strict=True)]) for texts in table]
+    return found + [
+        "".join([_fit(text, width) for text, width in zip(texts, widths, strict=True)])
+        for texts in table
+    ]
 
 
 def _fit(text: str, width: int) -> str:

@@ -1,7 +1,14 @@
 """sstat: what the tasks of running steps use. Follows sstat(1) of 22.05."""
 
 from understudy.commands.shared.client import Context, RefusedError, run
-from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionError, OptionTable, last_values
+from understudy.commands.shared.options import (
+    NONE,
+    REQUIRED,
+    Option,
+    OptionError,
+    OptionTable,
+    last_values,
+)
 from understudy.commands.shared.texts import convert_units, thousands
 
 TYPE_CHECKING = False
@@ -28,10 +35,14 @@ OPTIONS = OptionTable(
     ]
 )
 DEFAULT_FIELDS = (
-    "jobid,maxvmsize,maxvmsizenode,maxvmsizetask,avevmsize,maxrss,maxrssnode,maxrsstask,averss,maxpages,maxpagesnode,maxpagestask,avepages,mincpu,"
-    "mincpunode,mincputask,avecpu,ntasks,avecpufreq,reqcpufreqmin,reqcpufreqmax,reqcpufreqgov,consumedenergy,maxdiskread,maxdiskreadnode,"
-    "maxdiskreadtask,avediskread,maxdiskwrite,maxdiskwritenode,maxdiskwritetask,avediskwrite,tresusageinave,tresusageinmax,tresusageinmaxn,"
-    "tresusageinmaxt,tresusageinmin,tresusageinminn,tresusageinmint,tresusageintot,tresusageoutave,tresusageoutmax,tresusageoutmaxn,"
+    "jobid,maxvmsize,maxvmsizenode,maxvmsizetask,avevmsize,maxrss,maxrssnode,maxrsstask,"
+    "averss,maxpages,maxpagesnode,maxpagestask,avepages,mincpu,"
+    "mincpunode,mincputask,avecpu,ntasks,avecpufreq,reqcpufreqmin,reqcpufreqmax,reqcpufreqgov,"
+    "consumedenergy,maxdiskread,maxdiskreadnode,"
+    "maxdiskreadtask,avediskread,maxdiskwrite,maxdiskwritenode,maxdiskwritetask,avediskwrite,"
+    "tresusageinave,tresusageinmax,tresusageinmaxn,"
+    "tresusageinmaxt,tresusageinmin,tresusageinminn,tresusageinmint,tresusageintot,"
+    "tresusageoutave,tresusageoutmax,tresusageoutmaxn,"
     "tresusageoutmaxt,tresusageoutmin,tresusageoutminn,tresusageoutmint,tresusageouttot"
 )
 BATCH_STEP = -5  # as in protocol.messages
@@ -54,15 +65,31 @@ def _of(column: int, which: str, text: "Callable[[int], str]") -> "Callable[[dic
         if which == "ave":
             return text(sum(task[column] for task in tasks) // len(tasks))
         chosen = (min if which.startswith("min") else max)(tasks, key=lambda task: task[column])
-        return str(chosen[NODE]) if which.endswith("node") else str(chosen[NUMBER]) if which.endswith("task") else text(chosen[column])
+        return (
+            str(chosen[NODE])
+            if which.endswith("node")
+            else str(chosen[NUMBER])
+            if which.endswith("task")
+            else text(chosen[column])
+        )
 
     return value
 
 
 def _tres(step: "dict[str, Any]", kind: str, which: str) -> str:
     """`cpu=00:00:01,mem=1652K`: all at once."""
-    columns = [("cpu", CPU, cpu_text), ("energy", -1, thousands), ("fs/disk", READ, thousands), ("mem", RSS, thousands), ("pages", PAGES, thousands),
-               ("vmem", VSIZE, thousands)] if kind == "in" else [("energy", -1, thousands), ("fs/disk", WRITTEN, thousands)]  # fmt: skip
+    columns = (
+        [
+            ("cpu", CPU, cpu_text),
+            ("energy", -1, thousands),
+            ("fs/disk", READ, thousands),
+            ("mem", RSS, thousands),
+            ("pages", PAGES, thousands),
+            ("vmem", VSIZE, thousands),
+        ]
+        if kind == "in"
+        else [("energy", -1, thousands), ("fs/disk", WRITTEN, thousands)]
+    )
     tasks = step["tasks"]
     if not tasks:
         return ""
@@ -70,13 +97,27 @@ def _tres(step: "dict[str, Any]", kind: str, which: str) -> str:
     for name, column, text in columns:
         if column < 0:
             if not which.endswith("t") or which == "tot":  # of no task
-                found.append(f"{name}=0" if which in {"ave", "max", "min", "tot"} else f"{name}={tasks[0][NODE]}")
+                found.append(
+                    f"{name}=0"
+                    if which in {"ave", "max", "min", "tot"}
+                    else f"{name}={tasks[0][NODE]}"
+                )
         elif name == "cpu" and which in {"maxt", "mint"}:  # Slurm takes the number for a time
-            found.append(f"{name}={cpu_text(int(_of(column, which + 'ask', text)(step)) * 1_000_000)}")
+            found.append(
+                f"{name}={cpu_text(int(_of(column, which + 'ask', text)(step)) * 1_000_000)}"
+            )
         elif which == "tot":
             found.append(f"{name}={text(sum(task[column] for task in tasks))}")
         else:
-            kinds = {"ave": "ave", "max": "max", "maxn": "maxnode", "maxt": "maxtask", "min": "min", "minn": "minnode", "mint": "mintask"}
+            kinds = {
+                "ave": "ave",
+                "max": "max",
+                "maxn": "maxnode",
+                "maxt": "maxtask",
+                "min": "min",
+                "minn": "minnode",
+                "mint": "mintask",
+            }
             found.append(f"{name}={_of(column, kinds[which], text)(step)}")
     return ",".join(found)
 
@@ -87,14 +128,33 @@ def _frequency(step: "dict[str, Any]") -> str:
 
 def _fields() -> "dict[str, tuple[str, int, Callable[[dict[str, Any]], str]]]":
     """By name in lower case: header, width (negative: to the left), how to get it."""
-    found: dict[str, tuple[str, int, Callable[[dict[str, Any]], str]]] = {"jobid": ("JobID", -12, lambda step: step["id"])}
-    for name, column, text, width in (("VMSize", VSIZE, thousands, 10), ("RSS", RSS, thousands, 10), ("Pages", PAGES, thousands, 8),
-                                      ("DiskRead", READ, thousands, 12), ("DiskWrite", WRITTEN, thousands, 12)):  # fmt: skip
+    found: dict[str, tuple[str, int, Callable[[dict[str, Any]], str]]] = {
+        "jobid": ("JobID", -12, lambda step: step["id"])
+    }
+    for name, column, text, width in (
+        ("VMSize", VSIZE, thousands, 10),
+        ("RSS", RSS, thousands, 10),
+        ("Pages", PAGES, thousands, 8),
+        ("DiskRead", READ, thousands, 12),
+        ("DiskWrite", WRITTEN, thousands, 12),
+    ):
         found[f"max{name}".lower()] = (f"Max{name}", width, _of(column, "max", text))
         of_place = {"VMSize": 14, "RSS": 10, "DiskRead": 15, "DiskWrite": 16}
-        found[f"max{name}node".lower()] = (f"Max{name}Node", of_place.get(name, 12), _of(column, "maxnode", text))
-        found[f"max{name}task".lower()] = (f"Max{name}Task", of_place.get(name, 14), _of(column, "maxtask", text))
-        found[f"ave{name}".lower()] = (f"Ave{name}", 12 if name.startswith("Disk") else 10, _of(column, "ave", text))
+        found[f"max{name}node".lower()] = (
+            f"Max{name}Node",
+            of_place.get(name, 12),
+            _of(column, "maxnode", text),
+        )
+        found[f"max{name}task".lower()] = (
+            f"Max{name}Task",
+            of_place.get(name, 14),
+            _of(column, "maxtask", text),
+        )
+        found[f"ave{name}".lower()] = (
+            f"Ave{name}",
+            12 if name.startswith("Disk") else 10,
+            _of(column, "ave", text),
+        )
     found["mincpu"] = ("MinCPU", 10, _of(CPU, "min", cpu_text))
     found["mincpunode"] = ("MinCPUNode", 10, _of(CPU, "minnode", cpu_text))
     found["mincputask"] = ("MinCPUTask", 10, _of(CPU, "mintask", cpu_text))
@@ -113,7 +173,9 @@ def _fields() -> "dict[str, tuple[str, int, Callable[[dict[str, Any]], str]]]":
         for which in ("Ave", "Max", "MaxNode", "MaxTask", "Min", "MinNode", "MinTask", "Tot"):
             short = which.replace("Node", "N").replace("Task", "T")
 
-            def value(step: "dict[str, Any]", kind: str = kind.lower(), short: str = short.lower()) -> str:
+            def value(
+                step: "dict[str, Any]", kind: str = kind.lower(), short: str = short.lower()
+            ) -> str:
                 return _tres(step, kind, short)
 
             found[f"tresusage{kind}{which}".lower()] = found[f"tresusage{kind}{short}".lower()] = (
@@ -132,11 +194,18 @@ def sstat(arguments: list[str], context: Context) -> int:
         context.complain(f"sstat: {error}")
         return 1
     options = last_values(given)
-    if context.tells(OPTIONS, options, "sstat [OPTION] -j JOB[.STEP]", "Usage: sstat [options] -j <job(.stepid)>\n\tUse --help for help"):
+    if context.tells(
+        OPTIONS,
+        options,
+        "sstat [OPTION] -j JOB[.STEP]",
+        "Usage: sstat [options] -j <job(.stepid)>\n\tUse --help for help",
+    ):
         return 0
     fields = _fields()
     if "helpformat" in options:
-        headers = sorted(dict.fromkeys(header for header, _, _ in fields.values()), key=_place_in_help)
+        headers = sorted(
+            dict.fromkeys(header for header, _, _ in fields.values()), key=_place_in_help
+        )
         for at in range(0, len(headers), 4):
             context.print(" ".join(f"{header:<19}" for header in headers[at : at + 4]))
         return 0
@@ -144,7 +213,9 @@ def sstat(arguments: list[str], context: Context) -> int:
     if not wanted:
         context.error("You didn't give me any jobs to stat.")
         return 1
-    names = "jobid,nodelist,pids" if "pidformat" in options else options.get("format") or DEFAULT_FIELDS
+    names = (
+        "jobid,nodelist,pids" if "pidformat" in options else options.get("format") or DEFAULT_FIELDS
+    )
     cells = []
     for word in names.split(","):
         name, _, size = word.partition("%")
@@ -163,7 +234,13 @@ def sstat(arguments: list[str], context: Context) -> int:
     parsable = "parsable" in options or "parsable2" in options
     steps = [step for word in wanted for step in _steps(word, options, context)]
     if "noheader" not in options:
-        context.print(_line([header if parsable else header[: abs(width)] for header, width, _ in cells], cells, options))
+        context.print(
+            _line(
+                [header if parsable else header[: abs(width)] for header, width, _ in cells],
+                cells,
+                options,
+            )
+        )
         if not parsable:
             context.print(" ".join("-" * abs(width) for _, width, _ in cells) + " ")
     for step in steps:
@@ -178,7 +255,9 @@ def _place_in_help(header: str) -> "tuple[int, str]":
     return (2, header) if header.startswith("TRESUsage") else (0, header.lower())
 
 
-def _line(texts: list[str], cells: "list[tuple[str, int, Any]]", options: "dict[str, str | None]") -> str:
+def _line(
+    texts: list[str], cells: "list[tuple[str, int, Any]]", options: "dict[str, str | None]"
+) -> str:
     if "parsable2" in options:
         return "|".join(texts)
     if "parsable" in options:
@@ -193,7 +272,9 @@ def _line(texts: list[str], cells: "list[tuple[str, int, Any]]", options: "dict[
 
 
 def _steps(word: str, options: "dict[str, str | None]", context: Context) -> "list[dict[str, Any]]":
-    """The steps that a word means: one, or a job's first, or all of it, its script before the others."""
+    """The steps that a word means: one, or a job's first, or all of it, its script before the
+    others.
+    """
     job, _, name = word.partition(".")
     if name.isdigit():
         try:
@@ -212,19 +293,32 @@ def _steps(word: str, options: "dict[str, str | None]", context: Context) -> "li
         chosen = [step for step in _SPECIAL_STEPS if step in by_name and "allsteps" in options]
         if not numbered and not chosen and not by_name:
             known = context.client.query("jobs", ["job_id"], {"job_id": [int(job)]}).rows
-            context.error(f"No steps running for job {job}" if known else f"couldn't get steps for job {job}")
+            context.error(
+                f"No steps running for job {job}" if known else f"couldn't get steps for job {job}"
+            )
     found = [
-        _statistics(int(job), BATCH_STEP, context) if step == "batch" else {"id": f"{job}.{step}", "nodes": by_name[step], "count": 1, "tasks": []}
+        _statistics(int(job), BATCH_STEP, context)
+        if step == "batch"
+        else {"id": f"{job}.{step}", "nodes": by_name[step], "count": 1, "tasks": []}
         for step in chosen
     ]
     if not name:
-        found += [_statistics(int(job), step, context) for step in (numbered if "allsteps" in options else numbered[:1])]
+        found += [
+            _statistics(int(job), step, context)
+            for step in (numbered if "allsteps" in options else numbered[:1])
+        ]
     return found
 
 
 def _statistics(job_id: int, step_id: int, context: Context) -> "dict[str, Any]":
     created = context.client.call("GetStep", job_id, step_id)
-    restart, nodes, tasks, credential, daemons = created[1], created[3], created[4], created[6], created[7]
+    restart, nodes, tasks, credential, daemons = (
+        created[1],
+        created[3],
+        created[4],
+        created[6],
+        created[7],
+    )
     used: list[list[Any]] = []
     for _, address, _ in daemons:
         daemon = context.client.another(address)
@@ -232,7 +326,12 @@ def _statistics(job_id: int, step_id: int, context: Context) -> "dict[str, Any]"
             used += daemon.call("StatTasks", credential, job_id, restart, step_id)[0]
         finally:
             daemon.close()
-    return {"id": f"{job_id}.{'batch' if step_id == BATCH_STEP else step_id}", "nodes": nodes, "count": sum(map(len, tasks)), "tasks": sorted(used)}
+    return {
+        "id": f"{job_id}.{'batch' if step_id == BATCH_STEP else step_id}",
+        "nodes": nodes,
+        "count": sum(map(len, tasks)),
+        "tasks": sorted(used),
+    }
 
 
 def main() -> int:

@@ -1,4 +1,6 @@
-"""strigger: programs that the controller runs when something happens. Follows strigger(1) of 22.05."""
+"""strigger: programs that the controller runs when something happens. Follows strigger(1) of
+22.05.
+"""
 
 import os
 
@@ -15,21 +17,50 @@ OPTIONS = OptionTable(
         Option("get", "", NONE, "show triggers"),
         Option("clear", "", NONE, "forget triggers"),
         Option("burst_buffer", "", NONE, "event: an error of a burst buffer"),
-        Option("front_end", "", NONE, "of front ends, of which there are none: kept, and never comes"),
+        Option(
+            "front_end", "", NONE, "of front ends, of which there are none: kept, and never comes"
+        ),
         Option("primary_slurmctld_failure", "a", NONE, "event: the primary controller fails"),
-        Option("primary_slurmctld_resumed_operation", "A", NONE, "event: the primary controller works again"),
-        Option("primary_slurmctld_resumed_control", "b", NONE, "event: the primary controller is in control again"),
+        Option(
+            "primary_slurmctld_resumed_operation",
+            "A",
+            NONE,
+            "event: the primary controller works again",
+        ),
+        Option(
+            "primary_slurmctld_resumed_control",
+            "b",
+            NONE,
+            "event: the primary controller is in control again",
+        ),
         Option("backup_slurmctld_failure", "B", NONE, "event: the backup controller fails"),
-        Option("backup_slurmctld_resumed_operation", "c", NONE, "event: the backup controller works again"),
-        Option("backup_slurmctld_assumed_control", "C", NONE, "event: the backup controller takes over"),
+        Option(
+            "backup_slurmctld_resumed_operation",
+            "c",
+            NONE,
+            "event: the backup controller works again",
+        ),
+        Option(
+            "backup_slurmctld_assumed_control", "C", NONE, "event: the backup controller takes over"
+        ),
         Option("down", "d", NONE, "event: a node goes DOWN"),
         Option("drained", "D", NONE, "event: a node becomes DRAINED"),
-        Option("primary_slurmctld_acct_buffer_full", "e", NONE, "event: the controller can keep no more records for accounting"),
+        Option(
+            "primary_slurmctld_acct_buffer_full",
+            "e",
+            NONE,
+            "event: the controller can keep no more records for accounting",
+        ),
         Option("fail", "F", NONE, "event: a node is expected to fail"),
         Option("fini", "f", NONE, "event: the job has ended"),
         Option("flags", "", REQUIRED, "PERM: stay when the event has come"),
         Option("primary_slurmdbd_failure", "g", NONE, "event: the accounting daemon fails"),
-        Option("primary_slurmdbd_resumed_operation", "G", NONE, "event: the accounting daemon works again"),
+        Option(
+            "primary_slurmdbd_resumed_operation",
+            "G",
+            NONE,
+            "event: the accounting daemon works again",
+        ),
         Option("primary_database_failure", "h", NONE, "event: the database fails"),
         Option("primary_database_resumed_operation", "H", NONE, "event: the database works again"),
         Option("help", "", NONE, "print this text"),
@@ -40,7 +71,9 @@ OPTIONS = OptionTable(
         Option("clusters", "M", REQUIRED, "LIST: clusters to ask", env="SLURM_CLUSTERS"),
         Option("node", "n", OPTIONAL, "HOSTS: about these nodes, or all"),
         Option("noheader", "N", NONE, "no header line"),
-        Option("offset", "o", REQUIRED, "SECONDS: so long after the event, or before it if negative"),
+        Option(
+            "offset", "o", REQUIRED, "SECONDS: so long after the event, or before it if negative"
+        ),
         Option("program", "p", REQUIRED, "PATH: what to run, with arguments"),
         Option("quiet", "Q", NONE, "say nothing of triggers that are gone already"),
         Option("reconfig", "r", NONE, "event: the configuration, or a node's state, changes"),
@@ -69,8 +102,13 @@ _RESOURCES = {
     "database": ("primary_database_failure", "primary_database_resumed_operation"),
     "other": ("burst_buffer",),
 }
-_EVENTS = (*_NODE_EVENTS, *_JOB_EVENTS, *(event for events in _RESOURCES.values() for event in events))
-_NO_TRIGGER = """You must specify a trigger (--down, --up, --reconfig, --time, --fini, --burst_buffer,
+_EVENTS = (
+    *_NODE_EVENTS,
+    *_JOB_EVENTS,
+    *(event for events in _RESOURCES.values() for event in events),
+)
+_NO_TRIGGER = """\
+You must specify a trigger (--down, --up, --reconfig, --time, --fini, --burst_buffer,
 --primary_slurmctld_failure,
 --primary_slurmctld_resumed_operation,
 --primary_slurmctld_resumed_control,
@@ -85,8 +123,21 @@ _NO_TRIGGER = """You must specify a trigger (--down, --up, --reconfig, --time, -
 """  # noqa: W291 - so it stands there
 MOST_OFFSET = 32000
 NO_SUCH_TRIGGER = 3
-_COLUMNS = ["trigger_id", "resource", "resource_id", "events", "offset_s", "user_id", "user_name", "is_permanent", "program"]
-_HEADER = f"{'TRIG_ID'} {'RES_TYPE':<9} {'RES_ID':>7} {'TYPE':<35} {'OFFSET':>6} {'USER':<8} {'FLAGS':<5} PROGRAM"
+_COLUMNS = [
+    "trigger_id",
+    "resource",
+    "resource_id",
+    "events",
+    "offset_s",
+    "user_id",
+    "user_name",
+    "is_permanent",
+    "program",
+]
+_HEADER = (
+    f"{'TRIG_ID'} {'RES_TYPE':<9} {'RES_ID':>7} {'TYPE':<35} {'OFFSET':>6} {'USER':<8} "
+    f"{'FLAGS':<5} PROGRAM"
+)
 
 
 class _BadError(Exception):
@@ -96,7 +147,10 @@ class _BadError(Exception):
 def strigger(arguments: "list[str]", context: Context) -> int:
     """The command. Returns the exit code."""
     given, _ = OPTIONS.parse(arguments)
-    options = {option.dest: value or "" for option, value in [*OPTIONS.from_environment(context.environ), *given]}
+    options = {
+        option.dest: value or ""
+        for option, value in [*OPTIONS.from_environment(context.environ), *given]
+    }
     if context.tells(OPTIONS, options, "strigger [--set | --get | --clear] [OPTIONS]", USAGE):
         return 0
     if context.refuses_clusters(options.get("clusters")):
@@ -124,8 +178,12 @@ def _check(options: "dict[str, str]") -> None:
     if "user" in options:
         options["user_id"] = str(_user_id(options["user"]))
     if sum(action in options for action in ("set", "get", "clear")) != 1:
-        raise _BadError("You must use exactly one of the following options: --set, --get or --clear")
-    if "clear" in options and not (options.keys() & {"jobid", "user"} or _leading_number(options.get("id", ""))):
+        raise _BadError(
+            "You must use exactly one of the following options: --set, --get or --clear"
+        )
+    if "clear" in options and not (
+        options.keys() & {"jobid", "user"} or _leading_number(options.get("id", ""))
+    ):
         raise _BadError("You must specify a --id, --jobid, or --user to clear")
     if "set" in options and not options.keys() & set(_EVENTS):
         raise _BadError(_NO_TRIGGER)
@@ -179,7 +237,13 @@ def _set(options: "dict[str, str]", context: Context) -> int:
         resource_id = ""
     try:
         context.client.call(
-            "SetTrigger", resource, resource_id, events, _leading_number(options.get("offset", "")), options["program"], "flags" in options
+            "SetTrigger",
+            resource,
+            resource_id,
+            events,
+            _leading_number(options.get("offset", "")),
+            options["program"],
+            "flags" in options,
         )
     except RefusedError as error:
         return _refused("slurm_set_trigger", error, context)
@@ -191,7 +255,12 @@ def _set(options: "dict[str, str]", context: Context) -> int:
 def _clear(options: "dict[str, str]", context: Context) -> int:
     number = _leading_number(options.get("id", ""))
     try:
-        context.client.call("ClearTriggers", number, _leading_number(options.get("jobid", "")), int(options.get("user_id", -1)))
+        context.client.call(
+            "ClearTriggers",
+            number,
+            _leading_number(options.get("jobid", "")),
+            int(options.get("user_id", -1)),
+        )
     except RefusedError as error:
         if error.code == NO_SUCH_TRIGGER and "quiet" in options:
             return 0
@@ -217,7 +286,8 @@ def _get(options: "dict[str, str]", context: Context) -> int:
         kind = events[0] if len(events) == 1 else "unknown"
         flags = "PERM" if row["is_permanent"] else ""
         context.print(
-            f"{row['trigger_id']:7} {row['resource']:<9} {row['resource_id'] or '(null)':>7} {kind:<35} {row['offset_s']:6} "
+            f"{row['trigger_id']:7} {row['resource']:<9} {row['resource_id'] or '(null)':>7} "
+            f"{kind:<35} {row['offset_s']:6} "
             f"{row['user_name']:<8} {flags:<5} {row['program']}"
         )
     return 0
@@ -225,14 +295,19 @@ def _get(options: "dict[str, str]", context: Context) -> int:
 
 def _is_wanted(row: "dict[str, Any]", options: "dict[str, str]") -> bool:
     """Whether what the options name is all true of the trigger. --reconfig chooses none."""
-    if any(event in options and row["events"] != [event] for event in _EVENTS if event != "reconfig"):
+    if any(
+        event in options and row["events"] != [event] for event in _EVENTS if event != "reconfig"
+    ):
         return False
     if "id" in options and _leading_number(options["id"]) not in {0, row["trigger_id"]}:
         return False
     if "user_id" in options and row["user_id"] != int(options["user_id"]):
         return False
     if "jobid" in options:
-        return bool(row["resource"] == "job" and row["resource_id"] == str(_leading_number(options["jobid"])))
+        return bool(
+            row["resource"] == "job"
+            and row["resource_id"] == str(_leading_number(options["jobid"]))
+        )
     if "down" in options and row["resource"] == "job":
         return False
     return "node" not in options or row["resource"] == "node"  # whichever nodes it names

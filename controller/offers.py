@@ -1,6 +1,7 @@
 """Which plug-ins installed distributions offer: entry points by group.
 
-Place: the controller, under its registries. Each distribution's file has to be read to know; that is done again only when one has come or gone.
+Place: the controller, under its registries. Each distribution's file has to be read to know; that
+is done again only when one has come or gone.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ def offered(group: str) -> dict[str, EntryPoint]:
     """The entry points of a group by name."""
     folders = (Path(each or ".") for each in sys.path)
     return {
-        point.name: point for point in _read(tuple((str(each), each.stat().st_mtime_ns) for each in folders if each.exists())).select(group=group)
+        point.name: point
+        for point in _read(
+            tuple((str(each), each.stat().st_mtime_ns) for each in folders if each.exists())
+        ).select(group=group)
     }
 
 

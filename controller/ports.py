@@ -1,6 +1,8 @@
-"""What the controller's core needs from its surroundings, as interfaces: the time, the wire, the store, the names of users.
+"""What the controller's core needs from its surroundings, as interfaces: the time, the wire, the
+store, the names of users.
 
-Place: the core depends on these alone; the edge (understudy.controller.edge.main) and the tests supply them.
+Place: the core depends on these alone; the edge (understudy.controller.edge.main) and the tests
+supply them.
 """
 
 from __future__ import annotations
@@ -29,9 +31,13 @@ class Clock(Protocol):
 
     def call_at(self, when: float, callback: Callable[..., object], *args: Any) -> TimerHandle: ...
 
-    def call_periodically(self, when: float, matters: Callable[[], bool], callback: Callable[..., object], *args: Any) -> TimerHandle: ...
+    def call_periodically(
+        self, when: float, matters: Callable[[], bool], callback: Callable[..., object], *args: Any
+    ) -> TimerHandle: ...
 
-    def call_after_wait(self, delay_s: float, callback: Callable[..., object], *args: Any) -> TimerHandle: ...
+    def call_after_wait(
+        self, delay_s: float, callback: Callable[..., object], *args: Any
+    ) -> TimerHandle: ...
 
     def wait_clock(self) -> float: ...
 
@@ -44,7 +50,13 @@ class Wire(Protocol):
     def add_peer(self, name: str, address: str) -> None: ...
 
     def send(
-        self, peer: str, message: Message, on_reply: Callable[[Message], None] | None = None, timeout_s: float = 10.0, *, only_failures: bool = False
+        self,
+        peer: str,
+        message: Message,
+        on_reply: Callable[[Message], None] | None = None,
+        timeout_s: float = 10.0,
+        *,
+        only_failures: bool = False,
     ) -> None: ...
 
 
@@ -67,19 +79,32 @@ class Sender(Protocol):
 class Signer(Protocol):
     """Signs job credentials."""
 
-    def sign(self, job_id: int, restart: int, nodes: str, user_id: int, start_time: int) -> bytes: ...
+    def sign(
+        self, job_id: int, restart: int, nodes: str, user_id: int, start_time: int
+    ) -> bytes: ...
 
 
 class StepSigner(Protocol):
     """Signs job step credentials."""
 
     def sign_step(
-        self, job_id: int, restart: int, step_id: int, nodes: str, user_id: int, group_id: int, now: int, *, program_environment: Sequence[str] = ()
+        self,
+        job_id: int,
+        restart: int,
+        step_id: int,
+        nodes: str,
+        user_id: int,
+        group_id: int,
+        now: int,
+        *,
+        program_environment: Sequence[str] = (),
     ) -> bytes: ...
 
 
 class Users(Protocol):
-    """Names of users and groups, as the controller's host knows them; the number as text for one that it does not."""
+    """Names of users and groups, as the controller's host knows them; the number as text for one
+    that it does not.
+    """
 
     def user_name(self, user_id: int) -> str: ...
 
@@ -93,7 +118,9 @@ class Users(Protocol):
 
 
 class Journal(Protocol):
-    """Notes what has changed, so that the store can write it. With the state kept in memory it does nothing."""
+    """Notes what has changed, so that the store can write it. With the state kept in memory it does
+    nothing.
+    """
 
     def job(self, job_id: int) -> None: ...
 

@@ -1,11 +1,14 @@
-"""When the controller's main loop looks: about once a second, for schedulers, reservations and nodes alike.
+"""When the controller's main loop looks: about once a second, for schedulers, reservations and
+nodes alike.
 
 Place: scheduling, pure.
 
-Ten naps of 100 ms and the loop's own work make a look 1.0032 s, and the first comes 0.98 s after the start: the medians of what starts jobs in
-recordings of Slurm 22.05. Their loops are late now and then, mostly for no visible reason. The 25 ms once a minute are a fit, not an observation
-of each minute: in the middle the recordings are 15 ms late after the first minute and more than 40 after the fifth, and not late after the second
-and third. The size was chosen among 16 to 40 ms by the score of the recorded workloads; `reservations` has 0.81 below 20 ms and 1.0 with 25.
+Ten naps of 100 ms and the loop's own work make a look 1.0032 s, and the first comes 0.98 s after
+the start: the medians of what starts jobs in recordings of Slurm 22.05. Their loops are late now
+and then, mostly for no visible reason. The 25 ms once a minute are a fit, not an observation of
+each minute: in the middle the recordings are 15 ms late after the first minute and more than 40
+after the fifth, and not late after the second and third. The size was chosen among 16 to 40 ms by
+the score of the recorded workloads; `reservations` has 0.81 below 20 ms and 1.0 with 25.
 """
 
 from __future__ import annotations
@@ -24,7 +27,12 @@ _MEAN_S: Final = LOOK_S + LATE_S / LATE_EVERY
 
 def look(start: float, number: int) -> float:
     """When the loop of a controller that started then looks for the nth time, from 0."""
-    return start + FIRST_LOOK_S + number * LOOK_S + max((number - LATE_FIRST) // LATE_EVERY + 1, 0) * LATE_S
+    return (
+        start
+        + FIRST_LOOK_S
+        + number * LOOK_S
+        + max((number - LATE_FIRST) // LATE_EVERY + 1, 0) * LATE_S
+    )
 
 
 def look_from(start: float, when: float) -> int:

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
     Numbers = Mapping[str, int]
 
-_SCHEDULERS = {"SchedSubmit": "STARTED_ON_SUBMIT", "SchedMain": "STARTED_ON_SCHEDULE", "SchedBackfill": "STARTED_ON_BACKFILL"}
+_SCHEDULERS = {
+    "SchedSubmit": "STARTED_ON_SUBMIT",
+    "SchedMain": "STARTED_ON_SCHEDULE",
+    "SchedBackfill": "STARTED_ON_BACKFILL",
+}
 # Of a step of srun that does not ask for a frequency: so 22.05.8 reads what is on record.
 _GOVERNORS = ["Conservative", "Performance", "PowerSave", "OnDemand", "UserSpace"]
 _NOTHING_FOUND = {
@@ -31,7 +35,9 @@ _NOTHING_FOUND = {
 
 
 def document(rows: "Iterable[Row]", numbers: "Numbers") -> "Row":
-    """The document. Steps follow their jobs, as in the list of rows. `numbers`: those of the resources, by name."""
+    """The document. Steps follow their jobs, as in the list of rows. `numbers`: those of the
+    resources, by name.
+    """
     jobs: list[Row] = []
     for row in rows:
         if "job" in row:
@@ -45,7 +51,11 @@ def document(rows: "Iterable[Row]", numbers: "Numbers") -> "Row":
     version = {"major": int(major), "micro": int(micro), "minor": int(minor)}
     plugin = {"type": "openapi/dbv0.0.38", "name": "Slurm OpenAPI DB v0.0.38"}
     errors = [] if jobs else [_NOTHING_FOUND]
-    return {"meta": {"plugin": plugin, "Slurm": {"version": version, "release": VERSION}}, "errors": errors, "jobs": jobs}
+    return {
+        "meta": {"plugin": plugin, "Slurm": {"version": version, "release": VERSION}},
+        "errors": errors,
+        "jobs": jobs,
+    }
 
 
 def json_text(whole: "Row") -> str:
@@ -75,7 +85,10 @@ def _yaml_value(head: str, value: "Any", indent: str) -> "Iterator[str]":
     elif value is None:
         yield f"{head} !!null null"
     elif isinstance(value, bool | int | float):
-        yield f"{head} !!{'bool' if isinstance(value, bool) else type(value).__name__} {str(value).lower()}"
+        yield (
+            f"{head} !!{'bool' if isinstance(value, bool) else type(value).__name__} "
+            f"{str(value).lower()}"
+        )
     else:
         yield f"{head} !!str {_yaml_word(value)}".rstrip(" ")
 
@@ -91,18 +104,33 @@ def _yaml_word(text: str) -> str:
 
 def _job(row: "Row", numbers: "Numbers") -> "Row":
     asked = row["tres_requested"] or {}
-    held: dict[str, int | None] = {"energy": None, **row["tres_allocated"]} if row["tres_allocated"] else {}
+    held: dict[str, int | None] = (
+        {"energy": None, **row["tres_allocated"]} if row["tres_allocated"] else {}
+    )
     return {
         "account": row["account"],
-        "comment": {"administrator": row["admin_comment"] or None, "job": row["comment"] or None, "system": row["system_comment"] or None},
+        "comment": {
+            "administrator": row["admin_comment"] or None,
+            "job": row["comment"] or None,
+            "system": row["system_comment"] or None,
+        },
         "allocation_nodes": row["node_count"] or 0,
         "array": {
             "job_id": row["array_job_id"] or 0,
-            "limits": {"max": {"running": {"tasks": int((row["array_tasks"] or "").partition("%")[2] or 0)}}},
+            "limits": {
+                "max": {
+                    "running": {"tasks": int((row["array_tasks"] or "").partition("%")[2] or 0)}
+                }
+            },
             "task": _bitmap(row["array_tasks"]),
             "task_id": row["array_task_id"],
         },
-        "association": {"account": row["account"], "cluster": row["cluster"], "partition": None, "user": row["user"]},
+        "association": {
+            "account": row["account"],
+            "cluster": row["cluster"],
+            "partition": None,
+            "user": row["user"],
+        },
         "cluster": row["cluster"],
         "constraints": row["constraints"],
         "container": row["container"] or None,
@@ -111,12 +139,24 @@ def _job(row: "Row", numbers: "Numbers") -> "Row":
             row,
             eligible={"eligible": row["eligible_time"] or 0},
             submission={"submission": row["submit_time"]},
-            limit={"limit": row["time_limit_min"] if row["time_limit_min"] is not None and row["time_limit_min"] >= 0 else None},
+            limit={
+                "limit": row["time_limit_min"]
+                if row["time_limit_min"] is not None and row["time_limit_min"] >= 0
+                else None
+            },
         ),
         "exit_code": _exit(row["exit_signal"]),
-        "flags": [word for flag in (row["flags"] or "").split(",") if flag in _SCHEDULERS for word in ("CLEAR_SCHEDULING", _SCHEDULERS[flag])],
+        "flags": [
+            word
+            for flag in (row["flags"] or "").split(",")
+            if flag in _SCHEDULERS
+            for word in ("CLEAR_SCHEDULING", _SCHEDULERS[flag])
+        ],
         "group": row["group"],
-        "het": {"job_id": row["het_job_id"] or 0, "job_offset": row["het_offset"] if row["het_job_id"] else None},
+        "het": {
+            "job_id": row["het_job_id"] or 0,
+            "job_offset": row["het_offset"] if row["het_job_id"] else None,
+        },
         "job_id": row["job_id"],
         "name": row["name"],
         "mcs": {"label": ""},
@@ -124,7 +164,10 @@ def _job(row: "Row", numbers: "Numbers") -> "Row":
         "partition": row["partition"],
         "priority": row["priority"],
         "qos": row["qos"],
-        "required": {"CPUs": asked.get("cpu", 0), "memory": asked.get("mem", 0) // max(asked.get("node", 1), 1)},
+        "required": {
+            "CPUs": asked.get("cpu", 0),
+            "memory": asked.get("mem", 0) // max(asked.get("node", 1), 1),
+        },
         "kill_request_user": _killer(row),
         "reservation": {"id": row["reservation_id"] or 0, "name": row["reservation"] or 0},
         "state": {"current": _state(row["state"]), "reason": row["reason"]},
@@ -140,7 +183,11 @@ def _step(row: "Row", numbers: "Numbers") -> "Row":
     name = row["step"]
     return {
         "nodes": {"list": _hosts(row["nodes"]), "count": nodes(row), "range": row["nodes"]},
-        "tres": {"requested": _used(row, IN, numbers), "consumed": _used(row, OUT, numbers), "allocated": _amounts(row["tres_allocated"], numbers)},
+        "tres": {
+            "requested": _used(row, IN, numbers),
+            "consumed": _used(row, OUT, numbers),
+            "allocated": _amounts(row["tres_allocated"], numbers),
+        },
         "time": _times(row),
         "exit_code": _exit(row["exit_signal"]),
         "tasks": {"count": row["tasks"]},
@@ -151,7 +198,12 @@ def _step(row: "Row", numbers: "Numbers") -> "Row":
         "kill_request_user": _killer(row),
         "state": _state(row["state"]),
         "statistics": {"CPU": {"actual_frequency": 0}, "energy": {"consumed": 0}},
-        "step": {"job_id": row["job_id"], "het": {"component": None}, "id": int(name) if name.isdigit() else name, "name": row["name"]},
+        "step": {
+            "job_id": row["job_id"],
+            "het": {"component": None},
+            "id": int(name) if name.isdigit() else name,
+            "name": row["name"],
+        },
         "task": {"distribution": row["layout"]},
     }
 
@@ -166,7 +218,11 @@ def _exit(signal: "int | None") -> "Row":
         name = signals.strsignal(signal)
     except ValueError:
         name = None
-    return {"status": "SIGNALED", "return_code": None, "signal": {"signal_id": signal, "name": name or f"Unknown signal {signal}"}}
+    return {
+        "status": "SIGNALED",
+        "return_code": None,
+        "signal": {"signal_id": signal, "name": name or f"Unknown signal {signal}"},
+    }
 
 
 def _bitmap(tasks: "str | None") -> "str | None":
@@ -181,7 +237,12 @@ def _bitmap(tasks: "str | None") -> "str | None":
     return f"0x{found:X}" if found else None
 
 
-def _times(row: "Row", eligible: "Row | None" = None, submission: "Row | None" = None, limit: "Row | None" = None) -> "Row":
+def _times(
+    row: "Row",
+    eligible: "Row | None" = None,
+    submission: "Row | None" = None,
+    limit: "Row | None" = None,
+) -> "Row":
     user, system = row.get("user_cpu_us") or 0, row.get("system_cpu_us") or 0
     return {
         "elapsed": elapsed(row),
@@ -201,23 +262,36 @@ def _cpu(microseconds: int) -> "Row":
     return {"seconds": microseconds // 1_000_000, "microseconds": microseconds % 1_000_000}
 
 
-def _amounts(amounts: "Mapping[str, int | None] | Mapping[str, int] | None", numbers: "Numbers") -> "list[Row]":
+def _amounts(
+    amounts: "Mapping[str, int | None] | Mapping[str, int] | None", numbers: "Numbers"
+) -> "list[Row]":
     found = []
     for full in sorted(amounts or {}, key=lambda full: numbers.get(full, 0)):
         kind, _, name = full.partition("/")
-        found.append({"type": kind, "name": name or None, "id": numbers.get(full, 0), "count": (amounts or {})[full]})
+        found.append(
+            {
+                "type": kind,
+                "name": name or None,
+                "id": numbers.get(full, 0),
+                "count": (amounts or {})[full],
+            }
+        )
     return found
 
 
 def _used(row: "Row", names: "tuple[tuple[str, str], ...]", numbers: "Numbers") -> "Row":
-    """What the tasks used: the most and the least of one, with the place; CPU time in milliseconds."""
+    """What the tasks used: the most and the least of one, with the place; CPU time in
+    milliseconds.
+    """
 
     def count(which: str, quantity: str) -> int:
         found = int(amount_of(row, which, quantity) or 0) if quantity else 0
         return found // 1000 if quantity == "cpu_us" and not which.endswith("_task") else found
 
     measured = amount_of(row, "sum", "rss") is not None
-    known = names if measured else [pair for pair in names if not pair[1]] if was_measured(row) else []
+    known = (
+        names if measured else [pair for pair in names if not pair[1]] if was_measured(row) else []
+    )
     found: Row = {"max": [], "min": []}
     for which in ("max", "min") if measured else ():
         found[which] = _amounts({name: count(which, quantity) for name, quantity in names}, numbers)

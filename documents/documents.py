@@ -1,4 +1,5 @@
-"""JSON and YAML documents as Slurm 22.05's serialisers write them, and the part that all of them begin with.
+"""JSON and YAML documents as Slurm 22.05's serialisers write them, and the part that all of them
+begin with.
 
 A text that is not set is "" here: JSON shows it as such, YAML as null.
 
@@ -18,11 +19,22 @@ def head(*errors: "dict[str, Any]") -> "dict[str, Any]":
     major, minor, micro = VERSION.split(".")
     plugin = {"type": "openapi/v0.0.38", "name": "Slurm OpenAPI v0.0.38"}
     version = {"major": int(major), "micro": int(micro), "minor": int(minor)}
-    return {"meta": {"plugin": plugin, "Slurm": {"version": version, "release": VERSION}}, "errors": list(errors)}
+    return {
+        "meta": {"plugin": plugin, "Slurm": {"version": version, "release": VERSION}},
+        "errors": list(errors),
+    }
 
 
-def write_document(kind: str, key: str, records: "Iterable[dict[str, Any]]", write: "Callable[[str], Any]", *errors: "dict[str, Any]") -> None:
-    """Write the head and, under `key`, a list of records; one after the other, as there may be many."""
+def write_document(
+    kind: str,
+    key: str,
+    records: "Iterable[dict[str, Any]]",
+    write: "Callable[[str], Any]",
+    *errors: "dict[str, Any]",
+) -> None:
+    """Write the head and, under `key`, a list of records; one after the other, as there may be
+    many.
+    """
     if kind == "json":
         start = _json({**head(*errors), key: []}, "")
         write(start[: start.rindex("\n  ]")])
@@ -47,11 +59,19 @@ def _json(value: "Any", indent: str) -> str:
     if isinstance(value, dict):
         if not value:
             return "{\n" + indent + "}"
-        return "{\n" + ",\n".join([f'{inner}"{key}": {_json(item, inner)}' for key, item in value.items()]) + "\n" + indent + "}"
+        return (
+            "{\n"
+            + ",\n".join([f'{inner}"{key}": {_json(item, inner)}' for key, item in value.items()])
+            + "\n"
+            + indent
+            + "}"
+        )
     if isinstance(value, list):
         if not value:
             return "[\n" + indent + "]"
-        return "[\n" + ",\n".join([inner + _json(item, inner) for item in value]) + "\n" + indent + "]"
+        return (
+            "[\n" + ",\n".join([inner + _json(item, inner) for item in value]) + "\n" + indent + "]"
+        )
     return _scalar(value)
 
 
@@ -65,8 +85,19 @@ def _scalar(value: "Any") -> str:
     return repr(value)
 
 
-_SHORT_ESCAPES = {"\b": "\\b", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f", '"': '\\"', "\\": "\\\\", "/": "\\/"}
-_ESCAPES = {number: f"\\u{number:04x}" for number in range(32)} | {ord(letter): text for letter, text in _SHORT_ESCAPES.items()}
+_SHORT_ESCAPES = {
+    "\b": "\\b",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\f": "\\f",
+    '"': '\\"',
+    "\\": "\\\\",
+    "/": "\\/",
+}
+_ESCAPES = {number: f"\\u{number:04x}" for number in range(32)} | {
+    ord(letter): text for letter, text in _SHORT_ESCAPES.items()
+}
 
 
 def _escaped(text: str) -> str:

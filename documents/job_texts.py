@@ -46,7 +46,15 @@ def task_numbers(expression: str) -> list[int]:
     return numbers
 
 
-def job_id_text(job_id: int, array_job_id: int, task_id: int | None, expression: str, most: int, het_id: int, het_offset: int) -> str:
+def job_id_text(
+    job_id: int,
+    array_job_id: int,
+    task_id: int | None,
+    expression: str,
+    most: int,
+    het_id: int,
+    het_offset: int,
+) -> str:
     """`17`, `17_3`, `17_[4-9%2]`, `17+1`."""
     if expression:
         text = f"{array_job_id or job_id}_[{task_expression(expression, most)}]"
@@ -59,13 +67,17 @@ def job_id_text(job_id: int, array_job_id: int, task_id: int | None, expression:
 
 
 def task_expression(expression: str, most: int) -> str:
-    """The tasks of an array that are not split, cut to SLURM_BITSTR_LEN, with how many may run at a time."""
+    """The tasks of an array that are not split, cut to SLURM_BITSTR_LEN, with how many may run at a
+    time.
+    """
     expression = _cut(expression)
     return f"{expression}%{most}" if most else expression
 
 
 def _cut(expression: str) -> str:
-    """The length counts a byte for the end of the text. 0, and what is no number, is without bound; below it the default counts."""
+    """The length counts a byte for the end of the text. 0, and what is no number, is without bound;
+    below it the default counts.
+    """
     given = os.environ.get("SLURM_BITSTR_LEN")
     sign, digits = (given[:1], given.lstrip("+-")) if given else ("", "")
     most = _TASKS_LENGTH if given is None or sign == "-" else int(digits) if digits.isdigit() else 0
@@ -83,4 +95,8 @@ def reason_or_nodes(state: int, nodes: str, reason: str, detail: str) -> str:
 
 def step_id_text(job_id: int, array_job_id: int, task_id: int | None, step: str) -> str:
     """`17.0`, `17_3.batch`."""
-    return f"{array_job_id}_{task_id}.{step}" if array_job_id and task_id is not None else f"{job_id}.{step}"
+    return (
+        f"{array_job_id}_{task_id}.{step}"
+        if array_job_id and task_id is not None
+        else f"{job_id}.{step}"
+    )

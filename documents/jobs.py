@@ -1,4 +1,5 @@
-"""squeue --json and --yaml: all jobs as the document of Slurm's openapi/v0.0.38, whatever the other options say.
+"""squeue --json and --yaml: all jobs as the document of Slurm's openapi/v0.0.38, whatever the other
+options say.
 
 Place: commands alone; pure.
 """
@@ -28,16 +29,21 @@ _GOVERNORS = {
 }
 # What the document is made from.
 _NAMES = """
-account accrue_time admin_comment array_job_id array_task_id array_max_tasks array_task_expression association_id batch batch_host
-record_flags burst_buffer burst_buffer_state cluster cluster_features command comment container contiguous core_spec thread_spec
-cores_per_socket tres_allocated cpu_freq cpus_per_task cpus_per_tres deadline delay_boot_s dependency derived_exit_code derived_exit_signal
-eligible_time end_time excluded_nodes exit_code exit_signal features group_id group_name job_id node_shares state flags last_sched_eval
-licenses max_cpus max_nodes mcs_label memory_per_tres min_memory_mb min_memory_per_cpu name nodes nice ntasks_per_core ntasks_per_node
-ntasks_per_socket ntasks_per_board cpus node_count num_tasks het_job_id het_job_id_set het_job_offset partition prefer min_cpus_node
-min_tmp_disk_mb pre_suspend_s preempt_time priority profile qos reboot required_nodes requeue resize_time restarts reservation oversubscribe
-sockets_per_board sockets_per_node start_time expected_start reason_detail reason raw_std_err raw_std_in raw_std_out submit_time
-suspend_time system_comment time_limit_s time_min_s threads_per_core tres_bind tres_freq tres_per_job tres_per_node tres_per_socket
-tres_per_task tres_requested user_id user_name wckey work_dir
+account accrue_time admin_comment array_job_id array_task_id array_max_tasks
+array_task_expression association_id batch batch_host record_flags burst_buffer
+burst_buffer_state cluster cluster_features command comment container contiguous core_spec
+thread_spec cores_per_socket tres_allocated cpu_freq cpus_per_task cpus_per_tres deadline
+delay_boot_s dependency derived_exit_code derived_exit_signal eligible_time end_time
+excluded_nodes exit_code exit_signal features group_id group_name job_id node_shares state flags
+last_sched_eval licenses max_cpus max_nodes mcs_label memory_per_tres min_memory_mb
+min_memory_per_cpu name nodes nice ntasks_per_core ntasks_per_node ntasks_per_socket
+ntasks_per_board cpus node_count num_tasks het_job_id het_job_id_set het_job_offset partition
+prefer min_cpus_node min_tmp_disk_mb pre_suspend_s preempt_time priority profile qos reboot
+required_nodes requeue resize_time restarts reservation oversubscribe sockets_per_board
+sockets_per_node start_time expected_start reason_detail reason raw_std_err raw_std_in
+raw_std_out submit_time suspend_time system_comment time_limit_s time_min_s threads_per_core
+tres_bind tres_freq tres_per_job tres_per_node tres_per_socket tres_per_task tres_requested
+user_id user_name wckey work_dir
 """
 COLUMNS = _NAMES.split()
 
@@ -59,7 +65,9 @@ def job_record(row: "Row", cores_of: "Mapping[str, int]") -> "Row":
         "array_job_id": row["array_job_id"],
         "array_task_id": row["array_task_id"],
         "array_max_tasks": row["array_max_tasks"],
-        "array_task_string": task_expression(expression, row["array_max_tasks"]) if expression else "",
+        "array_task_string": task_expression(expression, row["array_max_tasks"])
+        if expression
+        else "",
         "association_id": row["association_id"],
         "batch_features": "",
         "batch_flag": row["batch"],
@@ -77,7 +85,8 @@ def job_record(row: "Row", cores_of: "Mapping[str, int]") -> "Row":
         "thread_spec": row["thread_spec"],
         "cores_per_socket": row["cores_per_socket"],
         "billable_tres": _billing(row["tres_allocated"]) if held else None,
-        # So 22.05.8 names them: the least frequency under a misspelt name, and the CPUs of a task only beside it.
+        # So 22.05.8 names them: the least frequency under a misspelt name, and the CPUs of a task
+        # only beside it.
         "cpus_per_task": None if least is None else row["cpus_per_task"],
         ("cpu_frequency_minimum" if least is None else "cpu_frequency_minumum"): least,
         "cpu_frequency_maximum": most,
@@ -189,8 +198,21 @@ def _resources(row: "Row", cores_of: "Mapping[str, int]") -> "Row":
             socket, core = divmod(number, max(cores_of.get(name, 1), 1))
             sockets.setdefault(str(socket), {"cores": {}})["cores"][str(core)] = "allocated"
             count += 1
-        nodes.append({"sockets": sockets, "nodename": name, "cpus_used": 0, "memory_used": 0, "memory_allocated": memory})
-    return {"nodes": row["nodes"], "allocated_cores": count, "allocated_hosts": len(nodes), "allocated_nodes": nodes}
+        nodes.append(
+            {
+                "sockets": sockets,
+                "nodename": name,
+                "cpus_used": 0,
+                "memory_used": 0,
+                "memory_allocated": memory,
+            }
+        )
+    return {
+        "nodes": row["nodes"],
+        "allocated_cores": count,
+        "allocated_hosts": len(nodes),
+        "allocated_nodes": nodes,
+    }
 
 
 def _numbers(ranges: str) -> list[int]:

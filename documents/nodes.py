@@ -1,4 +1,5 @@
-"""sinfo --json and --yaml: all nodes as the document of Slurm's openapi/v0.0.38, whatever the other options say.
+"""sinfo --json and --yaml: all nodes as the document of Slurm's openapi/v0.0.38, whatever the other
+options say.
 
 Place: commands alone; pure.
 """
@@ -13,9 +14,11 @@ if TYPE_CHECKING:
 
 _NO_VALUE = 4294967294
 _NAMES = """
-arch bcast_address boards boot_time comment cores_per_socket cpu_load extra free_memory_mb cpus last_busy features active_features gres
-gres_drain gres_used mcs_label name next_state address hostname state flags os owner partitions port memory_mb reason reason_time
-reason_user slurmd_start_time sockets threads_per_core tmp_disk_mb weight tres_configured version alloc_memory_mb alloc_cpus tres_allocated
+arch bcast_address boards boot_time comment cores_per_socket cpu_load extra free_memory_mb cpus
+last_busy features active_features gres gres_drain gres_used mcs_label name next_state address
+hostname state flags os owner partitions port memory_mb reason reason_time reason_user
+slurmd_start_time sockets threads_per_core tmp_disk_mb weight tres_configured version
+alloc_memory_mb alloc_cpus tres_allocated
 """
 COLUMNS = _NAMES.split()
 
@@ -44,7 +47,9 @@ def node_record(row: "Row") -> "Row":
         "gres_used": row["gres_used"],
         "mcs_label": row["mcs_label"],
         "name": row["name"],
-        "next_state_after_reboot": "invalid" if row["next_state"] == UNKNOWN else NODE_STATES[row["next_state"]][0],
+        "next_state_after_reboot": "invalid"
+        if row["next_state"] == UNKNOWN
+        else NODE_STATES[row["next_state"]][0],
         "address": row["address"],
         "hostname": row["hostname"],
         "state": NODE_STATES[row["state"]][0],

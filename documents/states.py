@@ -1,14 +1,34 @@
 """The names of job and node states as commands print and read them.
 
-Place: commands alone. The numbers are those of understudy.model.states, written out because importing enum would cost every `squeue` 8 ms; a
-test keeps the two in step. Follows squeue(1) "JOB STATE CODES" and sinfo(1) "NODE STATE CODES" of 22.05.
+Place: commands alone. The numbers are those of understudy.model.states, written out because
+importing enum would cost every `squeue` 8 ms; a test keeps the two in step. Follows squeue(1) "JOB
+STATE CODES" and sinfo(1) "NODE STATE CODES" of 22.05.
 """
 
-# --- jobs ----------------------------------------------------------------------------------------------------------------------
+# --- jobs -----------------------------------------------------------------------------------------
 
-PENDING, RUNNING, SUSPENDED, COMPLETED, CANCELLED, FAILED, TIMEOUT, NODE_FAIL, PREEMPTED, BOOT_FAIL, DEADLINE, OUT_OF_MEMORY = range(12)
+(
+    PENDING,
+    RUNNING,
+    SUSPENDED,
+    COMPLETED,
+    CANCELLED,
+    FAILED,
+    TIMEOUT,
+    NODE_FAIL,
+    PREEMPTED,
+    BOOT_FAIL,
+    DEADLINE,
+    OUT_OF_MEMORY,
+) = range(12)
 REQUEUE, REQUEUE_HOLD, SPECIAL_EXIT, RESIZING = 0x0400, 0x0800, 0x1000, 0x2000
-CONFIGURING, COMPLETING, STOPPED, STAGE_OUT, RESV_DEL_HOLD = 0x4000, 0x8000, 0x10000, 0x40000, 0x200000
+CONFIGURING, COMPLETING, STOPPED, STAGE_OUT, RESV_DEL_HOLD = (
+    0x4000,
+    0x8000,
+    0x10000,
+    0x40000,
+    0x200000,
+)
 JOB_STATES: tuple[tuple[str, str], ...] = (
     ("PENDING", "PD"),
     ("RUNNING", "R"),
@@ -23,7 +43,8 @@ JOB_STATES: tuple[tuple[str, str], ...] = (
     ("DEADLINE", "DL"),
     ("OUT_OF_MEMORY", "OOM"),
 )
-# What is shown in place of the base state, the first that is set. 0: known by name, but never set by this controller.
+# What is shown in place of the base state, the first that is set. 0: known by name, but never set
+# by this controller.
 JOB_FLAGS: tuple[tuple[int, str, str], ...] = (
     (COMPLETING, "COMPLETING", "CG"),
     (STAGE_OUT, "STAGE_OUT", "SO"),
@@ -59,7 +80,9 @@ def job_state_code(state: int, flags: int) -> str:
 
 
 def job_state_from(text: str) -> tuple[int, int] | None:
-    """The (base state, 0) or (-1, flag) that a user names, in full or in short and in any case; None if there is no such state."""
+    """The (base state, 0) or (-1, flag) that a user names, in full or in short and in any case;
+    None if there is no such state.
+    """
     wanted = text.upper()
     for number, names in enumerate(JOB_STATES):
         if wanted in names:
@@ -70,11 +93,25 @@ def job_state_from(text: str) -> tuple[int, int] | None:
     return None
 
 
-# --- nodes ---------------------------------------------------------------------------------------------------------------------
+# --- nodes ----------------------------------------------------------------------------------------
 
 UNKNOWN, DOWN, IDLE, ALLOCATED, ERROR, MIXED, FUTURE = range(7)
-NODE_DRAIN, NODE_COMPLETING, NO_RESPOND, POWERED_DOWN, NODE_FAILING, POWERING_UP, MAINT = 0x0200, 0x0400, 0x0800, 0x1000, 0x2000, 0x4000, 0x8000
-REBOOT_REQUESTED, POWERING_DOWN, PLANNED, RESERVED, REBOOT_ISSUED = 0x10000, 0x40000, 0x80000, 0x100000, 0x800000
+NODE_DRAIN, NODE_COMPLETING, NO_RESPOND, POWERED_DOWN, NODE_FAILING, POWERING_UP, MAINT = (
+    0x0200,
+    0x0400,
+    0x0800,
+    0x1000,
+    0x2000,
+    0x4000,
+    0x8000,
+)
+REBOOT_REQUESTED, POWERING_DOWN, PLANNED, RESERVED, REBOOT_ISSUED = (
+    0x10000,
+    0x40000,
+    0x80000,
+    0x100000,
+    0x800000,
+)
 CLOUD, POWER_DOWN, POWER_UP = 0x0080, 0x1000000, 0x2000000
 NODE_STATES: tuple[tuple[str, str], ...] = (
     ("unknown", "unk"),
@@ -142,7 +179,8 @@ def _node_state(state: int, flags: int, form: int) -> str:
     elif flags & NODE_DRAIN and state == DOWN:
         word = "drained"
     elif flags & NODE_FAILING:
-        word = "failing" if state == ALLOCATED or flags & NODE_COMPLETING else "fail"  # not where it is in use in part
+        # not where it is in use in part
+        word = "failing" if state == ALLOCATED or flags & NODE_COMPLETING else "fail"
         flags &= NO_RESPOND  # of the rest nothing is said
     elif flags & NODE_COMPLETING and state == IDLE:
         word = "completing"
@@ -175,7 +213,9 @@ def _suffix(flags: int) -> str:
 
 def node_state_flags(state: int, flags: int) -> str:
     """A node's base state and all its flags, in capitals, joined by `+`, as scontrol shows them."""
-    return "+".join([NODE_STATES[state][_LONG].upper(), *(name for bit, name in NODE_FLAGS if flags & bit)])
+    return "+".join(
+        [NODE_STATES[state][_LONG].upper(), *(name for bit, name in NODE_FLAGS if flags & bit)]
+    )
 
 
 def node_state_complete(state: int, flags: int) -> str:
@@ -190,8 +230,8 @@ def node_sort_value(state: int, flags: int) -> int:
     return flags | state
 
 
-# What `sinfo -t` knows: a base state or a flag. Names may be cut short; the first that fits is meant. "drained" and "draining" differ by whether the
-# node is in use.
+# What `sinfo -t` knows: a base state or a flag. Names may be cut short; the first that fits is
+# meant. "drained" and "draining" differ by whether the node is in use.
 _DRAINED, _DRAINING, _NEVER = -1, -2, -3
 NODE_STATE_NAMES: dict[str, tuple[int | None, int]] = {
     "unknown": (UNKNOWN, 0),
@@ -228,7 +268,8 @@ NODE_STATE_NAMES: dict[str, tuple[int | None, int]] = {
     "comp": (None, NODE_COMPLETING),
 }
 VALID_NODE_STATES = (
-    "unknown,down,idle,allocated,?,mixed,future,drain,drained,draining,no_respond,reserved,perfctrs,cloud,completing,powering_down,"
+    "unknown,down,idle,allocated,?,mixed,future,drain,drained,draining,no_respond,reserved,"
+    "perfctrs,cloud,completing,powering_down,"
     "powered_down,power_down,powering_up,fail,maint,reboot,reboot^,unknown"
 )
 

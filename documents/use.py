@@ -9,7 +9,14 @@ if TYPE_CHECKING:
 
     Row = dict[str, Any]
 
-IN = (("cpu", "cpu_us"), ("energy", ""), ("fs/disk", "read"), ("mem", "rss"), ("pages", "pages"), ("vmem", "vmsize"))
+IN = (
+    ("cpu", "cpu_us"),
+    ("energy", ""),
+    ("fs/disk", "read"),
+    ("mem", "rss"),
+    ("pages", "pages"),
+    ("vmem", "vmsize"),
+)
 OUT = (("energy", ""), ("fs/disk", "written"))
 
 

@@ -1,6 +1,7 @@
 """Axes, lines and boxes as SVG text: just what the report draws.
 
-Place: below the report. Pure: numbers in, text out. Colours are CSS classes, so that the page decides them for light and dark.
+Place: below the report. Pure: numbers in, text out. Colours are CSS classes, so that the page
+decides them for light and dark.
 """
 
 from __future__ import annotations
@@ -18,7 +19,18 @@ if TYPE_CHECKING:
 WIDTH: Final = 960
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 14, 46
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
-_WAIT_TICKS: Final = (0, 60, 600, _HOUR, 6 * _HOUR, _DAY, 4 * _DAY, 14 * _DAY, 60 * _DAY, 365 * _DAY)
+_WAIT_TICKS: Final = (
+    0,
+    60,
+    600,
+    _HOUR,
+    6 * _HOUR,
+    _DAY,
+    4 * _DAY,
+    14 * _DAY,
+    60 * _DAY,
+    365 * _DAY,
+)
 _WAIT_BEND_S: Final = 20.0  # the axis of waits is nearly linear below, logarithmic above
 
 
@@ -63,20 +75,35 @@ class Plot:
     def area(self, edges: Sequence[float], values: Sequence[float], css: str) -> None:
         floor = self.at_y(0)
         points = self._step_points(edges, values)
-        self.marks.append(f'<path class="{css}" d="M{self.at_x(edges[0]):.1f},{floor:.1f}L{points}V{floor:.1f}Z"/>')
+        self.marks.append(
+            f'<path class="{css}" d="M{self.at_x(edges[0]):.1f},'
+            f'{floor:.1f}L{points}V{floor:.1f}Z"/>'
+        )
 
     def box(self, x: float, width: float, spread: Spread, css: str, note: str) -> None:
-        """Whiskers at 5 and 95 %, box from quartile to quartile, the median as a bar, the mean as a dot, the largest as a ring. `x` is in pixels."""
+        """Whiskers at 5 and 95 %, box from quartile to quartile, the median as a bar, the mean as a
+        dot, the largest as a ring. `x` is in pixels.
+        """
         low, first, median, third, high = (
-            self.at_y(value) for value in (spread.low, spread.first_quartile, spread.median, spread.third_quartile, spread.high)
+            self.at_y(value)
+            for value in (
+                spread.low,
+                spread.first_quartile,
+                spread.median,
+                spread.third_quartile,
+                spread.high,
+            )
         )
         half = width / 2
         self.marks.append(
             f'<g class="box {css}"><title>{escape(note)}</title>'
-            f'<rect class="target" x="{x - half - 4:.1f}" y="{TOP}" width="{width + 8:.1f}" height="{self.inner_height}"/>'
-            f'<path class="whisker" d="M{x:.1f},{low:.1f}V{first:.1f}M{x:.1f},{third:.1f}V{high:.1f}'
+            f'<rect class="target" x="{x - half - 4:.1f}" y="{TOP}" width="{width + 8:.1f}" '
+            f'height="{self.inner_height}"/>'
+            f'<path class="whisker" d="M{x:.1f},{low:.1f}V{first:.1f}M{x:.1f},'
+            f"{third:.1f}V{high:.1f}"
             f'M{x - half / 2:.1f},{low:.1f}h{half:.1f}M{x - half / 2:.1f},{high:.1f}h{half:.1f}"/>'
-            f'<rect class="body" x="{x - half:.1f}" y="{third:.1f}" width="{width:.1f}" height="{max(first - third, 1):.1f}" rx="2"/>'
+            f'<rect class="body" x="{x - half:.1f}" y="{third:.1f}" width="{width:.1f}" '
+            f'height="{max(first - third, 1):.1f}" rx="2"/>'
             f'<path class="median" d="M{x - half:.1f},{median:.1f}h{width:.1f}"/>'
             f'<circle class="mean" cx="{x:.1f}" cy="{self.at_y(spread.mean):.1f}" r="3.5"/>'
             f'<circle class="largest" cx="{x:.1f}" cy="{self.at_y(spread.largest):.1f}" r="3"/></g>'
@@ -84,25 +111,48 @@ class Plot:
 
     def svg(self, css: str = "", attributes: str = "") -> str:
         right, floor = WIDTH - RIGHT, TOP + self.inner_height
-        out = [f'<svg class="plot {css}" viewBox="0 0 {WIDTH} {self.height}" role="img" aria-label="{escape(self.name)}" {attributes}>']
+        out = [
+            (
+                f'<svg class="plot {css}" viewBox="0 0 {WIDTH} {self.height}" role="img" '
+                f'aria-label="{escape(self.name)}" {attributes}>'
+            )
+        ]
         for value, label in self.y.ticks:
             y = self.at_y(value)
             out.append(f'<line class="grid" x1="{LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
-            out.append(f'<text class="tick" x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{escape(label)}</text>')
+            out.append(
+                f'<text class="tick" x="{LEFT - 8}" y="{y + 4:.1f}" '
+                f'text-anchor="end">{escape(label)}</text>'
+            )
         for value, label in self.x.ticks:
-            out.append(f'<text class="tick" x="{self.at_x(value):.1f}" y="{floor + 18}" text-anchor="middle">{escape(label)}</text>')
+            out.append(
+                f'<text class="tick" x="{self.at_x(value):.1f}" y="{floor + 18}" '
+                f'text-anchor="middle">{escape(label)}</text>'
+            )
         out += self.marks
         out.append(f'<line class="axis" x1="{LEFT}" x2="{right}" y1="{floor}" y2="{floor}"/>')
-        out.append(f'<text class="title" x="{(LEFT + right) / 2}" y="{self.height - 6}" text-anchor="middle">{escape(self.x.title)}</text>')
+        out.append(
+            f'<text class="title" x="{(LEFT + right) / 2}" y="{self.height - 6}" '
+            f'text-anchor="middle">{escape(self.x.title)}</text>'
+        )
         middle = TOP + self.inner_height / 2
-        out.append(f'<text class="title" transform="translate(14 {middle}) rotate(-90)" text-anchor="middle">{escape(self.y.title)}</text>')
+        out.append(
+            f'<text class="title" transform="translate(14 {middle}) rotate(-90)" '
+            f'text-anchor="middle">{escape(self.y.title)}</text>'
+        )
         return "".join(out) + "</svg>"
 
     def _step_points(self, edges: Sequence[float], values: Sequence[float]) -> str:
         parts = [f"{self.at_x(edges[0]):.1f},{self.at_y(values[0]):.1f}"]
-        for right, value, following in zip(edges[1:], values, [*values[1:], values[-1]], strict=True):
+        for right, value, following in zip(
+            edges[1:], values, [*values[1:], values[-1]], strict=True
+        ):
             before, after = f"{self.at_y(value):.1f}", f"{self.at_y(following):.1f}"
-            parts.append(f"H{self.at_x(right):.1f}" if before == after else f"H{self.at_x(right):.1f}V{after}")
+            parts.append(
+                f"H{self.at_x(right):.1f}"
+                if before == after
+                else f"H{self.at_x(right):.1f}V{after}"
+            )
         return "".join(parts)
 
 
@@ -119,11 +169,24 @@ def linear_axis(largest: float, title: str, *, smallest: float = 0.0, unit: str 
 def time_axis(first: float, last: float) -> Axis:
     """Time since the trace's zero, in the unit that suits the span."""
     span = max(last - first, 1.0)
-    unit, name = next(((s, n) for s, n in ((_DAY, "days"), (_HOUR, "hours"), (_MINUTE, "minutes")) if span >= 4 * s), (1, "seconds"))
+    unit, name = next(
+        (
+            (s, n)
+            for s, n in ((_DAY, "days"), (_HOUR, "hours"), (_MINUTE, "minutes"))
+            if span >= 4 * s
+        ),
+        (1, "seconds"),
+    )
     step = round_step(span / unit / 9)
     begin = math.ceil(first / unit / step - 1e-9)
-    ticks = [(i * step * unit, f"{i * step:,.10g}") for i in range(begin, begin + 100) if i * step * unit <= last]
-    return Axis(lambda value: (value - first) / span, ticks, f"time since the first submission, {name}")
+    ticks = [
+        (i * step * unit, f"{i * step:,.10g}")
+        for i in range(begin, begin + 100)
+        if i * step * unit <= last
+    ]
+    return Axis(
+        lambda value: (value - first) / span, ticks, f"time since the first submission, {name}"
+    )
 
 
 def wait_axis(largest: float, title: str) -> Axis:
@@ -142,7 +205,11 @@ def log_axis(largest: float, title: str) -> Axis:
 def class_axis(labels: Sequence[str], title: str) -> Axis:
     """Equal places for names; a class's value is its number."""
     count = max(len(labels), 1)
-    return Axis(lambda value: (value + 0.5) / count, [(float(i), label) for i, label in enumerate(labels)], title)
+    return Axis(
+        lambda value: (value + 0.5) / count,
+        [(float(i), label) for i, label in enumerate(labels)],
+        title,
+    )
 
 
 def round_step(rough: float) -> float:
@@ -153,7 +220,12 @@ def round_step(rough: float) -> float:
 
 def duration(seconds: float) -> str:
     """A duration as people say it: `0`, `45 s`, `12 min`, `3.5 h`, `2.3 d`."""
-    for unit, name, until in ((1, "s", _MINUTE), (_MINUTE, "min", _HOUR), (_HOUR, "h", _DAY), (_DAY, "d", math.inf)):
+    for unit, name, until in (
+        (1, "s", _MINUTE),
+        (_MINUTE, "min", _HOUR),
+        (_HOUR, "h", _DAY),
+        (_DAY, "d", math.inf),
+    ):
         if seconds < until:
             number = seconds / unit
             digits = 0 if number == round(number) or number >= 100 else 1
@@ -163,4 +235,10 @@ def duration(seconds: float) -> str:
 
 def legend(entries: Iterable[tuple[str, str]]) -> str:
     """(CSS class of the key, text) for each series."""
-    return '<ul class="legend">' + "".join(f'<li><span class="key {css}"></span>{escape(text)}</li>' for css, text in entries) + "</ul>"
+    return (
+        '<ul class="legend">'
+        + "".join(
+            f'<li><span class="key {css}"></span>{escape(text)}</li>' for css, text in entries
+        )
+        + "</ul>"
+    )

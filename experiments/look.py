@@ -1,11 +1,13 @@
 """A look at a run before it begins: the machine, what is asked of it, and which jobs cannot run.
 
-Place: pure; the questions are put to the controller by understudy.tool.replay.check, and no rule of it stands here.
+Place: pure; the questions are put to the controller by understudy.tool.replay.check, and no rule of
+it stands here.
 
     look = Look(nodes=100, cpus=1600, without_effect=["SlurmdLogFile"])
-    look.add("17", submit_s=0.0, work=3600.0, cpus=16, answer=...)     each job, with what the controller said of its like
-    look.line()                                                        for the head of a run
-    look.text()                                                        for `--check`
+    look.add("17", submit_s=0.0, work=3600.0, cpus=16, answer=...)  # each job, with what the
+                                                                    # controller said of its like
+    look.line()  # for the head of a run
+    look.text()  # for `--check`
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from understudy.model.nouns import many
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-HIGH_LOAD: Final = 1.5  # beyond it a machine falls ever further behind: it was hardly the one on which the jobs ran
+# beyond it a machine falls ever further behind: it was hardly the one on which the jobs ran
+HIGH_LOAD: Final = 1.5
 _NAMED_JOBS: Final = 8
 _NAMED_KEYS: Final = 6
 _NAMED_REASONS: Final = 3
@@ -26,7 +29,9 @@ _NAMED_REASONS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the controller says of a job: `refused` in its words, else `stuck` for this reason, else it can start."""
+    """What the controller says of a job: `refused` in its words, else `stuck` for this reason, else
+    it can start.
+    """
 
     refused: str = ""
     stuck: str = ""
@@ -40,13 +45,16 @@ class Answer:
 
 @dataclass(slots=True)
 class Look:
-    """What is known of a run. `refused` and `stuck`: a reason to the jobs that have it, in their order."""
+    """What is known of a run. `refused` and `stuck`: a reason to the jobs that have it, in their
+    order.
+    """
 
     nodes: int
     cpus: int
     without_effect: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what else is worth a line
-    elsewhere: str = ""  # where no job can run in the partition that they go to: why not in the one that comes nearest
+    # where no job can run in the partition that they go to: why not in the one that comes nearest
+    elsewhere: str = ""
     jobs: int = 0
     refused: dict[str, list[str]] = field(default_factory=dict)
     stuck: dict[str, list[str]] = field(default_factory=dict)
@@ -78,7 +86,9 @@ class Look:
 
     @property
     def load(self) -> float | None:
-        """CPU time asked for, over what the machine has from the first submission until the last job could be over at the earliest."""
+        """CPU time asked for, over what the machine has from the first submission until the last
+        job could be over at the earliest.
+        """
         span = self._last - self._first
         return self.work / (self.cpus * span) if self.jobs and span > 0 and self.cpus else None
 
@@ -88,11 +98,15 @@ class Look:
         found = list(self.notes)
         if self.too_wide:
             found.append(
-                f"{many(len(self.too_wide), 'job')} wider than the machine's {self.cpus:,} CPUs (the widest has {self.widest:,}, "
+                f"{many(len(self.too_wide), 'job')} wider than the machine's {self.cpus:,} "
+                f"CPUs (the widest has {self.widest:,}, "
                 f"the first is job {self.too_wide[0]}): is it the right machine?"
             )
         if self.load is not None and self.load > HIGH_LOAD:
-            found.append(f"the offered load is {self.load:.2f}: the machine cannot keep up with the jobs; is it the right machine?")
+            found.append(
+                f"the offered load is {self.load:.2f}: the machine cannot keep up with "
+                "the jobs; is it the right machine?"
+            )
         return found
 
     def line(self) -> str:
@@ -100,16 +114,27 @@ class Look:
         parts = [self._machine()]
         for what, found in (("would be refused", self.refused), ("can never start", self.stuck)):
             if found:
-                shown = [f"{len(jobs):,} {reason}" for reason, jobs in _most(found)[:_NAMED_REASONS]]
+                shown = [
+                    f"{len(jobs):,} {reason}" for reason, jobs in _most(found)[:_NAMED_REASONS]
+                ]
                 more = ", ..." if len(found) > _NAMED_REASONS else ""
-                parts.append(f"{_count(found):,} of {many(self.jobs, 'job')} {what} ({', '.join(shown)}{more})")
+                parts.append(
+                    f"{_count(found):,} of {many(self.jobs, 'job')} {what} "
+                    f"({', '.join(shown)}{more})"
+                )
         if self.elsewhere:
             parts.append(self.elsewhere)
         if not self.refused and not self.stuck:
             parts.append(f"all {self.jobs:,} jobs can run")
         if self.without_effect:
-            more = f" and {len(self.without_effect) - _NAMED_KEYS} more (--check names them)" if len(self.without_effect) > _NAMED_KEYS else ""
-            parts.append(f"without effect here: {', '.join(self.without_effect[:_NAMED_KEYS])}{more}")
+            more = (
+                f" and {len(self.without_effect) - _NAMED_KEYS} more (--check names them)"
+                if len(self.without_effect) > _NAMED_KEYS
+                else ""
+            )
+            parts.append(
+                f"without effect here: {', '.join(self.without_effect[:_NAMED_KEYS])}{more}"
+            )
         return "; ".join(parts)
 
     def text(self) -> str:
@@ -122,7 +147,9 @@ class Look:
         lines += [self.elsewhere] if self.elsewhere else []
         lines += [f"warning: {text}" for text in self.warnings]
         if self.without_effect:
-            lines.append(f"keys of the configuration without effect here: {', '.join(self.without_effect)}")
+            lines.append(
+                f"keys of the configuration without effect here: {', '.join(self.without_effect)}"
+            )
         return "\n".join(lines)
 
     def _machine(self) -> str:

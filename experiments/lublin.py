@@ -1,23 +1,30 @@
 """A synthetic workload after the model of Lublin and Feitelson, with users' rough time estimates.
 
-Place: a source of traces beside `swf`. Pure: the same arguments give the same jobs.
-Follows: U. Lublin and D. G. Feitelson, "The workload on parallel supercomputers: modeling the characteristics of rigid jobs", Journal of Parallel
-and Distributed Computing 63(11), 2003, for sizes, run times and arrivals; D. Tsafrir, Y. Etsion and D. G. Feitelson, "Modeling user runtime
-estimates", JSSPP 2005, for the shape of the estimates: few round values, and a use of the estimated time that is spread evenly.
+Place: a source of traces beside `swf`. Pure: the same arguments give the same jobs. Follows: U.
+Lublin and D. G. Feitelson, "The workload on parallel supercomputers: modeling the characteristics
+of rigid jobs", Journal of Parallel and Distributed Computing 63(11), 2003, for sizes, run times and
+arrivals; D. Tsafrir, Y. Etsion and D. G. Feitelson, "Modeling user runtime estimates", JSSPP 2005,
+for the shape of the estimates: few round values, and a use of the estimated time that is spread
+evenly.
 
 The model has two classes, batch and interactive. In each,
 
-- a job is serial with some probability; else the logarithm (base 2) of its size is uniform on one of two stages, and rounded for those jobs
-  that use a power of two;
-- the natural logarithm of the run time is drawn from one of two gamma distributions; the larger the job, the likelier the longer one;
-- the natural logarithm of the time to the next arrival is gamma distributed, on a time scale that is stretched and squeezed by the daily cycle:
-  the share of jobs in each half hour is a gamma distribution that begins in the early morning.
+- a job is serial with some probability; else the logarithm (base 2) of its size is uniform on one
+  of two stages, and rounded for those jobs that use a power of two;
+- the natural logarithm of the run time is drawn from one of two gamma distributions; the larger the
+  job, the likelier the longer one;
+- the natural logarithm of the time to the next arrival is gamma distributed, on a time scale that
+  is stretched and squeezed by the daily cycle: the share of jobs in each half hour is a gamma
+  distribution that begins in the early morning.
 
-The published constants stand for machines of 128 processors. What is done here for another machine, span and load:
+The published constants stand for machines of 128 processors. What is done here for another machine,
+span and load:
 
 - the two stages keep their distance from the machine's size, as the authors advise;
-- arrivals of each class are stretched to the span, so that `BATCH_SHARE` of the jobs are batch jobs;
-- all run times are multiplied by one factor, found by bisection, so that the offered load is the one that is asked for.
+- arrivals of each class are stretched to the span, so that `BATCH_SHARE` of the jobs are batch
+  jobs;
+- all run times are multiplied by one factor, found by bisection, so that the offered load is the
+  one that is asked for.
 """
 
 from __future__ import annotations
@@ -45,7 +52,30 @@ BATCH: Final = 1
 
 # What users type: minutes.
 ROUND_LIMITS_S: Final = tuple(
-    60 * minutes for minutes in (5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 360, 480, 600, 720, 900, 1080, 1440, 2160, 2880)
+    60 * minutes
+    for minutes in (
+        5,
+        10,
+        15,
+        20,
+        30,
+        45,
+        60,
+        90,
+        120,
+        180,
+        240,
+        300,
+        360,
+        480,
+        600,
+        720,
+        900,
+        1080,
+        1440,
+        2160,
+        2880,
+    )
 )
 
 
@@ -116,13 +146,17 @@ class _Draft:
 
 
 def generate(jobs: int, nodes: int, days: float, load: float, seed: int) -> list[TraceJob]:
-    """A workload of `jobs` jobs over `days` days for `nodes` processors with the offered load `load` (processor seconds over those there are).
+    """A workload of `jobs` jobs over `days` days for `nodes` processors with the offered load
+    `load` (processor seconds over those there are).
 
     Raises:
         ValueError: a number that makes no sense, or a load that such jobs cannot have.
     """
     if jobs < 1 or nodes < 2 or days <= 0 or load <= 0:
-        raise ValueError(f"a workload needs jobs >= 1, nodes >= 2, days > 0, load > 0: {jobs=} {nodes=} {days=} {load=}")
+        raise ValueError(
+            f"a workload needs jobs >= 1, nodes >= 2, days > 0, load > 0: {jobs=} "
+            f"{nodes=} {days=} {load=}"
+        )
     rng = random.Random(seed)  # noqa: S311
     batch = round(jobs * BATCH_SHARE)
     drafts = [
@@ -134,13 +168,25 @@ def generate(jobs: int, nodes: int, days: float, load: float, seed: int) -> list
     timed = _timed(drafts, load * nodes * days * DAY_S)
     zero = drafts[0].submit
     return [
-        TraceJob(number, draft.submit - zero, run, draft.procs, req, run, number, queue=draft.queue, status=1)
+        TraceJob(
+            number,
+            draft.submit - zero,
+            run,
+            draft.procs,
+            req,
+            run,
+            number,
+            queue=draft.queue,
+            status=1,
+        )
         for number, (draft, (run, req)) in enumerate(zip(drafts, timed, strict=True), 1)
     ]
 
 
 def offered_load(jobs: list[TraceJob], processors: int) -> float:
-    """Processor seconds asked for, over those that the machine has between the first and the last submission."""
+    """Processor seconds asked for, over those that the machine has between the first and the last
+    submission.
+    """
     span = jobs[-1].submit - jobs[0].submit
     return sum(job.procs * job.run for job in jobs) / (processors * span) if span else math.inf
 
@@ -159,14 +205,20 @@ def _size(kind: JobClass, nodes: int, rng: random.Random) -> int:
     which = rng.random()
     if which < kind.serial:
         return 1
-    exponent = rng.uniform(lowest, middle) if rng.random() < kind.first_stage else rng.uniform(middle, highest)
+    exponent = (
+        rng.uniform(lowest, middle)
+        if rng.random() < kind.first_stage
+        else rng.uniform(middle, highest)
+    )
     if which < kind.serial + kind.power_of_two:
         exponent = math.floor(exponent + 0.5)
     return min(nodes, max(2, round(2**exponent)))
 
 
 def _run(kind: JobClass, procs: int, nodes: int, rng: random.Random) -> float:
-    """Seconds. On a larger machine a job counts by its share of the machine, so that size and run time are correlated as on the fitted ones."""
+    """Seconds. On a larger machine a job counts by its share of the machine, so that size and run
+    time are correlated as on the fitted ones.
+    """
     size = procs * min(1.0, _MODEL_PROCESSORS / nodes)
     short = kind.short_slope * size + kind.short_offset
     while True:
@@ -190,18 +242,23 @@ def _arrivals(kind: JobClass, count: int, span_s: float, rng: random.Random) -> 
 
 
 def _cycle(kind: JobClass) -> list[float]:
-    """Share of a day's jobs that have arrived by the beginning of each half hour from midnight on; 49 values from 0 to 1."""
+    """Share of a day's jobs that have arrived by the beginning of each half hour from midnight on;
+    49 values from 0 to 1.
+    """
     shape, scale = kind.cycle
     weights = [0.0] * SLOTS
     for slot in range(FIRST_SLOT, FIRST_SLOT + SLOTS):
-        # The density in the middle stands for the half hour: no need for the incomplete gamma function.
+        # The density in the middle stands for the half hour: no need for the incomplete gamma
+        # function.
         weights[slot % SLOTS] = math.exp((shape - 1) * math.log(slot) - slot / scale)
     total = sum(weights)
     return [0.0, *accumulate(weight / total for weight in weights)]
 
 
 def _clock_time(time: float, until: list[float]) -> int:
-    """The instant of the clock at which an even flow of jobs that ran until `time` has come to when it follows the daily cycle."""
+    """The instant of the clock at which an even flow of jobs that ran until `time` has come to when
+    it follows the daily cycle.
+    """
     day, share = divmod(time / DAY_S, 1.0)
     slot = min(bisect_right(until, share) - 1, SLOTS - 1)
     within = (share - until[slot]) / (until[slot + 1] - until[slot])
@@ -209,7 +266,9 @@ def _clock_time(time: float, until: list[float]) -> int:
 
 
 def _timed(drafts: list[_Draft], wanted: float) -> list[tuple[int, int]]:
-    """(run, requested time) of each job, with run times scaled so that they make the wanted processor seconds."""
+    """(run, requested time) of each job, with run times scaled so that they make the wanted
+    processor seconds.
+    """
 
     def work(factor: float) -> float:
         return sum(draft.procs * _run_and_limit(draft, factor)[0] for draft in drafts)
@@ -217,7 +276,8 @@ def _timed(drafts: list[_Draft], wanted: float) -> list[tuple[int, int]]:
     low, high = 1e-3, 1e3
     if not work(low) <= wanted <= work(high):
         raise ValueError(
-            f"{len(drafts)} jobs of 1 s to {LONGEST_RUN_S // 3600} h make {work(low):.3g} to {work(high):.3g} processor seconds, not {wanted:.3g}"
+            f"{len(drafts)} jobs of 1 s to {LONGEST_RUN_S // 3600} h make {work(low):.3g} to "
+            f"{work(high):.3g} processor seconds, not {wanted:.3g}"
         )
     for _ in range(24):
         middle = math.sqrt(low * high)
@@ -227,7 +287,9 @@ def _timed(drafts: list[_Draft], wanted: float) -> list[tuple[int, int]]:
 
 def _run_and_limit(draft: _Draft, factor: float) -> tuple[int, int]:
     run = min(max(1, round(draft.run * factor)), LONGEST_RUN_S)
-    limit = ROUND_LIMITS_S[min(bisect_left(ROUND_LIMITS_S, run / draft.used), len(ROUND_LIMITS_S) - 1)]
+    limit = ROUND_LIMITS_S[
+        min(bisect_left(ROUND_LIMITS_S, run / draft.used), len(ROUND_LIMITS_S) - 1)
+    ]
     if draft.used == 1.0:
         run = limit
     return run, limit

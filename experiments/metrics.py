@@ -2,10 +2,12 @@
 
 Place: reads records; its result is summary.json. Pure.
 
-Wait is start - submit. Bounded slowdown is (wait + run) / max(run, 10 s), at least 1: the bound keeps jobs of a few seconds from ruling the mean
-(Feitelson et al., "Theory and practice in parallel job scheduling", 1997). Makespan goes from the first submission to the last end. Utilisation is
-the CPU time of jobs over that of the machine within the makespan. Means and percentiles are of the jobs that ran to their end (`ran`), and None where
-no job did; a percentile is the smallest value that so many of a hundred jobs do not exceed.
+Wait is start - submit. Bounded slowdown is (wait + run) / max(run, 10 s), at least 1: the bound
+keeps jobs of a few seconds from ruling the mean (Feitelson et al., "Theory and practice in parallel
+job scheduling", 1997). Makespan goes from the first submission to the last end. Utilisation is the
+CPU time of jobs over that of the machine within the makespan. Means and percentiles are of the jobs
+that ran to their end (`ran`), and None where no job did; a percentile is the smallest value that so
+many of a hundred jobs do not exceed.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ class Summary:
 
     jobs: int
     refused: int  # not taken by the controller
-    never_started: int  # waited at the end, or ended before they could start, without being cancelled
+    # waited at the end, or ended before they could start, without being cancelled
+    never_started: int
     cancelled_before_start: int
     unfinished: int  # had started, and not ended
     ran: int  # started and ended
@@ -66,7 +69,9 @@ class Summary:
     states: dict[str, int]  # how many jobs ended in each
 
     def as_dict(self) -> dict[str, int | float | str | None]:
-        """The keys of summary.json: plain values only, so that every reader can put runs side by side as rows of a table."""
+        """The keys of summary.json: plain values only, so that every reader can put runs side by
+        side as rows of a table.
+        """
         return {key: value for key, value in asdict(self).items() if key != "states"}
 
 
@@ -87,7 +92,9 @@ class Columns:
     @classmethod
     def of_ordered(cls, records: Sequence[JobRecord], have_run: NDArray[np.bool_]) -> Columns:
         """The same where the order is right and it is known which of them ran."""
-        table = np.fromiter(chain.from_iterable(map(_TIMES_AND_CPUS, compress(records, have_run))), np.int64).reshape(-1, 4)
+        table = np.fromiter(
+            chain.from_iterable(map(_TIMES_AND_CPUS, compress(records, have_run))), np.int64
+        ).reshape(-1, 4)
         return cls(*(np.ascontiguousarray(column) for column in table.T))
 
     def at(self, places: NDArray[np.intp]) -> Columns:
@@ -101,7 +108,9 @@ class Columns:
     @property
     def bounded_slowdown(self) -> NDArray[np.float64]:
         run = self.end - self.start
-        slowdown: NDArray[np.float64] = np.maximum(1.0, (self.wait + run) / np.maximum(run, SLOWDOWN_BOUND_S))
+        slowdown: NDArray[np.float64] = np.maximum(
+            1.0, (self.wait + run) / np.maximum(run, SLOWDOWN_BOUND_S)
+        )
         return slowdown
 
 
@@ -123,7 +132,9 @@ class Group:
 
 
 def _have_run(records: Sequence[JobRecord]) -> NDArray[np.bool_]:
-    return np.fromiter((r.start is not None and r.end is not None for r in records), bool, len(records))
+    return np.fromiter(
+        (r.start is not None and r.end is not None for r in records), bool, len(records)
+    )
 
 
 def percentiles(values: NDArray[np.int64] | NDArray[np.float64]) -> list[float | None]:
@@ -142,7 +153,9 @@ def size_class(cpus: int) -> str:
 
 
 def groups(records: Sequence[JobRecord]) -> dict[str, list[Group]]:
-    """By size, user, account, partition and QOS, those with the most CPU time first; sizes in their order."""
+    """By size, user, account, partition and QOS, those with the most CPU time first; sizes in their
+    order.
+    """
     ordered = sorted(records, key=_JOB)
     have_run = _have_run(ordered)
     ran = Columns.of_ordered(ordered, have_run)
@@ -158,14 +171,19 @@ def groups(records: Sequence[JobRecord]) -> dict[str, list[Group]]:
 
 
 def _grouped(names: Sequence[str], have_run: NDArray[np.bool_], ran: Columns) -> list[Group]:
-    """A group for each name; `names` and `have_run` are of all jobs, `ran` is of those that ran, in the same order."""
+    """A group for each name; `names` and `have_run` are of all jobs, `ran` is of those that ran, in
+    the same order.
+    """
     number = {name: number for number, name in enumerate(dict.fromkeys(names))}
     of_job = np.fromiter(map(number.__getitem__, names), np.intp, len(names))
     jobs = np.bincount(of_job, minlength=len(number)).tolist()
     of_ran = of_job[have_run]
     order = np.argsort(of_ran, kind="stable")
     ends = np.cumsum(np.bincount(of_ran, minlength=len(number))).tolist()
-    return [_group(name, jobs[place], ran.at(order[begin:end])) for (name, place), begin, end in zip(number.items(), [0, *ends], ends, strict=False)]
+    return [
+        _group(name, jobs[place], ran.at(order[begin:end]))
+        for (name, place), begin, end in zip(number.items(), [0, *ends], ends, strict=False)
+    ]
 
 
 def _group(name: str, jobs: int, ran: Columns) -> Group:
@@ -191,8 +209,15 @@ def has_never_started(record: JobRecord) -> bool:
     return record.start is None and record.state not in (REJECTED, CANCELLED)
 
 
-def summarize(records: Sequence[JobRecord], cpus: int, wall_seconds: float, simulated_seconds: float | None = None) -> Summary:
-    """Sum a run up. `cpus` is the machine's size; without `simulated_seconds` the makespan stands for it."""
+def summarize(
+    records: Sequence[JobRecord],
+    cpus: int,
+    wall_seconds: float,
+    simulated_seconds: float | None = None,
+) -> Summary:
+    """Sum a run up. `cpus` is the machine's size; without `simulated_seconds` the makespan stands
+    for it.
+    """
     ran = Columns.of(records)
     any_ran = len(ran.submit) > 0
     makespan = int(ran.end.max() - min(r.submit for r in records)) if any_ran else 0
@@ -206,7 +231,9 @@ def summarize(records: Sequence[JobRecord], cpus: int, wall_seconds: float, simu
         jobs=len(records),
         refused=sum(record.state == REJECTED for record in others),
         never_started=sum(map(has_never_started, others)),
-        cancelled_before_start=sum(record.start is None and record.state == CANCELLED for record in others),
+        cancelled_before_start=sum(
+            record.start is None and record.state == CANCELLED for record in others
+        ),
         unfinished=sum(record.start is not None for record in others),
         ran=len(ran.submit),
         wall_seconds=round(wall_seconds, 3),

@@ -1,7 +1,7 @@
 """Jobs of the past, as a site's accounting tells them, and the count of what was not used.
 
-Place: the model between the readers of histories (sacct_rows, sacct_json, simulator_events, swf_rows) and the scenario that past_scenario makes of
-them. Pure.
+Place: the model between the readers of histories (sacct_rows, sacct_json, simulator_events,
+swf_rows) and the scenario that past_scenario makes of them. Pure.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ NAMED_BAD_LINES: Final = 20  # of more than these only the count is kept
 
 
 class HistoryError(ValueError):
-    """A history that cannot be used, or with `strict` a line of it. Says the file, the line and why."""
+    """A history that cannot be used, or with `strict` a line of it. Says the file, the line and
+    why.
+    """
 
 
 class OptionError(HistoryError):
@@ -26,7 +28,9 @@ class OptionError(HistoryError):
 
 
 class PastJob(msgspec.Struct, gc=False):
-    """One record: a job, a task of an array, or a component of a heterogeneous job. "" and None: not said. Times: seconds since the epoch."""
+    """One record: a job, a task of an array, or a component of a heterogeneous job. "" and None:
+    not said. Times: seconds since the epoch.
+    """
 
     line: int  # where it stood; 0 if the source has no lines
     job: str  # JobID: 123, 123_7, 123_[1-4%2], 123+0
@@ -66,16 +70,24 @@ class PastJob(msgspec.Struct, gc=False):
 
     @property
     def has_run(self) -> bool:
-        """Whether it ever began: Slurm before 21.08 gives jobs that were cancelled while pending their end as their start."""
+        """Whether it ever began: Slurm before 21.08 gives jobs that were cancelled while pending
+        their end as their start.
+        """
         if self.start is None or not self.start:
             return False
         if self.state == "PENDING":
             return False
-        return not (self.state in ("CANCELLED", "DEADLINE", "BOOT_FAIL") and not self.node_list and (self.end is None or self.end <= self.start))
+        return not (
+            self.state in ("CANCELLED", "DEADLINE", "BOOT_FAIL")
+            and not self.node_list
+            and (self.end is None or self.end <= self.start)
+        )
 
     @property
     def ran_s(self) -> int:
-        """Seconds that it ran, without those in which it was suspended; 0 if it never did or has not ended."""
+        """Seconds that it ran, without those in which it was suspended; 0 if it never did or has
+        not ended.
+        """
         if not self.has_run:
             return 0
         if self.elapsed is not None:
@@ -91,7 +103,8 @@ class Count:
     strict: bool = False
     lines: int = 0
     left_out: Counter[str] = field(default_factory=Counter)  # by plan: reason: lines
-    bad: list[str] = field(default_factory=list)  # the first of the lines that say nothing that can be used, as "FILE line N: why"
+    # the first of the lines that say nothing that can be used, as "FILE line N: why"
+    bad: list[str] = field(default_factory=list)
     bad_count: int = 0
     notes: Counter[str] = field(default_factory=Counter)  # what was assumed: of how many jobs
 

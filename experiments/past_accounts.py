@@ -1,7 +1,9 @@
-"""Accounts, users, limits and QOS of a site as commands of sacctmgr: from what `sacctmgr dump` writes, and from `sacctmgr show assoc|qos|user -P`;
-and when its reservations were (`sacctmgr show reservation -P`).
+"""Accounts, users, limits and QOS of a site as commands of sacctmgr: from what `sacctmgr dump`
+writes, and from `sacctmgr show assoc|qos|user -P`; and when its reservations were (`sacctmgr show
+reservation -P`).
 
-Place: pure; `understudy import` writes the commands into sacctmgr.txt. Follows: sacctmgr(1) of 22.05, on the dump's format and the names of columns.
+Place: pure; `understudy import` writes the commands into sacctmgr.txt. Follows: sacctmgr(1) of
+22.05, on the dump's format and the names of columns.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from understudy.model.nouns import many
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-_ENTITY: Final = re.compile(r"(?:sacctmgr: )?(Cluster|Parent|Account|User) - '?([^':]+)'?(?::(.*))?")
+_ENTITY: Final = re.compile(
+    r"(?:sacctmgr: )?(Cluster|Parent|Account|User) - " r"'?([^':]+)'?(?::(.*))?"
+)
 _OPTION: Final = re.compile(r"([A-Za-z]\w*)=('[^']*'|[^:]*)(?::|$)")
 # Columns of `show assoc` and `show user`: what they are called when they are set.
 _ASSOCIATION: Final = {
@@ -67,8 +71,15 @@ _QOS: Final = {
     "maxsubmitpa": "MaxSubmitJobsPerAccount",
     "mintres": "MinTRESPerJob",
 }
-_OF_USERS: Final = frozenset(("defaultaccount", "defaultwckey", "wckeys", "adminlevel"))  # a user's own, not one association's
-_PLAIN: Final = {"Priority": "0", "GraceTime": "00:00:00", "PreemptMode": "cluster", "UsageFactor": "1.000000", "fairshare": "1"}
+# a user's own, not one association's
+_OF_USERS: Final = frozenset(("defaultaccount", "defaultwckey", "wckeys", "adminlevel"))
+_PLAIN: Final = {
+    "Priority": "0",
+    "GraceTime": "00:00:00",
+    "PreemptMode": "cluster",
+    "UsageFactor": "1.000000",
+    "fairshare": "1",
+}
 
 
 @dataclass(slots=True)
@@ -77,11 +88,13 @@ class SiteAccounts:
 
     cluster: dict[str, str] = field(default_factory=dict)
     accounts: dict[str, dict[str, str]] = field(default_factory=dict)  # with `parent`
-    users: dict[tuple[str, str, str], dict[str, str]] = field(default_factory=dict)  # (user, account, partition)
+    # (user, account, partition)
+    users: dict[tuple[str, str, str], dict[str, str]] = field(default_factory=dict)
     qos: dict[str, dict[str, str]] = field(default_factory=dict)
     preempt: dict[str, str] = field(default_factory=dict)
     coordinators: dict[tuple[str, str], None] = field(default_factory=dict)  # (account, user)
-    reservations: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # name: begins and ends
+    # name: begins and ends
+    reservations: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
 
     def read(self, text: str, name: str) -> None:
         """Take what a file says.
@@ -90,21 +103,39 @@ class SiteAccounts:
             HistoryError: it is none of those that are known, or a line of it is not understood.
         """
         lines = text.splitlines()
-        first = next((line for line in lines if line.strip() and not line.lstrip().removeprefix("sacctmgr: ").startswith("#")), "")
+        first = next(
+            (
+                line
+                for line in lines
+                if line.strip() and not line.lstrip().removeprefix("sacctmgr: ").startswith("#")
+            ),
+            "",
+        )
         if _ENTITY.match(first):
             self._read_dump(lines, name)
             return
         columns = [column.strip().lower().replace(" ", "") for column in first.split("|")]
         if "|" not in first:
-            raise HistoryError(f"{name}: neither a file of `sacctmgr dump` nor what `sacctmgr show assoc|qos|reservation -P` writes")
+            raise HistoryError(
+                f"{name}: neither a file of `sacctmgr dump` nor what `sacctmgr show "
+                "assoc|qos|reservation -P` writes"
+            )
         if "user" in columns and "account" in columns:
             self._read_table(lines, columns, name, self._association)
         elif {"name", "timestart", "timeend"} <= set(columns):
             self._read_table(lines, columns, name, self._reservation)
-        elif "name" in columns and ("preempt" in columns or "gracetime" in columns or "maxtrespu" in columns or "priority" in columns):
+        elif "name" in columns and (
+            "preempt" in columns
+            or "gracetime" in columns
+            or "maxtrespu" in columns
+            or "priority" in columns
+        ):
             self._read_table(lines, columns, name, self._quality)
         else:
-            raise HistoryError(f"{name}: a table with the columns {', '.join(columns)[:100]} is neither of associations nor of QOS")
+            raise HistoryError(
+                f"{name}: a table with the columns {', '.join(columns)[:100]} is neither "
+                "of associations nor of QOS"
+            )
 
     def _read_dump(self, lines: Sequence[str], name: str) -> None:
         parent = "root"
@@ -118,7 +149,11 @@ class SiteAccounts:
             kind, who, rest = match.groups()
             options = {key: value.strip("'") for key, value in _OPTION.findall(rest or "")}
             if kind == "Cluster":
-                self.cluster = {key: value for key, value in options.items() if key.lower() not in ("fairshare", "classification")}
+                self.cluster = {
+                    key: value
+                    for key, value in options.items()
+                    if key.lower() not in ("fairshare", "classification")
+                }
             elif kind == "Parent":
                 parent = who
             elif kind == "Account":
@@ -128,7 +163,9 @@ class SiteAccounts:
                     self.coordinators[account, who] = None
                 self.users[who, parent, options.pop("Partition", "")] = options
 
-    def _read_table(self, lines: Sequence[str], columns: Sequence[str], name: str, take: object) -> None:
+    def _read_table(
+        self, lines: Sequence[str], columns: Sequence[str], name: str, take: object
+    ) -> None:
         assert callable(take)
         is_head = True
         for number, line in enumerate(lines, 1):
@@ -141,23 +178,38 @@ class SiteAccounts:
             if len(fields) == len(columns) + 1 and not fields[-1]:
                 fields.pop()
             if len(fields) != len(columns):
-                raise HistoryError(f"{name} line {number}: {len(fields)} fields where the header has {len(columns)}")
+                raise HistoryError(
+                    f"{name} line {number}: {len(fields)} fields where the header has "
+                    f"{len(columns)}"
+                )
             take(dict(zip(columns, (each.strip() for each in fields), strict=True)))
 
     def _association(self, row: Mapping[str, str]) -> None:
-        options = {_ASSOCIATION[key]: value for key, value in row.items() if value and key in _ASSOCIATION}
+        options = {
+            _ASSOCIATION[key]: value for key, value in row.items() if value and key in _ASSOCIATION
+        }
         account, user = row["account"], row["user"]
         if not account:
             return
         if user:
-            for key, name in (("defacct", "defaultaccount"), ("defaultaccount", "defaultaccount"), ("admin", "adminlevel")):
+            for key, name in (
+                ("defacct", "defaultaccount"),
+                ("defaultaccount", "defaultaccount"),
+                ("admin", "adminlevel"),
+            ):
                 if row.get(key) and row[key] != "None":
                     options[name] = row[key]
             self.users.setdefault((user, account, row.get("partition", "")), {}).update(options)
         elif account == "root":
-            self.cluster = {key: value for key, value in options.items() if key != "fairshare" and (key, value) != ("qos", "normal")}
+            self.cluster = {
+                key: value
+                for key, value in options.items()
+                if key != "fairshare" and (key, value) != ("qos", "normal")
+            }
         else:
-            self.accounts.setdefault(account, {}).update({"parent": row.get("parentname") or "root", **options})
+            self.accounts.setdefault(account, {}).update(
+                {"parent": row.get("parentname") or "root", **options}
+            )
 
     def _reservation(self, row: Mapping[str, str]) -> None:
         start, end = instant(row["timestart"]), instant(row["timeend"])
@@ -165,13 +217,21 @@ class SiteAccounts:
             self.reservations.setdefault(row["name"], []).append((start, end))
 
     def _quality(self, row: Mapping[str, str]) -> None:
-        self.qos[row["name"]] = {_QOS[key]: value for key, value in row.items() if value and key in _QOS and _PLAIN.get(_QOS[key]) != value}
+        self.qos[row["name"]] = {
+            _QOS[key]: value
+            for key, value in row.items()
+            if value and key in _QOS and _PLAIN.get(_QOS[key]) != value
+        }
         if row.get("preempt"):
             self.preempt[row["name"]] = row["preempt"]
 
-    # --- what is missing, and all of it as commands ---------------------------------------------------------------------------------------
+    # --- what is missing, and all of it as commands -----------------------------------------------
 
-    def complete(self, associations: Iterable[tuple[str, str]], qos: Mapping[str, Mapping[tuple[str, str], None]]) -> list[str]:
+    def complete(
+        self,
+        associations: Iterable[tuple[str, str]],
+        qos: Mapping[str, Mapping[tuple[str, str], None]],
+    ) -> list[str]:
         """Add what the history names and the site does not have; says what, a sentence each."""
         new_accounts: dict[str, None] = {}
         new_users: dict[str, None] = {}
@@ -186,21 +246,35 @@ class SiteAccounts:
             if any(key[1] == account for key in theirs):
                 continue
             self.users[user, account, ""] = {}
-            (new_links if theirs and user not in new_users else new_users)[user if not theirs else f"{user} in {account}"] = None
-        new_qos = [name for name in qos if name != "normal" and name not in self.qos and not self._has_quality(name)]
+            (new_links if theirs and user not in new_users else new_users)[
+                user if not theirs else f"{user} in {account}"
+            ] = None
+        new_qos = [
+            name
+            for name in qos
+            if name != "normal" and name not in self.qos and not self._has_quality(name)
+        ]
         for name in new_qos:
             self.qos[name] = {}
         permitted = 0
         for name, uses in qos.items():
-            for entry in (options for key, options in self.users.items() if key[:2] in uses and key[0] != "root"):
+            for entry in (
+                options
+                for key, options in self.users.items()
+                if key[:2] in uses and key[0] != "root"
+            ):
                 key = next((each for each in entry if each.lower() == "qos"), "qos")
-                is_change = key not in entry or entry[key].startswith(("+", "-"))  # of what the account has
+                # of what the account has
+                is_change = key not in entry or entry[key].startswith(("+", "-"))
                 if name in _names_of_qos(entry) or (is_change and name == "normal"):
                     continue
-                entry[key] = ",".join([*filter(None, [entry.get(key)]), f"+{name}" if is_change else name])
+                entry[key] = ",".join(
+                    [*filter(None, [entry.get(key)]), f"+{name}" if is_change else name]
+                )
                 permitted += 1
         said = [
-            f"{len(names)} {f'{one} is' if len(names) == 1 else f'{several} are'} made: {_some(list(names))}"
+            f"{len(names)} {f'{one} is' if len(names) == 1 else f'{several} are'} made: "
+            f"{_some(list(names))}"
             for one, several, names in (
                 ("account", "accounts", new_accounts),
                 ("user", "users", new_users),
@@ -209,16 +283,28 @@ class SiteAccounts:
             )
             if names
         ]
-        return said + ([f"{many(permitted, 'association')} with a QOS more, as jobs used it"] if permitted else [])
+        return said + (
+            [f"{many(permitted, 'association')} with a QOS more, as jobs used it"]
+            if permitted
+            else []
+        )
 
     def _has_quality(self, name: str) -> bool:
-        return any(name in _names_of_qos(options) for options in (self.cluster, *self.accounts.values(), *self.users.values()))
+        return any(
+            name in _names_of_qos(options)
+            for options in (self.cluster, *self.accounts.values(), *self.users.values())
+        )
 
     def commands(self) -> list[str]:
-        """Arguments of `sacctmgr -i`, one command a line, in an order in which each finds what it needs."""
+        """Arguments of `sacctmgr -i`, one command a line, in an order in which each finds what it
+        needs.
+        """
         found = []
         listed = dict.fromkeys(
-            name for options in (self.cluster, *self.accounts.values(), *self.users.values()) for name in _names_of_qos(options) if name != "normal"
+            name
+            for options in (self.cluster, *self.accounts.values(), *self.users.values())
+            for name in _names_of_qos(options)
+            if name != "normal"
         )
         for name in [*self.qos, *(name for name in listed if name not in self.qos)]:
             words = _words(self.qos.get(name, {}))
@@ -226,13 +312,17 @@ class SiteAccounts:
                 found += [f"modify qos normal set {words}"] if words else []
             else:
                 found.append(f"add qos {name} {words}".rstrip())
-        found += [f"modify qos {name} set preempt={others}" for name, others in self.preempt.items()]
+        found += [
+            f"modify qos {name} set preempt={others}" for name, others in self.preempt.items()
+        ]
         if self.cluster:
             found.append(f"modify cluster set {_words(self.cluster)}")
         done = {"root"}
         waiting = {name: dict(options) for name, options in self.accounts.items() if name != "root"}
         while waiting:
-            ready = [name for name, options in waiting.items() if options.get("parent", "root") in done] or list(waiting)
+            ready = [
+                name for name, options in waiting.items() if options.get("parent", "root") in done
+            ] or list(waiting)
             for name in ready:
                 options = waiting.pop(name)
                 if options.get("parent", "root") not in done:
@@ -240,36 +330,61 @@ class SiteAccounts:
                 found.append(f"add account {name} {_words(options)}".rstrip())
                 done.add(name)
         found += self._user_commands()
-        found += [f"add coordinator account={account} name={user}" for account, user in self.coordinators]
+        found += [
+            f"add coordinator account={account} name={user}" for account, user in self.coordinators
+        ]
         return found
 
     def _user_commands(self) -> list[str]:
-        """Each user's associations, that with the default account first: `add user` with a DefaultAccount makes that one, too."""
+        """Each user's associations, that with the default account first: `add user` with a
+        DefaultAccount makes that one, too.
+        """
         of_users: dict[str, list[tuple[str, str, dict[str, str]]]] = {}
         for (user, account, partition), options in self.users.items():
             if user != "root":
                 of_users.setdefault(user, []).append((account, partition, options))
         found = []
         for user, entries in of_users.items():
-            own = {key: value for _, _, options in entries for key, value in options.items() if key.lower() in _OF_USERS}
-            default = next((value for key, value in own.items() if key.lower() == "defaultaccount"), "")
+            own = {
+                key: value
+                for _, _, options in entries
+                for key, value in options.items()
+                if key.lower() in _OF_USERS
+            }
+            default = next(
+                (value for key, value in own.items() if key.lower() == "defaultaccount"), ""
+            )
             entries.sort(key=lambda entry: entry[0] != default)
             if entries[0][0] != default:
                 own = {key: value for key, value in own.items() if key.lower() != "defaultaccount"}
             for place, (account, partition, options) in enumerate(entries):
                 where = f"account={account}" + (f" partition={partition}" if partition else "")
-                theirs = {key: value for key, value in options.items() if key.lower() not in _OF_USERS}
-                found.append(f"add user {user} {where} {_words(own | theirs if not place else theirs)}".rstrip())
+                theirs = {
+                    key: value for key, value in options.items() if key.lower() not in _OF_USERS
+                }
+                found.append(
+                    f"add user {user} {where} "
+                    f"{_words(own | theirs if not place else theirs)}".rstrip()
+                )
         return found
 
 
 def _names_of_qos(options: Mapping[str, str]) -> list[str]:
     """`a,b`, or `+a,-b`: what is added to, and taken from, that of the account above."""
-    return [name.lstrip("+-") for key, text in options.items() if key.lower() == "qos" for name in text.split(",") if name]
+    return [
+        name.lstrip("+-")
+        for key, text in options.items()
+        if key.lower() == "qos"
+        for name in text.split(",")
+        if name
+    ]
 
 
 def _words(options: Mapping[str, str]) -> str:
-    quoted = (f"{key}='{value}'" if re.search(r"\s", value) else f"{key}={value}" for key, value in options.items())
+    quoted = (
+        f"{key}='{value}'" if re.search(r"\s", value) else f"{key}={value}"
+        for key, value in options.items()
+    )
     return " ".join(quoted)
 
 

@@ -1,7 +1,9 @@
-"""What a past job asked for, as options of sbatch: from its submission line where there is one, and from the columns for what the line leaves unsaid.
+"""What a past job asked for, as options of sbatch: from its submission line where there is one, and
+from the columns for what the line leaves unsaid.
 
-Place: pure; past_scenario uses it. The line is what the user typed, the columns are what became of the job: options in the script and defaults, and
-what was changed later, are in the columns alone. So the line has the word on the shape of the job (tasks, GPUs, constraints), and the columns on
+Place: pure; past_scenario uses it. The line is what the user typed, the columns are what became of
+the job: options in the script and defaults, and what was changed later, are in the columns alone.
+So the line has the word on the shape of the job (tasks, GPUs, constraints), and the columns on
 where and for whom it ran, and how long it might.
 """
 
@@ -24,25 +26,85 @@ if TYPE_CHECKING:
 
     Said = Mapping[str, str | None]
 
-# Options of a submission line that say nothing on when or where a job runs: files, folders, the environment, how sbatch itself behaves, and what is
-# the administrator's alone.
-# fmt: off
-UNUSED: Final = frozenset({
-    "acctg_freq", "bb", "bbf", "chdir", "cluster", "cluster_constraint", "clusters", "container", "context", "error", "export",
-    "export_file", "get_user_env", "gid", "help", "ignore_pbs", "input", "job_name", "mail_type", "mail_user", "nodefile",
-    "open_mode", "output", "parsable", "power", "profile", "propagate", "quiet", "reboot", "test_only", "uid", "usage", "verbose",
-    "version", "wait", "wrap",
-})
-# fmt: on
+# Options of a submission line that say nothing on when or where a job runs: files, folders, the
+# environment, how sbatch itself behaves, and what is the administrator's alone.
+UNUSED: Final = frozenset(
+    {
+        "acctg_freq",
+        "bb",
+        "bbf",
+        "chdir",
+        "cluster",
+        "cluster_constraint",
+        "clusters",
+        "container",
+        "context",
+        "error",
+        "export",
+        "export_file",
+        "get_user_env",
+        "gid",
+        "help",
+        "ignore_pbs",
+        "input",
+        "job_name",
+        "mail_type",
+        "mail_user",
+        "nodefile",
+        "open_mode",
+        "output",
+        "parsable",
+        "power",
+        "profile",
+        "propagate",
+        "quiet",
+        "reboot",
+        "test_only",
+        "uid",
+        "usage",
+        "verbose",
+        "version",
+        "wait",
+        "wrap",
+    }
+)
 _KEPT: Final = 10_000  # kinds of jobs that are remembered
-KINDS: Final = ("partition", "account", "qos", "user", "node", "feature", "reservation", "gres", "license")
-_GRES: Final = ("gres", "gpus", "gpus_per_node", "gpus_per_socket", "gpus_per_task", "ntasks_per_gpu")
-_SHAPE_ALSO: Final = ("exclusive", "extra_node_info", "overcommit", "ntasks_per_core", "ntasks_per_socket", "threads_per_core", "hint", "core_spec")
+KINDS: Final = (
+    "partition",
+    "account",
+    "qos",
+    "user",
+    "node",
+    "feature",
+    "reservation",
+    "gres",
+    "license",
+)
+_GRES: Final = (
+    "gres",
+    "gpus",
+    "gpus_per_node",
+    "gpus_per_socket",
+    "gpus_per_task",
+    "ntasks_per_gpu",
+)
+_SHAPE_ALSO: Final = (
+    "exclusive",
+    "extra_node_info",
+    "overcommit",
+    "ntasks_per_core",
+    "ntasks_per_socket",
+    "threads_per_core",
+    "hint",
+    "core_spec",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """Names of the history and what they are called in the configuration: `names["partition"]["old"] == "new"`; "" leaves the option out."""
+    """Names of the history and what they are called in the configuration:
+    `names["partition"]["old"] == "new"`; "" leaves the option out.
+    """
 
     names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     partition: str = ""  # of all jobs
@@ -96,14 +158,19 @@ asked: Final = attrgetter(*Asked._fields)  # of a record
 
 
 class Options:
-    """Options of sbatch for jobs, in long form. Left to the caller: --array, --dependency, --begin, --hold, the name."""
+    """Options of sbatch for jobs, in long form. Left to the caller: --array, --dependency, --begin,
+    --hold, the name.
+    """
 
     def __init__(self, mapped: Mapped, counts: Count, expand: Callable[[str], list[str]]) -> None:
         self._mapped, self._counts, self._expand = mapped, counts, expand
-        self._known: dict[tuple[object, ...], tuple[list[str], Counter[str]]] = {}  # with the notes that were made
+        # with the notes that were made
+        self._known: dict[tuple[object, ...], tuple[list[str], Counter[str]]] = {}
 
     def of(self, job: PastJob, said: Said | None) -> list[str]:
-        """A new list. `said`: the submission line's by their names in sbatch's table; None: there is no line."""
+        """A new list. `said`: the submission line's by their names in sbatch's table; None: there
+        is no line.
+        """
         given = {name: value for name, value in said.items() if name not in UNUSED} if said else {}
         key = (asked(job), said is None, *given.items())
         known = self._known.get(key)
@@ -114,13 +181,22 @@ class Options:
             columns = Asked._make(asked(job))
             if said is None:
                 columns = _as_it_got(columns, notes)
-            known = self._known[key] = job_options(columns, given, self._mapped, notes, self._expand), notes.notes
+            known = self._known[key] = (
+                job_options(columns, given, self._mapped, notes, self._expand),
+                notes.notes,
+            )
         for note, number in known[1].items():
             self._counts.notes[note] += number
         return list(known[0])
 
 
-def job_options(job: Asked, given: dict[str, str | None], mapped: Mapped, counts: Count, expand: Callable[[str], list[str]]) -> list[str]:
+def job_options(
+    job: Asked,
+    given: dict[str, str | None],
+    mapped: Mapped,
+    counts: Count,
+    expand: Callable[[str], list[str]],
+) -> list[str]:
     """Options of one job. `given`: the submission line's that are used; it is changed."""
     found: list[str] = []
     _where(job, given, mapped, found)
@@ -143,7 +219,9 @@ def job_options(job: Asked, given: dict[str, str | None], mapped: Mapped, counts
     return found
 
 
-def _renamed(name: str, value: str | None, mapped: Mapped, expand: Callable[[str], list[str]]) -> str | None:
+def _renamed(
+    name: str, value: str | None, mapped: Mapped, expand: Callable[[str], list[str]]
+) -> str | None:
     if not value:
         return value
     if name in ("constraint", "prefer", "batch"):
@@ -161,14 +239,20 @@ def _renamed(name: str, value: str | None, mapped: Mapped, expand: Callable[[str
 
 
 def _where(job: Asked, given: dict[str, str | None], mapped: Mapped, found: list[str]) -> None:
-    """Account, partition, QOS, reservation: as the columns say. Of several partitions the column has the one in which the job ran."""
+    """Account, partition, QOS, reservation: as the columns say. Of several partitions the column
+    has the one in which the job ran.
+    """
     typed_in = (given.pop("partition", None) or "").split(",")
     ran_in = job.partition or ",".join(typed_in)
     names = ",".join(typed_in) if job.partition in typed_in else ran_in
     partition = mapped.partition or mapped.listed("partition", names)
     if partition:
         found.append(f"--partition={partition}")
-    for name, kind, column in (("account", "account", job.account), ("qos", "qos", job.qos), ("reservation", "reservation", job.reservation)):
+    for name, kind, column in (
+        ("account", "account", job.account),
+        ("qos", "qos", job.qos),
+        ("reservation", "reservation", job.reservation),
+    ):
         typed = given.pop(name, None) or ""
         text = mapped.one(kind, column) if column else mapped.one(kind, typed)
         if text:
@@ -176,7 +260,9 @@ def _where(job: Asked, given: dict[str, str | None], mapped: Mapped, found: list
 
 
 def _how_long(job: Asked, given: dict[str, str | None], counts: Count, found: list[str]) -> None:
-    """The limit: the column's, since limits are changed later; but the line's where the job could be content with less (--time-min)."""
+    """The limit: the column's, since limits are changed later; but the line's where the job could
+    be content with less (--time-min).
+    """
     if given.get("time_min") is not None and given.get("time"):
         return
     typed = given.pop("time", None)
@@ -189,7 +275,9 @@ def _how_long(job: Asked, given: dict[str, str | None], counts: Count, found: li
     limit = "UNLIMITED" if job.limit_min == UNLIMITED else str(job.limit_min)
     found.append(f"--time={limit}")
     if typed and _minutes(typed) not in (None, job.limit_min):
-        counts.notes["another time limit in the columns than in the submission line: the columns' is taken"] += 1
+        counts.notes[
+            "another time limit in the columns than in the submission line: the columns' is taken"
+        ] += 1
 
 
 def _minutes(text: str) -> int | None:
@@ -201,38 +289,63 @@ def _minutes(text: str) -> int | None:
 
 
 def _as_it_got(job: Asked, counts: Count) -> Asked:
-    """Of a job without a submission line: as many processors as it got, where whole cores do not tell why these were more than it asked for."""
-    if not job.has_run or not job.cpus or not job.req_cpus or job.cpus <= job.req_cpus + (job.nodes or 1):
+    """Of a job without a submission line: as many processors as it got, where whole cores do not
+    tell why these were more than it asked for.
+    """
+    if (
+        not job.has_run
+        or not job.cpus
+        or not job.req_cpus
+        or job.cpus <= job.req_cpus + (job.nodes or 1)
+    ):
         return job
-    counts.notes["more processors than it asked for, without a submission line to say why (--exclusive?): as many are asked for"] += 1
+    counts.notes[
+        "more processors than it asked for, without a submission line to say why "
+        "(--exclusive?): as many are asked for"
+    ] += 1
     wanted, got = tres(job.req_tres), megabytes(tres(job.alloc_tres).get("mem", ""))
     memory, amount = job.memory, megabytes(wanted.get("mem", "") or job.memory)
     if got and amount and not amount[1] and job.nodes:
-        is_of_cpus = _is_of_cpus(job, amount[0], _whole(wanted.get("node")) or job.min_nodes or 1, job.req_cpus)
+        is_of_cpus = _is_of_cpus(
+            job, amount[0], _whole(wanted.get("node")) or job.min_nodes or 1, job.req_cpus
+        )
         memory = f"{got[0] // job.cpus}Mc" if is_of_cpus else f"{got[0] // job.nodes}Mn"
     return job._replace(req_cpus=job.cpus, memory=memory)
 
 
 def _fewer_nodes(job: Asked, given: dict[str, str | None], counts: Count) -> None:
-    """The line's nodes, but the column's where the job ran on fewer than the line says: they were changed while it waited."""
+    """The line's nodes, but the column's where the job ran on fewer than the line says: they were
+    changed while it waited.
+    """
     typed = _whole((given.get("nodes") or "").partition("-")[0])
     if typed and job.has_run and job.nodes and job.min_nodes and job.min_nodes <= job.nodes < typed:
         given["nodes"] = str(job.min_nodes)
-        counts.notes["fewer nodes in the columns than in the submission line: the columns' number is taken"] += 1
+        counts.notes[
+            "fewer nodes in the columns than in the submission line: the columns' number is taken"
+        ] += 1
 
 
 def _shape(job: Asked, given: dict[str, str | None], found: list[str]) -> None:
-    """Nodes and tasks, as far as the line leaves them open: it does not show what the script says."""
+    """Nodes and tasks, as far as the line leaves them open: it does not show what the script
+    says.
+    """
     wanted = tres(job.req_tres)
-    nodes = job.min_nodes or _whole(wanted.get("node")) or (job.nodes if job.req_cpus is None else None)
+    nodes = (
+        job.min_nodes or _whole(wanted.get("node")) or (job.nodes if job.req_cpus is None else None)
+    )
     cpus = job.req_cpus or _whole(wanted.get("cpu")) or job.cpus
-    # One node is the least that anybody asks for: whether a job of several CPUs asked for exactly one is seen from where it ran.
+    # One node is the least that anybody asks for: whether a job of several CPUs asked for exactly
+    # one is seen from where it ran.
     is_told = nodes is not None and (
-        (nodes > 1 and (job.nodes in (None, 0, nodes) or not job.has_run)) or (job.has_run and (cpus or 1) > 1 and nodes == job.nodes)
+        (nodes > 1 and (job.nodes in (None, 0, nodes) or not job.has_run))
+        or (job.has_run and (cpus or 1) > 1 and nodes == job.nodes)
     )
     if "nodes" not in given and is_told:
         found.append(f"--nodes={nodes}")
-    if not cpus or any(name in given for name in (*_SHAPE_ALSO, "mincpus", "cpus_per_gpu", "ntasks_per_gpu", "gpus_per_task")):
+    if not cpus or any(
+        name in given
+        for name in (*_SHAPE_ALSO, "mincpus", "cpus_per_gpu", "ntasks_per_gpu", "gpus_per_task")
+    ):
         return
     tasks, each = _whole(given.get("ntasks")), _whole(given.get("cpus_per_task"))
     per_node = _whole(given.get("ntasks_per_node") or given.get("tasks_per_node"))
@@ -275,10 +388,15 @@ def _memory(job: Asked, given: dict[str, str | None], found: list[str]) -> None:
 
 
 def _is_of_cpus(job: Asked, amount: int, nodes: int, cpus: int) -> bool:
-    """Whether memory was asked for each CPU: of more CPUs or nodes than the job asked for (whole cores, `--exclusive`) it got more accordingly."""
+    """Whether memory was asked for each CPU: of more CPUs or nodes than the job asked for (whole
+    cores, `--exclusive`) it got more accordingly.
+    """
     got = megabytes(tres(job.alloc_tres).get("mem", ""))
     if got and job.has_run and job.nodes and job.cpus:
-        is_of_nodes, is_of_cpus = got[0] * nodes == amount * job.nodes, got[0] * cpus == amount * job.cpus
+        is_of_nodes, is_of_cpus = (
+            got[0] * nodes == amount * job.nodes,
+            got[0] * cpus == amount * job.cpus,
+        )
         if is_of_nodes != is_of_cpus:
             return is_of_cpus
         if not is_of_nodes and job.nodes > nodes:
@@ -287,7 +405,9 @@ def _is_of_cpus(job: Asked, amount: int, nodes: int, cpus: int) -> bool:
 
 
 def _gres(job: Asked, given: dict[str, str | None], mapped: Mapped, found: list[str]) -> None:
-    """Devices: of the whole job in TRES (`gres/gpu:a100=4`), of each node in the ReqGRES of older versions (`gpu:2`)."""
+    """Devices: of the whole job in TRES (`gres/gpu:a100=4`), of each node in the ReqGRES of older
+    versions (`gpu:2`).
+    """
     if any(name in given for name in _GRES):
         return
     if job.req_gres and "=" not in job.req_gres and "PER_" not in job.req_gres.upper():
@@ -297,7 +417,11 @@ def _gres(job: Asked, given: dict[str, str | None], mapped: Mapped, found: list[
         return
     wanted = tres(job.req_tres)
     nodes = _whole(wanted.get("node")) or job.min_nodes or 1
-    named = {name.removeprefix("gres/"): _whole(amount) or 0 for name, amount in wanted.items() if name.startswith("gres/")}
+    named = {
+        name.removeprefix("gres/"): _whole(amount) or 0
+        for name, amount in wanted.items()
+        if name.startswith("gres/")
+    }
     of_types: dict[str, int] = {}
     for name, amount in named.items():
         kind, _, model = name.partition(":")
@@ -306,7 +430,11 @@ def _gres(job: Asked, given: dict[str, str | None], mapped: Mapped, found: list[
     per_node, per_job = [], []
     for name, amount in named.items():
         kind, _, model = name.partition(":")
-        if not amount or kind.startswith(("gpumem", "gpuutil")) or (not model and of_types.get(kind, 0) >= amount):
+        if (
+            not amount
+            or kind.startswith(("gpumem", "gpuutil"))
+            or (not model and of_types.get(kind, 0) >= amount)
+        ):
             continue
         if amount % nodes == 0:
             per_node.append(f"{name}:{amount // nodes}")

@@ -1,12 +1,17 @@
-"""A scenario made of past jobs: submissions with their options, and what was done to jobs while they waited or ran.
+"""A scenario made of past jobs: submissions with their options, and what was done to jobs while
+they waited or ran.
 
-Place: pure; readers of histories hand it records, `understudy import` writes what comes of it. Submission lines are read by a function that is handed
-in, since the table of sbatch's options belongs to the commands.
+Place: pure; readers of histories hand it records, `understudy import` writes what comes of it.
+Submission lines are read by a function that is handed in, since the table of sbatch's options
+belongs to the commands.
 
-- Records of one array, of one heterogeneous job, and of the runs of one that was requeued, become one submission, at the time of the first.
-- A job that was cancelled while it waited is cancelled at the same time; one that was cancelled while it ran is, after as long a run.
-- A job that ran into its limit runs until the limit ends it. Where the history does not say how long a job would have run (it was preempted, its node
-  failed, it runs or waits at the end), that is assumed and counted.
+- Records of one array, of one heterogeneous job, and of the runs of one that was requeued, become
+  one submission, at the time of the first.
+- A job that was cancelled while it waited is cancelled at the same time; one that was cancelled
+  while it ran is, after as long a run.
+- A job that ran into its limit runs until the limit ends it. Where the history does not say how
+  long a job would have run (it was preempted, its node failed, it runs or waits at the end), that
+  is assumed and counted.
 """
 
 from __future__ import annotations
@@ -28,15 +33,39 @@ if TYPE_CHECKING:
     ReadLine = Callable[[str], list[dict[str, str | None]] | None]
 
 AGAIN: Final = frozenset(
-    ("REQUEUED", "PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "REQUEUE_HOLD", "SPECIAL_EXIT", "REQUEUE_FED", "LAUNCH_FAILED", "CANCELLED")
+    (
+        "REQUEUED",
+        "PREEMPTED",
+        "NODE_FAIL",
+        "BOOT_FAIL",
+        "REQUEUE_HOLD",
+        "SPECIAL_EXIT",
+        "REQUEUE_FED",
+        "LAUNCH_FAILED",
+        "CANCELLED",
+    )
 )
-RUNS: Final = frozenset(("RUNNING", "SUSPENDED", "STOPPED", "SIGNALING", "COMPLETING", "CONFIGURING", "STAGE_OUT", "RESIZING"))
+RUNS: Final = frozenset(
+    (
+        "RUNNING",
+        "SUSPENDED",
+        "STOPPED",
+        "SIGNALING",
+        "COMPLETING",
+        "CONFIGURING",
+        "STAGE_OUT",
+        "RESIZING",
+    )
+)
 WAITING: Final = frozenset(("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT"))
-BEYOND_LIMIT_S: Final = 86_400  # how much longer than its limit a job would have run that ran into it
+# how much longer than its limit a job would have run that ran into it
+BEYOND_LIMIT_S: Final = 86_400
 _LONG_BEFORE_S: Final = 86_400
 _THIN: Final = 4  # so many times as many jobs were submitted in the same time later
 UNKNOWN_RUN_S: Final = 3_600  # a job of which neither run nor limit is known
-CANCELLED_WHILE_PENDING: Final = frozenset(("CANCELLED", "DEADLINE", "FAILED", "BOOT_FAIL", "NODE_FAIL"))
+CANCELLED_WHILE_PENDING: Final = frozenset(
+    ("CANCELLED", "DEADLINE", "FAILED", "BOOT_FAIL", "NODE_FAIL")
+)
 _JOB: Final = re.compile(r"(\d+)(?:_(\d+)|_\[(.*?)\]?|\+(\d+))?")
 _OF_LINES: Final = ("account", "partition", "qos", "reservation")
 _THROTTLE: Final = re.compile(r"(?:--array[= ]|-a ?)\S*(%\d+)")
@@ -45,14 +74,19 @@ _DEPENDENCY_JOB: Final = re.compile(r"(\d+)(_\d+|_\*)?(\+\d+)?")
 
 @dataclass(slots=True)
 class PastScenario:
-    """What is written: the objects of workload.jsonl and events.jsonl, the calendar's instant of second 0, and who is named."""
+    """What is written: the objects of workload.jsonl and events.jsonl, the calendar's instant of
+    second 0, and who is named.
+    """
 
     zero: int
     workload: list[dict[str, Any]] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
-    users: dict[str, dict[str, Any]] = field(default_factory=dict)  # name: uid, gid, group as far as known
-    associations: dict[tuple[str, str], None] = field(default_factory=dict)  # (user, account) in order
-    qos: dict[str, dict[tuple[str, str], None]] = field(default_factory=dict)  # name: who used it as whom
+    # name: uid, gid, group as far as known
+    users: dict[str, dict[str, Any]] = field(default_factory=dict)
+    # (user, account) in order
+    associations: dict[tuple[str, str], None] = field(default_factory=dict)
+    # name: who used it as whom
+    qos: dict[str, dict[tuple[str, str], None]] = field(default_factory=dict)
     partitions: dict[str, int] = field(default_factory=dict)  # name: submissions
     until: int = 0
     advice: str = ""
@@ -64,7 +98,8 @@ class _Group:
 
     job: str
     records: list[PastJob]
-    last: dict[str, PastJob] = field(default_factory=dict)  # of each task or component while they are put together
+    # of each task or component while they are put together
+    last: dict[str, PastJob] = field(default_factory=dict)
 
 
 def make_scenario(
@@ -79,8 +114,8 @@ def make_scenario(
 ) -> PastScenario:
     """Make it.
 
-    `since`: the scenario begins then, with the jobs that run and wait; `until`: later submissions are left out; `reservations`: when they began and
-    ended, where that is known.
+    `since`: the scenario begins then, with the jobs that run and wait; `until`: later submissions
+    are left out; `reservations`: when they began and ended, where that is known.
     """
     groups = _grouped(records, counts)
     maker = _Maker(counts, read_line, mapped or Mapped(), since, until, reservations or {})
@@ -88,7 +123,9 @@ def make_scenario(
 
 
 def _grouped(records: Iterable[PastJob], counts: Count) -> list[_Group]:
-    """Records by job. A job id that means another job later on (ids begin anew, or the database was reset) gets a name of its own."""
+    """Records by job. A job id that means another job later on (ids begin anew, or the database was
+    reset) gets a name of its own.
+    """
     by_id: dict[str, list[PastJob]] = defaultdict(list)
     for record in records:
         match = _JOB.fullmatch(record.job)
@@ -113,10 +150,23 @@ def _grouped(records: Iterable[PastJob], counts: Count) -> list[_Group]:
 
 
 def _mend_end(record: PastJob, counts: Count) -> None:
-    """An end that no column tells follows from Elapsed. One before the start (a clock was set back) tells no run: that is in Elapsed, or nowhere."""
-    if record.end is None and record.start is not None and record.elapsed is not None and record.state not in RUNS and record.has_run:
+    """An end that no column tells follows from Elapsed. One before the start (a clock was set back)
+    tells no run: that is in Elapsed, or nowhere.
+    """
+    if (
+        record.end is None
+        and record.start is not None
+        and record.elapsed is not None
+        and record.state not in RUNS
+        and record.has_run
+    ):
         record.end = record.start + record.elapsed + record.suspended
-    if record.start is None or record.end is None or record.end >= record.start or not record.has_run:
+    if (
+        record.start is None
+        or record.end is None
+        or record.end >= record.start
+        or not record.has_run
+    ):
         return
     counts.notes["an end before the start, which is not used"] += 1
     record.elapsed = record.elapsed or None
@@ -125,7 +175,10 @@ def _mend_end(record: PastJob, counts: Count) -> None:
 
 def _fill_from_tres(record: PastJob) -> None:
     """Processors and nodes where they have no columns of their own."""
-    for column, names in (("alloc_tres", ("cpus", "nodes")), ("req_tres", ("req_cpus", "min_nodes"))):
+    for column, names in (
+        ("alloc_tres", ("cpus", "nodes")),
+        ("req_tres", ("req_cpus", "min_nodes")),
+    ):
         text = getattr(record, column)
         if text and None in (getattr(record, names[0]), getattr(record, names[1])):
             amounts = tres(text)
@@ -137,8 +190,9 @@ def _fill_from_tres(record: PastJob) -> None:
 def _window(jobs: Iterable[Sequence[PastJob]]) -> str:
     """The advice to begin where the dump's window did, if it had one; "" else.
 
-    A dump of a window has of what was submitted before it only what was not over by then: none of it ends before the window begins, and it is thin. A
-    history that is whole may be without an end for as long, but what was submitted in that time is as dense as what follows.
+    A dump of a window has of what was submitted before it only what was not over by then: none of
+    it ends before the window begins, and it is thin. A history that is whole may be without an end
+    for as long, but what was submitted in that time is as dense as what follows.
     """
     submitted, started, first_end = [], [], float("inf")
     for records in jobs:
@@ -155,8 +209,12 @@ def _window(jobs: Iterable[Sequence[PastJob]]) -> str:
     lead, rest = first_end - min(submitted), max(submitted) - first_end
     if lead < _LONG_BEFORE_S or before * max(rest, 1) * _THIN > (len(submitted) - before) * lead:
         return ""
-    when = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(first_end - 1))  # so that no job is left out
-    return f"{running:,} jobs began before {when}, before any ended and most were submitted: --from {when} starts them as running"
+    # so that no job is left out
+    when = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(first_end - 1))
+    return (
+        f"{running:,} jobs began before {when}, before any ended and most were submitted: "
+        f"--from {when} starts them as running"
+    )
 
 
 def _submitted(record: PastJob) -> int:
@@ -165,7 +223,9 @@ def _submitted(record: PastJob) -> int:
 
 
 def _same_job(group: _Group, record: PastJob) -> bool:
-    """Whether a record of the same id belongs to the job: a task or component of it, or a further run."""
+    """Whether a record of the same id belongs to the job: a task or component of it, or a further
+    run.
+    """
     first = group.records[0]
     if (first.user, first.name or record.name) != (record.user, record.name or first.name):
         parts = "+" in record.job and "+" in first.job
@@ -196,7 +256,8 @@ class _Maker:
         self._zero = 0
         self._lines: dict[str, list[dict[str, str | None]] | None] = {}
         self._asked = Options(self._mapped, counts, expand)
-        self._noted: dict[tuple[Any, ...], tuple[str, list[str]]] = {}  # who and where of a job, once noted: the user's name, the partitions
+        # who and where of a job, once noted: the user's name, the partitions
+        self._noted: dict[tuple[Any, ...], tuple[str, list[str]]] = {}
 
     def make(self, groups: list[_Group]) -> PastScenario:
         kept = [group for group in groups if self._wanted(group)]
@@ -222,7 +283,13 @@ class _Maker:
             group.records = []  # a long history's records and lines need not be there together
         self._reservations(scenario)
         scenario.events.sort(key=lambda event: event["at"])
-        scenario.until = max([*(int(line["at"]) for line in scenario.workload), *(int(event["at"]) for event in scenario.events)], default=0)
+        scenario.until = max(
+            [
+                *(int(line["at"]) for line in scenario.workload),
+                *(int(event["at"]) for event in scenario.events),
+            ],
+            default=0,
+        )
         return scenario
 
     def _wanted(self, group: _Group) -> bool:
@@ -232,21 +299,30 @@ class _Maker:
             counts.left_out["submitted after --until"] += len(group.records)
             return False
         if self._since is not None:
-            left = [record for record in group.records if record.end is None or record.end > self._since]
+            left = [
+                record for record in group.records if record.end is None or record.end > self._since
+            ]
             counts.left_out["ended before --from"] += len(group.records) - len(left)
             group.records = left
         return bool(group.records)
 
     def _ran_at_zero(self, group: _Group) -> bool:
-        return self._since is not None and any(self._left_by_zero(record) is not None for record in group.records)
+        return self._since is not None and any(
+            self._left_by_zero(record) is not None for record in group.records
+        )
 
     def _left_by_zero(self, record: PastJob) -> int | None:
         """Seconds that the job had run when the scenario begins; None if it did not run then."""
-        if self._since is None or not record.has_run or record.start is None or record.start >= self._since:
+        if (
+            self._since is None
+            or not record.has_run
+            or record.start is None
+            or record.start >= self._since
+        ):
             return None
         return self._since - record.start
 
-    # --- one submission -------------------------------------------------------------------------------------------------------------------
+    # --- one submission ---------------------------------------------------------------------------
 
     def _submission(self, group: _Group, scenario: PastScenario) -> dict[str, Any] | None:
         records = group.records
@@ -255,7 +331,9 @@ class _Maker:
         first = final[0]
         groups = self._said(first)
         if groups is None and first.submit_line:
-            self._counts.notes["a submission line that no command of Slurm's takes: the columns are taken alone"] += 1
+            self._counts.notes[
+                "a submission line that no command of Slurm's takes: the columns are taken alone"
+            ] += 1
         is_het = any("+" in record.job for record in final)
         if is_het:
             final.sort(key=lambda record: _component(record.job))
@@ -278,7 +356,11 @@ class _Maker:
             if tasks is not None:
                 options.insert(0, f"--array={tasks}")
             self._behave(line, final, tasks, group, scenario)
-        if (before := self._left_by_zero(first)) is not None and not is_het and "_" not in first.job:
+        if (
+            (before := self._left_by_zero(first)) is not None
+            and not is_het
+            and "_" not in first.job
+        ):
             options = self._goes_on(options, first, before)
         line["options"] = options
         for record in final:
@@ -286,8 +368,18 @@ class _Maker:
                 self._reserved[record.reservation].append((record, at))
         return line
 
-    def _line(self, group: _Group, scenario: PastScenario, at: int, record: PastJob) -> dict[str, Any]:
-        who = (record.user, record.uid, record.gid, record.group, record.account, record.qos, record.partition)
+    def _line(
+        self, group: _Group, scenario: PastScenario, at: int, record: PastJob
+    ) -> dict[str, Any]:
+        who = (
+            record.user,
+            record.uid,
+            record.gid,
+            record.group,
+            record.account,
+            record.qos,
+            record.partition,
+        )
         noted = self._noted.get(who)
         if noted is None:
             noted = self._noted[who] = self._note(record, scenario)
@@ -300,8 +392,12 @@ class _Maker:
         return line
 
     def _note(self, record: PastJob, scenario: PastScenario) -> tuple[str, list[str]]:
-        """Note the user, the account and the QOS; the user's name and the partitions in the scenario."""
-        user = self._mapped.one("user", record.user) or (f"uid{record.uid}" if record.uid is not None else "unknown")
+        """Note the user, the account and the QOS; the user's name and the partitions in the
+        scenario.
+        """
+        user = self._mapped.one("user", record.user) or (
+            f"uid{record.uid}" if record.uid is not None else "unknown"
+        )
         about = scenario.users.setdefault(user, {})
         for key, value in (("uid", record.uid), ("gid", record.gid), ("group", record.group)):
             if value not in (None, "") and key not in about:
@@ -316,7 +412,9 @@ class _Maker:
         return user, partition.split(",") if partition else []
 
     def _final_runs(self, group: _Group, scenario: PastScenario) -> list[PastJob]:
-        """The last record of each task or component, in order. Earlier runs that a user ended are ended again."""
+        """The last record of each task or component, in order. Earlier runs that a user ended are
+        ended again.
+        """
         last: dict[str, PastJob] = {}
         for record in group.records:
             before = last.get(record.job)
@@ -325,22 +423,33 @@ class _Maker:
             last[record.job] = record
         return list(last.values())
 
-    def _earlier_run(self, group: _Group, run: PastJob, again: PastJob, scenario: PastScenario) -> None:
+    def _earlier_run(
+        self, group: _Group, run: PastJob, again: PastJob, scenario: PastScenario
+    ) -> None:
         counts = self._counts
-        if run.state == "RESIZING" or (run.end is not None and again.start == run.end and _submitted(run) == _submitted(again)):
+        if run.state == "RESIZING" or (
+            run.end is not None and again.start == run.end and _submitted(run) == _submitted(again)
+        ):
             counts.notes["the size changed while it ran: the last one is taken"] += 1
             again.start = run.start
             again.elapsed = (again.elapsed or again.ran_s) + run.ran_s
             return
-        again.eligible = run.eligible  # of the submission; a requeued job is held back by Slurm itself
+        # of the submission; a requeued job is held back by Slurm itself
+        again.eligible = run.eligible
         if run.state in ("PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "LAUNCH_FAILED"):
-            counts.notes[f"a run before the last ended {run.state}, which a replay does not repeat by itself"] += 1
+            counts.notes[
+                f"a run before the last ended {run.state}, which a replay does not repeat by itself"
+            ] += 1
         elif run.end is not None:
             counts.notes["requeued by hand, which is repeated at its time"] += 1
-            whose = "{" + group.job + "}" + (run.job[run.job.index("_") :] if "_" in run.job else "")
-            scenario.events.append({"at": max(0, run.end - self._zero) + 0.5, "cmd": ["scontrol", "requeue", whose]})
+            whose = (
+                "{" + group.job + "}" + (run.job[run.job.index("_") :] if "_" in run.job else "")
+            )
+            scenario.events.append(
+                {"at": max(0, run.end - self._zero) + 0.5, "cmd": ["scontrol", "requeue", whose]}
+            )
 
-    # --- what it asked for ----------------------------------------------------------------------------------------------------------------
+    # --- what it asked for ------------------------------------------------------------------------
 
     def _said(self, record: PastJob) -> list[dict[str, str | None]] | None:
         if not record.submit_line:
@@ -353,7 +462,9 @@ class _Maker:
             self._lines[record.submit_line] = found
         return [dict(each) for each in found] if found is not None else None
 
-    def _options(self, group: _Group, record: PastJob, said: dict[str, str | None] | None, is_het: bool) -> list[str]:
+    def _options(
+        self, group: _Group, record: PastJob, said: dict[str, str | None] | None, is_het: bool
+    ) -> list[str]:
         before: list[str] = []
         if said is not None:
             said.pop("array", None)
@@ -371,10 +482,22 @@ class _Maker:
                 before.append("--hold")
             elif later and (begin or is_held):
                 before.append(f"--begin=now+{later}")
-        elif not record.submit_line and (later := self._begins_later(record)) and "_" not in record.job and not is_het:
-            self._counts.notes["eligible after it was submitted, without a submission line to say why: --begin"] += 1
+        elif (
+            not record.submit_line
+            and (later := self._begins_later(record))
+            and "_" not in record.job
+            and not is_het
+        ):
+            self._counts.notes[
+                "eligible after it was submitted, without a submission line to say why: --begin"
+            ] += 1
             before.append(f"--begin=now+{later}")
-        elif record.eligible is None and not record.has_run and record.state == "CANCELLED" and said is None:
+        elif (
+            record.eligible is None
+            and not record.has_run
+            and record.state == "CANCELLED"
+            and said is None
+        ):
             before.append("--hold")
         return before + self._asked.of(record, said)
 
@@ -382,10 +505,16 @@ class _Maker:
         """Seconds from its submission in the scenario until it is eligible."""
         if record.eligible is None or record.submit is None:
             return 0
-        return max(0, record.eligible - max(record.submit, self._zero)) if record.eligible > record.submit + 1 else 0
+        return (
+            max(0, record.eligible - max(record.submit, self._zero))
+            if record.eligible > record.submit + 1
+            else 0
+        )
 
     def _dependency(self, group: _Group, text: str) -> str:
-        """With ids of submissions for ids of jobs; conditions on jobs that the history does not have, or that are over by then, are left out."""
+        """With ids of submissions for ids of jobs; conditions on jobs that the history does not
+        have, or that are over by then, are left out.
+        """
         mine = self._known[group.job]
         separator = "?" if "?" in text else ","
         kept = []
@@ -401,7 +530,10 @@ class _Maker:
                 job, plus, delay = one.partition("+")
                 match = _DEPENDENCY_JOB.fullmatch(job)
                 if match is None or self._known.get(match[1], mine + 1) > mine:
-                    self._counts.notes["dependent on jobs that are not in the history, or over when it begins: those conditions are left out"] += 1
+                    self._counts.notes[
+                        "dependent on jobs that are not in the history, or over when it "
+                        "begins: those conditions are left out"
+                    ] += 1
                     continue
                 task = match[2] or ""
                 jobs.append("{" + match[1] + "}" + ("" if task == "_*" else task) + plus + delay)
@@ -410,7 +542,9 @@ class _Maker:
         return separator.join(kept)
 
     def _tasks(self, records: Sequence[PastJob], typed: str) -> str | None:
-        """The array's expression; None if it is none. Its tasks are those that are on record, of those that were `typed`."""
+        """The array's expression; None if it is none. Its tasks are those that are on record, of
+        those that were `typed`.
+        """
         if not any("_" in record.job for record in records):
             return None
         numbers: set[int] = set()
@@ -427,11 +561,16 @@ class _Maker:
         for line in () if throttle else dict.fromkeys(record.submit_line for record in records):
             found = _THROTTLE.search(line)
             throttle = throttle or (found[1] if found else "")
-        missing = len(set(self._task_numbers(typed.partition("%")[0])) - numbers) if typed and self._since is None else 0
+        missing = (
+            len(set(self._task_numbers(typed.partition("%")[0])) - numbers)
+            if typed and self._since is None
+            else 0
+        )
         if missing:
-            self._counts.notes["a task of an array that the submission line names and no record tells of (cancelled before its turn?): left out"] += (
-                missing
-            )
+            self._counts.notes[
+                "a task of an array that the submission line names and no record tells of "
+                "(cancelled before its turn?): left out"
+            ] += missing
         return _spans(sorted(numbers)) + (throttle if throttle != "%0" else "")
 
     def _task_numbers(self, expression: str) -> list[int]:
@@ -439,19 +578,38 @@ class _Maker:
         for part in expression.split(","):
             match = re.fullmatch(r"(\d+)(?:-(\d+)(?::(\d+))?)?", part)
             if match is None:
-                self._counts.notes["waiting tasks whose numbers sacct cut short (SLURM_BITSTR_LEN=0 shows all): those are left out"] += 1
+                self._counts.notes[
+                    "waiting tasks whose numbers sacct cut short (SLURM_BITSTR_LEN=0 "
+                    "shows all): those are left out"
+                ] += 1
                 continue
             found += range(int(match[1]), int(match[2] or match[1]) + 1, int(match[3] or 1))
         return found
 
-    # --- how it behaves -------------------------------------------------------------------------------------------------------------------
+    # --- how it behaves ---------------------------------------------------------------------------
 
-    def _behave(self, line: dict[str, Any], records: Sequence[PastJob], tasks: str | None, group: _Group, scenario: PastScenario) -> None:
+    def _behave(
+        self,
+        line: dict[str, Any],
+        records: Sequence[PastJob],
+        tasks: str | None,
+        group: _Group,
+        scenario: PastScenario,
+    ) -> None:
         if tasks is None:
             longest = max(records, key=lambda record: record.ran_s)
             line["run"] = self._run(longest)
             self._ending(
-                line, next((record for record in records if record.exit_code or record.signal or record.state != "COMPLETED"), longest), None
+                line,
+                next(
+                    (
+                        record
+                        for record in records
+                        if record.exit_code or record.signal or record.state != "COMPLETED"
+                    ),
+                    longest,
+                ),
+                None,
             )
             self._cancel(records[0], "{" + group.job + "}", scenario)
             return
@@ -459,7 +617,11 @@ class _Maker:
         for record in records:
             match = _JOB.fullmatch(record.job)
             assert match is not None
-            of = [int(match[2])] if match[2] is not None else self._task_numbers((match[3] or "").partition("%")[0])
+            of = (
+                [int(match[2])]
+                if match[2] is not None
+                else self._task_numbers((match[3] or "").partition("%")[0])
+            )
             run = self._run(record)
             for number in of:
                 runs[str(number)] = run
@@ -476,11 +638,17 @@ class _Maker:
         limit = record.limit_min
         limit_s = limit * 60 if limit is not None and limit >= 0 else None
         if record.state in RUNS and record.end is None:
-            counts.notes["running when the history ends: for as long as it may, or an hour more"] += 1
-            return max(1, (limit_s if limit_s is not None else record.ran_s + UNKNOWN_RUN_S) - before)
+            counts.notes[
+                "running when the history ends: for as long as it may, or an hour more"
+            ] += 1
+            return max(
+                1, (limit_s if limit_s is not None else record.ran_s + UNKNOWN_RUN_S) - before
+            )
         if not record.has_run:
             if record.state in WAITING:
-                counts.notes["waiting when the history ends: to run for as long as it may, or an hour"] += 1
+                counts.notes[
+                    "waiting when the history ends: to run for as long as it may, or an hour"
+                ] += 1
             return limit_s if limit_s is not None else UNKNOWN_RUN_S
         if record.state == "TIMEOUT":
             return max(record.ran_s, limit_s or 0) - before + BEYOND_LIMIT_S
@@ -515,16 +683,23 @@ class _Maker:
     def _cancel(self, record: PastJob, whose: str, scenario: PastScenario) -> None:
         if record.has_run or record.end is None or record.state not in CANCELLED_WHILE_PENDING:
             return
-        if record.state == "DEADLINE" and "--deadline" in record.submit_line and self._since is None:
+        if (
+            record.state == "DEADLINE"
+            and "--deadline" in record.submit_line
+            and self._since is None
+        ):
             return  # its own one ends it
-        # Half a second later than accounting says in whole ones: who cancels in the second of the submission comes behind it.
+        # Half a second later than accounting says in whole ones: who cancels in the second of the
+        # submission comes behind it.
         event = {"at": max(0, record.end - self._zero) + 0.5, "cmd": ["scancel", whose]}
         if event not in scenario.events[-3:]:
             scenario.events.append(event)
 
     def _goes_on(self, options: list[str], record: PastJob, before: int) -> list[str]:
         """A job that ran when the scenario begins: on its nodes, for the rest of its time."""
-        self._counts.notes["running when the scenario begins: to start then on its nodes for the rest of its time"] += 1
+        self._counts.notes[
+            "running when the scenario begins: to start then on its nodes for the rest of its time"
+        ] += 1
         dropped = (
             "--dependency",
             "--begin",
@@ -546,23 +721,39 @@ class _Maker:
             kept.append("--time=UNLIMITED")
         if record.node_list:
             try:
-                names = [name for name in (self._mapped.one("node", host) for host in expand(record.node_list)) if name]
+                names = [
+                    name
+                    for name in (
+                        self._mapped.one("node", host) for host in expand(record.node_list)
+                    )
+                    if name
+                ]
             except ValueError:
                 return kept
             kept += [f"--nodes={len(names)}", f"--nodelist={compress(names)}"]
         return kept
 
-    # --- reservations ---------------------------------------------------------------------------------------------------------------------
+    # --- reservations -----------------------------------------------------------------------------
 
     def _reservations(self, scenario: PastScenario) -> None:
-        """Reservations that jobs used are made as far as the jobs tell of them: their users, their nodes, from the first start to the last end."""
+        """Reservations that jobs used are made as far as the jobs tell of them: their users, their
+        nodes, from the first start to the last end.
+        """
         for name, uses in self._reserved.items():
-            ran = [record for record, _ in uses if record.has_run and record.node_list and record.start is not None]
+            ran = [
+                record
+                for record, _ in uses
+                if record.has_run and record.node_list and record.start is not None
+            ]
             new = self._mapped.one("reservation", name)
             if not ran:
-                self._counts.notes["a reservation in which no job ran: it is not made, and the option is left out"] += len(uses)
+                self._counts.notes[
+                    "a reservation in which no job ran: it is not made, and the option is left out"
+                ] += len(uses)
                 for line in scenario.workload:
-                    line["options"] = [option for option in line["options"] if option != f"--reservation={new}"]
+                    line["options"] = [
+                        option for option in line["options"] if option != f"--reservation={new}"
+                    ]
                 continue
             hosts: dict[str, None] = {}
             for record in ran:
@@ -570,25 +761,44 @@ class _Maker:
                     if mapped := self._mapped.one("node", host):
                         hosts[mapped] = None
             began = min(record.start or 0 for record in ran)
-            ended = max((record.end or (record.start or 0) + self._run_limit(record)) for record in ran)
-            known = [each for each in self._times_of_reservations.get(name, ()) if each[0] <= ended and each[1] >= began]
+            ended = max(
+                (record.end or (record.start or 0) + self._run_limit(record)) for record in ran
+            )
+            known = [
+                each
+                for each in self._times_of_reservations.get(name, ())
+                if each[0] <= ended and each[1] >= began
+            ]
             at = min(at for _, at in uses)
             if known:
                 at = min(at, max(0, min(each[0] for each in known) - self._zero))
                 began, ended = min(each[0] for each in known), max(each[1] for each in known)
             start, end = max(at, began - self._zero), ended - self._zero + (0 if known else 60)
             users = dict.fromkeys(self._mapped.one("user", record.user) for record, _ in uses)
-            words = [f"reservationname={new}", f"starttime=@{start}", f"endtime=@{max(end, start + 60)}", f"nodes={compress(list(hosts))}"]
+            words = [
+                f"reservationname={new}",
+                f"starttime=@{start}",
+                f"endtime=@{max(end, start + 60)}",
+                f"nodes={compress(list(hosts))}",
+            ]
             words += [f"users={','.join(users)}", "flags=ignore_jobs,overlap"]
             scenario.events.append({"at": at, "cmd": ["scontrol", "create", "reservation", *words]})
             self._counts.notes["a reservation, which is made of what its jobs tell"] += len(uses)
 
     def _run_limit(self, record: PastJob) -> int:
-        return record.limit_min * 60 if record.limit_min is not None and record.limit_min > 0 else UNKNOWN_RUN_S
+        return (
+            record.limit_min * 60
+            if record.limit_min is not None and record.limit_min > 0
+            else UNKNOWN_RUN_S
+        )
 
 
-def _fill(records: Sequence[PastJob], groups: Sequence[dict[str, str | None]], *, is_het: bool) -> None:
-    """What columns that the history does not have would say of where a job ran is what its submission line says."""
+def _fill(
+    records: Sequence[PastJob], groups: Sequence[dict[str, str | None]], *, is_het: bool
+) -> None:
+    """What columns that the history does not have would say of where a job ran is what its
+    submission line says.
+    """
     for place, record in enumerate(records):
         said = groups[place if is_het else 0] if place < len(groups) or not is_het else {}
         for name in _OF_LINES:

@@ -1,6 +1,8 @@
-"""How far a replay is, its rate and the time left: a bar on a terminal, now and then a plain line elsewhere.
+"""How far a replay is, its rate and the time left: a bar on a terminal, now and then a plain line
+elsewhere.
 
-Place: the edge; given to a `Replayer` as its `on_progress`. Time here is wall time, which the replay itself never sees.
+Place: the edge; given to a `Replayer` as its `on_progress`. Time here is wall time, which the
+replay itself never sees.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ LINE_INTERVAL_S: Final = 10.0
 
 
 class Progress:
-    """A context manager: `with Progress(zero=...) as progress: Replayer(..., on_progress=progress.update)`."""
+    """A context manager: `with Progress(zero=...) as progress: Replayer(...,
+    on_progress=progress.update)`.
+    """
 
     def __init__(
         self,
@@ -31,7 +35,9 @@ class Progress:
         wall: Callable[[], float] = time.monotonic,
         is_terminal: bool | None = None,
     ) -> None:
-        """`zero` says, when asked, which time of the cluster is the trace's zero, so that simulated time is shown as days since then."""
+        """`zero` says, when asked, which time of the cluster is the trace's zero, so that simulated
+        time is shown as days since then.
+        """
         self._out = out or sys.stderr
         self._zero = zero
         self._wall = wall
@@ -61,7 +67,12 @@ class Progress:
             self._bar.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self._last is not None:
             self._show(*self._last)
         if self._bar is not None:
@@ -80,7 +91,9 @@ class Progress:
         if self._bar is None:
             print(text, file=self._out, flush=True)
         elif self._task is not None:
-            self._bar.update(self._task, description=text, completed=submitted, total=max(total, 1), refresh=True)
+            self._bar.update(
+                self._task, description=text, completed=submitted, total=max(total, 1), refresh=True
+            )
 
     def line(self, submitted: int, total: int, now: float) -> str:
         """`12,000 of 28,481 jobs, day 143.2, 1,930 jobs/s, 9 s left`."""
@@ -91,7 +104,11 @@ class Progress:
         if elapsed > 0 and submitted:
             rate = submitted / elapsed
             parts.append(f"{rate:,.0f} jobs/s")
-            parts.append(f"{_duration((total - submitted) / rate)} left" if submitted < total else "waiting for the last to end")
+            parts.append(
+                f"{_duration((total - submitted) / rate)} left"
+                if submitted < total
+                else "waiting for the last to end"
+            )
         return ", ".join(parts)
 
 

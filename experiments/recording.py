@@ -1,10 +1,13 @@
 """What becomes of the jobs of a run, as the controller tells of it.
 
-Place: used by replays of traces and of scenarios. Pure: it is handed the messenger, and somebody who writes down what comes.
+Place: used by replays of traces and of scenarios. Pure: it is handed the messenger, and somebody
+who writes down what comes.
 
-    follow() -> FollowJobs ... JobRuns, again and again; finish() -> FollowJobs(0, after) until no job is left of which nothing is known
+    follow() -> FollowJobs ... JobRuns, again and again; finish() -> FollowJobs(0, after) until no
+    job is left of which nothing is known
 
-The controller tells of a run when it ends, so what it forgets later (MinJobAge) is known here, and what was told before an interruption as well.
+The controller tells of a run when it ends, so what it forgets later (MinJobAge) is known here, and
+what was told before an interruption as well.
 """
 
 from __future__ import annotations
@@ -24,19 +27,27 @@ if TYPE_CHECKING:
 
     Key = tuple[str, int, str]  # tag, place in a heterogeneous job, task
 
-LEAST_TOGETHER: Final = 64  # runs in a message: what one costs is little among so many jobs, and more would be lost with a controller that is killed
+# runs in a message: what one costs is little among so many jobs, and more would be lost with a
+# controller that is killed
+LEAST_TOGETHER: Final = 64
 MOST_TOGETHER: Final = 512
 PARTS: Final = 200  # of a long run: with as many messages little of it is lost
 _ANSWER_S: Final = 600.0
 
 
 class Recording:
-    """The records so far, by job; earlier runs of a job are `attempts`, in the order in which they ended."""
+    """The records so far, by job; earlier runs of a job are `attempts`, in the order in which they
+    ended.
+    """
 
     def __init__(
-        self, record: Callable[[JobRun, str], JobRecord | None], write: Callable[[Sequence[JobRecord]], None] = lambda _records: None
+        self,
+        record: Callable[[JobRun, str], JobRecord | None],
+        write: Callable[[Sequence[JobRecord]], None] = lambda _records: None,
     ) -> None:
-        """`record(told, task)` makes a record, None of what is none of the run's jobs; `write` gets those that are new."""
+        """`record(told, task)` makes a record, None of what is none of the run's jobs; `write` gets
+        those that are new.
+        """
         self._record, self.write = record, write
         self.last: dict[Key, JobRecord] = {}
         self.attempts: list[JobRecord] = []
@@ -73,7 +84,9 @@ class Recording:
 class Follower:
     """Asks the controller."""
 
-    def __init__(self, messenger: Sender, recording: Recording, jobs: int, controller: str = "controller") -> None:
+    def __init__(
+        self, messenger: Sender, recording: Recording, jobs: int, controller: str = "controller"
+    ) -> None:
         """`jobs`: how many there will be, about."""
         self._messenger, self._recording, self._controller = messenger, recording, controller
         self._together = min(max(jobs // PARTS, LEAST_TOGETHER), MOST_TOGETHER)
@@ -90,7 +103,9 @@ class Follower:
                 self.follow()
 
     def finish(self, done: Callable[[str], None]) -> None:
-        """Ask for all that has not been told, and for jobs that are not over. `done` is told "", or why that was not answered."""
+        """Ask for all that has not been told, and for jobs that are not over. `done` is told "", or
+        why that was not answered.
+        """
         self._done = done
         self._ask(0)
 
@@ -100,7 +115,11 @@ class Follower:
     def _rest(self, answer: Message) -> None:
         assert self._done is not None
         if not isinstance(answer, JobRuns):
-            text = f"{answer.text} ({answer.code})" if isinstance(answer, Failure) else f"unexpected {type(answer).__name__}"
+            text = (
+                f"{answer.text} ({answer.code})"
+                if isinstance(answer, Failure)
+                else f"unexpected {type(answer).__name__}"
+            )
             self._done(f"what became of the jobs was not answered: {text}")
             return
         self._recording.add(answer.ended)

@@ -1,6 +1,8 @@
-"""What became of each job of a run: the rows of jobs.csv, and the hash by which two schedules are the same or not.
+"""What became of each job of a run: the rows of jobs.csv, and the hash by which two schedules are
+the same or not.
 
-Place: between a replay, which makes records, and metrics, run folders and reports, which read them. Pure.
+Place: between a replay, which makes records, and metrics, run folders and reports, which read them.
+Pure.
 """
 
 from __future__ import annotations
@@ -19,11 +21,14 @@ if TYPE_CHECKING:
     from understudy.protocol.messages import JobRun
 
 _ANY_TASK: Final = 1 << 32
-REJECTED: Final = "REJECTED"  # not a state of Slurm's: the submission was refused, the job never existed
+# not a state of Slurm's: the submission was refused, the job never existed
+REJECTED: Final = "REJECTED"
 
 
 class JobRecord(msgspec.Struct, frozen=True, gc=False):
-    """One job, by its last run, or an earlier run that was requeued. Times in seconds from the trace's zero; None where it never started or ended."""
+    """One job, by its last run, or an earlier run that was requeued. Times in seconds from the
+    trace's zero; None where it never started or ended.
+    """
 
     job: int  # its number in the trace's normal form
     submit: int
@@ -33,7 +38,9 @@ class JobRecord(msgspec.Struct, frozen=True, gc=False):
     cpus: int
     nodes: str  # host list expression
     req_time: int  # limit in seconds; -1: none
-    id: str = ""  # what the trace, or the scenario, calls it; `3_7` is task 7 of the array 3, `5+1` the second component of the heterogeneous job 5
+    # what the trace, or the scenario, calls it; `3_7` is task 7 of the array 3, `5+1` the second
+    # component of the heterogeneous job 5
+    id: str = ""
     name: str = ""
     user: str = ""
     account: str = ""
@@ -45,7 +52,8 @@ class JobRecord(msgspec.Struct, frozen=True, gc=False):
     gres: str = ""  # what it held
     priority: int = 0  # when it started, or last
     waited_for: str = ""  # the reason that it waited for longest
-    reason: str = ""  # why it has not run: what was said when it was refused, or what it waits for at the end
+    # why it has not run: what was said when it was refused, or what it waits for at the end
+    reason: str = ""
     exit_code: str = ""  # code:signal
     restarts: int = 0
     preemptions: int = 0  # how often it made room for others, suspended or ended
@@ -72,12 +80,20 @@ def expand_tasks(told: JobRun) -> list[str]:
     return [str(task) for task in nodeset.indices(parse_tasks(told.array_tasks, _ANY_TASK))]
 
 
-def record_of(told: JobRun, zero: int, job: int, task: str = "", *, name: str = "", user: str = "") -> JobRecord:
-    """What the controller told of a run; `name`, `user`: what the trace calls the job, and its owner, where it knows better."""
+def record_of(
+    told: JobRun, zero: int, job: int, task: str = "", *, name: str = "", user: str = ""
+) -> JobRecord:
+    """What the controller told of a run; `name`, `user`: what the trace calls the job, and its
+    owner, where it knows better.
+    """
     name = name or told.tag
     start, end = told.start, told.end
     started = start is not None
-    reason = "" if started else f"{told.reason}{f' ({told.reason_detail})' if told.reason_detail else ''}"
+    reason = (
+        ""
+        if started
+        else f"{told.reason}{f' ({told.reason_detail})' if told.reason_detail else ''}"
+    )
     return JobRecord(
         job,
         told.submit - zero,
@@ -109,7 +125,9 @@ def record_of(told: JobRun, zero: int, job: int, task: str = "", *, name: str = 
 
 
 def canonical_lines(records: Iterable[JobRecord]) -> Iterable[str]:
-    """`job,submit,start,end,state,cpus,nodes` in the order of job numbers; empty where None. Commas in node expressions stay as they are."""
+    """`job,submit,start,end,state,cpus,nodes` in the order of job numbers; empty where None. Commas
+    in node expressions stay as they are.
+    """
     for r in sorted(records, key=lambda record: record.job):
         start = "" if r.start is None else r.start
         end = "" if r.end is None else r.end

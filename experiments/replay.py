@@ -1,11 +1,14 @@
-"""Replay a trace: each job is submitted at its time, by the message that sbatch sends, and the controller tells what becomes of it.
+"""Replay a trace: each job is submitted at its time, by the message that sbatch sends, and the
+controller tells what becomes of it.
 
-Place: the pure core of `understudy replay`; a participant in the cluster's time like any daemon. It is handed the messenger and the clock, and knows
-no processes, files or event loop. One timer is set at a time: for the next submission.
+Place: the pure core of `understudy replay`; a participant in the cluster's time like any daemon. It
+is handed the messenger and the clock, and knows no processes, files or event loop. One timer is set
+at a time: for the next submission.
 
     follow, submit ... submit -> AwaitEmpty -> (answered) -> finish -> on_done
 
-Only refusals are answered (`only_failures`): a job is found again by its tag, the number in the trace. recording.py follows what becomes of jobs.
+Only refusals are answered (`only_failures`): a job is found again by its tag, the number in the
+trace. recording.py follows what becomes of jobs.
 """
 
 from __future__ import annotations
@@ -17,7 +20,15 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from understudy.experiments.recording import Follower, Recording
 from understudy.experiments.records import REJECTED, JobRecord, record_of
-from understudy.protocol.messages import AwaitEmpty, Emulation, Failure, JobSpec, Message, Ok, SubmitJob
+from understudy.protocol.messages import (
+    AwaitEmpty,
+    Emulation,
+    Failure,
+    JobSpec,
+    Message,
+    Ok,
+    SubmitJob,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,7 +36,8 @@ if TYPE_CHECKING:
     from understudy.experiments.trace import TraceJob
     from understudy.protocol.messages import JobRun
 
-UNREACHABLE: Final = (1005, 1006, 5004)  # codes of a Failure that the messenger makes itself: no connection, lost, timed out
+# codes of a Failure that the messenger makes itself: no connection, lost, timed out
+UNREACHABLE: Final = (1005, 1006, 5004)
 SCRIPT: Final = "#!/bin/sh\n"  # emulated nodes run nothing, but a job has a script
 FIRST_USER_ID: Final = 20_000  # a trace's users are numbered from here
 _MAY_WAIT: Final = ("PENDING", "SUSPENDED")  # for ever, with nothing wrong
@@ -57,7 +69,10 @@ class Clock(Protocol):
 
 def owners(jobs: Sequence[TraceJob]) -> dict[str, int]:
     """The users of a trace with numbers of their own, as `ReplayOptions.owners` has them."""
-    return {f"u{user}": FIRST_USER_ID + user for user in sorted({job.user for job in jobs if job.user >= 0})}
+    return {
+        f"u{user}": FIRST_USER_ID + user
+        for user in sorted({job.user for job in jobs if job.user >= 0})
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +80,26 @@ class ReplayOptions:
     """How to replay."""
 
     controller: str = "controller"  # its name among the peers
-    zero: float | None = None  # the cluster's time at which the trace begins, a whole second; None: the next one after the start
+    # the cluster's time at which the trace begins, a whole second; None: the next one after the
+    # start
+    zero: float | None = None
     limit_step_s: int = 1  # requested times are rounded up to this; 60 is what sbatch does
     partition: str = ""
     submit_timeout_s: float = 60.0
-    drain_timeout_s: float = math.inf  # without end, so that under virtual time the clock sees a cluster that has nothing left to do
-    owners: bool = False  # a job's user, group and queue in the trace are its user, account and QOS: 7 is u7, a7, q7
+    # without end, so that under virtual time the clock sees a cluster that has nothing left to do
+    drain_timeout_s: float = math.inf
+    # a job's user, group and queue in the trace are its user, account and QOS: 7 is u7, a7, q7
+    owners: bool = False
     user_id: int = -1  # who submits the jobs that are nobody's; -1: who runs the replay
-    jobs_ahead: int = 64  # submissions that are sent together, each to be delivered at its time: one window of virtual time instead of one for each
+    # submissions that are sent together, each to be delivered at its time: one window of virtual
+    # time instead of one for each
+    jobs_ahead: int = 64
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayOutcome:
-    """What came of it. `error` is "" if the trace went through to its end; else why it did not, and `records` are those that could be had.
+    """What came of it. `error` is "" if the trace went through to its end; else why it did not, and
+    `records` are those that could be had.
 
     `attempts` are earlier runs of jobs that were requeued.
     """
@@ -105,11 +127,19 @@ def submission(job: TraceJob, options: ReplayOptions) -> SubmitJob:
         time_limit_s=-(-job.req // step) * step,
     )
     owner = FIRST_USER_ID + job.user if options.owners and job.user >= 0 else options.user_id
-    return SubmitJob(spec=spec, script=SCRIPT, emulation=Emulation(run_s=max(1, job.raw_run), tag=name), user_id=owner, group_id=owner)
+    return SubmitJob(
+        spec=spec,
+        script=SCRIPT,
+        emulation=Emulation(run_s=max(1, job.raw_run), tag=name),
+        user_id=owner,
+        group_id=owner,
+    )
 
 
 class Replayer:
-    """Submits `jobs`, which are in the order of their submit times, and collects what became of them."""
+    """Submits `jobs`, which are in the order of their submit times, and collects what became of
+    them.
+    """
 
     def __init__(
         self,
@@ -121,7 +151,9 @@ class Replayer:
         on_progress: Callable[[int, int, float], None] = _ignore,
         on_records: Callable[[Sequence[JobRecord]], None] = lambda _records: None,
     ) -> None:
-        """`on_progress` gets (submitted jobs, all jobs, the cluster's time) after each instant's submissions, `on_records` what has become known."""
+        """`on_progress` gets (submitted jobs, all jobs, the cluster's time) after each instant's
+        submissions, `on_records` what has become known.
+        """
         self._jobs = jobs
         self._messenger = messenger
         self._time = time
@@ -161,7 +193,9 @@ class Replayer:
             self._emptied(Ok())
 
     def stall(self, why: str) -> None:
-        """Nobody has anything left to do: jobs that wait will wait for ever, and the run is over. One that runs should have ended: then it failed."""
+        """Nobody has anything left to do: jobs that wait will wait for ever, and the run is over.
+        One that runs should have ended: then it failed.
+        """
         if self._on_done is not None and not (self._given_up or self._stalled):
             self._stalled = why
             self._emptied(Ok())
@@ -172,7 +206,9 @@ class Replayer:
             self._finish(why)
 
     def _submit_due(self, instant: int) -> None:
-        """Send the jobs of this instant, those that are late, and some that come later, to be delivered at their time; set the timer for the next."""
+        """Send the jobs of this instant, those that are late, and some that come later, to be
+        delivered at their time; set the timer for the next.
+        """
         if self._on_done is None or self._given_up or self._stalled:
             return
         now = self._time.now()
@@ -185,13 +221,20 @@ class Replayer:
             message = submission(job, options)
             ahead_s = max(0.0, zero + job.submit - now)
             self._messenger.send(
-                options.controller, message, partial(self._refused, job), options.submit_timeout_s, only_failures=True, ahead_s=ahead_s
+                options.controller,
+                message,
+                partial(self._refused, job),
+                options.submit_timeout_s,
+                only_failures=True,
+                ahead_s=ahead_s,
             )
             position += 1
         self._next = position
         self._on_progress(position, total, now)
         if position < total:
-            self._time.call_at(self._zero + jobs[position].submit, self._submit_due, jobs[position].submit)
+            self._time.call_at(
+                self._zero + jobs[position].submit, self._submit_due, jobs[position].submit
+            )
         else:
             self._await_empty(max(0.0, zero + jobs[-1].submit - now) if jobs else 0.0)
 
@@ -205,7 +248,13 @@ class Replayer:
     def _await_empty(self, ahead_s: float) -> None:
         """Ask to be told of the end, right behind the last submission."""
         if self._on_done is not None:
-            self._messenger.send(self._options.controller, AwaitEmpty(), self._emptied, self._options.drain_timeout_s, ahead_s=ahead_s)
+            self._messenger.send(
+                self._options.controller,
+                AwaitEmpty(),
+                self._emptied,
+                self._options.drain_timeout_s,
+                ahead_s=ahead_s,
+            )
 
     def _emptied(self, answer: Message) -> None:
         if isinstance(answer, Failure):
@@ -219,13 +268,19 @@ class Replayer:
             self._finish(self._given_up or error)
             return
         known = {record.job for record in self._recording.last.values()}
-        lost = [job.id for job in self._jobs if job.id not in known and job.id not in self._rejected]
+        lost = [
+            job.id for job in self._jobs if job.id not in known and job.id not in self._rejected
+        ]
         if lost and not self._given_up:
-            error = f"the controller told nothing of {len(lost)} jobs that it did not refuse, the first is {lost[0]}"
+            error = (
+                f"the controller told nothing of {len(lost)} jobs that it did not refuse, "
+                f"the first is {lost[0]}"
+            )
         at_work = [record for record in self._recording.unfinished if record.state not in _MAY_WAIT]
         if self._stalled and at_work:
             shown = ", ".join(f"job {record.id} ({record.state})" for record in at_work[:_SHOWN])
-            error = f"{self._stalled}; unfinished: {shown}{f' and {len(at_work) - _SHOWN} more' if len(at_work) > _SHOWN else ''}"
+            more = f" and {len(at_work) - _SHOWN} more" if len(at_work) > _SHOWN else ""
+            error = f"{self._stalled}; unfinished: {shown}{more}"
         self._finish(self._given_up or error)
 
     def _record(self, told: JobRun, _task: str) -> JobRecord | None:
@@ -237,7 +292,19 @@ class Replayer:
 
     def _refusal(self, job: TraceJob) -> JobRecord:
         user = f"u{job.user}" if job.user >= 0 else ""
-        return JobRecord(job.id, job.submit, None, None, REJECTED, job.procs, "", job.req, _own_id(job), user=user, reason=self._rejected[job.id])
+        return JobRecord(
+            job.id,
+            job.submit,
+            None,
+            None,
+            REJECTED,
+            job.procs,
+            "",
+            job.req,
+            _own_id(job),
+            user=user,
+            reason=self._rejected[job.id],
+        )
 
     def _finish(self, error: str = "") -> None:
         if self._on_done is None:
@@ -249,9 +316,13 @@ class Replayer:
         """What is known by now."""
         refused = [self._refusal(job) for job in self._jobs if job.id in self._rejected]
         # Of some that it refuses the controller keeps a job that has failed, as Slurm does.
-        taken = [record for record in self._recording.last.values() if record.job not in self._rejected]
+        taken = [
+            record for record in self._recording.last.values() if record.job not in self._rejected
+        ]
         records = sorted([*taken, *refused], key=lambda record: record.job)
-        return ReplayOutcome(records, self._rejected, self._simulated_seconds, error, self._recording.attempts)
+        return ReplayOutcome(
+            records, self._rejected, self._simulated_seconds, error, self._recording.attempts
+        )
 
 
 def _own_id(job: TraceJob) -> str:
@@ -260,4 +331,8 @@ def _own_id(job: TraceJob) -> str:
 
 
 def _text(answer: Message) -> str:
-    return f"{answer.text} ({answer.code})" if isinstance(answer, Failure) else f"unexpected {type(answer).__name__}"
+    return (
+        f"{answer.text} ({answer.code})"
+        if isinstance(answer, Failure)
+        else f"unexpected {type(answer).__name__}"
+    )

@@ -1,7 +1,7 @@
 """The slurm.conf of a replay: a machine of equal nodes, one partition without limits.
 
-Place: text in, text out; `understudy replay` writes it into the run directory when the user names no configuration of his own.
-Follows: slurm.conf(5).
+Place: text in, text out; `understudy replay` writes it into the run directory when the user names
+no configuration of his own. Follows: slurm.conf(5).
 """
 
 from __future__ import annotations
@@ -27,12 +27,16 @@ def replay_conf(
 ) -> str:
     """A configuration for `jobs` jobs on `nodes` nodes of `cpus` CPUs under sched/`scheduler`.
 
-    `parameters` becomes SchedulerParameters. Node daemons are not expected to show signs of life (SlurmdTimeout=0): in virtual time they cannot be
-    late.
+    `parameters` becomes SchedulerParameters. Node daemons are not expected to show signs of life
+    (SlurmdTimeout=0): in virtual time they cannot be late.
     """
     if nodes < 1 or cpus < 1:
         raise ValueError(f"a machine needs at least one node and one CPU: {nodes=} {cpus=}")
-    if any(character in text for text in (scheduler, parameters, select_parameters, cluster) for character in "\n\r\\#"):
+    if any(
+        character in text
+        for text in (scheduler, parameters, select_parameters, cluster)
+        for character in "\n\r\\#"
+    ):
         raise ValueError("a parameter of slurm.conf is one line without comment")
     names = f"n[1-{nodes}]" if nodes > 1 else "n1"
     lines = [
@@ -48,7 +52,10 @@ def replay_conf(
         f"MaxJobCount={jobs + _SPARE_JOBS}",
         "FirstJobId=1",
         f"MaxJobId={max(jobs + _SPARE_JOBS, 999_999)}",
-        f"NodeName={names} CPUs={cpus}{f' RealMemory={memory_mb}' if memory_mb else ''} State=UNKNOWN",
+        (
+            f"NodeName={names} CPUs={cpus}{f' RealMemory={memory_mb}' if memory_mb else ''} "
+            "State=UNKNOWN"
+        ),
         f"PartitionName=debug Nodes={names} Default=YES MaxTime=INFINITE State=UP",
     ]
     return "\n".join(lines) + "\n"

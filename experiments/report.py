@@ -1,6 +1,8 @@
-"""A run's report: one HTML file that needs nothing else, readable by day and by night, with or without a pointer.
+"""A run's report: one HTML file that needs nothing else, readable by day and by night, with or
+without a pointer.
 
-Place: the last step of a run. Pure: records, summary and configuration in, text out. Its size does not depend on the number of jobs.
+Place: the last step of a run. Pure: records, summary and configuration in, text out. Its size does
+not depend on the number of jobs.
 """
 
 from __future__ import annotations
@@ -12,7 +14,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.experiments import drawing
-from understudy.experiments.drawing import Plot, class_axis, duration, legend, linear_axis, log_axis, time_axis, wait_axis
+from understudy.experiments.drawing import (
+    Plot,
+    class_axis,
+    duration,
+    legend,
+    linear_axis,
+    log_axis,
+    time_axis,
+    wait_axis,
+)
 from understudy.experiments.metrics import Columns, has_never_started
 from understudy.experiments.records import REJECTED
 from understudy.experiments.series import size_classes, time_series
@@ -31,68 +42,107 @@ _GROUPS_SHOWN: Final = 50
 NONE_RAN: Final = "\N{EN DASH}"
 
 _STYLE: Final = """
-:root { color-scheme: light dark; --page: #f7f7f5; --card: #ffffff; --ink: #1b1d21; --soft: #5b616b; --line: #e3e4e6; --axis: #9aa0a8;
-  --blue: #2a6fc9; --blue-wash: #2a6fc933; --orange: #c9621b; --orange-wash: #c9621b38; --teal: #13857b; --teal-wash: #13857b30; --violet: #7656c4;
+:root { color-scheme: light dark; --page: #f7f7f5; --card: #ffffff; --ink: #1b1d21;
+  --soft: #5b616b; --line: #e3e4e6; --axis: #9aa0a8;
+  --blue: #2a6fc9; --blue-wash: #2a6fc933; --orange: #c9621b; --orange-wash: #c9621b38;
+    --teal: #13857b; --teal-wash: #13857b30; --violet: #7656c4;
   --violet-wash: #7656c430; }
-@media (prefers-color-scheme: dark) { :root { --page: #15171a; --card: #1d2024; --ink: #e9eaec; --soft: #a2a8b1; --line: #30343a; --axis: #6d747e;
-  --blue: #6ba6f0; --blue-wash: #6ba6f033; --orange: #ec9553; --orange-wash: #ec955338; --teal: #48bcae; --teal-wash: #48bcae30; --violet: #a78df0;
+@media (prefers-color-scheme: dark) { :root { --page: #15171a; --card: #1d2024; --ink: #e9eaec;
+  --soft: #a2a8b1; --line: #30343a; --axis: #6d747e;
+  --blue: #6ba6f0; --blue-wash: #6ba6f033; --orange: #ec9553; --orange-wash: #ec955338;
+    --teal: #48bcae; --teal-wash: #48bcae30; --violet: #a78df0;
   --violet-wash: #a78df030; } }
 * { box-sizing: border-box; }
-body { margin: 0; background: var(--page); color: var(--ink); font: 15px/1.5 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; }
+body { margin: 0; background: var(--page); color: var(--ink);
+  font: 15px/1.5 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; }
 main { max-width: 1040px; margin: 0 auto; padding: 32px 20px 64px; }
 h1 { font-size: 26px; line-height: 1.25; margin: 0 0 4px; } h2 { font-size: 17px; margin: 0 0 2px; }
 p { margin: 0 0 10px; color: var(--soft); max-width: 78ch; }
-section { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 18px 20px; margin-top: 18px; position: relative; }
+section { background: var(--card); border: 1px solid var(--line); border-radius: 10px;
+  padding: 18px 20px; margin-top: 18px; position: relative; }
 .tiles { display: grid; grid-template-columns: repeat(4, 1fr); gap: 12px; margin-top: 20px; }
-.tile { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 12px 14px; }
+.tile { background: var(--card); border: 1px solid var(--line); border-radius: 10px;
+  padding: 12px 14px; }
 @media (max-width: 620px) { .tiles { grid-template-columns: repeat(2, 1fr); } }
-.tile b { display: block; font-size: 22px; font-weight: 600; letter-spacing: -.01em; } .tile span { color: var(--soft); font-size: 13px; }
+.tile b { display: block; font-size: 22px; font-weight: 600; letter-spacing: -.01em; }
+  .tile span { color: var(--soft); font-size: 13px; }
 svg.plot { display: block; width: 100%; height: auto; overflow: visible; }
-.grid { stroke: var(--line); } .axis { stroke: var(--axis); } .tick { fill: var(--soft); font-size: 12px; font-variant-numeric: tabular-nums; }
+.grid { stroke: var(--line); } .axis { stroke: var(--axis); } .tick { fill: var(--soft);
+  font-size: 12px; font-variant-numeric: tabular-nums; }
 .title { fill: var(--soft); font-size: 12px; }
-.use-area { fill: var(--blue-wash); } .use-line { fill: none; stroke: var(--blue); stroke-width: 1.2; }
-.most-area { fill: var(--orange-wash); } .queue-line { fill: none; stroke: var(--orange); stroke-width: 1.5; }
-.box .body { stroke-width: 1.5; } .box .whisker, .box .median { fill: none; stroke-width: 1.5; } .box .median { stroke-width: 2.5; }
-.box .largest { fill: none; stroke-width: 1.5; } .box .target { fill: transparent; } .box:hover .target { fill: var(--line); opacity: .6; }
-.wait .body { fill: var(--teal-wash); stroke: var(--teal); } .wait .whisker, .wait .median, .wait .largest { stroke: var(--teal); }
+.use-area { fill: var(--blue-wash); } .use-line { fill: none; stroke: var(--blue);
+  stroke-width: 1.2; }
+.most-area { fill: var(--orange-wash); } .queue-line { fill: none; stroke: var(--orange);
+  stroke-width: 1.5; }
+.box .body { stroke-width: 1.5; } .box .whisker, .box .median { fill: none; stroke-width: 1.5; }
+  .box .median { stroke-width: 2.5; }
+.box .largest { fill: none; stroke-width: 1.5; } .box .target { fill: transparent; }
+  .box:hover .target { fill: var(--line); opacity: .6; }
+.wait .body { fill: var(--teal-wash); stroke: var(--teal); }
+  .wait .whisker, .wait .median, .wait .largest { stroke: var(--teal); }
 .wait .mean { fill: var(--teal); }
-.slow .body { fill: var(--violet-wash); stroke: var(--violet); } .slow .whisker, .slow .median, .slow .largest { stroke: var(--violet); }
+.slow .body { fill: var(--violet-wash); stroke: var(--violet); }
+  .slow .whisker, .slow .median, .slow .largest { stroke: var(--violet); }
 .slow .mean { fill: var(--violet); }
-.legend { list-style: none; margin: 6px 0 8px; padding: 0; display: flex; flex-wrap: wrap; gap: 4px 18px; font-size: 13px; color: var(--soft); }
+.legend { list-style: none; margin: 6px 0 8px; padding: 0; display: flex; flex-wrap: wrap;
+  gap: 4px 18px; font-size: 13px; color: var(--soft); }
 .key { display: inline-block; width: 14px; height: 10px; margin-right: 6px; border-radius: 2px; }
-.key.use { background: var(--blue); } .key.queue { background: var(--orange); } .key.most { background: var(--orange-wash); }
+.key.use { background: var(--blue); } .key.queue { background: var(--orange); }
+  .key.most { background: var(--orange-wash); }
 .scroll { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-size: 13.5px; font-variant-numeric: tabular-nums; }
-th, td { padding: 5px 10px; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
+table { border-collapse: collapse; width: 100%; font-size: 13.5px;
+  font-variant-numeric: tabular-nums; }
+th, td { padding: 5px 10px; text-align: right; border-bottom: 1px solid var(--line);
+  white-space: nowrap; }
 th { color: var(--soft); font-weight: 500; } th:first-child, td:first-child { text-align: left; }
-table.facts td { text-align: left; white-space: normal; overflow-wrap: anywhere; } table.facts td:first-child { color: var(--soft); width: 15em; }
+table.facts td { text-align: left; white-space: normal; overflow-wrap: anywhere; }
+  table.facts td:first-child { color: var(--soft); width: 15em; }
 details { margin-top: 14px; } summary { cursor: pointer; color: var(--soft); }
-pre { overflow-x: auto; background: var(--page); border: 1px solid var(--line); border-radius: 8px; padding: 12px; font-size: 12.5px; }
+pre { overflow-x: auto; background: var(--page); border: 1px solid var(--line);
+  border-radius: 8px; padding: 12px; font-size: 12.5px; }
 .cursor { stroke: var(--axis); stroke-dasharray: 3 3; visibility: hidden; }
-#tip { position: fixed; pointer-events: none; visibility: hidden; background: var(--card); color: var(--ink); border: 1px solid var(--axis);
-  border-radius: 6px; padding: 6px 10px; font-size: 13px; white-space: pre; font-variant-numeric: tabular-nums; box-shadow: 0 2px 10px #0003; }
+#tip { position: fixed; pointer-events: none; visibility: hidden; background: var(--card);
+  color: var(--ink); border: 1px solid var(--axis);
+  border-radius: 6px; padding: 6px 10px; font-size: 13px; white-space: pre;
+    font-variant-numeric: tabular-nums; box-shadow: 0 2px 10px #0003; }
 """
 
 # A dashed line in both drawings over time, and what there is at it.
 _SCRIPT: Final = """
 (() => {
-  const data = JSON.parse(document.getElementById('series').textContent), tip = document.getElementById('tip');
+  const data = JSON.parse(document.getElementById('series').textContent);
+  const tip = document.getElementById('tip');
   const plots = [...document.querySelectorAll('svg.over-time')], count = data.use.length;
-  const cursors = plots.map(svg => { const line = document.createElementNS('http://www.w3.org/2000/svg', 'line');
-    line.setAttribute('class', 'cursor'); line.setAttribute('y1', data.top); line.setAttribute('y2', data.floor); svg.append(line); return line; });
-  const hide = () => { tip.style.visibility = 'hidden'; cursors.forEach(line => line.style.visibility = 'hidden'); };
-  const when = s => s < 345600 ? (s / 3600).toFixed(1) + ' h' : 'day ' + (s / 86400).toFixed(1);
-  plots.forEach(svg => { svg.addEventListener('pointerleave', hide); svg.addEventListener('pointermove', event => {
-    const frame = svg.getBoundingClientRect(), x = (event.clientX - frame.left) * data.width / frame.width;
+  const cursors = plots.map(svg => {
+    const line = document.createElementNS('http://www.w3.org/2000/svg', 'line');
+    line.setAttribute('class', 'cursor');
+    line.setAttribute('y1', data.top); line.setAttribute('y2', data.floor);
+    svg.append(line);
+    return line;
+  });
+  const show = (things, how) => things.forEach(thing => thing.style.visibility = how);
+  const hide = () => show([tip, ...cursors], 'hidden');
+  const when = s =>
+    s < 345600 ? (s / 3600).toFixed(1) + ' h' : 'day ' + (s / 86400).toFixed(1);
+  const move = (svg, event) => {
+    const frame = svg.getBoundingClientRect();
+    const x = (event.clientX - frame.left) * data.width / frame.width;
     const share = (x - data.left) / (data.right - data.left);
     if (share < 0 || share >= 1) return hide();
-    const i = Math.floor(share * count), at = data.first + (data.last - data.first) * (i + .5) / count;
-    cursors.forEach(line => { line.setAttribute('x1', x); line.setAttribute('x2', x); line.style.visibility = 'visible'; });
-    tip.textContent = when(at) + '\\nin use    ' + data.use[i].toFixed(1) + ' %\\nwaiting   ' + data.waiting[i].toLocaleString() + ' jobs, at most ' +
-      data.most[i].toLocaleString();
-    tip.style.visibility = 'visible';
-    tip.style.left = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8) + 'px'; tip.style.top = (event.clientY + 16) + 'px';
-  }); });
+    const i = Math.floor(share * count);
+    const at = data.first + (data.last - data.first) * (i + .5) / count;
+    cursors.forEach(line => { line.setAttribute('x1', x); line.setAttribute('x2', x); });
+    tip.textContent = when(at) + '\\nin use    ' + data.use[i].toFixed(1) + ' %\\nwaiting   ' +
+      data.waiting[i].toLocaleString() + ' jobs, at most ' + data.most[i].toLocaleString();
+    show([tip, ...cursors], 'visible');
+    const right = innerWidth - tip.offsetWidth - 8;
+    tip.style.left = Math.min(event.clientX + 14, right) + 'px';
+    tip.style.top = (event.clientY + 16) + 'px';
+  };
+  plots.forEach(svg => {
+    svg.addEventListener('pointerleave', hide);
+    svg.addEventListener('pointermove', event => move(svg, event));
+  });
 })();
 """
 
@@ -107,23 +157,34 @@ def report(
     slurm_conf: str = "",
     by: Mapping[str, Sequence[Group]] = MappingProxyType({}),
 ) -> str:
-    """The page. `cpus` is the machine's size; `config` is shown as a table, `slurm_conf` as it is, `by` as a table for each way to group jobs."""
+    """The page. `cpus` is the machine's size; `config` is shown as a table, `slurm_conf` as it is,
+    `by` as a table for each way to group jobs.
+    """
     ran = Columns.of(records)
     series, classes = time_series(ran), size_classes(ran)
     parts = [
         f"<h1>{escape(title)}</h1>",
-        f"<p>{summary.jobs:,} jobs on {cpus:,} CPUs, {duration(summary.makespan)} from the first submission to the last end.</p>",
+        (
+            f"<p>{summary.jobs:,} jobs on {cpus:,} CPUs, {duration(summary.makespan)} from the "
+            "first submission to the last end.</p>"
+        ),
         _without_a_run(records, summary),
-        *([_tiles(summary), _over_time(series, cpus), _by_size(classes), _groups(by)] if summary.ran else [_NO_JOB_RAN]),
+        *(
+            [_tiles(summary), _over_time(series, cpus), _by_size(classes), _groups(by)]
+            if summary.ran
+            else [_NO_JOB_RAN]
+        ),
         _figures(summary),
         _configuration(config or {}, slurm_conf),
     ]
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
+        'content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n<body><main>\n"
         + "\n".join(parts)
         + '\n</main><div id="tip" role="status"></div>\n'
-        + f'<script type="application/json" id="series">{_series_data(series, cpus)}</script>\n<script>{_SCRIPT}</script></body></html>\n'
+        + f'<script type="application/json" id="series">{_series_data(series, cpus)}</'
+        f"script>\n<script>{_SCRIPT}</script></body></html>\n"
     )
 
 
@@ -145,15 +206,32 @@ def _without_a_run(records: Sequence[JobRecord], summary: Summary) -> str:
         (summary.unfinished, "had not ended", None),
     ):
         if count:
-            reasons = Counter(record.reason or record.state for record in records if chosen is not None and chosen(record)).most_common(10)
+            reasons = Counter(
+                record.reason or record.state
+                for record in records
+                if chosen is not None and chosen(record)
+            ).most_common(10)
             why = "; ".join(f"{number:,} {reason}" for reason, number in reasons)
-            rows.append((f"{count:,} of {summary.jobs:,} jobs", f"{what}{': ' if why else ''}{why}"))
+            rows.append(
+                (f"{count:,} of {summary.jobs:,} jobs", f"{what}{': ' if why else ''}{why}")
+            )
     return f"<section><h2>Jobs that did not run</h2>{_facts(rows)}</section>" if rows else ""
 
 
 def _groups(by: Mapping[str, Sequence[Group]]) -> str:
     """A table for each way to group jobs of which there are several groups."""
-    names = ("jobs", "ran", "CPU hours", "mean wait", "50 % wait", "90 %", "95 %", "99 %", "longest", "mean slowdown")
+    names = (
+        "jobs",
+        "ran",
+        "CPU hours",
+        "mean wait",
+        "50 % wait",
+        "90 %",
+        "95 %",
+        "99 %",
+        "longest",
+        "mean slowdown",
+    )
     parts = []
     for what, found in by.items():
         if what == "size" or len(found) < 2:
@@ -168,15 +246,32 @@ def _groups(by: Mapping[str, Sequence[Group]]) -> str:
                     f"{group.jobs:,}",
                     f"{group.ran:,}",
                     f"{group.cpu_seconds / 3600:,.1f}",
-                    *map(_shown, (group.mean_wait, group.wait_p50, group.wait_p90, group.wait_p95, group.wait_p99, group.max_wait)),
+                    *map(
+                        _shown,
+                        (
+                            group.mean_wait,
+                            group.wait_p50,
+                            group.wait_p90,
+                            group.wait_p95,
+                            group.wait_p99,
+                            group.max_wait,
+                        ),
+                    ),
                     _figure(group.mean_bounded_slowdown, ",.1f"),
                 )
             )
             + "</tr>"
             for group in found[:_GROUPS_SHOWN]
         )
-        more = f"<p>and {len(found) - _GROUPS_SHOWN:,} more, in summary.json</p>" if len(found) > _GROUPS_SHOWN else ""
-        table = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        more = (
+            f"<p>and {len(found) - _GROUPS_SHOWN:,} more, in summary.json</p>"
+            if len(found) > _GROUPS_SHOWN
+            else ""
+        )
+        table = (
+            f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</'
+            "tbody></table></div>"
+        )
         parts.append(f"<section><h2>By {escape(what)}</h2>{table}{more}</section>")
     return "\n".join(parts)
 
@@ -192,7 +287,13 @@ def _tiles(summary: Summary) -> str:
         (f"{summary.jobs_per_second:,.0f}", "jobs replayed per second"),
         (f"{summary.speedup:,.0f}", "times real time"),
     )
-    return '<div class="tiles">' + "".join(f'<div class="tile"><b>{value}</b><span>{name}</span></div>' for value, name in tiles) + "</div>"
+    return (
+        '<div class="tiles">'
+        + "".join(
+            f'<div class="tile"><b>{value}</b><span>{name}</span></div>' for value, name in tiles
+        )
+        + "</div>"
+    )
 
 
 def _over_time(series: TimeSeries, cpus: int) -> str:
@@ -203,14 +304,21 @@ def _over_time(series: TimeSeries, cpus: int) -> str:
     percent = (100 * series.cpus_in_use / cpus).tolist()
     use.area(edges, percent, "use-area")
     use.steps(edges, percent, "use-line")
-    queue = Plot(x, linear_axis(max(float(series.waiting_jobs_max.max()), 1.0), "waiting jobs"), _PLOT_HEIGHT, "jobs that wait over time")
+    queue = Plot(
+        x,
+        linear_axis(max(float(series.waiting_jobs_max.max()), 1.0), "waiting jobs"),
+        _PLOT_HEIGHT,
+        "jobs that wait over time",
+    )
     queue.area(edges, series.waiting_jobs_max.tolist(), "most-area")
     queue.steps(edges, series.waiting_jobs.tolist(), "queue-line")
     return (
-        f"<section><h2>Utilisation</h2><p>Share of the CPUs that jobs hold, mean of each {bucket}.</p>"
+        "<section><h2>Utilisation</h2><p>Share of the CPUs that jobs hold, mean of each "
+        f"{bucket}.</p>"
         + legend([("use", "CPUs in use")])
         + use.svg("over-time")
-        + f"</section>\n<section><h2>Queue length</h2><p>Jobs that are submitted and not started, in each {bucket}.</p>"
+        + "</section>\n<section><h2>Queue length</h2><p>Jobs that are submitted and not "
+        f"started, in each {bucket}.</p>"
         + legend([("queue", "mean"), ("most", "most at one instant")])
         + queue.svg("over-time")
         + "</section>"
@@ -221,8 +329,15 @@ def _by_size(classes: Sequence[SizeClass]) -> str:
     if not classes:
         return "<section><h2>Wait and slowdown by job size</h2><p>No job has run.</p></section>"
     x = class_axis([c.label for c in classes], "CPUs of the job")
-    waits = Plot(x, wait_axis(max(c.wait.largest for c in classes), "wait"), _BOX_HEIGHT, "wait by job size")
-    slowdowns = Plot(x, log_axis(max(c.slowdown.largest for c in classes), "bounded slowdown"), _BOX_HEIGHT, "bounded slowdown by job size")
+    waits = Plot(
+        x, wait_axis(max(c.wait.largest for c in classes), "wait"), _BOX_HEIGHT, "wait by job size"
+    )
+    slowdowns = Plot(
+        x,
+        log_axis(max(c.slowdown.largest for c in classes), "bounded slowdown"),
+        _BOX_HEIGHT,
+        "bounded slowdown by job size",
+    )
     width = min(44.0, 0.5 * waits.inner_width / len(classes))
     for number, c in enumerate(classes):
         head = f"{c.label} CPUs, {c.jobs:,} jobs\n"
@@ -232,28 +347,46 @@ def _by_size(classes: Sequence[SizeClass]) -> str:
             width,
             w,
             "wait",
-            head + f"median {duration(w.median)}, quartiles {duration(w.first_quartile)} and {duration(w.third_quartile)}\n"
-            f"5 to 95 %: {duration(w.low)} to {duration(w.high)}\nmean {duration(w.mean)}, longest {duration(w.largest)}",
+            head + f"median {duration(w.median)}, quartiles {duration(w.first_quartile)} and "
+            f"{duration(w.third_quartile)}\n"
+            f"5 to 95 %: {duration(w.low)} to {duration(w.high)}\n"
+            f"mean {duration(w.mean)}, longest {duration(w.largest)}",
         )
         slowdowns.box(
             slowdowns.at_x(number),
             width,
             s,
             "slow",
-            head + f"median {s.median:,.1f}, quartiles {s.first_quartile:,.1f} and {s.third_quartile:,.1f}\n"
-            f"5 to 95 %: {s.low:,.1f} to {s.high:,.1f}\nmean {s.mean:,.1f}, largest {s.largest:,.1f}",
+            head + f"median {s.median:,.1f}, quartiles {s.first_quartile:,.1f} and "
+            f"{s.third_quartile:,.1f}\n"
+            f"5 to 95 %: {s.low:,.1f} to {s.high:,.1f}\n"
+            f"mean {s.mean:,.1f}, largest {s.largest:,.1f}",
         )
-    how = "Box: the middle half of the jobs, with the median; whiskers: 5 to 95 %; dot: mean; ring: largest."
+    how = (
+        "Box: the middle half of the jobs, with the median; whiskers: 5 to 95 %; dot: mean; "
+        "ring: largest."
+    )
     return (
         f"<section><h2>Wait by job size</h2><p>{how}</p>{waits.svg()}</section>\n"
-        f"<section><h2>Bounded slowdown by job size</h2><p>(wait + run) / run, runs shorter than 10 s counted as 10 s. {how}</p>{slowdowns.svg()}"
+        "<section><h2>Bounded slowdown by job size</h2><p>(wait + run) / run, runs shorter "
+        f"than 10 s counted as 10 s. {how}</p>{slowdowns.svg()}"
         f"</section>\n<section><h2>The same in figures</h2>{_size_table(classes)}</section>"
     )
 
 
 def _size_table(classes: Sequence[SizeClass]) -> str:
     work = sum(c.cpu_seconds for c in classes) or 1
-    names = ("CPUs", "jobs", "share of CPU time", "median wait", "mean wait", "95 % wait", "longest wait", "median slowdown", "mean slowdown")
+    names = (
+        "CPUs",
+        "jobs",
+        "share of CPU time",
+        "median wait",
+        "mean wait",
+        "95 % wait",
+        "longest wait",
+        "median slowdown",
+        "mean slowdown",
+    )
     rows = [
         (
             c.label,
@@ -270,22 +403,43 @@ def _size_table(classes: Sequence[SizeClass]) -> str:
     ]
     head = "".join(f"<th>{name}</th>" for name in names)
     body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return (
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></'
+        "table></div>"
+    )
 
 
 def _figures(summary: Summary) -> str:
+    states = ", ".join(f"{count:,} {state}" for state, count in summary.states.items())
     facts = (
-        ("jobs", f"{summary.jobs:,} ({', '.join(f'{count:,} {state}' for state, count in summary.states.items())})"),
+        (
+            "jobs",
+            f"{summary.jobs:,} ({states})",
+        ),
         ("utilisation", f"{summary.utilization:.5f}"),
         ("jobs that ran, of which all means are", f"{summary.ran:,}"),
         ("mean wait", _figure(summary.mean_wait, ",.2f", " s")),
         ("median wait", _figure(summary.median_wait, ",.1f", " s")),
-        ("90, 95, 99 % wait", ", ".join(_figure(value, ",.0f", " s") for value in (summary.wait_p90, summary.wait_p95, summary.wait_p99))),
+        (
+            "90, 95, 99 % wait",
+            ", ".join(
+                _figure(value, ",.0f", " s")
+                for value in (summary.wait_p90, summary.wait_p95, summary.wait_p99)
+            ),
+        ),
         ("longest wait", _figure(summary.max_wait, ",.0f", " s")),
         ("mean bounded slowdown", _figure(summary.mean_bounded_slowdown, ",.3f")),
         (
             "50, 90, 95, 99 % slowdown",
-            ", ".join(_figure(value, ",.1f") for value in (summary.slowdown_p50, summary.slowdown_p90, summary.slowdown_p95, summary.slowdown_p99)),
+            ", ".join(
+                _figure(value, ",.1f")
+                for value in (
+                    summary.slowdown_p50,
+                    summary.slowdown_p90,
+                    summary.slowdown_p95,
+                    summary.slowdown_p99,
+                )
+            ),
         ),
         ("makespan", f"{summary.makespan:,} s"),
         ("simulated time", f"{summary.simulated_seconds:,.0f} s"),
@@ -296,13 +450,26 @@ def _figures(summary: Summary) -> str:
 
 
 def _configuration(config: Mapping[str, Any], slurm_conf: str) -> str:
-    facts = [(key, value if isinstance(value, str) else json.dumps(value, default=str)) for key, value in config.items()]
-    details = f"<details><summary>slurm.conf</summary><pre>{escape(slurm_conf)}</pre></details>" if slurm_conf else ""
-    return f"<section><h2>Configuration</h2>{_facts(facts)}{details}</section>" if facts or details else ""
+    facts = [
+        (key, value if isinstance(value, str) else json.dumps(value, default=str))
+        for key, value in config.items()
+    ]
+    details = (
+        f"<details><summary>slurm.conf</summary><pre>{escape(slurm_conf)}</pre></details>"
+        if slurm_conf
+        else ""
+    )
+    return (
+        f"<section><h2>Configuration</h2>{_facts(facts)}{details}</section>"
+        if facts or details
+        else ""
+    )
 
 
 def _facts(facts: Sequence[tuple[str, str]]) -> str:
-    rows = "".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in facts)
+    rows = "".join(
+        f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in facts
+    )
     return f'<table class="facts"><tbody>{rows}</tbody></table>'
 
 

@@ -3,10 +3,13 @@
 Place: the edge; the only module of a run's results that writes files.
 
 FOLDER/
-    jobs.csv jobs.parquet   a line for each job, with the columns of `records.JobRecord`; seconds from the trace's zero; nodes as a host list
-                            expression. While the run goes on jobs.csv has those that have ended, in that order, and is replaced in the end
+    jobs.csv jobs.parquet   a line for each job, with the columns of `records.JobRecord`; seconds
+                            from the trace's zero; nodes as a host list expression. While the run
+                            goes on jobs.csv has those that have ended, in that order, and is
+                            replaced in the end
     attempts.csv            the same of earlier runs of jobs that were requeued, if there are any
-    summary.json            the figures of `metrics.Summary`, and under "by" those of `metrics.groups`
+    summary.json            the figures of `metrics.Summary`, and under "by" those of
+                            `metrics.groups`
     config.json slurm.conf  what was run
     report.html             all of it to look at
 """
@@ -37,10 +40,13 @@ _ROW: Final = attrgetter(*FIELDS)
 
 
 class JobsFile:
-    """FOLDER/jobs.csv while the run goes on: a line for each job of which something has become known, at once on disk."""
+    """FOLDER/jobs.csv while the run goes on: a line for each job of which something has become
+    known, at once on disk.
+    """
 
     def __init__(self, folder: Path) -> None:
-        for name in ("summary.json", "report.html", "jobs.parquet", "attempts.csv"):  # of an earlier run
+        # of an earlier run
+        for name in ("summary.json", "report.html", "jobs.parquet", "attempts.csv"):
             (folder / name).unlink(missing_ok=True)
         self._file = (folder / "jobs.csv").open("w", encoding="utf-8", newline="")
         self._writer = csv.writer(self._file, lineterminator="\n")
@@ -68,7 +74,9 @@ def write_run_folder(
     title: str = "Replay",
     attempts: Sequence[JobRecord] = (),
 ) -> Path:
-    """Write all files, each whole or not at all; earlier files of the same names are replaced. Returns the report's path."""
+    """Write all files, each whole or not at all; earlier files of the same names are replaced.
+    Returns the report's path.
+    """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     ordered = sorted(records, key=lambda record: record.job)
@@ -97,14 +105,22 @@ def _csv(records: Sequence[JobRecord]) -> bytes:
 
 
 def _parquet(records: Sequence[JobRecord]) -> bytes:
-    # Imported here: pyarrow takes a good part of a second, which those who only measure need not pay.
+    # Imported here: pyarrow takes a good part of a second, which those who only measure need not
+    # pay.
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     kinds = {"str": pa.string(), "bool": pa.bool_()}
     declared = {field.name: str(field.type) for field in msgspec.structs.fields(JobRecord)}
-    types = {name: kinds.get(declared.get(name, "int").removeprefix("<class '").removesuffix("'>"), pa.int64()) for name in FIELDS}
-    table = pa.table({name: pa.array(list(map(attrgetter(name), records)), kind) for name, kind in types.items()})
+    types = {
+        name: kinds.get(
+            declared.get(name, "int").removeprefix("<class '").removesuffix("'>"), pa.int64()
+        )
+        for name in FIELDS
+    }
+    table = pa.table(
+        {name: pa.array(list(map(attrgetter(name), records)), kind) for name, kind in types.items()}
+    )
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
     content: bytes = sink.getvalue().to_pybytes()

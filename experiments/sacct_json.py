@@ -1,7 +1,8 @@
 """What `sacct --json` writes, as records; job by job, so that a file of any length fits.
 
-Place: a reader of histories. Follows: the documents of Slurm's data parsers from dbv0.0.36 (21.08) to v0.0.42: numbers are plain, or objects with
-`set`, `infinite` and `number`; lists of states are plain words or lists of them.
+Place: a reader of histories. Follows: the documents of Slurm's data parsers from dbv0.0.36 (21.08)
+to v0.0.42: numbers are plain, or objects with `set`, `infinite` and `number`; lists of states are
+plain words or lists of them.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ _PART: Final = 1 << 20  # characters read at a time
 
 
 def read_json(file: TextIO, counts: Count, *, cluster: str = "") -> Iterator[PastJob]:
-    """Each record of the document. `cluster`: the one whose jobs are wanted, where there are several.
+    """Each record of the document. `cluster`: the one whose jobs are wanted, where there are
+    several.
 
     Raises:
-        HistoryError: it is no such document; with `counts.strict` at the first job that cannot be used.
+        HistoryError: it is no such document; with `counts.strict` at the first job that cannot be
+        used.
     """
     clusters: set[str] = set()
     for number, job in enumerate(_jobs(file, counts.source), 1):
@@ -36,7 +39,10 @@ def read_json(file: TextIO, counts: Count, *, cluster: str = "") -> Iterator[Pas
             continue
         clusters.add(name)
         if len(clusters) > 1:
-            raise HistoryError(f"{counts.source}: jobs of several clusters ({', '.join(sorted(clusters))}): choose one with --cluster")
+            raise HistoryError(
+                f"{counts.source}: jobs of several clusters "
+                f"({', '.join(sorted(clusters))}): choose one with --cluster"
+            )
         try:
             record = _record(number, job)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
@@ -127,7 +133,9 @@ def _amounts(listed: list[dict[str, Any]] | None) -> dict[str, int]:
 
 
 def _tres(amounts: dict[str, int]) -> str:
-    return ",".join(f"{name}={amount}{'M' if name == 'mem' else ''}" for name, amount in amounts.items())
+    return ",".join(
+        f"{name}={amount}{'M' if name == 'mem' else ''}" for name, amount in amounts.items()
+    )
 
 
 def _record(number: int, job: dict[str, Any]) -> PastJob:
@@ -135,7 +143,10 @@ def _record(number: int, job: dict[str, Any]) -> PastJob:
     state = _word((job.get("state") or {}).get("current")).upper()
     if state not in STATES:
         raise ValueError(f"{state[:40]!r} is no state of a job")
-    asked, held = _amounts((job.get("tres") or {}).get("requested")), _amounts((job.get("tres") or {}).get("allocated"))
+    asked, held = (
+        _amounts((job.get("tres") or {}).get("requested")),
+        _amounts((job.get("tres") or {}).get("allocated")),
+    )
     code, signal = _exit(job.get("exit_code"))
     limit = _number(times.get("limit"))
     reservation = job.get("reservation") or {}

@@ -1,9 +1,12 @@
-"""What `sacct -P`, `--parsable` and `--parsable2` write, with whatever columns in whatever order, as records.
+"""What `sacct -P`, `--parsable` and `--parsable2` write, with whatever columns in whatever order,
+as records.
 
-Place: a reader of histories; line by line, so that a file of any length fits. Follows: sacct(1). sacct does not quote: a bar or a new line within a
-submission line, a comment or a name makes a row of more or fewer fields than the header has. Such a row is put together again where that is
-possible in one way that makes sense; columns that are no free text tell. Where several ways make as much sense, it is named and not read, unless
-they differ in comments, names and submission lines alone; a submission line in doubt is not used.
+Place: a reader of histories; line by line, so that a file of any length fits. Follows: sacct(1).
+sacct does not quote: a bar or a new line within a submission line, a comment or a name makes a row
+of more or fewer fields than the header has. Such a row is put together again where that is possible
+in one way that makes sense; columns that are no free text tell. Where several ways make as much
+sense, it is named and not read, unless they differ in comments, names and submission lines alone; a
+submission line in doubt is not used.
 """
 
 from __future__ import annotations
@@ -33,18 +36,59 @@ _FREE: Final = (
     "container",
     "extra",
 )  # likeliest first
-_MAY_BE_OPEN: Final = ("submitline", "jobname", "comment")  # columns without which a row can be used
+# columns without which a row can be used
+_MAY_BE_OPEN: Final = ("submitline", "jobname", "comment")
 _WORDS: Final = re.compile(r"\S*")
 _NUMBER: Final = re.compile(r"[\d.]*[KMGTPE]?")
 _TIME: Final = re.compile(r"(\d+-)?[\d:.]*|INVALID")
 _CODE: Final = re.compile(r"(\d+:\d+)?")
 _TRES: Final = re.compile(r"([^\s=,]+=[^\s=,]*(,(?!$)|$))*")
-# What columns look like that are not read, or as what they are: for rows of which it is not sure what stands where.
+# What columns look like that are not read, or as what they are: for rows of which it is not sure
+# what stands where.
 _SHAPES: Final[dict[str, re.Pattern[str]]] = {
-    **dict.fromkeys(("account", "cluster", "flags", "group", "partition", "qos", "reqgres", "reservation", "user", "wckey"), _WORDS),
-    **dict.fromkeys(("associd", "consumedenergy", "consumedenergyraw", "cputimeraw", "dbindex", "ntasks", "plannedcpuraw"), _NUMBER),
+    **dict.fromkeys(
+        (
+            "account",
+            "cluster",
+            "flags",
+            "group",
+            "partition",
+            "qos",
+            "reqgres",
+            "reservation",
+            "user",
+            "wckey",
+        ),
+        _WORDS,
+    ),
+    **dict.fromkeys(
+        (
+            "associd",
+            "consumedenergy",
+            "consumedenergyraw",
+            "cputimeraw",
+            "dbindex",
+            "ntasks",
+            "plannedcpuraw",
+        ),
+        _NUMBER,
+    ),
     **dict.fromkeys(("priority", "qosraw", "reservationid", "resvcpuraw", "wckeyid"), _NUMBER),
-    **dict.fromkeys(("avecpu", "cputime", "mincpu", "planned", "plannedcpu", "reserved", "resvcpu", "systemcpu", "totalcpu", "usercpu"), _TIME),
+    **dict.fromkeys(
+        (
+            "avecpu",
+            "cputime",
+            "mincpu",
+            "planned",
+            "plannedcpu",
+            "reserved",
+            "resvcpu",
+            "systemcpu",
+            "totalcpu",
+            "usercpu",
+        ),
+        _TIME,
+    ),
     **dict.fromkeys(("alloctres", "reqtres"), _TRES),
     **dict.fromkeys(("derivedexitcode", "exitcode"), _CODE),
     "nodelist": re.compile(r"\S*|none assigned", re.IGNORECASE),
@@ -78,7 +122,8 @@ def _listed(text: str) -> str:
     return "" if text.lower() in words.NONE_ASSIGNED else text
 
 
-# Column: the record's field, and how its text is read. Where several say the same, the first that is there counts.
+# Column: the record's field, and how its text is read. Where several say the same, the first that
+# is there counts.
 _FIELDS: Final[tuple[tuple[str, str, Callable[[str], Any]], ...]] = (
     ("state", "state", _state),
     ("submit", "submit", words.instant),
@@ -117,11 +162,14 @@ _FIELDS: Final[tuple[tuple[str, str, Callable[[str], Any]], ...]] = (
     ("flags", "flags", _text),
 )
 _TIMES: Final = ("submit", "eligible", "start", "end")
-_KEPT: Final = 10_000  # values of a column that are remembered: neighbouring jobs have the same ones
+# values of a column that are remembered: neighbouring jobs have the same ones
+_KEPT: Final = 10_000
 
 
 class _Read(dict[str, Any]):
-    """A column's values by the texts for them, each of which is read once while it is remembered."""
+    """A column's values by the texts for them, each of which is read once while it is
+    remembered.
+    """
 
     def __init__(self, read: Callable[[str], Any]) -> None:
         super().__init__()
@@ -157,9 +205,14 @@ class _Columns:
                 places[field] = place[column]
                 reads.append(times if field in _TIMES else _Read(read))
         self.fields, self.reads = tuple(places), tuple(reads)
-        self.texts = itemgetter(*places.values(), 0, 0)  # of fewer than two it would give no tuple; what is too much is not read
+        # of fewer than two it would give no tuple; what is too much is not read
+        self.texts = itemgetter(*places.values(), 0, 0)
         self.exit, self.exit_code = place.get("exitcode", -1), _Read(words.exit_code)
-        self.checks = {place[column]: _Read(read) for column, _, read in _FIELDS if read not in (_text, _listed) and column in place}
+        self.checks = {
+            place[column]: _Read(read)
+            for column, _, read in _FIELDS
+            if read not in (_text, _listed) and column in place
+        }
         self.shapes = {place[name]: shape for name, shape in _SHAPES.items() if name in place}
         self.times = {place[name] for name in _TIMES if name in place}
         self.submit = place.get("submit", -1)
@@ -169,7 +222,9 @@ class _Columns:
 
 
 def header(line: str) -> tuple[list[str], str, bool] | None:
-    """The columns' names, what parts them, and whether it ends the line, too (--parsable); None if this is no header."""
+    """The columns' names, what parts them, and whether it ends the line, too (--parsable); None if
+    this is no header.
+    """
     text = line.rstrip("\r\n")
     parts = _WORD.findall(text)
     if not parts or not text.startswith(parts[0]):
@@ -177,7 +232,11 @@ def header(line: str) -> tuple[list[str], str, bool] | None:
     if len(parts) == 1:
         return (parts, "|", text.endswith("|")) if text.rstrip("|") == parts[0] else None
     delimiter = text[len(parts[0]) : text.index(parts[1], len(parts[0]))]
-    if not delimiter or re.search(r"[\w]", delimiter) or (delimiter.isspace() and delimiter != "\t"):
+    if (
+        not delimiter
+        or re.search(r"[\w]", delimiter)
+        or (delimiter.isspace() and delimiter != "\t")
+    ):
         return None
     names = text.split(delimiter)
     ends = names[-1] == ""
@@ -188,7 +247,9 @@ def header(line: str) -> tuple[list[str], str, bool] | None:
     return None
 
 
-def read_rows(lines: Iterable[str], counts: Count, *, columns: str = "", cluster: str = "") -> Iterator[PastJob]:
+def read_rows(
+    lines: Iterable[str], counts: Count, *, columns: str = "", cluster: str = ""
+) -> Iterator[PastJob]:
     """Each record of the lines.
 
     Args:
@@ -198,14 +259,22 @@ def read_rows(lines: Iterable[str], counts: Count, *, columns: str = "", cluster
         cluster: the one whose jobs are wanted, where there are several.
 
     Raises:
-        HistoryError: it is no output of sacct, or with `counts.strict` at the first line that cannot be used.
+        HistoryError: it is no output of sacct, or with `counts.strict` at the first line that
+        cannot be used.
     """
     numbered = enumerate(lines, 1)
-    layout = _Columns(columns.split(","), "|", ends=True) if columns else _find_header(numbered, counts)
+    layout = (
+        _Columns(columns.split(","), "|", ends=True) if columns else _find_header(numbered, counts)
+    )
     if layout.job < 0:
-        raise HistoryError(f"{counts.source}: no column JobID among {', '.join(layout.names)}: sacct needs it in --format")
+        raise HistoryError(
+            f"{counts.source}: no column JobID among {', '.join(layout.names)}: sacct "
+            "needs it in --format"
+        )
     if "submit" not in layout.has and "start" not in layout.has:
-        raise HistoryError(f"{counts.source}: neither a column Submit nor Start: sacct needs it in --format")
+        raise HistoryError(
+            f"{counts.source}: neither a column Submit nor Start: sacct needs it in --format"
+        )
     clusters: set[str] = set()
     for number, fields in _rows(numbered, layout, counts):
         job = fields[layout.job]
@@ -220,7 +289,8 @@ def read_rows(lines: Iterable[str], counts: Count, *, columns: str = "", cluster
             clusters.add(name)
             if len(clusters) > 1:
                 raise HistoryError(
-                    f"{counts.source} line {number}: jobs of several clusters ({', '.join(sorted(clusters))}): choose one with --cluster"
+                    f"{counts.source} line {number}: jobs of several clusters "
+                    f"({', '.join(sorted(clusters))}): choose one with --cluster"
                 )
         try:
             record = _record(number, fields, layout)
@@ -241,16 +311,22 @@ def _find_header(numbered: Iterator[tuple[int, str]], counts: Count) -> _Columns
         found = header(line)
         if found is None:
             if re.match(r"\s*JobID\s", line, re.IGNORECASE):
-                raise HistoryError(f"{counts.source} line {number}: columns that are cut to a width: run sacct with -P")
+                raise HistoryError(
+                    f"{counts.source} line {number}: columns that are cut to a width: run "
+                    "sacct with -P"
+                )
             raise HistoryError(
-                f"{counts.source} line {number}: no header of sacct -P (a job's line, where --noheader was given: name the columns with --format)"
+                f"{counts.source} line {number}: no header of sacct -P (a job's line, where "
+                "--noheader was given: name the columns with --format)"
             )
         names, delimiter, ends = found
         return _Columns(names, delimiter, ends=ends)
     raise HistoryError(f"{counts.source}: empty")
 
 
-def _rows(numbered: Iterator[tuple[int, str]], layout: _Columns, counts: Count) -> Iterator[tuple[int, list[str]]]:
+def _rows(
+    numbered: Iterator[tuple[int, str]], layout: _Columns, counts: Count
+) -> Iterator[tuple[int, list[str]]]:
     """Rows of as many fields as there are columns."""
     width, job_at = layout.width, layout.job
     is_job = JOB_ID.fullmatch
@@ -281,11 +357,16 @@ def _parted(text: str, layout: _Columns) -> list[str]:
     return fields
 
 
-def _put_together(lines: list[tuple[int, str]], layout: _Columns, counts: Count, *, is_behind_row: bool) -> Iterator[tuple[int, list[str]]]:
-    """Rows of one line or several, such that fewest lines are left, and of those ways the one that makes most rows. The others are counted."""
+def _put_together(
+    lines: list[tuple[int, str]], layout: _Columns, counts: Count, *, is_behind_row: bool
+) -> Iterator[tuple[int, list[str]]]:
+    """Rows of one line or several, such that fewest lines are left, and of those ways the one that
+    makes most rows. The others are counted.
+    """
     parted = [_parted(line, layout) for _, line in lines]
     begins = [_begins_row(fields, layout) for fields in parted]
-    best: list[tuple[int, int, int, _Fit | None]] = [(0, 0, 0, None)]  # from the end: lines left, rows (less is more), lines of the next row
+    # from the end: lines left, rows (less is more), lines of the next row
+    best: list[tuple[int, int, int, _Fit | None]] = [(0, 0, 0, None)]
     for first in reversed(range(len(lines))):
         left, rows, _, _ = best[-1]
         found: tuple[int, int, int, _Fit | None] = (left + 1, rows, 1, None)
@@ -294,7 +375,10 @@ def _put_together(lines: list[tuple[int, str]], layout: _Columns, counts: Count,
                 break
             left, rows, _, _ = best[-count]
             if (left, rows - 1) < found[:2]:
-                whole = _fit(_parted("\n".join(line for _, line in lines[first : first + count]), layout), layout)
+                whole = _fit(
+                    _parted("\n".join(line for _, line in lines[first : first + count]), layout),
+                    layout,
+                )
                 if whole is not None:
                     found = left, rows - 1, count, whole
         best.append(found)
@@ -302,21 +386,43 @@ def _put_together(lines: list[tuple[int, str]], layout: _Columns, counts: Count,
     while at < len(lines):
         _, _, count, row = best[len(lines) - at]
         if row is None:
-            _leave_out(lines[at][0], parted[at], layout, counts, is_further=is_behind_row and not begins[at])
+            _leave_out(
+                lines[at][0],
+                parted[at],
+                layout,
+                counts,
+                is_further=is_behind_row and not begins[at],
+            )
         elif row.open.keys() - layout.may_be_open:
             counts.bad_line(lines[at][0], _several_ways(row, len(parted[at]), layout))
         else:
             for place in row.doubtful:
-                taken = "the columns are taken alone" if place == layout.submit_line and place in row.open else "the likelier is taken"
-                counts.notes[f"bars that may belong to {layout.names[place]} or to another text: {taken}"] += 1
-            yield lines[at][0], ["" if place == layout.submit_line and place in row.open else text for place, text in enumerate(row.fields)]
+                taken = (
+                    "the columns are taken alone"
+                    if place == layout.submit_line and place in row.open
+                    else "the likelier is taken"
+                )
+                counts.notes[
+                    f"bars that may belong to {layout.names[place]} or to another text: {taken}"
+                ] += 1
+            yield (
+                lines[at][0],
+                [
+                    "" if place == layout.submit_line and place in row.open else text
+                    for place, text in enumerate(row.fields)
+                ],
+            )
         is_behind_row = is_behind_row or row is not None
         at += count
 
 
 def _begins_row(fields: list[str], layout: _Columns) -> bool:
     """Whether a line begins with what a row begins with."""
-    if len(fields) <= layout.job or len(fields) == 1 or JOB_ID.fullmatch(fields[layout.job]) is None:
+    if (
+        len(fields) <= layout.job
+        or len(fields) == 1
+        or JOB_ID.fullmatch(fields[layout.job]) is None
+    ):
         return False
     try:
         for place, read in layout.checks.items():
@@ -327,10 +433,16 @@ def _begins_row(fields: list[str], layout: _Columns) -> bool:
     return True
 
 
-def _leave_out(number: int, fields: list[str], layout: _Columns, counts: Count, *, is_further: bool) -> None:
+def _leave_out(
+    number: int, fields: list[str], layout: _Columns, counts: Count, *, is_further: bool
+) -> None:
     found, width = len(fields), layout.width
     if found > width:
-        counts.bad_line(number, f"{found} fields where the header has {width}, and no free text in which the others could be")
+        counts.bad_line(
+            number,
+            f"{found} fields where the header has {width}, and no free text in which the "
+            "others could be",
+        )
     elif found == width:
         counts.bad_line(number, f"{fields[layout.job][:40]!r} is no job's id")
     elif is_further and width - 1 in layout.free:
@@ -340,8 +452,9 @@ def _leave_out(number: int, fields: list[str], layout: _Columns, counts: Count, 
 
 
 class _Fit(NamedTuple):
-    """A row put together. `open`: columns to which another way, for which as much speaks, gives another text; by place, with that text. `doubtful`:
-    those, and the others to which another way would give another text that is only less likely.
+    """A row put together. `open`: columns to which another way, for which as much speaks, gives
+    another text; by place, with that text. `doubtful`: those, and the others to which another way
+    would give another text that is only less likely.
     """
 
     fields: tuple[str, ...]
@@ -350,7 +463,9 @@ class _Fit(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """One way to go on with a column's text: how many of the fields too many are used before it and after, and what speaks for all up to there."""
+    """One way to go on with a column's text: how many of the fields too many are used before it and
+    after, and what speaks for all up to there.
+    """
 
     used: int
     worth: _Worth
@@ -360,11 +475,14 @@ class _Step(NamedTuple):
 
 
 def _fit(fields: list[str], layout: _Columns) -> _Fit | None:
-    """The row with the fields that are too many joined where there is free text, so that the other columns make sense; the best of several ways."""
+    """The row with the fields that are too many joined where there is free text, so that the other
+    columns make sense; the best of several ways.
+    """
     spare = len(fields) - layout.width
     if not 0 <= spare <= _MAX_JOINED or not _may_fit(fields, layout, spare):
         return None
-    best: dict[int, tuple[_Worth, tuple[str, ...]]] = {0: (_NOTHING, ())}  # by how many of those too many are used
+    # by how many of those too many are used
+    best: dict[int, tuple[_Worth, tuple[str, ...]]] = {0: (_NOTHING, ())}
     steps: list[list[_Step]] = []  # of each column
     whole = layout.delimiter.join(fields)
     for place in range(layout.width):
@@ -392,13 +510,24 @@ def _fit(fields: list[str], layout: _Columns) -> _Fit | None:
     return _Fit(row, {}, {}) if is_step else _Fit(row, still_open, doubtful)
 
 
-def _other_ways(row: tuple[str, ...], steps: list[list[_Step]], worth: _Worth, spare: int, layout: _Columns) -> dict[int, str]:
-    """The columns to which other ways that are worth as much, as far as is asked, give other texts, and one of those texts for each."""
-    needed = {spare: worth}  # what must speak for all that comes before, by how many of those too many are used there
+def _other_ways(
+    row: tuple[str, ...], steps: list[list[_Step]], worth: _Worth, spare: int, layout: _Columns
+) -> dict[int, str]:
+    """The columns to which other ways that are worth as much, as far as is asked, give other texts,
+    and one of those texts for each.
+    """
+    # what must speak for all that comes before, by how many of those too many are used there
+    needed = {spare: worth}
     found: dict[int, str] = {}
     for place in reversed(range(layout.width)):
-        as_good = [step for step in steps[place] if needed.get(step.after) == step.total[: len(worth)]]
-        found.update((place, step.text) for step in as_good if place in layout.used and step.text != row[place])
+        as_good = [
+            step for step in steps[place] if needed.get(step.after) == step.total[: len(worth)]
+        ]
+        found.update(
+            (place, step.text)
+            for step in as_good
+            if place in layout.used and step.text != row[place]
+        )
         needed = {step.used: step.worth[: len(worth)] for step in as_good}
     return found
 
@@ -406,8 +535,14 @@ def _other_ways(row: tuple[str, ...], steps: list[list[_Step]], worth: _Worth, s
 def _several_ways(fit: _Fit, count: int, layout: _Columns) -> str:
     """What is said of a row that is not read."""
     place = min(fit.open.keys() - layout.may_be_open)
-    one, other = (text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..." for text in (fit.fields[place], fit.open[place]))
-    return f"{count} fields where the header has {layout.width}, and several ways to join them: {layout.names[place]} may be {one!r} or {other!r}"
+    one, other = (
+        text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+        for text in (fit.fields[place], fit.open[place])
+    )
+    return (
+        f"{count} fields where the header has {layout.width}, and several ways to join "
+        f"them: {layout.names[place]} may be {one!r} or {other!r}"
+    )
 
 
 def _may_fit(fields: list[str], layout: _Columns, spare: int) -> bool:
@@ -417,17 +552,23 @@ def _may_fit(fields: list[str], layout: _Columns, spare: int) -> bool:
         if place in layout.free:
             shifts = set(range(min(shifts), spare + 1))
         elif place == layout.job or place in layout.checks:
-            shifts = {shift for shift in shifts if _worth(place, fields[place + shift], 0, "", layout) is not None}
+            shifts = {
+                shift
+                for shift in shifts
+                if _worth(place, fields[place + shift], 0, "", layout) is not None
+            }
             if not shifts:
                 return False
     return spare in shifts
 
 
 def _worth(place: int, text: str, more: int, whole: str, layout: _Columns) -> _Worth | None:
-    """What speaks for a column's text of which `more` delimiters are a part, the most important first; None: it makes no sense.
+    """What speaks for a column's text of which `more` delimiters are a part, the most important
+    first; None: it makes no sense.
 
-    For sure: texts that are read, and such as are an option in the submission line, too. Likely: a text does not begin or end with a delimiter.
-    For a guess: texts that are not empty, as sacct leaves few so; few columns with delimiters, and those in which they are most often.
+    For sure: texts that are read, and such as are an option in the submission line, too. Likely: a
+    text does not begin or end with a delimiter. For a guess: texts that are not empty, as sacct
+    leaves few so; few columns with delimiters, and those in which they are most often.
     """
     if place == layout.job:
         return _NOTHING if JOB_ID.fullmatch(text) else None
@@ -441,12 +582,15 @@ def _worth(place: int, text: str, more: int, whole: str, layout: _Columns) -> _W
         except ValueError:
             return None
         is_known = value is not None
-        if (read.reads is words.count and text and not is_known) or (place == layout.submit and not is_known):
+        if (read.reads is words.count and text and not is_known) or (
+            place == layout.submit and not is_known
+        ):
             return None
         if is_known and place in layout.times and value < _LONG_AGO:
             return None
         return (int(bool(text) and is_known), 0, 0, int(bool(text)), 0, 0)
-    if place == layout.submit_line and text.startswith((layout.delimiter, " ")):  # it begins with the command's name
+    # it begins with the command's name
+    if place == layout.submit_line and text.startswith((layout.delimiter, " ")):
         return None
     if place != layout.constraints and not more:
         return _NOTHING
@@ -454,7 +598,9 @@ def _worth(place: int, text: str, more: int, whole: str, layout: _Columns) -> _W
     if place == layout.constraints:
         if not _is_feature_list(text):
             return None
-        is_option = bool(text) and re.search(rf"\s(-C\s?|--constraint[= ]){word}", whole) is not None
+        is_option = (
+            bool(text) and re.search(rf"\s(-C\s?|--constraint[= ]){word}", whole) is not None
+        )
         return (0, int(is_option), 0, 0, -int(more > 0), -layout.free[place] if more else 0)
     if place == layout.submit_line and not _begins_with_command(text, layout.delimiter):
         return None
@@ -469,7 +615,11 @@ def _begins_with_command(text: str, delimiter: str) -> bool:
 
 
 def _is_feature_list(text: str) -> bool:
-    return not text or (_FEATURES.fullmatch(text) is not None and text.count("[") == text.count("]") and text.count("(") == text.count(")"))
+    return not text or (
+        _FEATURES.fullmatch(text) is not None
+        and text.count("[") == text.count("]")
+        and text.count("(") == text.count(")")
+    )
 
 
 def _record(number: int, fields: list[str], layout: _Columns) -> PastJob:

@@ -1,7 +1,7 @@
 """The values that sacct writes: instants, durations, limits, memory, TRES, states.
 
-Place: used by the readers of sacct's output. Pure but for the local time zone: sacct tells local time. Follows: sacct(1) of 22.05, and what versions
-from 17.11 to 23.11 write.
+Place: used by the readers of sacct's output. Pure but for the local time zone: sacct tells local
+time. Follows: sacct(1) of 22.05, and what versions from 17.11 to 23.11 write.
 """
 
 from __future__ import annotations
@@ -14,15 +14,41 @@ from typing import Final
 
 from understudy.experiments.past import PARTITION_LIMIT, UNLIMITED
 
-UNKNOWN_TIMES: Final = frozenset(("", "unknown", "none", "n/a", "invalid", "null", "(null)", "none assigned"))
+UNKNOWN_TIMES: Final = frozenset(
+    ("", "unknown", "none", "n/a", "invalid", "null", "(null)", "none assigned")
+)
 NONE_ASSIGNED: Final = frozenset(("", "none assigned", "none", "n/a", "(null)", "unknown"))
-# fmt: off
-STATES: Final = frozenset({
-    "BOOT_FAIL", "CANCELLED", "COMPLETED", "COMPLETING", "CONFIGURING", "DEADLINE", "FAILED", "LAUNCH_FAILED", "NODE_FAIL",
-    "OUT_OF_MEMORY", "PENDING", "POWER_UP_NODE", "PREEMPTED", "RECONFIG_FAIL", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESIZING",
-    "RESV_DEL_HOLD", "REVOKED", "RUNNING", "SIGNALING", "SPECIAL_EXIT", "STAGE_OUT", "STOPPED", "SUSPENDED", "TIMEOUT",
-})
-# fmt: on
+STATES: Final = frozenset(
+    {
+        "BOOT_FAIL",
+        "CANCELLED",
+        "COMPLETED",
+        "COMPLETING",
+        "CONFIGURING",
+        "DEADLINE",
+        "FAILED",
+        "LAUNCH_FAILED",
+        "NODE_FAIL",
+        "OUT_OF_MEMORY",
+        "PENDING",
+        "POWER_UP_NODE",
+        "PREEMPTED",
+        "RECONFIG_FAIL",
+        "REQUEUED",
+        "REQUEUE_FED",
+        "REQUEUE_HOLD",
+        "RESIZING",
+        "RESV_DEL_HOLD",
+        "REVOKED",
+        "RUNNING",
+        "SIGNALING",
+        "SPECIAL_EXIT",
+        "STAGE_OUT",
+        "STOPPED",
+        "SUSPENDED",
+        "TIMEOUT",
+    }
+)
 _STATE_LETTERS: Final = {
     "BF": "BOOT_FAIL",
     "CA": "CANCELLED",
@@ -42,12 +68,22 @@ _STATE_LETTERS: Final = {
 }
 _DURATION: Final = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?(?:\.\d+)?")
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)([KMGTPE]?)([cnCN]?)")
-_KILO: Final = {"K": 1 / 1024, "": 1.0, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3, "E": 1024.0**4}
-_starts: dict[str, int | None] = {}  # "2026-11-23T01" and "2026-11-23T01:26": the instants; None: clocks are changed within that hour
+_KILO: Final = {
+    "K": 1 / 1024,
+    "": 1.0,
+    "M": 1.0,
+    "G": 1024.0,
+    "T": 1024.0**2,
+    "P": 1024.0**3,
+    "E": 1024.0**4,
+}
+# "2026-11-23T01" and "2026-11-23T01:26": the instants; None: clocks are changed within that hour
+_starts: dict[str, int | None] = {}
 
 
 def instant(text: str) -> int | None:
-    """`2026-11-23T01:26:21`, with a blank, a zone or a fraction, too, or seconds since the epoch (SLURM_TIME_FORMAT=%s); None: unknown.
+    """`2026-11-23T01:26:21`, with a blank, a zone or a fraction, too, or seconds since the epoch
+    (SLURM_TIME_FORMAT=%s); None: unknown.
 
     Raises:
         ValueError: anything else. A format without the year cannot be decided.
@@ -75,15 +111,22 @@ def instant(text: str) -> int | None:
     try:
         return math.floor(datetime.fromisoformat(text.replace("/", "-")).timestamp())
     except (ValueError, OverflowError, OSError):
-        raise ValueError(f"{text[:40]!r} is no time of sacct (set SLURM_TIME_FORMAT=standard, or %s, for it)") from None
+        raise ValueError(
+            f"{text[:40]!r} is no time of sacct (set SLURM_TIME_FORMAT=standard, or %s, for it)"
+        ) from None
 
 
 def _start(text: str, form: str, within: int) -> int | None:
-    """The instant of the full hour or minute; None: the clocks do not run evenly from then on for `within` seconds."""
+    """The instant of the full hour or minute; None: the clocks do not run evenly from then on for
+    `within` seconds.
+    """
     if text not in _starts:
         parts = time.strptime(text, form)
         start = round(time.mktime(parts))
-        is_even = not within or round(time.mktime((*parts[:4], within // 60, *parts[5:]))) == start + within
+        is_even = (
+            not within
+            or round(time.mktime((*parts[:4], within // 60, *parts[5:]))) == start + within
+        )
         _starts[text] = start if is_even else None
     return _starts[text]
 
@@ -138,20 +181,30 @@ def state(text: str) -> str:
     word = _STATE_LETTERS.get(word, word)
     if word in STATES:
         return word
-    whole = [name for name in STATES if text.rstrip().endswith("+") and name.startswith(word)] if word else []
+    whole = (
+        [name for name in STATES if text.rstrip().endswith("+") and name.startswith(word)]
+        if word
+        else []
+    )
     if len(whole) == 1:  # cut short by a column's width
         return whole[0]
     raise ValueError(f"{text[:40]!r} is no state of a job")
 
 
 def exit_code(text: str) -> tuple[int, int]:
-    """`3:0` is exit code 3, `0:9` signal 9. A signal beyond 64 is a word of Slurm's own (125: out of memory) and none that ended a process."""
+    """`3:0` is exit code 3, `0:9` signal 9. A signal beyond 64 is a word of Slurm's own (125: out
+    of memory) and none that ended a process.
+    """
     code, _, signal = text.partition(":")
-    return (int(code) if code.isdigit() else 0) & 0xFF, int(signal) if signal.isdigit() and int(signal) <= 64 else 0
+    return (int(code) if code.isdigit() else 0) & 0xFF, int(signal) if signal.isdigit() and int(
+        signal
+    ) <= 64 else 0
 
 
 def megabytes(text: str) -> tuple[int, str] | None:
-    """`4Gc` is 4096 MB of each CPU ("c"), `8Gn` of each node ("n"), `1600M` ("") of the job as a whole; None: none."""
+    """`4Gc` is 4096 MB of each CPU ("c"), `8Gn` of each node ("n"), `1600M` ("") of the job as a
+    whole; None: none.
+    """
     match = _SIZE.fullmatch(text.upper().replace(" ", "")) if text else None
     if match is None:
         return None

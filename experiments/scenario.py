@@ -1,9 +1,12 @@
-"""Scenario folders: a workload, what the administrator does meanwhile, and the configuration, as files that people can write.
+"""Scenario folders: a workload, what the administrator does meanwhile, and the configuration, as
+files that people can write.
 
-Place: reads files into values; what is done with them is in understudy.tool.replay.scenarios. The format is documented in docs/scenarios.md.
+Place: reads files into values; what is done with them is in understudy.tool.replay.scenarios. The
+format is documented in docs/scenarios.md.
 
 FOLDER/
-    slurm.conf       the configuration, or the part of it that matters; gres.conf and topology.conf beside it
+    slurm.conf       the configuration, or the part of it that matters; gres.conf and topology.conf
+                     beside it
     workload.jsonl   the submissions, one JSON object a line
     events.jsonl     optional: commands of the administrator
     sacctmgr.txt     optional: accounting set-up, arguments of `sacctmgr -i`, one command a line
@@ -28,8 +31,11 @@ if TYPE_CHECKING:
 _Line = TypeVar("_Line")
 _Value = TypeVar("_Value")
 
-ISSUED_AFTER_S: Final = 0.2  # a line's `at` is a whole second; what happens then is issued a little later, as a person's command would be
-CONTROLLER_LEAD_S: Final = 24.5  # the controller starts this long before the scenario's zero: its periods count from there
+# a line's `at` is a whole second; what happens then is issued a little later, as a person's command
+# would be
+ISSUED_AFTER_S: Final = 0.2
+# the controller starts this long before the scenario's zero: its periods count from there
+CONTROLLER_LEAD_S: Final = 24.5
 FIRST_USER_ID: Final = 7101
 GROUP_ID: Final = 7100
 UNKNOWN_JOB: Final = 999_999
@@ -69,7 +75,8 @@ class Submission:
     run: float | dict[int, float]  # seconds; for an array's tasks by task number
     exit: int | dict[int, int] = 0  # the exit code; the same
     signal: int | dict[int, int] = 0  # what ends it
-    ended: str | dict[int, str] = ""  # "cancelled" by its user, or "memory": it used more than it had
+    # "cancelled" by its user, or "memory": it used more than it had
+    ended: str | dict[int, str] = ""
     name: str = ""
     options: tuple[str, ...] = ()
 
@@ -96,21 +103,32 @@ class Scenario:
     title: str = ""
     zero: float | None = None  # the calendar's instant of second 0; None: any
     lead_s: float = CONTROLLER_LEAD_S  # how long before it the controller starts
-    owners: dict[str, dict[str, Any]] = field(default_factory=dict)  # what is known of users: uid, gid, group
+    # what is known of users: uid, gid, group
+    owners: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def users(self) -> dict[str, int]:
-        """The users who submit, with their numbers, or with numbers of their own where none are known."""
+        """The users who submit, with their numbers, or with numbers of their own where none are
+        known.
+        """
         names = sorted({each.user for each in self.submissions}, key=_by_number)
-        known = {name: 0 if name == "root" else self.owners.get(name, {}).get("uid") for name in names}
+        known = {
+            name: 0 if name == "root" else self.owners.get(name, {}).get("uid") for name in names
+        }
         taken = {number for number in known.values() if number is not None}
         free = (number for number in count(FIRST_USER_ID) if number not in taken)
-        return {name: number if number is not None else next(free) for name, number in known.items()}
+        return {
+            name: number if number is not None else next(free) for name, number in known.items()
+        }
 
     @property
     def groups(self) -> dict[str, int]:
         """Groups and their numbers."""
-        known = {str(about["group"]): int(about["gid"]) for about in self.owners.values() if "group" in about and "gid" in about}
+        known = {
+            str(about["group"]): int(about["gid"])
+            for about in self.owners.values()
+            if "group" in about and "gid" in about
+        }
         return {"users": GROUP_ID} | known
 
     def group_of(self, user: str) -> int:
@@ -130,11 +148,21 @@ def read_scenario(folder: Path, *, needs_conf: bool = True) -> Scenario:
         ScenarioError: a file is missing or malformed.
     """
     try:
-        conf = (folder / "slurm.conf").read_text(errors="surrogateescape") if needs_conf or (folder / "slurm.conf").exists() else ""
+        conf = (
+            (folder / "slurm.conf").read_text(errors="surrogateescape")
+            if needs_conf or (folder / "slurm.conf").exists()
+            else ""
+        )
     except OSError as error:
-        raise ScenarioError(f"{folder / 'slurm.conf'}: {error.strerror}; `--conf FILE` names another one") from error
+        raise ScenarioError(
+            f"{folder / 'slurm.conf'}: {error.strerror}; `--conf FILE` names another one"
+        ) from error
     try:
-        about = json.loads((folder / "about.json").read_text()) if (folder / "about.json").exists() else {}
+        about = (
+            json.loads((folder / "about.json").read_text())
+            if (folder / "about.json").exists()
+            else {}
+        )
         zero, lead_s = about.get("zero"), float(about.get("lead", CONTROLLER_LEAD_S))
         zero = None if zero is None else float(zero)
         owners = {str(name): dict(each) for name, each in about.get("users", {}).items()}
@@ -142,7 +170,9 @@ def read_scenario(folder: Path, *, needs_conf: bool = True) -> Scenario:
         raise ScenarioError(f"{folder / 'about.json'}: {error}") from error
     accounting = read_set_up(folder / "sacctmgr.txt") if (folder / "sacctmgr.txt").exists() else []
     if conf:
-        conf = complete_conf(conf, accounting=bool(accounting)) + ("\nFrontendName=localhost\n" if about.get("front_end", True) else "")
+        conf = complete_conf(conf, accounting=bool(accounting)) + (
+            "\nFrontendName=localhost\n" if about.get("front_end", True) else ""
+        )
     return Scenario(
         name=about.get("name", folder.resolve().name),
         folder=folder,
@@ -169,7 +199,9 @@ def read_set_up(path: Path) -> list[SetUpCommand]:
     except OSError as error:
         raise ScenarioError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise ScenarioError(f"{path}: it is not in UTF-8: {error.reason} at byte {error.start}") from error
+        raise ScenarioError(
+            f"{path}: it is not in UTF-8: {error.reason} at byte {error.start}"
+        ) from error
     found = []
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -183,7 +215,9 @@ def read_set_up(path: Path) -> list[SetUpCommand]:
 
 
 def complete_conf(conf: str, *, accounting: bool = False) -> str:
-    """The configuration with what it need not say. `accounting`: there is something for the accounting daemon to keep."""
+    """The configuration with what it need not say. `accounting`: there is something for the
+    accounting daemon to keep.
+    """
     said = {match[1].lower() for match in re.finditer(r"^\s*(\w+)\s*=", conf, re.MULTILINE)}
     base = [f"{key}={value}" for key, value in BASE_CONF.items() if key.lower() not in said]
     text = "\n".join([*base, conf])
@@ -191,12 +225,15 @@ def complete_conf(conf: str, *, accounting: bool = False) -> str:
     return edited(text, [_KEEPS_ACCOUNTS]) if accounting else text
 
 
-def _lines(path: Path, read: Callable[[Mapping[str, Any]], _Line], *, needed: bool = False) -> list[_Line]:
+def _lines(
+    path: Path, read: Callable[[Mapping[str, Any]], _Line], *, needed: bool = False
+) -> list[_Line]:
     if not path.exists() and not needed:
         return []
     found = []
     try:
-        lines = path.read_text().split("\n")  # and at no other character that ends lines: those may be in names
+        # and at no other character that ends lines: those may be in names
+        lines = path.read_text().split("\n")
     except OSError as error:
         raise ScenarioError(f"{path}: {error.strerror}") from error
     for number, line in enumerate(lines, 1):
@@ -227,7 +264,11 @@ def _submission(line: Mapping[str, Any]) -> Submission:
 
 def _each(value: Any, read: Callable[[Any], _Value]) -> _Value | dict[int, _Value]:
     """A value, or one for each task of an array."""
-    return {int(task): read(each) for task, each in value.items()} if isinstance(value, dict) else read(value)
+    return (
+        {int(task): read(each) for task, each in value.items()}
+        if isinstance(value, dict)
+        else read(value)
+    )
 
 
 def _ending(value: object) -> str:

@@ -1,6 +1,7 @@
 """A run seen over time and by job size, small enough to be drawn however many jobs it has.
 
-Place: between records and the report. Pure. Sums over time are exact: each is the integral of a step function between the edges of equal buckets.
+Place: between records and the report. Pure. Sums over time are exact: each is the integral of a
+step function between the edges of equal buckets.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TimeSeries:
-    """What was in use and what was waiting, bucket by bucket. `edges` has one more entry than the others."""
+    """What was in use and what was waiting, bucket by bucket. `edges` has one more entry than the
+    others.
+    """
 
     edges: Floats  # seconds from the trace's zero
     cpus_in_use: Floats  # mean
@@ -58,13 +61,19 @@ class SizeClass:
 
     @property
     def label(self) -> str:
-        return str(self.smallest) if self.smallest == self.largest else f"{self.smallest}-{self.largest}"
+        return (
+            str(self.smallest)
+            if self.smallest == self.largest
+            else f"{self.smallest}-{self.largest}"
+        )
 
 
 def time_series(ran: Columns, buckets: int = BUCKETS) -> TimeSeries:
     """From the first submission to the last end."""
     if not len(ran.submit):
-        return TimeSeries(np.array([0.0, 1.0]), np.zeros(1), np.zeros(1), np.zeros(1, dtype=np.int64))
+        return TimeSeries(
+            np.array([0.0, 1.0]), np.zeros(1), np.zeros(1), np.zeros(1, dtype=np.int64)
+        )
     first, last = int(ran.submit.min()), int(ran.end.max())
     last = max(last, first + 1)
     edges = np.linspace(first, last, min(buckets, last - first) + 1)
@@ -91,17 +100,30 @@ def size_classes(ran: Columns) -> list[SizeClass]:
         jobs = int(of_class.sum())
         if jobs:
             smallest = 2 ** (power - 1) + 1 if power else 1
-            classes.append(SizeClass(smallest, 2**power, jobs, int(work[of_class].sum()), _spread(wait[of_class]), _spread(slowdown[of_class])))
+            classes.append(
+                SizeClass(
+                    smallest,
+                    2**power,
+                    jobs,
+                    int(work[of_class].sum()),
+                    _spread(wait[of_class]),
+                    _spread(slowdown[of_class]),
+                )
+            )
     return classes
 
 
 def _spread(values: NDArray[np.int64] | NDArray[np.float64]) -> Spread:
-    low, first, median, third, high, largest = (float(value) for value in np.quantile(values, QUANTILES))
+    low, first, median, third, high, largest = (
+        float(value) for value in np.quantile(values, QUANTILES)
+    )
     return Spread(low, first, median, third, high, largest, float(values.mean()))
 
 
 def _steps(begin: Ints, end: Ints, weight: Ints) -> tuple[Ints, Ints]:
-    """The step function that is the sum of weights of [begin, end): distinct instants, and the value from each on."""
+    """The step function that is the sum of weights of [begin, end): distinct instants, and the
+    value from each on.
+    """
     times, place = np.unique(np.concatenate((begin, end)), return_inverse=True)
     changes = np.zeros(len(times), dtype=np.int64)
     np.add.at(changes, place, np.concatenate((weight, -weight)))

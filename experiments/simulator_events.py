@@ -1,7 +1,8 @@
 """Events files of the Slurm simulator: `-dt SECONDS -e submit_batch_job | OPTIONS SCRIPT`.
 
-Place: a reader of histories; pure. Follows: the tutorials of the simulator of the University at Buffalo. The options are sbatch's; further ones are
-`-sim-walltime SECONDS` (0 or less: the job runs until its limit ends it), `-cancel-in SECONDS` after the submission, `-jid NUMBER`.
+Place: a reader of histories; pure. Follows: the tutorials of the simulator of the University at
+Buffalo. The options are sbatch's; further ones are `-sim-walltime SECONDS` (0 or less: the job runs
+until its limit ends it), `-cancel-in SECONDS` after the submission, `-jid NUMBER`.
 """
 
 from __future__ import annotations
@@ -26,8 +27,15 @@ _OWN: Final = ("-sim-walltime", "-cancel-in", "-jid", "--sim-walltime", "--cance
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
 
 
-def read_events(lines: Iterable[str], counts: Count, read_line: ReadLine, zero: int, mapped: Mapped | None = None) -> PastScenario:
-    """The scenario of an events file. `read_line` reads `sbatch OPTIONS`; `zero` is the instant of second 0.
+def read_events(
+    lines: Iterable[str],
+    counts: Count,
+    read_line: ReadLine,
+    zero: int,
+    mapped: Mapped | None = None,
+) -> PastScenario:
+    """The scenario of an events file. `read_line` reads `sbatch OPTIONS`; `zero` is the instant of
+    second 0.
 
     Raises:
         HistoryError: with `counts.strict`, at the first line that cannot be used.
@@ -47,10 +55,14 @@ def read_events(lines: Iterable[str], counts: Count, read_line: ReadLine, zero: 
             _submit(number, at, words, scenario, ids, read_line, mapped, counts)
         except ValueError as error:
             counts.bad_line(number, str(error))
-    order = sorted(range(len(scenario.workload)), key=lambda place: (scenario.workload[place]["at"], place))
+    order = sorted(
+        range(len(scenario.workload)), key=lambda place: (scenario.workload[place]["at"], place)
+    )
     scenario.workload = [scenario.workload[place] for place in order]
     scenario.events.sort(key=lambda event: event["at"])
-    scenario.until = max((int(each["at"]) for each in (*scenario.workload, *scenario.events)), default=0)
+    scenario.until = max(
+        (int(each["at"]) for each in (*scenario.workload, *scenario.events)), default=0
+    )
     return scenario
 
 
@@ -120,11 +132,23 @@ def _submit(
         if told != "" or not typed:
             options.append(f"--{key.replace('_', '-')}" + ("" if told is None else f"={told}"))
     if mapped.partition:
-        options = [option for option in options if not option.startswith("--partition=")] + [f"--partition={mapped.partition}"]
-    line: dict[str, Any] = {"id": identity, "at": at, "user": user, "run": run, "name": name, "options": options}
+        options = [option for option in options if not option.startswith("--partition=")] + [
+            f"--partition={mapped.partition}"
+        ]
+    line: dict[str, Any] = {
+        "id": identity,
+        "at": at,
+        "user": user,
+        "run": run,
+        "name": name,
+        "options": options,
+    }
     scenario.workload.append(line)
     scenario.users.setdefault(user, {})
-    account, qos = mapped.one("account", said.get("account") or ""), mapped.one("qos", said.get("qos") or "")
+    account, qos = (
+        mapped.one("account", said.get("account") or ""),
+        mapped.one("qos", said.get("qos") or ""),
+    )
     if account:
         scenario.associations[user, account] = None
     if qos:
@@ -133,7 +157,9 @@ def _submit(
     for each in partition.split(",") if partition else ():
         scenario.partitions[each] = scenario.partitions.get(each, 0) + 1
     if "cancel-in" in own and float(own["cancel-in"]) >= 0:
-        scenario.events.append({"at": at + float(own["cancel-in"]) + 0.5, "cmd": ["scancel", "{" + identity + "}"]})
+        scenario.events.append(
+            {"at": at + float(own["cancel-in"]) + 0.5, "cmd": ["scancel", "{" + identity + "}"]}
+        )
 
 
 def _mapped(key: str, value: str | None, mapped: Mapped, ids: dict[str, str]) -> str | None:
@@ -146,5 +172,9 @@ def _mapped(key: str, value: str | None, mapped: Mapped, ids: dict[str, str]) ->
     if key == "gres":
         return mapped.words("gres", value)
     if key == "dependency":
-        return re.sub(r"(?<=:)(\d+)", lambda match: "{" + ids[match[1]] + "}" if match[1] in ids else match[1], value)
+        return re.sub(
+            r"(?<=:)(\d+)",
+            lambda match: "{" + ids[match[1]] + "}" if match[1] in ids else match[1],
+            value,
+        )
     return value

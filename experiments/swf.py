@@ -1,14 +1,18 @@
 """Workload traces in the Standard Workload Format: read, put into normal form, written.
 
-Place: the reader of one format; trace.py holds the model. Knows files, but nothing of clusters, messages or time.
-Follows: the Parallel Workloads Archive's definition of the format, version 2.2: 18 blank-separated columns a job, `;` begins a header or
-comment line, -1 is "unknown".
+Place: the reader of one format; trace.py holds the model. Knows files, but nothing of clusters,
+messages or time. Follows: the Parallel Workloads Archive's definition of the format, version 2.2:
+18 blank-separated columns a job, `;` begins a header or comment line, -1 is "unknown".
 
-A trace tells what once happened on some machine. What is replayed is its normal form, the one that simulators of schedulers agree on:
+A trace tells what once happened on some machine. What is replayed is its normal form, the one that
+simulators of schedulers agree on:
 
-- processors: as requested, else as allocated; run time: at least 1 s and at most the requested time; requested time unknown: the run time;
-- jobs that were cancelled before they ran, and those without processors, run time or submit time, are left out, and counted by reason;
-- submit times count from the first job that is kept; jobs are in the order (submit, id) and numbered 1, 2, 3 ...
+- processors: as requested, else as allocated; run time: at least 1 s and at most the requested
+  time; requested time unknown: the run time;
+- jobs that were cancelled before they ran, and those without processors, run time or submit time,
+  are left out, and counted by reason;
+- submit times count from the first job that is kept; jobs are in the order (submit, id) and
+  numbered 1, 2, 3 ...
 """
 
 from __future__ import annotations
@@ -72,9 +76,12 @@ def parse_swf(lines: Iterable[str], *, strict: bool = False, name: str = "trace"
             continue
         try:
             columns: tuple[Any, ...] = tuple(map(int, fields[:COLUMNS]))
-            is_plain = len(columns) == COLUMNS and min(columns) >= -_LARGEST and max(columns) <= _LARGEST
+            is_plain = (
+                len(columns) == COLUMNS and min(columns) >= -_LARGEST and max(columns) <= _LARGEST
+            )
         except ValueError:
-            columns, is_plain = tuple(_whole(text) for text in fields[:COLUMNS]), False  # some logs have fractions of seconds
+            # some logs have fractions of seconds
+            columns, is_plain = tuple(_whole(text) for text in fields[:COLUMNS]), False
         if not is_plain and (why := _fault(columns, fields)):
             if strict:
                 raise TraceError(f"{name} line {number}: {why}")
@@ -82,7 +89,26 @@ def parse_swf(lines: Iterable[str], *, strict: bool = False, name: str = "trace"
             if len(trace.bad_lines) < NAMED_BAD_LINES:
                 trace.bad_lines.append(BadLine(number, why))
             continue
-        job, submit, _, run, allocated, _, _, requested, limit, memory, status, user, group, executable, queue, partition, preceding, think = columns
+        (
+            job,
+            submit,
+            _,
+            run,
+            allocated,
+            _,
+            _,
+            requested,
+            limit,
+            memory,
+            status,
+            user,
+            group,
+            executable,
+            queue,
+            partition,
+            preceding,
+            think,
+        ) = columns
         procs = requested if requested > 0 else allocated
         if status == _STATUS_CANCELLED and run <= 0:
             dropped[CANCELLED] += 1
@@ -96,7 +122,25 @@ def parse_swf(lines: Iterable[str], *, strict: bool = False, name: str = "trace"
             if limit <= 0:
                 limit = run
             extra = tuple(fields[COLUMNS].split()) if len(fields) > COLUMNS else ()
-            keep((submit, job, run, procs, limit, memory, status, user, group, executable, queue, partition, preceding, think, extra))
+            keep(
+                (
+                    submit,
+                    job,
+                    run,
+                    procs,
+                    limit,
+                    memory,
+                    status,
+                    user,
+                    group,
+                    executable,
+                    queue,
+                    partition,
+                    preceding,
+                    think,
+                    extra,
+                )
+            )
     kept.sort(key=itemgetter(0, 1))
     trace.zero = zero = kept[0][0] if kept else 0
     trace.jobs = [
@@ -106,22 +150,37 @@ def parse_swf(lines: Iterable[str], *, strict: bool = False, name: str = "trace"
     return trace
 
 
-def write_swf(path: str | Path, jobs: Sequence[TraceJob], header: Mapping[str, str] | None = None) -> None:
-    """Write jobs as a trace; compressed if the name ends with `.gz`. The same jobs give the same bytes."""
-    lines = [f"; {key}: {text}" for key, value in (header or {}).items() for text in value.split("\n")]
+def write_swf(
+    path: str | Path, jobs: Sequence[TraceJob], header: Mapping[str, str] | None = None
+) -> None:
+    """Write jobs as a trace; compressed if the name ends with `.gz`. The same jobs give the same
+    bytes.
+    """
+    lines = [
+        f"; {key}: {text}" for key, value in (header or {}).items() for text in value.split("\n")
+    ]
     lines += [
         " ".join(
             (
-                f"{job.id} {job.submit} -1 {job.raw_run} {job.procs} -1 -1 {job.procs} {job.req} {job.memory_kb} {job.status} {job.user} {job.group}",
-                f"{job.executable} {job.queue} {job.partition} {job.preceding_job} {job.think_time}",
+                (
+                    f"{job.id} {job.submit} -1 {job.raw_run} {job.procs} -1 -1 {job.procs} "
+                    f"{job.req} {job.memory_kb} {job.status} {job.user} {job.group}"
+                ),
+                (
+                    f"{job.executable} {job.queue} {job.partition} {job.preceding_job} "
+                    f"{job.think_time}"
+                ),
                 *job.extra,
             )
         )
         for job in jobs
     ]
     content = ("\n".join(lines) + "\n").encode()
-    # No time stamp and no file name in the gzip header: they would make every writing a different file.
-    Path(path).write_bytes(gzip.compress(content, 9, mtime=0) if str(path).endswith(".gz") else content)
+    # No time stamp and no file name in the gzip header: they would make every writing a different
+    # file.
+    Path(path).write_bytes(
+        gzip.compress(content, 9, mtime=0) if str(path).endswith(".gz") else content
+    )
 
 
 def _read_header(line: str, header: dict[str, str]) -> None:

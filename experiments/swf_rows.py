@@ -1,10 +1,13 @@
-"""SWF both ways between traces and histories: each line as a record of a past job, with all its columns; and a scenario as a trace.
+"""SWF both ways between traces and histories: each line as a record of a past job, with all its
+columns; and a scenario as a trace.
 
-Place: a reader of histories beside swf.py, which reads the same files into normal form. Pure. Follows: the format's definition, version 2.2.
+Place: a reader of histories beside swf.py, which reads the same files into normal form. Pure.
+Follows: the format's definition, version 2.2.
 
-What becomes of the columns: job, submit and run time, allocated and requested processors, requested time and memory, status (5 without a run: it was
-cancelled after its wait), user, group (the account), queue (the QOS), partition, executable (the job's name), preceding job (a dependency). Not used:
-used CPU time and memory, and think time, for which Slurm has no option.
+What becomes of the columns: job, submit and run time, allocated and requested processors, requested
+time and memory, status (5 without a run: it was cancelled after its wait), user, group (the
+account), queue (the QOS), partition, executable (the job's name), preceding job (a dependency). Not
+used: used CPU time and memory, and think time, for which Slurm has no option.
 """
 
 from __future__ import annotations
@@ -49,7 +52,9 @@ def read_swf_rows(lines: Iterable[str], counts: Count, mapped: Mapped) -> Iterat
             elif match:
                 place, _, name = match[2].strip().partition(" ")
                 if place.isdigit() and name.strip():
-                    names[match[1].lower()][int(place)] = re.sub(r"\W+", "_", name.strip().split()[0])
+                    names[match[1].lower()][int(place)] = re.sub(
+                        r"\W+", "_", name.strip().split()[0]
+                    )
             continue
         if len(fields) < COLUMNS:
             counts.bad_line(number, f"{len(fields)} columns where {COLUMNS} are expected")
@@ -73,10 +78,34 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _record(number: int, columns: list[int], start: int, names: dict[str, dict[int, str]], mapped: Mapped, counts: Count) -> PastJob | None:
-    job, submit, wait, run, allocated, cpu_time, used, requested, limit, memory, status, user, group, program, queue, partition, before, think = (
-        columns
-    )
+def _record(
+    number: int,
+    columns: list[int],
+    start: int,
+    names: dict[str, dict[int, str]],
+    mapped: Mapped,
+    counts: Count,
+) -> PastJob | None:
+    (
+        job,
+        submit,
+        wait,
+        run,
+        allocated,
+        cpu_time,
+        used,
+        requested,
+        limit,
+        memory,
+        status,
+        user,
+        group,
+        program,
+        queue,
+        partition,
+        before,
+        think,
+    ) = columns
     procs = requested if requested > 0 else allocated
     if submit < 0:
         counts.left_out["no submit time"] += 1
@@ -85,7 +114,10 @@ def _record(number: int, columns: list[int], start: int, names: dict[str, dict[i
         counts.left_out["no processors"] += 1
         return None
     if status in (2, 3, 4):
-        counts.left_out["parts of jobs that were swapped out (status 2 to 4): the whole job has a line of its own"] += 1
+        counts.left_out[
+            "parts of jobs that were swapped out (status 2 to 4): the whole job has a "
+            "line of its own"
+        ] += 1
         return None
     if run <= 0 and status != 5:
         counts.left_out["no run time"] += 1
@@ -97,10 +129,15 @@ def _record(number: int, columns: list[int], start: int, names: dict[str, dict[i
     has_run = run > 0
     in_partition = ""
     if partition >= 0:
-        in_partition = names["partition"].get(partition, "") or mapped.one("partition", str(partition))
+        in_partition = names["partition"].get(partition, "") or mapped.one(
+            "partition", str(partition)
+        )
         if in_partition == str(partition) and not mapped.partition:
             in_partition = ""
-            counts.notes["a partition's number for which the header has no name (--map partition:NUMBER=NAME): the default one"] += 1
+            counts.notes[
+                "a partition's number for which the header has no name (--map "
+                "partition:NUMBER=NAME): the default one"
+            ] += 1
     qos = ""
     if queue >= 0:
         qos = names["queue"].get(queue, f"q{queue}")
@@ -126,14 +163,19 @@ def _record(number: int, columns: list[int], start: int, names: dict[str, dict[i
         cpus=procs,
         req_cpus=procs,
         min_nodes=None,
-        req_tres=f"cpu={procs}" + (f",mem={max(1, -(-memory * procs // 1024))}M" if memory > 0 else ""),
+        req_tres=f"cpu={procs}"
+        + (f",mem={max(1, -(-memory * procs // 1024))}M" if memory > 0 else ""),
         memory=f"{max(1, -(-memory // 1024))}Mc" if memory > 0 else "",
-        submit_line=f"sbatch --ntasks={procs} --dependency=afterany:{before}" if before > 0 else f"sbatch --ntasks={procs}",
+        submit_line=f"sbatch --ntasks={procs} --dependency=afterany:{before}"
+        if before > 0
+        else f"sbatch --ntasks={procs}",
     )
 
 
 def to_trace(scenario: PastScenario, counts: Count) -> tuple[list[TraceJob], dict[str, str]]:
-    """The scenario's jobs as a trace and its header; each task of an array is a job. What SWF has no column for is counted."""
+    """The scenario's jobs as a trace and its header; each task of an array is a job. What SWF has
+    no column for is counted.
+    """
     numbers: dict[str, dict[str, int]] = {"user": {}, "account": {}, "qos": {}, "partition": {}}
 
     def number(kind: str, name: str) -> int:
@@ -143,16 +185,31 @@ def to_trace(scenario: PastScenario, counts: Count) -> tuple[list[TraceJob], dic
     lost: dict[str, int] = {}
     cancelled = {event["cmd"][1] for event in scenario.events if event["cmd"][0] == "scancel"}
     for line in scenario.workload:
-        given = dict(option[2:].partition("=")[::2] for option in line["options"] if option.startswith("--"))
-        procs = int(given.get("ntasks") or 0) * int(given.get("cpus-per-task") or 1) or int((given.get("nodes") or "1").partition("-")[0])
+        given = dict(
+            option[2:].partition("=")[::2] for option in line["options"] if option.startswith("--")
+        )
+        procs = int(given.get("ntasks") or 0) * int(given.get("cpus-per-task") or 1) or int(
+            (given.get("nodes") or "1").partition("-")[0]
+        )
         limit = parse_limit(given["time"]) if given.get("time") else None
         if "{" + line["id"] + "}" in cancelled:
             counts.left_out["cancelled before they ran"] += 1
             continue
         tasks = _count(given.get("array") or "0")
-        runs = list(line["run"].values()) if isinstance(line["run"], dict) else [line["run"]] * tasks
+        runs = (
+            list(line["run"].values()) if isinstance(line["run"], dict) else [line["run"]] * tasks
+        )
         for name in given:
-            if name not in ("ntasks", "cpus-per-task", "nodes", "time", "account", "qos", "partition", "array"):
+            if name not in (
+                "ntasks",
+                "cpus-per-task",
+                "nodes",
+                "time",
+                "account",
+                "qos",
+                "partition",
+                "array",
+            ):
                 lost[name] = lost.get(name, 0) + 1
         for run in runs:
             seconds = max(1, round(run))
@@ -174,7 +231,12 @@ def to_trace(scenario: PastScenario, counts: Count) -> tuple[list[TraceJob], dic
     for name, count in lost.items():
         counts.notes[f"--{name}, for which a trace has no column"] = count
     header = {"Version": "2.2", "UnixStartTime": str(scenario.zero)}
-    for kind, title in (("partition", "Partition"), ("qos", "Queue"), ("account", "Group"), ("user", "User")):
+    for kind, title in (
+        ("partition", "Partition"),
+        ("qos", "Queue"),
+        ("account", "Group"),
+        ("user", "User"),
+    ):
         if numbers[kind]:
             header[title] = "\n".join(f"{place} {name}" for name, place in numbers[kind].items())
     return jobs, header

@@ -1,7 +1,8 @@
 """A small busy workload to measure schedulers with: two days of short jobs for a thousand nodes.
 
-Place: a source of traces beside `swf` and `lublin`. Pure: the same arguments give the same jobs. It follows no model of users: run times and sizes
-are spread evenly over their orders of magnitude, submissions evenly over the span, so that the queue fills, empties and holds jobs of all shapes.
+Place: a source of traces beside `swf` and `lublin`. Pure: the same arguments give the same jobs. It
+follows no model of users: run times and sizes are spread evenly over their orders of magnitude,
+submissions evenly over the span, so that the queue fills, empties and holds jobs of all shapes.
 """
 
 from __future__ import annotations
@@ -31,13 +32,18 @@ def synthetic(
     groups: int = 0,
     queues: int = 0,
 ) -> list[TraceJob]:
-    """Jobs of 30 s to 1 h and of one processor to half the machine; limits are whole minutes, up to four times the run time.
+    """Jobs of 30 s to 1 h and of one processor to half the machine; limits are whole minutes, up to
+    four times the run time.
 
-    `load` lengthens or shortens all of them until they keep that share of the machine busy over the hours. With `users` each job has one of them,
-    some with many jobs and most with few, and his group and one of the queues; all are numbered from 1.
+    `load` lengthens or shortens all of them until they keep that share of the machine busy over the
+    hours. With `users` each job has one of them, some with many jobs and most with few, and his
+    group and one of the queues; all are numbered from 1.
     """
     if jobs < 1 or nodes * cpus < 2 or hours <= 0:
-        raise ValueError(f"a workload needs jobs >= 1, processors >= 2, hours > 0: {jobs=} {nodes=} {cpus=} {hours=}")
+        raise ValueError(
+            f"a workload needs jobs >= 1, processors >= 2, hours > 0: {jobs=} {nodes=} "
+            f"{cpus=} {hours=}"
+        )
     rng = random.Random(seed)  # noqa: S311
     widest = math.log(nodes * cpus / 2)
     submits = sorted(rng.randrange(round(hours * 3600)) for _ in range(jobs))
@@ -51,15 +57,22 @@ def synthetic(
         factor = load * nodes * cpus * hours * 3600 / sum(job.run * job.procs for job in made)
         made = [_longer(job, factor) for job in made]
     if users:
-        made = [_owned(job, min(users, int(rng.paretovariate(0.5))), groups, queues, rng) for job in made]
+        made = [
+            _owned(job, min(users, int(rng.paretovariate(0.5))), groups, queues, rng)
+            for job in made
+        ]
     return made
 
 
 def _longer(job: TraceJob, factor: float) -> TraceJob:
     run = max(1, round(job.run * factor))
-    return msgspec.structs.replace(job, run=run, raw_run=run, req=60 * math.ceil(run * job.req / job.run / 60))
+    return msgspec.structs.replace(
+        job, run=run, raw_run=run, req=60 * math.ceil(run * job.req / job.run / 60)
+    )
 
 
 def _owned(job: TraceJob, user: int, groups: int, queues: int, rng: random.Random) -> TraceJob:
     group = (user - 1) % groups + 1 if groups else -1
-    return msgspec.structs.replace(job, user=user, group=group, queue=rng.randint(1, queues) if queues else -1)
+    return msgspec.structs.replace(
+        job, user=user, group=group, queue=rng.randint(1, queues) if queues else -1
+    )

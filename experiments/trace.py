@@ -1,10 +1,12 @@
 """Workload traces: the model that all readers fill, and the table of readers.
 
-Place: where experiments begin. A reader is a module beside this one with a function from a path to a `Trace`; `read_trace` finds it by the file's
-name, else by what the file begins with. Knows files, but nothing of clusters, messages or time.
+Place: where experiments begin. A reader is a module beside this one with a function from a path to
+a `Trace`; `read_trace` finds it by the file's name, else by what the file begins with. Knows files,
+but nothing of clusters, messages or time.
 
-A trace is jobs in normal form: processors, submit time, run time and requested time of each. What a site's own history says beyond that (partitions,
-QOS, features, devices ...) does not fit into it: `understudy import` makes a scenario of such a history, which has all options of each job.
+A trace is jobs in normal form: processors, submit time, run time and requested time of each. What a
+site's own history says beyond that (partitions, QOS, features, devices ...) does not fit into it:
+`understudy import` makes a scenario of such a history, which has all options of each job.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ class TraceError(ValueError):
 class TraceJob(msgspec.Struct, frozen=True, gc=False):
     """One job of a trace in normal form. Times in whole seconds; -1 is unknown.
 
-    `run` is never longer than `req`; `raw_run` is what the trace says, so that a job which outlasts its limit can be seen to be ended by it.
+    `run` is never longer than `req`; `raw_run` is what the trace says, so that a job which outlasts
+    its limit can be seen to be ended by it.
     """
 
     id: int  # its place in the order (submit, original id), from 1
@@ -76,7 +79,9 @@ class BadLine:
 
 
 class Machine(NamedTuple):
-    """The machine that a trace's header describes: equal nodes. `note` says where the header does not fit that, else ""."""
+    """The machine that a trace's header describes: equal nodes. `note` says where the header does
+    not fit that, else "".
+    """
 
     nodes: int
     cpus: int  # of each node
@@ -88,7 +93,8 @@ class Trace:
     """What a trace file holds, and what was left out."""
 
     jobs: list[TraceJob] = field(default_factory=list)
-    header: dict[str, str] = field(default_factory=dict)  # a key that is given more than once has one line for each
+    # a key that is given more than once has one line for each
+    header: dict[str, str] = field(default_factory=dict)
     bad_lines: list[BadLine] = field(default_factory=list)  # the first of them
     bad_line_count: int = 0
     dropped: Counter[str] = field(default_factory=Counter)  # reason: jobs
@@ -113,7 +119,8 @@ class Trace:
 
     @property
     def unused(self) -> dict[str, int]:
-        """Columns that say something of jobs and that normal form does not use, with the number of those jobs.
+        """Columns that say something of jobs and that normal form does not use, with the number of
+        those jobs.
 
         A column that says the same of all jobs tells nothing that could be used.
         """
@@ -126,19 +133,22 @@ class Trace:
         return {name: count for name, count in counts.items() if count}
 
     def machine(self, nodes: int | None = None, cpus: int | None = None) -> Machine:
-        """The machine: what the user says of it (`nodes`, `cpus` of each), and the header for the rest.
+        """The machine: what the user says of it (`nodes`, `cpus` of each), and the header for the
+        rest.
 
         MaxNodes nodes share MaxProcs processors evenly; without MaxNodes each processor is a node.
 
         Raises:
-            TraceError: neither says how large it was. A guess from the jobs would be a machine on which the largest waits until all others are gone.
+            TraceError: neither says how large it was. A guess from the jobs would be a machine on
+            which the largest waits until all others are gone.
         """
         if nodes is not None:
             return Machine(nodes, cpus or 1)
         procs, header_nodes = self.max_procs or 0, self.max_nodes or 0
         if not procs and not header_nodes:
             raise TraceError(
-                f"its header has neither MaxNodes nor MaxProcs, so nobody knows how large the machine was (its largest job has {self.widest:,}"
+                "its header has neither MaxNodes nor MaxProcs, so nobody knows how large the "
+                f"machine was (its largest job has {self.widest:,}"
                 " processors): say it with --nodes and --cpus, or with --conf"
             )
         if cpus is not None:
@@ -146,10 +156,18 @@ class Trace:
         if not header_nodes or not procs:
             return Machine(procs or header_nodes, 1)
         if procs < header_nodes:
-            return Machine(header_nodes, 1, f"the header has fewer processors ({procs:,}) than nodes ({header_nodes:,}): one CPU on each node")
+            return Machine(
+                header_nodes,
+                1,
+                f"the header has fewer processors ({procs:,}) than nodes "
+                f"({header_nodes:,}): one CPU on each node",
+            )
         each, rest = divmod(procs, header_nodes)
         if rest:
-            said = f"{procs:,} processors of the header are no multiple of its {header_nodes:,} nodes: {each + 1} CPUs on each node"
+            said = (
+                f"{procs:,} processors of the header are no multiple of its "
+                f"{header_nodes:,} nodes: {each + 1} CPUs on each node"
+            )
             return Machine(header_nodes, each + 1, said)
         return Machine(header_nodes, each)
 
@@ -164,18 +182,26 @@ class _Format(NamedTuple):
     name: str
     endings: tuple[str, ...]  # of the file's name, without .gz
     begins: re.Pattern[str]  # the first line that says something
-    reader: str  # module:function(path, strict=...) -> Trace; "" for what only `understudy import` reads
+    # module:function(path, strict=...) -> Trace; "" for what only `understudy import` reads
+    reader: str
 
 
 FORMATS: Final = (
-    _Format("a trace in the Standard Workload Format", (".swf",), re.compile(r";|[\d.+\- \t]+(\s|$)"), "understudy.experiments.swf:read_swf"),
+    _Format(
+        "a trace in the Standard Workload Format",
+        (".swf",),
+        re.compile(r";|[\d.+\- \t]+(\s|$)"),
+        "understudy.experiments.swf:read_swf",
+    ),
     _Format("an events file of the Slurm simulator", (".events",), re.compile(r"-dt\s"), ""),
     _Format("output of sacct", (".sacct",), re.compile(r"(\w+\|)+\w*$|\s*\{"), ""),
 )
 
 
 def format_of(path: Path, head: str) -> _Format:
-    """Which kind of file this is, by its name or else by its beginning; SWF where nothing says anything, so that its reader says what is wrong."""
+    """Which kind of file this is, by its name or else by its beginning; SWF where nothing says
+    anything, so that its reader says what is wrong.
+    """
     name = path.name.lower().removesuffix(".gz")
     for each in FORMATS:
         if name.endswith(each.endings):
@@ -189,12 +215,16 @@ def read_trace(path: str | Path, *, strict: bool = False) -> Trace:
 
     Raises:
         OSError: the file cannot be opened.
-        TraceError: it is damaged, or of a kind that is no trace; with `strict` also at the first bad line.
+        TraceError: it is damaged, or of a kind that is no trace; with `strict` also at the first
+            bad line.
     """
     path = Path(path)
     kind = format_of(path, read_head(path))
     if not kind.reader:
-        raise TraceError(f"{path}: this is {kind.name}; `understudy import {path} --out FOLDER` makes a scenario of it, which can be replayed")
+        raise TraceError(
+            f"{path}: this is {kind.name}; `understudy import {path} --out FOLDER` makes "
+            "a scenario of it, which can be replayed"
+        )
     module, _, name = kind.reader.partition(":")
     reader: Callable[..., Trace] = getattr(importlib.import_module(module), name)
     return reader(path, strict=strict)

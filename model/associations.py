@@ -1,9 +1,12 @@
-"""Associations: who may charge which account, on which cluster, and the limits that hold for it; and a snapshot of all that the controller asks.
+"""Associations: who may charge which account, on which cluster, and the limits that hold for it;
+and a snapshot of all that the controller asks.
 
-Place: the vocabulary between the accounting daemon, which keeps these, and the controller, which enforces them. An association is an account's place
-in the tree (no user) or a user's use of an account, perhaps in one partition. None as a limit: nothing was said here. Grp* limits hold for an
-association and all below it, and are checked along the chain of parents; Max* limits hold for each user or job, and are inherited until somebody
-further down says otherwise: `AssociationState.effective`. Walls are in minutes. Follows sacctmgr(1).
+Place: the vocabulary between the accounting daemon, which keeps these, and the controller, which
+enforces them. An association is an account's place in the tree (no user) or a user's use of an
+account, perhaps in one partition. None as a limit: nothing was said here. Grp* limits hold for an
+association and all below it, and are checked along the chain of parents; Max* limits hold for each
+user or job, and are inherited until somebody further down says otherwise:
+`AssociationState.effective`. Walls are in minutes. Follows sacctmgr(1).
 """
 
 from __future__ import annotations
@@ -23,12 +26,23 @@ ROOT: Final = "root"
 SHARES_OF_PARENT: Final = 0x7FFFFFFF  # Fairshare=parent
 NO_ADMIN, OPERATOR, ADMINISTRATOR = "None", "Operator", "Administrator"
 
-INHERITED: Final = ("max_jobs", "max_jobs_accrue", "max_submit_jobs", "max_wall", "min_prio_threshold", "priority", "default_qos")
-INHERITED_TRES: Final = ("max_tres_per_job", "max_tres_per_node", "max_tres_mins_per_job")  # by resource
+INHERITED: Final = (
+    "max_jobs",
+    "max_jobs_accrue",
+    "max_submit_jobs",
+    "max_wall",
+    "min_prio_threshold",
+    "priority",
+    "default_qos",
+)
+# by resource
+INHERITED_TRES: Final = ("max_tres_per_job", "max_tres_per_node", "max_tres_mins_per_job")
 
 
 class Association(msgspec.Struct, frozen=True, array_like=True):
-    """One association. `qos`: None if it is inherited; `delta_qos` ("+name", "-name") then changes what is inherited."""
+    """One association. `qos`: None if it is inherited; `delta_qos` ("+name", "-name") then changes
+    what is inherited.
+    """
 
     id: int
     cluster: str
@@ -67,7 +81,9 @@ class Association(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AccountingUser(msgspec.Struct, frozen=True, array_like=True):
-    """A user that accounting knows. `coordinates`: accounts over which the user is a coordinator, those below them not named."""
+    """A user that accounting knows. `coordinates`: accounts over which the user is a coordinator,
+    those below them not named.
+    """
 
     name: str
     admin_level: str = NO_ADMIN
@@ -95,8 +111,12 @@ class Tres(msgspec.Struct, frozen=True, array_like=True):
     name: str  # cpu, mem, gres/gpu ...
 
 
-def resolve_qos(parents: tuple[str, ...], own: tuple[str, ...] | None, delta: Iterable[str]) -> tuple[str, ...]:
-    """The qualities of service that an association may use: its own list, or its parents' with its changes."""
+def resolve_qos(
+    parents: tuple[str, ...], own: tuple[str, ...] | None, delta: Iterable[str]
+) -> tuple[str, ...]:
+    """The qualities of service that an association may use: its own list, or its parents' with its
+    changes.
+    """
     if own is not None:
         return own
     names = dict.fromkeys(parents)
@@ -109,9 +129,13 @@ def resolve_qos(parents: tuple[str, ...], own: tuple[str, ...] | None, delta: It
 
 
 def inherit(association: Association, parent: Association | None) -> Association:
-    """The association with what it inherits from its parent, whose own inheritance has been filled in. Grp* limits are not inherited."""
+    """The association with what it inherits from its parent, whose own inheritance has been filled
+    in. Grp* limits are not inherited.
+    """
     if parent is None:
-        return msgspec.structs.replace(association, qos=resolve_qos((), association.qos, association.delta_qos), delta_qos=())
+        return msgspec.structs.replace(
+            association, qos=resolve_qos((), association.qos, association.delta_qos), delta_qos=()
+        )
     changes: dict[str, object] = {
         "qos": resolve_qos(parent.qos or (), association.qos, association.delta_qos),
         "delta_qos": (),
@@ -127,7 +151,8 @@ def inherit(association: Association, parent: Association | None) -> Association
 
 
 class AssociationState:
-    """What the controller knows of accounting: one cluster's associations, all qualities of service, users, keys and trackable resources.
+    """What the controller knows of accounting: one cluster's associations, all qualities of
+    service, users, keys and trackable resources.
 
     Change it with `apply` alone; `number` counts the states of the accounting daemon.
     """
@@ -152,9 +177,13 @@ class AssociationState:
         self._index()
 
     def _index(self) -> None:
-        self._by_key = {(each.account, each.user, each.partition): each for each in self.associations.values()}
+        self._by_key = {
+            (each.account, each.user, each.partition): each for each in self.associations.values()
+        }
         self.has_users = any(each.user and each.user != ROOT for each in self.associations.values())
-        self._defaults = {each.user: each.account for each in self.associations.values() if each.is_default}
+        self._defaults = {
+            each.user: each.account for each in self.associations.values() if each.is_default
+        }
         self._effective: dict[int, Association] = {}
         self.children: dict[int, list[Association]] = {each: [] for each in self.associations}
         for each in sorted(self.associations.values(), key=lambda each: (each.position, each.id)):
@@ -190,10 +219,12 @@ class AssociationState:
         self.number = number
         self._index()
 
-    # --- look-ups --------------------------------------------------------------------------------------------------------------
+    # --- look-ups ---------------------------------------------------------------------------------
 
     def find(self, account: str, user: str, partition: str = "") -> Association | None:
-        """The user's association with the account: that for the partition if there is one, else that for all partitions."""
+        """The user's association with the account: that for the partition if there is one, else
+        that for all partitions.
+        """
         if partition:
             found = self._by_key.get((account, user, partition))
             if found is not None:
@@ -213,18 +244,24 @@ class AssociationState:
         return self._defaults.get(user)
 
     def chain(self, association: Association) -> list[Association]:
-        """The association itself, its parent, and so on to the root: those whose Grp* limits hold for its jobs."""
+        """The association itself, its parent, and so on to the root: those whose Grp* limits hold
+        for its jobs.
+        """
         found = [association]
         while (parent := self.associations.get(found[-1].parent_id)) is not None:
             found.append(parent)
         return found
 
     def effective(self, association: Association) -> Association:
-        """The association with what it inherits: Max* limits, priority, qualities of service and the default among them."""
+        """The association with what it inherits: Max* limits, priority, qualities of service and
+        the default among them.
+        """
         known = self._effective.get(association.id)
         if known is None:
             parent = self.associations.get(association.parent_id)
-            known = self._effective[association.id] = inherit(association, self.effective(parent) if parent is not None else None)
+            known = self._effective[association.id] = inherit(
+                association, self.effective(parent) if parent is not None else None
+            )
         return known
 
     def allowed_qos(self, association: Association) -> tuple[str, ...]:
@@ -232,7 +269,9 @@ class AssociationState:
         return self.effective(association).qos or ()
 
     def default_qos(self, association: Association) -> str:
-        """The quality of service of a job that names none: the association's default, else `normal` if it may use that, else its only one."""
+        """The quality of service of a job that names none: the association's default, else `normal`
+        if it may use that, else its only one.
+        """
         own = self.effective(association)
         if own.default_qos:
             return own.default_qos

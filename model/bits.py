@@ -1,10 +1,11 @@
 """Bitmaps held in one Python int: the lowest k bits, runs of consecutive bits, positions.
 
-Place: the vocabulary, pure Python, so that commands which must start fast can import it; understudy.model.nodeset adds what needs numpy.
-It does not know what a bit stands for.
+Place: the vocabulary, pure Python, so that commands which must start fast can import it;
+understudy.model.nodeset adds what needs numpy. It does not know what a bit stands for.
 
-Every operation on an int of n bits costs n/64 machine words, so nothing here peels off one bit at a time from a wide int: searches halve the
-width at each step, and scans go through the binary digits as text, which C code searches.
+Every operation on an int of n bits costs n/64 machine words, so nothing here peels off one bit at a
+time from a wide int: searches halve the width at each step, and scans go through the binary digits
+as text, which C code searches.
 """
 
 from __future__ import annotations

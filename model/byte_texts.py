@@ -1,7 +1,9 @@
-"""Bytes that are no UTF-8, as a Latin-1 script or variable has them, in texts that messages can carry.
+"""Bytes that are no UTF-8, as a Latin-1 script or variable has them, in texts that messages can
+carry.
 
-Place: the vocabulary; commands make texts sendable, commands and the node daemon's real executor give the bytes back. Python reads such a byte as a
-lone surrogate (PEP 383), which msgpack refuses: on the way it is a character for private use, U+10FF80 to U+10FFFF.
+Place: the vocabulary; commands make texts sendable, commands and the node daemon's real executor
+give the bytes back. Python reads such a byte as a lone surrogate (PEP 383), which msgpack refuses:
+on the way it is a character for private use, U+10FF80 to U+10FFFF.
 """
 
 from __future__ import annotations

@@ -1,12 +1,15 @@
-"""One running cluster as its run directory describes it: `cluster.json`, which every daemon and `understudy` read.
+"""One running cluster as its run directory describes it: `cluster.json`, which every daemon and
+`understudy` read.
 
-Place: the vocabulary; written by `understudy up` and `understudy replay`, read by every daemon's main and by the commands' look-up.
+Place: the vocabulary; written by `understudy up` and `understudy replay`, read by every daemon's
+main and by the commands' look-up.
 
 RUN_DIR/
     cluster.json   this description
     slurm.conf     the configuration in use (a copy; includes resolved)
     key            the cluster's key, 32 bytes, mode 0600
-    *.pid  *.sock  logs/NAME.log  state/ (the controller's)  accounting/ (its database)  spool/NAME/ (each node daemon's)
+    *.pid  *.sock  logs/NAME.log  state/ (the controller's)  accounting/ (its database)  spool/NAME/
+           (each node daemon's)
 """
 
 from __future__ import annotations
@@ -27,7 +30,9 @@ SLURM_VERSION: Final = "22.05.8"  # of the Slurm whose behaviour the daemons fol
 
 @dataclass(slots=True)
 class NodeDaemon:
-    """One node daemon: its name among the participants, its address, and the nodes (host list expression) for which it stands."""
+    """One node daemon: its name among the participants, its address, and the nodes (host list
+    expression) for which it stands.
+    """
 
     name: str
     address: str
@@ -36,40 +41,56 @@ class NodeDaemon:
 
 @dataclass(slots=True)
 class Cluster:
-    """Addresses are `tcp:HOST:PORT` or `unix:PATH`. `epoch` is the cluster's time, in seconds, at the start of virtual or scaled time."""
+    """Addresses are `tcp:HOST:PORT` or `unix:PATH`. `epoch` is the cluster's time, in seconds, at
+    the start of virtual or scaled time.
+    """
 
     name: str
     conf: str  # the file that the user named
     time: str = "real"  # real, scaled, virtual
     rate: float = 1.0
     epoch: float = 0.0
-    zero: float = 0.0  # where "30d" of `understudy clock break 30d` counts from: a trace's zero; the epoch if 0
+    # where "30d" of `understudy clock break 30d` counts from: a trace's zero; the epoch if 0
+    zero: float = 0.0
     executor: str = "emulated"  # emulated, real
     state: str = "disk"  # disk, memory
     controller: str = ""  # its TCP address; "": nobody asked for one
-    controller_unix: str = ""  # for daemons and commands on the same host; "": each daemon has a host of its own
+    # for daemons and commands on the same host; "": each daemon has a host of its own
+    controller_unix: str = ""
     agent: str = ""
     clock: str = ""
-    accounting: str = ""  # the same of the accounting daemon; neither: there is none (`keeps_accounting`)
+    # the same of the accounting daemon; neither: there is none (`keeps_accounting`)
+    accounting: str = ""
     accounting_unix: str = ""
     accounting_url: str = ""  # SQLAlchemy's, of its database; "": SQLite in the run directory
     key_file: str = ""
     nodeds: list[NodeDaemon] = field(default_factory=list)
-    participants: list[str] = field(default_factory=list)  # for whom virtual time waits before it begins
+    # for whom virtual time waits before it begins
+    participants: list[str] = field(default_factory=list)
     latency_s: float = 0.001
-    link_latency: dict[str, float] = field(default_factory=dict)  # "controller>noded1": seconds added
+    # "controller>noded1": seconds added
+    link_latency: dict[str, float] = field(default_factory=dict)
     limit_s: float = 60.0  # real seconds after which a silent participant is named dead
-    cpu: int = -1  # virtual time is a chain of messages: all on one CPU avoids wake-ups across CPUs; -1: no pinning
+    # virtual time is a chain of messages: all on one CPU avoids wake-ups across CPUs; -1: no
+    # pinning
+    cpu: int = -1
     default_run_s: float = 1.0  # an emulated job of which nobody said how long it runs
-    job_overhead_s: float = 0.0  # what an emulated job takes beside its run: launch and the news of its end
+    # what an emulated job takes beside its run: launch and the news of its end
+    job_overhead_s: float = 0.0
     job_launch_s: float = 0.0  # emulated jobs are launched one after another, each so much later
-    kill_s: float = 0.0  # what an emulated script that is told to end takes until nothing of it is left
+    # what an emulated script that is told to end takes until nothing of it is left
+    kill_s: float = 0.0
     epilog_s: float = 0.0  # how long emulated nodes take to be free after a job's end
-    sleeps_while_stopped: bool = False  # emulated scripts are as `sleep`: their time goes on while they are stopped
-    users: dict[str, int] = field(default_factory=dict)  # user names and numbers beside the host's own
+    # emulated scripts are as `sleep`: their time goes on while they are stopped
+    sleeps_while_stopped: bool = False
+    # user names and numbers beside the host's own
+    users: dict[str, int] = field(default_factory=dict)
     groups: dict[str, int] = field(default_factory=dict)
-    plans_when_asked: bool = False  # backfill's promises that decide nothing wait until somebody asks, under virtual time: for long traces
-    is_unbounded: bool = False  # MaxJobCount and MaxJobId bound nothing: a trace is as long as it is
+    # backfill's promises that decide nothing wait until somebody asks, under virtual time: for long
+    # traces
+    plans_when_asked: bool = False
+    # MaxJobCount and MaxJobId bound nothing: a trace is as long as it is
+    is_unbounded: bool = False
     is_open: bool = False  # node daemons may join: `slurmd`
     log_level: str = ""  # of all daemons, in place of what slurm.conf says
     user_id: int = 0  # who started the cluster: its SlurmUser, beside root
@@ -100,7 +121,8 @@ class Cluster:
         """Read RUN_DIR/cluster.json.
 
         Raises:
-            FileNotFoundError, ValueError, TypeError: not a run directory, or not one of this version.
+            FileNotFoundError, ValueError, TypeError: not a run directory, or not one of this
+            version.
         """
         fields = json.loads((run_dir / "cluster.json").read_text())
         fields["nodeds"] = [NodeDaemon(**each) for each in fields.get("nodeds", [])]

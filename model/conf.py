@@ -1,14 +1,16 @@
 """slurm.conf and its companions as one typed value.
 
-Place: the vocabulary; the layer between lines (understudy.model.conf_scan) and verdict (understudy.model.conf_check). The parts are read in
-conf_nodes, conf_partitions, conf_companions; the keys are in conf_keys, their values in conf_values, `scontrol show config` in conf_show.
+Place: the vocabulary; the layer between lines (understudy.model.conf_scan) and verdict
+(understudy.model.conf_check). The parts are read in conf_nodes, conf_partitions, conf_companions;
+the keys are in conf_keys, their values in conf_values, `scontrol show config` in conf_show.
 
     config = load("slurm.conf")                      # ConfigError says file and line
     config.seconds("SlurmdTimeout")                  # 300 where the file says nothing
     config.nodes[0].cpus, config.partitions[0].nodes
 
-`read` never gives up: it takes what it can and lists what is wrong; `load` raises the first thing for which Slurm would refuse to start. Keys that
-came or went with other versions are taken with a warning, as one wants to try a site's file whatever its age; a key that no version knows is an
+`read` never gives up: it takes what it can and lists what is wrong; `load` raises the first thing
+for which Slurm would refuse to start. Keys that came or went with other versions are taken with a
+warning, as one wants to try a site's file whatever its age; a key that no version knows is an
 error, as in Slurm.
 
 Follows: slurm.conf(5) of 22.05, and 22.05.8's answers where the page is silent.
@@ -21,7 +23,15 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from understudy.model import conf_companions, conf_nodes, conf_partitions, conf_plugins, conf_show, conf_values, conf_words
+from understudy.model import (
+    conf_companions,
+    conf_nodes,
+    conf_partitions,
+    conf_plugins,
+    conf_show,
+    conf_values,
+    conf_words,
+)
 from understudy.model.conf_companions import GresConf, SwitchConf
 from understudy.model.conf_keys import GLOBAL_KEYS, LINE_KEYS, REPEATABLE, Era, Key, Kind
 from understudy.model.conf_nodes import DownNodesConf, NodeConf, NodeReader, NodeSetConf
@@ -50,27 +60,34 @@ __all__ = [
     "read_text",
 ]
 
-_SHORT_NODE_KEYS: Final = frozenset(name for name, key in LINE_KEYS["nodename"].items() if key.kind is Kind.SHORT)
+_SHORT_NODE_KEYS: Final = frozenset(
+    name for name, key in LINE_KEYS["nodename"].items() if key.kind is Kind.SHORT
+)
 _HOST = re.compile(r"([^()\s]+)(?:\(([^()\s]+)\))?")
 
 
 @dataclass(slots=True)
 class SlurmConfig:
-    """A configuration. Not changed after it is read; `scontrol` changes the controller's tables instead."""
+    """A configuration. Not changed after it is read; `scontrol` changes the controller's tables
+    instead.
+    """
 
     path: str
     cluster_name: str = ""
-    values: dict[str, str] = field(default_factory=dict)  # global keys in lower case, as the file gives them (the last one counts)
+    # global keys in lower case, as the file gives them (the last one counts)
+    values: dict[str, str] = field(default_factory=dict)
     nodes: list[NodeConf] = field(default_factory=list)  # in the order of the lines
     index_of: dict[str, int] = field(default_factory=dict)  # a node's name to its place in `nodes`
     partitions: list[PartitionConf] = field(default_factory=list)
     node_sets: dict[str, NodeSetConf] = field(default_factory=dict)
     down_nodes: list[DownNodesConf] = field(default_factory=list)
-    controllers: list[tuple[str, str]] = field(default_factory=list)  # (host, address or ""): the primary, then the backups
+    # (host, address or ""): the primary, then the backups
+    controllers: list[tuple[str, str]] = field(default_factory=list)
     gres: list[GresConf] = field(default_factory=list)
     topology: list[SwitchConf] = field(default_factory=list)
     cgroup: dict[str, str] = field(default_factory=dict)
-    scheduler_parameters: dict[str, str] = field(default_factory=dict)  # keys in lower case, "" for bare words
+    # keys in lower case, "" for bare words
+    scheduler_parameters: dict[str, str] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)  # all that were read
     findings: list[Finding] = field(default_factory=list)
     lines: list[ConfLine] = field(default_factory=list)  # of slurm.conf and what it includes
@@ -83,13 +100,18 @@ class SlurmConfig:
     @property
     def default_partition(self) -> PartitionConf | None:
         """The last one that says so."""
-        return next((partition for partition in reversed(self.partitions) if partition.is_default), None)
+        return next(
+            (partition for partition in reversed(self.partitions) if partition.is_default), None
+        )
 
     @property
     def errors(self) -> list[Finding]:
         """What Slurm would refuse, in the order of files and lines."""
         place = {name: index for index, name in enumerate(self.files)}
-        return sorted((each for each in self.findings if each.severity == ERROR), key=lambda each: (place.get(each.file, len(place)), each.line))
+        return sorted(
+            (each for each in self.findings if each.severity == ERROR),
+            key=lambda each: (place.get(each.file, len(place)), each.line),
+        )
 
     def is_set(self, name: str) -> bool:
         """Whether the file gives the key."""
@@ -120,7 +142,9 @@ class SlurmConfig:
         return value
 
     def seconds(self, name: str) -> int | None:
-        """A time in seconds, also of keys that count minutes; None for UNLIMITED, or where there is neither value nor default."""
+        """A time in seconds, also of keys that count minutes; None for UNLIMITED, or where there is
+        neither value nor default.
+        """
         text = self.text(name)
         return conf_values.seconds_of(GLOBAL_KEYS[name.lower()], text) if text else None
 
@@ -139,7 +163,9 @@ class SlurmConfig:
         return conf_values.ports("SlurmctldPort", self.text("SlurmctldPort"))
 
     def show(self, **running: str) -> list[tuple[str, str]]:
-        """Names and values as `scontrol show config` prints them. `running`: what only a running controller knows, see conf_show.show."""
+        """Names and values as `scontrol show config` prints them. `running`: what only a running
+        controller knows, see conf_show.show.
+        """
         return conf_show.show(self, **running)
 
 
@@ -181,7 +207,13 @@ def read_text(text: str, path: str = "slurm.conf") -> SlurmConfig:
 
 
 def _understand(lines: Scan) -> SlurmConfig:
-    config = SlurmConfig(lines.path, files=lines.files, findings=lines.findings, lines=lines.lines, continued_lines=lines.continued_lines)
+    config = SlurmConfig(
+        lines.path,
+        files=lines.files,
+        findings=lines.findings,
+        lines=lines.lines,
+        continued_lines=lines.continued_lines,
+    )
     report = config.findings.append
     _report_keys(lines.lines, report)
     by_kind: dict[str, list[ConfLine]] = {kind: [] for kind in LINE_KEYS}
@@ -190,7 +222,9 @@ def _understand(lines: Scan) -> SlurmConfig:
         (by_kind[line.key] if line.key in by_kind else given.setdefault(line.key, [])).append(line)
     _read_globals(config, given, report)
     _read_nodes(config, by_kind, report)
-    config.partitions = conf_partitions.read_partitions(by_kind["partitionname"], config.index_of, config.node_sets, report)
+    config.partitions = conf_partitions.read_partitions(
+        by_kind["partitionname"], config.index_of, config.node_sets, report
+    )
     _check_together(config, report)
     return config
 
@@ -205,19 +239,49 @@ def _report_keys(lines: list[ConfLine], report: Callable[[Finding], None]) -> No
             if key is None:
                 _report_foreign(line, name, written, report)
             elif key.era is not Era.CURRENT:
-                when = "was a key before and is not one today" if key.era is Era.OLD else "is a key that came after 22.05"
-                report(Finding(f"{key.era.value}_key", WARNING, line.file, line.line, written, f"{written} {when}", written))
+                when = (
+                    "was a key before and is not one today"
+                    if key.era is Era.OLD
+                    else "is a key that came after 22.05"
+                )
+                report(
+                    Finding(
+                        f"{key.era.value}_key",
+                        WARNING,
+                        line.file,
+                        line.line,
+                        written,
+                        f"{written} {when}",
+                        written,
+                    )
+                )
             plain = "feature" if name == "features" else name
             if plain in seen:
                 message = f"{written} is given twice on the line"
-                report(Finding("key_given_twice", WARNING, line.file, line.line, written, message, plain))
+                report(
+                    Finding(
+                        "key_given_twice", WARNING, line.file, line.line, written, message, plain
+                    )
+                )
             seen.add(plain)
         if len(line.pairs) > 1 and line.key not in LINE_KEYS:
             rest = line.written[1]
-            report(Finding("parse_error", ERROR, line.file, line.line, rest, f'cannot read "{rest}" behind {line.written[0]}', line.written[0]))
+            report(
+                Finding(
+                    "parse_error",
+                    ERROR,
+                    line.file,
+                    line.line,
+                    rest,
+                    f'cannot read "{rest}" behind {line.written[0]}',
+                    line.written[0],
+                )
+            )
 
 
-def _report_foreign(line: ConfLine, name: str, written: str, report: Callable[[Finding], None]) -> None:
+def _report_foreign(
+    line: ConfLine, name: str, written: str, report: Callable[[Finding], None]
+) -> None:
     """A key that does not belong on its line."""
     belongs = next((kind for kind, keys in LINE_KEYS.items() if name in keys), "")
     if line.key in LINE_KEYS and name in GLOBAL_KEYS:
@@ -227,10 +291,22 @@ def _report_foreign(line: ConfLine, name: str, written: str, report: Callable[[F
     else:
         hint = ""
     kind = "misplaced_key" if hint else "unknown_key"
-    report(Finding(kind, ERROR, line.file, line.line, written, f"unrecognized key: {written}{hint}", written))
+    report(
+        Finding(
+            kind,
+            ERROR,
+            line.file,
+            line.line,
+            written,
+            f"unrecognized key: {written}{hint}",
+            written,
+        )
+    )
 
 
-def _read_globals(config: SlurmConfig, given: dict[str, list[ConfLine]], report: Callable[[Finding], None]) -> None:
+def _read_globals(
+    config: SlurmConfig, given: dict[str, list[ConfLine]], report: Callable[[Finding], None]
+) -> None:
     for name, lines in given.items():
         key = GLOBAL_KEYS.get(name)
         if key is None:
@@ -239,7 +315,9 @@ def _read_globals(config: SlurmConfig, given: dict[str, list[ConfLine]], report:
             numbers = ", ".join(str(line.line) for line in lines)
             last = lines[-1]
             message = f"{key.name} is given on lines {numbers}: the last one counts"
-            report(Finding("repeated_key", WARNING, last.file, last.line, numbers, message, key.name))
+            report(
+                Finding("repeated_key", WARNING, last.file, last.line, numbers, message, key.name)
+            )
         for line in lines:
             if _is_valid(key, line, report):
                 config.values[name] = line.value
@@ -252,9 +330,22 @@ def _read_globals(config: SlurmConfig, given: dict[str, list[ConfLine]], report:
         if match := _HOST.fullmatch(line.value):
             config.controllers.append((match[1], match[2] or ""))
         else:
-            report(Finding("bad_value", ERROR, line.file, line.line, line.value, f'Bad value "{line.value}" for SlurmctldHost', "SlurmctldHost"))
+            report(
+                Finding(
+                    "bad_value",
+                    ERROR,
+                    line.file,
+                    line.line,
+                    line.value,
+                    f'Bad value "{line.value}" for SlurmctldHost',
+                    "SlurmctldHost",
+                )
+            )
     if not config.controllers:
-        for host, address in (("controlmachine", "controladdr"), ("backupcontroller", "backupaddr")):
+        for host, address in (
+            ("controlmachine", "controladdr"),
+            ("backupcontroller", "backupaddr"),
+        ):
             if host in config.values:
                 config.controllers.append((config.values[host], config.values.get(address, "")))
 
@@ -268,17 +359,23 @@ def _is_valid(key: Key, line: ConfLine, report: Callable[[Finding], None]) -> bo
     return True
 
 
-def _read_nodes(config: SlurmConfig, by_kind: dict[str, list[ConfLine]], report: Callable[[Finding], None]) -> None:
+def _read_nodes(
+    config: SlurmConfig, by_kind: dict[str, list[ConfLine]], report: Callable[[Finding], None]
+) -> None:
     def number(line: ConfLine, key: str, text: str, default: str) -> int | None:
         del default
-        return conf_nodes.number_or_report(report, line, key, text, short=key.lower() in _SHORT_NODE_KEYS)
+        return conf_nodes.number_or_report(
+            report, line, key, text, short=key.lower() in _SHORT_NODE_KEYS
+        )
 
     reader = NodeReader(report, number, config.number("SlurmdPort") or 6818)
     for line in by_kind["nodename"]:
         reader.read(line)
     config.nodes, config.index_of = reader.in_table_order()
     for line in by_kind["nodeset"]:
-        config.node_sets[line.value] = conf_nodes.read_node_set(line, config.nodes, config.index_of, report)
+        config.node_sets[line.value] = conf_nodes.read_node_set(
+            line, config.nodes, config.index_of, report
+        )
     for line in by_kind["downnodes"]:
         down = conf_nodes.read_down_nodes(line, config.index_of, report)
         config.down_nodes.append(down)
@@ -292,7 +389,17 @@ def _check_together(config: SlurmConfig, report: Callable[[Finding], None]) -> N
 
     def complain(kind: str, severity: str, key: str, message: str) -> None:
         line = next((line for line in reversed(config.lines) if line.key == key.lower()), None)
-        report(Finding(kind, severity, line.file if line else config.path, line.line if line else 0, line.value if line else "", message, key))
+        report(
+            Finding(
+                kind,
+                severity,
+                line.file if line else config.path,
+                line.line if line else 0,
+                line.value if line else "",
+                message,
+                key,
+            )
+        )
 
     for word in config.words("PrologFlags"):
         if word.lower() not in map(str.lower, PROLOG_WORDS):
@@ -311,10 +418,20 @@ def _check_together(config: SlurmConfig, report: Callable[[Finding], None]) -> N
     if last is not None and (first is None or first > last):
         complain("bad_value", ERROR, "FirstJobId", "FirstJobId > MaxJobId")
     if config.is_set("DefMemPerCPU") and config.is_set("DefMemPerNode"):
-        complain("reset_value", WARNING, "DefMemPerCPU", "DefMemPerCPU ignored, since it's mutually exclusive with DefMemPerNode")
+        complain(
+            "reset_value",
+            WARNING,
+            "DefMemPerCPU",
+            "DefMemPerCPU ignored, since it's mutually exclusive with DefMemPerNode",
+        )
         del config.values["defmempercpu"]
     if config.is_set("MaxMemPerCPU") and config.is_set("MaxMemPerNode"):
-        complain("reset_value", WARNING, "MaxMemPerCPU", "MaxMemPerCPU ignored, since it's mutually exclusive with MaxMemPerNode")
+        complain(
+            "reset_value",
+            WARNING,
+            "MaxMemPerCPU",
+            "MaxMemPerCPU ignored, since it's mutually exclusive with MaxMemPerNode",
+        )
         del config.values["maxmempercpu"]
     for text in complaints(config.text("SchedulerParameters")):
         complain("reset_value", WARNING, "SchedulerParameters", text)
@@ -322,16 +439,31 @@ def _check_together(config: SlurmConfig, report: Callable[[Finding], None]) -> N
         if partition is None:
             complain("bad_value", ERROR, key, text)
         else:
-            report(Finding("bad_value", ERROR, partition.file, partition.line, partition.settings[key.lower()], text, key))
+            report(
+                Finding(
+                    "bad_value",
+                    ERROR,
+                    partition.file,
+                    partition.line,
+                    partition.settings[key.lower()],
+                    text,
+                    key,
+                )
+            )
     config.findings += conf_plugins.findings(config)
-    config.findings += [finding for finding in conf_words.findings(config) if finding.severity == ERROR]  # warnings: see conf_check
+    # warnings: see conf_check
+    config.findings += [
+        finding for finding in conf_words.findings(config) if finding.severity == ERROR
+    ]
     if config.number("TreeWidth") == 0:
         complain("reset_value", WARNING, "TreeWidth", "TreeWidth=0 is invalid")
         del config.values["treewidth"]
 
 
 def _check_gres(config: SlurmConfig) -> None:
-    """Generic resources of nodes and of gres.conf that are of no type of GresTypes, or cannot be read, are left out."""
+    """Generic resources of nodes and of gres.conf that are of no type of GresTypes, or cannot be
+    read, are left out.
+    """
     types = set(config.words("GresTypes"))
     seen: set[tuple[str, int]] = set()
     places = sorted((node.file, node.line, node.gres) for node in config.nodes if node.gres)
@@ -342,14 +474,36 @@ def _check_gres(config: SlurmConfig) -> None:
         try:
             unknown = [word.name for word in read_configured(text) if word.name not in types]
         except ValueError as error:
-            config.findings.append(Finding("bad_value", WARNING, file, line, text, f"Gres={text}: {error} is no generic resource", "Gres"))
+            config.findings.append(
+                Finding(
+                    "bad_value",
+                    WARNING,
+                    file,
+                    line,
+                    text,
+                    f"Gres={text}: {error} is no generic resource",
+                    "Gres",
+                )
+            )
             continue
         if unknown:
-            config.findings.append(Finding("bad_value", WARNING, file, line, text, f"Gres={text}: {unknown[0]} is not in GresTypes", "Gres"))
+            config.findings.append(
+                Finding(
+                    "bad_value",
+                    WARNING,
+                    file,
+                    line,
+                    text,
+                    f"Gres={text}: {unknown[0]} is not in GresTypes",
+                    "Gres",
+                )
+            )
     for each in config.gres:
         if each.name and each.name not in types:
             message = f"Name={each.name}: it is not in GresTypes"
-            config.findings.append(Finding("bad_value", WARNING, each.file, each.line, each.name, message, "Name"))
+            config.findings.append(
+                Finding("bad_value", WARNING, each.file, each.line, each.name, message, "Name")
+            )
 
 
 def _read_companions(config: SlurmConfig) -> None:

@@ -1,6 +1,8 @@
-"""`understudy conf check FILE`: what is wrong with a configuration, and what of it has no effect here.
+"""`understudy conf check FILE`: what is wrong with a configuration, and what of it has no effect
+here.
 
-Place: the verdict over understudy.model.conf; printed by commands, logged by the controller at its start.
+Place: the verdict over understudy.model.conf; printed by commands, logged by the controller at its
+start.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
 
 
 def check(path: str | os.PathLike[str]) -> list[Finding]:
-    """Everything that is noteworthy about a configuration: errors, then warnings, each in the order of the lines.
+    """Everything that is noteworthy about a configuration: errors, then warnings, each in the order
+    of the lines.
 
     Raises:
         ConfigError: the file itself cannot be read.
@@ -33,7 +36,9 @@ def _ordered(config: SlurmConfig) -> list[Finding]:
 
 
 def not_emulated(config: SlurmConfig) -> list[str]:
-    """The keys that the file sets and that have no effect here, each once, as the manual spells them; those of other lines as `NodeName:Gres`."""
+    """The keys that the file sets and that have no effect here, each once, as the manual spells
+    them; those of other lines as `NodeName:Gres`.
+    """
     found: dict[str, None] = {}
     for line in config.lines:
         known = LINE_KEYS.get(line.key, GLOBAL_KEYS)
@@ -47,8 +52,12 @@ def not_emulated(config: SlurmConfig) -> list[str]:
 
 
 def strange_words(config: SlurmConfig, declared: Mapping[str, frozenset[str]]) -> list[Finding]:
-    """Words of lists that have no effect as nobody knows them; errors are among the configuration's findings. `declared`: as conf_words.findings."""
-    return [finding for finding in conf_words.findings(config, declared) if finding.severity != ERROR]
+    """Words of lists that have no effect as nobody knows them; errors are among the configuration's
+    findings. `declared`: as conf_words.findings.
+    """
+    return [
+        finding for finding in conf_words.findings(config, declared) if finding.severity != ERROR
+    ]
 
 
 def render(config: SlurmConfig, declared: Mapping[str, frozenset[str]] | None = None) -> str:
@@ -61,14 +70,20 @@ def render(config: SlurmConfig, declared: Mapping[str, frozenset[str]] | None = 
         lines.append(f"accepted, but without effect here: {', '.join(ignored)}")
     cpus = sum(node.cpus for node in config.nodes)
     lines.append(
-        f"{config.path}: cluster {config.cluster_name or '(no name)'}, {many(len(config.nodes), 'node')}, {many(cpus, 'CPU')}, "
-        f"{many(len(config.partitions), 'partition')}; {many(errors, 'error')}, {many(len(findings) - errors, 'warning')}"
+        f"{config.path}: cluster {config.cluster_name or '(no name)'}, "
+        f"{many(len(config.nodes), 'node')}, {many(cpus, 'CPU')}, "
+        f"{many(len(config.partitions), 'partition')}; {many(errors, 'error')}, "
+        f"{many(len(findings) - errors, 'warning')}"
     )
     return "\n".join(lines) + "\n"
 
 
-def run(path: str | os.PathLike[str], declared_by: Callable[[SlurmConfig], Mapping[str, frozenset[str]]] | None = None) -> tuple[str, int]:
-    """The report on a file and the command's exit code: 1 if Slurm would refuse the file. `declared_by`: the words that its plug-ins read.
+def run(
+    path: str | os.PathLike[str],
+    declared_by: Callable[[SlurmConfig], Mapping[str, frozenset[str]]] | None = None,
+) -> tuple[str, int]:
+    """The report on a file and the command's exit code: 1 if Slurm would refuse the file.
+    `declared_by`: the words that its plug-ins read.
 
     Raises:
         ConfigError: the file itself cannot be read.

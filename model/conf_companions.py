@@ -16,9 +16,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
 
 _GRES_KEYS: Final = frozenset(
-    {"nodename", "name", "type", "file", "count", "cores", "cpus", "flags", "links", "multiplefiles", "autodetect", "ignore"}
+    {
+        "nodename",
+        "name",
+        "type",
+        "file",
+        "count",
+        "cores",
+        "cpus",
+        "flags",
+        "links",
+        "multiplefiles",
+        "autodetect",
+        "ignore",
+    }
 )
-_SWITCH_KEYS: Final = frozenset({"switchname", "switches", "nodes", "linkspeed", "blockname", "blocksizes", "blocks"})
+_SWITCH_KEYS: Final = frozenset(
+    {"switchname", "switches", "nodes", "linkspeed", "blockname", "blocksizes", "blocks"}
+)
 CGROUP_KEYS: Final[dict[str, Key]] = {
     key.name.lower(): key
     for key in (
@@ -72,7 +87,9 @@ class GresConf:
 
 @dataclass(slots=True)
 class SwitchConf:
-    """One switch of topology.conf; `nodes` are those directly below it, `switches` the names of those below it."""
+    """One switch of topology.conf; `nodes` are those directly below it, `switches` the names of
+    those below it.
+    """
 
     name: str
     nodes: list[str]
@@ -128,12 +145,18 @@ def read_topology(scan: Scan, report: Callable[[Finding], None]) -> list[SwitchC
     return found
 
 
-def check_topology(switches: list[SwitchConf], nodes: Container[str], report: Callable[[Finding], None]) -> None:
-    """What Slurm would refuse of a tree of switches (errors), and what it warns of: nodes that do not exist, or are below two switches."""
+def check_topology(
+    switches: list[SwitchConf], nodes: Container[str], report: Callable[[Finding], None]
+) -> None:
+    """What Slurm would refuse of a tree of switches (errors), and what it warns of: nodes that do
+    not exist, or are below two switches.
+    """
     known: dict[str, SwitchConf] = {}
     leaf_of: dict[str, str] = {}
 
-    def complain(severity: str, switch: SwitchConf, text: str, message: str, kind: str = "bad_value") -> None:
+    def complain(
+        severity: str, switch: SwitchConf, text: str, message: str, kind: str = "bad_value"
+    ) -> None:
         report(Finding(kind, severity, switch.file, switch.line, text, message, "SwitchName"))
 
     for switch in switches:
@@ -141,19 +164,47 @@ def check_topology(switches: list[SwitchConf], nodes: Container[str], report: Ca
             complain(ERROR, switch, switch.name, f"Switch ({switch.name}) has already been defined")
         known[switch.name] = switch
         if switch.nodes and switch.switches:
-            complain(ERROR, switch, switch.name, f"switch {switch.name} has both child switches and nodes")
+            complain(
+                ERROR,
+                switch,
+                switch.name,
+                f"switch {switch.name} has both child switches and nodes",
+            )
         if not switch.nodes and not switch.switches:
-            complain(ERROR, switch, switch.name, f"switch {switch.name} has neither child switches nor nodes")
+            complain(
+                ERROR,
+                switch,
+                switch.name,
+                f"switch {switch.name} has neither child switches nor nodes",
+            )
         missing = [name for name in switch.nodes if name not in nodes]
         if missing:
-            complain(WARNING, switch, missing[0], f"Invalid hostnames in switch configuration: {hostlist.compress(missing)}", "undefined_nodes")
-        twice = [name for name in switch.nodes if leaf_of.setdefault(name, switch.name) != switch.name]
+            complain(
+                WARNING,
+                switch,
+                missing[0],
+                f"Invalid hostnames in switch configuration: {hostlist.compress(missing)}",
+                "undefined_nodes",
+            )
+        twice = [
+            name for name in switch.nodes if leaf_of.setdefault(name, switch.name) != switch.name
+        ]
         if twice:
-            complain(WARNING, switch, twice[0], f"Multiple leaf switches contain nodes: {hostlist.compress(twice)}")
+            complain(
+                WARNING,
+                switch,
+                twice[0],
+                f"Multiple leaf switches contain nodes: {hostlist.compress(twice)}",
+            )
     for switch in switches:
         for below in switch.switches:
             if below not in known or _reaches(known, below, switch.name):
-                complain(ERROR, switch, below, f"Switch configuration {switch.name} has invalid child ({below})")
+                complain(
+                    ERROR,
+                    switch,
+                    below,
+                    f"Switch configuration {switch.name} has invalid child ({below})",
+                )
 
 
 def _reaches(known: Mapping[str, SwitchConf], start: str, name: str) -> bool:
@@ -179,13 +230,27 @@ def read_cgroup(scan: Scan, report: Callable[[Finding], None]) -> dict[str, str]
     return settings
 
 
-def _report_unknown(line: ConfLine, known: dict[str, Key] | frozenset[str], report: Callable[[Finding], None]) -> None:
+def _report_unknown(
+    line: ConfLine, known: dict[str, Key] | frozenset[str], report: Callable[[Finding], None]
+) -> None:
     for (key, _), written in zip(line.pairs, line.written, strict=True):
         if key not in known:
-            report(Finding("unknown_key", ERROR, line.file, line.line, written, f"unrecognized key: {written}", written))
+            report(
+                Finding(
+                    "unknown_key",
+                    ERROR,
+                    line.file,
+                    line.line,
+                    written,
+                    f"unrecognized key: {written}",
+                    written,
+                )
+            )
 
 
-def _number(line: ConfLine, given: dict[str, str], key: str, report: Callable[[Finding], None]) -> int | None:
+def _number(
+    line: ConfLine, given: dict[str, str], key: str, report: Callable[[Finding], None]
+) -> int | None:
     text = given.get(key.lower())
     if text is None:
         return None
@@ -196,9 +261,21 @@ def _number(line: ConfLine, given: dict[str, str], key: str, report: Callable[[F
         return None
 
 
-def _names(line: ConfLine, key: str, expression: str, report: Callable[[Finding], None]) -> list[str]:
+def _names(
+    line: ConfLine, key: str, expression: str, report: Callable[[Finding], None]
+) -> list[str]:
     try:
         return hostlist.expand(expression)
     except ValueError as error:
-        report(Finding("hostlist_error", ERROR, line.file, line.line, expression, f"{key}={expression}: {error}", key))
+        report(
+            Finding(
+                "hostlist_error",
+                ERROR,
+                line.file,
+                line.line,
+                expression,
+                f"{key}={expression}: {error}",
+                key,
+            )
+        )
         return []

@@ -1,12 +1,15 @@
-"""Changes to a slurm.conf for one run, as `--set` says them: a key gets another value, a list gains or loses a word, a line of a node or a partition
-gets other keys.
+"""Changes to a slurm.conf for one run, as `--set` says them: a key gets another value, a list gains
+or loses a word, a line of a node or a partition gets other keys.
 
-    --set SchedulerType=sched/builtin          the key's value, whatever the file says; with nothing behind = its default
+    --set SchedulerType=sched/builtin          the key's value, whatever the file says; with nothing
+                                               behind = its default
     --set SchedulerParameters+=bf_window=2880  the word joins the list; a word of the same name goes
     --set SchedulerParameters-=defer           the word leaves it
-    --set "PartitionName=batch MaxTime=2-0"    the line of that name, which keeps its other keys; where there is none, a new line
+    --set "PartitionName=batch MaxTime=2-0"    the line of that name, which keeps its other keys;
+                                               where there is none, a new line
 
-Place: the vocabulary; text in, text out. What the result is worth is for understudy.model.conf. Follows: slurm.conf(5).
+Place: the vocabulary; text in, text out. What the result is worth is for understudy.model.conf.
+Follows: slurm.conf(5).
 """
 
 from __future__ import annotations
@@ -32,7 +35,9 @@ class EditError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One change. `pairs` are those of a line of a node or partition, the first of which names it; for a global key they are empty."""
+    """One change. `pairs` are those of a line of a node or partition, the first of which names it;
+    for a global key they are empty.
+    """
 
     key: str  # in lower case
     sign: str  # "", "+" or "-"
@@ -48,14 +53,20 @@ def read_edit(text: str) -> Edit:
     """
     match = _FORM.fullmatch(text)
     if not match or any(character in text for character in "\n\r\\#"):
-        raise EditError(f"--set {text}: it reads KEY=VALUE, KEY+=WORD, KEY-=WORD or 'PartitionName=NAME KEY=VALUE ...'")
+        raise EditError(
+            f"--set {text}: it reads KEY=VALUE, KEY+=WORD, KEY-=WORD or "
+            "'PartitionName=NAME KEY=VALUE ...'"
+        )
     name, sign, value = match.groups()
     key = name.lower()
     if key in LINE_KEYS:
         return _read_line(text, key, sign)
     known = GLOBAL_KEYS.get(key)
     if known is None:
-        raise EditError(f"--set {text}: slurm.conf has no key {name}{_meant(name, [each.name for each in GLOBAL_KEYS.values()])}")
+        raise EditError(
+            f"--set {text}: slurm.conf has no key "
+            f"{name}{_meant(name, [each.name for each in GLOBAL_KEYS.values()])}"
+        )
     if len(value) > 1 and value[0] == value[-1] == '"':
         value = value[1:-1]
     if sign:
@@ -73,7 +84,9 @@ def _read_line(text: str, key: str, sign: str) -> Edit:
     known = LINE_KEYS[key]
     kind = known[key].name
     if sign:
-        raise EditError(f"--set {text}: a line of {kind} is no list; give the keys that change behind its name")
+        raise EditError(
+            f"--set {text}: a line of {kind} is no list; give the keys that change behind its name"
+        )
     pairs, rest = split_pairs(text)
     removed = re.fullmatch(r"((?:[A-Za-z0-9_]+=\s*)*)", rest)  # `KEY=` takes the key off the line
     if rest and not removed:
@@ -81,13 +94,20 @@ def _read_line(text: str, key: str, sign: str) -> Edit:
     pairs += [(word.rstrip("="), "") for word in rest.split()]
     for name, _ in pairs:
         if name.lower() not in known:
-            raise EditError(f"--set {text}: a line of {kind} has no key {name}{_meant(name, [each.name for each in known.values()])}")
+            raise EditError(
+                f"--set {text}: a line of {kind} has no key "
+                f"{name}{_meant(name, [each.name for each in known.values()])}"
+            )
     return Edit(key, "", pairs[0][1], tuple(pairs))
 
 
 def _meant(name: str, names: Sequence[str]) -> str:
     close = difflib.get_close_matches(name.lower(), [each.lower() for each in names], 1)
-    return f" (did you mean {next(each for each in names if each.lower() == close[0])}?)" if close else ""
+    return (
+        f" (did you mean {next(each for each in names if each.lower() == close[0])}?)"
+        if close
+        else ""
+    )
 
 
 def edited(text: str, edits: Sequence[Edit]) -> str:
@@ -102,10 +122,14 @@ def edited(text: str, edits: Sequence[Edit]) -> str:
 
 
 def new_lines(text: str, edits: Sequence[Edit]) -> list[str]:
-    """The lines, as `PartitionName=batch`, that the changes add to the configuration because it has none of that name: a name may be mistyped."""
+    """The lines, as `PartitionName=batch`, that the changes add to the configuration because it has
+    none of that name: a name may be mistyped.
+    """
     have = {(pairs[0][0].lower(), pairs[0][1]) for _, pairs in _blocks(text) if pairs}
     missing = dict.fromkeys((edit.key, edit.value) for edit in edits if edit.pairs)
-    return [f"{LINE_KEYS[key][key].name}={value}" for key, value in missing if (key, value) not in have]
+    return [
+        f"{LINE_KEYS[key][key].name}={value}" for key, value in missing if (key, value) not in have
+    ]
 
 
 def _blocks(text: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
@@ -120,7 +144,12 @@ def _blocks(text: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         yield "".join(raw), split_pairs(lines[0][1])[0] if lines else []
         raw = []
     if raw:
-        yield "".join(raw) + "\n", split_pairs(logical_lines("".join(raw))[0][0][1])[0] if logical_lines("".join(raw))[0] else []
+        yield (
+            "".join(raw) + "\n",
+            split_pairs(logical_lines("".join(raw))[0][0][1])[0]
+            if logical_lines("".join(raw))[0]
+            else [],
+        )
 
 
 def _global_edited(text: str, edit: Edit) -> str:
@@ -179,19 +208,31 @@ def _check_new(edit: Edit, names: list[str], kind: str) -> None:
 
     try:
         mine = set(expand(edit.value))
-        shared = [name for name in names if name.upper() != "DEFAULT" and mine.intersection(expand(name))]
+        shared = [
+            name for name in names if name.upper() != "DEFAULT" and mine.intersection(expand(name))
+        ]
     except ValueError as error:
         raise EditError(f"--set {kind}={edit.value}: {error}") from None
     if shared:
-        raise EditError(f"--set {kind}={edit.value}: the file has no such line; nodes of it are on the line {kind}={shared[0]}, which can be set")
+        raise EditError(
+            f"--set {kind}={edit.value}: the file has no such line; nodes of it are on "
+            f"the line {kind}={shared[0]}, which can be set"
+        )
 
 
-def _merged(pairs: Sequence[tuple[str, str]], changes: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+def _merged(
+    pairs: Sequence[tuple[str, str]], changes: Sequence[tuple[str, str]]
+) -> list[tuple[str, str]]:
     found = list(pairs)
     for name, value in changes:
         same = {name.lower(), PARTNERS.get(name.lower(), "")}
-        place = next((number for number, (each, _) in enumerate(found) if each.lower() in same), len(found))
-        found[place:] = [(name, value), *((each, old) for each, old in found[place:] if each.lower() not in same)]
+        place = next(
+            (number for number, (each, _) in enumerate(found) if each.lower() in same), len(found)
+        )
+        found[place:] = [
+            (name, value),
+            *((each, old) for each, old in found[place:] if each.lower() not in same),
+        ]
     return [(name, value) for name, value in found if value]
 
 

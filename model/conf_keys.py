@@ -1,9 +1,12 @@
-"""Every key of slurm.conf: what kind of value it takes, its default in 22.05, whether it has an effect here, and when it was one of Slurm's keys.
+"""Every key of slurm.conf: what kind of value it takes, its default in 22.05, whether it has an
+effect here, and when it was one of Slurm's keys.
 
-Place: the vocabulary; read by understudy.model.conf, which knows what to do with it. The column `emulated` is what `understudy conf check` and the
-start-up message go by: set it when something begins to honour the key.
+Place: the vocabulary; read by understudy.model.conf, which knows what to do with it. The column
+`emulated` is what `understudy conf check` and the start-up message go by: set it when something
+begins to honour the key.
 
-Follows: slurm.conf(5) of 22.05; kinds and defaults as `scontrol` and `slurmctld` 22.05.8 take and print them.
+Follows: slurm.conf(5) of 22.05; kinds and defaults as `scontrol` and `slurmctld` 22.05.8 take and
+print them.
 """
 
 from __future__ import annotations
@@ -35,7 +38,13 @@ class Era(Enum):
 
 
 TEXT, SHORT, LONG, BOOLEAN = Kind.TEXT, Kind.SHORT, Kind.LONG, Kind.BOOLEAN
-MINUTES, DURATION, SECONDS_OR_NONE, LEVEL, PORTS = Kind.MINUTES, Kind.DURATION, Kind.SECONDS_OR_NONE, Kind.LEVEL, Kind.PORTS
+MINUTES, DURATION, SECONDS_OR_NONE, LEVEL, PORTS = (
+    Kind.MINUTES,
+    Kind.DURATION,
+    Kind.SECONDS_OR_NONE,
+    Kind.LEVEL,
+    Kind.PORTS,
+)
 OLD, NEW = Era.OLD, Era.NEW
 
 
@@ -58,7 +67,12 @@ _GLOBAL: Final = (
     Key("AccountingStorageParameters", TEXT),
     Key("AccountingStoragePass", TEXT),
     Key("AccountingStoragePort", SHORT, "0", emulated=True),
-    Key("AccountingStorageTRES", TEXT, "cpu,mem,energy,node,billing,fs/disk,vmem,pages", emulated=True),
+    Key(
+        "AccountingStorageTRES",
+        TEXT,
+        "cpu,mem,energy,node,billing,fs/disk,vmem,pages",
+        emulated=True,
+    ),
     Key("AccountingStorageType", TEXT, "accounting_storage/none", emulated=True),
     Key("AccountingStorageUser", TEXT, "root", era=OLD),
     Key("AccountingStoreFlags", TEXT, emulated=True),
@@ -389,9 +403,17 @@ _PARTITION: Final = (
     Key("TRESBillingWeights", emulated=True),
 )
 
-_NODE_SET: Final = (Key("NodeSet", emulated=True), Key("Feature", emulated=True), Key("Nodes", emulated=True))
+_NODE_SET: Final = (
+    Key("NodeSet", emulated=True),
+    Key("Feature", emulated=True),
+    Key("Nodes", emulated=True),
+)
 
-_DOWN_NODES: Final = (Key("DownNodes", emulated=True), Key("Reason", emulated=True), Key("State", emulated=True))
+_DOWN_NODES: Final = (
+    Key("DownNodes", emulated=True),
+    Key("Reason", emulated=True),
+    Key("State", emulated=True),
+)
 
 _FRONT_END: Final = (
     Key("FrontendName", emulated=True, era=OLD),

@@ -1,6 +1,7 @@
 """Nodes from NodeName, NodeSet and DownNodes lines.
 
-Place: a part of understudy.model.conf. Follows slurm.conf(5) "NODE CONFIGURATION", "NODESET CONFIGURATION", "DOWN NODE CONFIGURATION".
+Place: a part of understudy.model.conf. Follows slurm.conf(5) "NODE CONFIGURATION", "NODESET
+CONFIGURATION", "DOWN NODE CONFIGURATION".
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from understudy.model.conf_scan import ERROR, WARNING, ConfLine, Finding
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-NODE_STATES: Final = frozenset({"UNKNOWN", "CLOUD", "DOWN", "DRAIN", "FAIL", "FAILING", "FUTURE", "IDLE"})
+NODE_STATES: Final = frozenset(
+    {"UNKNOWN", "CLOUD", "DOWN", "DRAIN", "FAIL", "FAILING", "FUTURE", "IDLE"}
+)
 
 
 @dataclass(slots=True)
@@ -49,7 +52,9 @@ class NodeConf:
 
 @dataclass(slots=True)
 class NodeSetConf:
-    """A named set of nodes: those with one of the features, and those listed. `names` in the order of the node table."""
+    """A named set of nodes: those with one of the features, and those listed. `names` in the order
+    of the node table.
+    """
 
     name: str
     features: tuple[str, ...]
@@ -82,10 +87,19 @@ class _Shape:
 
 
 class NodeReader:
-    """Takes NodeName lines in their order; keeps the DEFAULT values, the nodes so far, and what is wrong."""
+    """Takes NodeName lines in their order; keeps the DEFAULT values, the nodes so far, and what is
+    wrong.
+    """
 
-    def __init__(self, report: Callable[[Finding], None], number: Callable[[ConfLine, str, str, str], int | None], default_port: int) -> None:
-        """number: reads a number of a line, or reports it and answers None: (line, key, text, default)."""
+    def __init__(
+        self,
+        report: Callable[[Finding], None],
+        number: Callable[[ConfLine, str, str, str], int | None],
+        default_port: int,
+    ) -> None:
+        """number: reads a number of a line, or reports it and answers None: (line, key, text,
+        default).
+        """
         self._report = report
         self._number = number
         self._port = default_port
@@ -108,14 +122,27 @@ class NodeReader:
         bcast = self._one_for_each(line, "BcastAddr", given.get("bcastaddr", ""), names)
         shape = self._shape(line, settings)
         ports = self._ports(line, settings.get("port", ""), names)
-        features = tuple(feature for feature in settings.get("features", settings.get("feature", "")).split(",") if feature)
+        features = tuple(
+            feature
+            for feature in settings.get("features", settings.get("feature", "")).split(",")
+            if feature
+        )
         state = settings.get("state", "UNKNOWN").upper()
         if state not in NODE_STATES:
-            self._complain(line, "bad_value", ERROR, state, f'Bad value "{settings["state"]}" for State', "State")
+            self._complain(
+                line,
+                "bad_value",
+                ERROR,
+                state,
+                f'Bad value "{settings["state"]}" for State',
+                "State",
+            )
         memory = self._amount(line, settings, "RealMemory", "1")
         common = (
-            shape.cpus, shape.boards, shape.sockets, shape.cores, shape.threads, memory, self._amount(line, settings, "TmpDisk", "0"),
-            self._amount(line, settings, "Weight", "1"), features, settings.get("gres", ""), state, settings.get("reason", ""),
+            shape.cpus, shape.boards, shape.sockets, shape.cores, shape.threads, memory,
+            self._amount(line, settings, "TmpDisk", "0"),
+            self._amount(line, settings, "Weight", "1"), features, settings.get("gres", ""), state,
+            settings.get("reason", ""),
             self._spec_cores(line, settings, shape), self._spec_memory(line, settings, memory),
             settings.get("cpubind", ""), settings.get("tresweights", ""), line.file, line.line,
         )  # fmt: skip
@@ -129,28 +156,49 @@ class NodeReader:
             hostname = hostnames[position] if hostnames else name
             address = addresses[position] if addresses else hostname
             port = ports[position] if ports else self._port
-            nodes.append(NodeConf(name, address, hostname, bcast[position] if bcast else address, port, *common))
+            nodes.append(
+                NodeConf(
+                    name, address, hostname, bcast[position] if bcast else address, port, *common
+                )
+            )
         if twice:
             shown = hostlist.compress(twice)
-            self._complain(line, "duplicate_node", ERROR, shown, f"Duplicated NodeName {shown} in the config file", "NodeName")
+            self._complain(
+                line,
+                "duplicate_node",
+                ERROR,
+                shown,
+                f"Duplicated NodeName {shown} in the config file",
+                "NodeName",
+            )
 
     def in_table_order(self) -> tuple[list[NodeConf], dict[str, int]]:
-        """The nodes by name, as Slurm's node table has them wherever their lines are in the file; and where each is."""
+        """The nodes by name, as Slurm's node table has them wherever their lines are in the file;
+        and where each is.
+        """
         nodes = sorted(self.nodes, key=lambda node: hostlist.version_key(node.name))
         return nodes, {node.name: index for index, node in enumerate(nodes)}
 
-    def _complain(self, line: ConfLine, kind: str, severity: str, text: str, message: str, key: str) -> None:
+    def _complain(
+        self, line: ConfLine, kind: str, severity: str, text: str, message: str, key: str
+    ) -> None:
         self._report(Finding(kind, severity, line.file, line.line, text, message, key))
 
     def _expand(self, line: ConfLine, key: str, expression: str) -> list[str]:
         try:
             return hostlist.expand(expression)
         except ValueError as error:
-            self._complain(line, "hostlist_error", ERROR, expression, f"{key}={expression}: {error}", key)
+            self._complain(
+                line, "hostlist_error", ERROR, expression, f"{key}={expression}: {error}", key
+            )
             return []
 
-    def _one_for_each(self, line: ConfLine, key: str, expression: str, names: list[str]) -> list[str]:
-        """Addresses in the order of the names; one alone is everybody's, another number is refused. [] if none are given or they cannot be used."""
+    def _one_for_each(
+        self, line: ConfLine, key: str, expression: str, names: list[str]
+    ) -> list[str]:
+        """Addresses in the order of the names; one alone is everybody's, another number is refused.
+        [] if none are given or they cannot be used.
+        """
         if not expression:
             return []
         found = self._expand(line, key, expression)
@@ -160,16 +208,30 @@ class NodeReader:
             return found * len(names)
         if found:
             text = f"{len(names)} names, {len(found)} addresses"
-            self._complain(line, "address_count_mismatch", ERROR, text, f"{key} does not fit NodeName: {text}", key)
+            self._complain(
+                line,
+                "address_count_mismatch",
+                ERROR,
+                text,
+                f"{key} does not fit NodeName: {text}",
+                key,
+            )
         return []
 
     def _ports(self, line: ConfLine, expression: str, names: list[str]) -> list[int]:
         if not expression:
             return []
         # A range of ports may stand without brackets, which it needs to be one as a host list.
-        listed = f"[{expression}]" if expression[0].isdigit() and not expression.isdigit() else expression
+        listed = (
+            f"[{expression}]"
+            if expression[0].isdigit() and not expression.isdigit()
+            else expression
+        )
         texts = self._one_for_each(line, "Port", listed, names)
-        found = [int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0 for text in texts]
+        found = [
+            int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0
+            for text in texts
+        ]
         if all(0 < port < 65536 for port in found):
             return found
         self._complain(line, "bad_value", ERROR, expression, f"Invalid Port {expression}", "Port")
@@ -180,18 +242,27 @@ class NodeReader:
         return int(default) if value is None else value
 
     def _spec_cores(self, line: ConfLine, settings: dict[str, str], shape: _Shape) -> int:
-        """The cores that are the system's: those with CPUs of the list, else so many from the last of each socket down, the last socket first."""
-        count, listed, cores = self._amount(line, settings, "CoreSpecCount", "0"), settings.get("cpuspeclist", ""), shape.sockets * shape.cores
+        """The cores that are the system's: those with CPUs of the list, else so many from the last
+        of each socket down, the last socket first.
+        """
+        count, listed, cores = (
+            self._amount(line, settings, "CoreSpecCount", "0"),
+            settings.get("cpuspeclist", ""),
+            shape.sockets * shape.cores,
+        )
         if listed:
             if count:
                 self._reset(line, "CoreSpecCount", count, 0, "is invalid with CPUSpecList")
             try:
-                cpus = bits.from_positions(int(cpu) for cpu in hostlist.expand(f"[{listed.strip('[]')}]"))
+                cpus = bits.from_positions(
+                    int(cpu) for cpu in hostlist.expand(f"[{listed.strip('[]')}]")
+                )
             except ValueError:
                 cpus = -1
             if cpus < 0 or cpus >> shape.cpus:
                 message = (
-                    f"NodeNames={line.value} CpuSpecList={listed} - unable to convert it to bitmap of size CPUs={shape.cpus}. Ignoring CpuSpecList."
+                    f"NodeNames={line.value} CpuSpecList={listed} - unable to convert it to "
+                    f"bitmap of size CPUs={shape.cpus}. Ignoring CpuSpecList."
                 )
                 self._complain(line, "reset_value", WARNING, listed, message, "CpuSpecList")
                 return 0
@@ -200,7 +271,10 @@ class NodeReader:
         if count and count >= cores:
             self._reset(line, "CoreSpecCount", count, 1)
             count = 1
-        return sum(1 << (shape.sockets - i % shape.sockets) * shape.cores - 1 - i // shape.sockets for i in range(min(count, cores)))
+        return sum(
+            1 << (shape.sockets - i % shape.sockets) * shape.cores - 1 - i // shape.sockets
+            for i in range(min(count, cores))
+        )
 
     def _spec_memory(self, line: ConfLine, settings: dict[str, str], memory: int) -> int:
         """The memory that is the system's, in MB."""
@@ -211,14 +285,31 @@ class NodeReader:
             self._reset(line, "MemSpecLimit", found, 0)
         return 0
 
-    def _reset(self, line: ConfLine, key: str, value: int, to: int, why: str = "is invalid") -> None:
-        self._complain(line, "reset_value", WARNING, str(value), f"NodeNames={line.value} {key}={value} {why}, reset to {to}", key)
+    def _reset(
+        self, line: ConfLine, key: str, value: int, to: int, why: str = "is invalid"
+    ) -> None:
+        self._complain(
+            line,
+            "reset_value",
+            WARNING,
+            str(value),
+            f"NodeNames={line.value} {key}={value} {why}, reset to {to}",
+            key,
+        )
 
     def _shape(self, line: ConfLine, settings: dict[str, str]) -> _Shape:
         """CPUs, boards, sockets, cores and threads that fit each other."""
         given = {
             name: self._number(line, name, settings[name.lower()], "1")
-            for name in ("Boards", "Sockets", "SocketsPerBoard", "CoresPerSocket", "ThreadsPerCore", "CPUs", "Procs")
+            for name in (
+                "Boards",
+                "Sockets",
+                "SocketsPerBoard",
+                "CoresPerSocket",
+                "ThreadsPerCore",
+                "CPUs",
+                "Procs",
+            )
             if name.lower() in settings
         }
         for name, value in given.items():
@@ -234,7 +325,10 @@ class NodeReader:
         per_board = given.get("SocketsPerBoard")
         if per_board:
             if sockets:
-                message = f"NodeNames={line.value} Sockets={sockets} and SocketsPerBoard={per_board} is invalid, using SocketsPerBoard"
+                message = (
+                    f"NodeNames={line.value} Sockets={sockets} and "
+                    f"SocketsPerBoard={per_board} is invalid, using SocketsPerBoard"
+                )
                 self._complain(line, "reset_value", WARNING, str(sockets), message, "Sockets")
             sockets = per_board * boards
         if sockets is None:
@@ -249,7 +343,12 @@ class NodeReader:
         return _Shape(cpus, boards, sockets, cores, threads)
 
 
-def read_node_set(line: ConfLine, nodes: list[NodeConf], index_of: dict[str, int], report: Callable[[Finding], None]) -> NodeSetConf:
+def read_node_set(
+    line: ConfLine,
+    nodes: list[NodeConf],
+    index_of: dict[str, int],
+    report: Callable[[Finding], None],
+) -> NodeSetConf:
     """A NodeSet line; nodes that it lists and nobody defines are reported."""
     given = dict(line.pairs)
     features = tuple(feature for feature in given.get("feature", "").split(",") if feature)
@@ -265,7 +364,12 @@ def read_node_set(line: ConfLine, nodes: list[NodeConf], index_of: dict[str, int
 
 
 def expand_defined(
-    line: ConfLine, key: str, expression: str, index_of: dict[str, int], report: Callable[[Finding], None], severity: str = ERROR
+    line: ConfLine,
+    key: str,
+    expression: str,
+    index_of: dict[str, int],
+    report: Callable[[Finding], None],
+    severity: str = ERROR,
 ) -> list[str]:
     """The names of an expression that are nodes; the others are reported."""
     if expression.upper() == "ALL":
@@ -273,7 +377,17 @@ def expand_defined(
     try:
         names = hostlist.expand(expression)
     except ValueError as error:
-        report(Finding("hostlist_error", ERROR, line.file, line.line, expression, f"{key}={expression}: {error}", key))
+        report(
+            Finding(
+                "hostlist_error",
+                ERROR,
+                line.file,
+                line.line,
+                expression,
+                f"{key}={expression}: {error}",
+                key,
+            )
+        )
         return []
     unknown = [name for name in names if name not in index_of]
     if unknown:
@@ -284,19 +398,35 @@ def expand_defined(
     return names
 
 
-def read_down_nodes(line: ConfLine, index_of: dict[str, int], report: Callable[[Finding], None]) -> DownNodesConf:
+def read_down_nodes(
+    line: ConfLine, index_of: dict[str, int], report: Callable[[Finding], None]
+) -> DownNodesConf:
     """A DownNodes line."""
     given = dict(line.pairs)
     state = given.get("state", "DOWN").upper()
     if state not in NODE_STATES:
-        report(Finding("bad_value", ERROR, line.file, line.line, state, f'Bad value "{given["state"]}" for State', "State"))
+        report(
+            Finding(
+                "bad_value",
+                ERROR,
+                line.file,
+                line.line,
+                state,
+                f'Bad value "{given["state"]}" for State',
+                "State",
+            )
+        )
         state = "DOWN"
     # Slurm goes on when DownNodes names a node that it does not know.
     names = expand_defined(line, "DownNodes", line.value, index_of, report, WARNING)
-    return DownNodesConf(names, state, given.get("reason") or "Set in slurm.conf", line.file, line.line)
+    return DownNodesConf(
+        names, state, given.get("reason") or "Set in slurm.conf", line.file, line.line
+    )
 
 
-def number_or_report(report: Callable[[Finding], None], line: ConfLine, key: str, text: str, *, short: bool) -> int | None:
+def number_or_report(
+    report: Callable[[Finding], None], line: ConfLine, key: str, text: str, *, short: bool
+) -> int | None:
     """A number of a line, or a finding and None."""
     try:
         return conf_values.number(key, text, 65535 if short else (1 << 64) - 1, suffixes=not short)

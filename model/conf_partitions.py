@@ -25,7 +25,9 @@ _OVERSUBSCRIBE = re.compile(r"(NO|EXCLUSIVE)|(YES|FORCE)(?::(\d{1,4}))?", re.ASC
 
 @dataclass(slots=True)
 class PartitionConf:
-    """One partition as configured. Times in seconds, memory in MB, None: no limit, or not set where it says so."""
+    """One partition as configured. Times in seconds, memory in MB, None: no limit, or not set where
+    it says so.
+    """
 
     name: str
     nodes: list[str]  # names in the order of the node table
@@ -75,10 +77,14 @@ class PartitionConf:
 class _Reader:
     """Reads the values of one partition's settings and reports what cannot be read."""
 
-    def __init__(self, line: ConfLine, settings: dict[str, str], report: Callable[[Finding], None]) -> None:
+    def __init__(
+        self, line: ConfLine, settings: dict[str, str], report: Callable[[Finding], None]
+    ) -> None:
         self.line, self.settings, self._report = line, settings, report
 
-    def complain(self, key: str, text: str, message: str, severity: str = ERROR, kind: str = "bad_value") -> None:
+    def complain(
+        self, key: str, text: str, message: str, severity: str = ERROR, kind: str = "bad_value"
+    ) -> None:
         self._report(Finding(kind, severity, self.line.file, self.line.line, text, message, key))
 
     def text(self, key: str, default: str = "") -> str:
@@ -108,7 +114,11 @@ class _Reader:
 
     def names(self, key: str) -> tuple[str, ...] | None:
         text = self.text(key)
-        return None if not text or text.upper() == "ALL" else tuple(name for name in text.split(",") if name)
+        return (
+            None
+            if not text or text.upper() == "ALL"
+            else tuple(name for name in text.split(",") if name)
+        )
 
     def oversubscribe(self) -> str:
         given = self.text("OverSubscribe") or self.text("Shared") or "NO"
@@ -128,9 +138,14 @@ class _Reader:
 
 
 def read_partitions(
-    lines: list[ConfLine], index_of: dict[str, int], node_sets: dict[str, NodeSetConf], report: Callable[[Finding], None]
+    lines: list[ConfLine],
+    index_of: dict[str, int],
+    node_sets: dict[str, NodeSetConf],
+    report: Callable[[Finding], None],
 ) -> list[PartitionConf]:
-    """All partitions in the order of their lines; one that is there already is an error, and the first line counts."""
+    """All partitions in the order of their lines; one that is there already is an error, and the
+    first line counts.
+    """
     defaults: dict[str, str] = {}
     partitions: dict[str, PartitionConf] = {}
     for line in lines:
@@ -143,14 +158,34 @@ def read_partitions(
                 continue
             if name in partitions:
                 message = f"duplicate entry for partition {name}"
-                report(Finding("duplicate_partition", ERROR, line.file, line.line, name, message, "PartitionName"))
+                report(
+                    Finding(
+                        "duplicate_partition",
+                        ERROR,
+                        line.file,
+                        line.line,
+                        name,
+                        message,
+                        "PartitionName",
+                    )
+                )
                 continue
-            partitions[name] = _read(name, _Reader(line, with_defaults(defaults, given), report), index_of, node_sets, report)
+            partitions[name] = _read(
+                name,
+                _Reader(line, with_defaults(defaults, given), report),
+                index_of,
+                node_sets,
+                report,
+            )
     return list(partitions.values())
 
 
 def _read(
-    name: str, reader: _Reader, index_of: dict[str, int], node_sets: dict[str, NodeSetConf], report: Callable[[Finding], None]
+    name: str,
+    reader: _Reader,
+    index_of: dict[str, int],
+    node_sets: dict[str, NodeSetConf],
+    report: Callable[[Finding], None],
 ) -> PartitionConf:
     line, settings = reader.line, reader.settings
     nodes, sets = _nodes(line, settings.get("nodes", ""), index_of, node_sets, report)
@@ -174,10 +209,15 @@ def _read(
     if default_time.upper() != "NONE":
         default_seconds = reader.number("DefaultTime")
         if default_seconds is not None and most_time is not None and default_seconds > most_time:
-            message = f"DefaultTime={default_time} of partition {name} is longer than its MaxTime: ignored"
+            message = (
+                f"DefaultTime={default_time} of partition {name} is longer than its "
+                "MaxTime: ignored"
+            )
             reader.complain("DefaultTime", default_time, message, WARNING, "reset_value")
             default_seconds = None
-    over_minutes = None if not over or over.upper() in ("UNLIMITED", "INFINITE") else _minutes(reader, over)
+    over_minutes = (
+        None if not over or over.upper() in ("UNLIMITED", "INFINITE") else _minutes(reader, over)
+    )
     return PartitionConf(
         name=name,
         nodes=nodes,
@@ -239,12 +279,20 @@ def _minutes(reader: _Reader, text: str) -> int | None:
 
 
 def _job_defaults(settings: dict[str, str]) -> str:
-    parts = [f"{name}={settings[name.lower()]}" for name in ("DefCpuPerGPU", "DefMemPerGPU") if name.lower() in settings]
+    parts = [
+        f"{name}={settings[name.lower()]}"
+        for name in ("DefCpuPerGPU", "DefMemPerGPU")
+        if name.lower() in settings
+    ]
     return ",".join(parts) or settings.get("jobdefaults", "")
 
 
 def _nodes(
-    line: ConfLine, expression: str, index_of: dict[str, int], node_sets: dict[str, NodeSetConf], report: Callable[[Finding], None]
+    line: ConfLine,
+    expression: str,
+    index_of: dict[str, int],
+    node_sets: dict[str, NodeSetConf],
+    report: Callable[[Finding], None],
 ) -> tuple[list[str], tuple[str, ...]]:
     """The names of a partition's nodes in the order of the table, and the node sets among them."""
     if not expression:
@@ -252,7 +300,17 @@ def _nodes(
     try:
         words = hostlist.expand(expression)
     except ValueError as error:
-        report(Finding("hostlist_error", ERROR, line.file, line.line, expression, f"Nodes={expression}: {error}", "Nodes"))
+        report(
+            Finding(
+                "hostlist_error",
+                ERROR,
+                line.file,
+                line.line,
+                expression,
+                f"Nodes={expression}: {error}",
+                "Nodes",
+            )
+        )
         return [], ()
     chosen: set[str] = set()
     sets: list[str] = []

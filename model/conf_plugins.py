@@ -1,9 +1,12 @@
-"""Plug-ins that slurm.conf names and that nobody can add here: those of 22.05.8, and those of other versions.
+"""Plug-ins that slurm.conf names and that nobody can add here: those of 22.05.8, and those of other
+versions.
 
-Place: the vocabulary. slurmctld does not start without a plug-in that it looks for; one that another version had is a warning, as sites' files of any
-age are to be tried. Names are looked at to the letter, as files are. Left out are keys with which slurmctld starts whatever they say (JobCompType,
-ProctrackType, TaskPlugin ...), keys for plug-ins of the site's own (JobSubmitPlugins, PrEpPlugins ...), and those whose plug-ins are looked for among
-what is installed: SchedulerType, SelectType, PriorityType.
+Place: the vocabulary. slurmctld does not start without a plug-in that it looks for; one that
+another version had is a warning, as sites' files of any age are to be tried. Names are looked at to
+the letter, as files are. Left out are keys with which slurmctld starts whatever they say
+(JobCompType, ProctrackType, TaskPlugin ...), keys for plug-ins of the site's own (JobSubmitPlugins,
+PrEpPlugins ...), and those whose plug-ins are looked for among what is installed: SchedulerType,
+SelectType, PriorityType.
 
 Follows: slurm.conf(5) of 22.05 and of other versions, and what slurmctld 22.05.8 logs.
 """
@@ -39,25 +42,43 @@ def _set(text: str) -> frozenset[str]:
 
 
 PLUGINS: Final[dict[str, Plugins]] = {
-    "accountingstoragetype": Plugins("accounting_storage", _set("none slurmdbd"), _set("mysql pgsql filetxt")),
+    "accountingstoragetype": Plugins(
+        "accounting_storage", _set("none slurmdbd"), _set("mysql pgsql filetxt")
+    ),
     "acctgatherenergytype": Plugins(
-        "acct_gather_energy", _set("none gpu ibmaem ipmi nvml pm_counters rapl rsmi xcc"), _set("cray cray_aries"), bare=True, several=True
+        "acct_gather_energy",
+        _set("none gpu ibmaem ipmi nvml pm_counters rapl rsmi xcc"),
+        _set("cray cray_aries"),
+        bare=True,
+        several=True,
     ),
     "acctgatherfilesystemtype": Plugins("acct_gather_filesystem", _set("none lustre")),
-    "acctgatherinterconnecttype": Plugins("acct_gather_interconnect", _set("none ofed sysfs"), bare=True, several=True),
+    "acctgatherinterconnecttype": Plugins(
+        "acct_gather_interconnect", _set("none ofed sysfs"), bare=True, several=True
+    ),
     "acctgatherprofiletype": Plugins("acct_gather_profile", _set("none hdf5 influxdb")),
     "authalttypes": Plugins("auth", _set("jwt munge none"), _set("slurm"), several=True),
     "authtype": Plugins("auth", _set("jwt munge none"), _set("slurm authd")),
-    "burstbuffertype": Plugins("burst_buffer", _set("datawarp lua none"), _set("cray generic"), bare=True, several=True),
+    "burstbuffertype": Plugins(
+        "burst_buffer", _set("datawarp lua none"), _set("cray generic"), bare=True, several=True
+    ),
     "credtype": Plugins("cred", _set("munge none"), _set("slurm")),
     "extsensorstype": Plugins("ext_sensors", _set("none rrd")),
     "jobacctgathertype": Plugins("jobacct_gather", _set("none cgroup linux"), _set("aix")),
     "mcsplugin": Plugins("mcs", _set("none account group user"), _set("label")),
-    "nodefeaturesplugins": Plugins("node_features", _set("helpers knl_cray knl_generic"), bare=True, several=True),
+    "nodefeaturesplugins": Plugins(
+        "node_features", _set("helpers knl_cray knl_generic"), bare=True, several=True
+    ),
     "powerplugin": Plugins("power", _set("none cray_aries"), _set("cray"), bare=True),
     "preempttype": Plugins("preempt", _set("none partition_prio qos"), _set("job_prio")),
-    "switchtype": Plugins("switch", _set("none cray_aries hpe_slingshot"), _set("cray elan federation generic nrt nvidia_imex")),
-    "topologyplugin": Plugins("topology", _set("none 3d_torus hypercube tree"), _set("block default flat node_rank")),
+    "switchtype": Plugins(
+        "switch",
+        _set("none cray_aries hpe_slingshot"),
+        _set("cray elan federation generic nrt nvidia_imex"),
+    ),
+    "topologyplugin": Plugins(
+        "topology", _set("none 3d_torus hypercube tree"), _set("block default flat node_rank")
+    ),
 }
 
 
@@ -67,7 +88,9 @@ def findings(config: SlurmConfig) -> Iterator[Finding]:
         value = config.values.get(key, "")
         for text in value.split(",") if plugins.several else [value]:
             kind, slash, name = text.strip().rpartition("/")
-            if not name or ((kind == plugins.kind or (plugins.bare and not slash)) and name in plugins.names):
+            if not name or (
+                (kind == plugins.kind or (plugins.bare and not slash)) and name in plugins.names
+            ):
                 continue
             line = next(line for line in reversed(config.lines) if line.key == key)
             shown = GLOBAL_KEYS[key].name

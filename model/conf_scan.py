@@ -1,11 +1,13 @@
-"""From the text of slurm.conf and its companions to lines of key=value pairs; what cannot be read becomes a finding, never an end.
+"""From the text of slurm.conf and its companions to lines of key=value pairs; what cannot be read
+becomes a finding, never an end.
 
-Place: the lowest of the three layers that read configurations: lines (here), their meaning (understudy.model.conf), the verdict (conf_check).
-It knows no key but `Include`.
+Place: the lowest of the three layers that read configurations: lines (here), their meaning
+(understudy.model.conf), the verdict (conf_check). It knows no key but `Include`.
 
-How 22.05 reads, as observed: a `#` not behind a backslash starts a comment, also within quotes; then a backslash at the line's end joins the next
-line; a key is letters, digits, `_` and `.`; blanks may stand around `=`; a value is quoted or runs to the next blank; what does not fit is an error
-that names the line.
+How 22.05 reads, as observed: a `#` not behind a backslash starts a comment, also within quotes;
+then a backslash at the line's end joins the next line; a key is letters, digits, `_` and `.`;
+blanks may stand around `=`; a value is quoted or runs to the next blank; what does not fit is an
+error that names the line.
 """
 
 from __future__ import annotations
@@ -27,11 +29,15 @@ _LONGEST_TEXT: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something about a configuration that its owner should know. `severity` is "error" where Slurm would refuse the file, else "warning".
+    """Something about a configuration that its owner should know. `severity` is "error" where Slurm
+    would refuse the file, else "warning".
 
-    kind: parse_error, missing_include, unknown_key, misplaced_key, bad_value, hostlist_error, duplicate_node, duplicate_partition, undefined_nodes,
-        address_count_mismatch, missing_key, key_given_twice, repeated_key, old_key, new_key, reset_value.
-    text: the offending text; `message`: what is wrong with it, for a reader; `key`: the key that it belongs to, if any.
+    kind: parse_error, missing_include, unknown_key, misplaced_key, bad_value, hostlist_error,
+    duplicate_node, duplicate_partition, undefined_nodes,
+        address_count_mismatch, missing_key, key_given_twice, repeated_key, old_key, new_key,
+        reset_value.
+    text: the offending text; `message`: what is wrong with it, for a reader; `key`: the key that it
+    belongs to, if any.
     """
 
     kind: str
@@ -43,7 +49,13 @@ class Finding:
     key: str = ""
 
     def __str__(self) -> str:
-        where = f"{self.file} line {self.line}: " if self.line else f"{self.file}: " if self.file else ""
+        where = (
+            f"{self.file} line {self.line}: "
+            if self.line
+            else f"{self.file}: "
+            if self.file
+            else ""
+        )
         return f"{where}{self.message}"
 
 
@@ -78,7 +90,9 @@ class Scan:
 
 
 def logical_lines(text: str) -> tuple[list[tuple[int, str]], int]:
-    """Lines without comments, continued ones joined, as (number of the first physical line, text); and how many of them were continued."""
+    """Lines without comments, continued ones joined, as (number of the first physical line, text);
+    and how many of them were continued.
+    """
     joined: list[tuple[int, str]] = []
     continued = 0
     start, parts = 0, ""
@@ -101,7 +115,9 @@ def logical_lines(text: str) -> tuple[list[tuple[int, str]], int]:
 
 
 def split_pairs(text: str) -> tuple[list[tuple[str, str]], str]:
-    """The key=value pairs from the start of a line (keys as written, quotes taken off), and the rest that is none."""
+    """The key=value pairs from the start of a line (keys as written, quotes taken off), and the
+    rest that is none.
+    """
     pairs = []
     at = 0
     while match := _PAIR.match(text, at):
@@ -146,31 +162,57 @@ def _scan_text(result: Scan, path: str, data: bytes, depth: int) -> None:
         if rest:
             shown = rest[:_LONGEST_TEXT]
             behind = f" behind {pairs[0][0]}" if pairs else ""
-            result.findings.append(Finding("parse_error", ERROR, path, number, shown, f'cannot read "{shown}"{behind}', pairs[0][0] if pairs else ""))
+            result.findings.append(
+                Finding(
+                    "parse_error",
+                    ERROR,
+                    path,
+                    number,
+                    shown,
+                    f'cannot read "{shown}"{behind}',
+                    pairs[0][0] if pairs else "",
+                )
+            )
         if pairs:
             written = [key for key, _ in pairs]
-            result.lines.append(ConfLine(path, number, [(key.lower(), value) for key, value in pairs], written))
+            result.lines.append(
+                ConfLine(path, number, [(key.lower(), value) for key, value in pairs], written)
+            )
 
 
 def include_candidates(name: str, base: str, folder: str, cluster: str) -> list[str]:
-    """Where an included file may be: at an absolute path, or beside slurm.conf (`base`); a site's files that were taken elsewhere together lie beside
-    each other, and so an absolute path that is not there is looked for there, too. `folder`: the including file's; `cluster`: what %c means.
+    """Where an included file may be: at an absolute path, or beside slurm.conf (`base`); a site's
+    files that were taken elsewhere together lie beside each other, and so an absolute path that is
+    not there is looked for there, too. `folder`: the including file's; `cluster`: what %c means.
     """
     name = name.replace("%c", cluster)
     candidates = [os.path.join(base, name), os.path.join(folder, name)]
     if os.path.isabs(name):
-        candidates += [os.path.join(base, os.path.basename(name)), os.path.join(folder, os.path.basename(name))]
+        candidates += [
+            os.path.join(base, os.path.basename(name)),
+            os.path.join(folder, os.path.basename(name)),
+        ]
     return list(dict.fromkeys(candidates))
 
 
 def _cluster_name(result: Scan) -> str:
-    return next((value for line in reversed(result.lines) for key, value in line.pairs if key == "clustername"), "")
+    return next(
+        (
+            value
+            for line in reversed(result.lines)
+            for key, value in line.pairs
+            if key == "clustername"
+        ),
+        "",
+    )
 
 
 def _include(result: Scan, path: str, number: int, name: str, depth: int) -> None:
     """Read an included file."""
     cluster = _cluster_name(result) if "%c" in name else ""
-    candidates = include_candidates(name, os.path.dirname(result.path), os.path.dirname(path), cluster)
+    candidates = include_candidates(
+        name, os.path.dirname(result.path), os.path.dirname(path), cluster
+    )
     problem = "it includes itself" if depth >= _DEEPEST_INCLUDE else ""
     data = None
     for candidate in [] if problem else candidates:
@@ -182,4 +224,14 @@ def _include(result: Scan, path: str, number: int, name: str, depth: int) -> Non
         else:
             _scan_text(result, candidate, data, depth + 1)
             return
-    result.findings.append(Finding("missing_include", ERROR, path, number, name, f"cannot include {name}: {problem}", "Include"))
+    result.findings.append(
+        Finding(
+            "missing_include",
+            ERROR,
+            path,
+            number,
+            name,
+            f"cannot include {name}: {problem}",
+            "Include",
+        )
+    )

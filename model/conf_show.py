@@ -1,6 +1,7 @@
 """`scontrol show config`: the lines that 22.05 prints, in its order, from a configuration.
 
-Place: a part of understudy.model.conf. Compared with 22.05.8's output for a bare and for a full configuration.
+Place: a part of understudy.model.conf. Compared with 22.05.8's output for a bare and for a full
+configuration.
 """
 
 from __future__ import annotations
@@ -17,40 +18,57 @@ from understudy.model.prolog_flags import prolog_words
 if TYPE_CHECKING:
     from understudy.model.conf import SlurmConfig
 
-# Lines in their order, name:style. Styles: a unit behind a number; otherwise see _render. Without a style: the text, "(null)" where there is none.
+# Lines in their order, name:style. Styles: a unit behind a number; otherwise see _render. Without a
+# style: the text, "(null)" where there is none.
 _LINES: Final = """
-AccountingStorageBackupHost AccountingStorageEnforce AccountingStorageHost AccountingStorageExternalHost AccountingStorageParameters
-AccountingStoragePort AccountingStorageTRES:tres AccountingStorageType AccountingStorageUser AccountingStoreFlags AcctGatherEnergyType
-AcctGatherFilesystemType AcctGatherInterconnectType AcctGatherNodeFreq:sec AcctGatherProfileType AllowSpecResourcesUsage:yes AuthAltTypes
-AuthAltParameters AuthInfo AuthType BatchStartTimeout:sec BcastExclude BcastParameters BOOT_TIME:running BurstBufferType CliFilterPlugins ClusterName
-CommunicationParameters CompleteWait:sec CoreSpecPlugin CpuFreqDef:capital CpuFreqGovernors CredType DebugFlags:flags DefMemPerNode:memory
-DependencyParameters DisableRootJobs:yes EioTimeout EnforcePartLimits:upper Epilog EpilogMsgTime:usec EpilogSlurmctld ExtSensorsType
-ExtSensorsFreq:sec FairShareDampeningFactor:multifactor FederationParameters FirstJobId GetEnvTimeout:sec GresTypes GpuFreqDef GroupUpdateForce
-GroupUpdateTime:sec HASH_VAL:running HealthCheckInterval:sec HealthCheckNodeState:health HealthCheckProgram InactiveLimit:sec InteractiveStepOptions
-JobAcctGatherFrequency JobAcctGatherType JobAcctGatherParams JobCompHost JobCompLoc JobCompPort JobCompType JobCompUser JobContainerType
-JobCredentialPrivateKey JobCredentialPublicCertificate JobDefaults:defaults JobFileAppend JobRequeue JobSubmitPlugins KillOnBadExit KillWait:sec
-LaunchParameters LaunchType Licenses LogTimeFormat MailDomain MailProg MaxArraySize MaxDBDMsgs MaxJobCount MaxJobId MaxMemPerNode:memory
-MaxNodeCount:nodes MaxStepCount MaxTasksPerNode MCSPlugin MCSParameters MessageTimeout:sec MinJobAge:sec MpiDefault MpiParams MULTIPLE_SLURMD:running
-NEXT_JOB_ID:running NodeFeaturesPlugins OverTimeLimit:min PluginDir PlugStackConfig PowerParameters PowerPlugin:empty PreemptMode:preempt PreemptType
-PreemptExemptTime:duration PrEpParameters PrEpPlugins PriorityParameters PrioritySiteFactorParameters PrioritySiteFactorPlugin
-PriorityDecayHalfLife:multifactor PriorityCalcPeriod:multifactor PriorityFavorSmall:multifactor PriorityFlags:multifactor PriorityMaxAge:multifactor
-PriorityUsageResetPeriod:multifactor PriorityType PriorityWeightAge:multifactor PriorityWeightAssoc:multifactor PriorityWeightFairShare:multifactor
-PriorityWeightJobSize:multifactor PriorityWeightPartition:multifactor PriorityWeightQOS:multifactor PriorityWeightTRES:multifactor PrivateData
-ProctrackType Prolog PrologEpilogTimeout PrologSlurmctld PrologFlags:prolog PropagatePrioProcess PropagateResourceLimits:propagate
-PropagateResourceLimitsExcept RebootProgram ReconfigFlags RequeueExit RequeueExitHold ResumeFailProgram ResumeProgram ResumeRate:nodes/min
-ResumeTimeout:sec ResvEpilog ResvOverRun:min ResvProlog ReturnToService RoutePlugin SchedulerParameters SchedulerTimeSlice:sec SchedulerType
-ScronParameters SelectType SelectTypeParameters:select SlurmUser:user SlurmctldAddr SlurmctldDebug SlurmctldHost:hosts SlurmctldLogFile SlurmctldPort
-SlurmctldSyslogDebug SlurmctldPrimaryOffProg SlurmctldPrimaryOnProg SlurmctldTimeout:sec SlurmctldParameters SlurmdDebug SlurmdLogFile
-SlurmdParameters SlurmdPidFile SlurmdPort SlurmdSpoolDir SlurmdSyslogDebug SlurmdTimeout:sec SlurmdUser:user SlurmSchedLogFile SlurmSchedLogLevel
-SlurmctldPidFile SlurmctldPlugstack SLURM_CONF:running SLURM_VERSION:running SrunEpilog SrunPortRange SrunProlog StateSaveLocation SuspendExcNodes
-SuspendExcParts SuspendProgram SuspendRate:nodes/min SuspendTime:suspend SuspendTimeout:sec SwitchParameters SwitchType TaskEpilog TaskPlugin
-TaskPluginParam:task TaskProlog TCPTimeout:sec TmpFS TopologyParam TopologyPlugin TrackWCKey:yes TreeWidth UsePam:yes UnkillableStepProgram
-UnkillableStepTimeout:sec VSizeFactor:percent WaitTime:sec X11Parameters
+AccountingStorageBackupHost AccountingStorageEnforce AccountingStorageHost
+AccountingStorageExternalHost AccountingStorageParameters AccountingStoragePort
+AccountingStorageTRES:tres AccountingStorageType AccountingStorageUser AccountingStoreFlags
+AcctGatherEnergyType AcctGatherFilesystemType AcctGatherInterconnectType AcctGatherNodeFreq:sec
+AcctGatherProfileType AllowSpecResourcesUsage:yes AuthAltTypes AuthAltParameters AuthInfo AuthType
+BatchStartTimeout:sec BcastExclude BcastParameters BOOT_TIME:running BurstBufferType
+CliFilterPlugins ClusterName CommunicationParameters CompleteWait:sec CoreSpecPlugin
+CpuFreqDef:capital CpuFreqGovernors CredType DebugFlags:flags DefMemPerNode:memory
+DependencyParameters DisableRootJobs:yes EioTimeout EnforcePartLimits:upper Epilog
+EpilogMsgTime:usec EpilogSlurmctld ExtSensorsType ExtSensorsFreq:sec
+FairShareDampeningFactor:multifactor FederationParameters FirstJobId GetEnvTimeout:sec GresTypes
+GpuFreqDef GroupUpdateForce GroupUpdateTime:sec HASH_VAL:running HealthCheckInterval:sec
+HealthCheckNodeState:health HealthCheckProgram InactiveLimit:sec InteractiveStepOptions
+JobAcctGatherFrequency JobAcctGatherType JobAcctGatherParams JobCompHost JobCompLoc JobCompPort
+JobCompType JobCompUser JobContainerType JobCredentialPrivateKey JobCredentialPublicCertificate
+JobDefaults:defaults JobFileAppend JobRequeue JobSubmitPlugins KillOnBadExit KillWait:sec
+LaunchParameters LaunchType Licenses LogTimeFormat MailDomain MailProg MaxArraySize MaxDBDMsgs
+MaxJobCount MaxJobId MaxMemPerNode:memory MaxNodeCount:nodes MaxStepCount MaxTasksPerNode MCSPlugin
+MCSParameters MessageTimeout:sec MinJobAge:sec MpiDefault MpiParams MULTIPLE_SLURMD:running
+NEXT_JOB_ID:running NodeFeaturesPlugins OverTimeLimit:min PluginDir PlugStackConfig PowerParameters
+PowerPlugin:empty PreemptMode:preempt PreemptType PreemptExemptTime:duration PrEpParameters
+PrEpPlugins PriorityParameters PrioritySiteFactorParameters PrioritySiteFactorPlugin
+PriorityDecayHalfLife:multifactor PriorityCalcPeriod:multifactor PriorityFavorSmall:multifactor
+PriorityFlags:multifactor PriorityMaxAge:multifactor PriorityUsageResetPeriod:multifactor
+PriorityType PriorityWeightAge:multifactor PriorityWeightAssoc:multifactor
+PriorityWeightFairShare:multifactor PriorityWeightJobSize:multifactor
+PriorityWeightPartition:multifactor PriorityWeightQOS:multifactor PriorityWeightTRES:multifactor
+PrivateData ProctrackType Prolog PrologEpilogTimeout PrologSlurmctld PrologFlags:prolog
+PropagatePrioProcess PropagateResourceLimits:propagate PropagateResourceLimitsExcept RebootProgram
+ReconfigFlags RequeueExit RequeueExitHold ResumeFailProgram ResumeProgram ResumeRate:nodes/min
+ResumeTimeout:sec ResvEpilog ResvOverRun:min ResvProlog ReturnToService RoutePlugin
+SchedulerParameters SchedulerTimeSlice:sec SchedulerType ScronParameters SelectType
+SelectTypeParameters:select SlurmUser:user SlurmctldAddr SlurmctldDebug SlurmctldHost:hosts
+SlurmctldLogFile SlurmctldPort SlurmctldSyslogDebug SlurmctldPrimaryOffProg SlurmctldPrimaryOnProg
+SlurmctldTimeout:sec SlurmctldParameters SlurmdDebug SlurmdLogFile SlurmdParameters SlurmdPidFile
+SlurmdPort SlurmdSpoolDir SlurmdSyslogDebug SlurmdTimeout:sec SlurmdUser:user SlurmSchedLogFile
+SlurmSchedLogLevel SlurmctldPidFile SlurmctldPlugstack SLURM_CONF:running SLURM_VERSION:running
+SrunEpilog SrunPortRange SrunProlog StateSaveLocation SuspendExcNodes SuspendExcParts SuspendProgram
+SuspendRate:nodes/min SuspendTime:suspend SuspendTimeout:sec SwitchParameters SwitchType TaskEpilog
+TaskPlugin TaskPluginParam:task TaskProlog TCPTimeout:sec TmpFS TopologyParam TopologyPlugin
+TrackWCKey:yes TreeWidth UsePam:yes UnkillableStepProgram UnkillableStepTimeout:sec
+VSizeFactor:percent WaitTime:sec X11Parameters
 """
 
 _CGROUP_LINES: Final = """
-AllowedKmemSpace AllowedRAMSpace:% AllowedSwapSpace:% CgroupAutomount:yes CgroupMountpoint CgroupPlugin ConstrainCores:yes ConstrainDevices:yes
-ConstrainKmemSpace:yes ConstrainRAMSpace:yes ConstrainSwapSpace:yes IgnoreSystemd:yes IgnoreSystemdOnFailure:yes MaxKmemPercent:% MaxRAMPercent:%
+AllowedKmemSpace AllowedRAMSpace:% AllowedSwapSpace:% CgroupAutomount:yes CgroupMountpoint
+CgroupPlugin ConstrainCores:yes ConstrainDevices:yes ConstrainKmemSpace:yes ConstrainRAMSpace:yes
+ConstrainSwapSpace:yes IgnoreSystemd:yes IgnoreSystemdOnFailure:yes MaxKmemPercent:% MaxRAMPercent:%
 MaxSwapPercent:% MemorySwappiness MinKmemSpace:MB MinRAMSpace:MB
 """
 
@@ -71,9 +89,9 @@ def show(
 ) -> list[tuple[str, str]]:
     """Names and values in their order.
 
-    boot_time, next_job_id, slurm_version: as the running controller knows them; the next job id is FirstJobId if it is not said.
-    user_id_of: the number of SlurmUser and SlurmdUser where the file names them; root is 0.
-    host: shown as SlurmctldHost[0] if the file names none.
+    boot_time, next_job_id, slurm_version: as the running controller knows them; the next job id is
+    FirstJobId if it is not said. user_id_of: the number of SlurmUser and SlurmdUser where the file
+    names them; root is 0. host: shown as SlurmctldHost[0] if the file names none.
     """
     running = {
         "BOOT_TIME": boot_time,
@@ -90,11 +108,18 @@ def show(
             shown.append((name, running[name]))
         elif style == "hosts":
             hosts = config.controllers or [(host, "")]
-            shown += [(f"SlurmctldHost[{index}]", f"{each}({address})" if address else each) for index, (each, address) in enumerate(hosts)]
+            shown += [
+                (f"SlurmctldHost[{index}]", f"{each}({address})" if address else each)
+                for index, (each, address) in enumerate(hosts)
+            ]
         elif style == "memory":
             shown.append(_memory(config, name))
         elif style == "defaults":
-            parts = [f"{key}={config.text(key)}" for key in ("DefCpuPerGPU", "DefMemPerGPU") if config.is_set(key)]
+            parts = [
+                f"{key}={config.text(key)}"
+                for key in ("DefCpuPerGPU", "DefMemPerGPU")
+                if config.is_set(key)
+            ]
             shown.append((name, ",".join(parts) or _NULL))
         elif style == "multifactor":
             if config.text("PriorityType") == "priority/multifactor":
@@ -158,22 +183,41 @@ def _render(config: SlurmConfig, name: str, style: str) -> str:
         case "nodes":
             return text or str(len(config.nodes))
         case "tres":
-            return ",".join([*_TRES, *(word for word in config.words(name) if word.lower() not in _TRES)])
+            return ",".join(
+                [*_TRES, *(word for word in config.words(name) if word.lower() not in _TRES)]
+            )
         case "flags":
-            return ",".join(FLAG_NAMES.get(word.lower(), word) for word in config.words(name)) or _NULL
+            return (
+                ",".join(FLAG_NAMES.get(word.lower(), word) for word in config.words(name)) or _NULL
+            )
         case "prolog":
             flags = prolog_words(text)
             return ",".join(word for word in PROLOG_WORDS if word.lower() in flags) or _NULL
         case "health":
             words = [word.upper() for word in config.words(name)]
-            return ",".join(sorted(words, key=lambda word: _HEALTH_ORDER.index(word) if word in _HEALTH_ORDER else len(_HEALTH_ORDER)))
+            return ",".join(
+                sorted(
+                    words,
+                    key=lambda word: (
+                        _HEALTH_ORDER.index(word) if word in _HEALTH_ORDER else len(_HEALTH_ORDER)
+                    ),
+                )
+            )
         case "preempt":
             words = [word.upper() for word in config.words(name)]
             return ",".join(sorted(words, key=lambda word: word != "GANG"))
         case "propagate":
             # One of the two keys rules: with exceptions named there is no list.
-            return _NULL if config.is_set("PropagateResourceLimitsExcept") and not config.is_set(name) else text
-    if name == "CommunicationParameters" and "noinaddrany" in (word.lower() for word in config.words("TopologyParam")) and not text:
+            return (
+                _NULL
+                if config.is_set("PropagateResourceLimitsExcept") and not config.is_set(name)
+                else text
+            )
+    if (
+        name == "CommunicationParameters"
+        and "noinaddrany" in (word.lower() for word in config.words("TopologyParam"))
+        and not text
+    ):
         return "NoInAddrAny"
     if GLOBAL_KEYS[name.lower()].kind in (Kind.SHORT, Kind.LONG):
         number = config.number(name)
@@ -185,13 +229,23 @@ def _render(config: SlurmConfig, name: str, style: str) -> str:
 
 def _enforcement(text: str) -> str:
     word = text.upper()
-    return {"YES": "ALL", "UP": "ALL", "TRUE": "ALL", "1": "ALL", "DOWN": "NO", "FALSE": "NO", "0": "NO"}.get(word, word)
+    return {
+        "YES": "ALL",
+        "UP": "ALL",
+        "TRUE": "ALL",
+        "1": "ALL",
+        "DOWN": "NO",
+        "FALSE": "NO",
+        "0": "NO",
+    }.get(word, word)
 
 
 def _task_parameters(text: str) -> str:
     """Verbosity first, then what is bound; all in lower case."""
     words = [word for word in text.lower().split(",") if word]
-    return ",".join(sorted(words, key=lambda word: word not in ("quiet", "verbose"))) or "(null type)"
+    return (
+        ",".join(sorted(words, key=lambda word: word not in ("quiet", "verbose"))) or "(null type)"
+    )
 
 
 def _memory(config: SlurmConfig, name: str) -> tuple[str, str]:

@@ -1,9 +1,11 @@
-"""Values of slurm.conf that are right one by one and wrong together: slurmctld 22.05.8 does not start with them.
+"""Values of slurm.conf that are right one by one and wrong together: slurmctld 22.05.8 does not
+start with them.
 
-Place: the vocabulary, between the words of each key (understudy.model.conf_words) and the verdict. Words of other versions are passed over: what they
-mean beside others is not known.
+Place: the vocabulary, between the words of each key (understudy.model.conf_words) and the verdict.
+Words of other versions are passed over: what they mean beside others is not known.
 
-Follows: slurm.conf(5) PreemptMode, PreemptType, SelectTypeParameters, Licenses, and what slurmctld 22.05.8 logs before it ends.
+Follows: slurm.conf(5) PreemptMode, PreemptType, SelectTypeParameters, Licenses, and what slurmctld
+22.05.8 logs before it ends.
 """
 
 from __future__ import annotations
@@ -19,9 +21,13 @@ if TYPE_CHECKING:
     from understudy.model.conf import SlurmConfig
     from understudy.model.conf_partitions import PartitionConf
 
-_UNITS: Final = frozenset(("CR_CPU", "CR_CPU_MEMORY", "CR_CORE", "CR_CORE_MEMORY", "CR_SOCKET", "CR_SOCKET_MEMORY"))
+_UNITS: Final = frozenset(
+    ("CR_CPU", "CR_CPU_MEMORY", "CR_CORE", "CR_CORE_MEMORY", "CR_SOCKET", "CR_SOCKET_MEMORY")
+)
 _ADDITIONS: Final = frozenset(("GANG", "WITHIN"))  # to a mode of preemption
-_UNITS_OF_PARTITIONS: Final = frozenset(("CR_CORE", "CR_CORE_MEMORY", "CR_SOCKET", "CR_SOCKET_MEMORY"))
+_UNITS_OF_PARTITIONS: Final = frozenset(
+    ("CR_CORE", "CR_CORE_MEMORY", "CR_SOCKET", "CR_SOCKET_MEMORY")
+)
 _MODES: Final = WORDS["preemptmode"]
 _SELECTS: Final = WORDS["selecttypeparameters"]
 _PREEMPTING: Final = ("preempt/partition_prio", "preempt/qos")
@@ -40,7 +46,11 @@ def contradictions(config: SlurmConfig) -> Iterator[tuple[str, str, PartitionCon
         text = partition.settings.get("selecttypeparameters", "")
         words = _words(text)
         is_known = all(word.lower() in _SELECTS.acts | _SELECTS.idle for word in words)
-        if words and not _SELECTS.foreign.intersection(map(str.lower, words)) and not (is_known and len(_UNITS_OF_PARTITIONS & set(words)) == 1):
+        if (
+            words
+            and not _SELECTS.foreign.intersection(map(str.lower, words))
+            and not (is_known and len(_UNITS_OF_PARTITIONS & set(words)) == 1)
+        ):
             yield "SelectTypeParameters", f"Bad value for SelectTypeParameters: {text}", partition
 
 
@@ -54,7 +64,11 @@ def _can_be_read(modes: str) -> bool:
     if any(word.lower() in _MODES.foreign for word in words):
         return True
     own = [word for word in words if word not in _ADDITIONS]
-    return all(word.lower() in _MODES.acts for word in own) and len(own) <= 1 and not set(words) >= _ADDITIONS
+    return (
+        all(word.lower() in _MODES.acts for word in own)
+        and len(own) <= 1
+        and not set(words) >= _ADDITIONS
+    )
 
 
 def _preemption(config: SlurmConfig) -> tuple[str, str]:
@@ -68,7 +82,11 @@ def _preemption(config: SlurmConfig) -> tuple[str, str]:
     if not additions and not _SUSPENDS.isdisjoint(words):
         return "PreemptMode", "PreemptMode=SUSPEND requires GANG too"
     preempts = not set(words) <= {*_ADDITIONS, "OFF"}
-    if (preempts or "WITHIN" in additions) if kind == "preempt/none" else (not preempts and kind in _PREEMPTING):
+    if (
+        (preempts or "WITHIN" in additions)
+        if kind == "preempt/none"
+        else (not preempts and kind in _PREEMPTING)
+    ):
         key = "PreemptMode" if config.is_set("PreemptMode") else "PreemptType"
         return key, f"PreemptType and PreemptMode values incompatible: {kind}, {text}"
     return "", ""
@@ -78,15 +96,29 @@ def _selection(config: SlurmConfig) -> tuple[str, str]:
     key, selector = "SelectTypeParameters", config.text("SelectType").rpartition("/")[2].lower()
     text = config.text(key)
     words = _words(text)
-    if selector not in ("linear", "cons_res", "cons_tres") or not all(word.lower() in _SELECTS.acts | _SELECTS.idle for word in words):
+    if selector not in ("linear", "cons_res", "cons_tres") or not all(
+        word.lower() in _SELECTS.acts | _SELECTS.idle for word in words
+    ):
         return "", ""
     units = [word for word in words if word in _UNITS]
     if len(units) + words.count("CR_MEMORY") > 1:
         return key, f"Bad SelectTypeParameter: {text}"
     if "CR_ONE_TASK_PER_CORE" in words and any(word.startswith("CR_CPU") for word in units):
-        return key, "CR_ONE_TASK_PER_CORE is not compatible with CR_CPU*, please change to use CR_CORE* instead."
+        return (
+            key,
+            (
+                "CR_ONE_TASK_PER_CORE is not compatible with CR_CPU*, please change to use "
+                "CR_CORE* instead."
+            ),
+        )
     if selector == "linear" and units:
-        return key, f"Invalid SelectTypeParameters for select/linear: {text}, it can't contain CR_(CPU|CORE|SOCKET)."
+        return (
+            key,
+            (
+                f"Invalid SelectTypeParameters for select/linear: {text}, it can't contain "
+                "CR_(CPU|CORE|SOCKET)."
+            ),
+        )
     if selector != "linear" and not units and not set(words) <= {"CR_ALLOCATE_FULL_SOCKET"}:
         return key, f"Invalid SelectTypeParameters: {text}, You need at least CR_(CPU|CORE|SOCKET)*"
     return "", ""

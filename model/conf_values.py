@@ -1,6 +1,8 @@
-"""What the values of slurm.conf's keys mean: numbers, times, yes and no, log levels; refused with Slurm's words.
+"""What the values of slurm.conf's keys mean: numbers, times, yes and no, log levels; refused with
+Slurm's words.
 
-Place: used by understudy.model.conf and its parts. Follows 22.05.8's answers to good and bad values.
+Place: used by understudy.model.conf and its parts. Follows 22.05.8's answers to good and bad
+values.
 """
 
 from __future__ import annotations
@@ -17,13 +19,26 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]{1,15}|[0-9]{1,18})([kKmM]?)", re.ASCII)
 _YES: Final = frozenset({"yes", "up", "true", "1"})
 _NO: Final = frozenset({"no", "down", "false", "0"})
-LEVELS: Final = ("quiet", "fatal", "error", "info", "verbose", "debug", "debug2", "debug3", "debug4", "debug5")
+LEVELS: Final = (
+    "quiet",
+    "fatal",
+    "error",
+    "info",
+    "verbose",
+    "debug",
+    "debug2",
+    "debug3",
+    "debug4",
+    "debug5",
+)
 _UNLIMITED: Final = frozenset({"unlimited", "infinite"})
 # Those that count minutes where all others count seconds.
 _IN_MINUTES: Final = frozenset({"overtimelimit", "resvoverrun"})
 
 
-def number(name: str, text: str, largest: int = (1 << 64) - 1, *, suffixes: bool = True) -> int | None:
+def number(
+    name: str, text: str, largest: int = (1 << 64) - 1, *, suffixes: bool = True
+) -> int | None:
     """A number, None for UNLIMITED or INFINITE.
 
     Raises:
@@ -34,7 +49,10 @@ def number(name: str, text: str, largest: int = (1 << 64) - 1, *, suffixes: bool
     match = _NUMBER.fullmatch(text)
     if match is None or (match[3] and not suffixes):
         raise ValueError(f'{name} value "{text}" is not a valid number')
-    value = int(match[2], 16 if match[2][:2] in ("0x", "0X") else 10) * {"": 1, "k": 1024, "m": 1024 * 1024}[match[3].lower()]
+    value = (
+        int(match[2], 16 if match[2][:2] in ("0x", "0X") else 10)
+        * {"": 1, "k": 1024, "m": 1024 * 1024}[match[3].lower()]
+    )
     if match[1] == "-" and value:
         raise ValueError(f"{name} value ({text}) is less than zero")
     if value > largest:

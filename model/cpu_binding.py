@@ -1,4 +1,5 @@
-"""How the tasks of a node, or of a partition's jobs, are bound where a job says nothing: CpuBind of `scontrol update`.
+"""How the tasks of a node, or of a partition's jobs, are bound where a job says nothing: CpuBind of
+`scontrol update`.
 
 Place: the vocabulary. Follows: scontrol(1) "CpuBind". It is kept and shown.
 """
@@ -7,7 +8,14 @@ from __future__ import annotations
 
 from typing import Final
 
-SHOWN: Final = {"none": "none", "socket": "sockets", "ldom": "ldoms", "core": "cores", "thread": "threads", "off": ""}
+SHOWN: Final = {
+    "none": "none",
+    "socket": "sockets",
+    "ldom": "ldoms",
+    "core": "cores",
+    "thread": "threads",
+    "off": "",
+}
 
 
 def cpu_binding(text: str) -> str:

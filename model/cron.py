@@ -1,6 +1,8 @@
-"""Times at which cron entries recur: five fields or a name such as @hourly, and the next minute that matches.
+"""Times at which cron entries recur: five fields or a name such as @hourly, and the next minute
+that matches.
 
-Place: the vocabulary; pure, and light enough for commands. Follows: scrontab(1), crontab(5). Times are those of the local zone.
+Place: the vocabulary; pure, and light enough for commands. Follows: scrontab(1), crontab(5). Times
+are those of the local zone.
 """
 
 import time
@@ -18,7 +20,20 @@ NAMED: Final[dict[str, str]] = {
     "@fika": "0 15 * * *",
     "@teatime": "0 16 * * *",
 }
-_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTHS: Final = (
+    "jan",
+    "feb",
+    "mar",
+    "apr",
+    "may",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "oct",
+    "nov",
+    "dec",
+)
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 # name in messages, least, most, names of values
 FIELDS: Final = (
@@ -28,7 +43,8 @@ FIELDS: Final = (
     ("month", 1, 12, _MONTHS),
     ("day of week", 0, 7, _DAYS),
 )
-_YEARS: Final = 28  # after that the calendar begins again: what does not match until then never will
+# after that the calendar begins again: what does not match until then never will
+_YEARS: Final = 28
 
 
 class CronError(ValueError):
@@ -50,16 +66,24 @@ class CronTime:
         words = NAMED.get(text.lower(), text).split()
         if len(words) != len(FIELDS):
             raise CronError("bad time specification" if text.startswith("@") else "missing field")
-        self.minutes, self.hours, self.days, self.months, weekdays = (_read(word, *field) for word, field in zip(words, FIELDS, strict=True))
+        self.minutes, self.hours, self.days, self.months, weekdays = (
+            _read(word, *field) for word, field in zip(words, FIELDS, strict=True)
+        )
         self.weekdays = frozenset(day % 7 for day in weekdays)
         self.any_day, self.any_weekday = words[2].startswith("*"), words[4].startswith("*")
 
     def is_on(self, day: time.struct_time) -> bool:
-        """Whether it recurs on that day. Where both kinds of days are restricted, either suffices."""
+        """Whether it recurs on that day. Where both kinds of days are restricted, either
+        suffices.
+        """
         if day.tm_mon not in self.months:
             return False
         by_date, by_weekday = day.tm_mday in self.days, (day.tm_wday + 1) % 7 in self.weekdays
-        return by_date or by_weekday if not (self.any_day or self.any_weekday) else by_date and by_weekday
+        return (
+            by_date or by_weekday
+            if not (self.any_day or self.any_weekday)
+            else by_date and by_weekday
+        )
 
     def after(self, now: float) -> int | None:
         """The first matching minute that begins after `now`; None: none does."""
@@ -74,7 +98,21 @@ class CronTime:
                     continue
                 for minute in range(first_minute if not distance and hour == first_hour else 0, 60):
                     if minute in self.minutes:
-                        found = int(time.mktime((today.tm_year, today.tm_mon, today.tm_mday, hour, minute, 0, 0, 0, -1)))
+                        found = int(
+                            time.mktime(
+                                (
+                                    today.tm_year,
+                                    today.tm_mon,
+                                    today.tm_mday,
+                                    hour,
+                                    minute,
+                                    0,
+                                    0,
+                                    0,
+                                    -1,
+                                )
+                            )
+                        )
                         if found > now:
                             return found
         return None

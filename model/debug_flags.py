@@ -6,16 +6,19 @@ Place: the vocabulary of slurm.conf, of `scontrol show config` and of `scontrol 
 from typing import Final
 
 _FLAGS: Final = """
-Accrue Agent AuditRPCs Backfill BackfillMap BurstBuffer Cgroup CPU_Bind CpuFrequency Data DBD_Agent DB_Archive DB_Assoc DB_TRES DB_Job DB_QOS DB_Query
-DB_Reservation DB_Resource DB_Step DB_Usage DB_WCKey Dependency Elasticsearch Energy ExtSensors Federation FrontEnd Gres Hetjob Gang GLOB_SILENCE
-JobAccountGather JobComp JobContainer License Network NetworkRaw NodeFeatures NO_CONF_HASH Power PowerSave Priority Profile Protocol Reservation
-Route Script SelectType Steps Switch TimeCray TraceJobs Triggers WorkQueue
+Accrue Agent AuditRPCs Backfill BackfillMap BurstBuffer Cgroup CPU_Bind CpuFrequency Data
+DBD_Agent DB_Archive DB_Assoc DB_TRES DB_Job DB_QOS DB_Query DB_Reservation DB_Resource DB_Step
+DB_Usage DB_WCKey Dependency Elasticsearch Energy ExtSensors Federation FrontEnd Gres Hetjob
+Gang GLOB_SILENCE JobAccountGather JobComp JobContainer License Network NetworkRaw NodeFeatures
+NO_CONF_HASH Power PowerSave Priority Profile Protocol Reservation Route Script SelectType Steps
+Switch TimeCray TraceJobs Triggers WorkQueue
 """
 FLAG_NAMES: Final = {name.lower(): name for name in _FLAGS.split()}
 
 
 def changed_flags(flags: str, change: str) -> str:
-    """A list of flags with those of `+a,b` added or of `-a,b` taken away, in the order in which they are shown.
+    """A list of flags with those of `+a,b` added or of `-a,b` taken away, in the order in which
+    they are shown.
 
     Raises:
         ValueError: there is no such flag.

@@ -1,6 +1,7 @@
 """Errors that a user can cause, with Slurm's numbers and texts.
 
-Place: raised by the controller's cores and by the readers of the model, carried in `Failure` messages, printed by commands.
+Place: raised by the controller's cores and by the readers of the model, carried in `Failure`
+messages, printed by commands.
 """
 
 from enum import IntEnum
@@ -161,7 +162,8 @@ ERROR_TEXT: Final[dict[int, str]] = {
     2046: "Invalid parent account specified",
     2047: "Account already child of parent account specified",
     2048: "Invalid license specification",
-    2049: "The node configuration changes that were made require restart of the slurmctld daemon to take effect",
+    2049: "The node configuration changes that were made require restart of the slurmctld "
+    "daemon to take effect",
     2050: "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)",
     2051: "Requested time limit is invalid (missing or exceeds some limit)",
     2052: "Access denied to requested reservation",
@@ -321,8 +323,8 @@ ERROR_TEXT: Final[dict[int, str]] = {
     10000: "Container support is not configured",
 }
 
-# What `scontrol errnumstr` says beside: numbers that nothing here answers with, and what 1005 and 1006, here a controller that is not there, mean to
-# Slurm.
+# What `scontrol errnumstr` says beside: numbers that nothing here answers with, and what 1005 and
+# 1006, here a controller that is not there, mean to Slurm.
 OTHER_TEXT: Final[dict[int, str]] = {
     1005: "Incompatible versions of client and server code",
     1006: "I/O stream version number error",
@@ -345,7 +347,9 @@ OTHER_TEXT: Final[dict[int, str]] = {
 
 
 class SlurmError(Exception):
-    """A request that cannot be served. `code` is Slurm's error number, `text` what the user reads."""
+    """A request that cannot be served. `code` is Slurm's error number, `text` what the user
+    reads.
+    """
 
     def __init__(self, code: int, text: str | None = None) -> None:
         self.code = int(code)

@@ -31,7 +31,9 @@ class GresCount:
 
 
 class BadCountError(ValueError):
-    """What begins as a number and is none, where a number may be: Slurm has an error of its own for it."""
+    """What begins as a number and is none, where a number may be: Slurm has an error of its own for
+    it.
+    """
 
 
 def read_count(text: str) -> int | None:
@@ -41,7 +43,8 @@ def read_count(text: str) -> int | None:
 
 
 def read_configured(text: str) -> tuple[GresCount, ...]:
-    """`gpu:a100:4,gpu:2,mem:no_consume:50G`, also with `(S:0-1)` behind a word, in the order of the text.
+    """`gpu:a100:4,gpu:2,mem:no_consume:50G`, also with `(S:0-1)` behind a word, in the order of the
+    text.
 
     Raises:
         ValueError: a word that is none.
@@ -59,12 +62,15 @@ def read_configured(text: str) -> tuple[GresCount, ...]:
             raise ValueError(word)
         count = 1 if last is None else last
         if count:
-            found.append(GresCount(parts[0], parts[1] if len(parts) > 1 else "", count, is_consumed))
+            found.append(
+                GresCount(parts[0], parts[1] if len(parts) > 1 else "", count, is_consumed)
+            )
     return tuple(found)
 
 
 def read_request(text: str) -> tuple[GresCount, ...]:
-    """`gres:gpu:a100:2,tape` as counts, each name and type once: the last word counts. `none` asks for nothing.
+    """`gres:gpu:a100:2,tape` as counts, each name and type once: the last word counts. `none` asks
+    for nothing.
 
     Raises:
         ValueError: a word that is none, of kind BadCountError where its count is not.
@@ -79,7 +85,9 @@ def read_request(text: str) -> tuple[GresCount, ...]:
         last = read_count(parts[-1]) if len(parts) > 1 else None
         if last is not None:
             parts.pop()
-        if len(parts) > 2 or not all(_NAME.fullmatch(part) or (index and part) for index, part in enumerate(parts)):
+        if len(parts) > 2 or not all(
+            _NAME.fullmatch(part) or (index and part) for index, part in enumerate(parts)
+        ):
             raise ValueError(word)
         if last is None and len(parts) > 1 and parts[1][0].isdecimal():
             raise BadCountError(word)
@@ -94,7 +102,11 @@ def mixes_types(wants: tuple[GresCount, ...]) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in (part.strip() for part in text.split(",")) if word and word.lower() != "(null)"]
+    return [
+        word
+        for word in (part.strip() for part in text.split(","))
+        if word and word.lower() != "(null)"
+    ]
 
 
 def gpus_in(text: str) -> int:

@@ -1,14 +1,18 @@
-"""Host list expressions: `rack[0-3]n[00-15],login1` to names and back, and the same for node sets held as bitmaps.
+"""Host list expressions: `rack[0-3]n[00-15],login1` to names and back, and the same for node sets
+held as bitmaps.
 
-Place: the vocabulary, used by every daemon and command; imports nothing heavy. Follows scontrol(1) "show hostlist", "hostlistsorted" and
-"hostnames" as observed in 22.05:
+Place: the vocabulary, used by every daemon and command; imports nothing heavy. Follows scontrol(1)
+"show hostlist", "hostlistsorted" and "hostnames" as observed in 22.05:
 
 - a range keeps the width of its first number; a range holds at most 65,536 names;
 - of several brackets the last varies fastest, then the first, the second and so on;
-- only a number at a name's end is compressed: `a1b,a2b` stays; `n9,n10` is `n[9-10]`, `n09,n10` is `n[09-10]`, `n09,n010` cannot be joined;
-- sorting compares the part before the number naturally (rack2n before rack10n), then the number's width, then its value.
+- only a number at a name's end is compressed: `a1b,a2b` stays; `n9,n10` is `n[9-10]`, `n09,n10` is
+  `n[09-10]`, `n09,n010` cannot be joined;
+- sorting compares the part before the number naturally (rack2n before rack10n), then the number's
+  width, then its value.
 
-One thing is taken that 22.05 refuses: text behind the last bracket (`n[1-3]-ib`), which slurm.conf files use.
+One thing is taken that 22.05 refuses: text behind the last bracket (`n[1-3]-ib`), which slurm.conf
+files use.
 """
 
 from __future__ import annotations
@@ -23,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 RANGE_LIMIT = 65_536
-# Of a whole expression: four times the largest cluster of which a range can speak, so that a slip of the pen does not fill the memory.
+# Of a whole expression: four times the largest cluster of which a range can speak, so that a slip
+# of the pen does not fill the memory.
 LIMIT = 4 * RANGE_LIMIT
 
 _WORD = r"(?:[^\s,\[\]]|\[[^\[\]]*\])+"
@@ -34,7 +39,9 @@ _LONGEST_NUMBER = 18  # a longer run of digits is taken as part of the text
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    """Compiled at its first use: most lists need none, and a command would pay for `re` as much as for the rest of its start."""
+    """Compiled at its first use: most lists need none, and a command would pay for `re` as much as
+    for the rest of its start.
+    """
     found = _PATTERNS.get(text)
     if found is None:
         import re  # noqa: PLC0415
@@ -51,14 +58,16 @@ class UnknownHostError(ValueError):
         super().__init__(f"Invalid node name {name}")
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def _words(expression: str) -> list[str]:
     """The parts between commas or blanks outside brackets."""
     if "[" not in expression and "]" not in expression:
         return expression.replace(",", " ").split()
-    if expression.count("[") == expression.count("]") == 1 and expression.index("[") < expression.index("]"):
+    if expression.count("[") == expression.count("]") == 1 and expression.index(
+        "["
+    ) < expression.index("]"):
         before, _, behind = _pieces(expression)
         if not before + behind or [before + behind] == (before + behind).replace(",", " ").split():
             return [expression]
@@ -109,7 +118,9 @@ def _ranges(inside: str) -> list[tuple[int, int, int]]:
         if high < low:
             raise ValueError(f"Invalid range: '{part}' in [{_shortened(inside)}]")
         if high - low >= RANGE_LIMIT:
-            raise ValueError(f"Too many hosts in range '{part}': {high - low + 1}, the limit is {RANGE_LIMIT}")
+            raise ValueError(
+                f"Too many hosts in range '{part}': {high - low + 1}, the limit is {RANGE_LIMIT}"
+            )
         found.append((low, high, len(first)))
     return found
 
@@ -127,7 +138,9 @@ def _numbers(inside: str) -> list[str]:
 
 def _check_total(total: int, expression: str) -> None:
     if total > LIMIT:
-        raise ValueError(f"Too many hosts in {_shortened(expression)}: {total}, the limit is {LIMIT}")
+        raise ValueError(
+            f"Too many hosts in {_shortened(expression)}: {total}, the limit is {LIMIT}"
+        )
 
 
 def _count_word(word: str) -> int:
@@ -176,14 +189,18 @@ def _expand_word(word: str) -> list[str]:
     texts = pieces[0::2]
     last = axes.pop()
     names = []
-    # product() varies its last argument fastest; the brackets before the last one run the other way round.
+    # product() varies its last argument fastest; the brackets before the last one run the other way
+    # round.
     for outer in product(*reversed(axes)):
-        prefix = "".join(text + number for text, number in zip(texts, reversed(outer), strict=False)) + texts[-2]
+        prefix = (
+            "".join(text + number for text, number in zip(texts, reversed(outer), strict=False))
+            + texts[-2]
+        )
         names += [f"{prefix}{number}{texts[-1]}" for number in last]
     return names
 
 
-# --- writing ---------------------------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 def _split_name(name: str) -> tuple[str, str]:
@@ -197,7 +214,10 @@ def _split_name(name: str) -> tuple[str, str]:
 
 def _natural_key(text: str) -> tuple[tuple[int, int], ...]:
     """Orders texts so that numbers within count as numbers."""
-    return tuple((48, int(part[:300])) if part[0] in _DIGITS else (ord(part), 0) for part in _pattern(_NUMBER_IN_NAME).findall(text))
+    return tuple(
+        (48, int(part[:300])) if part[0] in _DIGITS else (ord(part), 0)
+        for part in _pattern(_NUMBER_IN_NAME).findall(text)
+    )
 
 
 def sort_key(name: str) -> tuple[tuple[tuple[int, int], ...], int, str]:
@@ -207,8 +227,12 @@ def sort_key(name: str) -> tuple[tuple[tuple[int, int], ...], int, str]:
 
 
 def version_key(name: str) -> tuple[tuple[int, int, int], ...]:
-    """The key that orders names as versions are: numbers count as numbers, but one with leading zeros as digits behind a decimal point."""
-    return tuple(key for part in _pattern(_NUMBER_IN_NAME).findall(name) for key in _version_part(part))
+    """The key that orders names as versions are: numbers count as numbers, but one with leading
+    zeros as digits behind a decimal point.
+    """
+    return tuple(
+        key for part in _pattern(_NUMBER_IN_NAME).findall(name) for key in _version_part(part)
+    )
 
 
 def _version_part(part: str) -> list[tuple[int, int, int]]:
@@ -227,7 +251,8 @@ def _bracketed(prefix: str, ranges: list[str], *, single: bool) -> str:
 def compress(names: Iterable[str], *, sort: bool = True) -> str:
     """The shortest expression that Slurm would print for the names; every name as often as given.
 
-    sort: True as `scontrol show hostlistsorted` (and all node lists that Slurm prints), False as `scontrol show hostlist`, which keeps the order.
+    sort: True as `scontrol show hostlistsorted` (and all node lists that Slurm prints), False as
+    `scontrol show hostlist`, which keeps the order.
     """
     return ",".join(_compress_sorted(names) if sort else _compress_in_order(names))
 
@@ -249,7 +274,8 @@ def _compress_sorted(names: Iterable[str]) -> list[str]:
         for length in sorted(widths):
             texts = widths[length]
             texts.sort()
-            # Numbers of this width that begin with 0 continue only a range which is padded to it; one that grew to it (9, 10) takes any other.
+            # Numbers of this width that begin with 0 continue only a range which is padded to it;
+            # one that grew to it (9, 10) takes any other.
             for digits in texts:
                 number = int(digits)
                 if number == end + 1 and (length == width or (length > width and digits[0] != "0")):
@@ -279,7 +305,9 @@ def _compress_in_order(names: Iterable[str]) -> list[str]:
         prefix, digits = _split_name(name)
         if digits and prefix == current:
             number = int(digits)
-            if number == end + 1 and (len(digits) == width or (len(digits) > width and digits[0] != "0")):
+            if number == end + 1 and (
+                len(digits) == width or (len(digits) > width and digits[0] != "0")
+            ):
                 end = number
             else:
                 ranges.append(_range_text(start, end, width))
@@ -300,14 +328,16 @@ def _compress_in_order(names: Iterable[str]) -> list[str]:
     return out
 
 
-# --- node sets -------------------------------------------------------------------------------------------------------------------
+# --- node sets ------------------------------------------------------------------------------------
 
 
 class NodeNames:
-    """The names of all nodes in the order of the node table, to say a bitmap as an expression and the reverse.
+    """The names of all nodes in the order of the node table, to say a bitmap as an expression and
+    the reverse.
 
-    The table is cut into stretches of names that count upwards by one, each sorting directly behind its predecessor; a run of bits within a
-    stretch is then one range, written without looking at the names between its ends. One range of `n[1-16384]` takes a microsecond or two.
+    The table is cut into stretches of names that count upwards by one, each sorting directly behind
+    its predecessor; a run of bits within a stretch is then one range, written without looking at
+    the names between its ends. One range of `n[1-16384]` takes a microsecond or two.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -320,7 +350,8 @@ class NodeNames:
         split = [_split_name(name) for name in self.names]
         self._prefixes = [prefix for prefix, _ in split]
         self._digits = [digits for _, digits in split]
-        # With padded and plain numbers behind one prefix, n09 sorts between n9 and n10: a stretch then ends where the width changes.
+        # With padded and plain numbers behind one prefix, n09 sorts between n9 and n10: a stretch
+        # then ends where the width changes.
         self._mixed = {prefix for prefix, digits in split if len(digits) > 1 and digits[0] == "0"}
         # For each node the index of the first behind its stretch.
         self._stretch_end = [0] * len(split)
@@ -329,7 +360,14 @@ class NodeNames:
             if index + 1 < len(split) and not self._follows(index):
                 end = index + 1
             self._stretch_end[index] = end
-        order = sorted(range(len(split)), key=lambda index: (_natural_key(split[index][0]), len(split[index][1]), split[index][1]))
+        order = sorted(
+            range(len(split)),
+            key=lambda index: (
+                _natural_key(split[index][0]),
+                len(split[index][1]),
+                split[index][1],
+            ),
+        )
         widths = {(prefix, len(digits)) for prefix, digits in split if prefix in self._mixed}
         self._is_sorted = order == list(range(len(split))) and len(widths) == len(self._mixed)
         self._place = [0] * len(split)
@@ -349,7 +387,10 @@ class NodeNames:
             and following != ""
             and self._prefixes[index] == self._prefixes[index + 1]
             and int(following) == int(digits) + 1
-            and (len(following) == len(digits) or (len(following) > len(digits) and self._prefixes[index] not in self._mixed))
+            and (
+                len(following) == len(digits)
+                or (len(following) > len(digits) and self._prefixes[index] not in self._mixed)
+            )
         )
 
     def to_expression(self, bitmap: int) -> str:
@@ -391,7 +432,11 @@ class NodeNames:
             prefix = prefixes[first]
             if position == count or prefixes[pieces[position][0]] != prefix or not digits[first]:
                 # A prefix with one range only: the common case, without lists.
-                out.append(self.names[first] if first == last else f"{prefix}[{digits[first]}-{digits[last]}]")
+                out.append(
+                    self.names[first]
+                    if first == last
+                    else f"{prefix}[{digits[first]}-{digits[last]}]"
+                )
                 continue
             ranges = [digits[first] if first == last else f"{digits[first]}-{digits[last]}"]
             while position < count and prefixes[pieces[position][0]] == prefix:
@@ -419,7 +464,10 @@ class NodeNames:
             and after != ""
             and self._prefixes[last] == self._prefixes[first]
             and int(after) == int(before) + 1
-            and (len(after) == len(self._digits[start]) or (len(after) >= len(before) and after[0] != "0"))
+            and (
+                len(after) == len(self._digits[start])
+                or (len(after) >= len(before) and after[0] != "0")
+            )
         )
 
     def to_bitmap(self, expression: str) -> int:
@@ -465,7 +513,9 @@ class NodeNames:
             if last - first == high - low and self._stretch_end[first] > last:
                 bitmap |= bits.span(first, high - low + 1)
             else:
-                bitmap |= bits.from_positions([self.index(f"{prefix}{number:0{width}d}") for number in range(low, high + 1)])
+                bitmap |= bits.from_positions(
+                    [self.index(f"{prefix}{number:0{width}d}") for number in range(low, high + 1)]
+                )
         return bitmap
 
     def index(self, name: str) -> int:
@@ -480,5 +530,6 @@ class NodeNames:
         return index
 
 
-# Expressions and bitmaps remembered; a job's nodes are asked for some ten times in its life, those of a few hundred jobs at a time.
+# Expressions and bitmaps remembered; a job's nodes are asked for some ten times in its life, those
+# of a few hundred jobs at a time.
 _CACHED = 2048

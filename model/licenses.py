@@ -11,7 +11,8 @@ _MOST: Final = 1 << 32  # a count is an unsigned number of so many values
 
 
 def configured_licenses(text: str) -> dict[str, int]:
-    """Names and counts. One without a count is one licence; of a name that is given twice the counts are added.
+    """Names and counts. One without a count is one licence; of a name that is given twice the
+    counts are added.
 
     Raises:
         ValueError: a count is no number.

@@ -1,7 +1,7 @@
 """Points in time as people write them.
 
-Place: the vocabulary, used by commands and the controller. Nobody's clock is read here: the present is handed in. Follows sbatch(1)
-"--begin", checked against 22.05.
+Place: the vocabulary, used by commands and the controller. Nobody's clock is read here: the present
+is handed in. Follows sbatch(1) "--begin", checked against 22.05.
 """
 
 from __future__ import annotations
@@ -35,11 +35,14 @@ _SHORT_DATE = re.compile(r"(\d{2})(\d{2})(\d{2})|(\d{1,2})([/.])(\d{1,2})(?:\5(\
 
 
 def parse_time(text: str, now: float) -> int:
-    """A point in time in seconds since the epoch; `now` is the present, and the local time zone is meant.
+    """A point in time in seconds since the epoch; `now` is the present, and the local time zone is
+    meant.
 
-    `now`, `now+COUNT[seconds|minutes|hours|days|weeks]`, a time of day (`16:00`, `4:30PM`, `midnight`, `noon`, `fika`, `teatime`: the next one to
-    come), a date (`2030-01-20`, `2030-01-20T12:34:00`, `012030`, `01/20/30`, `01/20`, `today`, `tomorrow`), a date with a time of day in either
-    order, `utsSECONDS`. Between words, and around them, blanks, `T` and `-` are the same; of two dates or two times of day the last counts.
+    `now`, `now+COUNT[seconds|minutes|hours|days|weeks]`, a time of day (`16:00`, `4:30PM`,
+    `midnight`, `noon`, `fika`, `teatime`: the next one to come), a date (`2030-01-20`,
+    `2030-01-20T12:34:00`, `012030`, `01/20/30`, `01/20`, `today`, `tomorrow`), a date with a time
+    of day in either order, `utsSECONDS`. Between words, and around them, blanks, `T` and `-` are
+    the same; of two dates or two times of day the last counts.
 
     Raises:
         ValueError: anything else.
@@ -58,10 +61,15 @@ def parse_time(text: str, now: float) -> int:
 
 _WORDS: Final = ("today", "tomorrow", *_CLOCK_NAMES)
 _SEPARATORS: Final = " \t\n\r\v\fT-"
-# The start of what follows separators: a name, a date whose marks would be separators elsewhere, or anything up to the next separator.
-_WORD = re.compile(rf"(?i:{'|'.join(_WORDS)})|\d{{4}}-\d\d-\d\d|[^{_SEPARATORS}]+(?:\s+(?i:[ap]m))?", re.ASCII)
+# The start of what follows separators: a name, a date whose marks would be separators elsewhere, or
+# anything up to the next separator.
+_WORD = re.compile(
+    rf"(?i:{'|'.join(_WORDS)})|\d{{4}}-\d\d-\d\d|[^{_SEPARATORS}]+(?:\s+(?i:[ap]m))?", re.ASCII
+)
 _SIGNED = re.compile(r"\s*[+-]\s*", re.ASCII)
-_COUNTED = re.compile(r"(\d+)\s*(?:seconds?|minutes?|hours?|days?|weeks?|(?=\s|\Z))", re.IGNORECASE | re.ASCII)
+_COUNTED = re.compile(
+    r"(\d+)\s*(?:seconds?|minutes?|hours?|days?|weeks?|(?=\s|\Z))", re.IGNORECASE | re.ASCII
+)
 
 
 class _Stop(Exception):  # noqa: N818 - not an error: how far a reader came
@@ -108,7 +116,11 @@ def _word_end(text: str, at: int) -> int:
         return _end(text, at + 10)
     digits = re.compile(r"\d{1,2}").match(text, at)
     assert digits is not None
-    return _clock_end(text, at) if text[digits.end() : digits.end() + 1] == ":" else _date_end(text, at, digits.end())
+    return (
+        _clock_end(text, at)
+        if text[digits.end() : digits.end() + 1] == ":"
+        else _date_end(text, at, digits.end())
+    )
 
 
 def _in_bounds(text: str, at: int, size: int, least: int, most: int) -> int:
@@ -245,7 +257,9 @@ def _to_come(month: int, day: int, midnight: datetime, text: str) -> datetime:
 
 
 def _date(year: int, month: int, day: int, text: str) -> datetime:
-    """A day; one behind a month's end counts on into the next, as in the C library (30 February is 2 March)."""
+    """A day; one behind a month's end counts on into the next, as in the C library (30 February is
+    2 March).
+    """
     if not (1 <= month <= 12 and 1 <= day <= 31 and year >= 1):
         raise _bad_time(text)
     return datetime(year, month, 1) + timedelta(days=day - 1)  # noqa: DTZ001 - local time, see parse_time

@@ -1,7 +1,9 @@
-"""Node sets: functions over Python ints used as bitmaps, bit i standing for the node with index i, and their forms as numpy vectors.
+"""Node sets: functions over Python ints used as bitmaps, bit i standing for the node with index i,
+and their forms as numpy vectors.
 
-Place: the vocabulary; used by the controller's tables, selectors and schedulers. Where numpy may not be imported (commands), use
-understudy.model.bits, which holds the functions that need none; they are given here, too.
+Place: the vocabulary; used by the controller's tables, selectors and schedulers. Where numpy may
+not be imported (commands), use understudy.model.bits, which holds the functions that need none;
+they are given here, too.
 
     up = nodeset.mask(16384)              all nodes
     chosen = nodeset.lowest(up, 12)       the first twelve
@@ -15,7 +17,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from understudy.model.bits import first, from_positions, from_runs, highest, last, lowest, mask, position, rank, runs, span
+from understudy.model.bits import (
+    first,
+    from_positions,
+    from_runs,
+    highest,
+    last,
+    lowest,
+    mask,
+    position,
+    rank,
+    runs,
+    span,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,12 +57,15 @@ __all__ = [
     "to_flags",
 ]
 
-# For so few bits a loop in Python is quicker than the fixed cost of the numpy calls (measured: 4 us against 5 us at 16,384 bits).
+# For so few bits a loop in Python is quicker than the fixed cost of the numpy calls (measured: 4 us
+# against 5 us at 16,384 bits).
 _FEW = 8
 
 
 def to_flags(bits: int, size: int) -> NDArray[np.bool_]:
-    """A vector of `size` booleans, entry i saying whether bit i is set. Bits at or above `size` are left out."""
+    """A vector of `size` booleans, entry i saying whether bit i is set. Bits at or above `size` are
+    left out.
+    """
     length = (size + 7) >> 3
     if bits >> (length << 3):
         bits &= (1 << size) - 1

@@ -1,15 +1,22 @@
 """PrologFlags: its words, and what they imply.
 
-Place: the vocabulary; the controller, the node daemons and accounting read the key through this module. Follows: slurm.conf(5) PrologFlags, and what
-`scontrol show config` of Slurm 22.05.8 makes of it.
+Place: the vocabulary; the controller, the node daemons and accounting read the key through this
+module. Follows: slurm.conf(5) PrologFlags, and what `scontrol show config` of Slurm 22.05.8 makes
+of it.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-WORDS: Final = ("Alloc", "Contain", "DeferBatch", "NoHold", "Serial", "X11")  # in the order in which they are shown
-_IMPLIED: Final = {"contain": ("alloc",), "deferbatch": ("alloc",), "nohold": ("alloc",), "x11": ("alloc", "contain")}
+# in the order in which they are shown
+WORDS: Final = ("Alloc", "Contain", "DeferBatch", "NoHold", "Serial", "X11")
+_IMPLIED: Final = {
+    "contain": ("alloc",),
+    "deferbatch": ("alloc",),
+    "nohold": ("alloc",),
+    "x11": ("alloc", "contain"),
+}
 
 
 def prolog_words(text: str) -> frozenset[str]:

@@ -1,7 +1,9 @@
-"""A quality of service: what a job of it gains, whom it may preempt, and the limits that hold for it.
+"""A quality of service: what a job of it gains, whom it may preempt, and the limits that hold for
+it.
 
-Place: the vocabulary that the accounting daemon keeps and the controller enforces. None as a limit: there is none. Walls are in minutes as sacctmgr
-takes them, other times in seconds. Follows sacctmgr(1), SPECIFICATIONS FOR QOS.
+Place: the vocabulary that the accounting daemon keeps and the controller enforces. None as a limit:
+there is none. Walls are in minutes as sacctmgr takes them, other times in seconds. Follows
+sacctmgr(1), SPECIFICATIONS FOR QOS.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ class Qos(msgspec.Struct, frozen=True, array_like=True):
     flags: tuple[str, ...] = ()
     grace_time_s: int = 0
     preempt: tuple[str, ...] = ()  # names of those that it may preempt
-    preempt_mode: str = "cluster"  # cluster: as the cluster's PreemptMode says; cancel, requeue, suspend ...
+    # cluster: as the cluster's PreemptMode says; cancel, requeue, suspend ...
+    preempt_mode: str = "cluster"
     preempt_exempt_time_s: int | None = None
     usage_factor: float = 1.0
     usage_threshold: float | None = None

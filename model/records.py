@@ -1,11 +1,14 @@
-"""The columns of the tables that `Query` reads: what the controller fills in and the commands format.
+"""The columns of the tables that `Query` reads: what the controller fills in and the commands
+format.
 
-Place: the vocabulary between controller/ and commands/; imports nothing heavy, as commands start with it. Values are raw, never text made for
-a reader: times are whole seconds of the cluster's clock since the epoch, durations seconds, memory and disk MB, states and flags the
-numbers of understudy.model.states, node sets host list expressions. Where a column may be None, it says so in `optional` and what None means.
-"" stands for a text that nobody gave.
+Place: the vocabulary between controller/ and commands/; imports nothing heavy, as commands start
+with it. Values are raw, never text made for a reader: times are whole seconds of the cluster's
+clock since the epoch, durations seconds, memory and disk MB, states and flags the numbers of
+understudy.model.states, node sets host list expressions. Where a column may be None, it says so in
+`optional` and what None means. "" stands for a text that nobody gave.
 
-Follows: squeue(1) -o and -O, sinfo(1) -o and -O, scontrol(1) "show job", "show node", "show partition" of 22.05.
+Follows: squeue(1) -o and -O, sinfo(1) -o and -O, scontrol(1) "show job", "show node", "show
+partition" of 22.05.
 """
 
 from __future__ import annotations
@@ -41,15 +44,22 @@ JOBS: Final[dict[str, Column]] = {
     # who and what
     "job_id": _number("the job's own id; of a pending array that is not split yet, the array's"),
     "array_job_id": _number("id of the array that it belongs to; 0 if it is in none"),
-    "array_task_id": _maybe("its number in the array; None for a job outside arrays and for an array not yet split"),
-    "array_task_expression": _text("numbers of the tasks that are not split yet, as '1-4,7' (scontrol's ArrayTaskId without '%'); '' outside arrays"),
+    "array_task_id": _maybe(
+        "its number in the array; None for a job outside arrays and for an array not yet split"
+    ),
+    "array_task_expression": _text(
+        "numbers of the tasks that are not split yet, as '1-4,7' (scontrol's ArrayTaskId "
+        "without '%'); '' outside arrays"
+    ),
     "array_max_tasks": _number("how many tasks may run at a time ('%4'); 0: no limit"),
     "het_job_id": _number("id of the leader of a heterogeneous job; 0: not one"),
     "het_job_offset": _number("the component's number in a heterogeneous job"),
     "het_job_id_set": _text("ids of all components of a heterogeneous job"),
     "name": _text("job name"),
     "user_id": _number("the owner's number"),
-    "user_name": _text("the owner's name, as the controller's host knows it; the number as text if it does not"),
+    "user_name": _text(
+        "the owner's name, as the controller's host knows it; the number as text if it does not"
+    ),
     "group_id": _number("the owner's group"),
     "group_name": _text("its name"),
     "account": _text("account charged"),
@@ -61,7 +71,10 @@ JOBS: Final[dict[str, Column]] = {
     # state
     "state": _number("base state, a JobState"),
     "flags": _number("JobFlag bits"),
-    "reason": _text("why it waits or how it ended, Slurm's word ('None', 'Resources', 'JobHeldUser', 'NonZeroExitCode' ...)"),
+    "reason": _text(
+        "why it waits or how it ended, Slurm's word ('None', 'Resources', 'JobHeldUser', "
+        "'NonZeroExitCode' ...)"
+    ),
     "reason_detail": _text("longer text shown instead of the reason by %R and scontrol if not ''"),
     "exit_code": _number("exit code of the script, 0..255"),
     "exit_signal": _number("signal that ended the script, 0 if none"),
@@ -83,8 +96,12 @@ JOBS: Final[dict[str, Column]] = {
     "begin_time": _maybe("--begin; None if not given"),
     "eligible_time": _maybe("from when it may run; None while it may not"),
     "accrue_time": _maybe("from when its age counts; None: not yet"),
-    "start_time": _maybe("when it started; while pending the scheduler's expectation; None: unknown"),
-    "end_time": _maybe("when it ended; while it runs the expected end; None: unknown, or no time limit"),
+    "start_time": _maybe(
+        "when it started; while pending the scheduler's expectation; None: unknown"
+    ),
+    "end_time": _maybe(
+        "when it ended; while it runs the expected end; None: unknown, or no time limit"
+    ),
     "expected_start": _maybe("the scheduler's promise to a pending job; None: no promise"),
     "expected_nodes": _text("nodes that the promise is for"),
     "preempt_time": _maybe("when it was chosen to make room for another; None: never"),
@@ -101,14 +118,20 @@ JOBS: Final[dict[str, Column]] = {
     "run_time_s": _number("time run so far or in all, suspensions left out; 0 while pending"),
     "delay_boot_s": _number("--delay-boot"),
     # where it runs
-    "partition": _text("partition where it runs or ran; while pending all candidates, comma separated"),
+    "partition": _text(
+        "partition where it runs or ran; while pending all candidates, comma separated"
+    ),
     "nodes": _text("nodes that it holds or held; '' while pending"),
     "completing_nodes": _text("nodes on which it is not cleaned up yet"),
     "batch_host": _text("node of the script; '' while pending"),
     "node_count": _number("nodes held; while pending the least that it will need"),
     "cpus": _number("CPUs held; while pending the least that it will need"),
     "cpu_ids": Column(list, "per entry of node_shares the numbers of its CPUs, as '0-3,7'"),
-    "node_shares": Column(list, "per node in order [node name, CPUs, memory MB, core numbers as '0-3,7', gres]; [] while pending; for scontrol -d"),
+    "node_shares": Column(
+        list,
+        "per node in order [node name, CPUs, memory MB, core numbers as '0-3,7', gres]; "
+        "[] while pending; for scontrol -d",
+    ),
     "tres_requested": _text("'cpu=4,mem=4000M,node=1,billing=4' as asked for"),
     "tres_allocated": _text("the same as held; '' while pending"),
     "gres_allocated": _text("gres held, as 'gpu:2'; ''"),
@@ -137,7 +160,10 @@ JOBS: Final[dict[str, Column]] = {
     "cores_per_socket": _maybe("None: not given"),
     "threads_per_core": _maybe("None: not given"),
     "min_cpus_node": _number("least number of CPUs on each node"),
-    "min_memory_mb": _maybe("least memory per node, or per CPU if min_memory_per_cpu; 0: none asked; None: all of each node"),
+    "min_memory_mb": _maybe(
+        "least memory per node, or per CPU if min_memory_per_cpu; 0: none asked; None: "
+        "all of each node"
+    ),
     "min_memory_per_cpu": _flag("whether min_memory_mb counts per CPU"),
     "min_tmp_disk_mb": _number("least temporary disk on each node"),
     "features": _text("--constraint"),
@@ -147,7 +173,9 @@ JOBS: Final[dict[str, Column]] = {
     "required_nodes": _text("--nodelist"),
     "excluded_nodes": _text("--exclude"),
     "exclusive": _flag("holds its nodes alone"),
-    "oversubscribe": _text("as scontrol shows it: 'OK', 'NO' (exclusive), 'YES' (--oversubscribe), 'USER', 'MCS'"),
+    "oversubscribe": _text(
+        "as scontrol shows it: 'OK', 'NO' (exclusive), 'YES' (--oversubscribe), 'USER', 'MCS'"
+    ),
     "overcommit": _flag("--overcommit"),
     "contiguous": _flag("--contiguous"),
     "core_spec": _maybe("--core-spec; None: not given"),
@@ -182,7 +210,11 @@ JOBS: Final[dict[str, Column]] = {
     "raw_std_in": _text("as given, in the working directory"),
     "raw_std_out": _text("as given, in the working directory; '' if nothing was"),
     "raw_std_err": _text("as given, in the working directory; '' if nothing was"),
-    "record_flags": Column(list, "Slurm's names of the flags of its job record, in order: 'JOB_CPUS_SET', 'JOB_WAS_RUNNING' ..."),
+    "record_flags": Column(
+        list,
+        "Slurm's names of the flags of its job record, in order: 'JOB_CPUS_SET', "
+        "'JOB_WAS_RUNNING' ...",
+    ),
     "comment": _text("--comment"),
     "admin_comment": _text("administrator's comment"),
     "system_comment": _text("system's comment"),
@@ -288,7 +320,9 @@ PARTITIONS: Final[dict[str, Column]] = {
     "priority_tier": _number("partitions of a higher tier come first"),
     "priority_job_factor": _number("part of the jobs' priority"),
     "oversubscribe": _text("'NO', 'EXCLUSIVE', 'YES:4', 'FORCE:4'"),
-    "preempt_mode": _text("'OFF', 'REQUEUE', 'CANCEL', 'SUSPEND,GANG' ...; the cluster's where the partition has none"),
+    "preempt_mode": _text(
+        "'OFF', 'REQUEUE', 'CANCEL', 'SUSPEND,GANG' ...; the cluster's where the partition has none"
+    ),
     "exclusive_user": _flag("ExclusiveUser"),
     "exclusive_topo": _flag("ExclusiveTopo"),
     "least_loaded_nodes": _flag("LLN"),
@@ -349,7 +383,9 @@ RESERVATIONS: Final[dict[str, Column]] = {
     "node_count": _number("how many"),
     "core_count": _number("how many cores are reserved in all"),
     "cpu_count": _number("how many CPUs"),
-    "cores": Column(list, "[node, its reserved cores as '0-1,3'] each, where nodes are named and not whole"),
+    "cores": Column(
+        list, "[node, its reserved cores as '0-1,3'] each, where nodes are named and not whole"
+    ),
     "features": _text("features that its nodes have"),
     "partition": _text("partition from which its nodes come; ''"),
     "flags": _text("as 'MAINT,SPEC_NODES'"),
@@ -380,7 +416,10 @@ PRIORITIES: Final[dict[str, Column]] = {
     "nice": _number("what is subtracted"),
     **{
         f"{kind}_{name}": Column(float, what)
-        for kind, what in (("weighted", "what the factor contributes"), ("normal", "the factor, between 0 and 1"))
+        for kind, what in (
+            ("weighted", "what the factor contributes"),
+            ("normal", "the factor, between 0 and 1"),
+        )
         for name in ("age", "association", "fair_share", "job_size", "partition", "qos")
     },
     "weighted_tres": Column(list, "[resource, what it contributes]"),
@@ -402,7 +441,11 @@ SHARES: Final[dict[str, Column]] = {
     "shares": Column(int, "None: its parent's", optional=True),
     "normal_shares": Column(float, "its part of the shares"),
     "raw_usage": Column(float, "its use with that of all below it, decayed"),
-    "normal_usage": Column(float, "its part of the cluster's; None: no period has ended since it was made", optional=True),
+    "normal_usage": Column(
+        float,
+        "its part of the cluster's; None: no period has ended since it was made",
+        optional=True,
+    ),
     "effective_usage": Column(float, "its part as it counts"),
     "fair_share": Column(float, "its factor; 0 for accounts where users are ranked"),
     "level_fair_share": Column(float, "shares over use among its siblings; infinite without use"),
@@ -432,7 +475,9 @@ STEPS: Final[dict[str, Column]] = {
     "num_tasks": _number("tasks"),
     "memory_mb": _number("memory that it has, MB; 0: not limited"),
     "tres_allocated": _text("what it has, as 'cpu=1,node=1'"),
-    "distribution": _text("how its tasks are dealt out: 'block', 'cyclic' ...; '' for the batch step"),
+    "distribution": _text(
+        "how its tasks are dealt out: 'block', 'cyclic' ...; '' for the batch step"
+    ),
     "host": _text("where its srun runs"),
     "pid": _number("the pid of its srun"),
     "cluster": _text("the cluster's name"),
@@ -474,7 +519,9 @@ _LIMITS_OF_GROUPS: Final = {
     "grp_wall": Column(list, "[limit or None, minutes used]"),
     "grp_tres": Column(list, "[resource, limit or None, held] each"),
     "grp_tres_mins": Column(list, "[resource, limit or None, minutes used] each"),
-    "grp_tres_run_mins": Column(list, "[resource, limit or None, minutes that running jobs may still use] each"),
+    "grp_tres_run_mins": Column(
+        list, "[resource, limit or None, minutes that running jobs may still use] each"
+    ),
     "max_wall": _maybe("minutes of a job; None: no limit"),
     "max_tres_per_job": Column(list, "[resource, limit]"),
     "max_tres_per_node": Column(list, "[resource, limit]"),
@@ -493,7 +540,9 @@ CACHED_ASSOCIATIONS: Final[dict[str, Column]] = {
     "is_default": _flag("of the user's default account"),
     "parent_account": _text("of an account: the one above; ''"),
     "parent_id": _number("the association above it; 0"),
-    "place": _number("where its branch of the tree begins, all branches counted in order, last made first"),
+    "place": _number(
+        "where its branch of the tree begins, all branches counted in order, last made first"
+    ),
     "shares": Column(int, "None: its parent's", optional=True),
     "normal_shares": Column(float, "its part of the shares"),
     "level_shares": _number("the shares of all its siblings"),
@@ -515,7 +564,11 @@ CACHED_QOS: Final[dict[str, Column]] = {
     "min_tres_per_job": Column(list, "[resource, limit]"),
     "preempt_mode": _text("as 'REQUEUE'; 'OFF': the cluster's"),
     **{
-        f"by_{who}": Column(list, "[name, [limit, running jobs], [limit, those whose age counts], [limit, submitted], [resource, limit, held]] each")
+        f"by_{who}": Column(
+            list,
+            "[name, [limit, running jobs], [limit, those whose age counts], [limit, "
+            "submitted], [resource, limit, held]] each",
+        )
         for who in ("account", "user")
     },
 }
@@ -551,7 +604,9 @@ def columns(table: str) -> list[str]:
 
 
 def accepts(table: str, column: str, value: object) -> bool:
-    """Whether `value` is one that the column may hold; an int does for a float, a bool does not for an int."""
+    """Whether `value` is one that the column may hold; an int does for a float, a bool does not for
+    an int.
+    """
     kind, _, optional = TABLES[table][column]
     if value is None:
         return optional

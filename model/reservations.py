@@ -1,6 +1,8 @@
-"""The flags of reservations: their names as users write them, and as `scontrol show reservation` prints them.
+"""The flags of reservations: their names as users write them, and as `scontrol show reservation`
+prints them.
 
-Place: the vocabulary that the controller and the commands share; imports nothing heavy. Follows: scontrol(1) "RESERVATIONS".
+Place: the vocabulary that the controller and the commands share; imports nothing heavy. Follows:
+scontrol(1) "RESERVATIONS".
 """
 
 from __future__ import annotations
@@ -79,11 +81,24 @@ _WRITTEN: Final = (
     ("MAGNETIC", 3, MAGNETIC),
 )
 # What `Flags-=` can take away from a reservation.
-_REMOVABLE: Final = MAINT | OVERLAP | FLEX | IGNORE_JOBS | REPEATS | ANY_NODES | STATIC | PART_NODES | PURGE_COMP | NO_HOLD_JOBS_AFTER | MAGNETIC
+_REMOVABLE: Final = (
+    MAINT
+    | OVERLAP
+    | FLEX
+    | IGNORE_JOBS
+    | REPEATS
+    | ANY_NODES
+    | STATIC
+    | PART_NODES
+    | PURGE_COMP
+    | NO_HOLD_JOBS_AFTER
+    | MAGNETIC
+)
 
 
 def read_flags(text: str) -> tuple[int, int, str]:
-    """(flags to set, flags to take away, what PURGE_COMP= says) of a list; a flag with `-` before it is taken away.
+    """(flags to set, flags to take away, what PURGE_COMP= says) of a list; a flag with `-` before
+    it is taken away.
 
     Raises:
         ValueError: with the word that is no flag, and all behind it.
@@ -93,7 +108,10 @@ def read_flags(text: str) -> tuple[int, int, str]:
     words = text.split(",")
     for place, word in enumerate(words):
         name, _, value = word.lstrip("+-").upper().partition("=")
-        flag = next((bit for full, least, bit in _WRITTEN if len(name) >= least and full.startswith(name)), 0)
+        flag = next(
+            (bit for full, least, bit in _WRITTEN if len(name) >= least and full.startswith(name)),
+            0,
+        )
         is_removed = word.startswith("-")
         if not flag or (is_removed and not flag & _REMOVABLE):
             raise ValueError(",".join(words[place:]))
@@ -108,4 +126,8 @@ def read_flags(text: str) -> tuple[int, int, str]:
 
 def flags_text(flags: int, purge_comp: str = "") -> str:
     """The flags as they are printed; `purge_comp` is the time that PURGE_COMP waits."""
-    return ",".join(f"{name}={purge_comp}" if bit == PURGE_COMP and purge_comp else name for bit, name in _SHOWN if flags & bit)
+    return ",".join(
+        f"{name}={purge_comp}" if bit == PURGE_COMP and purge_comp else name
+        for bit, name in _SHOWN
+        if flags & bit
+    )

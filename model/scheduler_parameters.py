@@ -1,7 +1,9 @@
-"""SchedulerParameters whose values Slurm does not take: what its log says of them, and then it goes on with the default.
+"""SchedulerParameters whose values Slurm does not take: what its log says of them, and then it goes
+on with the default.
 
-Place: the vocabulary; read by understudy.model.conf, so that `understudy conf check` and the controller's log name them. Follows: slurm.conf(5)
-SchedulerParameters; ranges and texts as slurmctld 22.05.8 logs them. What is no number counts as 0, as C reads it.
+Place: the vocabulary; read by understudy.model.conf, so that `understudy conf check` and the
+controller's log name them. Follows: slurm.conf(5) SchedulerParameters; ranges and texts as
+slurmctld 22.05.8 logs them. What is no number counts as 0, as C reads it.
 """
 
 from __future__ import annotations
@@ -58,7 +60,9 @@ def leading_number(text: str) -> int:
     return int(match[1]) if match else 0
 
 
-def number(parameters: Mapping[str, str], key: str, default: int, *, least: int = 0, most: int = 2**63) -> int:
+def number(
+    parameters: Mapping[str, str], key: str, default: int, *, least: int = 0, most: int = 2**63
+) -> int:
     """The parameter's value if it is in the range, else the default."""
     text = parameters.get(key, "")
     if not text:  # a bare word

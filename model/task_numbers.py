@@ -1,6 +1,7 @@
 """Numbers of a job array's tasks: sbatch's `--array` expressions, and their short form.
 
-Place: the vocabulary. Tasks are an int used as a bitmap. Follows: sbatch(1) --array; the forms that 22.05.8 takes, refuses and shows.
+Place: the vocabulary. Tasks are an int used as a bitmap. Follows: sbatch(1) --array; the forms that
+22.05.8 takes, refuses and shows.
 
     parse("0,3-9:2%4", 1001)     (tasks 0, 3, 5, 7, 9; at most 4 at a time)
     format_tasks(tasks)          "0,3,5,7,9"
@@ -13,14 +14,18 @@ from typing import Final
 
 from understudy.model import nodeset
 
-_PART: Final = re.compile(r"\s*(?:([+-]?\d+)(?:-\s*([+-]?\d+)(?::\s*([+-]?\d+))?)?|(?=%))\]?(?:%.*)?\Z", re.DOTALL)
+_PART: Final = re.compile(
+    r"\s*(?:([+-]?\d+)(?:-\s*([+-]?\d+)(?::\s*([+-]?\d+))?)?|" r"(?=%))\]?(?:%.*)?\Z", re.DOTALL
+)
 _LIMIT: Final = re.compile(r"\d*")
-_SHORTEST_STEP_FORM: Final = 10  # tasks with even gaps are shown as first-last:step if they span more than this
+# tasks with even gaps are shown as first-last:step if they span more than this
+_SHORTEST_STEP_FORM: Final = 10
 _FEWEST_IN_STEP_FORM: Final = 6  # and are so many
 
 
 def parse(text: str, max_array_size: int) -> tuple[int, int]:
-    """(bitmap of tasks, how many may run at a time or 0 for any number). Commas alone name no task; a limit without a number before it is task 0.
+    """(bitmap of tasks, how many may run at a time or 0 for any number). Commas alone name no task;
+    a limit without a number before it is task 0.
 
     Raises:
         ValueError: not an array expression, or a number that is not below MaxArraySize.
@@ -63,4 +68,7 @@ def format_tasks(tasks: int) -> str:
         step = found[1] - first
         if step > 1 and found == list(range(first, last + 1, step)):
             return f"{first}-{last}:{step}"
-    return ",".join(str(start) if length == 1 else f"{start}-{start + length - 1}" for start, length in nodeset.runs(tasks))
+    return ",".join(
+        str(start) if length == 1 else f"{start}-{start + length - 1}"
+        for start, length in nodeset.runs(tasks)
+    )

@@ -1,7 +1,8 @@
 """Slurm's ways to write durations, memory sizes and signals.
 
-Place: the vocabulary, used by commands, the controller and the reader of slurm.conf. Every command pays for its imports, so there are none. Follows
-sbatch(1) "--time", "--mem", "--signal", checked against 22.05. Points in time are `moments.py`'s.
+Place: the vocabulary, used by commands, the controller and the reader of slurm.conf. Every command
+pays for its imports, so there are none. Follows sbatch(1) "--time", "--mem", "--signal", checked
+against 22.05. Points in time are `moments.py`'s.
 """
 
 MINUTE = 60
@@ -11,7 +12,7 @@ DAY = 86400
 _UNLIMITED = frozenset({"unlimited", "infinite", "-1"})
 
 
-# --- numbers -------------------------------------------------------------------------------------------------------------------
+# --- numbers --------------------------------------------------------------------------------------
 
 
 def leading_number(text: str) -> int:
@@ -22,7 +23,7 @@ def leading_number(text: str) -> int:
     return int(digits or 0) * (-1 if text[:1] == "-" else 1)
 
 
-# --- durations -------------------------------------------------------------------------------------------------------------------
+# --- durations ------------------------------------------------------------------------------------
 
 
 def _is_number(text: str, most: int) -> bool:
@@ -32,8 +33,9 @@ def _is_number(text: str, most: int) -> bool:
 def parse_limit(text: str) -> int | None:
     """A time limit in seconds; None for UNLIMITED, INFINITE and -1.
 
-    "minutes", "minutes:seconds", "hours:minutes:seconds", "days-hours", "days-hours:minutes", "days-hours:minutes:seconds". Each part may be larger
-    than a clock shows. Nothing is rounded; sbatch rounds up to minutes, see `whole_minutes`.
+    "minutes", "minutes:seconds", "hours:minutes:seconds", "days-hours", "days-hours:minutes",
+    "days-hours:minutes:seconds". Each part may be larger than a clock shows. Nothing is rounded;
+    sbatch rounds up to minutes, see `whole_minutes`.
 
     Raises:
         ValueError: anything else.
@@ -42,7 +44,11 @@ def parse_limit(text: str) -> int | None:
         return None
     days, dash, behind = text.rpartition("-")
     parts = behind.split(":") if behind or not dash else []
-    if not (all(_is_number(part, 9) for part in parts) and len(parts) <= 3 and (_is_number(days, 9) or not dash)):
+    if not (
+        all(_is_number(part, 9) for part in parts)
+        and len(parts) <= 3
+        and (_is_number(days, 9) or not dash)
+    ):
         raise ValueError(f"Invalid time limit specification: {text[:80]!r}")
     numbers = [int(part) for part in parts]
     if dash:
@@ -60,7 +66,9 @@ def whole_minutes(seconds: int) -> int:
 
 
 def format_elapsed(seconds: int | None) -> str:
-    """As squeue and sinfo print a duration: `M:SS`, `H:MM:SS`, `D-HH:MM:SS`; UNLIMITED for None, INVALID for what is negative."""
+    """As squeue and sinfo print a duration: `M:SS`, `H:MM:SS`, `D-HH:MM:SS`; UNLIMITED for None,
+    INVALID for what is negative.
+    """
     if seconds is None:
         return "UNLIMITED"
     if seconds < 0:
@@ -76,7 +84,9 @@ def format_elapsed(seconds: int | None) -> str:
 
 
 def format_duration(seconds: int | None) -> str:
-    """As scontrol and sacct print a duration: `HH:MM:SS`, `D-HH:MM:SS`; UNLIMITED for None, INVALID for what is negative."""
+    """As scontrol and sacct print a duration: `HH:MM:SS`, `D-HH:MM:SS`; UNLIMITED for None, INVALID
+    for what is negative.
+    """
     if seconds is None:
         return "UNLIMITED"
     if seconds < 0:
@@ -86,7 +96,7 @@ def format_duration(seconds: int | None) -> str:
     return f"{days}-{clock}" if days else clock
 
 
-# --- memory ----------------------------------------------------------------------------------------------------------------------
+# --- memory ---------------------------------------------------------------------------------------
 
 _UNITS = {"": 1, "K": 0, "M": 1, "G": 1024, "T": 1024 * 1024}
 
@@ -106,7 +116,9 @@ def parse_memory(text: str) -> int:
 
 
 def format_memory(megabytes: int) -> str:
-    """As squeue and scontrol print a job's memory: the largest unit that divides it (`4G`, `100M`, `1500M`)."""
+    """As squeue and scontrol print a job's memory: the largest unit that divides it (`4G`, `100M`,
+    `1500M`).
+    """
     if megabytes == 0:
         return "0"
     for unit in ("M", "G", "T"):
@@ -116,7 +128,7 @@ def format_memory(megabytes: int) -> str:
     return f"{megabytes}P"
 
 
-# --- signals ---------------------------------------------------------------------------------------------------------------------
+# --- signals --------------------------------------------------------------------------------------
 
 # Those that Slurm's commands know by name; others are given by number.
 SIGNALS = {
@@ -161,7 +173,8 @@ def signal_name(number: int) -> str:
 
 
 def parse_signal_option(text: str) -> tuple[int, int, bool, bool]:
-    """The option --signal=[{R|B}:]SIGNAL[@SECONDS] as (signal, seconds before the limit: 60 if not said, batch shell only, for reservations).
+    """The option --signal=[{R|B}:]SIGNAL[@SECONDS] as (signal, seconds before the limit: 60 if not
+    said, batch shell only, for reservations).
 
     Raises:
         ValueError: not of this form.

@@ -1,7 +1,9 @@
-"""Trackable resources (TRES): what accounting counts and limits, by name: cpu, mem (MB), node, billing, gres/gpu, license/matlab ...
+"""Trackable resources (TRES): what accounting counts and limits, by name: cpu, mem (MB), node,
+billing, gres/gpu, license/matlab ...
 
-Place: the vocabulary; pure. Amounts are a mapping of names to numbers, `{"cpu": 4, "mem": 1024}`; in text `cpu=4,mem=1G`. Follows sacctmgr(1) and
-slurm.conf(5), AccountingStorageTRES. Commands use it, so it imports nothing.
+Place: the vocabulary; pure. Amounts are a mapping of names to numbers, `{"cpu": 4, "mem": 1024}`;
+in text `cpu=4,mem=1G`. Follows sacctmgr(1) and slurm.conf(5), AccountingStorageTRES. Commands use
+it, so it imports nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Final
 
-BASE: Final = ("cpu", "mem", "energy", "node", "billing", "fs/disk", "vmem", "pages")  # Slurm numbers these 1 to 8
+# Slurm numbers these 1 to 8
+BASE: Final = ("cpu", "mem", "energy", "node", "billing", "fs/disk", "vmem", "pages")
 FIRST_DYNAMIC_ID: Final = 1001  # from here on those that a site names in AccountingStorageTRES
 IN_MEGABYTES: Final = frozenset(("mem", "vmem"))
 
@@ -80,7 +83,9 @@ def text_of(amounts: Mapping[str, int], order: Mapping[str, int] | None = None) 
 
 
 def amount_text(name: str, amount: int) -> str:
-    """One amount: memory with its unit, larger ones where they divide (`10G`, `1000M`), the others plain."""
+    """One amount: memory with its unit, larger ones where they divide (`10G`, `1000M`), the others
+    plain.
+    """
     if name not in IN_MEGABYTES or amount <= 0:
         return str(amount)
     unit = 1
@@ -97,7 +102,9 @@ def merged(base: Mapping[str, int], change: Mapping[str, int]) -> dict[str, int]
 
 
 def inherited(own: Mapping[str, int], parents: Mapping[str, int]) -> dict[str, int]:
-    """A limit by resource where the parent's holds for the resources of which the child says nothing."""
+    """A limit by resource where the parent's holds for the resources of which the child says
+    nothing.
+    """
     return {**parents, **own}
 
 

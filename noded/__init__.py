@@ -1,1 +1,3 @@
-"""The node daemon: one process that stands for 1..16,384 nodes, executes or emulates their jobs, and forwards messages."""
+"""The node daemon: one process that stands for 1..16,384 nodes, executes or emulates their jobs,
+and forwards messages.
+"""

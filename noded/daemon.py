@@ -1,9 +1,11 @@
-"""The node daemon's edge: requests to the core, its effects to the executor, the controller and other node daemons.
+"""The node daemon's edge: requests to the core, its effects to the executor, the controller and
+other node daemons.
 
-Place: between the messenger, the cluster's time, an executor and the core. It decides nothing about jobs. In the emulated path a request costs no
-task, no timer of its own and no disk write.
+Place: between the messenger, the cluster's time, an executor and the core. It decides nothing about
+jobs. In the emulated path a request costs no task, no timer of its own and no disk write.
 
-The answer to a request is sent before its effects are carried out, so the controller hears Ok to TerminateJob before EpilogComplete.
+The answer to a request is sent before its effects are carried out, so the controller hears Ok to
+TerminateJob before EpilogComplete.
 """
 
 from __future__ import annotations
@@ -69,7 +71,18 @@ from understudy.protocol.messages import (
     TaskStatistics,
     TerminateJob,
 )
-from understudy.protocol.tree import TIMED_OUT, UNKNOWN_NODE, WELL, ForwardTree, Outcome, Routes, Send, Target, budget_s, merged
+from understudy.protocol.tree import (
+    TIMED_OUT,
+    UNKNOWN_NODE,
+    WELL,
+    ForwardTree,
+    Outcome,
+    Routes,
+    Send,
+    Target,
+    budget_s,
+    merged,
+)
 
 if TYPE_CHECKING:
     import asyncio
@@ -87,7 +100,8 @@ if TYPE_CHECKING:
     from understudy.protocol.messenger import Messenger, Request
 
 ACCESS_DENIED: Final = 2002
-OF_COMMANDS: Final = (LaunchTasks, SignalTasks, AttachTasks, StatTasks, SendFile, Forward)  # with a credential in it
+# with a credential in it
+OF_COMMANDS: Final = (LaunchTasks, SignalTasks, AttachTasks, StatTasks, SendFile, Forward)
 UNEXPECTED: Final = 1000
 NO_SPACE: Final = 4010
 _LATE_ATTEMPT: Final = 8  # some ten seconds after the first
@@ -97,7 +111,9 @@ _decode: Final = msgspec.msgpack.Decoder(AnyMessage).decode
 
 
 class FrontEnd:
-    """One node daemon. `boot_time`: of its nodes, in the cluster's time. `stop` is called when the daemon is told to end."""
+    """One node daemon. `boot_time`: of its nodes, in the cluster's time. `stop` is called when the
+    daemon is told to end.
+    """
 
     def __init__(
         self,
@@ -117,12 +133,20 @@ class FrontEnd:
         stop: Callable[[], None] = lambda: None,
     ) -> None:
         self.name, self.address, self.core = name, address, core
-        self._messenger, self._time, self._verifier, self.routes, self._log = messenger, time, verifier, routes, log
+        self._messenger, self._time, self._verifier, self.routes, self._log = (
+            messenger,
+            time,
+            verifier,
+            routes,
+            log,
+        )
         self._boot_time, self._start_time = boot_time, time.now()
         self._journal, self._stop = journal, stop
         self._step_verifier, self.files = step_verifier, files
-        self._owners: dict[StepKey, tuple[int, int]] = {}  # user and group of the steps that are about to run, or run
-        self._in_prolog: dict[StepKey, bool] = {}  # steps that wait for a prolog: whether they are to be ended
+        # user and group of the steps that are about to run, or run
+        self._owners: dict[StepKey, tuple[int, int]] = {}
+        # steps that wait for a prolog: whether they are to be ended
+        self._in_prolog: dict[StepKey, bool] = {}
         self.reports = Reports(messenger, time, core.faults, log, journal, on_back=self.register)
         self._registration = 0  # the number of the last round of registering
         self.is_registered = False
@@ -137,8 +161,8 @@ class FrontEnd:
         adopt: Callable[[LaunchBatch], None] | None = None,
         adopt_step: Callable[[LaunchTasks, str], None] | None = None,
     ) -> None:
-        """Begin. The executor has `script_ended` as its `on_ended`; `adopt` is its way to look after scripts of the daemon's earlier life,
-        `adopt_step` that of the step runner.
+        """Begin. The executor has `script_ended` as its `on_ended`; `adopt` is its way to look
+        after scripts of the daemon's earlier life, `adopt_step` that of the step runner.
         """
         self.executor = executor
         if self._journal is not None and adopt is not None and adopt_step is not None:
@@ -147,7 +171,7 @@ class FrontEnd:
         self._messenger.on_peer_lost = self._lost
         self.register()
 
-    # --- telling the controller -----------------------------------------------------------------------------------------------
+    # --- telling the controller -------------------------------------------------------------------
 
     def register(self) -> None:
         """Announce the nodes, until the controller has taken note."""
@@ -166,46 +190,87 @@ class FrontEnd:
                 self.is_registered = True
                 self.reports.controller_is_back()
                 if answer.unknown_jobs:
-                    self._log.warning("the controller does not know jobs %s: ending them", answer.unknown_jobs)
+                    self._log.warning(
+                        "the controller does not know jobs %s: ending them", answer.unknown_jobs
+                    )
                     self.do(self.core.end_unknown(answer.unknown_jobs))
                 return
             text = answer.text if isinstance(answer, Failure) else answer
-            if attempt == _LATE_ATTEMPT or not is_passing(answer):  # before, controller and node daemon may just have started side by side
+            # before, controller and node daemon may just have started side by side
+            if attempt == _LATE_ATTEMPT or not is_passing(answer):
                 self._log.error("Unable to register: %s", text)
             else:
                 self._log.debug("Unable to register: %s", text)
-            # Sooner than other reports: at the start of a cluster controller and node daemon race, and somebody waits for both.
-            self._time.call_after_wait(pause_s(attempt - 4), self._register, registration, attempt + 1)
+            # Sooner than other reports: at the start of a cluster controller and node daemon race,
+            # and somebody waits for both.
+            self._time.call_after_wait(
+                pause_s(attempt - 4), self._register, registration, attempt + 1
+            )
 
         own = self.core.own
         message = RegisterNodes(
-            self.name, self.address, own.expression, self._boot_time, self._start_time, self.core.running_jobs, self.core.jobs_of_steps
+            self.name,
+            self.address,
+            own.expression,
+            self._boot_time,
+            self._start_time,
+            self.core.running_jobs,
+            self.core.jobs_of_steps,
         )
         self._messenger.send(CONTROLLER, message, answered)
 
     def _lost(self, peer: str) -> None:
-        """The connection to a peer has broken. A controller that comes back may be a new one, which knows neither us nor whether its last orders
-        arrived; and nothing that we have to report may be there to make us notice it.
+        """The connection to a peer has broken. A controller that comes back may be a new one, which
+        knows neither us nor whether its last orders arrived; and nothing that we have to report may
+        be there to make us notice it.
         """
         if peer == CONTROLLER:
             self.register()
 
-    def script_ended(self, key: Key, exit_code: int, signal: int, *, timed_out: bool, usage: dict[str, int] | None = None, fault: str = "") -> None:
+    def script_ended(
+        self,
+        key: Key,
+        exit_code: int,
+        signal: int,
+        *,
+        timed_out: bool,
+        usage: dict[str, int] | None = None,
+        fault: str = "",
+    ) -> None:
         """The executor's word that a script has ended."""
         if signal:
             self._log.debug("[%d.batch] get_exit_code task 0 died by signal: %d", key[0], signal)
         self._log.info("[%d.batch] done with job", key[0])
-        self.do(self.core.script_ended(key, exit_code, signal, timed_out=timed_out, usage=usage, fault=fault))
+        self.do(
+            self.core.script_ended(
+                key, exit_code, signal, timed_out=timed_out, usage=usage, fault=fault
+            )
+        )
 
-    def _resume(self, entries: Sequence[Message], adopt: Callable[[LaunchBatch], None], adopt_step: Callable[[LaunchTasks, str], None]) -> None:
+    def _resume(
+        self,
+        entries: Sequence[Message],
+        adopt: Callable[[LaunchBatch], None],
+        adopt_step: Callable[[LaunchTasks, str], None],
+    ) -> None:
         """Take up what an earlier life of this daemon wrote in its journal."""
-        ending = {(entry.job_id, entry.restart): entry for entry in entries if isinstance(entry, TerminateJob)}
-        over = {(entry.job_id, entry.restart, entry.step_id) for entry in entries if isinstance(entry, StepComplete)}
+        ending = {
+            (entry.job_id, entry.restart): entry
+            for entry in entries
+            if isinstance(entry, TerminateJob)
+        }
+        over = {
+            (entry.job_id, entry.restart, entry.step_id)
+            for entry in entries
+            if isinstance(entry, StepComplete)
+        }
         for entry in entries:
             if isinstance(entry, BatchComplete | EpilogComplete | PrologComplete | StepComplete):
                 self.reports.send(entry, "")
             elif isinstance(entry, LaunchTasks):
-                if (entry.job_id, entry.restart, entry.step_id) in over or not self._knows_again(entry):
+                if (entry.job_id, entry.restart, entry.step_id) in over or not self._knows_again(
+                    entry
+                ):
                     assert self._journal is not None
                     self._journal.forget_step((entry.job_id, entry.restart, entry.step_id))
                 else:
@@ -228,14 +293,15 @@ class FrontEnd:
         step = launch.job_id, launch.restart, launch.step_id
         try:
             credential = self._verified(launch.credential)
-        except CredentialError as error:  # the cluster has another key by now, so it is another cluster
+        except CredentialError as error:
+            # the cluster has another key by now, so it is another cluster
             self._log.warning("step %d.%d is not known any more: %s", step[0], step[2], error)
             return False
         self._owners[step] = credential.user_id, credential.group_id
         self.core.steps.add(step, self.core.own.part(launch.nodes)[0], credential.user_id)
         return True
 
-    # --- being asked ----------------------------------------------------------------------------------------------------------
+    # --- being asked ------------------------------------------------------------------------------
 
     def handle(self, request: Request) -> Message | None:
         """Answer a request."""
@@ -243,10 +309,16 @@ class FrontEnd:
         if not request.sender.is_daemon and not isinstance(message, (Ping, *OF_COMMANDS)):
             return Failure(ACCESS_DENIED, "Access/permission denied")
         if isinstance(message, Forward):
-            return _Forwarding(self, message, request.reply, is_trusted=request.sender.is_daemon).begin()
+            return _Forwarding(
+                self, message, request.reply, is_trusted=request.sender.is_daemon
+            ).begin()
         if isinstance(message, StatTasks):
             return self._statistics(message, request.reply)
-        if isinstance(message, SignalTasks) and not request.sender.is_daemon and (refusal := self.refusal(message)):
+        if (
+            isinstance(message, SignalTasks)
+            and not request.sender.is_daemon
+            and (refusal := self.refusal(message))
+        ):
             return refusal
         answer, effects = self.step(message, "")
         if isinstance(message, LaunchTasks) and effects and self.executor.has_prolog:
@@ -259,12 +331,15 @@ class FrontEnd:
         return answer
 
     def step(self, message: Message, nodes: str) -> Step:
-        """The answer to a message and what to do about it. `nodes`: own nodes that are asked, where the message came down the tree ("" otherwise)."""
+        """The answer to a message and what to do about it. `nodes`: own nodes that are asked, where
+        the message came down the tree ("" otherwise).
+        """
         match message:
             case LaunchBatch():
                 credential = None
                 try:
-                    # Without a time: an order that waited for this daemon to come back is still good. A copy of it is known by its key.
+                    # Without a time: an order that waited for this daemon to come back is still
+                    # good. A copy of it is known by its key.
                     if self._verifier is not None:
                         credential = self._verifier.verify(message.credential)
                 except CredentialError as error:
@@ -272,7 +347,9 @@ class FrontEnd:
                     return Failure(INVALID_CREDENTIAL, f"Invalid job credential: {error}"), []
                 step = self.core.launch(message, credential)
                 if step[1]:
-                    self._log.info("Launching batch job %d for UID %d", message.job_id, message.user_id)
+                    self._log.info(
+                        "Launching batch job %d for UID %d", message.job_id, message.user_id
+                    )
                 if self._journal is not None and step[1] and not self._journal.put(message):
                     self.core.launch_failed((message.job_id, message.restart))
                     return Failure(NO_SPACE, NO_SPACE_TEXT), []
@@ -281,7 +358,10 @@ class FrontEnd:
                 return self.core.launch_prolog(message)
             case TerminateJob():
                 step = self.core.terminate(message, nodes)
-                if self._journal is not None and (message.job_id, message.restart) in self.core.jobs:
+                if (
+                    self._journal is not None
+                    and (message.job_id, message.restart) in self.core.jobs
+                ):
                     self._journal.put(message)
                 return step
             case SignalJob():
@@ -293,7 +373,9 @@ class FrontEnd:
                 try:
                     step_credential = self._verified(message.credential, self._time.now())
                 except CredentialError as error:
-                    self._log.warning("launch of step %d.%d refused: %s", message.job_id, message.step_id, error)
+                    self._log.warning(
+                        "launch of step %d.%d refused: %s", message.job_id, message.step_id, error
+                    )
                     return Failure(INVALID_CREDENTIAL, f"Invalid job credential: {error}"), []
                 step = self.core.launch_tasks(message, step_credential)
                 if self._journal is not None and step[1] and not self._journal.put(message):
@@ -302,22 +384,40 @@ class FrontEnd:
                 if step[1]:
                     self._log.info(
                         "launch task StepId=%d.%d request from UID:%d GID:%d HOST:%s PORT:%s",
-                        *(message.job_id, message.step_id, step_credential.user_id, step_credential.group_id),
+                        *(
+                            message.job_id,
+                            message.step_id,
+                            step_credential.user_id,
+                            step_credential.group_id,
+                        ),
                         *message.io_address.removeprefix("tcp:").rpartition(":")[::2],
                     )
-                    self._owners[message.job_id, message.restart, message.step_id] = step_credential.user_id, step_credential.group_id
+                    self._owners[message.job_id, message.restart, message.step_id] = (
+                        step_credential.user_id,
+                        step_credential.group_id,
+                    )
                 return step
             case SignalTasks():
                 return self.core.signal_tasks(message)
             case AttachTasks():
                 if (refusal := self.refusal(message)) is not None:
                     return refusal, []
-                self.step_runner.attach((message.job_id, message.restart, message.step_id), message.io_address, message.io_key)
+                self.step_runner.attach(
+                    (message.job_id, message.restart, message.step_id),
+                    message.io_address,
+                    message.io_key,
+                )
                 return OK, []
             case SendFile():
                 return self._take_file(message), []
             case FindJobs():
-                return JobsFound([run for run in message.jobs if run in self.core.jobs or self.reports.has_end_of(run)]), []
+                return JobsFound(
+                    [
+                        run
+                        for run in message.jobs
+                        if run in self.core.jobs or self.reports.has_end_of(run)
+                    ]
+                ), []
             case CheckHealth():
                 if self.health is not None:
                     self.health.check(expand(message.nodes))
@@ -332,7 +432,9 @@ class FrontEnd:
                 self._stop()
                 return OK, []
             case _:
-                return Failure(UNEXPECTED, f"Unexpected message received: {type(message).__name__}"), []
+                return Failure(
+                    UNEXPECTED, f"Unexpected message received: {type(message).__name__}"
+                ), []
 
     def _verified(self, credential: bytes, now: float | None = None) -> StepCredential:
         if self._step_verifier is None:
@@ -340,7 +442,9 @@ class FrontEnd:
         return self._step_verifier.verify_step(credential, now)
 
     def refusal(self, message: SignalTasks | AttachTasks | StatTasks) -> Failure | None:
-        """Why a command may not do this to the step; None if it may: it has the step's credential."""
+        """Why a command may not do this to the step; None if it may: it has the step's
+        credential.
+        """
         step = message.job_id, message.restart, message.step_id
         try:
             credential = self._verified(message.credential)
@@ -348,7 +452,9 @@ class FrontEnd:
             return Failure(INVALID_CREDENTIAL, f"Invalid job credential: {error}")
         if (credential.job_id, credential.restart, credential.step_id) != step:
             return Failure(ACCESS_DENIED, "Access/permission denied")
-        is_there = step[:2] in self.core.jobs if message.step_id == BATCH_STEP else step in self.core.steps
+        is_there = (
+            step[:2] in self.core.jobs if message.step_id == BATCH_STEP else step in self.core.steps
+        )
         return None if is_there else Failure(2017, "Invalid job id specified")
 
     def _statistics(self, message: StatTasks, reply: Callable[[Message], None]) -> Message | None:
@@ -356,7 +462,10 @@ class FrontEnd:
         if refusal is None and message.step_id == BATCH_STEP:
             return TaskStatistics(self.executor.statistics((message.job_id, message.restart)))
         if refusal is None:
-            self.step_runner.statistics((message.job_id, message.restart, message.step_id), lambda tasks: reply(TaskStatistics(tasks)))
+            self.step_runner.statistics(
+                (message.job_id, message.restart, message.step_id),
+                lambda tasks: reply(TaskStatistics(tasks)),
+            )
         return refusal
 
     def _take_file(self, message: SendFile) -> Message:
@@ -375,7 +484,9 @@ class FrontEnd:
             return Failure(error.errno or UNEXPECTED, error.strerror or str(error))
         return OK
 
-    def step_ended(self, step: StepKey, exit_code: int, signal: int, usage: dict[str, int], fault: str = "") -> None:
+    def step_ended(
+        self, step: StepKey, exit_code: int, signal: int, usage: dict[str, int], fault: str = ""
+    ) -> None:
         """The step runner's word that a step's tasks have ended."""
         self._log.info("[%d.%d] done with job", step[0], step[2])
         self._owners.pop(step, None)
@@ -383,8 +494,15 @@ class FrontEnd:
         if self._journal is not None:
             self._journal.forget_step(step)
 
-    def after_prolog(self, message: LaunchTasks, effects: list[Effect], tell: Callable[[dict[str, Outcome]], None]) -> None:
-        """Launch a step that the core has taken when the prolog has run on its nodes; `tell` gets each node's answer."""
+    def after_prolog(
+        self,
+        message: LaunchTasks,
+        effects: list[Effect],
+        tell: Callable[[dict[str, Outcome]], None],
+    ) -> None:
+        """Launch a step that the core has taken when the prolog has run on its nodes; `tell` gets
+        each node's answer.
+        """
         step = message.job_id, message.restart, message.step_id
         nodes = self.core.steps.nodes_of(step)
         told = self._verified(message.credential).program_environment
@@ -398,7 +516,12 @@ class FrontEnd:
                 return
             if failed:
                 self.do(self.core.prolog_done(step[:2], ",".join(failed), ",".join(failed)))
-                tell({node: (PROLOG_FAILED, ERROR_TEXT[PROLOG_FAILED]) if node in failed else WELL for node in expand(nodes)})
+                tell(
+                    {
+                        node: (PROLOG_FAILED, ERROR_TEXT[PROLOG_FAILED]) if node in failed else WELL
+                        for node in expand(nodes)
+                    }
+                )
             else:
                 tell(dict.fromkeys(expand(nodes), (ALREADY_DONE, ERROR_TEXT[ALREADY_DONE])))
             self.step_ended(step, 0, SIGKILL, {})
@@ -414,11 +537,20 @@ class FrontEnd:
                 case StartScript():
                     self.executor.start(effect.launch)
                 case RunProlog():
-                    self.executor.run_prolog(effect.key, effect.nodes, effect.program_environment, partial(self._prolog_done, effect))
+                    self.executor.run_prolog(
+                        effect.key,
+                        effect.nodes,
+                        effect.program_environment,
+                        partial(self._prolog_done, effect),
+                    )
                 case SendToTasks() | EndTasks() if effect.key in self._in_prolog:
-                    self._in_prolog[effect.key] |= isinstance(effect, EndTasks) or effect.ends or effect.signal == SIGKILL
+                    self._in_prolog[effect.key] |= (
+                        isinstance(effect, EndTasks) or effect.ends or effect.signal == SIGKILL
+                    )
                 case RunEpilog():
-                    self.executor.run_epilog(effect.job, effect.nodes, effect.delay_s, self._epilog_done)
+                    self.executor.run_epilog(
+                        effect.job, effect.nodes, effect.delay_s, self._epilog_done
+                    )
                 case KillScript():
                     self.executor.kill(effect.key, effect.why)
                 case SignalScript():
@@ -439,17 +571,21 @@ class FrontEnd:
     def _prolog_done(self, effect: RunProlog, failed: dict[str, int]) -> None:
         self.do(self.core.prolog_done(effect.key, effect.nodes, ",".join(failed)))
 
-    # --- what a Forward needs -------------------------------------------------------------------------------------------------
+    # --- what a Forward needs ---------------------------------------------------------------------
 
     def audible(self, nodes: list[str]) -> list[str]:
         """Those of the nodes that are not silent."""
         faults = self.core.faults
         return [node for node in nodes if not faults.of(node).silent] if faults else nodes
 
-    def call_after_wait(self, delay_s: float, callback: Callable[..., None], *args: object) -> asyncio.TimerHandle:
+    def call_after_wait(
+        self, delay_s: float, callback: Callable[..., None], *args: object
+    ) -> asyncio.TimerHandle:
         return self._time.call_after_wait(delay_s, callback, *args)
 
-    def send(self, peer: str, message: Message, on_reply: Callable[[Message], None], timeout_s: float) -> None:
+    def send(
+        self, peer: str, message: Message, on_reply: Callable[[Message], None], timeout_s: float
+    ) -> None:
         self._messenger.send(peer, message, on_reply, timeout_s)
 
     def _epilog_done(self, job: NodeJob, nodes: str, failed: str = "") -> None:
@@ -457,14 +593,26 @@ class FrontEnd:
 
 
 def _merged(outcomes: dict[str, Outcome]) -> Message:
-    return OK if set(outcomes.values()) == {WELL} else NodeReplies([NodeReply(node, *outcome) for node, outcome in outcomes.items()])
+    return (
+        OK
+        if set(outcomes.values()) == {WELL}
+        else NodeReplies([NodeReply(node, *outcome) for node, outcome in outcomes.items()])
+    )
 
 
 class _Forwarding:
     """One `Forward` that is being served: the own nodes' answers, and the tree below."""
 
-    def __init__(self, front_end: FrontEnd, message: Forward, reply: Callable[[Message], None], *, is_trusted: bool) -> None:
-        self._is_trusted = is_trusted  # a daemon sent it; what a command sends must show a credential
+    def __init__(
+        self,
+        front_end: FrontEnd,
+        message: Forward,
+        reply: Callable[[Message], None],
+        *,
+        is_trusted: bool,
+    ) -> None:
+        # a daemon sent it; what a command sends must show a credential
+        self._is_trusted = is_trusted
         self._front_end, self._message, self._reply = front_end, message, reply
         self._nodes: list[str] = []
         self._known: dict[str, Outcome] = {}
@@ -474,7 +622,9 @@ class _Forwarding:
         self._is_done = False
 
     def begin(self) -> Message | None:
-        """Do the own nodes' part and send on the rest. An answer only if the message makes no sense; otherwise it goes through `reply`."""
+        """Do the own nodes' part and send on the rest. An answer only if the message makes no
+        sense; otherwise it goes through `reply`.
+        """
         front_end, message = self._front_end, self._message
         try:
             inner = _decode(message.inner)
@@ -483,7 +633,11 @@ class _Forwarding:
             return Failure(UNEXPECTED, f"malformed message to forward: {error}")
         if not self._is_trusted and not isinstance(inner, OF_COMMANDS[:-1]):
             return Failure(ACCESS_DENIED, "Access/permission denied")
-        if isinstance(inner, SignalTasks) and (not self._is_trusted or inner.credential) and (refusal := front_end.refusal(inner)):
+        if (
+            isinstance(inner, SignalTasks)
+            and (not self._is_trusted or inner.credential)
+            and (refusal := front_end.refusal(inner))
+        ):
             return refusal
         if isinstance(inner, Forward | LaunchBatch | StatTasks):
             return Failure(UNEXPECTED, f"{type(inner).__name__} is not for many nodes")
@@ -494,7 +648,9 @@ class _Forwarding:
             audible = front_end.audible(own)
             if not audible:
                 return None  # a dead node neither answers nor forwards
-            answer, effects = front_end.step(inner, audible[0] if len(audible) == 1 else compress(audible))
+            answer, effects = front_end.step(
+                inner, audible[0] if len(audible) == 1 else compress(audible)
+            )
             outcome = (answer.code, answer.text) if isinstance(answer, Failure) else WELL
             self._known |= dict.fromkeys(audible, outcome)
             if isinstance(inner, LaunchTasks) and effects and front_end.executor.has_prolog:
@@ -503,12 +659,20 @@ class _Forwarding:
                 effects = []
             if len(audible) < len(own):
                 self._waits_for_silent = True
-                front_end.call_after_wait(message.timeout_s, self._give_up_silent, [node for node in own if node not in self._known])
-        tree = self._tree = ForwardTree(message.inner, rest, message.width, message.timeout_s, every_hop=message.every_hop)
+                front_end.call_after_wait(
+                    message.timeout_s,
+                    self._give_up_silent,
+                    [node for node in own if node not in self._known],
+                )
+        tree = self._tree = ForwardTree(
+            message.inner, rest, message.width, message.timeout_s, every_hop=message.every_hop
+        )
         sends = tree.start()
         if sends:
             size = len(rest) + bool(own)
-            self._deadline = front_end.call_after_wait(budget_s(size, message.width, message.timeout_s), self._expire)
+            self._deadline = front_end.call_after_wait(
+                budget_s(size, message.width, message.timeout_s), self._expire
+            )
             self._send(sends)
         self._finish_if_complete()
         front_end.do(effects)
@@ -520,11 +684,15 @@ class _Forwarding:
         self._finish_if_complete()
 
     def _divide(self) -> tuple[list[str], list[Target], list[str]]:
-        targets, strangers = self._front_end.routes.targets(self._nodes, every_hop=self._message.every_hop)
+        targets, strangers = self._front_end.routes.targets(
+            self._nodes, every_hop=self._message.every_hop
+        )
         own: list[str] = []
         rest: list[Target] = []
         for position, target in enumerate(targets):
-            if target.peer == self._front_end.name and (position == 0 or not self._message.every_hop):
+            if target.peer == self._front_end.name and (
+                position == 0 or not self._message.every_hop
+            ):
                 own += target.nodes
             else:
                 rest.append(target)
@@ -532,7 +700,9 @@ class _Forwarding:
 
     def _send(self, sends: list[Send]) -> None:
         for each in sends:
-            self._front_end.send(each.peer, each.message, partial(self._answered, each.hop), each.timeout_s)
+            self._front_end.send(
+                each.peer, each.message, partial(self._answered, each.hop), each.timeout_s
+            )
 
     def _answered(self, hop: int, answer: Message) -> None:
         assert self._tree is not None
@@ -552,7 +722,13 @@ class _Forwarding:
 
     def _finish_if_complete(self) -> None:
         tree = self._tree
-        if tree is None or tree.result is None or self._waits_for_silent or self._waits_for_prolog or self._is_done:
+        if (
+            tree is None
+            or tree.result is None
+            or self._waits_for_silent
+            or self._waits_for_prolog
+            or self._is_done
+        ):
             return
         self._is_done = True
         if self._deadline is not None:

@@ -1,11 +1,13 @@
 """The emulated executor: scripts are not run; each ends at the time that its Emulation says.
 
-Place: an executor of the node daemon (see executor.py). `EmulatedJobs` is pure: a heap of ends in order of (time, job id); `EmulatedExecutor`
-ties it to the cluster's time with one timer for the earliest, because a timer a job would cost the event loop more than all the rest of a job.
+Place: an executor of the node daemon (see executor.py). `EmulatedJobs` is pure: a heap of ends in
+order of (time, job id); `EmulatedExecutor` ties it to the cluster's time with one timer for the
+earliest, because a timer a job would cost the event loop more than all the rest of a job.
 
-Where a job's behaviour comes from, first found first taken, for each of run time, exit code and signal: the message's Emulation; lines
-`#UNDERSTUDY run=SECONDS exit=CODE signal=N` of the script; UNDERSTUDY_RUN, UNDERSTUDY_EXIT and UNDERSTUDY_SIGNAL of its environment; literal
-`sleep N` commands and a last line `exit N` of the script; the cluster's default.
+Where a job's behaviour comes from, first found first taken, for each of run time, exit code and
+signal: the message's Emulation; lines `#UNDERSTUDY run=SECONDS exit=CODE signal=N` of the script;
+UNDERSTUDY_RUN, UNDERSTUDY_EXIT and UNDERSTUDY_SIGNAL of its environment; literal `sleep N` commands
+and a last line `exit N` of the script; the cluster's default.
 """
 
 from __future__ import annotations
@@ -27,16 +29,21 @@ if TYPE_CHECKING:
     from understudy.noded.core import Key, NodeJob
     from understudy.noded.executor import OnEnded, OnEpilogEnded
 
-# What a script that catches nothing survives, beside those that stop and continue it. SIGUSR1 and SIGUSR2 would end such a script, but nobody
-# sends them to one that does not expect them.
-_IGNORED: Final = frozenset({0, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH})
+# What a script that catches nothing survives, beside those that stop and continue it. SIGUSR1 and
+# SIGUSR2 would end such a script, but nobody sends them to one that does not expect them.
+_IGNORED: Final = frozenset(
+    {0, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH}
+)
 STOPPING: Final = frozenset({signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU})
 
-# --- how a job behaves ---------------------------------------------------------------------------------------------------------
+# --- how a job behaves ----------------------------------------------------------------------------
 
 _DIRECTIVE: Final = re.compile(r"^#UNDERSTUDY[ \t]+(.*)$", re.MULTILINE)
 _SETTING: Final = re.compile(r"\b(run|exit|signal)=(\d+(?:\.\d*)?)")
-_SLEEP: Final = re.compile(r"(?<![\w./-])(?:/usr)?(?:/bin/)?sleep((?:[ \t]+(?:\d+\.?\d*|\.\d+)[smhd]?)+)(?![\w.])[ \t]*(&(?!&))?")
+_SLEEP: Final = re.compile(
+    r"(?<![\w./-])(?:/usr)?(?:/bin/)?sleep((?:[ "
+    r"\t]+(?:\d+\.?\d*|\.\d+)[smhd]?)+)(?![\w.])[ \t]*(&(?!&))?"
+)
 _EXIT: Final = re.compile(r"(?:^|[;&\s])exit[ \t]+(\d+)[ \t]*;?\s*\Z")
 _UNIT_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -46,28 +53,36 @@ def emulation_of(launch: LaunchBatch, default_run_s: float) -> Emulation:
     if launch.emulation is not None:
         return launch.emulation
     said: dict[str, float] = {}
-    commands = "\n".join(line for line in launch.script.splitlines() if not line.lstrip().startswith("#"))
+    commands = "\n".join(
+        line for line in launch.script.splitlines() if not line.lstrip().startswith("#")
+    )
     ending = _EXIT.search(commands.rstrip())
     if ending:
         said["exit"] = int(ending[1])
-    naps = [match[1] for match in _SLEEP.finditer(commands) if not match[2]]  # in the background, nobody waits for it
+    # in the background, nobody waits for it
+    naps = [match[1] for match in _SLEEP.finditer(commands) if not match[2]]
     if naps:
         said["run"] = sum(_nap_s(nap) for nap in naps)
     for source in (launch.spec.environment if launch.spec is not None else [], launch.environment):
         for entry in source:
             if entry.startswith("UNDERSTUDY_"):
                 name, _, value = entry[len("UNDERSTUDY_") :].partition("=")
-                said |= {key: float(number) for key, number in _SETTING.findall(f"{name.lower()}={value}")}
+                said |= {
+                    key: float(number)
+                    for key, number in _SETTING.findall(f"{name.lower()}={value}")
+                }
     for directive in _DIRECTIVE.findall(launch.script):
         said |= {key: float(number) for key, number in _SETTING.findall(directive)}
-    return Emulation(said.get("run", default_run_s), int(said.get("exit", 0)) & 0xFF, int(said.get("signal", 0)))
+    return Emulation(
+        said.get("run", default_run_s), int(said.get("exit", 0)) & 0xFF, int(said.get("signal", 0))
+    )
 
 
 def _nap_s(arguments: str) -> float:
     return sum(float(word.rstrip("smhd")) * _UNIT_S.get(word[-1], 1) for word in arguments.split())
 
 
-# --- the heap of ends ----------------------------------------------------------------------------------------------------------
+# --- the heap of ends -----------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -83,7 +98,9 @@ class Ended:
 
 @dataclass(slots=True)
 class _Run:
-    """`script_end`: when the script ends by itself, never while it is stopped; `limit_end`: when its exact limit ends it all the same."""
+    """`script_end`: when the script ends by itself, never while it is stopped; `limit_end`: when
+    its exact limit ends it all the same.
+    """
 
     ended: Ended
     script_end: float
@@ -96,7 +113,9 @@ class _Run:
 class EmulatedJobs:
     """The jobs that run, and when each ends. Times are seconds of the cluster's clock."""
 
-    def __init__(self, default_run_s: float, overhead_s: float = 0.0, *, sleeps: bool = False) -> None:
+    def __init__(
+        self, default_run_s: float, overhead_s: float = 0.0, *, sleeps: bool = False
+    ) -> None:
         self._sleeps = sleeps  # scripts are as `sleep`, whose time goes on while they are stopped
         self._default_run_s, self._overhead_s = default_run_s, overhead_s
         self._runs: dict[Key, _Run] = {}
@@ -112,9 +131,13 @@ class EmulatedJobs:
         ended = Ended(key, emulation.exit_code, emulation.signal, fault=emulation.fault)
         limit_s = launch.exact_limit_s
         if limit_s is None:
-            run = _Run(ended, now + launch.begins_after_s + emulation.run_s + self._overhead_s, math.inf)
+            run = _Run(
+                ended, now + launch.begins_after_s + emulation.run_s + self._overhead_s, math.inf
+            )
         else:
-            run = _Run(ended, launch.start_time + emulation.run_s, launch.start_time + float(limit_s))
+            run = _Run(
+                ended, launch.start_time + emulation.run_s, launch.start_time + float(limit_s)
+            )
         self._runs[key] = run
         self._set_end(key, run, now)
 
@@ -140,7 +163,11 @@ class EmulatedJobs:
         while (end := self.next_end()) is not None and end <= now:
             _, key = heapq.heappop(self._heap)
             run = self._runs.pop(key)
-            done.append(run.ended if run.script_end <= run.limit_end else Ended(key, 0, signal.SIGTERM, timed_out=True))
+            done.append(
+                run.ended
+                if run.script_end <= run.limit_end
+                else Ended(key, 0, signal.SIGTERM, timed_out=True)
+            )
         return done
 
     def kill(self, key: Key, number: int = signal.SIGTERM) -> Ended | None:
@@ -154,13 +181,19 @@ class EmulatedJobs:
             return None
         if number in STOPPING:
             if not run.is_stopped:
-                run.is_stopped, run.left_s = True, run.script_end if self._sleeps else max(0.0, run.script_end - now)
+                run.is_stopped, run.left_s = (
+                    True,
+                    run.script_end if self._sleeps else max(0.0, run.script_end - now),
+                )
                 run.script_end = math.inf
                 self._set_end(key, run, now)
             return None
         if number == signal.SIGCONT:
             if run.is_stopped:
-                run.is_stopped, run.script_end = False, max(run.left_s, now) if self._sleeps else now + run.left_s
+                run.is_stopped, run.script_end = (
+                    False,
+                    max(run.left_s, now) if self._sleeps else now + run.left_s,
+                )
                 self._set_end(key, run, now)
             return None
         return self.kill(key, number)
@@ -169,8 +202,8 @@ class EmulatedJobs:
 class EmulatedExecutor:
     """Ends emulated jobs at the cluster's time.
 
-    `overhead_s`: what a real job takes beside its run, until its end is known; `kill_s`: how long one that is told to end goes on; `epilog_s`: what
-    cleaning up takes.
+    `overhead_s`: what a real job takes beside its run, until its end is known; `kill_s`: how long
+    one that is told to end goes on; `epilog_s`: what cleaning up takes.
     """
 
     def __init__(
@@ -222,7 +255,13 @@ class EmulatedExecutor:
     def has_prolog(self) -> bool:
         return False
 
-    def run_prolog(self, key: Key, nodes: str, program_environment: list[str], done: Callable[[dict[str, int]], None]) -> None:  # noqa: ARG002
+    def run_prolog(
+        self,
+        key: Key,  # noqa: ARG002
+        nodes: str,  # noqa: ARG002
+        program_environment: list[str],  # noqa: ARG002
+        done: Callable[[dict[str, int]], None],
+    ) -> None:
         done({})
 
     def run_epilog(self, job: NodeJob, nodes: str, delay_s: float, done: OnEpilogEnded) -> None:
@@ -252,7 +291,14 @@ class EmulatedExecutor:
 
     def _wake(self, end: float) -> None:
         self._timer = self._armed = None
-        # The timer's time counts even if the clock's last digit says that it is not reached yet: else the loop would spin.
+        # The timer's time counts even if the clock's last digit says that it is not reached yet:
+        # else the loop would spin.
         for ended in self.jobs.due(max(end, self._time.now())):
-            self._on_ended(ended.key, ended.exit_code, ended.signal, timed_out=ended.timed_out, fault=ended.fault)
+            self._on_ended(
+                ended.key,
+                ended.exit_code,
+                ended.signal,
+                timed_out=ended.timed_out,
+                fault=ended.fault,
+            )
         self._arm()

@@ -1,7 +1,9 @@
-"""Steps of emulated jobs: no task is run; srun gets the streams and exits of tasks that behave as their command line or environment says.
+"""Steps of emulated jobs: no task is run; srun gets the streams and exits of tasks that behave as
+their command line or environment says.
 
-Place: a step runner (see executor.py). The frames are those of `task_frames.py`. How long a task runs and how it ends is found as for a batch script
-(`emulated.py`), the command line being the script. `hostname` and `echo` print what they would; others print nothing.
+Place: a step runner (see executor.py). The frames are those of `task_frames.py`. How long a task
+runs and how it ends is found as for a batch script (`emulated.py`), the command line being the
+script. `hostname` and `echo` print what they would; others print nothing.
 """
 
 from __future__ import annotations
@@ -42,22 +44,56 @@ class _Step:
 class EmulatedSteps:
     """Runs no steps."""
 
-    def __init__(self, time: Timekeeper, default_run_s: float, on_ended: OnStepEnded, log: logging.Logger) -> None:
-        self._time, self._default_run_s, self._on_ended, self._log = time, default_run_s, on_ended, log
+    def __init__(
+        self, time: Timekeeper, default_run_s: float, on_ended: OnStepEnded, log: logging.Logger
+    ) -> None:
+        self._time, self._default_run_s, self._on_ended, self._log = (
+            time,
+            default_run_s,
+            on_ended,
+            log,
+        )
         self._steps: dict[StepKey, _Step] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, launch: LaunchTasks, nodes: str, user_id: int, group_id: int) -> None:
         key = launch.job_id, launch.restart, launch.step_id
         own = dict.fromkeys(expand(nodes))
-        step = self._steps[key] = _Step(launch, [(number, name) for number, name in enumerate(expand(launch.nodes)) if name in own])
+        step = self._steps[key] = _Step(
+            launch,
+            [(number, name) for number, name in enumerate(expand(launch.nodes)) if name in own],
+        )
         if launch.io_address:
             self.attach(key, launch.io_address, launch.io_key)
         first = step.nodes[0][0]
-        self._send(step, frame(STARTED, first, b" ".join(b"%d:0" % task for number, _ in step.nodes for task in launch.tasks[number])))
+        self._send(
+            step,
+            frame(
+                STARTED,
+                first,
+                b" ".join(
+                    b"%d:0" % task for number, _ in step.nodes for task in launch.tasks[number]
+                ),
+            ),
+        )
         script = " ".join(launch.arguments)
-        batch = LaunchBatch(launch.job_id, launch.restart, nodes, 0, b"", user_id, group_id, script=script, environment=launch.environment)
-        behaviour = emulation_of(batch, self._default_run_s if launch.arguments[:1] not in (["true"], ["hostname"], ["echo"]) else 0.0)
+        batch = LaunchBatch(
+            launch.job_id,
+            launch.restart,
+            nodes,
+            0,
+            b"",
+            user_id,
+            group_id,
+            script=script,
+            environment=launch.environment,
+        )
+        behaviour = emulation_of(
+            batch,
+            self._default_run_s
+            if launch.arguments[:1] not in (["true"], ["hostname"], ["echo"])
+            else 0.0,
+        )
         code = 1 if launch.arguments[:1] == ["false"] else behaviour.exit_code
         output = bytearray()
         for number, name in step.nodes:
@@ -153,7 +189,10 @@ class EmulatedSteps:
 
             when = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(self._time.now()))
             launch = step.launch
-            text = f"slurmstepd-{name}: error: *** STEP {launch.job_id}.{launch.step_id} ON {name} CANCELLED AT {when} ***\n"
+            text = (
+                f"slurmstepd-{name}: error: *** STEP {launch.job_id}.{launch.step_id} ON "
+                f"{name} CANCELLED AT {when} ***\n"
+            )
             self._send(step, frame(MESSAGE, 0, text.encode()))
 
     def _send(self, step: _Step, data: bytes) -> None:

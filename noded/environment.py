@@ -1,9 +1,10 @@
 """The environment of a batch script.
 
-Place: used by the real executor. Pure. Follows: sbatch(1) "OUTPUT ENVIRONMENT VARIABLES", and the environment that Slurm 22.05.8 was seen to give.
+Place: used by the real executor. Pure. Follows: sbatch(1) "OUTPUT ENVIRONMENT VARIABLES", and the
+environment that Slurm 22.05.8 was seen to give.
 
-Of three layers the first has the last word: what the node adds, what the controller says of the allocation (`LaunchBatch.environment`), what the
-submitter had (`JobSpec.environment`).
+Of three layers the first has the last word: what the node adds, what the controller says of the
+allocation (`LaunchBatch.environment`), what the submitter had (`JobSpec.environment`).
 """
 
 from __future__ import annotations
@@ -21,15 +22,23 @@ if TYPE_CHECKING:
 
 _TMP = "/tmp"  # noqa: S108  what Slurm gives
 _LIMIT = "SLURM_RLIMIT_"
-_PROTOCOL = 9728  # of 22.05, and the number of its select/cons_tres: both are told in SLURM_WORKING_CLUSTER
+# of 22.05, and the number of its select/cons_tres: both are told in SLURM_WORKING_CLUSTER
+_PROTOCOL = 9728
 _SELECT_PLUGIN = 109
 
 
 def batch_environment(
-    launch: LaunchBatch, *, node: str, cluster: str, conf: str, user: str, controller: str = "", address: tuple[str, str] = ("", "")
+    launch: LaunchBatch,
+    *,
+    node: str,
+    cluster: str,
+    conf: str,
+    user: str,
+    controller: str = "",
+    address: tuple[str, str] = ("", ""),
 ) -> dict[str, str]:
-    """All variables but SLURM_TASK_PID, which is known when the script has its process, and those of a login. `controller`: HOST:PORT; `address`: the
-    node's in the topology, and its pattern.
+    """All variables but SLURM_TASK_PID, which is known when the script has its process, and those
+    of a login. `controller`: HOST:PORT; `address`: the node's in the topology, and its pattern.
     """
     spec = launch.spec
     submitted = _parsed(tuple(spec.environment) if spec is not None else ())
@@ -56,7 +65,9 @@ def batch_environment(
         result.pop("SLURM_RESTART_COUNT", None)
     work_dir = spec.work_dir if spec is not None else ""
     if controller:
-        result["SLURM_WORKING_CLUSTER"] = f"{result['SLURM_CLUSTER_NAME']}:{controller}:{_PROTOCOL}:{_SELECT_PLUGIN}"
+        result["SLURM_WORKING_CLUSTER"] = (
+            f"{result['SLURM_CLUSTER_NAME']}:{controller}:{_PROTOCOL}:{_SELECT_PLUGIN}"
+        )
     defaults = {"SLURM_PRIO_PROCESS": "0", "SLURM_SUBMIT_DIR": work_dir, "TMPDIR": _TMP}
     for name, value in defaults.items():
         if value:
@@ -67,10 +78,13 @@ def batch_environment(
 
 
 def limits_of(launch: LaunchBatch, propagated: frozenset[str]) -> dict[str, int]:
-    """The limits (names as those of setrlimit(2), without RLIMIT_) of the script's processes: those that its submitter asked to hand on, and those of
-    his own that slurm.conf has handed on (`propagated`).
+    """The limits (names as those of setrlimit(2), without RLIMIT_) of the script's processes: those
+    that its submitter asked to hand on, and those of his own that slurm.conf has handed on
+    (`propagated`).
     """
-    found = limits_in(_parsed(tuple(launch.spec.environment) if launch.spec is not None else ()), propagated)
+    found = limits_in(
+        _parsed(tuple(launch.spec.environment) if launch.spec is not None else ()), propagated
+    )
     if launch.memory_mb:
         found["RSS"] = launch.memory_mb << 20  # as Slurm does; Linux does not heed it
     return found
@@ -81,7 +95,11 @@ def limits_in(environment: Mapping[str, str], propagated: frozenset[str]) -> dic
     found = {}
     for name, value in environment.items():
         limit, number = name.removeprefix(_LIMIT), value.removeprefix("U")
-        if limit in LIMITS and (value != number or limit in propagated) and number.removeprefix("-").isdecimal():
+        if (
+            limit in LIMITS
+            and (value != number or limit in propagated)
+            and number.removeprefix("-").isdecimal()
+        ):
             found[limit] = int(number)
     return found
 
@@ -93,7 +111,9 @@ def without_limits(environment: dict[str, str]) -> dict[str, str]:
 
 def wants_login(launch: LaunchBatch) -> bool:
     """Whether the variables of the user's login are to come under the submitted ones."""
-    return "SLURM_GET_USER_ENV" in _parsed(tuple(launch.spec.environment) if launch.spec is not None else ())
+    return "SLURM_GET_USER_ENV" in _parsed(
+        tuple(launch.spec.environment) if launch.spec is not None else ()
+    )
 
 
 def _cpus_on_node(told: Mapping[str, str]) -> str:
@@ -111,7 +131,11 @@ def umask_of(launch: LaunchBatch) -> int:
 
 @lru_cache(maxsize=2)  # a launch asks for its two several times
 def _parsed(entries: tuple[str, ...]) -> Mapping[str, str]:
-    return {name: value for name, equals, value in (entry.partition("=") for entry in entries) if equals and name}
+    return {
+        name: value
+        for name, equals, value in (entry.partition("=") for entry in entries)
+        if equals and name
+    }
 
 
 def _of_the_job(launch: LaunchBatch, user: str) -> dict[str, str]:

@@ -1,10 +1,13 @@
-"""All processes of a job, whatever they have done to get away: double forks, sessions of their own, ignored signals.
+"""All processes of a job, whatever they have done to get away: double forks, sessions of their own,
+ignored signals.
 
-Place: used by the node daemon and by the small processes between it and scripts or tasks (`stepd.py`, `taskd.py`), which start often; so it imports
-nothing of the house and little of the library.
+Place: used by the node daemon and by the small processes between it and scripts or tasks
+(`stepd.py`, `taskd.py`), which start often; so it imports nothing of the house and little of the
+library.
 
-The process between is a subreaper (prctl(2)): whoever loses his parent becomes its child, so everything that a job starts stays below it, and nothing
-of the job is left when it has no children any more.
+The process between is a subreaper (prctl(2)): whoever loses his parent becomes its child, so
+everything that a job starts stays below it, and nothing of the job is left when it has no children
+any more.
 """
 
 from __future__ import annotations
@@ -14,7 +17,8 @@ import os
 import time
 
 PR_SET_CHILD_SUBREAPER = 36
-UNKILLABLE_S = 60.0  # slurm.conf(5), UnkillableStepTimeout: what is there still has a system call that does not end
+# slurm.conf(5), UnkillableStepTimeout: what is there still has a system call that does not end
+UNKILLABLE_S = 60.0
 _ASK_S = 1.0
 
 TYPE_CHECKING = False
@@ -63,7 +67,8 @@ def send(pid: int, number: int) -> int:
         except OSError:
             pass
     if number == signal.SIGKILL:
-        # Who forks faster than one can look still has its process group, and that is the family's: `pid` began the session.
+        # Who forks faster than one can look still has its process group, and that is the family's:
+        # `pid` began the session.
         for group in {group for _, group in family} - {pid, os.getpgrp(), 0}:
             try:  # noqa: SIM105
                 os.killpg(group, number)
@@ -75,7 +80,8 @@ def send(pid: int, number: int) -> int:
 def end(ask: Callable[[], None], reaped: Callable[[int, int, object], None]) -> None:
     """Kill all processes below this one, and wait for them.
 
-    `ask` is called again and again if some cannot be killed from here: they run as somebody else. `reaped` hears of each that has ended.
+    `ask` is called again and again if some cannot be killed from here: they run as somebody else.
+    `reaped` hears of each that has ended.
     """
     pid = os.getpid()
     begun = asked = time.monotonic()
@@ -103,7 +109,8 @@ def end(ask: Callable[[], None], reaped: Callable[[int, int, object], None]) -> 
 def end_strays(mark: bytes, session: int) -> None:
     """Kill what is left of a script or step whose process between was killed.
 
-    They are in the session that it led, or have what it gave to all of them in their environment: `mark`, entries joined by zero bytes in any order.
+    They are in the session that it led, or have what it gave to all of them in their environment:
+    `mark`, entries joined by zero bytes in any order.
     """
     wanted = set(mark.split(b"\0"))
     me = os.getpid()

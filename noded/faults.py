@@ -1,6 +1,8 @@
-"""Faults of single nodes, as data: what a test or an experiment injects into the nodes for which a daemon stands.
+"""Faults of single nodes, as data: what a test or an experiment injects into the nodes for which a
+daemon stands.
 
-Place: read by the daemon's core and its edge. Knows no other module. An empty table costs one truth test.
+Place: read by the daemon's core and its edge. Knows no other module. An empty table costs one truth
+test.
 """
 
 from __future__ import annotations

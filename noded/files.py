@@ -1,7 +1,8 @@
-"""Files that sbcast sends: written as their owner, beside their place, and moved there when they are complete.
+"""Files that sbcast sends: written as their owner, beside their place, and moved there when they
+are complete.
 
-Place: the node daemon's edge with the real executor. The daemon stands for nodes that share this host's disks, so a file that is there for one of
-them is there for all.
+Place: the node daemon's edge with the real executor. The daemon stands for nodes that share this
+host's disks, so a file that is there for one of them is there for all.
 """
 
 from __future__ import annotations
@@ -33,7 +34,12 @@ class FileReceiver:
     def _take(self, message: SendFile) -> None:
         key = message.job_id, message.path
         if message.number == 1:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (os.O_TRUNC if message.force else os.O_EXCL)
+            flags = (
+                os.O_WRONLY
+                | os.O_CREAT
+                | os.O_CLOEXEC
+                | (os.O_TRUNC if message.force else os.O_EXCL)
+            )
             self._close(key)
             self._open[key] = os.open(message.path, flags, 0o700)
         descriptor = self._open.get(key)

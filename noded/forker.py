@@ -1,7 +1,9 @@
-"""One process from which those between the daemon and scripts or tasks are forked: to start an interpreter for each would take thirty times as long.
+"""One process from which those between the daemon and scripts or tasks are forked: to start an
+interpreter for each would take thirty times as long.
 
-Place: the node daemon's end of it; the process is `forking.py`. Its children outlive it and the daemon; each has a session of its own and is told
-what to do by what stands ready on its descriptors.
+Place: the node daemon's end of it; the process is `forking.py`. Its children outlive it and the
+daemon; each has a session of its own and is told what to do by what stands ready on its
+descriptors.
 """
 
 from __future__ import annotations
@@ -17,7 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _FOLDER: Final = str(Path(__file__).parents[2])  # with it, a process without `site` finds the house
-_CODE: Final = f"import sys; sys.path.insert(0, {_FOLDER!r}); from understudy.noded import forking; forking.main()"
+_CODE: Final = (
+    f"import sys; sys.path.insert(0, {_FOLDER!r}); from understudy.noded import forking; "
+    "forking.main()"
+)
 _KINDS: Final = ("stepd", "taskd", "pmixd")
 
 
@@ -29,7 +34,8 @@ class Forker:
         self._sock: socket.socket | None = None
 
     def fork(self, kind: str, descriptors: Sequence[int]) -> int:
-        """Start a child whose descriptors 0, 1 ... are these (and 3, 4 ...; 2 stays). Its pid; it is nobody's to wait for.
+        """Start a child whose descriptors 0, 1 ... are these (and 3, 4 ...; 2 stays). Its pid; it
+        is nobody's to wait for.
 
         Raises:
             OSError: there is none.
@@ -56,7 +62,10 @@ class Forker:
                 [sys.executable, "-I", "-S", "-c", _CODE],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
-                env={"LC_ALL": "C.UTF-8", **({"TZ": os.environ["TZ"]} if "TZ" in os.environ else {})},
+                env={
+                    "LC_ALL": "C.UTF-8",
+                    **({"TZ": os.environ["TZ"]} if "TZ" in os.environ else {}),
+                },
                 cwd="/",
                 start_new_session=True,
             )

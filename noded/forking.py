@@ -1,8 +1,10 @@
-"""The process from which those between the daemon and scripts or tasks are forked (`forker.py` starts it).
+"""The process from which those between the daemon and scripts or tasks are forked (`forker.py`
+starts it).
 
-Place: a program of its own. A fork costs what its parent has in memory, page by page, so nothing is imported here, nor by `stepd` and `taskd`, that
-starts threads, reads patterns or makes enumerations: half of what a script cost was that. All that children will need is imported, since they may
-not be able to read it where it lies.
+Place: a program of its own. A fork costs what its parent has in memory, page by page, so nothing is
+imported here, nor by `stepd` and `taskd`, that starts threads, reads patterns or makes
+enumerations: half of what a script cost was that. All that children will need is imported, since
+they may not be able to read it where it lies.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ def main() -> None:
     poll = select.poll()
     poll.register(sock.fileno(), select.POLLIN)
     while True:
-        # Children are buried late, so that the daemon, who has just been told of one, finds it in any case.
+        # Children are buried late, so that the daemon, who has just been told of one, finds it in
+        # any case.
         if not poll.poll(_BURY_MS if children else None):
             children -= _bury()
             continue
@@ -46,7 +49,9 @@ def main() -> None:
         if not data:
             return
         body = found[0][2] if found else b""
-        descriptors = [int.from_bytes(body[at : at + 4], sys.byteorder) for at in range(0, len(body), 4)]
+        descriptors = [
+            int.from_bytes(body[at : at + 4], sys.byteorder) for at in range(0, len(body), 4)
+        ]
         pid = os.fork()
         if pid == 0:
             sock.close()

@@ -1,16 +1,24 @@
 """Which of a step's GPUs on a node each of its tasks sees.
 
-Place: a part of a step's process (`taskd.py`). Pure. Follows: srun(1) --gpu-bind. The numbers of `map_gpu` and `mask_gpu` are those of the node's
-devices, as where no cgroup hides the others. Where a node has one task, that one sees all.
+Place: a part of a step's process (`taskd.py`). Pure. Follows: srun(1) --gpu-bind. The numbers of
+`map_gpu` and `mask_gpu` are those of the node's devices, as where no cgroup hides the others. Where
+a node has one task, that one sees all.
 """
 
 from __future__ import annotations
 
-_VARIABLES = ("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES", "SLURM_STEP_GPUS")
+_VARIABLES = (
+    "CUDA_VISIBLE_DEVICES",
+    "GPU_DEVICE_ORDINAL",
+    "ROCR_VISIBLE_DEVICES",
+    "SLURM_STEP_GPUS",
+)
 
 
 def gpus_of(binding: str, devices: list[int], local: int, tasks: int) -> list[int] | None:
-    """The devices of a node's task so many, of so many there; empty: it is bound to none that the step has. None: GPUs are not shown to it."""
+    """The devices of a node's task so many, of so many there; empty: it is bound to none that the
+    step has. None: GPUs are not shown to it.
+    """
     kind, _, values = words_of(binding).partition(":")
     if tasks < 2 or not devices:
         return devices
@@ -23,15 +31,23 @@ def gpus_of(binding: str, devices: list[int], local: int, tasks: int) -> list[in
         return devices[local * count : (local + 1) * count]
     if kind in ("map_gpu", "mask_gpu"):
         base = 16 if kind == "mask_gpu" else 10
-        found = [int(number, base) for number, times in _repeated(values, base) for _ in range(times)]
+        found = [
+            int(number, base) for number, times in _repeated(values, base) for _ in range(times)
+        ]
         if not found:
             return []
         wanted = found[local % len(found)]
-        return [device for device in devices if (wanted >> device & 1 if kind == "mask_gpu" else wanted == device)]
+        return [
+            device
+            for device in devices
+            if (wanted >> device & 1 if kind == "mask_gpu" else wanted == device)
+        ]
     return devices
 
 
-def gpu_variables(binding: str, devices: list[int], seen: list[int] | None, tasks: int) -> dict[str, str]:
+def gpu_variables(
+    binding: str, devices: list[int], seen: list[int] | None, tasks: int
+) -> dict[str, str]:
     """What a task is told; where it is bound to none of the step's devices, it has the first."""
     if not devices:
         return {}

@@ -1,4 +1,5 @@
-"""HealthCheckProgram: run for nodes when the controller asks for it, and for all at the beginning. What it finds it tells the controller itself.
+"""HealthCheckProgram: run for nodes when the controller asks for it, and for all at the beginning.
+What it finds it tells the controller itself.
 
 Place: the node daemon's edge, where jobs are real. Follows: slurm.conf(5) HealthCheckProgram.
 """
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 class HealthCheck:
     """Runs the program; one that still runs is not started again."""
 
-    def __init__(self, settings: NodeSettings, programs: Programs, conf: str, log: logging.Logger) -> None:
+    def __init__(
+        self, settings: NodeSettings, programs: Programs, conf: str, log: logging.Logger
+    ) -> None:
         self._settings, self._programs, self._conf, self._log = settings, programs, conf, log
         self._running: set[str] = set()
 
@@ -33,8 +36,17 @@ class HealthCheck:
         for node in nodes if self._settings.health_program else ():
             if node not in self._running:
                 self._running.add(node)
-                environment = {"PATH": os.environ.get("PATH", ""), "SLURM_CONF": self._conf, "SLURMD_NODENAME": node}
-                self._programs.run((self._settings.health_program,), environment, partial(self._checked, node), limit_s=60.0)
+                environment = {
+                    "PATH": os.environ.get("PATH", ""),
+                    "SLURM_CONF": self._conf,
+                    "SLURMD_NODENAME": node,
+                }
+                self._programs.run(
+                    (self._settings.health_program,),
+                    environment,
+                    partial(self._checked, node),
+                    limit_s=60.0,
+                )
 
     def _checked(self, node: str, code: int) -> None:
         self._running.discard(node)

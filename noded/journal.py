@@ -1,8 +1,11 @@
-"""The node daemon's memory on disk, for real jobs: what it runs, and what it has yet to tell the controller.
+"""The node daemon's memory on disk, for real jobs: what it runs, and what it has yet to tell the
+controller.
 
-Place: the node daemon's edge, in its spool directory. One file, to which each change is appended with one write(2): a daemon that is killed at any
-instant finds all that it had noted, and a record that was cut off is none. (A file for each entry cost a job twenty changes of directories.) What is
-struck out is dropped from the file now and then. The spool need not survive a crash of the host, because the jobs do not either.
+Place: the node daemon's edge, in its spool directory. One file, to which each change is appended
+with one write(2): a daemon that is killed at any instant finds all that it had noted, and a record
+that was cut off is none. (A file for each entry cost a job twenty changes of directories.) What is
+struck out is dropped from the file now and then. The spool need not survive a crash of the host,
+because the jobs do not either.
 
     record   length of the body (4 bytes), its CRC-32 (4 bytes), body
     body     msgpack [name, message as bytes]; nil for the message: struck out
@@ -44,7 +47,15 @@ _decode_body: Final = msgspec.msgpack.Decoder(tuple[str, bytes | None]).decode
 _HEAD: Final = 8
 _ROOM: Final = 1 << 20  # bytes that may be of entries struck out
 
-Entry = LaunchBatch | LaunchTasks | TerminateJob | BatchComplete | EpilogComplete | PrologComplete | StepComplete
+Entry = (
+    LaunchBatch
+    | LaunchTasks
+    | TerminateJob
+    | BatchComplete
+    | EpilogComplete
+    | PrologComplete
+    | StepComplete
+)
 
 
 def _name(message: Entry) -> str:
@@ -66,7 +77,9 @@ def _record(name: str, message: bytes | None) -> bytes:
 
 
 def entries(directory: Path) -> list[Message]:
-    """What a daemon's journal holds, in order of the entries' names. Those of another version that cannot be read are left out."""
+    """What a daemon's journal holds, in order of the entries' names. Those of another version that
+    cannot be read are left out.
+    """
     found: list[Message] = []
     for _, message in sorted(_parsed((directory / "entries").read_bytes())[0].items()):
         with suppress(msgspec.DecodeError):
@@ -75,7 +88,9 @@ def entries(directory: Path) -> list[Message]:
 
 
 def _parsed(data: bytes) -> tuple[dict[str, bytes], dict[str, int], int]:
-    """The messages by name, the length of each one's record, and where the last whole record ends."""
+    """The messages by name, the length of each one's record, and where the last whole record
+    ends.
+    """
     found: dict[str, bytes] = {}
     lengths: dict[str, int] = {}
     at = 0
@@ -104,7 +119,8 @@ class Journal:
         self._live: dict[str, int] = {}  # the length of each entry's record
         self._live_bytes = 0
         self._size = 0
-        self._unwritten: dict[str, None] = {}  # entries to be struck out, for which there was no room
+        # entries to be struck out, for which there was no room
+        self._unwritten: dict[str, None] = {}
         self._scan()
 
     def put(self, message: Entry) -> bool:
@@ -150,7 +166,9 @@ class Journal:
                 self._shrink()
 
     def _append(self, record: bytes) -> bool:
-        """Write a record, and before it what is to be struck out and found no room. Whether there was room."""
+        """Write a record, and before it what is to be struck out and found no room. Whether there
+        was room.
+        """
         names = [name for name in self._unwritten if name not in self._live]
         whole = b"".join(_record(name, None) for name in names) + record
         try:
@@ -165,7 +183,9 @@ class Journal:
         return True
 
     def _scan(self) -> dict[str, bytes]:
-        """The messages of the file, by name. Behind what was cut off nothing counts; what comes next takes its place."""
+        """The messages of the file, by name. Behind what was cut off nothing counts; what comes
+        next takes its place.
+        """
         data = self._path.read_bytes()
         found, self._live, self._size = _parsed(data)
         if self._size < len(data):
@@ -176,7 +196,9 @@ class Journal:
     def _shrink(self) -> None:
         """A file without what was struck out takes the place of this one."""
         aside = self._path.with_suffix(".new")
-        aside.write_bytes(b"".join([_record(name, message) for name, message in self._scan().items()]))
+        aside.write_bytes(
+            b"".join([_record(name, message) for name, message in self._scan().items()])
+        )
         aside.chmod(0o600)
         file = os.open(aside, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
         aside.replace(self._path)

@@ -1,6 +1,7 @@
 """The node daemon's main: configuration in, core, edge and executor out.
 
-Place: the edge's edge; started by `understudy up` and by a replay in one process, which calls `start` itself.
+Place: the edge's edge; started by `understudy up` and by a replay in one process, which calls
+`start` itself.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
         daemon.messenger.add_peer(other.name, other.address)
     daemon.messenger.add_peer("controller", cluster.controller_unix or cluster.controller)
     own = OwnNodes(me.nodes, is_all=len(cluster.nodeds) == 1 and not cluster.is_open)
-    core = NodeCore(own, faults, reports_killed=is_real, cleans_up_at_once=not is_real and not cluster.epilog_s)
+    core = NodeCore(
+        own, faults, reports_killed=is_real, cleans_up_at_once=not is_real and not cluster.epilog_s
+    )
     spool = daemon.run_dir / "spool" / me.name
     front_end = FrontEnd(
         me.name,
@@ -62,7 +65,9 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
         daemon.messenger,
         daemon.time,
         Verifier(read_key(Path(cluster.key_file))) if is_real else None,
-        OpenRoutes(cluster, daemon.run_dir, daemon.messenger) if cluster.is_open else Routes.of(cluster.nodeds),
+        OpenRoutes(cluster, daemon.run_dir, daemon.messenger)
+        if cluster.is_open
+        else Routes.of(cluster.nodeds),
         daemon.log,
         boot_time=_host_boot_time() if is_real else daemon.time.now(),
         step_verifier=Verifier(read_key(Path(cluster.key_file))) if cluster.key_file else None,
@@ -123,7 +128,9 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
             epilog_s=cluster.epilog_s,
         )
         daemon.at_exit.append(emulated.close)
-        emulated_steps = EmulatedSteps(daemon.time, cluster.default_run_s, front_end.step_ended, daemon.log)
+        emulated_steps = EmulatedSteps(
+            daemon.time, cluster.default_run_s, front_end.step_ended, daemon.log
+        )
         daemon.at_exit.append(emulated_steps.close)
         front_end.step_runner = emulated_steps
         front_end.start(emulated)
@@ -137,7 +144,9 @@ class OpenRoutes(Routes):
         super().__init__(Routes.of(cluster.nodeds).daemon_of)
         self._run_dir, self._messenger = run_dir, messenger
 
-    def targets(self, nodes: Iterable[str], *, every_hop: bool = False) -> tuple[list[Target], list[str]]:
+    def targets(
+        self, nodes: Iterable[str], *, every_hop: bool = False
+    ) -> tuple[list[Target], list[str]]:
         nodes = list(nodes)
         found = super().targets(nodes, every_hop=every_hop)
         if found[1]:
@@ -151,7 +160,9 @@ class OpenRoutes(Routes):
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one node daemon."""
-    parser = argparse.ArgumentParser(prog="python -m understudy.noded", description="A node daemon of one cluster.")
+    parser = argparse.ArgumentParser(
+        prog="python -m understudy.noded", description="A node daemon of one cluster."
+    )
     parser.add_argument("--run-dir", type=Path, required=True)
     parser.add_argument("--name", default="noded0", help="which of the cluster's node daemons")
     parser.add_argument("-v", "--verbose", action="count", default=0)
@@ -163,7 +174,10 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     addresses = [each.address for each in cluster.nodeds if each.name == options.name]
     if not addresses:
-        print(f"understudy-noded: cluster {cluster.name} has no node daemon {options.name}", file=sys.stderr)
+        print(
+            f"understudy-noded: cluster {cluster.name} has no node daemon {options.name}",
+            file=sys.stderr,
+        )
         return 1
     return run_daemon(options.run_dir, options.name, addresses, _start, verbose=options.verbose)
 
@@ -179,7 +193,10 @@ async def _start(daemon: Daemon) -> None:
     set_logs()
     daemon.log.info("slurmd version %s started", SLURM_VERSION)
     front_end = await start(daemon)
-    daemon.log.info("slurmd started on %s", time.strftime("%a, %d %b %Y %H:%M:%S %z", time.localtime(daemon.time.now())))
+    daemon.log.info(
+        "slurmd started on %s",
+        time.strftime("%a, %d %b %Y %H:%M:%S %z", time.localtime(daemon.time.now())),
+    )
     reconfigure = front_end.reconfigure
 
     def reconfigure_all() -> None:

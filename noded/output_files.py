@@ -1,7 +1,8 @@
 """The names of a batch job's output files: sbatch's patterns.
 
-Place: used by the real executor. Pure. Follows: sbatch(1) "FILENAME PATTERN", and what Slurm 22.05.8 does where the page is silent: an unknown
-pattern stays as it is, a name (%x, %u, %N, %s) ignores its width, %b is not known.
+Place: used by the real executor. Pure. Follows: sbatch(1) "FILENAME PATTERN", and what Slurm
+22.05.8 does where the page is silent: an unknown pattern stays as it is, a name (%x, %u, %N, %s)
+ignores its width, %b is not known.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ class Names:
 
 
 def expand(pattern: str, names: Names) -> str:
-    """The file name. A backslash anywhere in the pattern switches the replacing off, and is left out but for one after it."""
+    """The file name. A backslash anywhere in the pattern switches the replacing off, and is left
+    out but for one after it.
+    """
     if "\\" in pattern:
         return without_backslashes(pattern)
     numbers = {
@@ -59,7 +62,9 @@ def expand(pattern: str, names: Names) -> str:
 
 
 def output_path(pattern: str, names: Names, work_dir: str) -> str:
-    """The path of an output file, in `work_dir` if the pattern does not begin with a slash. "" is the default pattern."""
+    """The path of an output file, in `work_dir` if the pattern does not begin with a slash. "" is
+    the default pattern.
+    """
     if not pattern:
         pattern = DEFAULT_PATTERN if names.array_task_id is None else DEFAULT_ARRAY_PATTERN
     path = expand(pattern, names)

@@ -1,9 +1,12 @@
-r"""The process management interface that MPI libraries talk: PMI-1 and PMI-2, over a descriptor that each task inherits (PMI_FD).
+r"""The process management interface that MPI libraries talk: PMI-1 and PMI-2, over a descriptor
+that each task inherits (PMI_FD).
 
-Place: a part of a step's process (`taskd.py`), loaded only with --mpi=pmi2; it imports nothing of the house. Keys that tasks put are kept here until
-all of the step's tasks have come to a barrier; then each node daemon's keys go to srun, which hands all of them to everybody.
+Place: a part of a step's process (`taskd.py`), loaded only with --mpi=pmi2; it imports nothing of
+the house. Keys that tasks put are kept here until all of the step's tasks have come to a barrier;
+then each node daemon's keys go to srun, which hands all of them to everybody.
 
-Follows: the wire formats of the PMI libraries of MPICH: PMI-1 `cmd=NAME key=value ...\\n`, PMI-2 six digits of length and `cmd=NAME;key=value;...`.
+Follows: the wire formats of the PMI libraries of MPICH: PMI-1 `cmd=NAME key=value ...\\n`, PMI-2
+six digits of length and `cmd=NAME;key=value;...`.
 """
 
 from __future__ import annotations
@@ -30,9 +33,13 @@ class _Client:
 
 
 class Server:
-    """Serves the tasks of a step on one node daemon's nodes. `exchange` sends this part's keys to srun, `abort` ends the step."""
+    """Serves the tasks of a step on one node daemon's nodes. `exchange` sends this part's keys to
+    srun, `abort` ends the step.
+    """
 
-    def __init__(self, order: dict[str, Any], exchange: Callable[[bytes], None], abort: Callable[[int], None]) -> None:
+    def __init__(
+        self, order: dict[str, Any], exchange: Callable[[bytes], None], abort: Callable[[int], None]
+    ) -> None:
         self._name = f"{order['job']}.{order['step']}"
         self._size: int = order["size"]
         self._layout: list[list[int]] = order["layout"]
@@ -48,7 +55,12 @@ class Server:
 
     def environment(self, rank: int) -> dict[str, str]:
         """What the task's environment says beside PMI_FD."""
-        return {"PMI_RANK": str(rank), "PMI_SIZE": str(self._size), "PMI_JOBID": self._name, "PMI_SPAWNED": "0"}
+        return {
+            "PMI_RANK": str(rank),
+            "PMI_SIZE": str(self._size),
+            "PMI_JOBID": self._name,
+            "PMI_SPAWNED": "0",
+        }
 
     def open(self, rank: int, poll: select.poll) -> int:
         """The descriptor for the task."""
@@ -90,7 +102,7 @@ class Server:
             client.inward = rest
             self._take_1(client, _parsed(line.decode(errors="replace"), " "))
 
-    # --- PMI-1 -----------------------------------------------------------------------------------------------------------------
+    # --- PMI-1 ------------------------------------------------------------------------------------
 
     def _say_1(self, client: _Client, text: str) -> None:
         _send(client, text.encode() + b"\n")
@@ -99,10 +111,17 @@ class Server:
         command = given.get("cmd", "")
         if command == "init":
             version = 2 if given.get("pmi_version") == "2" else 1
-            self._say_1(client, f"cmd=response_to_init pmi_version={version} pmi_subversion={0 if version == 2 else 1} rc=0")
+            self._say_1(
+                client,
+                f"cmd=response_to_init pmi_version={version} "
+                f"pmi_subversion={0 if version == 2 else 1} rc=0",
+            )
             client.version = version
         elif command == "get_maxes":
-            self._say_1(client, f"cmd=maxes kvsname_max={NAME_MAX} keylen_max={KEY_MAX} vallen_max={VALUE_MAX}")
+            self._say_1(
+                client,
+                f"cmd=maxes kvsname_max={NAME_MAX} keylen_max={KEY_MAX} vallen_max={VALUE_MAX}",
+            )
         elif command == "get_appnum":
             self._say_1(client, "cmd=appnum appnum=0")
         elif command == "get_my_kvsname":
@@ -128,9 +147,11 @@ class Server:
         else:
             self._say_1(client, f"cmd={command}_result rc=-1 msg=not_supported")
 
-    # --- PMI-2 -----------------------------------------------------------------------------------------------------------------
+    # --- PMI-2 ------------------------------------------------------------------------------------
 
-    def _say_2(self, client: _Client, command: str, given: dict[str, str], **values: object) -> None:
+    def _say_2(
+        self, client: _Client, command: str, given: dict[str, str], **values: object
+    ) -> None:
         pairs = [f"cmd={command}"]
         if "thrid" in given:
             pairs.append(f"thrid={given['thrid']}")
@@ -143,7 +164,8 @@ class Server:
         key = given.get("key", "")
         if command == "fullinit":
             self._say_2(
-                client, "fullinit-response", given, rc=0, **{"pmi-version": 2, "pmi-subversion": 0, "rank": client.rank, "size": self._size},
+                client, "fullinit-response", given, rc=0,
+                **{"pmi-version": 2, "pmi-subversion": 0, "rank": client.rank, "size": self._size},
                 appnum=0, debugged="FALSE", pmiverbose="FALSE",
             )  # fmt: skip
         elif command == "job-getid":
@@ -163,9 +185,17 @@ class Server:
             self._say_2(client, "info-putnodeattr-response", given, rc=0)
             waiting, self._node_waiting = self._node_waiting, []
             for other, at, wanted, thread in waiting:
-                self._get_node_key(other, at, wanted, {"thrid": thread} if thread else {}, waits=True)
+                self._get_node_key(
+                    other, at, wanted, {"thrid": thread} if thread else {}, waits=True
+                )
         elif command == "info-getnodeattr":
-            self._get_node_key(client, self._node_of[client.rank], key, given, waits=given.get("wait", "").upper() == "TRUE")
+            self._get_node_key(
+                client,
+                self._node_of[client.rank],
+                key,
+                given,
+                waits=given.get("wait", "").upper() == "TRUE",
+            )
         elif command == "info-getjobattr":
             value = self._job_attribute(key)
             found = {"found": "TRUE", "value": value} if value is not None else {"found": "FALSE"}
@@ -177,7 +207,9 @@ class Server:
         else:
             self._say_2(client, f"{command}-response", given, rc=1, errmsg="not supported")
 
-    def _get_node_key(self, client: _Client, node: int, key: str, given: dict[str, str], *, waits: bool) -> None:
+    def _get_node_key(
+        self, client: _Client, node: int, key: str, given: dict[str, str], *, waits: bool
+    ) -> None:
         value = self._node_keys.get((node, key))
         if value is None and waits:
             self._node_waiting.append((client, node, key, given.get("thrid", "")))
@@ -192,7 +224,7 @@ class Server:
             return self._mapping
         return None
 
-    # --- keys ------------------------------------------------------------------------------------------------------------------
+    # --- keys -------------------------------------------------------------------------------------
 
     def _find(self, key: str) -> str | None:
         if key == "PMI_process_mapping":
@@ -203,7 +235,10 @@ class Server:
         client.waits = then
         if sum(each.waits is not None for each in self._clients.values()) == self._local:
             # A key and its value may hold anything but these two bytes.
-            self._exchange(b"\x1e".join(f"{key}\x1f{value}".encode() for key, value in self._put.items()) + b"\x1e")
+            self._exchange(
+                b"\x1e".join(f"{key}\x1f{value}".encode() for key, value in self._put.items())
+                + b"\x1e"
+            )
 
     def exchanged(self, body: bytes) -> None:
         """All keys of the step have come back from srun: the barrier is passed."""
@@ -233,7 +268,9 @@ def mapping(layout: list[list[int]]) -> str:
         else:
             blocks.append([node, 1, count])
         rank += count
-    return "(vector," + ",".join(f"({first},{nodes},{count})" for first, nodes, count in blocks) + ")"
+    return (
+        "(vector," + ",".join(f"({first},{nodes},{count})" for first, nodes, count in blocks) + ")"
+    )
 
 
 def _parsed(text: str, between: str) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The PMIx library (libpmix, 4 or later), as far as a server of one node's tasks needs it.
 
-Place: under `pmixd.py`, in a process of its own: the library has threads, which call back here. Follows: the PMIx standard, version 4.
+Place: under `pmixd.py`, in a process of its own: the library has threads, which call back here.
+Follows: the PMIx standard, version 4.
 """
 
 from __future__ import annotations
@@ -8,7 +9,18 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-from ctypes import CFUNCTYPE, POINTER, byref, c_char, c_char_p, c_int, c_size_t, c_uint16, c_uint32, c_void_p
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    byref,
+    c_char,
+    c_char_p,
+    c_int,
+    c_size_t,
+    c_uint16,
+    c_uint32,
+    c_void_p,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,8 +84,12 @@ class _Array(ctypes.Structure):
 _Release = CFUNCTYPE(None, c_void_p)
 _Modex = CFUNCTYPE(None, c_int, c_char_p, c_size_t, c_void_p, _Release, c_void_p)
 _Client = CFUNCTYPE(c_int, POINTER(Proc), c_void_p, c_void_p, c_void_p)
-_Abort = CFUNCTYPE(c_int, POINTER(Proc), c_void_p, c_int, c_char_p, c_void_p, c_size_t, c_void_p, c_void_p)
-_Fence = CFUNCTYPE(c_int, POINTER(Proc), c_size_t, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_void_p)
+_Abort = CFUNCTYPE(
+    c_int, POINTER(Proc), c_void_p, c_int, c_char_p, c_void_p, c_size_t, c_void_p, c_void_p
+)
+_Fence = CFUNCTYPE(
+    c_int, POINTER(Proc), c_size_t, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_void_p
+)
 _DirectModex = CFUNCTYPE(c_int, POINTER(Proc), c_void_p, c_size_t, c_void_p, c_void_p)
 _Response = CFUNCTYPE(None, c_int, c_void_p, c_size_t, c_void_p)
 
@@ -162,22 +178,47 @@ class Server:
         """
         self._fence, self._ask = fence, ask
         infos = self._infos(about)
-        self._check(self._library.PMIx_server_init(byref(self._module), c_void_p(infos.array), c_size_t(infos.size)), "PMIx_server_init")
+        self._check(
+            self._library.PMIx_server_init(
+                byref(self._module), c_void_p(infos.array), c_size_t(infos.size)
+            ),
+            "PMIx_server_init",
+        )
 
     def register(self, namespace: str, local: list[int], about: list[tuple[str, object]]) -> None:
         """Tell of the job, and of its tasks on this node, who are this process's user."""
         self._namespace = namespace.encode()
         infos = self._infos(about)
         call = self._library.PMIx_server_register_nspace
-        self._check(call(self._namespace, c_int(len(local)), c_void_p(infos.array), c_size_t(infos.size), None, None), "PMIx_server_register_nspace")
+        self._check(
+            call(
+                self._namespace,
+                c_int(len(local)),
+                c_void_p(infos.array),
+                c_size_t(infos.size),
+                None,
+                None,
+            ),
+            "PMIx_server_register_nspace",
+        )
         for rank in local:
             call = self._library.PMIx_server_register_client
-            self._check(call(byref(Proc(self._namespace, rank)), os.getuid(), os.getgid(), None, None, None), "PMIx_server_register_client")
+            self._check(
+                call(
+                    byref(Proc(self._namespace, rank)), os.getuid(), os.getgid(), None, None, None
+                ),
+                "PMIx_server_register_client",
+            )
 
     def environment(self, rank: int) -> list[str]:
         """What the task's environment is to say."""
         variables = POINTER(c_char_p)()
-        self._check(self._library.PMIx_server_setup_fork(byref(Proc(self._namespace, rank)), byref(variables)), "PMIx_server_setup_fork")
+        self._check(
+            self._library.PMIx_server_setup_fork(
+                byref(Proc(self._namespace, rank)), byref(variables)
+            ),
+            "PMIx_server_setup_fork",
+        )
         found: list[str] = []
         while variables and (entry := variables[len(found)]) is not None:
             found.append(entry.decode())
@@ -192,19 +233,26 @@ class Server:
             then(status, ctypes.string_at(data, size) if data else b"")
 
         response = self._kept[number] = _Response(answer)
-        status = self._library.PMIx_server_dmodex_request(byref(Proc(self._namespace, rank)), response, None)
+        status = self._library.PMIx_server_dmodex_request(
+            byref(Proc(self._namespace, rank)), response, None
+        )
         if status != SUCCESS and self._kept.pop(number, None) is not None:
             then(status, b"")
 
     def maps_of(self, names: list[str], layout: list[list[int]]) -> tuple[object, object]:
         """Which nodes there are, and which tasks they have, as the library writes it."""
         nodes, tasks = c_void_p(), c_void_p()
-        self._check(self._library.PMIx_generate_regex(",".join(names).encode(), byref(nodes)), "PMIx_generate_regex")
+        self._check(
+            self._library.PMIx_generate_regex(",".join(names).encode(), byref(nodes)),
+            "PMIx_generate_regex",
+        )
         ranks = ";".join(",".join(map(str, each)) for each in layout)
-        self._check(self._library.PMIx_generate_ppn(ranks.encode(), byref(tasks)), "PMIx_generate_ppn")
+        self._check(
+            self._library.PMIx_generate_ppn(ranks.encode(), byref(tasks)), "PMIx_generate_ppn"
+        )
         return nodes, tasks
 
-    # --- called by the library -------------------------------------------------------------------------------------------------
+    # --- called by the library --------------------------------------------------------------------
 
     def _on_connected(self, proc: Any, _object: Any, _call: Any, _data: Any) -> int:
         self.connected.add(proc[0].rank)
@@ -214,12 +262,32 @@ class Server:
         self.connected.discard(proc[0].rank)
         return DONE_AT_ONCE
 
-    def _on_abort(self, proc: Any, _object: Any, status: int, _text: Any, _procs: Any, _count: int, _call: Any, _data: Any) -> int:
+    def _on_abort(
+        self,
+        proc: Any,
+        _object: Any,
+        status: int,
+        _text: Any,
+        _procs: Any,
+        _count: int,
+        _call: Any,
+        _data: Any,
+    ) -> int:
         self.connected.discard(proc[0].rank)
         self._abort(status)
         return DONE_AT_ONCE
 
-    def _on_fence(self, procs: Any, count: int, _infos: Any, _number: int, data: int | None, size: int, call: int, about: int | None) -> int:
+    def _on_fence(
+        self,
+        procs: Any,
+        count: int,
+        _infos: Any,
+        _number: int,
+        data: int | None,
+        size: int,
+        call: int,
+        about: int | None,
+    ) -> int:
         ranks = [procs[each].rank for each in range(count)]
         if any(procs[each].namespace != self._namespace for each in range(count)):
             return NOT_SUPPORTED
@@ -239,7 +307,7 @@ class Server:
 
         return answer
 
-    # --- values ----------------------------------------------------------------------------------------------------------------
+    # --- values -----------------------------------------------------------------------------------
 
     def _keep(self, what: object) -> int:
         self._number += 1
@@ -262,9 +330,13 @@ class Server:
                 given = value
             else:
                 given = byref(_SCALARS[kind](value))
-            self._check(self._library.PMIx_Info_list_add(values, key.encode(), given, c_uint16(kind)), name)
+            self._check(
+                self._library.PMIx_Info_list_add(values, key.encode(), given, c_uint16(kind)), name
+            )
         found = _Array()
-        self._check(self._library.PMIx_Info_list_convert(values, byref(found)), "PMIx_Info_list_convert")
+        self._check(
+            self._library.PMIx_Info_list_convert(values, byref(found)), "PMIx_Info_list_convert"
+        )
         return found
 
     def _check(self, status: int, what: str) -> None:

@@ -1,11 +1,14 @@
-"""PMIx at one node of a step: the fences its tasks are in, and what tasks of one node ask of those of another.
+"""PMIx at one node of a step: the fences its tasks are in, and what tasks of one node ask of those
+of another.
 
-Place: a part of the step's PMIx process (`pmixd.py`), one for each node; knows neither the library (`pmix_library.py`) nor sockets, and imports
-nothing of the house. Bodies are carried between nodes as they are, by `taskd.py` and srun. Follows: the PMIx standard, version 4, on servers.
+Place: a part of the step's PMIx process (`pmixd.py`), one for each node; knows neither the library
+(`pmix_library.py`) nor sockets, and imports nothing of the house. Bodies are carried between nodes
+as they are, by `taskd.py` and srun. Follows: the PMIx standard, version 4, on servers.
 
 A fence is gathered by the first of its nodes, which sends what all have put to each:
 
-    FENCE 3 0,2,5 1 <data>     to the first node, from node 1: what its tasks have put, in the third fence of these tasks (`*`: all)
+    FENCE 3 0,2,5 1 <data>     to the first node, from node 1: what its tasks have put, in the third
+                               fence of these tasks (`*`: all)
     FENCED 3 0,2,5 0 <data>    from there: what all have put
     ASK 7 4 1                  what has task 4 put? Number 7 of node 1
     TOLD 7 0 2 <data>          the answer of node 2, with a status of PMIx
@@ -22,7 +25,9 @@ EVERYBODY = "*"
 
 
 class Node:
-    """One of them. `send`: a body to a node; `look_up`: what a task of this node has put, told with a status when it has put something."""
+    """One of them. `send`: a body to a node; `look_up`: what a task of this node has put, told with
+    a status when it has put something.
+    """
 
     def __init__(
         self,
@@ -39,8 +44,12 @@ class Node:
         self._asked: dict[int, Callable[[int, bytes], None]] = {}
         self._asks = 0
 
-    def fence(self, ranks: Iterable[int] | None, data: bytes, then: Callable[[int, bytes], None]) -> None:
-        """All of this node's tasks among these have come (none named: all of the step). `then` gets what all have put."""
+    def fence(
+        self, ranks: Iterable[int] | None, data: bytes, then: Callable[[int, bytes], None]
+    ) -> None:
+        """All of this node's tasks among these have come (none named: all of the step). `then` gets
+        what all have put.
+        """
         tasks = EVERYBODY if ranks is None else ",".join(map(str, sorted(set(ranks))))
         self._fences[tasks] = self._fences.get(tasks, 0) + 1
         which = str(self._fences[tasks])
@@ -67,13 +76,24 @@ class Node:
             gathered[int(third)] = data
             if len(gathered) == len(nodes):
                 del self._gathered[first, second]
-                whole = _body("FENCED", first, second, self._number, data=b"".join(gathered[node] for node in nodes))
+                whole = _body(
+                    "FENCED",
+                    first,
+                    second,
+                    self._number,
+                    data=b"".join(gathered[node] for node in nodes),
+                )
                 for node in nodes:
                     self._send(node, whole)
         elif kind == "FENCED":
             self._waiting.pop((first, second))(SUCCESS, data)
         elif kind == "ASK":
-            self._look_up(int(second), lambda status, found: self._send(int(third), _body("TOLD", first, status, self._number, data=found)))
+            self._look_up(
+                int(second),
+                lambda status, found: self._send(
+                    int(third), _body("TOLD", first, status, self._number, data=found)
+                ),
+            )
         elif kind == "TOLD":
             self._asked.pop(int(first))(int(second), data)
 

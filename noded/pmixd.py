@@ -1,13 +1,17 @@
-"""PMIx for a step's tasks on one daemon's nodes: a process for each node, with the library in it, and this one between them and `taskd.py`.
+"""PMIx for a step's tasks on one daemon's nodes: a process for each node, with the library in it,
+and this one between them and `taskd.py`.
 
-Place: started by `real_steps.py` beside the step's process, and not below it: what it uses is not the tasks'. It ends when that process does. Imports
-little, as what is started often does; the library and ctypes come into the processes of the nodes alone.
-Follows: `../docs/adr/0015-pmix-by-its-library.md`.
+Place: started by `real_steps.py` beside the step's process, and not below it: what it uses is not
+the tasks'. It ends when that process does. Imports little, as what is started often does; the
+library and ctypes come into the processes of the nodes alone. Follows:
+`../docs/adr/0015-pmix-by-its-library.md`.
 
-On descriptor 0 is a socket from the step's process: first the order (four bytes of length, then `marshal`), then frames (`task_frames.py`): `PMIX`
-with a node's number and a body for it, `LOST` with the number of a task that has ended. Back go the same for nodes elsewhere; and of each node
-`STARTED` with its number and what its tasks' environments say (`marshal`), or `MESSAGE` with why there is no server there; `MPI_ABORT` with a code,
-and `LOST` with a task that has ended without a good-bye.
+On descriptor 0 is a socket from the step's process: first the order (four bytes of length, then
+`marshal`), then frames (`task_frames.py`): `PMIX` with a node's number and a body for it, `LOST`
+with the number of a task that has ended. Back go the same for nodes elsewhere; and of each node
+`STARTED` with its number and what its tasks' environments say (`marshal`), or `MESSAGE` with why
+there is no server there; `MPI_ABORT` with a code, and `LOST` with a task that has ended without a
+good-bye.
 """
 
 from __future__ import annotations
@@ -18,7 +22,16 @@ import marshal
 import os
 import select
 
-from understudy.noded.task_frames import HEAD, LOST, MESSAGE, MPI_ABORT, PMIX, STARTED, first_of, frame
+from understudy.noded.task_frames import (
+    HEAD,
+    LOST,
+    MESSAGE,
+    MPI_ABORT,
+    PMIX,
+    STARTED,
+    first_of,
+    frame,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +71,9 @@ class Pipe:
             pass
         except OSError:
             self._outward.clear()  # its end is read soon
-        self._poll.modify(self.sock.fileno(), select.POLLIN | select.POLLOUT if self._outward else select.POLLIN)
+        self._poll.modify(
+            self.sock.fileno(), select.POLLIN | select.POLLOUT if self._outward else select.POLLIN
+        )
 
     def take(self) -> Iterator[tuple[int, int, bytes]]:
         """The frames that have come."""
@@ -175,7 +190,13 @@ def remove(folder: str) -> None:
         pass
 
 
-def _be_node(order: dict[str, Any], node: dict[str, Any], folder: str, sock: _socket.socket, foreign: list[_socket.socket]) -> None:
+def _be_node(
+    order: dict[str, Any],
+    node: dict[str, Any],
+    folder: str,
+    sock: _socket.socket,
+    foreign: list[_socket.socket],
+) -> None:
     """Serve one node's tasks, in a process of its own. Does not return."""
     for each in foreign:
         each.close()
@@ -204,10 +225,18 @@ def _serve(order: dict[str, Any], node: dict[str, Any], folder: str, sock: _sock
         server = Server(lambda status: tell(MPI_ABORT, number, str(status).encode()))
         state = Node(number, order["layout"], lambda to, body: tell(PMIX, to, body), server.look_up)
         namespace = f"slurm.pmix.{order['job']}.{order['step']}"
-        about: list[tuple[str, object]] = [("namespace", f"{namespace}.{number}"), ("server_rank", number), ("hostname", node["name"])]
+        about: list[tuple[str, object]] = [
+            ("namespace", f"{namespace}.{number}"),
+            ("server_rank", number),
+            ("hostname", node["name"]),
+        ]
         about += [("server_folder", folder), ("system_folder", order["folder"])]
         server.begin(about, state.fence, state.ask)
-        server.register(namespace, node["tasks"], attributes(order, node, folder, server.maps_of(order["names"], order["layout"])))
+        server.register(
+            namespace,
+            node["tasks"],
+            attributes(order, node, folder, server.maps_of(order["names"], order["layout"])),
+        )
         environments = {rank: server.environment(rank) for rank in node["tasks"]}
     except LibraryError as error:
         tell(MESSAGE, number, str(error).encode())
@@ -225,7 +254,9 @@ def _serve(order: dict[str, Any], node: dict[str, Any], folder: str, sock: _sock
                 tell(LOST, number, body)
 
 
-def attributes(order: dict[str, Any], node: dict[str, Any], folder: str, maps: tuple[object, object]) -> list[tuple[str, object]]:
+def attributes(
+    order: dict[str, Any], node: dict[str, Any], folder: str, maps: tuple[object, object]
+) -> list[tuple[str, object]]:
     """What a node's tasks are told of the job, and of each other."""
     layout: list[list[int]] = order["layout"]
     size = sum(map(len, layout))

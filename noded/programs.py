@@ -35,19 +35,29 @@ class Programs:
         self._log = log
         self._loop = asyncio.get_running_loop()
         self._running: dict[int, _Running] = {}  # by pidfd
-        self._lanes: dict[str, deque[Callable[[], None]]] = {}  # what waits in each lane; a lane that is there is busy
+        # what waits in each lane; a lane that is there is busy
+        self._lanes: dict[str, deque[Callable[[], None]]] = {}
 
     def run(
-        self, programs: Sequence[str], environment: Mapping[str, str], done: Callable[[int], None], *, limit_s: float = 0.0, lane: str = ""
+        self,
+        programs: Sequence[str],
+        environment: Mapping[str, str],
+        done: Callable[[int], None],
+        *,
+        limit_s: float = 0.0,
+        lane: str = "",
     ) -> None:
-        """Run one after another, up to the first that fails; `done` gets its exit code (of a signal the negative), or 0.
+        """Run one after another, up to the first that fails; `done` gets its exit code (of a signal
+        the negative), or 0.
 
         In a lane that has a name, one call's programs run at a time.
         """
         if not lane:
             self._run(programs, environment, done, limit_s)
         elif lane in self._lanes:
-            self._lanes[lane].append(lambda: self._run(programs, environment, partial(self._leave, lane, done), limit_s))
+            self._lanes[lane].append(
+                lambda: self._run(programs, environment, partial(self._leave, lane, done), limit_s)
+            )
         else:
             self._lanes[lane] = deque()
             self._run(programs, environment, partial(self._leave, lane, done), limit_s)
@@ -59,7 +69,13 @@ class Programs:
             del self._lanes[lane]
         done(code)
 
-    def _run(self, programs: Sequence[str], environment: Mapping[str, str], done: Callable[[int], None], limit_s: float) -> None:
+    def _run(
+        self,
+        programs: Sequence[str],
+        environment: Mapping[str, str],
+        done: Callable[[int], None],
+        limit_s: float,
+    ) -> None:
         if not programs:
             self._loop.call_soon(done, 0)
             return

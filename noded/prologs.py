@@ -1,7 +1,8 @@
 """Prolog: once for each job on each of its nodes, before anything of the job begins there.
 
-Place: the node daemon's edge, where jobs are real; the executor has scripts, steps and epilogs wait for it. What has been done is noted in the spool,
-so that a daemon that is started again does not do it twice. Follows: slurm.conf(5) Prolog, PrologFlags.
+Place: the node daemon's edge, where jobs are real; the executor has scripts, steps and epilogs wait
+for it. What has been done is noted in the spool, so that a daemon that is started again does not do
+it twice. Follows: slurm.conf(5) Prolog, PrologFlags.
 
 SPOOL/
     prolog.JOB.RESTART  the nodes on which it has ended well, a line each
@@ -23,12 +24,23 @@ if TYPE_CHECKING:
 
 
 class Prologs:
-    """Which have run, and who waits for them. `environment` makes that of a program from what the controller told, the node and the context."""
+    """Which have run, and who waits for them. `environment` makes that of a program from what the
+    controller told, the node and the context.
+    """
 
     def __init__(
-        self, spool: Path, programs: Programs, settings: NodeSettings, environment: Callable[[list[str], str, str], Mapping[str, str]]
+        self,
+        spool: Path,
+        programs: Programs,
+        settings: NodeSettings,
+        environment: Callable[[list[str], str, str], Mapping[str, str]],
     ) -> None:
-        self._spool, self._programs, self._settings, self._environment = spool, programs, settings, environment
+        self._spool, self._programs, self._settings, self._environment = (
+            spool,
+            programs,
+            settings,
+            environment,
+        )
         self._loop = asyncio.get_running_loop()
         self._codes: dict[Key, dict[str, int | None]] = {}  # None: it runs
         self._waiting: dict[Key, list[tuple[Sequence[str], Callable[[dict[str, int]], None]]]] = {}
@@ -37,8 +49,16 @@ class Prologs:
         """Other settings hold for those that have not begun."""
         self._settings = settings
 
-    def run(self, key: Key, nodes: Sequence[str], told: list[str], done: Callable[[dict[str, int]], None]) -> None:
-        """Run it on those of the nodes where it has not been run for the job; `done`, never called from within, when it has ended on all of them."""
+    def run(
+        self,
+        key: Key,
+        nodes: Sequence[str],
+        told: list[str],
+        done: Callable[[dict[str, int]], None],
+    ) -> None:
+        """Run it on those of the nodes where it has not been run for the job; `done`, never called
+        from within, when it has ended on all of them.
+        """
         codes = self._codes.get(key)
         if codes is None:
             codes = self._codes[key] = dict.fromkeys(self._noted(key), 0)

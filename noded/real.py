@@ -1,9 +1,12 @@
-"""The real executor: batch scripts as child processes, as the user, with Slurm's environment, output files, signals and exit codes. Real time only.
+"""The real executor: batch scripts as child processes, as the user, with Slurm's environment,
+output files, signals and exit codes. Real time only.
 
-Place: an executor of the node daemon (see executor.py). Each script has a small process of its own between the daemon and itself (`stepd.py`), whose
-end the event loop sees through a pidfd: no thread and no task a job. A script outlives a daemon that is killed; the next one adopts it by what is in
-the spool directory. The prolog runs before a script, the epilog when nothing of the job is left on a node, for each node. Follows: sbatch(1),
-slurm.conf(5) KillWait, Prolog, Epilog, TaskProlog, TaskEpilog.
+Place: an executor of the node daemon (see executor.py). Each script has a small process of its own
+between the daemon and itself (`stepd.py`), whose end the event loop sees through a pidfd: no thread
+and no task a job. A script outlives a daemon that is killed; the next one adopts it by what is in
+the spool directory. The prolog runs before a script, the epilog when nothing of the job is left on
+a node, for each node. Follows: sbatch(1), slurm.conf(5) KillWait, Prolog, Epilog, TaskProlog,
+TaskEpilog.
 
 SPOOL/
     stepd.JOB.RESTART  pid and start time of the process in between
@@ -12,8 +15,9 @@ SPOOL/
         pid            its pid
         exit           how it has ended, see stepd.py
 
-What stands in the user's directory is not believed further than the user's own job goes: a pid counts only while its process is below the one in
-between, which the daemon itself has begun for the job.
+What stands in the user's directory is not believed further than the user's own job goes: a pid
+counts only while its process is below the one in between, which the daemon itself has begun for the
+job.
 """
 
 from __future__ import annotations
@@ -67,7 +71,8 @@ class _Script:
     pidfd: int
     pipe: int  # on which it speaks; -1: adopted, the child of an earlier daemon
     script: int = 0  # pid; 0: not known yet
-    waiting: list[tuple[int, bool]] = field(default_factory=list)  # signals that came before the pid
+    # signals that came before the pid
+    waiting: list[tuple[int, bool]] = field(default_factory=list)
     killer: asyncio.TimerHandle | None = None
     said: bytes = b""
     is_killed: bool = False
@@ -80,7 +85,9 @@ class _Script:
 
 
 class RealExecutor:
-    """Runs scripts. `spool` is the daemon's; `conf` the path that scripts find in SLURM_CONF; `controller` its HOST:PORT."""
+    """Runs scripts. `spool` is the daemon's; `conf` the path that scripts find in SLURM_CONF;
+    `controller` its HOST:PORT.
+    """
 
     def __init__(
         self,
@@ -96,7 +103,12 @@ class RealExecutor:
     ) -> None:
         self._forker = forker or Forker()
         self._spool, self._on_ended, self._log = spool, on_ended, log
-        self._cluster, self._conf, self._settings, self._controller = cluster, conf, settings, controller
+        self._cluster, self._conf, self._settings, self._controller = (
+            cluster,
+            conf,
+            settings,
+            controller,
+        )
         self._loop = asyncio.get_running_loop()
         self._scripts: dict[Key, _Script] = {}
         self._in_prolog: dict[Key, bool] = {}  # whether the job is to be ended
@@ -113,7 +125,7 @@ class RealExecutor:
         self.prologs.reconfigure(settings)
         self.memory.reconfigure(settings.gather_s, enforces=bool(settings.over_memory))
 
-    # --- the executor's interface --------------------------------------------------------------------------------------------
+    # --- the executor's interface -----------------------------------------------------------------
 
     def start(self, launch: LaunchBatch) -> None:
         if not self.has_prolog:
@@ -139,7 +151,13 @@ class RealExecutor:
     def has_prolog(self) -> bool:
         return bool(self._settings.prolog)
 
-    def run_prolog(self, key: Key, nodes: str, program_environment: list[str], done: Callable[[dict[str, int]], None]) -> None:
+    def run_prolog(
+        self,
+        key: Key,
+        nodes: str,
+        program_environment: list[str],
+        done: Callable[[dict[str, int]], None],
+    ) -> None:
         self.prologs.run(key, expand(nodes), program_environment, done)
 
     def _start(self, launch: LaunchBatch, refusal: str = "") -> None:
@@ -152,19 +170,25 @@ class RealExecutor:
             self._log.error("job %d could not be launched: %s", launch.job_id, error)
             self._loop.call_soon(lambda: self._on_ended(key, 0, LAUNCH_FAILED, timed_out=False))
             return
-        script = _Script(launch, spool, pid, os.pidfd_open(pid), pipe, fault=endings.PROLOG if refusal else "")
+        script = _Script(
+            launch, spool, pid, os.pidfd_open(pid), pipe, fault=endings.PROLOG if refusal else ""
+        )
         self._scripts[key] = script
         try:
             self._stepd_file(key).write_text(f"{pid} {start_time(pid)}\n")
         except OSError as error:  # it cannot be found again, should this daemon be killed
-            self._log.error("job %d: %s cannot be written: %s", key[0], self._stepd_file(key), error.strerror)
+            self._log.error(
+                "job %d: %s cannot be written: %s", key[0], self._stepd_file(key), error.strerror
+            )
         os.set_blocking(pipe, False)
         self._loop.add_reader(pipe, self._hear, key, pipe)
         self._loop.add_reader(script.pidfd, self._stepd_ended, key)
         self._watch_memory(key, script)
 
     def adopt(self, launch: LaunchBatch) -> None:
-        """Look after a script that an earlier daemon started; its end is reported even if it was long ago."""
+        """Look after a script that an earlier daemon started; its end is reported even if it was
+        long ago.
+        """
         key = launch.job_id, launch.restart
         spool = self._job_dir(key)
         if self.has_prolog and not spool.exists():  # it waited for its prolog
@@ -201,11 +225,16 @@ class RealExecutor:
         script = self._scripts.get(key)
         if script is None:
             return
-        # The descriptor's place in the file is shared with the script, so it is for the process that has it to write.
+        # The descriptor's place in the file is shared with the script, so it is for the process
+        # that has it to write.
         script.notices += 1
         path = script.spool / f"notice.{script.notices:04d}"
         with contextlib.suppress(OSError):
-            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "w", encoding="utf-8") as file:
+            with open(
+                os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644),
+                "w",
+                encoding="utf-8",
+            ) as file:
                 file.write(text)
             os.kill(script.stepd, signal.SIGHUP)
 
@@ -217,10 +246,14 @@ class RealExecutor:
         watched = script.memory or Watched(script.stepd)
         look_at(watched)
         pids = ",".join(map(str, sorted(self._family(script), reverse=True)))
-        return [[0, expand(script.launch.nodes)[0], pids, *task.most] for task in watched.tasks.values()][:1]
+        return [
+            [0, expand(script.launch.nodes)[0], pids, *task.most] for task in watched.tasks.values()
+        ][:1]
 
     def _family(self, script: _Script) -> list[int]:
-        """The script and all that it has started. The process above them cannot have another's number: we would have seen its end."""
+        """The script and all that it has started. The process above them cannot have another's
+        number: we would have seen its end.
+        """
         return family.below(script.stepd) if script.stepd > 1 and script.pidfd >= 0 else []
 
     def _send(self, script: _Script, number: int, *, batch_only: bool = False) -> None:
@@ -273,7 +306,13 @@ class RealExecutor:
 
             variables = self._program_environment(job.program_environment, node, "epilog_slurmd")
             lane = node if self._settings.is_serial else ""
-            self.programs.run(self._settings.epilog, variables, ended, limit_s=self._settings.program_limit_s, lane=lane)
+            self.programs.run(
+                self._settings.epilog,
+                variables,
+                ended,
+                limit_s=self._settings.program_limit_s,
+                lane=lane,
+            )
 
     def forget(self, key: Key) -> None:
         self._stepd_file(key).unlink(missing_ok=True)
@@ -298,7 +337,7 @@ class RealExecutor:
         self._forker.close()
         self.programs.close()
 
-    # --- starting ------------------------------------------------------------------------------------------------------------
+    # --- starting ---------------------------------------------------------------------------------
 
     def _job_dir(self, key: Key) -> Path:
         return self._spool / (f"job{key[0]:05d}" if key[1] == 0 else f"job{key[0]:05d}.{key[1]}")
@@ -309,7 +348,10 @@ class RealExecutor:
     def _prepare(self, launch: LaunchBatch) -> tuple[Path, pwd.struct_passwd]:
         user = pwd.getpwuid(launch.user_id)
         if os.geteuid() not in (0, launch.user_id):
-            raise PermissionError(f"this daemon runs as user {os.geteuid()} and cannot run jobs of user {launch.user_id}")
+            raise PermissionError(
+                f"this daemon runs as user {os.geteuid()} and cannot run jobs of user "
+                f"{launch.user_id}"
+            )
         spool = self._job_dir((launch.job_id, launch.restart))
         try:
             spool.mkdir(mode=0o750)
@@ -318,7 +360,11 @@ class RealExecutor:
             spool.mkdir(mode=0o750)
         path = str(spool / "slurm_script")
         with open(
-            os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o700), "w", encoding="utf-8", errors="surrogateescape", newline=""
+            os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o700),
+            "w",
+            encoding="utf-8",
+            errors="surrogateescape",
+            newline="",
         ) as file:
             os.fchmod(file.fileno(), 0o700)
             file.write(restored(launch.script))
@@ -327,7 +373,9 @@ class RealExecutor:
                 os.chown(spool, launch.user_id, launch.group_id)
         return spool, user
 
-    def _spawn(self, launch: LaunchBatch, spool: Path, user: pwd.struct_passwd, refusal: str) -> tuple[int, int]:
+    def _spawn(
+        self, launch: LaunchBatch, spool: Path, user: pwd.struct_passwd, refusal: str
+    ) -> tuple[int, int]:
         """The pid of the process in between, and the pipe on which it speaks."""
         spec = launch.spec
         node = expand(launch.nodes)[0]
@@ -343,8 +391,16 @@ class RealExecutor:
             int(array_task) if array_task else None,
         )
         std_out = output_path(spec.std_out if spec is not None else "", names, work_dir)
-        std_err = output_path(spec.std_err, names, work_dir) if spec is not None and spec.std_err else std_out
-        std_in = output_path(spec.std_in, names, work_dir) if spec is not None and spec.std_in else os.devnull
+        std_err = (
+            output_path(spec.std_err, names, work_dir)
+            if spec is not None and spec.std_err
+            else std_out
+        )
+        std_in = (
+            output_path(spec.std_in, names, work_dir)
+            if spec is not None and spec.std_in
+            else os.devnull
+        )
         environment = batch_environment(
             launch,
             node=node,
@@ -438,16 +494,22 @@ class RealExecutor:
             return int((spool / "pid").read_text())
         return 0
 
-    # --- ending --------------------------------------------------------------------------------------------------------------
+    # --- ending -----------------------------------------------------------------------------------
 
     def _end_gently(self, key: Key, script: _Script) -> None:
         """A word in the job's stderr, SIGCONT and SIGTERM; SIGKILL after KillWait."""
         spec = script.launch.spec
         limit_s = spec.time_limit_s if spec is not None else None
-        is_over_limit = limit_s is not None and limit_s > 0 and time.time() >= script.launch.start_time + limit_s
+        is_over_limit = (
+            limit_s is not None
+            and limit_s > 0
+            and time.time() >= script.launch.start_time + limit_s
+        )
         if script.why:
             node, when = expand(script.launch.nodes)[0], time.strftime("%Y-%m-%dT%H:%M:%S")
-            self.notify(key, f"*** JOB {key[0]} ON {node} CANCELLED AT {when} DUE TO {script.why} ***")
+            self.notify(
+                key, f"*** JOB {key[0]} ON {node} CANCELLED AT {when} DUE TO {script.why} ***"
+            )
         else:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(script.stepd, signal.SIGUSR2 if is_over_limit else signal.SIGUSR1)
@@ -456,7 +518,9 @@ class RealExecutor:
         script.killer = self._loop.call_later(self._settings.kill_wait_s, self._end_by_force, key)
 
     def _end_unbegun(self, key: Key) -> None:
-        """What stands before the script does not come to an end, as where its output is a pipe that nobody reads."""
+        """What stands before the script does not come to an end, as where its output is a pipe that
+        nobody reads.
+        """
         script = self._scripts.get(key)
         if script is not None and not script.script and script.stepd > 1 and script.pidfd >= 0:
             family.send(script.stepd, signal.SIGKILL)
@@ -466,7 +530,9 @@ class RealExecutor:
     def _end_by_force(self, key: Key) -> None:
         script = self._scripts.get(key)
         if script is not None:
-            script.killer = self._loop.call_later(self._settings.kill_wait_s, self._end_by_force, key)
+            script.killer = self._loop.call_later(
+                self._settings.kill_wait_s, self._end_by_force, key
+            )
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(script.stepd, signal.SIGCONT)
             self.signal(key, signal.SIGKILL, batch_only=False)
@@ -481,12 +547,17 @@ class RealExecutor:
         self._watch_no_more(script)
         usage: dict[str, int] = {}
         try:
-            code, number, *used = map(int, (script.ended or (script.spool / "exit").read_text()).split())
+            code, number, *used = map(
+                int, (script.ended or (script.spool / "exit").read_text()).split()
+            )
             usage = self._usage(script, used)
         except (OSError, ValueError):  # stepd itself was killed, or the host went down
             code, number = 0, signal.SIGKILL
             launch = script.launch
-            mark = f"SLURM_JOB_ID={launch.job_id}\0SLURM_CONF={self._conf}\0SLURMD_NODENAME={expand(launch.nodes)[0]}"
+            mark = (
+                f"SLURM_JOB_ID={launch.job_id}\0SLURM_CONF={self._conf}\0SLURMD_NODENAME="
+                f"{expand(launch.nodes)[0]}"
+            )
             family.end_strays(mark.encode(), script.stepd)
         self._on_ended(key, code, int(number), timed_out=False, usage=usage, fault=script.fault)
 
@@ -511,17 +582,20 @@ class RealExecutor:
     def _program_environment(self, told: list[str], node: str, context: str) -> dict[str, str]:
         return {
             **dict(entry.partition("=")[::2] for entry in told),
-            "PATH": os.environ.get("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),  # where our commands are
+            # where our commands are
+            "PATH": os.environ.get("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
             "SLURM_CONF": self._conf,
             "SLURMD_NODENAME": node,
             "SLURM_SCRIPT_CONTEXT": context,
         }
 
-    # --- memory --------------------------------------------------------------------------------------------------------------
+    # --- memory -----------------------------------------------------------------------------------
 
     def _watch_memory(self, key: Key, script: _Script) -> None:
         limit = script.launch.memory_mb << 20
-        script.memory = Watched(script.stepd, limit, lambda used, largest: self._over_memory(key, script, used, largest))
+        script.memory = Watched(
+            script.stepd, limit, lambda used, largest: self._over_memory(key, script, used, largest)
+        )
         self.memory.add(script.memory)
 
     def _over_memory(self, key: Key, script: _Script, used: int, largest: int) -> None:
@@ -529,7 +603,11 @@ class RealExecutor:
         if self._settings.over_memory == KILL_JOB:
             self.memory.remove(script.memory)
             script.fault = endings.KILLED
-            self.notify(key, f"StepId={key[0]}.batch exceeded memory limit ({used} > {script.memory.limit}), being killed")
+            self.notify(
+                key,
+                f"StepId={key[0]}.batch exceeded memory limit ({used} > "
+                f"{script.memory.limit}), being killed",
+            )
             self.notify(key, "Exceeded job memory limit")
             with contextlib.suppress(ProcessLookupError):
                 os.kill(script.stepd, signal.SIGUSR1)
@@ -544,16 +622,24 @@ class RealExecutor:
 
 
 def _write_over(path: Path, text: str) -> None:
-    """Put another file in place of what is there; the folder is its user's, and no link of his is followed."""
+    """Put another file in place of what is there; the folder is its user's, and no link of his is
+    followed.
+    """
     new = path.with_suffix(".new")
     new.unlink(missing_ok=True)
-    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "w", encoding="ascii") as file:
+    with open(
+        os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644),
+        "w",
+        encoding="ascii",
+    ) as file:
         file.write(text)
     new.rename(path)
 
 
 def _remove(folder: Path) -> None:
-    """Remove a job's folder. It is its user's: what he has put there is removed as a whole, and no link of his is followed."""
+    """Remove a job's folder. It is its user's: what he has put there is removed as a whole, and no
+    link of his is followed.
+    """
     try:
         for name in os.listdir(folder):
             os.unlink(f"{folder}/{name}")
@@ -570,6 +656,8 @@ def _stat(pid: int) -> list[str]:
 
 
 def start_time(pid: int) -> str:
-    """A process's start time, by which a recycled pid is told from the first; "" if there is no such process."""
+    """A process's start time, by which a recycled pid is told from the first; "" if there is no
+    such process.
+    """
     fields = _stat(pid)
     return fields[19] if fields and fields[0] != "Z" else ""

@@ -1,8 +1,10 @@
-"""Steps of real jobs: tasks as child processes, as the user, their streams carried to srun. Real time only.
+"""Steps of real jobs: tasks as child processes, as the user, their streams carried to srun. Real
+time only.
 
-Place: the step runner (see executor.py) beside the real executor. A step has one small process of its own between the daemon and its tasks
-(`taskd.py`); a socket leads there, with orders one way and the step's end the other. Steps outlive a daemon that is killed; the next one adopts them
-by what is in the spool directory.
+Place: the step runner (see executor.py) beside the real executor. A step has one small process of
+its own between the daemon and its tasks (`taskd.py`); a socket leads there, with orders one way and
+the step's end the other. Steps outlive a daemon that is killed; the next one adopts them by what is
+in the spool directory.
 
 SPOOL/
     taskd.JOB.RESTART.STEP      pid and start time of the process in between
@@ -45,7 +47,13 @@ if TYPE_CHECKING:
     from understudy.protocol.messages import LaunchTasks
 
 OUT_OF_MEMORY: Final = 125  # the "signal" of a step that used more memory than it had
-GPU_VARIABLES: Final = ("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES", "SLURM_STEP_GPUS", "SLURM_GPUS_ON_NODE")
+GPU_VARIABLES: Final = (
+    "CUDA_VISIBLE_DEVICES",
+    "GPU_DEVICE_ORDINAL",
+    "ROCR_VISIBLE_DEVICES",
+    "SLURM_STEP_GPUS",
+    "SLURM_GPUS_ON_NODE",
+)
 _STOP_S: Final = 5.0
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _TICK_US: Final = 1_000_000 // os.sysconf("SC_CLK_TCK")
@@ -102,13 +110,24 @@ class RealSteps:
         pmix: list[socket.socket] = []
         try:
             if os.geteuid() not in (0, user_id):
-                raise PermissionError(f"this daemon runs as user {os.geteuid()} and cannot run jobs of user {user_id}")
+                raise PermissionError(
+                    f"this daemon runs as user {os.geteuid()} and cannot run jobs of user {user_id}"
+                )
             self._bind(listener, step)
             result = os.open(self._file(step, ".end"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             if launch.mpi.startswith("pmix"):
                 pmix = list(socket.socketpair())
                 self._forker.fork("pmixd", [pmix[1].fileno(), self._null])
-            pid = self._forker.fork("taskd", [theirs.fileno(), self._null, listener.fileno(), result, *(each.fileno() for each in pmix[:1])])
+            pid = self._forker.fork(
+                "taskd",
+                [
+                    theirs.fileno(),
+                    self._null,
+                    listener.fileno(),
+                    result,
+                    *(each.fileno() for each in pmix[:1]),
+                ],
+            )
             self._pid_file(step).write_text(f"{pid} {start_time(pid)}\n")
             order = self._order(launch, nodes, user_id, group_id)
         except OSError as error:
@@ -126,7 +145,9 @@ class RealSteps:
         self._watch(step, _Running(launch, nodes, pid, ours))
 
     def adopt(self, launch: LaunchTasks, nodes: str) -> None:
-        """Look after a step that an earlier daemon started; its end is reported even if it was long ago."""
+        """Look after a step that an earlier daemon started; its end is reported even if it was long
+        ago.
+        """
         step = launch.job_id, launch.restart, launch.step_id
         control = socket.socket(socket.AF_UNIX)
         pid = 0
@@ -136,7 +157,8 @@ class RealSteps:
                 pid = int(number)
         with contextlib.suppress(OSError):
             self._at_socket(step, control.connect)
-        self._watch(step, _Running(launch, nodes, pid, control))  # what is not connected is at its end at once
+        # what is not connected is at its end at once
+        self._watch(step, _Running(launch, nodes, pid, control))
 
     def _watch(self, step: StepKey, running: _Running) -> None:
         running.control.setblocking(False)
@@ -144,7 +166,11 @@ class RealSteps:
         self._loop.add_reader(running.control.fileno(), self._hear, step)
         if self._memory is not None and running.pid:
             limit = memory_limit_mb(running.launch, running.nodes) << 20
-            running.memory = Watched(running.pid, limit, lambda used, largest: self._over_memory(step, running, used, largest))
+            running.memory = Watched(
+                running.pid,
+                limit,
+                lambda used, largest: self._over_memory(step, running, used, largest),
+            )
             self._memory.add(running.memory)
 
     def _over_memory(self, step: StepKey, running: _Running, used: int, largest: int) -> None:
@@ -152,7 +178,11 @@ class RealSteps:
         if self._settings.over_memory == KILL_JOB:
             self._forget_memory(running)
             running.fault = endings.KILLED
-            self._tell(step, f"say {name} exceeded memory limit ({used} > {running.memory.limit if running.memory else 0}), being killed")
+            self._tell(
+                step,
+                f"say {name} exceeded memory limit ({used} > "
+                f"{running.memory.limit if running.memory else 0}), being killed",
+            )
             self._tell(step, "say Exceeded job memory limit")
             self._tell(step, f"end {int(signal.SIGKILL)}")
             return
@@ -184,7 +214,9 @@ class RealSteps:
         finally:
             os.close(folder)
 
-    def _order(self, launch: LaunchTasks, nodes: str, user_id: int, group_id: int) -> dict[str, Any]:
+    def _order(
+        self, launch: LaunchTasks, nodes: str, user_id: int, group_id: int
+    ) -> dict[str, Any]:
         own = dict.fromkeys(expand(nodes))
         given = dict(entry.partition("=")[::2] for entry in launch.environment)
         for name in GPU_VARIABLES if launch.gpus else ():
@@ -207,13 +239,18 @@ class RealSteps:
                             "SLURM_TOPOLOGY_ADDR": self._settings.topology_address(name)[0],
                             "SLURM_TOPOLOGY_ADDR_PATTERN": self._settings.topology_address(name)[1],
                             "SLURM_CONF": self._conf,
-                            **({"SLURM_GPUS_ON_NODE": str(launch.gpus[number][0])} if launch.gpus and launch.gpus[number][0] else {}),
+                            **(
+                                {"SLURM_GPUS_ON_NODE": str(launch.gpus[number][0])}
+                                if launch.gpus and launch.gpus[number][0]
+                                else {}
+                            ),
                         },
                     }
                 )
         programs = {number: command for numbers, command in launch.programs for number in numbers}
         return {
-            "job": int(given.get("SLURM_JOB_ID", launch.job_id)),  # of a component, that of the whole
+            # of a component, that of the whole
+            "job": int(given.get("SLURM_JOB_ID", launch.job_id)),
             "own_job": launch.job_id,
             "step": launch.step_id,
             "first_node": launch.first_node,
@@ -252,7 +289,8 @@ class RealSteps:
             "host": self._host,
             "size": sum(map(len, launch.layout or launch.tasks)),
             "layout": launch.layout or launch.tasks,
-            "names": expand(given.get("SLURM_STEP_NODELIST", launch.nodes)),  # of the whole, as the layout is
+            # of the whole, as the layout is
+            "names": expand(given.get("SLURM_STEP_NODELIST", launch.nodes)),
         }
 
     def signal(self, step: StepKey, number: int, *, ends: bool) -> None:
@@ -265,7 +303,9 @@ class RealSteps:
         self._loop.call_later(self._settings.kill_wait_s, self._end_unbegun, step)
 
     def _end_unbegun(self, step: StepKey) -> None:
-        """What stands before the tasks does not come to an end, as where their output is a pipe that nobody reads."""
+        """What stands before the tasks does not come to an end, as where their output is a pipe
+        that nobody reads.
+        """
         running = self._steps.get(step)
         if running is not None and not running.has_begun and running.pid:
             family.send(running.pid, signal.SIGKILL)
@@ -291,7 +331,10 @@ class RealSteps:
                     os.kill(running.pid, signal.SIGTERM)
         until = time.monotonic() + _STOP_S
         for running in self._steps.values():
-            while not running.is_over and select.select([running.control], [], [], max(until - time.monotonic(), 0))[0]:
+            while (
+                not running.is_over
+                and select.select([running.control], [], [], max(until - time.monotonic(), 0))[0]
+            ):
                 with contextlib.suppress(OSError):
                     if running.control.recv(65536):
                         continue
@@ -339,7 +382,9 @@ class RealSteps:
             for answer in running.asking:
                 answer([])
             with contextlib.suppress(OSError):
-                running.result = running.result or _result(self._file(step, ".end").read_text().partition(" ")[2])
+                running.result = running.result or _result(
+                    self._file(step, ".end").read_text().partition(" ")[2]
+                )
             if running.result is None:
                 self._end_strays(step, running)
             for path in (self._pid_file(step), self._file(step, ".sock"), self._file(step, ".end")):
@@ -356,21 +401,30 @@ class RealSteps:
         """The process in between was killed, and nobody waits for the tasks."""
         given = dict(entry.partition("=")[::2] for entry in running.launch.environment)
         for node in expand(running.nodes):
-            mark = f"SLURM_JOB_ID={given.get('SLURM_JOB_ID', step[0])}\0SLURM_STEP_ID={step[2]}\0SLURM_CONF={self._conf}\0SLURMD_NODENAME={node}"
+            mark = (
+                f"SLURM_JOB_ID={given.get('SLURM_JOB_ID', step[0])}\0SLURM_STEP_ID="
+                f"{step[2]}\0SLURM_CONF={self._conf}\0SLURMD_NODENAME={node}"
+            )
             family.end_strays(mark.encode(), running.pid)
 
 
 def memory_limit_mb(launch: LaunchTasks, nodes: str) -> int:
     """How much memory the step has on these of its nodes; 0: nobody said."""
     own = dict.fromkeys(expand(nodes))
-    return sum(memory for name, memory in zip(expand(launch.nodes), launch.memory_mb, strict=False) if name in own)
+    return sum(
+        memory
+        for name, memory in zip(expand(launch.nodes), launch.memory_mb, strict=False)
+        if name in own
+    )
 
 
 def _result(text: str) -> tuple[int, int, dict[str, int]] | None:
     code, _, rest = text.partition(" ")
     number, _, rest = rest.partition(" ")
     try:
-        usage = {name: int(value) for name, _, value in (word.partition("=") for word in rest.split())}
+        usage = {
+            name: int(value) for name, _, value in (word.partition("=") for word in rest.split())
+        }
         return min(max(int(code), 0), 255), min(max(int(number), 0), 64), usage
     except ValueError:
         return None

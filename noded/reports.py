@@ -1,6 +1,8 @@
-"""Reports to the controller that must not be lost: sent until they are acknowledged, with growing pauses, for as long as the controller is away.
+"""Reports to the controller that must not be lost: sent until they are acknowledged, with growing
+pauses, for as long as the controller is away.
 
-Place: the node daemon's edge; `journal.py` keeps them over a restart of the daemon where jobs are real. It does not know what the reports mean.
+Place: the node daemon's edge; `journal.py` keeps them over a restart of the daemon where jobs are
+real. It does not know what the reports mean.
 """
 
 from __future__ import annotations
@@ -8,7 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from understudy.protocol.messages import BatchComplete, EpilogComplete, Failure, Message, PrologComplete, StepComplete
+from understudy.protocol.messages import (
+    BatchComplete,
+    EpilogComplete,
+    Failure,
+    Message,
+    PrologComplete,
+    StepComplete,
+)
 
 if TYPE_CHECKING:
     import asyncio
@@ -45,7 +54,9 @@ def pause_s(attempts: int) -> float:
 
 
 def is_passing(answer: Message) -> bool:
-    """Whether the answer says that it may go better later: no connection, no answer, not ready. Any other word of the controller is final."""
+    """Whether the answer says that it may go better later: no connection, no answer, not ready. Any
+    other word of the controller is final.
+    """
     if not isinstance(answer, Failure):
         return False
     code = answer.code
@@ -53,7 +64,9 @@ def is_passing(answer: Message) -> bool:
 
 
 class Reports:
-    """What the controller has yet to acknowledge. `on_back` is called when the controller answers again after it was away: it may be a new one."""
+    """What the controller has yet to acknowledge. `on_back` is called when the controller answers
+    again after it was away: it may be a new one.
+    """
 
     def __init__(
         self,
@@ -64,7 +77,13 @@ class Reports:
         journal: Journal | None = None,
         on_back: Callable[[], None] = lambda: None,
     ) -> None:
-        self._messenger, self._time, self._faults, self._log, self._journal = messenger, time, faults, log, journal
+        self._messenger, self._time, self._faults, self._log, self._journal = (
+            messenger,
+            time,
+            faults,
+            log,
+            journal,
+        )
         self._on_back = on_back
         self._is_away = False
         self._pending: dict[_Name, _Pending] = {}
@@ -75,7 +94,8 @@ class Reports:
     def send(self, message: ReportMessage, node: str) -> None:
         """Tell the controller. `node` speaks: while it is silent, nothing is sent."""
         name = _name(message)
-        if self._time.is_virtual and not self._faults:  # no word is a good word: the clock knows that it has come
+        # no word is a good word: the clock knows that it has come
+        if self._time.is_virtual and not self._faults:
             self._tell(name, message, node)
             return
         if name in self._pending:
@@ -90,7 +110,9 @@ class Reports:
         return (*run, "") in self._pending
 
     def controller_is_back(self) -> None:
-        """The controller has just answered: no need to wait any longer with what it did not hear."""
+        """The controller has just answered: no need to wait any longer with what it did not
+        hear.
+        """
         self._is_away = False
         for name, pending in list(self._pending.items()):
             if pending.retry is not None:
@@ -110,11 +132,18 @@ class Reports:
     def _tell(self, name: _Name, message: ReportMessage, node: str) -> None:
         def failed(answer: Message) -> None:
             if is_passing(answer):
-                self._log.warning("%s of job %d not delivered, trying again: %s", type(message).__name__, message.job_id, answer)
+                self._log.warning(
+                    "%s of job %d not delivered, trying again: %s",
+                    type(message).__name__,
+                    message.job_id,
+                    answer,
+                )
                 self._pending.setdefault(name, _Pending(message, node))
                 self._again(name)
             else:
-                self._log.warning("%s of job %d refused: %s", type(message).__name__, message.job_id, answer)
+                self._log.warning(
+                    "%s of job %d refused: %s", type(message).__name__, message.job_id, answer
+                )
 
         self._messenger.send(CONTROLLER, message, failed, only_failures=True)
 
@@ -126,7 +155,12 @@ class Reports:
                 return
             if is_passing(answer):
                 if pending.failed == 0:
-                    self._log.warning("%s of job %d not delivered, trying again: %s", type(message).__name__, message.job_id, answer)
+                    self._log.warning(
+                        "%s of job %d not delivered, trying again: %s",
+                        type(message).__name__,
+                        message.job_id,
+                        answer,
+                    )
                 self._is_away = True
                 self._again(name)
                 return
@@ -134,7 +168,9 @@ class Reports:
                 self._is_away = False
                 self._on_back()
             if isinstance(answer, Failure):
-                self._log.warning("%s of job %d refused: %s", type(message).__name__, message.job_id, answer.text)
+                self._log.warning(
+                    "%s of job %d refused: %s", type(message).__name__, message.job_id, answer.text
+                )
             del self._pending[name]
             if self._journal is not None:
                 self._journal.remove(message)
@@ -154,4 +190,8 @@ def _name(message: ReportMessage) -> _Name:
         return message.job_id, message.restart, f"{message.step_id} {message.nodes}"
     if isinstance(message, PrologComplete):
         return message.job_id, message.restart, f"prolog {message.nodes}"
-    return message.job_id, message.restart, message.nodes if isinstance(message, EpilogComplete) else ""
+    return (
+        message.job_id,
+        message.restart,
+        message.nodes if isinstance(message, EpilogComplete) else "",
+    )

@@ -1,6 +1,7 @@
 """What slurm.conf says that concerns node daemons whose jobs really run.
 
-Place: read once by the node daemon's main; a `cgroup.conf` beside it says whether memory is constrained. Follows: slurm.conf(5), cgroup.conf(5).
+Place: read once by the node daemon's main; a `cgroup.conf` beside it says whether memory is
+constrained. Follows: slurm.conf(5), cgroup.conf(5).
 """
 
 from __future__ import annotations
@@ -32,16 +33,19 @@ class NodeSettings:
     epilog: tuple[str, ...] = ()
     program_limit_s: float = 0.0  # for prolog and epilog; 0: none
     is_serial: bool = False  # prologs and epilogs one at a time on each node (PrologFlags=Serial)
-    begins_early: bool = False  # the prolog, at the allocation (PrologFlags=Alloc and what implies it)
+    # the prolog, at the allocation (PrologFlags=Alloc and what implies it)
+    begins_early: bool = False
     task_prolog: str = ""
     task_epilog: str = ""
-    propagated: frozenset[str] = frozenset(LIMITS)  # limits of processes that go from the submitter to the job
+    # limits of processes that go from the submitter to the job
+    propagated: frozenset[str] = frozenset(LIMITS)
     binds: bool = False  # tasks to CPUs, where srun asks for it
     gather_s: int = 0  # how often the use of memory is looked at; 0: never
     over_memory: str = ""  # what becomes of jobs that use more than they asked for
     health_program: str = ""
     login_limit_s: float = 120.0  # how long a user's login may take (GetEnvTimeout)
-    above: Mapping[str, str] = field(default_factory=dict)  # of each node and switch the switch that it is on (topology/tree)
+    # of each node and switch the switch that it is on (topology/tree)
+    above: Mapping[str, str] = field(default_factory=dict)
 
     def topology_address(self, node: str) -> tuple[str, str]:
         """SLURM_TOPOLOGY_ADDR and its pattern: the switches from the top down to the node."""
@@ -52,7 +56,9 @@ class NodeSettings:
 
 
 def read_settings(conf: Path) -> NodeSettings:
-    """The settings; of a key that is given twice the last value, as Slurm takes it. A file that cannot be read says nothing."""
+    """The settings; of a key that is given twice the last value, as Slurm takes it. A file that
+    cannot be read says nothing.
+    """
     values = _values(conf)
     if not values:
         return NodeSettings()
@@ -60,7 +66,9 @@ def read_settings(conf: Path) -> NodeSettings:
     over_memory = ""
     if "overmemorykill" in values.get("jobacctgatherparams", "").lower():
         over_memory = KILL_JOB
-    elif "cgroup" in values.get("taskplugin", "") and _values(conf.parent / "cgroup.conf").get("constrainramspace", "").lower() in (
+    elif "cgroup" in values.get("taskplugin", "") and _values(conf.parent / "cgroup.conf").get(
+        "constrainramspace", ""
+    ).lower() in (
         "yes",
         "true",
         "1",
@@ -78,12 +86,17 @@ def read_settings(conf: Path) -> NodeSettings:
         task_prolog=values.get("taskprolog", ""),
         binds="affinity" in values.get("taskplugin", ""),
         task_epilog=values.get("taskepilog", ""),
-        propagated=_propagated(values.get("propagateresourcelimits", "ALL"), values.get("propagateresourcelimitsexcept", "")),
+        propagated=_propagated(
+            values.get("propagateresourcelimits", "ALL"),
+            values.get("propagateresourcelimitsexcept", ""),
+        ),
         gather_s=_frequency(values.get("jobacctgatherfrequency", "")) if is_gathered else 0,
         over_memory=over_memory,
         health_program=values.get("healthcheckprogram", ""),
         login_limit_s=float(_number(values.get("getenvtimeout", ""), 2)) or 2.0,
-        above=_above(conf.parent / "topology.conf") if values.get("topologyplugin", "").endswith("tree") else {},
+        above=_above(conf.parent / "topology.conf")
+        if values.get("topologyplugin", "").endswith("tree")
+        else {},
     )
 
 
@@ -98,7 +111,9 @@ def _above(path: Path) -> dict[str, str]:
         switches = read_topology(scan(str(path)), lambda _: None)
     except OSError:
         return {}
-    return {below: switch.name for switch in switches for below in (*switch.nodes, *switch.switches)}
+    return {
+        below: switch.name for switch in switches for below in (*switch.nodes, *switch.switches)
+    }
 
 
 def _values(conf: Path) -> dict[str, str]:
@@ -106,7 +121,12 @@ def _values(conf: Path) -> dict[str, str]:
         lines = scan(str(conf)).lines
     except OSError:
         return {}
-    return {key: value for line in lines for key, value in line.pairs if line.key not in ("nodename", "partitionname")}
+    return {
+        key: value
+        for line in lines
+        for key, value in line.pairs
+        if line.key not in ("nodename", "partitionname")
+    }
 
 
 def _number(text: str, default: int) -> int:

@@ -1,12 +1,16 @@
-"""The process between the node daemon and a batch script: becomes the user, opens the files, runs the script, writes down how it ended.
+"""The process between the node daemon and a batch script: becomes the user, opens the files, runs
+the script, writes down how it ended.
 
-Place: started by `real.py` as a program of its own, one for each running script, so that a script outlives the node daemon and its exit status is
-not lost. It imports next to nothing, to start in few milliseconds and stay small.
+Place: started by `real.py` as a program of its own, one for each running script, so that a script
+outlives the node daemon and its exit status is not lost. It imports next to nothing, to start in
+few milliseconds and stay small.
 
-All processes of the script stay below it (`family.py`), and it ends when they have. In the job's spool directory it writes `pid` (the script's) and,
-at the end, `exit` ("CODE SIGNAL USER-CPU SYSTEM-CPU MEMORY", microseconds and bytes). On its standard output, a pipe while the daemon lives, it says
-the same, what went wrong, and `left` when there are processes that it may not kill. SIGUSR1 has it write into the job's stderr that the job was
-cancelled, SIGUSR2 that it was for the time limit, SIGHUP what stands in `notice.*` beside; SIGTERM has it end the script by force.
+All processes of the script stay below it (`family.py`), and it ends when they have. In the job's
+spool directory it writes `pid` (the script's) and, at the end, `exit` ("CODE SIGNAL USER-CPU
+SYSTEM-CPU MEMORY", microseconds and bytes). On its standard output, a pipe while the daemon lives,
+it says the same, what went wrong, and `left` when there are processes that it may not kill. SIGUSR1
+has it write into the job's stderr that the job was cancelled, SIGUSR2 that it was for the time
+limit, SIGHUP what stands in `notice.*` beside; SIGTERM has it end the script by force.
 """
 
 from __future__ import annotations
@@ -39,7 +43,10 @@ def main() -> int:
     variables: dict[str, str] = order["environment"]
     try:
         if order["wants_login"]:
-            variables = {**login_environment(order["user"], order["shell"], order["login_limit_s"]), **variables}
+            variables = {
+                **login_environment(order["user"], order["shell"], order["login_limit_s"]),
+                **variables,
+            }
         if os.geteuid() == 0:
             os.setgroups(order["groups"])
             os.setgid(order["gid"])
@@ -48,7 +55,9 @@ def main() -> int:
         else:
             set_limits(order["limits"])
         directory = enter(order["work_dir"])
-        files = open_files(order["std_in"], order["std_out"], order["std_err"], append=order["append"])
+        files = open_files(
+            order["std_in"], order["std_out"], order["std_err"], append=order["append"]
+        )
     except OSError as error:
         say(f"error {error.strerror}: {error.filename or order['user']}")
         write(spool, "exit", f"0 {SETUP_FAILED}")
@@ -68,12 +77,15 @@ def main() -> int:
 
     def cancelled(number: int, _frame: object) -> None:
         why = " DUE TO TIME LIMIT" if number == signal.SIGUSR2 else ""
-        complain(f"*** JOB {job} ON {node} CANCELLED AT {time.strftime('%Y-%m-%dT%H:%M:%S')}{why} ***")
+        complain(
+            f"*** JOB {job} ON {node} CANCELLED AT {time.strftime('%Y-%m-%dT%H:%M:%S')}{why} ***"
+        )
 
     def heed_notices(_number: int, _frame: object) -> None:
         for name in sorted(each for each in os.listdir(spool) if each.startswith("notice.")):
             with Quietly(), open(f"{spool}/{name}", encoding="utf-8") as notice:
-                os.unlink(f"{spool}/{name}")  # fails where another signal came in between and saw to it
+                # fails where another signal came in between and saw to it
+                os.unlink(f"{spool}/{name}")
                 complain(notice.read())
 
     signal.signal(signal.SIGHUP, heed_notices)
@@ -98,19 +110,29 @@ def main() -> int:
         if failed:
             complain(f"--task-epilog failed status={failed}")
     family.end(lambda: say("left"), lambda _pid, _status, _usage: None)
-    with Quietly(), open(f"{spool}/oom", encoding="ascii") as kills:  # the daemon has killed some of the script's processes
+    # the daemon has killed some of the script's processes
+    with Quietly(), open(f"{spool}/oom", encoding="ascii") as kills:
         complain(oom_text(int(kills.read()), f"StepId={job}.batch"))
     code = os.waitstatus_to_exitcode(status)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    write(spool, "exit", f"{max(code, 0)} {max(-code, 0)} {int(used.ru_utime * 1e6)} {int(used.ru_stime * 1e6)}")
+    write(
+        spool,
+        "exit",
+        f"{max(code, 0)} {max(-code, 0)} {int(used.ru_utime * 1e6)} {int(used.ru_stime * 1e6)}",
+    )
     return 0
 
 
 def login_environment(user: str, shell: str, limit_s: float) -> dict[str, str]:
     """What the user's login sets. Nothing if it fails, or takes too long."""
     mark = "understudy-environment"
-    command = f"/bin/echo; /bin/echo {mark}; env -0; :"  # not the last, or else the shell becomes it and counts its level down
-    words = ["/bin/su", "-", user, "-c", command] if os.geteuid() == 0 else [shell or "/bin/sh", "-l", "-c", command]
+    # not the last, or else the shell becomes it and counts its level down
+    command = f"/bin/echo; /bin/echo {mark}; env -0; :"
+    words = (
+        ["/bin/su", "-", user, "-c", command]
+        if os.geteuid() == 0
+        else [shell or "/bin/sh", "-l", "-c", command]
+    )
     inward, outward = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -168,16 +190,29 @@ def open_files(std_in: str, std_out: str, std_err: str, *, append: bool) -> tupl
     return inward, outward, outward if std_err == std_out else os.open(std_err, flags, 0o666)
 
 
-def become(order: dict[str, Any], variables: dict[str, str], files: tuple[int, int, int], complain: Callable[[str], None]) -> None:
+def become(
+    order: dict[str, Any],
+    variables: dict[str, str],
+    files: tuple[int, int, int],
+    complain: Callable[[str], None],
+) -> None:
     """Turn this process, the child, into the script. Does not return."""
     code = 1
     script = order["script"]
     try:
         os.setpgid(0, 0)
-        for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE, signal.SIGXFSZ):
+        for number in (
+            signal.SIGHUP,
+            signal.SIGTERM,
+            signal.SIGUSR1,
+            signal.SIGUSR2,
+            signal.SIGPIPE,
+            signal.SIGXFSZ,
+        ):
             signal.signal(number, signal.SIG_DFL)
         variables["SLURM_TASK_PID"] = str(os.getpid())
-        write(order["spool"], "pid", variables["SLURM_TASK_PID"])  # before it can have done anything
+        # before it can have done anything
+        write(order["spool"], "pid", variables["SLURM_TASK_PID"])
         for target, source in enumerate(files):
             os.dup2(source, target)
         if order["task_prolog"]:
@@ -190,7 +225,10 @@ def become(order: dict[str, Any], variables: dict[str, str], files: tuple[int, i
     except OSError as error:
         code = error.errno or 1
         interpreter = bad_interpreter(script)
-        complain(f"execve(): {f'bad interpreter({interpreter})' if interpreter else script}: {error.strerror}")
+        complain(
+            f"execve(): {f'bad interpreter({interpreter})' if interpreter else script}: "
+            f"{error.strerror}"
+        )
     finally:
         os._exit(code if code >= 0 else 1)
 
@@ -215,7 +253,10 @@ class Quietly:
 
 
 def oom_text(kills: int, name: str) -> str:
-    return f"Detected {kills} oom-kill event(s) in {name}. Some of your processes may have been killed by the cgroup out-of-memory handler."
+    return (
+        f"Detected {kills} oom-kill event(s) in {name}. Some of your processes may have "
+        "been killed by the cgroup out-of-memory handler."
+    )
 
 
 def say(text: str) -> None:
@@ -225,7 +266,9 @@ def say(text: str) -> None:
 
 
 def write(spool: str, name: str, text: str) -> None:
-    """Write a file of the spool directory as a whole; where there is no room for it, tell the daemon what would stand there."""
+    """Write a file of the spool directory as a whole; where there is no room for it, tell the
+    daemon what would stand there.
+    """
     path = f"{spool}/{name}"
     try:
         file = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)

@@ -1,4 +1,5 @@
-"""What happens in a task's own process before it is the task: its streams, limits, CPUs and prologs; then exec.
+"""What happens in a task's own process before it is the task: its streams, limits, CPUs and
+prologs; then exec.
 
 Place: a part of a step's process (`taskd.py`).
 """
@@ -25,12 +26,20 @@ def environment_of(order: dict[str, Any], task: Task, more: dict[str, str]) -> d
     variables |= {
         "SLURM_PROCID": str(task.number),
         "SLURM_LOCALID": str(task.local),
-        "SLURM_TASK_PID": str(os.getpid()),  # in its epilog; the task's own is set where it is known
+        # in its epilog; the task's own is set where it is known
+        "SLURM_TASK_PID": str(os.getpid()),
     }
     return variables | more
 
 
-def become(order: dict[str, Any], task: Task, variables: dict[str, str], files: tuple[int, int, int], *, is_terminal: bool) -> None:
+def become(
+    order: dict[str, Any],
+    task: Task,
+    variables: dict[str, str],
+    files: tuple[int, int, int],
+    *,
+    is_terminal: bool,
+) -> None:
     """Turn this process, a child, into the task. Does not return."""
     code = 1
     command = order["programs"].get(task.number, order["arguments"])
@@ -45,7 +54,13 @@ def become(order: dict[str, Any], task: Task, variables: dict[str, str], files: 
         else:
             os.setpgid(0, 0)
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM):
+        for number in (
+            signal.SIGCHLD,
+            signal.SIGPIPE,
+            signal.SIGXFSZ,
+            signal.SIGINT,
+            signal.SIGTERM,
+        ):
             signal.signal(number, signal.SIG_DFL)
         variables["SLURM_TASK_PID"] = str(os.getpid())
         copies = [os.dup(each) for each in files]
@@ -55,14 +70,21 @@ def become(order: dict[str, Any], task: Task, variables: dict[str, str], files: 
             os.close(copy)
         set_limits(order["limits"])
         bind(order, task, variables)
-        for program, whose, said in ((order["site_prolog"], "slurm", "TaskProlog"), (order["task_prolog"], "user", "--task-prolog")):
+        for program, whose, said in (
+            (order["site_prolog"], "slurm", "TaskProlog"),
+            (order["task_prolog"], "user", "--task-prolog"),
+        ):
             if program:
                 prolog(program, whose, said, task, variables)
         execute(command, variables)
     except OSError as error:
         code = error.errno or 1
         with Quietly():
-            os.write(2, f"slurmstepd-{task.node['name']}: error: execve(): {command[0]}: {error.strerror}\n".encode())
+            os.write(
+                2,
+                f"slurmstepd-{task.node['name']}: error: execve(): {command[0]}: "
+                f"{error.strerror}\n".encode(),
+            )
     finally:
         os._exit(code)
 
@@ -83,7 +105,11 @@ def bind(order: dict[str, Any], task: Task, variables: dict[str, str]) -> None:
     loud = variables.get("SLURM_CPU_BIND_VERBOSE", "quiet")
     if kind in ("threads", "cores"):
         values = ",".join(masks)
-        variables |= {"SLURM_CPU_BIND": f"{loud},mask_cpu:{values}", "SLURM_CPU_BIND_TYPE": "mask_cpu:", "SLURM_CPU_BIND_LIST": values}
+        variables |= {
+            "SLURM_CPU_BIND": f"{loud},mask_cpu:{values}",
+            "SLURM_CPU_BIND_TYPE": "mask_cpu:",
+            "SLURM_CPU_BIND_LIST": values,
+        }
     if loud == "verbose":
         what = {"none": "NONE", "rank": "RANK", "map_cpu": "MAP "}.get(kind, "MASK")
         where = f"{task.node['name']}, task {task.number:2d} {task.local:2d} [{os.getpid()}]"
@@ -97,7 +123,9 @@ def mask_of(cpus: set[int]) -> str:
 
 
 def cpus_of(binding: str, local: int, each: int) -> set[int]:
-    """The CPUs of a node's task so many, by --cpu-bind; none: it may have all. The kernel has the last word on which there are."""
+    """The CPUs of a node's task so many, by --cpu-bind; none: it may have all. The kernel has the
+    last word on which there are.
+    """
     kind, _, values = binding.partition(":")
     words = [word for word in values.split(",") if word]
     if kind == "map_cpu" and words:
@@ -111,7 +139,9 @@ def cpus_of(binding: str, local: int, each: int) -> set[int]:
 
 
 def execute(command: list[str], variables: dict[str, str]) -> None:
-    """exec, by way of PATH, else from the working directory; the error is the one that tells most."""
+    """exec, by way of PATH, else from the working directory; the error is the one that tells
+    most.
+    """
     name = command[0]
     if "/" in name:
         os.execve(name, command, variables)  # noqa: S606
@@ -130,13 +160,18 @@ def execute(command: list[str], variables: dict[str, str]) -> None:
 
 
 def prolog(program: str, whose: str, said: str, task: Task, variables: dict[str, str]) -> None:
-    """TaskProlog, then --task-prolog: what it prints sets and unsets variables, or goes to its output. `whose`, `said`: what errors call it."""
+    """TaskProlog, then --task-prolog: what it prints sets and unsets variables, or goes to its
+    output. `whose`, `said`: what errors call it.
+    """
     where = f"slurmstepd-{task.node['name']}: error:"
     if not os.access(program, os.X_OK):
         why = os.strerror(2 if not os.path.exists(program) else 13)
         for line in (
             f"run_command: {whose} task_prolog can not be executed ({program}) {why}",
-            f"{whose} task_prolog did not exit normally. reason: Run command failed - configuration error",
+            (
+                f"{whose} task_prolog did not exit normally. reason: Run command failed - "
+                "configuration error"
+            ),
             f"{said} failed status=1",
         ):
             with Quietly():

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 class Files:
-    """What is open. Tasks that name the same file share what is open, as they share the offset in it."""
+    """What is open. Tasks that name the same file share what is open, as they share the offset in
+    it.
+    """
 
     def __init__(self, order: dict[str, Any]) -> None:
         self._order = order
@@ -27,7 +29,10 @@ class Files:
         return self.open(expand(self._order["std_in"], self._order, task), os.O_RDONLY)
 
     def output_of(self, task: Task, pattern: str) -> int:
-        return self.open(expand(pattern, self._order, task), os.O_WRONLY | os.O_CREAT | (os.O_APPEND if self._order["append"] else os.O_TRUNC))
+        return self.open(
+            expand(pattern, self._order, task),
+            os.O_WRONLY | os.O_CREAT | (os.O_APPEND if self._order["append"] else os.O_TRUNC),
+        )
 
     def open(self, path: str, flags: int) -> int:
         found = self._open.get(path) if flags & os.O_WRONLY else None
@@ -84,7 +89,9 @@ def expand(pattern: str, order: dict[str, Any], task: Task) -> str:
         if key == "%" and not width:
             found += "%"
         elif key in values:
-            found += values[key].rjust(min(int(width or 0), 10), "0") if key in "Aajsnt" else values[key]
+            found += (
+                values[key].rjust(min(int(width or 0), 10), "0") if key in "Aajsnt" else values[key]
+            )
         else:
             found += "%" + width + key
         at = end + 1

@@ -1,10 +1,26 @@
-"""The frames between a step's process and srun: a two byte kind, a four byte task, a four byte length, then the data.
+"""The frames between a step's process and srun: a two byte kind, a four byte task, a four byte
+length, then the data.
 
-Place: under `taskd.py` and `emulated_steps.py`; `commands/srun/io.py` reads and writes them at srun's end. Imports nothing.
-Follows: `../docs/adr/0011-the-streams-of-steps.md`.
+Place: under `taskd.py` and `emulated_steps.py`; `commands/srun/io.py` reads and writes them at
+srun's end. Imports nothing. Follows: `../docs/adr/0011-the-streams-of-steps.md`.
 """
 
-HELLO, STDOUT, STDERR, STDIN, STARTED, EXITED, MESSAGE, ABORT, DONE, WINDOW, PMI, PMIX, MPI_ABORT, LOST = range(1, 15)
+(
+    HELLO,
+    STDOUT,
+    STDERR,
+    STDIN,
+    STARTED,
+    EXITED,
+    MESSAGE,
+    ABORT,
+    DONE,
+    WINDOW,
+    PMI,
+    PMIX,
+    MPI_ABORT,
+    LOST,
+) = range(1, 15)
 ALL = 0xFFFFFFFF
 HEAD = 10  # bytes before the data
 
@@ -20,4 +36,8 @@ def first_of(data: bytes | bytearray) -> tuple[int, int, bytes] | None:
     length = int.from_bytes(data[6:HEAD], "big")
     if len(data) < HEAD + length:
         return None
-    return int.from_bytes(data[:2], "big"), int.from_bytes(data[2:6], "big"), bytes(data[HEAD : HEAD + length])
+    return (
+        int.from_bytes(data[:2], "big"),
+        int.from_bytes(data[2:6], "big"),
+        bytes(data[HEAD : HEAD + length]),
+    )

@@ -1,4 +1,5 @@
-"""PMIx as a step's process sees it: what tasks' environments say, and the way to the process that has the library (`pmixd.py`).
+"""PMIx as a step's process sees it: what tasks' environments say, and the way to the process that
+has the library (`pmixd.py`).
 
 Place: a part of a step's process (`taskd.py`), loaded only with --mpi=pmix.
 """
@@ -35,7 +36,10 @@ class Pmix:
     def __init__(self, order: dict[str, Any], poll: select.poll) -> None:
         self._order, self._poll = order, poll
         nodes = [{name: node[name] for name in ("id", "name", "tasks")} for node in order["nodes"]]
-        ask(DESCRIPTOR, {name: order[name] for name in _ORDERED} | {"nodes": nodes, "folder": _FOLDER})
+        ask(
+            DESCRIPTOR,
+            {name: order[name] for name in _ORDERED} | {"nodes": nodes, "folder": _FOLDER},
+        )
         self._environments: dict[int, list[str]] = {}
         self._mapping = mapping(order["layout"])
 
@@ -59,7 +63,9 @@ class Pmix:
         return failures | dict.fromkeys(awaited, "the process with the library is lost")
 
     def environment(self, number: int) -> dict[str, str]:
-        return {"SLURM_PMIX_MAPPING_SERV": self._mapping} | dict(entry.partition("=")[::2] for entry in self._environments[number])
+        return {"SLURM_PMIX_MAPPING_SERV": self._mapping} | dict(
+            entry.partition("=")[::2] for entry in self._environments[number]
+        )
 
     def owns(self, descriptor: int) -> bool:
         return self._pipe.sock.fileno() == descriptor
@@ -94,14 +100,18 @@ class Pmix:
 class SharedHost:
     """What Open MPI is to know of nodes that are one host.
 
-    Tasks of a node share memory in files that they name by the host and their number on the node: each node has a folder for them. And they do better
-    to let others go first while they wait, as the nodes have more tasks together than the host has CPUs.
+    Tasks of a node share memory in files that they name by the host and their number on the node:
+    each node has a folder for them. And they do better to let others go first while they wait, as
+    the nodes have more tasks together than the host has CPUs.
     """
 
     def __init__(self, order: dict[str, Any]) -> None:
         self._folders: dict[int, str] = {}
         for node in order["nodes"]:
-            name = f"{_SHARED}/slurm_{order['uid']}_{order['job']}.{order['step']}.{os.urandom(4).hex()}"
+            name = (
+                f"{_SHARED}/slurm_{order['uid']}_{order['job']}.{order['step']}"
+                f".{os.urandom(4).hex()}"
+            )
             try:
                 os.mkdir(name, 0o700)
             except OSError:
@@ -109,7 +119,11 @@ class SharedHost:
             self._folders[node["id"]] = name
 
     def environment(self, node: int, given: dict[str, str]) -> dict[str, str]:
-        names = [f"OMPI_MCA_{each}_backing_directory" for each in _SHARING] if node in self._folders else []
+        names = (
+            [f"OMPI_MCA_{each}_backing_directory" for each in _SHARING]
+            if node in self._folders
+            else []
+        )
         wanted = dict.fromkeys(names, self._folders.get(node, "")) | _PATIENCE
         return {name: value for name, value in wanted.items() if name not in given}
 

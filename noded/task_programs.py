@@ -1,7 +1,8 @@
 """TaskProlog and TaskEpilog: programs of the site that run as the user, around a batch script.
 
-Place: used by the processes between the node daemon and scripts or tasks (`stepd.py`, `task_exec.py`), which start often; so it imports nothing of
-the house and next to nothing of the library. Follows: slurm.conf(5) TaskProlog, TaskEpilog.
+Place: used by the processes between the node daemon and scripts or tasks (`stepd.py`,
+`task_exec.py`), which start often; so it imports nothing of the house and next to nothing of the
+library. Follows: slurm.conf(5) TaskProlog, TaskEpilog.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ USER_EPILOG_S = 5.0  # then 22.05.8 was seen to kill it; for TaskEpilog it waits
 
 
 def run_prolog(program: str, variables: dict[str, str]) -> int:
-    """Run it in a child of this process, on whose standard output it may print; what it prints sets and unsets variables. Its exit code."""
+    """Run it in a child of this process, on whose standard output it may print; what it prints sets
+    and unsets variables. Its exit code.
+    """
     inward, outward = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -33,7 +36,9 @@ def run_prolog(program: str, variables: dict[str, str]) -> int:
 
 
 def take_over(text: bytes, variables: dict[str, str]) -> None:
-    """Do as what a prolog has printed says: set a variable, unset one, print something to the task's output."""
+    """Do as what a prolog has printed says: set a variable, unset one, print something to the
+    task's output.
+    """
     for line in text.decode(errors="surrogateescape").split("\n"):
         word, _, rest = line.partition(" ")
         if word == "export" and "=" in rest:

@@ -1,6 +1,7 @@
 """Those who read a step's output: srun, and each sattach.
 
-Place: a part of a step's process (`taskd.py`). Nobody is waited for here; what a reader does not take at once is kept until it can.
+Place: a part of a step's process (`taskd.py`). Nobody is waited for here; what a reader does not
+take at once is kept until it can.
 """
 
 from __future__ import annotations

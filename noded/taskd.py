@@ -1,13 +1,16 @@
-"""The process between the node daemon and a step's tasks: becomes the user, starts the tasks, carries their streams to srun, says how they ended.
+"""The process between the node daemon and a step's tasks: becomes the user, starts the tasks,
+carries their streams to srun, says how they ended.
 
-Place: started by `real_steps.py` as a program of its own, one for each step and daemon. It imports little of the house and of the library, to start
-in few milliseconds. Follows: `../docs/adr/0011-the-streams-of-steps.md`, which has the frames between here and srun.
+Place: started by `real_steps.py` as a program of its own, one for each step and daemon. It imports
+little of the house and of the library, to start in few milliseconds. Follows:
+`../docs/adr/0011-the-streams-of-steps.md`, which has the frames between here and srun.
 
-On descriptor 0 is a socket from the daemon: first the order (four bytes of length, then `marshal`), then lines: `signal N`, `end N` (the same, and it
-ends the step), `kill` (end it gently, by force after a while), `attach KEY ADDRESS`, `stat`. Back go lines: `error TEXT`, `begun` when the tasks are
-started, `stat ...`, `left` when
-there are processes that it may not kill, and at last `ended CODE SIGNAL NAME=VALUE...`, which is written into the file RESULT, too. A daemon that
-is started again connects to the socket LISTENER. SIGTERM ends the step by force.
+On descriptor 0 is a socket from the daemon: first the order (four bytes of length, then `marshal`),
+then lines: `signal N`, `end N` (the same, and it ends the step), `kill` (end it gently, by force
+after a while), `attach KEY ADDRESS`, `stat`. Back go lines: `error TEXT`, `begun` when the tasks
+are started, `stat ...`, `left` when there are processes that it may not kill, and at last `ended
+CODE SIGNAL NAME=VALUE...`, which is written into the file RESULT, too. A daemon that is started
+again connects to the socket LISTENER. SIGTERM ends the step by force.
 """
 
 from __future__ import annotations
@@ -27,7 +30,22 @@ from understudy.noded.stepd import Quietly, oom_text
 from understudy.noded.task import Task, unregister
 from understudy.noded.task_exec import become, environment_of
 from understudy.noded.task_files import Files
-from understudy.noded.task_frames import ABORT, ALL, DONE, EXITED, LOST, MESSAGE, MPI_ABORT, PMI, PMIX, STARTED, STDERR, STDIN, STDOUT, WINDOW
+from understudy.noded.task_frames import (
+    ABORT,
+    ALL,
+    DONE,
+    EXITED,
+    LOST,
+    MESSAGE,
+    MPI_ABORT,
+    PMI,
+    PMIX,
+    STARTED,
+    STDERR,
+    STDIN,
+    STDOUT,
+    WINDOW,
+)
 from understudy.noded.task_output import Output
 from understudy.noded.task_programs import USER_EPILOG_S, begin_epilog
 from understudy.noded.task_readers import Readers
@@ -37,7 +55,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 LISTENER, RESULT = 3, 4  # descriptors
-OUT_OF_MEMORY = 125  # in place of a wait status: the "signal" of tasks that ended since processes were killed for want of memory
+# in place of a wait status: the "signal" of tasks that ended since processes were killed for want
+# of memory
+OUT_OF_MEMORY = 125
 _GATHER_S = 0.05  # tasks that end within that time are told of together
 _DRAIN_S = 1.0  # how long the streams of processes that outlive their task are read
 _CHUNK = 65536
@@ -65,7 +85,7 @@ class Step:
         self.pmix: Any = None
         self.shared_host: Any = None
 
-    # --- beginning -----------------------------------------------------------------------------------------------------------
+    # --- beginning --------------------------------------------------------------------------------
 
     def begin(self) -> None:
         order = self.order
@@ -91,7 +111,9 @@ class Step:
             os.chdir(order["work_dir"])
         except OSError as error:
             os.chdir("/tmp")  # noqa: S108  as Slurm does
-            directory = f"couldn't chdir to `{order['work_dir']}': {error.strerror}: going to /tmp instead"
+            directory = (
+                f"couldn't chdir to `{order['work_dir']}': {error.strerror}: going to /tmp instead"
+            )
         if order["io_address"]:
             self.connect(order["io_address"], order["io_key"])
         first = order["nodes"][0]
@@ -105,7 +127,9 @@ class Step:
         os.set_blocking(wake_in, False)
         signal.set_wakeup_fd(wake_out)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
-        signal.signal(signal.SIGTERM, lambda _number, _frame: family.send(os.getpid(), signal.SIGKILL))
+        signal.signal(
+            signal.SIGTERM, lambda _number, _frame: family.send(os.getpid(), signal.SIGKILL)
+        )
         self.wake = wake_in
         self.poll.register(wake_in, select.POLLIN)
         self.control.setblocking(False)
@@ -122,7 +146,11 @@ class Step:
         if self.can_open() and self.has_pmix():
             for task in self.tasks:
                 self.start(task)
-        self.readers.tell(STARTED, first["tasks"][0] if first["tasks"] else 0, " ".join(f"{task.number}:{task.pid}" for task in self.tasks).encode())
+        self.readers.tell(
+            STARTED,
+            first["tasks"][0] if first["tasks"] else 0,
+            " ".join(f"{task.number}:{task.pid}" for task in self.tasks).encode(),
+        )
 
     def can_open(self) -> bool:
         """Open all files of tasks; without one of them no task is started, and none is to blame."""
@@ -135,7 +163,9 @@ class Step:
 
     def may_be_open_mpi(self) -> bool:
         """Or one of its daemons, which mpirun starts."""
-        return self.order["mpi"].startswith("pmix") or os.path.basename("".join(self.order["arguments"][:1])) in ("orted", "prted")
+        return self.order["mpi"].startswith("pmix") or os.path.basename(
+            "".join(self.order["arguments"][:1])
+        ) in ("orted", "prted")
 
     def has_pmix(self) -> bool:
         """Wait for the servers that the tasks will talk to."""
@@ -149,7 +179,11 @@ class Step:
 
     def fail(self, why: str) -> None:
         for task in self.tasks:
-            self.readers.tell(MESSAGE, task.node["id"], f"srun: error: task {task.number} launch failed: {why}\n".encode())
+            self.readers.tell(
+                MESSAGE,
+                task.node["id"],
+                f"srun: error: task {task.number} launch failed: {why}\n".encode(),
+            )
             task.status = 0
             self.ended.append(task)
         self.tell_at = time.monotonic()
@@ -169,12 +203,21 @@ class Step:
         else:
             inward = self.stdin_of(task, pipes)
             outward = self.output_of(task, order["std_out"], STDOUT, pipes)
-            errors = self.output_of(task, order["std_err"], STDERR, pipes) if order["std_err"] or not order["std_out"] else outward
+            errors = (
+                self.output_of(task, order["std_err"], STDERR, pipes)
+                if order["std_err"] or not order["std_out"]
+                else outward
+            )
         pmi_fd = self.pmi.open(task.number, self.poll) if self.pmi is not None else -1
         variables = self.environment_of(task)
         if order["gpu_bind"] and task.node["gpus"] and self.gpus_of(task) == []:
-            what = f"Bind request gpu:{order['gpu_bind']} does not specify any devices within the allocation for task {task.local}."
-            self.complain(task.node, f"{what} Binding to the first device in the allocation instead.")
+            what = (
+                f"Bind request gpu:{order['gpu_bind']} does not specify any devices within "
+                f"the allocation for task {task.local}."
+            )
+            self.complain(
+                task.node, f"{what} Binding to the first device in the allocation instead."
+            )
         if pmi_fd >= 0:
             os.set_inheritable(pmi_fd, True)
             variables["PMI_FD"] = str(pmi_fd)
@@ -217,7 +260,9 @@ class Step:
         return theirs
 
     def environment_of(self, task: Task) -> dict[str, str]:
-        gpus = gpu_variables(self.order["gpu_bind"], task.node["gpus"], self.gpus_of(task), len(task.node["tasks"]))
+        gpus = gpu_variables(
+            self.order["gpu_bind"], task.node["gpus"], self.gpus_of(task), len(task.node["tasks"])
+        )
         mpi = {"SLURM_MPI_TYPE": self.order["mpi"]} if self.order["mpi"] else {}
         for each in (self.pmi, self.pmix):
             if each is not None:
@@ -227,7 +272,9 @@ class Step:
         return environment_of(self.order, task, gpus | mpi)
 
     def gpus_of(self, task: Task) -> list[int] | None:
-        return gpus_of(self.order["gpu_bind"], task.node["gpus"], task.local, len(task.node["tasks"]))
+        return gpus_of(
+            self.order["gpu_bind"], task.node["gpus"], task.local, len(task.node["tasks"])
+        )
 
     def resize(self, rows: int, columns: int) -> None:
         import fcntl  # noqa: PLC0415  few steps need it
@@ -237,7 +284,7 @@ class Step:
         with Quietly():
             fcntl.ioctl(self.master, termios.TIOCSWINSZ, size)
 
-    # --- to those who read ---------------------------------------------------------------------------------------------------
+    # --- to those who read ------------------------------------------------------------------------
 
     def connect(self, address: str, key: bytes) -> None:
         if problem := self.readers.connect(address, key):
@@ -245,14 +292,16 @@ class Step:
 
     def complain(self, node: dict[str, Any], text: str) -> None:
         """A line on srun's stderr."""
-        self.readers.tell(MESSAGE, node["id"], f"slurmstepd-{node['name']}: error: {text}\n".encode())
+        self.readers.tell(
+            MESSAGE, node["id"], f"slurmstepd-{node['name']}: error: {text}\n".encode()
+        )
 
     def say(self, text: str) -> None:
         """Tell the daemon, if it is there."""
         with Quietly():
             self.control.sendall(text.encode() + b"\n")
 
-    # --- what comes ----------------------------------------------------------------------------------------------------------
+    # --- what comes -------------------------------------------------------------------------------
 
     def run(self) -> int:
         """Until all tasks have ended and their output has gone."""
@@ -292,7 +341,8 @@ class Step:
         if not self.output:
             return self.readers.have_all
         if not self.drain_until:
-            family.send(os.getpid(), signal.SIGKILL)  # what the tasks have left behind keeps the streams open
+            # what the tasks have left behind keeps the streams open
+            family.send(os.getpid(), signal.SIGKILL)
             self.drain_until = time.monotonic() + _DRAIN_S
         return time.monotonic() >= self.drain_until
 
@@ -302,7 +352,9 @@ class Step:
 
     def timers(self) -> None:
         now = time.monotonic()
-        if self.tell_at and (now >= self.tell_at or all(task.status is not None for task in self.tasks)):
+        if self.tell_at and (
+            now >= self.tell_at or all(task.status is not None for task in self.tasks)
+        ):
             self.tell_exits()
         if self.kill_at and now >= self.kill_at:
             self.kill_at = now + 1.0
@@ -341,9 +393,13 @@ class Step:
                 continue
             status = -1
             if os.access(program, os.X_OK):
-                status = self.wait_for_epilog(begin_epilog(program, self.environment_of(task), task.errors), limit_s)
+                status = self.wait_for_epilog(
+                    begin_epilog(program, self.environment_of(task), task.errors), limit_s
+                )
             else:
-                self.complain(task.node, f"Could not run {whose} task_epilog [{program}]: access denied")
+                self.complain(
+                    task.node, f"Could not run {whose} task_epilog [{program}]: access denied"
+                )
             if status:
                 self.complain(task.node, f"{said} failed status={status}")
         if task.errors >= 0:
@@ -360,7 +416,12 @@ class Step:
             with Quietly():
                 poll.register(self.control.fileno(), select.POLLIN)
             left_s = min(until, self.kill_at or math.inf) - time.monotonic()
-            heard = {number for number, _ in poll.poll(None if left_s == math.inf else max(left_s, 0) * 1000 + 1)}
+            heard = {
+                number
+                for number, _ in poll.poll(
+                    None if left_s == math.inf else max(left_s, 0) * 1000 + 1
+                )
+            }
             if over in heard:
                 break
             if heard:
@@ -376,12 +437,16 @@ class Step:
         return 0
 
     def tell_exits(self) -> None:
-        """Of each node the tasks that ended in the same way are one message, as with Slurm's daemons."""
+        """Of each node the tasks that ended in the same way are one message, as with Slurm's
+        daemons.
+        """
         groups: dict[tuple[int, int], list[int]] = {}
         is_asked = self.pmix is not None and not self.is_ending
         for task in sorted(self.ended, key=lambda each: each.number):
             assert task.status is not None
-            groups.setdefault((task.node["id"], OUT_OF_MEMORY if self.has_oom_news else task.status), []).append(task.number)
+            groups.setdefault(
+                (task.node["id"], OUT_OF_MEMORY if self.has_oom_news else task.status), []
+            ).append(task.number)
             if is_asked:
                 self.pmix.ended(task)
         self.ended, self.tell_at, self.has_oom_news = [], 0.0, False
@@ -393,7 +458,13 @@ class Step:
         """Something from srun."""
         for kind, number, body in self.readers.take(descriptor):
             if kind == STDIN:
-                for task in self.tasks if number == ALL else [self.by_number[number]] if number in self.by_number else []:
+                for task in (
+                    self.tasks
+                    if number == ALL
+                    else [self.by_number[number]]
+                    if number in self.by_number
+                    else []
+                ):
                     task.give(body, self.poll)
             elif kind == WINDOW and self.master >= 0:
                 rows, _, columns = body.partition(b" ")
@@ -441,7 +512,14 @@ class Step:
             elif word == "say":
                 self.complain(self.order["nodes"][0], rest)
             elif word == "stat":
-                self.say("stat " + " ".join(f"{task.number}:{task.node['name']}:{task.pid}" for task in self.tasks if task.status is None))
+                self.say(
+                    "stat "
+                    + " ".join(
+                        f"{task.number}:{task.node['name']}:{task.pid}"
+                        for task in self.tasks
+                        if task.status is None
+                    )
+                )
 
     def cancelled(self, why: str) -> None:
         """Say once that the step is ended from outside; the first node speaks."""
@@ -452,7 +530,11 @@ class Step:
         node = self.order["nodes"][0]
         if node["id"] == self.order["first_node"]:
             when = time.strftime("%Y-%m-%dT%H:%M:%S")
-            self.complain(node, f"*** STEP {self.order['own_job']}.{self.order['step']} ON {node['name']} CANCELLED AT {when}{why} ***")
+            self.complain(
+                node,
+                f"*** STEP {self.order['own_job']}.{self.order['step']} ON {node['name']} "
+                f"CANCELLED AT {when}{why} ***",
+            )
 
     def found_again(self) -> None:
         """A daemon that was started again."""
@@ -468,7 +550,9 @@ class Step:
         self.say("begun")
 
     def send_signal(self, number: int) -> None:
-        """To all processes of the step, where that matters, or to the tasks and what is in their process groups."""
+        """To all processes of the step, where that matters, or to the tasks and what is in their
+        process groups.
+        """
         if number in (signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP, signal.SIGCONT):
             family.send(os.getpid(), number)
             return
@@ -482,7 +566,9 @@ class Step:
 
     def mpi_abort(self, code: int | None) -> None:
         """Have srun end the step, on all nodes."""
-        self.readers.tell(MPI_ABORT, self.order["nodes"][0]["id"], b"" if code is None else str(code).encode())
+        self.readers.tell(
+            MPI_ABORT, self.order["nodes"][0]["id"], b"" if code is None else str(code).encode()
+        )
 
     def hear_pmix(self, kind: int, node: int, body: bytes) -> None:
         """Something from the servers of PMIx."""
@@ -493,9 +579,13 @@ class Step:
         elif kind == LOST and not self.is_ending:
             task = self.by_number[int(body)]
             if any(each.status is None for each in self.tasks if each.node is task.node):
-                where = f"mpi/pmix_v4: _errhandler: {task.node['name']} [{node}]: pmixp_client_v2.c:211"
+                where = (
+                    f"mpi/pmix_v4: _errhandler: {task.node['name']} [{node}]: pmixp_client_v2.c:211"
+                )
                 source = f"slurm.pmix.{self.order['job']}.{self.order['step']}:{task.number}"
-                self.complain(task.node, f" {where}: Error handler invoked: status = -61, source = [{source}]")
+                self.complain(
+                    task.node, f" {where}: Error handler invoked: status = -61, source = [{source}]"
+                )
                 self.mpi_abort(None)
 
     def finish(self) -> None:
@@ -515,7 +605,10 @@ class Step:
             self.complain(self.order["nodes"][0], oom_text(self.oom_kills, name))
         self.readers.tell(DONE, self.order["nodes"][0]["id"], b"")
         self.readers.close()
-        self.over(f"ended {code} {number} " + " ".join(f"{name}={value}" for name, value in self.usage.items()))
+        self.over(
+            f"ended {code} {number} "
+            + " ".join(f"{name}={value}" for name, value in self.usage.items())
+        )
 
     def over(self, text: str) -> None:
         """The last word to the daemon, or to the one that comes after it."""

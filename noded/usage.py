@@ -1,6 +1,8 @@
-"""What the processes of jobs use, looked at from time to time in /proc, task by task; and who uses more memory than he may.
+"""What the processes of jobs use, looked at from time to time in /proc, task by task; and who uses
+more memory than he may.
 
-Place: the node daemon's edge, where jobs are real. One look serves all jobs. Follows: slurm.conf(5) JobAcctGatherFrequency, JobAcctGatherParams.
+Place: the node daemon's edge, where jobs are real. One look serves all jobs. Follows: slurm.conf(5)
+JobAcctGatherFrequency, JobAcctGatherParams.
 """
 
 from __future__ import annotations
@@ -40,11 +42,14 @@ class _Task:
 
 @dataclass(slots=True)
 class Watched:
-    """The tasks below one of our processes. `over` is called when they use more memory than `limit`."""
+    """The tasks below one of our processes. `over` is called when they use more memory than
+    `limit`.
+    """
 
     root: int
     limit: int = 0  # bytes; 0: none
-    over: Callable[[int, int], None] = lambda _used, _largest: None  # what is used in all; the largest process
+    # what is used in all; the largest process
+    over: Callable[[int, int], None] = lambda _used, _largest: None
     due: float = 0.0  # when it is to be looked at, in the loop's time
     tasks: dict[int, _Task] = field(default_factory=dict)  # by pid
 
@@ -116,7 +121,8 @@ class MemoryWatch:
         if not self._watched:
             return
         first = min([watched.due for watched in self._watched])
-        if first > self._loop.time():  # who was to be looked at has ended by now: a look is at all processes of the host
+        # who was to be looked at has ended by now: a look is at all processes of the host
+        if first > self._loop.time():
             self._arm(first)
             return
         children, processes = _scan()
@@ -155,12 +161,20 @@ def _scan() -> tuple[dict[int, list[int]], dict[int, _Process]]:
         pid = int(entry)
         children.setdefault(int(fields[1]), []).append(pid)
         cpu, waited = int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14])
-        processes[pid] = _Process(int(fields[21]) * _PAGE, int(fields[20]), int(fields[9]), cpu * _TICK_US, waited * _TICK_US)
+        processes[pid] = _Process(
+            int(fields[21]) * _PAGE,
+            int(fields[20]),
+            int(fields[9]),
+            cpu * _TICK_US,
+            waited * _TICK_US,
+        )
     return children, processes
 
 
 def _task(pid: int) -> _Task | None:
-    """Which task this is, as its environment says; None: it has not begun yet, or is an orphan of one."""
+    """Which task this is, as its environment says; None: it has not begun yet, or is an orphan of
+    one.
+    """
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             given = dict(entry.partition(b"=")[::2] for entry in file.read().split(b"\0"))

@@ -20,7 +20,11 @@ def parse(address: str) -> tuple[socket.AddressFamily, Any]:
     if kind == "tcp":
         host, _, port = rest.rpartition(":")
         if host and port.isdigit():
-            return (socket.AF_INET6, (host.strip("[]"), int(port))) if host.startswith("[") else (socket.AF_INET, (host, int(port)))
+            return (
+                (socket.AF_INET6, (host.strip("[]"), int(port)))
+                if host.startswith("[")
+                else (socket.AF_INET, (host, int(port)))
+            )
     raise ValueError(f"not an address: {address!r} (tcp:HOST:PORT or unix:PATH)")
 
 
@@ -30,7 +34,9 @@ def shown(peer: Any) -> str:
 
 
 def listen(address: str, backlog: int = 512) -> socket.socket:
-    """A non-blocking listening socket. A Unix socket's stale file is replaced; a busy one raises OSError as a busy port does."""
+    """A non-blocking listening socket. A Unix socket's stale file is replaced; a busy one raises
+    OSError as a busy port does.
+    """
     family, where = parse(address)
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -42,8 +48,11 @@ def listen(address: str, backlog: int = 512) -> socket.socket:
         sock.listen(backlog)
     except OSError as error:
         sock.close()
-        why = os.strerror(error.errno) if error.errno else str(error)  # "AF_UNIX path too long" has no number
-        raise OSError(error.errno or errno.ENAMETOOLONG, f"cannot listen on {address}: {why}") from error
+        # "AF_UNIX path too long" has no number
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise OSError(
+            error.errno or errno.ENAMETOOLONG, f"cannot listen on {address}: {why}"
+        ) from error
     sock.setblocking(False)
     return sock
 

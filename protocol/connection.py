@@ -1,10 +1,13 @@
 """One stream connection: frames in, frames out, sealed once there is a challenge and it is over.
 
-Place: under the messenger and the clock service; the only code that reads and writes sockets between daemons. It works on any asyncio loop through
-`add_reader` and `add_writer`, and can be taken off the loop (`pause_reading`), because under virtual time a peer's messages are read only when the
-clock has granted time and said how many must have come (a wake-up for each would double the cost of a message).
+Place: under the messenger and the clock service; the only code that reads and writes sockets
+between daemons. It works on any asyncio loop through `add_reader` and `add_writer`, and can be
+taken off the loop (`pause_reading`), because under virtual time a peer's messages are read only
+when the clock has granted time and said how many must have come (a wake-up for each would double
+the cost of a message).
 
-A frame is four bytes of length, big-endian, then the body. Limits: `MAX_HANDSHAKE` before authentication, `max_frame` after it.
+A frame is four bytes of length, big-endian, then the body. Limits: `MAX_HANDSHAKE` before
+authentication, `max_frame` after it.
 """
 
 from __future__ import annotations
@@ -33,8 +36,9 @@ class ProtocolError(Exception):
 class Connection:
     """Frames over a non-blocking stream socket.
 
-    `on_body(connection, body)` is called for each frame, opened if the connection is sealed; it may raise ProtocolError or AuthError, which
-    close the connection with one line in the log. `on_closed(connection, reason)` is called once, "" for an orderly end.
+    `on_body(connection, body)` is called for each frame, opened if the connection is sealed; it may
+    raise ProtocolError or AuthError, which close the connection with one line in the log.
+    `on_closed(connection, reason)` is called once, "" for an orderly end.
     """
 
     __slots__ = (

@@ -1,4 +1,6 @@
-"""What a node daemon says of the end of a script or step, beside its exit code: the words of `BatchComplete.fault` and `StepComplete.fault`."""
+"""What a node daemon says of the end of a script or step, beside its exit code: the words of
+`BatchComplete.fault` and `StepComplete.fault`.
+"""
 
 from typing import Final
 

@@ -1,4 +1,5 @@
-"""Write `wire_table.py`: each message's tag and field names as a plain dict, for commands, which cannot afford to import msgspec.
+"""Write `wire_table.py`: each message's tag and field names as a plain dict, for commands, which
+cannot afford to import msgspec.
 
 Place: run by `make wire` after a change to messages.py; a test says when that was forgotten.
 """
@@ -14,9 +15,10 @@ from understudy.protocol.messages import AnyMessage
 
 TARGET = Path(__file__).with_name("wire_table.py")
 
-_HEADER = '''"""Tags and fields of all messages: made by make_wire_table.py from messages.py, not to be edited.
+_HEADER = '''"""Tags and fields of all messages: made by make_wire_table.py from messages.py.
 
-WIRE[name] is (tag, field names, defaults of the last fields): on the wire a message is `[tag, field, field, ...]`.
+Not to be edited. WIRE[name] is (tag, field names, defaults of the last fields): on the wire a
+message is `[tag, field, field, ...]`.
 """
 
 # fmt: off

@@ -1,9 +1,10 @@
 """Every message that crosses a connection, declared once.
 
-Place: the contract between daemons and commands. A message is a frozen, array-like `msgspec.Struct` with an integer tag; on the wire
-`[tag, field, field, ...]` in msgpack. Decoding checks every type; unknown tags and wrong types raise `msgspec.ValidationError`.
-New fields go to the end and have a default, so that an older sender is understood. After a change run `make wire`: commands read a generated table
-of tags and field names, because importing msgspec would cost them 30 ms a start.
+Place: the contract between daemons and commands. A message is a frozen, array-like `msgspec.Struct`
+with an integer tag; on the wire `[tag, field, field, ...]` in msgpack. Decoding checks every type;
+unknown tags and wrong types raise `msgspec.ValidationError`. New fields go to the end and have a
+default, so that an older sender is understood. After a change run `make wire`: commands read a
+generated table of tags and field names, because importing msgspec would cost them 30 ms a start.
 
 Times are seconds of the cluster's clock since the epoch; durations are in seconds; memory in MB.
 """
@@ -23,7 +24,7 @@ class Message(msgspec.Struct, frozen=True, array_like=True):
     bulk: ClassVar[bool] = False
 
 
-# --- answers -------------------------------------------------------------------------------------------------------------------
+# --- answers --------------------------------------------------------------------------------------
 
 
 class Ok(Message, frozen=True, tag=1):
@@ -38,7 +39,9 @@ class Failure(Message, frozen=True, tag=2):
 
 
 class Rows(Message, frozen=True, tag=3):
-    """Rows of a table, the columns in the order that was asked for. See understudy.model.records for the columns."""
+    """Rows of a table, the columns in the order that was asked for. See understudy.model.records
+    for the columns.
+    """
 
     rows: list[list[Any]]
     now: float
@@ -46,14 +49,16 @@ class Rows(Message, frozen=True, tag=3):
     more: bool = False  # another message with rows follows
 
 
-# --- commands to the controller ------------------------------------------------------------------------------------------------
+# --- commands to the controller -------------------------------------------------------------------
 
 
 class Emulation(Message, frozen=True, tag=10):
-    """How an emulated job behaves: runs `run_s` seconds, then ends with `exit_code`, or by `signal` if not 0.
+    """How an emulated job behaves: runs `run_s` seconds, then ends with `exit_code`, or by `signal`
+    if not 0.
 
-    `fault`: "cancelled" if its owner cancels it then, "memory" if it has used more memory than it had. `task_run_s` and `task_end` (exit code,
-    signal, fault): for an array, by task number, where tasks differ.
+    `fault`: "cancelled" if its owner cancels it then, "memory" if it has used more memory than it
+    had. `task_run_s` and `task_end` (exit code, signal, fault): for an array, by task number, where
+    tasks differ.
     """
 
     run_s: float
@@ -131,11 +136,14 @@ class JobSpec(Message, frozen=True, tag=11):
     mem_per_tres: str = ""  # of --mem-per-gpu, MB
     ntasks_per_tres: int | None = None  # of --ntasks-per-gpu
     gres_flags: str = ""
-    kill_signal_reservation: bool = False  # --signal=R: may be on nodes of reservations with a MaxStartDelay of as long
+    # --signal=R: may be on nodes of reservations with a MaxStartDelay of as long
+    kill_signal_reservation: bool = False
 
 
 class SubmitJob(Message, frozen=True, tag=12):
-    """sbatch. Answered by `Submitted` or `Failure`. `user_id` may differ from the connection's only for root and SlurmUser (-1: the connection's)."""
+    """sbatch. Answered by `Submitted` or `Failure`. `user_id` may differ from the connection's only
+    for root and SlurmUser (-1: the connection's).
+    """
 
     spec: JobSpec
     script: str
@@ -152,17 +160,20 @@ class Submitted(Message, frozen=True, tag=13):
 
 
 class ForeseeJob(Message, frozen=True, tag=51):
-    """A look at a submission before it is made: would it be taken in, and would the job start if it were alone on the cluster as it is now?
+    """A look at a submission before it is made: would it be taken in, and would the job start if it
+    were alone on the cluster as it is now?
 
-    Nothing is changed. Begin times, deadlines and dependencies are left out of account. Answered by `Foreseen`; a `Failure` is how the submission
-    would be refused.
+    Nothing is changed. Begin times, deadlines and dependencies are left out of account. Answered by
+    `Foreseen`; a `Failure` is how the submission would be refused.
     """
 
     submission: SubmitJob
 
 
 class Foreseen(Message, frozen=True, tag=52):
-    """What there is to say of a submission that would be taken in. Its fields begin as those of `Submitted`: sbatch itself may have asked."""
+    """What there is to say of a submission that would be taken in. Its fields begin as those of
+    `Submitted`: sbatch itself may have asked.
+    """
 
     cpus: int  # that it asks for, all components together
     reason: str = ""  # why it would not start, as squeue shows it; "": it would
@@ -170,9 +181,11 @@ class Foreseen(Message, frozen=True, tag=52):
 
 
 class Query(Message, frozen=True, tag=14):
-    """squeue, sinfo, scontrol show. Answered by `Rows`, one row a record, the columns as in `columns`.
+    """squeue, sinfo, scontrol show. Answered by `Rows`, one row a record, the columns as in
+    `columns`.
 
-    `where` keeps records whose column is one of the values. Unknown tables or columns are a `Failure`.
+    `where` keeps records whose column is one of the values. Unknown tables or columns are a
+    `Failure`.
     """
 
     table: str  # jobs, nodes, partitions, config, ping
@@ -183,9 +196,11 @@ class Query(Message, frozen=True, tag=14):
 
 
 class CancelJobs(Message, frozen=True, tag=15):
-    """scancel. Each of `job_ids` ("17", "17_3", "17_[1-4]"), or with none given all that match `where` (columns of the jobs table).
+    """scancel. Each of `job_ids` ("17", "17_3", "17_[1-4]"), or with none given all that match
+    `where` (columns of the jobs table).
 
-    Beside `job_ids`, the column `state` of `where` says in which states they may be: a job that has started since somebody looked is not meant.
+    Beside `job_ids`, the column `state` of `where` says in which states they may be: a job that has
+    started since somebody looked is not meant.
     """
 
     job_ids: list[str]
@@ -203,30 +218,39 @@ class JobResults(Message, frozen=True, tag=16):
 
 
 class UpdateJobs(Message, frozen=True, tag=17):
-    """scontrol update jobid=... ; `changes` has Slurm's key names in lower case and the user's text. Answered by `JobResults`."""
+    """scontrol update jobid=... ; `changes` has Slurm's key names in lower case and the user's
+    text. Answered by `JobResults`.
+    """
 
     job_ids: list[str]
     changes: dict[str, str]
 
 
 class ControlJobs(Message, frozen=True, tag=18):
-    """scontrol hold | uhold | release | requeue | requeuehold | suspend | resume | top. Answered by `JobResults`."""
+    """scontrol hold | uhold | release | requeue | requeuehold | suspend | resume | top. Answered by
+    `JobResults`.
+    """
 
     action: str
     job_ids: list[str]
     where: dict[str, list[Any]] = {}
-    options: list[str] = []  # of a requeue: incomplete (leave jobs alone that do not run), special_exit
+    # of a requeue: incomplete (leave jobs alone that do not run), special_exit
+    options: list[str] = []
 
 
 class UpdateNodes(Message, frozen=True, tag=19):
-    """scontrol update nodename=... ; `nodes` is a host list expression. Answered by `Ok` or `Failure`."""
+    """scontrol update nodename=... ; `nodes` is a host list expression. Answered by `Ok` or
+    `Failure`.
+    """
 
     nodes: str
     changes: dict[str, str]
 
 
 class RebootNodes(Message, frozen=True, tag=140):
-    """scontrol reboot; `nodes` is a host list expression or ALL, `next_state` RESUME, DOWN or nothing. Answered by `Ok` or `Failure`."""
+    """scontrol reboot; `nodes` is a host list expression or ALL, `next_state` RESUME, DOWN or
+    nothing. Answered by `Ok` or `Failure`.
+    """
 
     nodes: str
     asap: bool = False
@@ -235,7 +259,9 @@ class RebootNodes(Message, frozen=True, tag=140):
 
 
 class UpdateStep(Message, frozen=True, tag=141):
-    """scontrol update stepid=... : the time limit of a step, or with `step` "" of all of a job's. Answered by `Ok` or `Failure`."""
+    """scontrol update stepid=... : the time limit of a step, or with `step` "" of all of a job's.
+    Answered by `Ok` or `Failure`.
+    """
 
     job_id: str
     step: str
@@ -243,14 +269,17 @@ class UpdateStep(Message, frozen=True, tag=141):
 
 
 class NotifyJob(Message, frozen=True, tag=142):
-    """scontrol notify: a line for whoever watches the job's output. Answered by `Ok` or `Failure`."""
+    """scontrol notify: a line for whoever watches the job's output. Answered by `Ok` or
+    `Failure`.
+    """
 
     job_id: str
     text: str
 
 
 class SetConfiguration(Message, frozen=True, tag=143):
-    """scontrol setdebug | setdebugflags | schedloglevel | fsdampeningfactor: keys of slurm.conf that change until it is read again.
+    """scontrol setdebug | setdebugflags | schedloglevel | fsdampeningfactor: keys of slurm.conf
+    that change until it is read again.
 
     DebugFlags are given as `+a,b` or `-a,b`. Answered by `Ok` or `Failure`.
     """
@@ -265,7 +294,9 @@ class GetStatistics(Message, frozen=True, tag=144):
 
 
 class Statistics(Message, frozen=True, tag=145):
-    """What the controller has counted: numbers by name, and requests by type and by user: (name, number, count, microseconds in all)."""
+    """What the controller has counted: numbers by name, and requests by type and by user: (name,
+    number, count, microseconds in all).
+    """
 
     now: float
     since: float
@@ -283,7 +314,9 @@ class UpdatePartition(Message, frozen=True, tag=20):
 
 
 class ChangeNodeTable(Message, frozen=True, tag=48):
-    """scontrol create | delete node. Answered by `Ok` or `Failure`. `state`: of new nodes, FUTURE or CLOUD."""
+    """scontrol create | delete node. Answered by `Ok` or `Failure`. `state`: of new nodes, FUTURE
+    or CLOUD.
+    """
 
     action: str  # create, delete
     nodes: str
@@ -291,9 +324,11 @@ class ChangeNodeTable(Message, frozen=True, tag=48):
 
 
 class UpdateReservation(Message, frozen=True, tag=28):
-    """scontrol update | create | delete reservation. Answered by `ReservationChanged`, `Ok` or `Failure`.
+    """scontrol update | create | delete reservation. Answered by `ReservationChanged`, `Ok` or
+    `Failure`.
 
-    `changes` has Slurm's key names in lower case, with `+` or `-` behind it where a list is changed; times are seconds since the epoch.
+    `changes` has Slurm's key names in lower case, with `+` or `-` behind it where a list is
+    changed; times are seconds since the epoch.
     """
 
     action: str  # update, create, delete
@@ -312,7 +347,9 @@ class Reconfigure(Message, frozen=True, tag=21):
 
 
 class Shutdown(Message, frozen=True, tag=22):
-    """scontrol shutdown: end after saving state. A controller ends its node daemons, too, unless it is to end alone."""
+    """scontrol shutdown: end after saving state. A controller ends its node daemons, too, unless it
+    is to end alone.
+    """
 
     alone: bool = False
 
@@ -332,7 +369,9 @@ class Script(Message, frozen=True, tag=25):
 
 
 class SetTrigger(Message, frozen=True, tag=150):
-    """strigger --set. Answered by `Ok` or `Failure`. `resource`: job, node, slurmctld, slurmdbd, database or other; of nodes `*` means all."""
+    """strigger --set. Answered by `Ok` or `Failure`. `resource`: job, node, slurmctld, slurmdbd,
+    database or other; of nodes `*` means all.
+    """
 
     resource: str
     resource_id: str
@@ -343,7 +382,9 @@ class SetTrigger(Message, frozen=True, tag=150):
 
 
 class ClearTriggers(Message, frozen=True, tag=151):
-    """strigger --clear: the triggers that match all that is given (0, and -1 for the user: anything). Answered by `Ok` or `Failure`."""
+    """strigger --clear: the triggers that match all that is given (0, and -1 for the user:
+    anything). Answered by `Ok` or `Failure`.
+    """
 
     trigger_id: int = 0
     job_id: int = 0
@@ -361,9 +402,11 @@ class Crontab(Message, frozen=True, tag=153):
 
 
 class SetCrontab(Message, frozen=True, tag=154):
-    """scrontab: put this file in place of a user's; without text there is none any more. Answered by `CrontabSet` or `Failure`.
+    """scrontab: put this file in place of a user's; without text there is none any more. Answered
+    by `CrontabSet` or `Failure`.
 
-    `entries`: of each entry its time, its first and last line (with its options, from 1), what it asks for, and its script.
+    `entries`: of each entry its time, its first and last line (with its options, from 1), what it
+    asks for, and its script.
     """
 
     text: str
@@ -373,7 +416,9 @@ class SetCrontab(Message, frozen=True, tag=154):
 
 
 class CrontabSet(Message, frozen=True, tag=155):
-    """The entries' jobs; or the first entry whose job was refused, and why: then nothing has changed."""
+    """The entries' jobs; or the first entry whose job was refused, and why: then nothing has
+    changed.
+    """
 
     job_ids: list[int]
     failed_entry: int = -1
@@ -381,17 +426,22 @@ class CrontabSet(Message, frozen=True, tag=155):
 
 
 class AwaitEmpty(Message, frozen=True, tag=26):
-    """Answered with `Ok` when no job is pending, running or completing (held jobs count: they are pending). Used by replay."""
+    """Answered with `Ok` when no job is pending, running or completing (held jobs count: they are
+    pending). Used by replay.
+    """
 
 
 class BreakAtStart(Message, frozen=True, tag=27):
-    """understudy clock break job ID: stop virtual time when the job starts. Answered by `Ok` or `Failure`."""
+    """understudy clock break job ID: stop virtual time when the job starts. Answered by `Ok` or
+    `Failure`.
+    """
 
     job_id: str
 
 
 class AllocateJob(Message, frozen=True, tag=30):
-    """srun or salloc asks for resources. Answered by `Allocated`, whose job may still be waiting, or `Failure`.
+    """srun or salloc asks for resources. Answered by `Allocated`, whose job may still be waiting,
+    or `Failure`.
 
     `immediate`: it must start now or not at all.
     """
@@ -413,16 +463,21 @@ class Allocated(Message, frozen=True, tag=31):
     state: int = 0  # model.states.JobState
     end_time: int | None = None
     credential: bytes = b""  # lets its owner send files to the nodes (sbcast)
-    daemons: list[tuple[str, str, str]] = []  # name, address and nodes of those that stand for its nodes
-    note: int = 0  # the error number that says why it cannot start for now, where that is worth a word
+    # name, address and nodes of those that stand for its nodes
+    daemons: list[tuple[str, str, str]] = []
+    # the error number that says why it cannot start for now, where that is worth a word
+    note: int = 0
     components: list["Allocated"] = []  # of a heterogeneous job: all, in their order
-    is_ready: bool = True  # nothing has to be done on its nodes, or by the site's programs, before it may begin
+    # nothing has to be done on its nodes, or by the site's programs, before it may begin
+    is_ready: bool = True
     notice: str = ""  # what its owner is told of its end
     is_watched: bool = False  # it is ended when nobody waits for its end any more
 
 
 class AwaitJob(Message, frozen=True, tag=32):
-    """Answered by `Allocated` when the job has started or is over; `until_end`: when it is over; `until_ready`: when its nodes are ready, too."""
+    """Answered by `Allocated` when the job has started or is over; `until_end`: when it is over;
+    `until_ready`: when its nodes are ready, too.
+    """
 
     job_id: int
     until_end: bool = False
@@ -466,11 +521,15 @@ class StepSpec(Message, frozen=True, tag=35):
     host: str = ""  # where srun runs
     pid: int = 0
     sends_output: bool = True  # False: nobody reads it
-    step_id: int | None = None  # a step in several components of a heterogeneous job has the number that it was given in the first
+    # a step in several components of a heterogeneous job has the number that it was given in the
+    # first
+    step_id: int | None = None
     gres: str | None = None  # of each node; None: nothing was said, "": none
     tres_per_step: str = ""
     tres_per_task: str = ""
-    asked: dict[str, str] = {}  # what is shown of it besides: tres_per_node, tres_bind ..., as in model.records; empty: nothing of generic resources
+    # what is shown of it besides: tres_per_node, tres_bind ..., as in model.records; empty: nothing
+    # of generic resources
+    asked: dict[str, str] = {}
 
 
 BATCH_STEP: Final = -5
@@ -484,7 +543,9 @@ class CreateStep(Message, frozen=True, tag=36):
 
 
 class StepCreated(Message, frozen=True, tag=37):
-    """A step: its nodes, the tasks of each (global numbers) and the CPUs, what its credential is, and which daemons stand for the nodes."""
+    """A step: its nodes, the tasks of each (global numbers) and the CPUs, what its credential is,
+    and which daemons stand for the nodes.
+    """
 
     job_id: int
     restart: int
@@ -500,13 +561,16 @@ class StepCreated(Message, frozen=True, tag=37):
     kill_wait_s: int = 30
     user: str = ""
     end_time_of_step: int | None = None
-    gpus: list[tuple[int, list[int]]] = []  # how many on each node, and their numbers; empty where the job has no generic resources
+    # how many on each node, and their numbers; empty where the job has no generic resources
+    gpus: list[tuple[int, list[int]]] = []
     mpi_default: str = "none"
     memory_mb: list[int] = []  # of each node; 0: nobody said
 
 
 class GetStep(Message, frozen=True, tag=38):
-    """sattach and sstat: a running step, as it was created; BATCH_STEP: the job's script. Answered by `StepCreated` or `Failure`."""
+    """sattach and sstat: a running step, as it was created; BATCH_STEP: the job's script. Answered
+    by `StepCreated` or `Failure`.
+    """
 
     job_id: int
     step_id: int
@@ -519,7 +583,7 @@ class AwaitStep(Message, frozen=True, tag=39):
     step_id: int
 
 
-# --- node daemons to the controller --------------------------------------------------------------------------------------------
+# --- node daemons to the controller ---------------------------------------------------------------
 
 
 class RegisterNodes(Message, frozen=True, tag=40):
@@ -530,43 +594,56 @@ class RegisterNodes(Message, frozen=True, tag=40):
     nodes: str  # host list expression
     boot_time: float
     slurmd_start_time: float
-    running_jobs: list[tuple[int, int]] = []  # job and restart count: those of which something is left
+    # job and restart count: those of which something is left
+    running_jobs: list[tuple[int, int]] = []
     jobs_of_steps: list[tuple[int, int]] = []  # likewise: those of which only steps are there
 
 
 class Registered(Message, frozen=True, tag=41):
-    """Jobs (with restart counts) that the node daemon has and the controller does not know any more: end them."""
+    """Jobs (with restart counts) that the node daemon has and the controller does not know any
+    more: end them.
+    """
 
     unknown_jobs: list[tuple[int, int]] = []
 
 
 class FindJobs(Message, frozen=True, tag=49):
-    """The controller misses jobs (with restart counts) in a registration of the node daemon that took them. Answered by `JobsFound`."""
+    """The controller misses jobs (with restart counts) in a registration of the node daemon that
+    took them. Answered by `JobsFound`.
+    """
 
     jobs: list[tuple[int, int]]
 
 
 class JobsFound(Message, frozen=True, tag=50):
-    """Those of the jobs that are there after all, or have ended there, of which the controller has yet to hear. The others are lost."""
+    """Those of the jobs that are there after all, or have ended there, of which the controller has
+    yet to hear. The others are lost.
+    """
 
     jobs: list[tuple[int, int]] = []
 
 
 class BatchComplete(Message, frozen=True, tag=42):
-    """The batch script of a job has ended: `exit_code` 0..255, `signal` 0 or what ended it. `timed_out`: ended by its exact time limit.
+    """The batch script of a job has ended: `exit_code` 0..255, `signal` 0 or what ended it.
+    `timed_out`: ended by its exact time limit.
 
-    A daemon that stands for all of an emulated job's nodes has run the epilog, too, and says so in `epilog_nodes`: no TerminateJob is needed then.
+    A daemon that stands for all of an emulated job's nodes has run the epilog, too, and says so in
+    `epilog_nodes`: no TerminateJob is needed then.
     """
 
     job_id: int
-    restart: int  # the job's restart count at launch, so that late news of an earlier run is recognised
+    # the job's restart count at launch, so that late news of an earlier run is recognised
+    restart: int
     exit_code: int
     signal: int
     timed_out: bool = False
     node: str = ""
-    epilog_nodes: str = ""  # nodes that are free of the job already: an emulated job leaves nothing to clean up
-    usage: dict[str, int] = {}  # user_cpu_us, system_cpu_us, and what model.task_usage names: of the script and what it started
-    # "prolog": it failed, and the script was not run; "memory": processes were killed, as the job used more than it had; "killed": the job was
+    # nodes that are free of the job already: an emulated job leaves nothing to clean up
+    epilog_nodes: str = ""
+    # user_cpu_us, system_cpu_us, and what model.task_usage names: of the script and what it started
+    usage: dict[str, int] = {}
+    # "prolog": it failed, and the script was not run; "memory": processes were killed, as the job
+    # used more than it had; "killed": the job was
     fault: str = ""
 
 
@@ -589,7 +666,9 @@ class PrologComplete(Message, frozen=True, tag=45):
 
 
 class StepComplete(Message, frozen=True, tag=44):
-    """On these nodes the step's tasks have ended; the highest exit code, and what signal ended one if any."""
+    """On these nodes the step's tasks have ended; the highest exit code, and what signal ended one
+    if any.
+    """
 
     job_id: int
     restart: int
@@ -601,7 +680,7 @@ class StepComplete(Message, frozen=True, tag=44):
     fault: str = ""  # "killed": it used more memory than it had
 
 
-# --- the controller to node daemons --------------------------------------------------------------------------------------------
+# --- the controller to node daemons ---------------------------------------------------------------
 
 
 class LaunchBatch(Message, frozen=True, tag=60):
@@ -618,14 +697,19 @@ class LaunchBatch(Message, frozen=True, tag=60):
     script: str = ""
     spec: JobSpec | None = None  # with the real executor
     environment: list[str] = []
-    exact_limit_s: int | None = None  # textbook policies: the emulated job's end counts from start_time, and it is ended at this limit
+    # textbook policies: the emulated job's end counts from start_time, and it is ended at this
+    # limit
+    exact_limit_s: int | None = None
     memory_mb: int = 0  # what the job has on its first node; 0: nobody said
     program_environment: list[str] = []  # for the prolog
-    begins_after_s: float = 0.0  # an emulated job begins so much later, as others are launched before it
+    # an emulated job begins so much later, as others are launched before it
+    begins_after_s: float = 0.0
 
 
 class LaunchProlog(Message, frozen=True, tag=72):
-    """Run the prolog for a job on these of its nodes, for which the receiver stands. Answered by `Ok` or `Failure`, and later by `PrologComplete`."""
+    """Run the prolog for a job on these of its nodes, for which the receiver stands. Answered by
+    `Ok` or `Failure`, and later by `PrologComplete`.
+    """
 
     job_id: int
     restart: int
@@ -640,7 +724,8 @@ class CheckHealth(Message, frozen=True, tag=73):
 
 
 class TerminateJob(Message, frozen=True, tag=61):
-    """End what is left of a job on the nodes and run the epilog. Each daemon sends `EpilogComplete` when done, also for a job it does not know.
+    """End what is left of a job on the nodes and run the epilog. Each daemon sends `EpilogComplete`
+    when done, also for a job it does not know.
 
     `nodes` (host list expression) are those of the job for which the receiver stands.
     """
@@ -649,8 +734,11 @@ class TerminateJob(Message, frozen=True, tag=61):
     restart: int
     nodes: str = ""
     program_environment: list[str] = []  # for the epilog, where there is one
-    why: str = ""  # what its output says of that, where it is neither somebody's wish nor the time limit
-    lingers: bool = False  # its script is told to end now, and emulated nodes without it are clean no sooner than the one that has it
+    # what its output says of that, where it is neither somebody's wish nor the time limit
+    why: str = ""
+    # its script is told to end now, and emulated nodes without it are clean no sooner than the one
+    # that has it
+    lingers: bool = False
 
 
 class SignalJob(Message, frozen=True, tag=62):
@@ -671,7 +759,9 @@ class NotifyTasks(Message, frozen=True, tag=146):
 
 
 class SignalTasks(Message, frozen=True, tag=66):
-    """Send a signal to a step's tasks; `ends`: they are to end, and those who read their output hear of it. A command needs the credential."""
+    """Send a signal to a step's tasks; `ends`: they are to end, and those who read their output
+    hear of it. A command needs the credential.
+    """
 
     job_id: int
     restart: int
@@ -682,10 +772,11 @@ class SignalTasks(Message, frozen=True, tag=66):
 
 
 class LaunchTasks(Message, frozen=True, tag=67):
-    """srun to the node daemons: run the tasks of a step. `tasks` and `cpus` have one entry for each of `nodes`.
+    """srun to the node daemons: run the tasks of a step. `tasks` and `cpus` have one entry for each
+    of `nodes`.
 
-    The tasks' streams go to `io_address`, where `io_key` says who speaks, unless they are files (`std_out` and so on: patterns as in srun(1), "" for
-    srun itself, "none").
+    The tasks' streams go to `io_address`, where `io_key` says who speaks, unless they are files
+    (`std_out` and so on: patterns as in srun(1), "" for srun itself, "none").
     """
 
     credential: bytes
@@ -744,7 +835,8 @@ class StatTasks(Message, frozen=True, tag=69):
 
 
 class TaskStatistics(Message, frozen=True, tag=70):
-    """By task: [number, node, pid, CPU microseconds, bytes resident, bytes of address space, pages faulted in, bytes read, bytes written].
+    """By task: [number, node, pid, CPU microseconds, bytes resident, bytes of address space, pages
+    faulted in, bytes read, bytes written].
 
     Of a script all its pids are told, as a text.
     """
@@ -753,7 +845,9 @@ class TaskStatistics(Message, frozen=True, tag=70):
 
 
 class SendFile(Message, frozen=True, tag=71):
-    """sbcast: a piece of a file for each of the nodes. The first begins it, the last makes it complete."""
+    """sbcast: a piece of a file for each of the nodes. The first begins it, the last makes it
+    complete.
+    """
 
     credential: bytes
     job_id: int
@@ -770,14 +864,16 @@ class SendFile(Message, frozen=True, tag=71):
 class Forward(Message, frozen=True, tag=63):
     """A message for many nodes, on its way down the tree. Answered by `NodeReplies`.
 
-    `inner` is the encoded message. `nodes` are those for which the receiver answers, itself included if it stands for one of them.
+    `inner` is the encoded message. `nodes` are those for which the receiver answers, itself
+    included if it stands for one of them.
     """
 
     inner: bytes
     nodes: str
     width: int
     timeout_s: float
-    every_hop: bool = False  # a load test: each node is a hop of its own; the first of `nodes` is the receiver
+    # a load test: each node is a hop of its own; the first of `nodes` is the receiver
+    every_hop: bool = False
 
 
 class NodeReply(Message, frozen=True, tag=64):
@@ -792,12 +888,15 @@ class NodeReplies(Message, frozen=True, tag=65):
     replies: list[NodeReply]
 
 
-# --- the clock service ---------------------------------------------------------------------------------------------------------
-# Participants' reports and grants are the hot path and have frames of their own (understudy.clock.protocol).
+# --- the clock service ----------------------------------------------------------------------------
+# Participants' reports and grants are the hot path and have frames of their own
+# (understudy.clock.protocol).
 
 
 class ClockControl(Message, frozen=True, tag=80):
-    """understudy clock pause | resume | step | run-until | rate | break | status. Answered by `ClockStatus` or `Failure`."""
+    """understudy clock pause | resume | step | run-until | rate | break | status. Answered by
+    `ClockStatus` or `Failure`.
+    """
 
     action: str
     value: float = 0.0
@@ -814,15 +913,18 @@ class ClockStatus(Message, frozen=True, tag=81):
     windows: int = 0
 
 
-# --- accounting ----------------------------------------------------------------------------------------------------------------
+# --- accounting -----------------------------------------------------------------------------------
 
 
 class AccountingChange(Message, frozen=True, tag=100):
-    """sacctmgr add | modify | delete. Answered by `AccountingChanged`, or `Failure` where it is not allowed.
+    """sacctmgr add | modify | delete. Answered by `AccountingChanged`, or `Failure` where it is not
+    allowed.
 
-    `names` are those to add; `where` chooses what to modify or delete, values by condition (clusters, accounts, users, partitions, parents, names).
-    `set` has field names of the record (understudy.model.associations, .qos) and values of their types; None or, by resource, -1 takes one away.
-    Lists of qualities of service may have "+name" and "-name". Without `commit` nothing is changed, and the answer says what would be.
+    `names` are those to add; `where` chooses what to modify or delete, values by condition
+    (clusters, accounts, users, partitions, parents, names). `set` has field names of the record
+    (understudy.model.associations, .qos) and values of their types; None or, by resource, -1 takes
+    one away. Lists of qualities of service may have "+name" and "-name". Without `commit` nothing
+    is changed, and the answer says what would be.
     """
 
     action: str
@@ -834,8 +936,9 @@ class AccountingChange(Message, frozen=True, tag=100):
 
 
 class AccountingChanged(Message, frozen=True, tag=101):
-    """What was changed, or would be: names of the records themselves, and associations (cluster, account, parent's account, user, partition) and
-    WCKeys (user, key, cluster) along with them. `problems`: what could not be done, a word and the names that go with it.
+    """What was changed, or would be: names of the records themselves, and associations (cluster,
+    account, parent's account, user, partition) and WCKeys (user, key, cluster) along with them.
+    `problems`: what could not be done, a word and the names that go with it.
     """
 
     names: list[str] = []
@@ -845,9 +948,11 @@ class AccountingChanged(Message, frozen=True, tag=101):
 
 
 class AccountingQuery(Message, frozen=True, tag=102):
-    """sacctmgr show, sacct, sshare. Answered by `Rows`: the columns of the table in the order that was asked for; [] for all, in the table's own.
+    """sacctmgr show, sacct, sshare. Answered by `Rows`: the columns of the table in the order that
+    was asked for; [] for all, in the table's own.
 
-    Tables: clusters, accounts, users, associations, qos, tres, wckeys, transactions, events, reservations, problems, jobs, steps, usage, config.
+    Tables: clusters, accounts, users, associations, qos, tres, wckeys, transactions, events,
+    reservations, problems, jobs, steps, usage, config.
     """
 
     table: str
@@ -857,7 +962,9 @@ class AccountingQuery(Message, frozen=True, tag=102):
 
 
 class GetAssociations(Message, frozen=True, tag=103):
-    """The controller of a cluster announces itself, and asks for all that concerns it. Answered by `Associations`."""
+    """The controller of a cluster announces itself, and asks for all that concerns it. Answered by
+    `Associations`.
+    """
 
     cluster: str
     host: str
@@ -891,11 +998,14 @@ class Associations(Message, frozen=True, tag=104):
     wckeys: list[Wckey]
     tres: list[Tres]
     federation: FederationPlace | None = None
-    licenses: dict[str, int] = {}  # by `name@server`: how many of those that clusters share are this one's
+    # by `name@server`: how many of those that clusters share are this one's
+    licenses: dict[str, int] = {}
 
 
 class AssociationsChanged(Message, frozen=True, tag=105):
-    """What has changed since `number` - 1, told to the cluster's controller; answered by `Ok` when it has been taken over."""
+    """What has changed since `number` - 1, told to the cluster's controller; answered by `Ok` when
+    it has been taken over.
+    """
 
     bulk: ClassVar[bool] = True
 
@@ -909,7 +1019,8 @@ class AssociationsChanged(Message, frozen=True, tag=105):
     removed_users: list[str] = []
     wckeys: list[Wckey] | None = None  # all of them, if any has changed
     tres: list[Tres] = []
-    unused_associations: list[int] = []  # RawUsage=0: what these have used, with all below them, is forgotten
+    # RawUsage=0: what these have used, with all below them, is forgotten
+    unused_associations: list[int] = []
     unused_qos: list[str] = []
     licenses: dict[str, int] | None = None  # all of them, if any has changed
     federation: FederationPlace | None = None
@@ -917,7 +1028,9 @@ class AssociationsChanged(Message, frozen=True, tag=105):
 
 
 class JobRecord(Message, frozen=True, tag=106):
-    """A job as accounting keeps it: told when it was submitted, started, ended, and each replaces what was told of the same run before."""
+    """A job as accounting keeps it: told when it was submitted, started, ended, and each replaces
+    what was told of the same run before.
+    """
 
     job_id: int
     submit_time: int
@@ -971,7 +1084,9 @@ class JobRecord(Message, frozen=True, tag=106):
 
 
 class JobText(Message, frozen=True, tag=112):
-    """A batch script, or an environment, a line for each variable. Jobs name it by its key; many may have the same."""
+    """A batch script, or an environment, a line for each variable. Jobs name it by its key; many
+    may have the same.
+    """
 
     key: str
     text: str
@@ -1005,8 +1120,9 @@ class StepRecord(Message, frozen=True, tag=107):
 
 
 class EventRecord(Message, frozen=True, tag=108):
-    """A time for which a node, or with `node` "" the cluster itself, was in a state worth a record. It ends what was open of the same node; one that
-    ends when it begins does no more than that, unless it has a reason.
+    """A time for which a node, or with `node` "" the cluster itself, was in a state worth a record.
+    It ends what was open of the same node; one that ends when it begins does no more than that,
+    unless it has a reason.
     """
 
     node: str
@@ -1020,7 +1136,9 @@ class EventRecord(Message, frozen=True, tag=108):
 
 
 class ReservationRecord(Message, frozen=True, tag=109):
-    """A reservation from a time on at which it was made or changed; one that ends when it begins never was."""
+    """A reservation from a time on at which it was made or changed; one that ends when it begins
+    never was.
+    """
 
     id: int
     name: str
@@ -1033,7 +1151,9 @@ class ReservationRecord(Message, frozen=True, tag=109):
 
 
 class AccountingRecords(Message, frozen=True, tag=110):
-    """What has happened on a cluster, in order. Answered by `Ok` when it is in the database; may come twice."""
+    """What has happened on a cluster, in order. Answered by `Ok` when it is in the database; may
+    come twice.
+    """
 
     bulk: ClassVar[bool] = True
 
@@ -1042,9 +1162,11 @@ class AccountingRecords(Message, frozen=True, tag=110):
 
 
 class DumpArchive(Message, frozen=True, tag=113):
-    """sacctmgr archive dump: forget old records. Answered by `Ok` or `Failure`. What is not given is as slurmdbd.conf has it.
+    """sacctmgr archive dump: forget old records. Answered by `Ok` or `Failure`. What is not given
+    is as slurmdbd.conf has it.
 
-    `archived`: kinds of records (Event, Job, Resv, Step, TXN, Usage) to write to files before; `purges`: how old each kind may get, as `12months`.
+    `archived`: kinds of records (Event, Job, Resv, Step, TXN, Usage) to write to files before;
+    `purges`: how old each kind may get, as `12months`.
     """
 
     folder: str = ""
@@ -1053,18 +1175,23 @@ class DumpArchive(Message, frozen=True, tag=113):
 
 
 class LoadArchive(Message, frozen=True, tag=114):
-    """sacctmgr archive load: put back what is in a file on the daemon's host. Answered by `Ok` or `Failure`."""
+    """sacctmgr archive load: put back what is in a file on the daemon's host. Answered by `Ok` or
+    `Failure`.
+    """
 
     path: str
 
 
 class AwaitRecorded(Message, frozen=True, tag=111):
-    """A replay asks the controller: answered by `Ok` when accounting knows all that has happened so far, or does not answer."""
+    """A replay asks the controller: answered by `Ok` when accounting knows all that has happened so
+    far, or does not answer.
+    """
 
 
 class FollowJobs(Message, frozen=True, tag=115):
-    """A replay asks what becomes of jobs, and has the runs recorded that end from the first time on. Answered by `JobRuns` when `batch` runs have
-    ended, sooner if no job is left; with `batch` 0 now, and unless `after` is None with jobs that are not over, too, with higher numbers than that.
+    """A replay asks what becomes of jobs, and has the runs recorded that end from the first time
+    on. Answered by `JobRuns` when `batch` runs have ended, sooner if no job is left; with `batch` 0
+    now, and unless `after` is None with jobs that are not over, too, with higher numbers than that.
     """
 
     batch: int
@@ -1078,7 +1205,9 @@ class JobRun(Message, frozen=True, tag=116):
     tag: str  # of its `Emulation`
     name: str
     array_job_id: int
-    array_tasks: str  # its number; several where one record stands for tasks that wait or have been cancelled together
+    # its number; several where one record stands for tasks that wait or have been cancelled
+    # together
+    array_tasks: str
     het_job_id: int
     het_offset: int
     user: str

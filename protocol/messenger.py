@@ -1,16 +1,19 @@
 """A daemon's mouth and ears: typed requests and answers to and from its peers.
 
-Place: between a daemon's core and the connections. One class for all transports: sockets in real, scaled and virtual time, and memory when all
-daemons share a process. Handlers are plain functions, called in a defined order; a message costs no task.
+Place: between a daemon's core and the connections. One class for all transports: sockets in real,
+scaled and virtual time, and memory when all daemons share a process. Handlers are plain functions,
+called in a defined order; a message costs no task.
 
-Under virtual time a message carries the instant of its delivery, sent + latency, and is handed to the loop, which delivers it then: in the order
-(delivery, sender, sender's sequence number). What comes from outside virtual time (a command) waits until all participants stand still.
+Under virtual time a message carries the instant of its delivery, sent + latency, and is handed to
+the loop, which delivers it then: in the order (delivery, sender, sender's sequence number). What
+comes from outside virtual time (a command) waits until all participants stand still.
 
-Every message is acknowledged. Where the asker only wants to hear of failures (`only_failures`), the acknowledgement under virtual time is the
-clock's: no participant is granted time before it has received what was sent to it, so an answer would only cost a window, and is left out.
+Every message is acknowledged. Where the asker only wants to hear of failures (`only_failures`), the
+acknowledgement under virtual time is the clock's: no participant is granted time before it has
+received what was sent to it, so an answer would only cost a window, and is left out.
 
-An envelope is `[kind, number, deliver_us, sequence, message]`; kind 0 asks, 1 answers, 2 complains before the connection is closed, 3 asks to be
-answered only by a Failure.
+An envelope is `[kind, number, deliver_us, sequence, message]`; kind 0 asks, 1 answers, 2 complains
+before the connection is closed, 3 asks to be answered only by a Failure.
 """
 
 from __future__ import annotations
@@ -58,7 +61,8 @@ TIMED_OUT: Final = 5004  # Slurm's "Socket timed out on send/recv operation"
 
 _HANDSHAKE_S: Final = 10.0
 _COMMAND_MAX_FRAME: Final = 16 << 20
-_PATIENCE_S: Final = 60.0  # under virtual time a peer that does not listen yet is waited for, in real time
+# under virtual time a peer that does not listen yet is waited for, in real time
+_PATIENCE_S: Final = 60.0
 _TOLD_LOOKED_AT: Final = 16
 _UNREACHABLE: Final = "Unable to contact slurm controller (connect failure)"
 
@@ -69,10 +73,14 @@ class VirtualLoop(Protocol):
     now_us: int
     authority: Any
 
-    def post(self, deliver_us: int, sender: str, sequence: int, deliver: Callable[..., None], *args: Any) -> None: ...
+    def post(
+        self, deliver_us: int, sender: str, sequence: int, deliver: Callable[..., None], *args: Any
+    ) -> None: ...
     def run_outside(self, callback: Callable[..., None], *args: Any) -> None: ...
     def hold(self) -> Any: ...
-    def call_later_real(self, delay_s: float, callback: Callable[..., object], *args: Any) -> None: ...
+    def call_later_real(
+        self, delay_s: float, callback: Callable[..., object], *args: Any
+    ) -> None: ...
 
 
 class Envelope(msgspec.Struct, frozen=True, array_like=True):
@@ -91,7 +99,9 @@ _decode = msgspec.msgpack.Decoder(Envelope).decode
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Who is at the other end of a connection, authenticated. Daemons hold the cluster's key; commands act for a user."""
+    """Who is at the other end of a connection, authenticated. Daemons hold the cluster's key;
+    commands act for a user.
+    """
 
     name: str
     user_id: int
@@ -105,9 +115,19 @@ class Request:
     __slots__ = ("_answer", "_connection", "_number", "message", "sender")
 
     def __init__(
-        self, message: Message, sender: Peer, number: int, answer: Callable[[int, Message], None], connection: Connection | None = None
+        self,
+        message: Message,
+        sender: Peer,
+        number: int,
+        answer: Callable[[int, Message], None],
+        connection: Connection | None = None,
     ) -> None:
-        self.message, self.sender, self._number, self._connection = message, sender, number, connection
+        self.message, self.sender, self._number, self._connection = (
+            message,
+            sender,
+            number,
+            connection,
+        )
         self._answer: Callable[[int, Message], None] | None = answer
 
     def is_gone(self) -> bool:
@@ -115,14 +135,18 @@ class Request:
         return self._connection is not None and self._connection.closed
 
     def reply_part(self, part: Message) -> None:
-        """A part of the answer; the last one is for `reply`. Only commands take answers in parts."""
+        """A part of the answer; the last one is for `reply`. Only commands take answers in
+        parts.
+        """
         assert self._answer is not None
         self._answer(self._number, part)
 
     def reply(self, answer: Message) -> None:
         """Answer, once."""
         send = self._answer
-        assert send is not None, f"{type(self.message).__name__} of {self.sender.name} was answered twice"
+        assert send is not None, (
+            f"{type(self.message).__name__} of {self.sender.name} was answered twice"
+        )
         self._answer = None
         send(self._number, answer)
 
@@ -138,7 +162,8 @@ class _Link:
     def __init__(self, name: str, address: str) -> None:
         self.name, self.address = name, address
         self.connection: Connection | None = None
-        self.queue: list[tuple[int, int, int, int, Message]] | None = None  # while connecting: kind, number, deliver_us, sequence, message
+        # while connecting: kind, number, deliver_us, sequence, message
+        self.queue: list[tuple[int, int, int, int, Message]] | None = None
 
 
 class _Accepted:
@@ -155,7 +180,9 @@ class _Accepted:
 
 
 class MemoryNetwork:
-    """Messengers that share one process and one virtual loop: messages are handed over as they are, in the same order as over sockets."""
+    """Messengers that share one process and one virtual loop: messages are handed over as they are,
+    in the same order as over sockets.
+    """
 
     def __init__(self) -> None:
         self.members: dict[str, Messenger] = {}
@@ -164,7 +191,8 @@ class MemoryNetwork:
 class Messenger:
     """Sends requests to peers by name, and hands theirs to the handler.
 
-    `latency_s`, `link_latency`: only under virtual time, where they set when a message is delivered. `key` is the cluster's.
+    `latency_s`, `link_latency`: only under virtual time, where they set when a message is
+    delivered. `key` is the cluster's.
     """
 
     def __init__(
@@ -183,19 +211,30 @@ class Messenger:
         self._loop = loop
         self._virtual: VirtualLoop | None = loop if hasattr(loop, "now_us") else None  # type: ignore[assignment]
         self._key = key
-        # A peer's silence is a matter of real time where the cluster's is scaled; under virtual time the clock knows who is silent.
-        self._call_later_real = getattr(loop, "call_later_real", None) if self._virtual is None else None
-        self._waited: Callable[[], float] = loop.time if self._call_later_real is None else time.monotonic
+        # A peer's silence is a matter of real time where the cluster's is scaled; under virtual
+        # time the clock knows who is silent.
+        self._call_later_real = (
+            getattr(loop, "call_later_real", None) if self._virtual is None else None
+        )
+        self._waited: Callable[[], float] = (
+            loop.time if self._call_later_real is None else time.monotonic
+        )
         self._me = Peer(name, user_id, group_id, is_daemon=True)
         self._latency_us = round(latency_s * 1e6)
-        self._link_latency_us = {tuple(link.split(">")): round(extra * 1e6) for link, extra in (link_latency or {}).items()}
-        self._told_for_us = 4 * self._latency_us + 2 * max(self._link_latency_us.values(), default=0)
+        self._link_latency_us = {
+            tuple(link.split(">")): round(extra * 1e6)
+            for link, extra in (link_latency or {}).items()
+        }
+        self._told_for_us = 4 * self._latency_us + 2 * max(
+            self._link_latency_us.values(), default=0
+        )
         self._network = network
         if network is not None:
             network.members[name] = self
         self._links: dict[str, _Link] = {}
         self._pending: dict[int, tuple[Callable[[Message], None] | None, str, float]] = {}
-        self._told: dict[int, tuple[Callable[[Message], None], str, int]] = {}  # only failures matter; and when they were sent
+        # only failures matter; and when they were sent
+        self._told: dict[int, tuple[Callable[[Message], None], str, int]] = {}
         self._numbers = 0
         self._sequence = 0
         self._handler: Callable[[Request], Message | None] | None = None
@@ -204,10 +243,13 @@ class Messenger:
         self._deadline: asyncio.TimerHandle | None = None
         self._deadline_at = 0.0
         self._closed = False
-        self.on_peer_lost: Callable[[str], None] | None = None  # told when the connection to a peer breaks
+        # told when the connection to a peer breaks
+        self.on_peer_lost: Callable[[str], None] | None = None
 
     def set_handler(self, handler: Callable[[Request], Message | None]) -> None:
-        """Call `handler` for each request; it returns the answer, or None and answers later through `Request.reply`."""
+        """Call `handler` for each request; it returns the answer, or None and answers later through
+        `Request.reply`.
+        """
         self._handler = handler
 
     def add_peer(self, name: str, address: str) -> None:
@@ -223,7 +265,7 @@ class Messenger:
         """Whether an answer is outstanding."""
         return bool(self._pending)
 
-    # --- asking --------------------------------------------------------------------------------------------------------------
+    # --- asking -----------------------------------------------------------------------------------
 
     def send(
         self,
@@ -235,12 +277,13 @@ class Messenger:
         only_failures: bool = False,
         ahead_s: float = 0.0,
     ) -> None:
-        """Ask a peer. `on_reply` gets the answer, or a Failure with code 1005 (no connection), 1006 (lost) or 5004 (timed out). `timeout_s`: real
-        seconds where the cluster's time is scaled.
+        """Ask a peer. `on_reply` gets the answer, or a Failure with code 1005 (no connection), 1006
+        (lost) or 5004 (timed out). `timeout_s`: real seconds where the cluster's time is scaled.
 
-        `ahead_s`: under virtual time, how much later it is to be delivered, as if it were sent then: who knows what it will send needs no window for
-        each message.
-        `only_failures`: `on_reply` hears of nothing else. Under virtual time there is no deadline then, because the clock knows who is silent.
+        `ahead_s`: under virtual time, how much later it is to be delivered, as if it were sent
+        then: who knows what it will send needs no window for each message. `only_failures`:
+        `on_reply` hears of nothing else. Under virtual time there is no deadline then, because the
+        clock knows who is silent.
         """
         self._numbers = number = self._numbers + 1
         virtual = self._virtual
@@ -250,7 +293,9 @@ class Messenger:
             if on_reply is not None:
                 self._remember(number, on_reply, peer, virtual.now_us, round(ahead_s * 1e6))
         else:
-            self._await(number, peer, _failures_to(on_reply) if only_failures else on_reply, timeout_s)
+            self._await(
+                number, peer, _failures_to(on_reply) if only_failures else on_reply, timeout_s
+            )
         self._sequence = sequence = self._sequence + 1
         deliver_us = 0
         if virtual is not None:
@@ -260,13 +305,26 @@ class Messenger:
             if self._network is not None:
                 receiver = self._network.members.get(peer)
                 if receiver is None:
-                    self._loop.call_soon(self._answered, number, Failure(CONNECT_FAILED, _UNREACHABLE))
+                    self._loop.call_soon(
+                        self._answered, number, Failure(CONNECT_FAILED, _UNREACHABLE)
+                    )
                 else:
-                    virtual.post(deliver_us, self.name, sequence, receiver._take_in_memory, self, number, message, kind)
+                    virtual.post(
+                        deliver_us,
+                        self.name,
+                        sequence,
+                        receiver._take_in_memory,
+                        self,
+                        number,
+                        message,
+                        kind,
+                    )
                 return
         link = self._links.get(peer)
         if link is None:
-            self._loop.call_soon(self._answered, number, Failure(CONNECT_FAILED, f"no address of {peer} is known"))
+            self._loop.call_soon(
+                self._answered, number, Failure(CONNECT_FAILED, f"no address of {peer} is known")
+            )
         elif link.connection is not None:
             link.connection.send(_encode((kind, number, deliver_us, sequence, message)))
             if virtual is not None and virtual.authority is not None:
@@ -289,15 +347,24 @@ class Messenger:
         self.send(peer, message, answered, timeout_s)
         return await future
 
-    def _await(self, number: int, peer: str, on_reply: Callable[[Message], None] | None, timeout_s: float) -> None:
+    def _await(
+        self, number: int, peer: str, on_reply: Callable[[Message], None] | None, timeout_s: float
+    ) -> None:
         deadline = self._waited() + timeout_s
         self._pending[number] = (on_reply, peer, deadline)
         if timeout_s != float("inf") and (self._deadline is None or deadline < self._deadline_at):
             self._arm(deadline)
 
-    def _remember(self, number: int, on_reply: Callable[[Message], None], peer: str, now_us: int, ahead_us: int) -> None:
-        """Keep who wants to hear of a failure. Time does not go further than a latency beyond anybody's next event, so what was due longer ago has
-        been worked on.
+    def _remember(
+        self,
+        number: int,
+        on_reply: Callable[[Message], None],
+        peer: str,
+        now_us: int,
+        ahead_us: int,
+    ) -> None:
+        """Keep who wants to hear of a failure. Time does not go further than a latency beyond
+        anybody's next event, so what was due longer ago has been worked on.
         """
         told = self._told
         told[number] = (on_reply, peer, now_us + ahead_us)
@@ -314,17 +381,22 @@ class Messenger:
         if self._call_later_real is None:
             self._deadline = self._loop.call_at(deadline, self._time_out)
         else:
-            self._deadline = self._call_later_real(max(0.0, deadline - self._waited()), self._time_out)
+            self._deadline = self._call_later_real(
+                max(0.0, deadline - self._waited()), self._time_out
+            )
 
     def _time_out(self) -> None:
         self._deadline = None
-        # The deadline counts even if the clock's last digit says that it is not reached yet: else the same instant would come again and again.
+        # The deadline counts even if the clock's last digit says that it is not reached yet: else
+        # the same instant would come again and again.
         now = max(self._waited(), self._deadline_at)
         late = [number for number, (_, _, deadline) in self._pending.items() if deadline <= now]
         for number in late:
             peer = self._pending[number][1]
             self._answered(number, Failure(TIMED_OUT, f"no answer of {peer} in time"))
-        following = min((deadline for _, _, deadline in self._pending.values()), default=float("inf"))
+        following = min(
+            (deadline for _, _, deadline in self._pending.values()), default=float("inf")
+        )
         if following != float("inf") and self._deadline is None:
             self._arm(following)
 
@@ -347,12 +419,16 @@ class Messenger:
             self._answered(number, failure)
         if self._virtual is not None:
             since_us = self._virtual.now_us - self._told_for_us
-            for number in [number for number, told in self._told.items() if told[1] == peer and told[2] >= since_us]:
+            for number in [
+                number
+                for number, told in self._told.items()
+                if told[1] == peer and told[2] >= since_us
+            ]:
                 self._answered(number, failure)
         if self.on_peer_lost is not None:
             self.on_peer_lost(peer)
 
-    # --- connecting ----------------------------------------------------------------------------------------------------------
+    # --- connecting -------------------------------------------------------------------------------
 
     async def _connect(self, link: _Link) -> None:
         with self._virtual.hold() if self._virtual is not None else nullcontext():
@@ -368,7 +444,10 @@ class Messenger:
                     log.debug("no connection with %s at %s: %s", link.name, link.address, error)
                     queue, link.queue = link.queue, None
                     failure = Failure(
-                        CONNECT_FAILED, f"{_UNREACHABLE}: {error}" if link.name == "controller" else f"no connection with {link.name}: {error}"
+                        CONNECT_FAILED,
+                        f"{_UNREACHABLE}: {error}"
+                        if link.name == "controller"
+                        else f"no connection with {link.name}: {error}",
                     )
                     for _, number, _, _, _ in queue or ():
                         self._loop.call_soon(self._answered, number, failure)
@@ -417,7 +496,9 @@ class Messenger:
             connection.close()
             self._connections.pop(connection, None)
             raise
-        connection.secure(SealedChannel(session_secret(self._key, hello, challenge), is_client=True))
+        connection.secure(
+            SealedChannel(session_secret(self._key, hello, challenge), is_client=True)
+        )
         connection.tag = link
         connection.on_body = self._take_as_client
         connection.on_closed = self._link_closed
@@ -431,15 +512,23 @@ class Messenger:
         assert isinstance(link, _Link)
         if link.connection is connection:
             link.connection = None
-        self._loop.call_soon(self._fail_all, link.name, Failure(CONNECTION_LOST, reason or f"{link.name} closed the connection"))
+        self._loop.call_soon(
+            self._fail_all,
+            link.name,
+            Failure(CONNECTION_LOST, reason or f"{link.name} closed the connection"),
+        )
 
     def _forget(self, connection: Connection) -> None:
         self._connections.pop(connection, None)
         if self._virtual is not None and self._virtual.authority is not None:
             self._virtual.authority.remove_peer(connection.fd)
 
-    def _close_unless(self, connection: Connection, is_done: Callable[[], bool], reason: str) -> None:
-        """Close the connection if `is_done` does not hold after some real seconds: whoever connects must prove itself in time."""
+    def _close_unless(
+        self, connection: Connection, is_done: Callable[[], bool], reason: str
+    ) -> None:
+        """Close the connection if `is_done` does not hold after some real seconds: whoever connects
+        must prove itself in time.
+        """
 
         def check() -> None:
             if not is_done():
@@ -448,7 +537,7 @@ class Messenger:
         later = getattr(self._loop, "call_later_real", self._loop.call_later)
         later(_HANDSHAKE_S, check)
 
-    # --- being asked -----------------------------------------------------------------------------------------------------------
+    # --- being asked ------------------------------------------------------------------------------
 
     def listen(self, where: Iterable[str]) -> None:
         """Accept connections at these addresses.
@@ -477,17 +566,31 @@ class Messenger:
             except OSError as error:  # out of descriptors: say so, and let the others live
                 log.warning("cannot accept a connection: %s", error.strerror)
                 return
-            connection = Connection(self._loop, sock, self._take_hello, self._accepted_closed, peer=addresses.shown(address))
+            connection = Connection(
+                self._loop,
+                sock,
+                self._take_hello,
+                self._accepted_closed,
+                peer=addresses.shown(address),
+            )
             accepted = _Accepted()
             connection.tag = accepted
             self._connections[connection] = None
-            self._close_unless(connection, lambda accepted=accepted: accepted.proven or accepted.is_participant, "did not authenticate in time")  # type: ignore[misc]
+            self._close_unless(
+                connection,
+                lambda accepted=accepted: (  # type: ignore[misc]
+                    accepted.proven or accepted.is_participant
+                ),
+                "did not authenticate in time",
+            )
 
     def _take_hello(self, connection: Connection, body: bytes) -> None:
         accepted = connection.tag
         assert isinstance(accepted, _Accepted)
         is_local = body == LOCAL_HELLO and connection.sock.family == socket.AF_UNIX
-        name, user_id, group_id, is_daemon = ("command", *other_end(connection.sock), False) if is_local else read_hello(body)
+        name, user_id, group_id, is_daemon = (
+            ("command", *other_end(connection.sock), False) if is_local else read_hello(body)
+        )
         accepted.peer = Peer(name, user_id, group_id, is_daemon)
         connection.peer = f"{name} (user {user_id}, {connection.peer})"
         if is_local:
@@ -495,7 +598,10 @@ class Messenger:
         else:
             challenge = server_challenge(self.name)
             connection.send(challenge)
-            connection.secure(SealedChannel(session_secret(self._key, body, challenge), is_client=False), _COMMAND_MAX_FRAME)
+            connection.secure(
+                SealedChannel(session_secret(self._key, body, challenge), is_client=False),
+                _COMMAND_MAX_FRAME,
+            )
         connection.on_body = self._take_as_server
         if is_daemon and self._virtual is not None and self._virtual.authority is not None:
             accepted.is_participant = True
@@ -531,24 +637,45 @@ class Messenger:
             self._virtual.authority.count_received(accepted.peer.name)
             respond = accepted.respond if envelope.kind == ASK else accepted.respond_failures
             self._virtual.post(
-                envelope.deliver_us, accepted.peer.name, envelope.sequence, self._handle, envelope.message, accepted.peer, envelope.number, respond
+                envelope.deliver_us,
+                accepted.peer.name,
+                envelope.sequence,
+                self._handle,
+                envelope.message,
+                accepted.peer,
+                envelope.number,
+                respond,
             )
         elif self._virtual is not None:
-            self._virtual.run_outside(self._handle, envelope.message, accepted.peer, envelope.number, accepted.respond)
+            self._virtual.run_outside(
+                self._handle, envelope.message, accepted.peer, envelope.number, accepted.respond
+            )
         else:
-            self._handle(envelope.message, accepted.peer, envelope.number, accepted.respond, connection)
+            self._handle(
+                envelope.message, accepted.peer, envelope.number, accepted.respond, connection
+            )
 
     def _take_as_client(self, connection: Connection, body: bytes) -> None:
         link = connection.tag
         assert isinstance(link, _Link)
         envelope = self._read(connection, body)
         if envelope.kind == COMPLAINT:
-            raise ProtocolError(f"{link.name} complains: {envelope.message.text if isinstance(envelope.message, Failure) else '?'}")
+            raise ProtocolError(
+                f"{link.name} complains: "
+                f"{envelope.message.text if isinstance(envelope.message, Failure) else '?'}"
+            )
         if envelope.kind != ANSWER:
             raise ProtocolError(f"a frame of kind {envelope.kind} where an answer was expected")
         if self._virtual is not None and self._virtual.authority is not None:
             self._virtual.authority.count_received(link.name)
-            self._virtual.post(envelope.deliver_us, link.name, envelope.sequence, self._answered, envelope.number, envelope.message)
+            self._virtual.post(
+                envelope.deliver_us,
+                link.name,
+                envelope.sequence,
+                self._answered,
+                envelope.number,
+                envelope.message,
+            )
         else:
             self._answered(envelope.number, envelope.message)
 
@@ -575,7 +702,12 @@ class Messenger:
         self._handle(message, sender._me, number, respond)
 
     def _handle(
-        self, message: Message, sender: Peer, number: int, respond: Callable[[int, Message], None], connection: Connection | None = None
+        self,
+        message: Message,
+        sender: Peer,
+        number: int,
+        respond: Callable[[int, Message], None],
+        connection: Connection | None = None,
     ) -> None:
         request = Request(message, sender, number, respond, connection)
         handler = self._handler
@@ -609,7 +741,7 @@ class Messenger:
         else:
             connection.send(_encode((ANSWER, number, 0, 0, answer)))
 
-    # --- ending ----------------------------------------------------------------------------------------------------------------
+    # --- ending -----------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Stop listening and close all connections."""

@@ -1,19 +1,26 @@
-"""Messages to many nodes: a tree of width TreeWidth, replies merged on the way up, failures reported node by node.
+"""Messages to many nodes: a tree of width TreeWidth, replies merged on the way up, failures
+reported node by node.
 
-Place: used by the controller's agents and by node daemons alike; a state machine without I/O. Its owner sends what it asks for (`Send`), hands
-back what came of each (`answered`), and reads `result` when it is there. It must not know sockets, time, or what the messages mean.
-Follows: slurm.conf(5) TreeWidth, MessageTimeout.
+Place: used by the controller's agents and by node daemons alike; a state machine without I/O. Its
+owner sends what it asks for (`Send`), hands back what came of each (`answered`), and reads `result`
+when it is there. It must not know sockets, time, or what the messages mean. Follows: slurm.conf(5)
+TreeWidth, MessageTimeout.
 
-How it works. The targets, in order, are split in at most `width` parts. The first target of a part is its head: it gets one `Forward` for the
-whole part, does its own share, and forwards the rest in the same way. A head that does not answer is reported, and the next of its part takes its
-place. Nodes of the part that a head says nothing about are reported, too. So every node is in the result exactly once, whatever happens.
+How it works. The targets, in order, are split in at most `width` parts. The first target of a part
+is its head: it gets one `Forward` for the whole part, does its own share, and forwards the rest in
+the same way. A head that does not answer is reported, and the next of its part takes its place.
+Nodes of the part that a head says nothing about are reported, too. So every node is in the result
+exactly once, whatever happens.
 
-A target is one node daemon with those of the nodes for which it stands: hops between nodes of one process are taken in memory. With `every_hop`
-each node is a target of its own and every hop is a message, also from a daemon to itself: the load that one daemon a node would give.
+A target is one node daemon with those of the nodes for which it stands: hops between nodes of one
+process are taken in memory. With `every_hop` each node is a target of its own and every hop is a
+message, also from a daemon to itself: the load that one daemon a node would give.
 
-How long to wait. A sender waits `patience_s` for a head, by the number of levels from the head down; a forwarder gives up after `budget_s`, one
-timeout earlier, and answers with what it has: otherwise a dead node deep in the tree would make everybody above it look dead. Both grow with the
-square of the depth. If they grew in proportion to it, a head that hangs would use up its forwarder's time, and none be left for its replacement.
+How long to wait. A sender waits `patience_s` for a head, by the number of levels from the head
+down; a forwarder gives up after `budget_s`, one timeout earlier, and answers with what it has:
+otherwise a dead node deep in the tree would make everybody above it look dead. Both grow with the
+square of the depth. If they grew in proportion to it, a head that hangs would use up its
+forwarder's time, and none be left for its replacement.
 """
 
 from __future__ import annotations
@@ -52,7 +59,9 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """What the owner must do: send `message` to `peer`, wait at most `timeout_s`, give what came of it to `ForwardTree.answered(hop, ...)`."""
+    """What the owner must do: send `message` to `peer`, wait at most `timeout_s`, give what came of
+    it to `ForwardTree.answered(hop, ...)`.
+    """
 
     hop: int
     peer: str
@@ -60,7 +69,7 @@ class Send:
     timeout_s: float
 
 
-# --- planning ------------------------------------------------------------------------------------------------------------------
+# --- planning -------------------------------------------------------------------------------------
 
 
 def split(targets: Sequence[Target], width: int) -> list[Sequence[Target]]:
@@ -76,7 +85,9 @@ def split(targets: Sequence[Target], width: int) -> list[Sequence[Target]]:
 
 
 def levels(size: int, width: int) -> int:
-    """How many levels a part of `size` targets has, its head included: 0 for none, 1 for a head alone."""
+    """How many levels a part of `size` targets has, its head included: 0 for none, 1 for a head
+    alone.
+    """
     count = 0
     while size > 0:
         count += 1
@@ -105,8 +116,12 @@ class Routes:
     def of(cls, nodeds: Iterable[NodeDaemon]) -> Routes:
         return cls({node: daemon.name for daemon in nodeds for node in expand(daemon.nodes)})
 
-    def targets(self, nodes: Iterable[str], *, every_hop: bool = False) -> tuple[list[Target], list[str]]:
-        """The targets for the nodes, daemons in the order in which they come first, and the nodes for which nobody stands."""
+    def targets(
+        self, nodes: Iterable[str], *, every_hop: bool = False
+    ) -> tuple[list[Target], list[str]]:
+        """The targets for the nodes, daemons in the order in which they come first, and the nodes
+        for which nobody stands.
+        """
         by_daemon: dict[str, list[str]] = {}
         hops: list[Target] = []
         strangers: list[str] = []
@@ -121,34 +136,54 @@ class Routes:
         return hops or [Target(daemon, tuple(its)) for daemon, its in by_daemon.items()], strangers
 
 
-# --- merging -------------------------------------------------------------------------------------------------------------------
+# --- merging --------------------------------------------------------------------------------------
 
 
 def merged(outcomes: Mapping[str, Outcome]) -> NodeReplies:
-    """One `NodeReply` for each different answer, in the order of the nodes: the same whatever the order in which they answered."""
+    """One `NodeReply` for each different answer, in the order of the nodes: the same whatever the
+    order in which they answered.
+    """
     groups: dict[Outcome, list[str]] = {}
     for node, outcome in outcomes.items():
         groups.setdefault(outcome, []).append(node)
-    return NodeReplies([NodeReply(compress(nodes, sort=False), code, text) for (code, text), nodes in groups.items()])
+    return NodeReplies(
+        [
+            NodeReply(compress(nodes, sort=False), code, text)
+            for (code, text), nodes in groups.items()
+        ]
+    )
 
 
-# --- the state machine ---------------------------------------------------------------------------------------------------------
+# --- the state machine ----------------------------------------------------------------------------
 
 
 class ForwardTree:
     """One message on its way to the targets.
 
-    `start` and `answered` return what to send next; `result` is set as soon as every node is accounted for. Answers that come late (after `expire`,
-    or of a head that was given up) change nothing.
+    `start` and `answered` return what to send next; `result` is set as soon as every node is
+    accounted for. Answers that come late (after `expire`, or of a head that was given up) change
+    nothing.
     """
 
-    def __init__(self, message: Message | bytes, targets: Sequence[Target], width: int, timeout_s: float, *, every_hop: bool = False) -> None:
+    def __init__(
+        self,
+        message: Message | bytes,
+        targets: Sequence[Target],
+        width: int,
+        timeout_s: float,
+        *,
+        every_hop: bool = False,
+    ) -> None:
         self._inner = message if isinstance(message, bytes) else _encode(message)
         self._width = max(1, width)
         self._timeout_s = timeout_s
         self._every_hop = every_hop
-        self._outcomes: dict[str, Outcome | None] = dict.fromkeys(node for target in targets for node in target.nodes)
-        assert len(self._outcomes) == sum(len(target.nodes) for target in targets), "a node in two targets"
+        self._outcomes: dict[str, Outcome | None] = dict.fromkeys(
+            node for target in targets for node in target.nodes
+        )
+        assert len(self._outcomes) == sum(len(target.nodes) for target in targets), (
+            "a node in two targets"
+        )
         self._targets = targets
         self._open: dict[int, Sequence[Target]] = {}  # hop -> its part, head first
         self._hops = 0
@@ -162,7 +197,9 @@ class ForwardTree:
         return sends
 
     def answered(self, hop: int, answer: Message) -> list[Send]:
-        """What came of a `Send`: the head's `NodeReplies`, or a `Failure` (anything else counts as one)."""
+        """What came of a `Send`: the head's `NodeReplies`, or a `Failure` (anything else counts as
+        one).
+        """
         part = self._open.pop(hop, None)
         if part is None:
             return []
@@ -170,7 +207,11 @@ class ForwardTree:
             self._take(part, answer)
             sends = []
         else:
-            outcome = (answer.code, answer.text) if isinstance(answer, Failure) else (NO_ANSWER, f"unexpected answer {type(answer).__name__}")
+            outcome = (
+                (answer.code, answer.text)
+                if isinstance(answer, Failure)
+                else (NO_ANSWER, f"unexpected answer {type(answer).__name__}")
+            )
             sends = self._replace_head(part, outcome)
         self._finish_if_complete()
         return sends
@@ -188,7 +229,9 @@ class ForwardTree:
         self._open[self._hops] = part
         nodes = compress([node for target in part for node in target.nodes], sort=False)
         message = Forward(self._inner, nodes, self._width, self._timeout_s, self._every_hop)
-        return Send(self._hops, part[0].peer, message, patience_s(len(part), self._width, self._timeout_s))
+        return Send(
+            self._hops, part[0].peer, message, patience_s(len(part), self._width, self._timeout_s)
+        )
 
     def _take(self, part: Sequence[Target], replies: NodeReplies) -> None:
         asked = dict.fromkeys(node for target in part for node in target.nodes)

@@ -1,6 +1,7 @@
-"""Tags and fields of all messages: made by make_wire_table.py from messages.py, not to be edited.
+"""Tags and fields of all messages: made by make_wire_table.py from messages.py.
 
-WIRE[name] is (tag, field names, defaults of the last fields): on the wire a message is `[tag, field, field, ...]`.
+Not to be edited. WIRE[name] is (tag, field names, defaults of the last fields): on the wire a
+message is `[tag, field, field, ...]`.
 """
 
 # fmt: off

@@ -1,4 +1,6 @@
-"""The accounting daemon's core on a database in memory, and sacctmgr in front of it: no sockets, no processes."""
+"""The accounting daemon's core on a database in memory, and sacctmgr in front of it: no sockets, no
+processes.
+"""
 
 import io
 import shlex
@@ -38,9 +40,13 @@ class LocalClient(Client):
         return "conform"
 
     def exchange(self, message, *fields):
-        request = msgspec.convert(msgspec.msgpack.decode(msgspec.msgpack.encode(pack(message, *fields))), AnyMessage)
+        request = msgspec.convert(
+            msgspec.msgpack.decode(msgspec.msgpack.encode(pack(message, *fields))), AnyMessage
+        )
         try:
-            answer, _ = self.accounting.handle(request, Sender("command", self.user_id, is_daemon=False))
+            answer, _ = self.accounting.handle(
+                request, Sender("command", self.user_id, is_daemon=False)
+            )
         except SlurmError as error:
             answer = Failure(error.code, error.text)
         _, *content = msgspec.to_builtins(answer)
@@ -61,7 +67,11 @@ class House:
 
     def open(self):
         self.accounting = Accounting(
-            self.store, now=lambda: self.now, superusers=frozenset((0,)), user_name=lambda number: USERS.get(number, str(number)), stop=self.stop
+            self.store,
+            now=lambda: self.now,
+            superusers=frozenset((0,)),
+            user_name=lambda number: USERS.get(number, str(number)),
+            stop=self.stop,
         )
 
     def reopen(self):
@@ -74,7 +84,9 @@ class House:
         self.stopped = True
 
     def register(self, cluster, peer="controller"):
-        message = GetAssociations(cluster, "127.0.0.1", 6817, "n[1-2]", {"cpu": 8, "mem": 8000, "node": 2, "billing": 8})
+        message = GetAssociations(
+            cluster, "127.0.0.1", 6817, "n[1-2]", {"cpu": 8, "mem": 8000, "node": 2, "billing": 8}
+        )
         answer, _ = self.accounting.handle(message, Sender(peer, 0, is_daemon=True))
         return answer
 
@@ -87,7 +99,14 @@ class House:
         out, err = io.StringIO(), io.StringIO()
         words = shlex.split(line) if isinstance(line, str) else line
         client = LocalClient(self.accounting, user_id)
-        context = Context(program, client=client, environ=environ or {}, stdin=io.StringIO(stdin), stdout=out, stderr=err)
+        context = Context(
+            program,
+            client=client,
+            environ=environ or {},
+            stdin=io.StringIO(stdin),
+            stdout=out,
+            stderr=err,
+        )
         code = guarded(context, command, words)
         return Said(code, out.getvalue(), err.getvalue())
 

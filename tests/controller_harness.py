@@ -1,4 +1,5 @@
-"""A controller's core without sockets: fake time, a fake wire, a simple policy; and a node daemon that does what it is told.
+"""A controller's core without sockets: fake time, a fake wire, a simple policy; and a node daemon
+that does what it is told.
 
 `Harness` checks the tables (`validate`) after every stimulus.
 """
@@ -103,13 +104,17 @@ class FakeTime:
         """Move on without calling anything: the time between two events."""
         self._now += seconds
 
-    def call_after_wait(self, delay_s: float, callback: Callable[..., None], *args: Any) -> FakeTimer:
+    def call_after_wait(
+        self, delay_s: float, callback: Callable[..., None], *args: Any
+    ) -> FakeTimer:
         return self.call_at(self._now + delay_s, callback, *args)
 
     def wait_clock(self) -> float:
         return self._now
 
-    def call_periodically(self, when: float, matters: Callable[[], bool], callback: Callable[..., None], *args: Any) -> FakeTimer:
+    def call_periodically(
+        self, when: float, matters: Callable[[], bool], callback: Callable[..., None], *args: Any
+    ) -> FakeTimer:
         """The real one asks what matters where nothing else is left."""
         timer = self.call_at(when, callback, *args)
         self.periodic.append((timer, matters))
@@ -119,7 +124,10 @@ class FakeTime:
     def is_needed(self) -> bool:
         """Whether virtual time would go on."""
         periodic = {id(timer): matters for timer, matters in self.periodic}
-        return any(not timer.cancelled and periodic.get(id(timer), lambda: True)() for _, _, timer in self._heap)
+        return any(
+            not timer.cancelled and periodic.get(id(timer), lambda: True)()
+            for _, _, timer in self._heap
+        )
 
     @property
     def waiting(self) -> int:
@@ -150,7 +158,13 @@ class FakeWire:
         self.peers[name] = address
 
     def send(
-        self, peer: str, message: Message, on_reply: Callable[[Message], None] | None = None, timeout_s: float = 10.0, *, only_failures: bool = False
+        self,
+        peer: str,
+        message: Message,
+        on_reply: Callable[[Message], None] | None = None,
+        timeout_s: float = 10.0,
+        *,
+        only_failures: bool = False,
     ) -> None:
         assert timeout_s > 0
         self.sent.append(Sent(peer, message, on_reply, only_failures))
@@ -191,8 +205,15 @@ class FirstFit:
 
     name = "first fit"
 
-    def __init__(self, tables: Tables, selector: Any, planner: Planning, *, exact_limits: bool = False) -> None:
-        self.tables, self.selector, self.planner, self.exact_limits = tables, selector, planner, exact_limits
+    def __init__(
+        self, tables: Tables, selector: Any, planner: Planning, *, exact_limits: bool = False
+    ) -> None:
+        self.tables, self.selector, self.planner, self.exact_limits = (
+            tables,
+            selector,
+            planner,
+            exact_limits,
+        )
         self.due: float | None = None
         self.notes: list[str] = []
 
@@ -214,9 +235,16 @@ class FirstFit:
                 job.last_scheduler = "Main"
                 for name in job.partitions:
                     partition = self.tables.partitions[name]
-                    usable = partition.nodes & nodes.up_nodes & ~nodes.completing_nodes & ~nodes.exclusive_nodes
+                    usable = (
+                        partition.nodes
+                        & nodes.up_nodes
+                        & ~nodes.completing_nodes
+                        & ~nodes.exclusive_nodes
+                    )
                     allocation = self.selector.select(job, partition, usable, self.tables)
-                    if allocation is not None and self.planner.start(job, partition, allocation, now):
+                    if allocation is not None and self.planner.start(
+                        job, partition, allocation, now
+                    ):
                         break
                 else:
                     self.planner.explain(job, "Resources")
@@ -239,12 +267,30 @@ class FirstFit:
 
 def make_tables(count: int = 4, cpus: int = 4, memory_mb: int = 4000) -> Tables:
     nodes = [
-        Node(f"n{i + 1}", i, cpus, 1, 1, cpus, 1, memory_mb, 0, 1, ("fast",) if i < count // 2 else ("slow",), "", f"n{i + 1}", f"n{i + 1}", 6818)
+        Node(
+            f"n{i + 1}",
+            i,
+            cpus,
+            1,
+            1,
+            cpus,
+            1,
+            memory_mb,
+            0,
+            1,
+            ("fast",) if i < count // 2 else ("slow",),
+            "",
+            f"n{i + 1}",
+            f"n{i + 1}",
+            6818,
+        )
         for i in range(count)
     ]
     every = (1 << count) - 1
     partitions = {
-        "main": Partition("main", every, f"n[1-{count}]", is_default=True, max_time_s=86400, default_time_s=3600),
+        "main": Partition(
+            "main", every, f"n[1-{count}]", is_default=True, max_time_s=86400, default_time_s=3600
+        ),
         "small": Partition("small", 1, "n1", max_time_s=600, max_nodes=1),
     }
     return Tables(NodeTable(nodes), partitions)
@@ -314,8 +360,12 @@ class Harness:
         self.time.run_until(self.time.now() + seconds)
         validate(self.core)
 
-    def register(self, name: str, running: list[tuple[int, int]] | None = None, started: float = START - 100) -> Any:
-        message = RegisterNodes(name, f"unix:/{name}", self.daemons[name], started, started, running or [])
+    def register(
+        self, name: str, running: list[tuple[int, int]] | None = None, started: float = START - 100
+    ) -> Any:
+        message = RegisterNodes(
+            name, f"unix:/{name}", self.daemons[name], started, started, running or []
+        )
         return self.ask(message, FakeSender(name, 0, 0, is_daemon=True))
 
     def find(self, *jobs: Job) -> None:
@@ -328,7 +378,14 @@ class Harness:
         self.run(0)
 
     def submit(self, sender: Any = USER, run_s: float = 100.0, **spec: Any) -> Job:
-        answer = self.ask(SubmitJob(JobSpec(**{"name": "j", "work_dir": "/home/ann"} | spec), "#!/bin/sh\n", Emulation(run_s)), sender)
+        answer = self.ask(
+            SubmitJob(
+                JobSpec(**{"name": "j", "work_dir": "/home/ann"} | spec),
+                "#!/bin/sh\n",
+                Emulation(run_s),
+            ),
+            sender,
+        )
         assert isinstance(answer, Submitted), answer
         return self.core.tables.jobs[answer.job_id]
 
@@ -339,7 +396,12 @@ class Harness:
 
     def sent(self, kind: type[Message], job: Job | None = None) -> list[Sent]:
         """Messages of a kind that wait for an answer."""
-        return [sent for sent in self.wire.sent if type(sent.message) is kind and (job is None or getattr(sent.message, "job_id", 0) == job.job_id)]
+        return [
+            sent
+            for sent in self.wire.sent
+            if type(sent.message) is kind
+            and (job is None or getattr(sent.message, "job_id", 0) == job.job_id)
+        ]
 
     def acknowledge(self, answer: Message | None = None) -> None:
         """Answer all that was sent."""
@@ -353,14 +415,30 @@ class Harness:
         for sent in waiting:
             sent.answer(Failure(1005, "no connection"))
 
-    def finish(self, job: Job, code: int = 0, signal: int = 0, *, timed_out: bool = False, restart: int | None = None) -> Any:
+    def finish(
+        self,
+        job: Job,
+        code: int = 0,
+        signal: int = 0,
+        *,
+        timed_out: bool = False,
+        restart: int | None = None,
+    ) -> Any:
         """The script ends."""
-        message = BatchComplete(job.job_id, job.restarts if restart is None else restart, code, signal, timed_out)
+        message = BatchComplete(
+            job.job_id, job.restarts if restart is None else restart, code, signal, timed_out
+        )
         return self.ask(message, FakeSender("noded0", 0, 0, is_daemon=True))
 
-    def epilog(self, job: Job, nodes: str | None = None, daemon: str = "noded0", restart: int | None = None) -> Any:
+    def epilog(
+        self, job: Job, nodes: str | None = None, daemon: str = "noded0", restart: int | None = None
+    ) -> Any:
         """The nodes are clean."""
-        message = EpilogComplete(job.job_id, job.restarts if restart is None else restart, job.node_list if nodes is None else nodes)
+        message = EpilogComplete(
+            job.job_id,
+            job.restarts if restart is None else restart,
+            job.node_list if nodes is None else nodes,
+        )
         return self.ask(message, FakeSender(daemon, 0, 0, is_daemon=True))
 
     def complete(self, job: Job, code: int = 0) -> None:

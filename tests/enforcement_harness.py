@@ -1,4 +1,6 @@
-"""A controller's core with accounts: ann and bob in an account below another, qualities of service, and limits as the test wants them."""
+"""A controller's core with accounts: ann and bob in an account below another, qualities of service,
+and limits as the test wants them.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,17 @@ NAMES = ("normal", "q", "over", "part")
 
 
 class House(Harness):
-    """`Harness` with the main scheduler and backfill. Accounts: root > upper > lower (ann, bob), and root > other (bob)."""
+    """`Harness` with the main scheduler and backfill. Accounts: root > upper > lower (ann, bob),
+    and root > other (bob).
+    """
 
     def __init__(
-        self, *, enforce: str = "limits,qos", parameters: dict[str, str] | None = None, options: PriorityOptions | None = None, **each: Any
+        self,
+        *,
+        enforce: str = "limits,qos",
+        parameters: dict[str, str] | None = None,
+        options: PriorityOptions | None = None,
+        **each: Any,
     ) -> None:
         noting = NotingJournal(NoJournal())
         settings = Settings(min_job_age_s=0, enforced=Enforced.of(enforce.split(",")), **each)
@@ -48,16 +57,26 @@ class House(Harness):
             ],
             qos=[Qos(number, name) for number, name in enumerate(NAMES, 1)],
         )
-        core.job_limits = core.tables.limits = self.limits = make_limits(core, options or PriorityOptions(calc_period_s=60))
+        core.job_limits = core.tables.limits = self.limits = make_limits(
+            core, options or PriorityOptions(calc_period_s=60)
+        )
         noting.listeners.append(lambda job_id: self.limits.note(job_id, self.time.now()))
-        core.policy = Backfill(core.tables, core.selector, Planning(core), parameters or {"bf_interval": "10", "bf_resolution": "1"})
+        core.policy = Backfill(
+            core.tables,
+            core.selector,
+            Planning(core),
+            parameters or {"bf_interval": "10", "bf_resolution": "1"},
+        )
         accounting_has_changed(core)
         core.changed("start", self.time.now())
 
     def set_association(self, number: int, **limits: Any) -> None:
         """What `sacctmgr modify` does."""
         state = self.core.associations
-        state.apply(state.number + 1, associations=[msgspec.structs.replace(state.associations[number], **limits)])
+        state.apply(
+            state.number + 1,
+            associations=[msgspec.structs.replace(state.associations[number], **limits)],
+        )
         self._changed()
 
     def set_qos(self, name: str, **limits: Any) -> None:
@@ -81,5 +100,11 @@ def sums(limits: JobLimits) -> dict[str, Any]:
         uses |= {f"{name} {user}": use for user, use in qos.by_user.items()}
         uses |= {f"{name} {account}": use for account, use in qos.by_account.items()}
     for name, use in uses.items():
-        found[name] = (use.jobs, use.submitted, {k: v for k, v in use.tres.items() if v}, {k: v for k, v in use.run_s.items() if v}, use.nodes)
+        found[name] = (
+            use.jobs,
+            use.submitted,
+            {k: v for k, v in use.tres.items() if v},
+            {k: v for k, v in use.run_s.items() if v},
+            use.nodes,
+        )
     return {name: values for name, values in found.items() if any(values)}

@@ -19,12 +19,17 @@ _ZERO = {str: "", int: 0, bool: False, float: 0.0}
 def record(table: str, **values: Any) -> dict[str, Any]:
     """A record with all columns of the table, those that are not given empty."""
     assert values.keys() <= TABLES[table].keys(), values.keys() - TABLES[table].keys()
-    empty = {name: None if column.optional else [] if column.kind is list else _ZERO[column.kind] for name, column in TABLES[table].items()}
+    empty = {
+        name: None if column.optional else [] if column.kind is list else _ZERO[column.kind]
+        for name, column in TABLES[table].items()
+    }
     return {**empty, **values}
 
 
 class FakeClient:
-    """Answers queries from records; other messages from `answers` (name: fields of the answer, or an error)."""
+    """Answers queries from records; other messages from `answers` (name: fields of the answer, or
+    an error).
+    """
 
     has_accounting = False
 
@@ -39,19 +44,34 @@ class FakeClient:
         self.cluster_name = "test"
         self.location = Location(name="test")
 
-    def query(self, table: str, columns: list[str], where: dict[str, list[Any]] | None = None, *, all_partitions: bool = True) -> Rows:
+    def query(
+        self,
+        table: str,
+        columns: list[str],
+        where: dict[str, list[Any]] | None = None,
+        *,
+        all_partitions: bool = True,
+    ) -> Rows:
         del all_partitions
         error = self.answers.get("Query")
         if error is not None:
             raise error
         unknown = set(columns) - TABLES[table].keys()
         assert not unknown, unknown
-        kept = [each for each in self.tables.get(table, []) if all(each[name] in values for name, values in (where or {}).items())]
+        kept = [
+            each
+            for each in self.tables.get(table, [])
+            if all(each[name] in values for name, values in (where or {}).items())
+        ]
         return Rows(columns, [[each[name] for name in columns] for each in kept], NOW)
 
     def call(self, message: str, *fields: Any) -> list[Any]:
         _, names, defaults = WIRE[message]
-        given = [*fields, *defaults[len(defaults) - (len(names) - len(fields)) :]] if len(fields) < len(names) else list(fields)
+        given = (
+            [*fields, *defaults[len(defaults) - (len(names) - len(fields)) :]]
+            if len(fields) < len(names)
+            else list(fields)
+        )
         self.asked.append((message, dict(zip(names, given, strict=True))))
         answer = self.answers.get(message, [])
         if isinstance(answer, RefusedError):
@@ -71,10 +91,22 @@ class Outcome:
 
 
 def run_command(
-    command: Any, *arguments: str, client: FakeClient, environ: dict[str, str] | None = None, stdin: str = "", usage_exit: int = 1
+    command: Any,
+    *arguments: str,
+    client: FakeClient,
+    environ: dict[str, str] | None = None,
+    stdin: str = "",
+    usage_exit: int = 1,
 ) -> Outcome:
     """Run a command against the records."""
     out, err = io.StringIO(), io.StringIO()
-    context = Context(command.__name__, client=client, environ=environ or {}, stdin=io.StringIO(stdin), stdout=out, stderr=err)
+    context = Context(
+        command.__name__,
+        client=client,
+        environ=environ or {},
+        stdin=io.StringIO(stdin),
+        stdout=out,
+        stderr=err,
+    )
     code = guarded(context, command, list(arguments), usage_exit)
     return Outcome(code, out.getvalue(), err.getvalue())

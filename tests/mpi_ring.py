@@ -1,4 +1,6 @@
-"""A program of several tasks that talk by Open MPI: a token goes round, and all numbers are summed up. `abort`, `leave`: what task 1 does instead."""
+"""A program of several tasks that talk by Open MPI: a token goes round, and all numbers are summed
+up. `abort`, `leave`: what task 1 does instead.
+"""
 
 import ctypes
 import os
@@ -10,7 +12,8 @@ LIBRARY = "libmpi.so.40"
 def main() -> None:
     mpi = ctypes.CDLL(LIBRARY, ctypes.RTLD_GLOBAL)
     world, number, total = (
-        ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(mpi, name))) for name in ("ompi_mpi_comm_world", "ompi_mpi_int", "ompi_mpi_op_sum")
+        ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(mpi, name)))
+        for name in ("ompi_mpi_comm_world", "ompi_mpi_int", "ompi_mpi_op_sum")
     )
     mpi.MPI_Init(None, None)
     rank, size, token, summed = (ctypes.c_int() for _ in range(4))
@@ -28,7 +31,11 @@ def main() -> None:
     if not rank.value:
         mpi.MPI_Recv(ctypes.byref(token), 1, number, before, 0, world, None)
     mpi.MPI_Allreduce(ctypes.byref(rank), ctypes.byref(summed), 1, number, total, world)
-    print(f"{rank.value} of {size.value} on {os.environ['SLURMD_NODENAME']}: {token.value} {summed.value}", flush=True)
+    print(
+        f"{rank.value} of {size.value} on {os.environ['SLURMD_NODENAME']}: {token.value} "
+        f"{summed.value}",
+        flush=True,
+    )
     mpi.MPI_Finalize()
 
 

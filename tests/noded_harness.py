@@ -1,7 +1,8 @@
-"""A node daemon without sockets and without waiting: its time moves when the test says so, and what it sends is there to be read and answered.
+"""A node daemon without sockets and without waiting: its time moves when the test says so, and what
+it sends is there to be read and answered.
 
-For tests of the daemon's edge and of whoever talks to it. The doubles have the interfaces of `understudy.clock.timekeeper.Timekeeper` and
-`understudy.protocol.messenger.Messenger`.
+For tests of the daemon's edge and of whoever talks to it. The doubles have the interfaces of
+`understudy.clock.timekeeper.Timekeeper` and `understudy.protocol.messenger.Messenger`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,16 @@ from understudy.noded.core import NodeCore, OwnNodes
 from understudy.noded.daemon import FrontEnd
 from understudy.noded.emulated import EmulatedExecutor
 from understudy.noded.faults import FaultTable
-from understudy.protocol.messages import BatchComplete, Emulation, EpilogComplete, LaunchBatch, Message, Ok, Registered, RegisterNodes
+from understudy.protocol.messages import (
+    BatchComplete,
+    Emulation,
+    EpilogComplete,
+    LaunchBatch,
+    Message,
+    Ok,
+    Registered,
+    RegisterNodes,
+)
 from understudy.protocol.messenger import Peer, Request
 from understudy.protocol.tree import Routes
 
@@ -59,7 +69,9 @@ class HandTime:
         heapq.heappush(self._heap, (when, self._count, timer))
         return timer
 
-    def call_after_wait(self, delay_s: float, callback: Callable[..., None], *args: Any) -> HandTimer:
+    def call_after_wait(
+        self, delay_s: float, callback: Callable[..., None], *args: Any
+    ) -> HandTimer:
         return self.call_at(self._now + delay_s, callback, *args)
 
     def hold(self) -> contextlib.AbstractContextManager[None]:
@@ -94,7 +106,8 @@ class Sent:
 
 @dataclass
 class FakeMessenger:
-    """Keeps what is sent. `answer` gives the answer at once, or None to leave the request in `unanswered`.
+    """Keeps what is sent. `answer` gives the answer at once, or None to leave the request in
+    `unanswered`.
 
     Peers that are in `network` get their messages, in zero time.
     """
@@ -110,7 +123,13 @@ class FakeMessenger:
     def set_handler(self, handler: Callable[[Request], Message | None]) -> None:
         self.handler = handler
 
-    def send(self, peer: str, message: Message, on_reply: Callable[[Message], None] | None = None, timeout_s: float = 10.0) -> None:
+    def send(
+        self,
+        peer: str,
+        message: Message,
+        on_reply: Callable[[Message], None] | None = None,
+        timeout_s: float = 10.0,
+    ) -> None:
         sent = Sent(peer, message, on_reply or (lambda _: None), timeout_s, self.time.now())
         self.sent.append(sent)
         if peer in self.network:
@@ -122,7 +141,9 @@ class FakeMessenger:
         else:
             sent.on_reply(answer)
 
-    def deliver(self, message: Message, reply: Callable[[Message], None], sender: Peer = CONTROLLER) -> None:
+    def deliver(
+        self, message: Message, reply: Callable[[Message], None], sender: Peer = CONTROLLER
+    ) -> None:
         """Have the daemon handle a request."""
         assert self.handler is not None
         request = Request(message, sender, 1, lambda _number, answer: reply(answer))
@@ -142,7 +163,9 @@ def kind_controller(_peer: str, message: Message) -> Message | None:
 
 
 class Harness:
-    """One emulated node daemon. `daemons`: the nodes of each daemon of the cluster by name, its own included."""
+    """One emulated node daemon. `daemons`: the nodes of each daemon of the cluster by name, its own
+    included.
+    """
 
     def __init__(
         self,
@@ -189,7 +212,15 @@ class Harness:
         self.messenger.deliver(message, answers.append, sender)
         return answers
 
-    def launch(self, job_id: int, nodes: str = "n0", run_s: float | None = 10.0, *, restart: int = 0, **fields: Any) -> LaunchBatch:
+    def launch(
+        self,
+        job_id: int,
+        nodes: str = "n0",
+        run_s: float | None = 10.0,
+        *,
+        restart: int = 0,
+        **fields: Any,
+    ) -> LaunchBatch:
         """A launch with a good credential."""
         start_time = int(fields.pop("start_time", self.time.now()))
         if run_s is not None:

@@ -1,4 +1,6 @@
-"""Ports for daemons of a test that must be told them before they listen. Two tests, in whatever processes, never have the same one."""
+"""Ports for daemons of a test that must be told them before they listen. Two tests, in whatever
+processes, never have the same one.
+"""
 
 import itertools
 import socket
@@ -11,8 +13,8 @@ from pathlib import Path
 def reserved(count: int) -> Iterator[list[int]]:
     """The ports are ours until the end, and free now.
 
-    They lie below those that the system gives to whoever asks for any, so nobody comes between; a local socket by each one's name keeps other tests
-    away, and goes when its process does.
+    They lie below those that the system gives to whoever asks for any, so nobody comes between; a
+    local socket by each one's name keeps other tests away, and goes when its process does.
     """
     lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     with ExitStack() as held:

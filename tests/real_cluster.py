@@ -1,4 +1,6 @@
-"""A cluster with the real executor for end-to-end tests: `understudy up`, commands as a user types them, `understudy down`."""
+"""A cluster with the real executor for end-to-end tests: `understudy up`, commands as a user types
+them, `understudy down`.
+"""
 
 import os
 import signal
@@ -36,38 +38,67 @@ PartitionName=debug Nodes=n[1-4] Default=YES MaxTime=INFINITE State=UP
 class RealCluster:
     """The cluster and a folder of its user's own. `run` types a command there."""
 
-    def __init__(self, folder: Path, *, more: str = "", noded: int = 1, slurmd_timeout_s: int = 300, kill_wait_s: int = 1) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        more: str = "",
+        noded: int = 1,
+        slurmd_timeout_s: int = 300,
+        kill_wait_s: int = 1,
+    ) -> None:
         self.folder, self.noded = folder, noded
-        (folder / "slurm.conf").write_text(CONF.format(more=more, slurmd_timeout_s=slurmd_timeout_s, kill_wait_s=kill_wait_s))
+        (folder / "slurm.conf").write_text(
+            CONF.format(more=more, slurmd_timeout_s=slurmd_timeout_s, kill_wait_s=kill_wait_s)
+        )
         self.home = folder / "home"
         self.home.mkdir()
         self.run_dir = folder / "run"
         self.environment = {
-            name: value for name, value in os.environ.items() if not name.startswith(("SLURM", "SBATCH", "SRUN", "SALLOC", "SQUEUE", "SINFO"))
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("SLURM", "SBATCH", "SRUN", "SALLOC", "SQUEUE", "SINFO"))
         }
-        self.environment |= {"UNDERSTUDY_REGISTRY": str(folder / "registry"), "XDG_STATE_HOME": str(folder / "state"), "COLUMNS": "200"}
+        self.environment |= {
+            "UNDERSTUDY_REGISTRY": str(folder / "registry"),
+            "XDG_STATE_HOME": str(folder / "state"),
+            "COLUMNS": "200",
+        }
         self.environment["PATH"] = f"{BIN}:{self.environment['PATH']}"
         self.daemons: list[subprocess.Popen[bytes]] = []
         self.others: list[subprocess.Popen[str]] = []
 
     def up(self) -> None:
         result = self.run(
-            *("understudy", "up", "--conf", self.folder / "slurm.conf", "--run-dir", self.run_dir, "--port", "0"),
+            *(
+                "understudy",
+                "up",
+                "--conf",
+                self.folder / "slurm.conf",
+                "--run-dir",
+                self.run_dir,
+                "--port",
+                "0",
+            ),
             *("--executor", "real", "--noded", self.noded),
         )
         assert result.returncode == 0, result.stderr
         self.environment["SLURM_CONF"] = str(self.run_dir / "slurm.conf")
 
-    def run(self, *words: object, timeout_s: float = 180, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *words: object, timeout_s: float = 180, stdin: str = "", **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [str(word) for word in words], cwd=self.home, env=self.environment | environment, input=stdin, capture_output=True, text=True,
+            [str(word) for word in words], cwd=self.home, env=self.environment | environment,
+            input=stdin, capture_output=True, text=True,
             timeout=timeout_s, check=False,
         )  # fmt: skip
 
     def start(self, *words: object, **environment: str) -> "subprocess.Popen[str]":
         """Type a command and do not wait for it."""
         process = subprocess.Popen(
-            [str(word) for word in words], cwd=self.home, env=self.environment | environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [str(word) for word in words], cwd=self.home, env=self.environment | environment,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
         self.others.append(process)
@@ -76,7 +107,8 @@ class RealCluster:
     def script(self, text: str, *options: object) -> int:
         """Submit a batch script; the job's number."""
         result = subprocess.run(
-            ["sbatch", "--parsable", *map(str, options)], cwd=self.home, env=self.environment, input="#!/bin/bash\n" + text, capture_output=True,
+            ["sbatch", "--parsable", *map(str, options)], cwd=self.home, env=self.environment,
+            input="#!/bin/bash\n" + text, capture_output=True,
             text=True, timeout=180, check=False,
         )  # fmt: skip
         assert result.returncode == 0, result.stderr
@@ -92,7 +124,9 @@ class RealCluster:
 
     def state(self, job: object) -> str:
         text = self.run("scontrol", "-o", "show", "job", job).stdout
-        return next((word.partition("=")[2] for word in text.split() if word.startswith("JobState=")), "")
+        return next(
+            (word.partition("=")[2] for word in text.split() if word.startswith("JobState=")), ""
+        )
 
     def ended(self, job: object, timeout_s: float = 90.0) -> str:
         """The state of a job that is over."""
@@ -115,7 +149,8 @@ class RealCluster:
         before = self.daemon(name).pid
         with (self.run_dir / "logs" / f"{name}.log").open("ab") as log:
             daemon = subprocess.Popen(
-                [sys.executable, "-m", "understudy.noded", "--run-dir", str(self.run_dir), "--name", name], stdin=subprocess.DEVNULL, stdout=log,
+                [sys.executable, "-m", "understudy.noded", "--run-dir", str(self.run_dir), "--name",
+                name], stdin=subprocess.DEVNULL, stdout=log,
                 stderr=log, start_new_session=True,
             )  # fmt: skip
         self.daemons.append(daemon)
@@ -124,8 +159,14 @@ class RealCluster:
     def spool(self) -> list[str]:
         """What the node daemons have in their spools, and in their journals."""
         spool = self.run_dir / "spool"
-        files = sorted(str(path.relative_to(spool)) for path in spool.rglob("*") if not path.is_dir() and path.parent.name != "journal")
-        return files + [repr(entry) for path in sorted(spool.glob("*/journal")) for entry in entries(path)]
+        files = sorted(
+            str(path.relative_to(spool))
+            for path in spool.rglob("*")
+            if not path.is_dir() and path.parent.name != "journal"
+        )
+        return files + [
+            repr(entry) for path in sorted(spool.glob("*/journal")) for entry in entries(path)
+        ]
 
     def down(self) -> None:
         for process in self.others:

@@ -1,4 +1,6 @@
-"""What ran on a real cluster in its first hour, and when its nodes were down: slurmdbd 22.05.8 added it up for tests to compare."""
+"""What ran on a real cluster in its first hour, and when its nodes were down: slurmdbd 22.05.8
+added it up for tests to compare.
+"""
 
 HOUR = 1_795_280_400
 REGISTERED = HOUR + 198
@@ -6,9 +8,24 @@ CLUSTER = {"start_time": REGISTERED, "end_time": None, "tres": {"cpu": 16, "mem"
 
 
 def job(eligible, start, end, cpus=1, *, asked=1, association=2, memory=100, **fields):
-    known = {"eligible_time": eligible, "start_time": start, "end_time": end, "suspended_s": 0, "association_id": association, "user": "root"}
-    known |= {"wckey": "", "reservation_id": 0, "tres_requested": {"cpu": asked}, "tres_allocated": {"cpu": cpus, "mem": memory}}
-    return {name: None if value is None else value + HOUR if name.endswith("_time") else value for name, value in {**known, **fields}.items()}
+    known = {
+        "eligible_time": eligible,
+        "start_time": start,
+        "end_time": end,
+        "suspended_s": 0,
+        "association_id": association,
+        "user": "root",
+    }
+    known |= {
+        "wckey": "",
+        "reservation_id": 0,
+        "tres_requested": {"cpu": asked},
+        "tres_allocated": {"cpu": cpus, "mem": memory},
+    }
+    return {
+        name: None if value is None else value + HOUR if name.endswith("_time") else value
+        for name, value in {**known, **fields}.items()
+    }
 
 
 # Jobs of a real cluster: eligible, start, end (after the hour), CPUs held; CPUs asked for.

@@ -47,8 +47,10 @@ def node(
 ) -> Node:
     """A node that is up; `cores` a socket, `threads` a core."""
     return Node(
-        name=f"n{index}", index=index, cpus=sockets * cores * threads, boards=1, sockets=sockets, cores_per_socket=cores, threads_per_core=threads,
-        memory_mb=memory, tmp_disk_mb=0, weight=weight, features=tuple(features.split(",")) if features else (), gres="", address="", hostname="",
+        name=f"n{index}", index=index, cpus=sockets * cores * threads, boards=1, sockets=sockets,
+        cores_per_socket=cores, threads_per_core=threads,
+        memory_mb=memory, tmp_disk_mb=0, weight=weight,
+        features=tuple(features.split(",")) if features else (), gres="", address="", hostname="",
         port=0, state=NodeState.IDLE, spec_cores=spec_cores, mem_spec_mb=mem_spec,
     )  # fmt: skip
 
@@ -77,7 +79,17 @@ def make_job(job_id: int = 1, *, submit: int = 0, limit_s: int | None = 3600, **
     said = {name: value for name, value in fields.items() if name not in own}
     if "num_tasks" in own:
         said.setdefault("num_tasks", own["num_tasks"])
-    job = Job(job_id, JobSpec(**said), 1000, 1000, submit, own.pop("partitions", ("main",)), time_limit_s=limit_s, eligible_time=submit, **own)
+    job = Job(
+        job_id,
+        JobSpec(**said),
+        1000,
+        1000,
+        submit,
+        own.pop("partitions", ("main",)),
+        time_limit_s=limit_s,
+        eligible_time=submit,
+        **own,
+    )
     if "min_cpus" not in own:
         job.min_cpus = max(job.num_tasks * job.cpus_per_task, job.min_nodes)
     return job
@@ -88,7 +100,11 @@ def check_tables(tables: Tables) -> None:
     made = tables.nodes
     used_cpus, used_memory, used_cores, jobs = ([0] * len(made.nodes) for _ in range(4))
     for job in tables.jobs.values():
-        if job.allocation is None or job.is_pending or (job.is_finished and not job.completing_nodes):
+        if (
+            job.allocation is None
+            or job.is_pending
+            or (job.is_finished and not job.completing_nodes)
+        ):
             continue
         for share in job.allocation.shares:
             assert not used_cores[share.node] & share.cores
@@ -109,10 +125,18 @@ def check_tables(tables: Tables) -> None:
 
 
 class World:
-    """The planner, and a heap of events. Jobs run `run_s` from their start time on, cut at their limit."""
+    """The planner, and a heap of events. Jobs run `run_s` from their start time on, cut at their
+    limit.
+    """
 
     def __init__(
-        self, made: NodeTable | Tables, policy: Any, selector: Any, parameters: Mapping[str, str] | None = None, *, check: bool = False
+        self,
+        made: NodeTable | Tables,
+        policy: Any,
+        selector: Any,
+        parameters: Mapping[str, str] | None = None,
+        *,
+        check: bool = False,
     ) -> None:
         self.tables = made if isinstance(made, Tables) else tables_of(made)
         self.selector = selector
@@ -129,7 +153,7 @@ class World:
         self._count = 0
         self._last_id = 0
 
-    # --- what the planner does -------------------------------------------------------------------------------------------------
+    # --- what the planner does --------------------------------------------------------------------
 
     def start(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> bool:
         assert job.is_pending
@@ -140,11 +164,17 @@ class World:
         self.tables.running[job.job_id] = job
         self.starts[job.job_id] = job.start_time
         self.start_log.append((now, job.job_id))
-        run = self.run_s[job.job_id] if job.time_limit_s is None else min(self.run_s[job.job_id], job.time_limit_s)
+        run = (
+            self.run_s[job.job_id]
+            if job.time_limit_s is None
+            else min(self.run_s[job.job_id], job.time_limit_s)
+        )
         self._at(max(job.start_time + run + HOP_S, now + HOP_S), 0, job)
         return True
 
-    def start_together(self, plans: Sequence[tuple[Job, Partition, Allocation]], now: float) -> bool:
+    def start_together(
+        self, plans: Sequence[tuple[Job, Partition, Allocation]], now: float
+    ) -> bool:
         return all(self.start(*plan, now) for plan in plans)
 
     def give_up(self, job: Job, now: float) -> None:
@@ -158,13 +188,15 @@ class World:
         job.expected_start, job.expected_nodes = start, nodes
         self.promises.setdefault(job.job_id, []).append((int(self.now), start))
 
-    # --- events ----------------------------------------------------------------------------------------------------------------
+    # --- events -----------------------------------------------------------------------------------
 
     def _at(self, when: float, kind: int, what: Any) -> None:
         self._count += 1
         heapq.heappush(self._events, (when, kind, self._count, what))
 
-    def submit(self, *, at: int, run_s: int, limit_s: int | None = None, cpus: int = 1, **fields: Any) -> Job:
+    def submit(
+        self, *, at: int, run_s: int, limit_s: int | None = None, cpus: int = 1, **fields: Any
+    ) -> Job:
         self._last_id += 1
         fields.setdefault("num_tasks", cpus)
         job = make_job(self._last_id, submit=at, limit_s=limit_s, **fields)

@@ -1,4 +1,5 @@
-"""Which jobs sacct shows: by what they are, by when they were there, and one record for each job id. Follows sacct(1) "DEFAULT TIME WINDOW" of 22.05.
+"""Which jobs sacct shows: by what they are, by when they were there, and one record for each job
+id. Follows sacct(1) "DEFAULT TIME WINDOW" of 22.05.
 
 Place: commands alone; pure.
 """
@@ -67,7 +68,8 @@ class Wanted:
         self.states: dict[int, None] | None = None  # as given
         self.users: set[int] | None = None
         self.wckeys: set[str] | None = None
-        self.whole: bool | None = None  # a component means all, or the leader only itself; None: each as it is named
+        # a component means all, or the leader only itself; None: each as it is named
+        self.whole: bool | None = None
 
 
 def chosen(rows: "list[Row]", wanted: Wanted) -> "list[Row]":
@@ -77,7 +79,14 @@ def chosen(rows: "list[Row]", wanted: Wanted) -> "list[Row]":
         latest: dict[tuple[str, int], Row] = {}
         for row in sorted(found, key=_run):
             latest[row["cluster"], row["job_id"]] = row
-        found = [*latest.values(), *(row for row in found if row["state"] == RESIZING and row is not latest[row["cluster"], row["job_id"]])]
+        found = [
+            *latest.values(),
+            *(
+                row
+                for row in found
+                if row["state"] == RESIZING and row is not latest[row["cluster"], row["job_id"]]
+            ),
+        ]
     found.sort(key=_place)
     return found
 
@@ -87,10 +96,19 @@ def _run(row: "Row") -> "tuple[int, int]":
 
 
 def _place(row: "Row") -> "tuple[Any, ...]":
-    """Jobs by the time of their submission; of one second: by number, then arrays, task by task, what is left of each at its end."""
+    """Jobs by the time of their submission; of one second: by number, then arrays, task by task,
+    what is left of each at its end.
+    """
     array = row["array_job_id"] or 0
     task = row["array_task_id"]
-    return row["cluster"], row["submit_time"], array, 1 << 32 if array and task is None else task or 0, row["job_id"], *_run(row)
+    return (
+        row["cluster"],
+        row["submit_time"],
+        array,
+        1 << 32 if array and task is None else task or 0,
+        row["job_id"],
+        *_run(row),
+    )
 
 
 def _is_in(value: "Any", among: "set[Any] | None") -> bool:
@@ -102,7 +120,9 @@ def _is_within(value: int, limits: "Range | None") -> bool:
 
 
 def _is_meant(row: "Row", wanted: Wanted) -> bool:
-    if wanted.jobs is not None and not any(is_named(row, each, wanted.whole) for each in wanted.jobs):
+    if wanted.jobs is not None and not any(
+        is_named(row, each, wanted.whole) for each in wanted.jobs
+    ):
         return False
     return (
         _is_in(row["user_id"], wanted.users)
@@ -115,8 +135,13 @@ def _is_meant(row: "Row", wanted: Wanted) -> bool:
         and _is_in(row["wckey"], wanted.wckeys)
         and _is_within(nodes(row), wanted.nodes)
         and _is_within(cpus(row), wanted.cpus)
-        and _is_within(row["time_limit_min"] if row["time_limit_min"] is not None else 1 << 32, wanted.limits)
-        and (wanted.partitions is None or not wanted.partitions.isdisjoint(row["partition"].split(",")))
+        and _is_within(
+            row["time_limit_min"] if row["time_limit_min"] is not None else 1 << 32, wanted.limits
+        )
+        and (
+            wanted.partitions is None
+            or not wanted.partitions.isdisjoint(row["partition"].split(","))
+        )
         and (wanted.flags is None or not wanted.flags.isdisjoint(row["flags"].split(",")))
         and (wanted.constraints is None or wanted.constraints.issubset(_words(row["constraints"])))
         and (wanted.node_names is None or _ran_on(row["nodes"], wanted.node_names))
@@ -136,16 +161,26 @@ def _ran_on(expression: str, names: "set[str]") -> bool:
 
 
 def is_named(row: "Row", name: JobName, whole: "bool | None") -> bool:
-    """Whether `17`, `17_3` or `17+1` means this job: by its own number, as a part of its array, or as a component."""
+    """Whether `17`, `17_3` or `17+1` means this job: by its own number, as a part of its array, or
+    as a component.
+    """
     if name.task is not None:
         return bool(row["array_job_id"] == name.job and row["array_task_id"] == name.task)
     if row["het_job_id"] == name.job:
-        return bool(whole or (name.offset is None and whole is None) or row["het_offset"] == (name.offset or 0))
-    return name.offset is None and bool(row["job_id"] == name.job or row["array_job_id"] == name.job)
+        return bool(
+            whole
+            or (name.offset is None and whole is None)
+            or row["het_offset"] == (name.offset or 0)
+        )
+    return name.offset is None and bool(
+        row["job_id"] == name.job or row["array_job_id"] == name.job
+    )
 
 
 def was_there(row: "Row", wanted: Wanted) -> bool:
-    """Whether it was, at some time between the two, in one of the states; without states whether it was eligible or had not ended."""
+    """Whether it was, at some time between the two, in one of the states; without states whether it
+    was eligible or had not ended.
+    """
     start, end = wanted.start, wanted.end if wanted.end is not None else float("inf")
     eligible, began, ended = row["eligible_time"], row["start_time"], row["end_time"]
     if wanted.states is None:
@@ -155,7 +190,15 @@ def was_there(row: "Row", wanted: Wanted) -> bool:
     return any(_was_in(state, row, start, end, eligible, began, ended) for state in wanted.states)
 
 
-def _was_in(state: int, row: "Row", start: float, end: float, eligible: "int | None", began: "int | None", ended: "int | None") -> bool:
+def _was_in(
+    state: int,
+    row: "Row",
+    start: float,
+    end: float,
+    eligible: "int | None",
+    began: "int | None",
+    ended: "int | None",
+) -> bool:
     if state == PENDING:
         left = began if began is not None else ended
         return eligible is not None and eligible <= end and (left is None or left >= start)

@@ -1,6 +1,7 @@
 """sacct's output fields. Follows sacct(1) "Job Accounting Fields" of 22.05.
 
-Place: commands alone; pure. A field has one way to make its text from a job's record and one from a step's, which has its job's under "job".
+Place: commands alone; pure. A field has one way to make its text from a job's record and one from a
+step's, which has its job's under "job".
 """
 
 from understudy.commands.sacct.use import disk, of_tasks, size, tres_in, tres_out
@@ -24,12 +25,29 @@ class UnknownFieldError(Exception):
 
 
 class Field:
-    """One field. `width`: negative for left-justified ones. Texts that are too long are cut and marked, times cut, numbers left whole."""
+    """One field. `width`: negative for left-justified ones. Texts that are too long are cut and
+    marked, times cut, numbers left whole.
+    """
 
     __slots__ = ("fit", "header", "job", "name", "step", "width")
 
-    def __init__(self, name: str, width: int, job: "Make", step: "Make | None" = None, header: str = "", fit: "Fit | None" = None) -> None:
-        self.name, self.width, self.job, self.step, self.header, self.fit = name, width, job, step or _blank, header or name, fit or _marked
+    def __init__(
+        self,
+        name: str,
+        width: int,
+        job: "Make",
+        step: "Make | None" = None,
+        header: str = "",
+        fit: "Fit | None" = None,
+    ) -> None:
+        self.name, self.width, self.job, self.step, self.header, self.fit = (
+            name,
+            width,
+            job,
+            step or _blank,
+            header or name,
+            fit or _marked,
+        )
 
     def with_width(self, width: int) -> "Field":
         """The same, this wide."""
@@ -79,7 +97,12 @@ def cpus(row: "Row") -> int:
 def _tres(name: str) -> "Make":
     def make(row: "Row") -> str:
         amounts = row[name] or {}
-        return ",".join([f"{each}={size(amounts[each]) if each in IN_MEGABYTES else amounts[each]}" for each in sorted(amounts)])
+        return ",".join(
+            [
+                f"{each}={size(amounts[each]) if each in IN_MEGABYTES else amounts[each]}"
+                for each in sorted(amounts)
+            ]
+        )
 
     return make
 
@@ -105,7 +128,11 @@ def _reserved(row: "Row") -> str:
 
 def _reserved_cpu(row: "Row") -> str:
     waited = reserved(row)
-    return "INVALID" if waited is None else full_duration(waited * amount(row, "tres_requested", "cpu"))
+    return (
+        "INVALID"
+        if waited is None
+        else full_duration(waited * amount(row, "tres_requested", "cpu"))
+    )
 
 
 def _reserved_cpu_raw(row: "Row") -> str:
@@ -123,7 +150,9 @@ def state_of(row: "Row") -> str:
 def _exit(row: "Row") -> str:
     code = row["exit_code"]
     # What a shell makes of a signal is shown as the signal's number; so Slurm shows any such code.
-    return "" if code is None else f"{code - 128 if code >= 128 else code}:{row['exit_signal'] or 0}"
+    return (
+        "" if code is None else f"{code - 128 if code >= 128 else code}:{row['exit_signal'] or 0}"
+    )
 
 
 def _derived(row: "Row") -> str:
@@ -278,9 +307,21 @@ FIELDS = [
     Field("ReqCPUFreqGov", 13, _frequency, _frequency),
     Field("ReqCPUFreqMax", 13, _frequency, _frequency),
     Field("ReqCPUFreqMin", 13, _frequency, _frequency),
-    Field("ReqCPUS", 8, lambda row: str(amount(row, "tres_requested", "cpu")), _number(cpus), fit=_whole),
+    Field(
+        "ReqCPUS",
+        8,
+        lambda row: str(amount(row, "tres_requested", "cpu")),
+        _number(cpus),
+        fit=_whole,
+    ),
     Field("ReqMem", 10, _mem),
-    Field("ReqNodes", 8, lambda row: str(amount(row, "tres_requested", "node")), _number(nodes), fit=_whole),
+    Field(
+        "ReqNodes",
+        8,
+        lambda row: str(amount(row, "tres_requested", "node")),
+        _number(nodes),
+        fit=_whole,
+    ),
     Field("ReqTRES", 10, _tres("tres_requested")),
     Field("Reservation", 20, _text("reservation")),
     Field("ReservationId", 8, lambda row: str(row["reservation_id"] or ""), header="Reservat"),
@@ -291,12 +332,23 @@ FIELDS = [
     Field("State", 10, state_of, state_of),
     Field("Submit", 19, _when("submit_time"), _when("start_time"), fit=_cut),
     Field("SubmitLine", 20, _text("submit_line"), _text("submit_line")),
-    Field("Suspended", 10, lambda row: full_duration(row["suspended_s"] or 0), lambda row: full_duration(row["suspended_s"] or 0), fit=_whole),
+    Field(
+        "Suspended",
+        10,
+        lambda row: full_duration(row["suspended_s"] or 0),
+        lambda row: full_duration(row["suspended_s"] or 0),
+        fit=_whole,
+    ),
     Field("SystemComment", 15, _text("system_comment")),
     Field("SystemCPU", 10, _cpu_time("system_cpu_us"), _cpu_time("system_cpu_us")),
     Field("Timelimit", 10, _limit),
     Field("TimelimitRaw", 10, _limit_raw, header="TimelimitR"),
-    Field("TotalCPU", 10, _cpu_time("user_cpu_us", "system_cpu_us"), _cpu_time("user_cpu_us", "system_cpu_us")),
+    Field(
+        "TotalCPU",
+        10,
+        _cpu_time("user_cpu_us", "system_cpu_us"),
+        _cpu_time("user_cpu_us", "system_cpu_us"),
+    ),
     Field("TRESUsageInAve", 14, _blank, tres_in("ave")),
     Field("TRESUsageInMax", 14, _blank, tres_in("max")),
     Field("TRESUsageInMaxNode", 18, _blank, tres_in("max_node")),
@@ -323,17 +375,23 @@ FIELDS = [
 DEFAULT = "jobid,jobname,partition,account,alloccpus,state,exitcode"
 BRIEF = "jobid,state,exitcode"
 LONG = (
-    "jobid,jobidraw,jobname,partition,maxvmsize,maxvmsizenode,maxvmsizetask,avevmsize,maxrss,maxrssnode,maxrsstask,averss,maxpages,maxpagesnode,"
-    "maxpagestask,avepages,mincpu,mincpunode,mincputask,avecpu,ntasks,alloccpus,elapsed,state,exitcode,avecpufreq,reqcpufreqmin,reqcpufreqmax,"
-    "reqcpufreqgov,reqmem,consumedenergy,maxdiskread,maxdiskreadnode,maxdiskreadtask,avediskread,maxdiskwrite,maxdiskwritenode,maxdiskwritetask,"
-    "avediskwrite,reqtres,alloctres,tresusageinave,tresusageinmax,tresusageinmaxn,tresusageinmaxt,tresusageinmin,tresusageinminn,tresusageinmint,"
-    "tresusageintot,tresusageoutmax,tresusageoutmaxn,tresusageoutmaxt,tresusageoutave,tresusageouttot"
+    "jobid,jobidraw,jobname,partition,maxvmsize,maxvmsizenode,maxvmsizetask,avevmsize,maxrss,"
+    "maxrssnode,maxrsstask,averss,maxpages,maxpagesnode,"
+    "maxpagestask,avepages,mincpu,mincpunode,mincputask,avecpu,ntasks,alloccpus,elapsed,state,"
+    "exitcode,avecpufreq,reqcpufreqmin,reqcpufreqmax,"
+    "reqcpufreqgov,reqmem,consumedenergy,maxdiskread,maxdiskreadnode,maxdiskreadtask,"
+    "avediskread,maxdiskwrite,maxdiskwritenode,maxdiskwritetask,"
+    "avediskwrite,reqtres,alloctres,tresusageinave,tresusageinmax,tresusageinmaxn,"
+    "tresusageinmaxt,tresusageinmin,tresusageinminn,tresusageinmint,"
+    "tresusageintot,tresusageoutmax,tresusageoutmaxn,tresusageoutmaxt,tresusageoutave,"
+    "tresusageouttot"
 )
 ALL = ",".join(field.name for field in FIELDS)
 
 
 def fields_of(text: str) -> "list[Field]":
-    """The fields of a format: names, or beginnings of them, each with its width (`state%20`, `jobname%-30`) if it has one.
+    """The fields of a format: names, or beginnings of them, each with its width (`state%20`,
+    `jobname%-30`) if it has one.
 
     Raises:
         UnknownFieldError: with the name.
@@ -351,19 +409,29 @@ def fields_of(text: str) -> "list[Field]":
         if field is None:
             raise UnknownFieldError(name)
         digits = width.rstrip("s")
-        found.append(field.with_width(int(digits)) if percent and digits.lstrip("-").isdigit() else field)
+        found.append(
+            field.with_width(int(digits)) if percent and digits.lstrip("-").isdigit() else field
+        )
     return found
 
 
 def help_format() -> str:
     """What --helpformat prints: the names, four a line."""
     names = [f"{field.name:<19}" for field in FIELDS]
-    return "\n".join([" ".join(names[start : start + 4]) for start in range(0, len(names), 4)]) + "\n"
+    return (
+        "\n".join([" ".join(names[start : start + 4]) for start in range(0, len(names), 4)]) + "\n"
+    )
 
 
-def lines(fields: "list[Field]", rows: "Iterable[Row]", *, header: bool, parsable: int, delimiter: str) -> "list[str]":
-    """The lines to print. `parsable`: 0 for columns, 1 for fields with a delimiter behind each, 2 for fields with one between."""
-    table = [[field.step(row) if "job" in row else field.job(row) for field in fields] for row in rows]
+def lines(
+    fields: "list[Field]", rows: "Iterable[Row]", *, header: bool, parsable: int, delimiter: str
+) -> "list[str]":
+    """The lines to print. `parsable`: 0 for columns, 1 for fields with a delimiter behind each, 2
+    for fields with one between.
+    """
+    table = [
+        [field.step(row) if "job" in row else field.job(row) for field in fields] for row in rows
+    ]
     if parsable:
         end = delimiter if parsable == 1 else ""
         heads = [[field.name for field in fields]] if header else []
@@ -372,7 +440,10 @@ def lines(fields: "list[Field]", rows: "Iterable[Row]", *, header: bool, parsabl
     if header:
         found.append("".join([_placed(field.name[: abs(field.width)], field) for field in fields]))
         found.append("".join(["-" * abs(field.width) + " " for field in fields]))
-    return found + ["".join([_placed(text, field) for text, field in zip(texts, fields, strict=True)]) for texts in table]
+    return found + [
+        "".join([_placed(text, field) for text, field in zip(texts, fields, strict=True)])
+        for texts in table
+    ]
 
 
 def _placed(text: str, field: "Field") -> str:

@@ -6,9 +6,24 @@ import re
 from understudy.commands.sacct import fields as sacct_fields
 from understudy.commands.sacct.choice import JobName, Wanted, chosen, is_named
 from understudy.commands.sacct.use import set_units
-from understudy.commands.shared.accounting_client import DEBUG, DEBUG2, AccountingClient, NoAccountingError, Table, say_connected
+from understudy.commands.shared.accounting_client import (
+    DEBUG,
+    DEBUG2,
+    AccountingClient,
+    NoAccountingError,
+    Table,
+    say_connected,
+)
 from understudy.commands.shared.client import Client, Context, RefusedError, run
-from understudy.commands.shared.options import NONE, OPTIONAL, REQUIRED, Option, OptionError, OptionTable, last_values
+from understudy.commands.shared.options import (
+    NONE,
+    OPTIONAL,
+    REQUIRED,
+    Option,
+    OptionError,
+    OptionTable,
+    last_values,
+)
 from understudy.commands.shared.past_times import midnight, past_time
 from understudy.documents.documents import VERSION
 from understudy.documents.states import REQUEUE, RESIZING, job_state, job_state_from
@@ -34,7 +49,13 @@ OPTIONS = OptionTable(
         Option("help-fields", "", NONE, "", dest="helpformat"),
         Option("endtime", "E", REQUIRED, "TIME: only jobs that were there before this"),
         Option("env-vars", "", NONE, "print the environment of the jobs named with -j"),
-        Option("federation", "", NONE, "accepted; this cluster is in no federation", env="SACCT_FEDERATION"),
+        Option(
+            "federation",
+            "",
+            NONE,
+            "accepted; this cluster is in no federation",
+            env="SACCT_FEDERATION",
+        ),
         Option("file", "f", REQUIRED, "FILE: read a job completion log"),
         Option("flags", "F", REQUIRED, "LIST: only jobs that were handled in these ways"),
         Option("gid", "g", REQUIRED, "LIST: only jobs of these groups", dest="groups"),
@@ -82,7 +103,20 @@ OPTIONS = OptionTable(
     ]
 )
 _REVOKED = 0x100000  # asked for, though no job is ever in that state
-_LISTS = {"accounts", "associations", "clusters", "flags", "format", "groups", "jobs", "name", "partition", "qos", "state", "users"}
+_LISTS = {
+    "accounts",
+    "associations",
+    "clusters",
+    "flags",
+    "format",
+    "groups",
+    "jobs",
+    "name",
+    "partition",
+    "qos",
+    "state",
+    "users",
+}
 _JOB_COLUMNS = [
     "cluster",
     "job_id",
@@ -177,7 +211,10 @@ def sacct(arguments: "list[str]", context: Context) -> int:
     if "verbose" in options:
         options["verbose"] = str(sum(option.dest == "verbose" for option, _ in given))
     for name in _LISTS & options.keys():  # one that is given again adds to the list
-        options[name] = ",".join([value for option, value in given if option.dest == name and value]) or options[name]
+        options[name] = (
+            ",".join([value for option, value in given if option.dest == name and value])
+            or options[name]
+        )
     if words:
         context.error("Unknown arguments:")
         for word in words:
@@ -227,7 +264,15 @@ _COMPLETION_FIELDS = {
     "workdir": ("WorkDir", "WorkDir"),
     "exitcode": ("ExitCode", "ExitCode"),
 }
-_COMPLETION_WIDTHS = {"jobid": 12, "uid": 6, "gid": 6, "nnodes": 8, "nodelist": 15, "start": 19, "end": 19}
+_COMPLETION_WIDTHS = {
+    "jobid": 12,
+    "uid": 6,
+    "gid": 6,
+    "nnodes": 8,
+    "nodelist": 15,
+    "start": 19,
+    "end": 19,
+}
 _COMPLETION_LINE = re.compile(r"(\w+)=(.*?) (?=\w+=|$)")
 
 
@@ -236,42 +281,71 @@ def _show_completions(options: "dict[str, str | None]", context: Context) -> int
     settings = {}
     if not options.get("file"):
         wanted = ["JobCompType", "JobCompLoc"]
-        settings = dict(Client().query("config", ["name", "value"], {"name": wanted}).rows)  # of the controller, not of accounting
+        # of the controller, not of accounting
+        settings = dict(Client().query("config", ["name", "value"], {"name": wanted}).rows)
         if settings.get("JobCompType") != "jobcomp/filetxt":
             context.complain("Slurm job completion is disabled")
             return 1
-    names = [name for name in (options.get("format") or "jobid,uid,jobname,partition,nnodes,nodelist,state,end").lower().split(",") if name]
+    names = [
+        name
+        for name in (
+            options.get("format") or "jobid,uid,jobname,partition,nnodes,nodelist,state,end"
+        )
+        .lower()
+        .split(",")
+        if name
+    ]
     for name in names:
         if name.partition("%")[0] not in _COMPLETION_FIELDS:
             context.error(f'Invalid field requested: "{name}"')
             return 1
     try:
-        with open(options.get("file") or settings["JobCompLoc"], encoding="utf-8", errors="surrogateescape") as file:
+        with open(
+            options.get("file") or settings["JobCompLoc"],
+            encoding="utf-8",
+            errors="surrogateescape",
+        ) as file:
             records = [dict(_COMPLETION_LINE.findall(line.rstrip("\n"))) for line in file]
     except OSError:
         context.complain(f"{options.get('file') or settings['JobCompLoc']} is not a valid file")
         return 1
     for record in records:
-        for key in ("ArrayJobId", "ArrayTaskId", "HetJobId", "HetJobOffset"):  # which Slurm writes and does not know
+        # which Slurm writes and does not know
+        for key in ("ArrayJobId", "ArrayTaskId", "HetJobId", "HetJobOffset"):
             if key in record:
                 context.error(f"Unknown type {key}: {record[key]}")
     chosen_jobs = {word for word in (options.get("jobs") or "").split(",") if word}
     if chosen_jobs:
         records = [record for record in records if record.get("JobId") in chosen_jobs]
     parsable = "parsable" in options or "parsable2" in options
-    rows = [] if "noheader" in options else [[_COMPLETION_FIELDS[name.partition("%")[0]][0] for name in names]]
-    rows += [[_completion_value(name.partition("%")[0], record) for name in names] for record in records]
+    rows = (
+        []
+        if "noheader" in options
+        else [[_COMPLETION_FIELDS[name.partition("%")[0]][0] for name in names]]
+    )
+    rows += [
+        [_completion_value(name.partition("%")[0], record) for name in names] for record in records
+    ]
     if parsable:
         end = "|" if "parsable" in options else ""
         for row in rows:
             context.print("|".join(row) + end)
         return 0
-    widths = [int(name.partition("%")[2].lstrip("-") or _COMPLETION_WIDTHS.get(name, 10)) for name in names]
+    widths = [
+        int(name.partition("%")[2].lstrip("-") or _COMPLETION_WIDTHS.get(name, 10))
+        for name in names
+    ]
     if "noheader" not in options:
         rows.insert(1, ["-" * width for width in widths])
     for row in rows:
         cells = zip(names, row, widths, strict=True)
-        context.print(" ".join(f"{value[:width]:{'<' if name == 'jobid' else '>'}{width}}" for name, value, width in cells) + " ")
+        context.print(
+            " ".join(
+                f"{value[:width]:{'<' if name == 'jobid' else '>'}{width}}"
+                for name, value, width in cells
+            )
+            + " "
+        )
     return 0
 
 
@@ -289,7 +363,9 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
         context.fatal("Options --batch-script and --env-vars are mutually exclusive")
         return 1
     if (options.get("whole_hetjob") or "yes") not in {"yes", "no"}:
-        context.error(f'Invalid --whole-hetjob value "{options["whole_hetjob"]}". Valid values: [yes|no].')
+        context.error(
+            f'Invalid --whole-hetjob value "{options["whole_hetjob"]}". Valid values: [yes|no].'
+        )
         return 1
     fields = _read_fields(options, context)
     table = Table(context)
@@ -311,7 +387,8 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
         conditions["accounts"] = sorted(wanted.accounts)
     if wanted.start:
         conditions["after"] = [int(wanted.start)]
-    if wanted.end is not None and wanted.states is None:  # else a job counts that was to begin later
+    # else a job counts that was to begin later
+    if wanted.end is not None and wanted.states is None:
         conditions["before"] = [int(wanted.end)]
     jobs = chosen(table.rows("jobs", _JOB_COLUMNS, conditions), wanted)
     if "batch_script" in options or "env_vars" in options:
@@ -325,10 +402,18 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
         from understudy.documents.accounting import document, json_text, yaml_text
 
         numbers = {row["tres"]: row["id"] for row in table.rows("tres", ["tres", "id"])}
-        context.stdout.write((yaml_text if "yaml" in options else json_text)(document(rows, numbers)))
+        context.stdout.write(
+            (yaml_text if "yaml" in options else json_text)(document(rows, numbers))
+        )
         return 0
     parsable = 2 if "parsable2" in options else 1 if "parsable" in options else 0
-    out = sacct_fields.lines(fields, rows, header="noheader" not in options, parsable=parsable, delimiter=options.get("delimiter", "|") or "")
+    out = sacct_fields.lines(
+        fields,
+        rows,
+        header="noheader" not in options,
+        parsable=parsable,
+        delimiter=options.get("delimiter", "|") or "",
+    )
     context.stdout.write("".join([line + "\n" for line in out]))
     return 0
 
@@ -336,31 +421,52 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
 def _scripts(jobs: "list[Row]", options: "dict[str, str | None]", context: Context) -> int:
     if "jobs" not in options:
         what = "scripts" if "batch_script" in options else "environment"
-        context.fatal(f"When requesting job {what} you must also request specific jobs with the '-j' option.")
+        context.fatal(
+            f"When requesting job {what} you must also request specific jobs with the '-j' option."
+        )
         return 1
     none = "NONE\n"
     column = "script" if "batch_script" in options else "environment"
-    where = {"job_ids": sorted({job["job_id"] for job in jobs}), "clusters": sorted({job["cluster"] for job in jobs})}
-    answer = context.client.call("AccountingQuery", "job_texts", [column], where, [])[0] if jobs else []
+    where = {
+        "job_ids": sorted({job["job_id"] for job in jobs}),
+        "clusters": sorted({job["cluster"] for job in jobs}),
+    }
+    answer = (
+        context.client.call("AccountingQuery", "job_texts", [column], where, [])[0] if jobs else []
+    )
     texts = {tuple(run): text for *run, text in answer}
     for job in jobs:
         text = texts.get((job["cluster"], job["job_id"], job["submit_time"], job["restarts"]))
         if text is None:  # somebody else's
             continue
-        title = f"{'Batch Script' if 'batch_script' in options else 'Environment used'} for {sacct_fields.job_id(job)}"
-        context.print(f"{title}{' (must be batch to display)' if 'env_vars' in options else ''}\n{'-' * 80}\n{text or none}")
+        title = (
+            f"{'Batch Script' if 'batch_script' in options else 'Environment used'} for "
+            f"{sacct_fields.job_id(job)}"
+        )
+        context.print(
+            f"{title}{' (must be batch to display)' if 'env_vars' in options else ''}\n"
+            f"{'-' * 80}\n{text or none}"
+        )
     return 0
 
 
 def _read_fields(options: "dict[str, str | None]", context: Context) -> "list[sacct_fields.Field]":
     unit = (options.get("units") or "").upper()[:1]
     if "units" in options and unit not in {"K", "M", "G", "T", "P"}:
-        context.error(f"Invalid unit type '{unit}'. Possible options are 'KMGTP'" if unit else "Invalid unit type '")
+        context.error(
+            f"Invalid unit type '{unit}'. Possible options are 'KMGTP'"
+            if unit
+            else "Invalid unit type '"
+        )
         context.fatal("Invalid unit type")
         raise _BadRequestError
     set_units(unit, convert=bool(unit) or "noconvert" not in options)
     text: str = (
-        sacct_fields.BRIEF if "brief" in options else sacct_fields.LONG if "long" in options else options.get("format", sacct_fields.DEFAULT) or ""
+        sacct_fields.BRIEF
+        if "brief" in options
+        else sacct_fields.LONG
+        if "long" in options
+        else options.get("format", sacct_fields.DEFAULT) or ""
     )
     try:
         return sacct_fields.fields_of(",".join(name.strip() for name in text.split(",")))
@@ -369,7 +475,7 @@ def _read_fields(options: "dict[str, str | None]", context: Context) -> "list[sa
         raise _BadRequestError from None
 
 
-# --- what is wanted ------------------------------------------------------------------------------------------------------------
+# --- what is wanted -------------------------------------------------------------------------------
 
 
 def _read_wanted(options: "dict[str, str | None]", context: Context, table: Table) -> Wanted:
@@ -378,15 +484,21 @@ def _read_wanted(options: "dict[str, str | None]", context: Context, table: Tabl
     if "whole_hetjob" in options:
         wanted.whole = options["whole_hetjob"] != "no"
     for name in ("accounts", "partitions", "names", "reasons", "wckeys"):
-        text = options.get({"partitions": "partition", "names": "name", "reasons": "reason"}.get(name, name))
+        text = options.get(
+            {"partitions": "partition", "names": "name", "reasons": "reason"}.get(name, name)
+        )
         if text is not None:
             setattr(wanted, name, set(text.split(",")))
     if "constraints" in options:
         wanted.constraints = set((options["constraints"] or "").split(","))
     if "flags" in options:
-        wanted.flags = {_flag(word, context) for word in (options["flags"] or "").split(",") if word}
+        wanted.flags = {
+            _flag(word, context) for word in (options["flags"] or "").split(",") if word
+        }
     if "associations" in options:
-        wanted.associations = {int(word) for word in (options["associations"] or "").split(",") if word.isdigit()}
+        wanted.associations = {
+            int(word) for word in (options["associations"] or "").split(",") if word.isdigit()
+        }
     wanted.nodes = _range(options.get("nnodes"), "node", context)
     wanted.cpus = _range(options.get("ncpus"), "cpu", context)
     wanted.limits = _limits(options, context)
@@ -410,7 +522,9 @@ def _read_wanted(options: "dict[str, str | None]", context: Context, table: Tabl
     return wanted
 
 
-def _read_window(wanted: Wanted, options: "dict[str, str | None]", context: Context, table: Table) -> None:
+def _read_window(
+    wanted: Wanted, options: "dict[str, str | None]", context: Context, table: Table
+) -> None:
     """-S and -E, and what holds without them: sacct(1) "DEFAULT TIME WINDOW"."""
     if not table.now:
         table.rows("tres", ["id"], {"ids": [0]})
@@ -430,34 +544,59 @@ def _read_window(wanted: Wanted, options: "dict[str, str | None]", context: Cont
     if last < wanted.start:
         from understudy.commands.shared.texts import timestamp
 
-        context.error(f"Start time ({timestamp(wanted.start)}) requested is after end time ({timestamp(last)}).")
+        context.error(
+            f"Start time ({timestamp(wanted.start)}) requested is after end time "
+            f"({timestamp(last)})."
+        )
         raise _BadRequestError
 
 
-def _say_more(options: "dict[str, str | None]", wanted: Wanted, now: float, context: Context) -> None:
+def _say_more(
+    options: "dict[str, str | None]", wanted: Wanted, now: float, context: Context
+) -> None:
     """-v: what will be shown; -vv: the options."""
     if "verbose" not in options:
         return
-    states = ",".join(job_state(0, state) if state > 0xFF else job_state(state, 0) for state in wanted.states or ()) or "Eligible"
-    context.complain(f"sacct: Jobs {states} in the time window from {_moment(wanted.start)} to {_moment(wanted.end or now)}")
+    states = (
+        ",".join(
+            job_state(0, state) if state > 0xFF else job_state(state, 0)
+            for state in wanted.states or ()
+        )
+        or "Eligible"
+    )
+    context.complain(
+        f"sacct: Jobs {states} in the time window from {_moment(wanted.start)} to "
+        f"{_moment(wanted.end or now)}"
+    )
     if int(options["verbose"] or 1) < DEBUG:
         return
     shown = [
         ("completion", "yes" if "completion" in options or "file" in options else "no"),
         ("dup", "yes" if "duplicates" in options else "no"),
-        ("field_list", "".join(f"{name}," for name in (options.get("format") or "").split(",") if name) or "(null)"),
+        (
+            "field_list",
+            "".join(f"{name}," for name in (options.get("format") or "").split(",") if name)
+            or "(null)",
+        ),
         ("help", "0"),
         ("no_steps", "yes" if "allocations" in options else "no"),
         ("whole_hetjob", options.get("whole_hetjob") or "(null)"),
     ]
-    context.complain("sacct: debug:  Options selected:\n" + "\n".join(f"\topt_{name}={value}" for name, value in shown))
+    context.complain(
+        "sacct: debug:  Options selected:\n"
+        + "\n".join(f"\topt_{name}={value}" for name, value in shown)
+    )
 
 
 def _say_requested(options: "dict[str, str | None]", wanted: Wanted, context: Context) -> None:
     """-vvv: what was asked for."""
     clusters = (options.get("clusters") or context.client.cluster_name).split(",")
     lines = [f"Clusters requested:\t{','.join(clusters)}"]
-    lines += ["Userids requested:\tall"] if wanted.users is None else ["Userids requested:", *(f"\t: {user}" for user in wanted.users)]
+    lines += (
+        ["Userids requested:\tall"]
+        if wanted.users is None
+        else ["Userids requested:", *(f"\t: {user}" for user in wanted.users)]
+    )
     if wanted.jobs is not None:
         lines += ["Jobs requested:", *(f"\t: {each.job}" for each in wanted.jobs)]
     for line in lines:
@@ -523,19 +662,31 @@ def _job(word: str, context: Context) -> JobName:
     number, underscore, task = job.partition("_")
     if match := _LEADING_NUMBER.match(number):
         number = match[0]  # what follows it is not looked at
-    wrong = "job/step" if not number.isdigit() else "job array element" if underscore and not task.isdigit() else ""
+    wrong = (
+        "job/step"
+        if not number.isdigit()
+        else "job array element"
+        if underscore and not task.isdigit()
+        else ""
+    )
     wrong = wrong or ("step" if dot and not (step.isdigit() or step in _SPECIAL_STEPS) else "")
     if wrong:
         context.fatal(f"Bad {wrong} specified: {word if wrong == 'job/step' else number}")
         raise _BadRequestError
-    return JobName(int(number), int(task) if task else None, step, int(offset) if offset.isdigit() else None)
+    return JobName(
+        int(number), int(task) if task else None, step, int(offset) if offset.isdigit() else None
+    )
 
 
 def _users(options: "dict[str, str | None]", context: Context) -> "set[int] | None":
     """Those named; else, but for root, oneself."""
     text = options.get("users")
     if text is None:
-        return None if "allusers" in options or os.getuid() == 0 or "jobs" in options else {os.getuid()}
+        return (
+            None
+            if "allusers" in options or os.getuid() == 0 or "jobs" in options
+            else {os.getuid()}
+        )
     if not text:
         raise _BadRequestError
     import pwd
@@ -543,7 +694,9 @@ def _users(options: "dict[str, str | None]", context: Context) -> "set[int] | No
     found = set()
     for word in filter(None, text.split(",")):
         try:
-            found.add(pwd.getpwuid(int(word)).pw_uid if word.isdigit() else pwd.getpwnam(word).pw_uid)
+            found.add(
+                pwd.getpwuid(int(word)).pw_uid if word.isdigit() else pwd.getpwnam(word).pw_uid
+            )
         except (KeyError, OverflowError):
             context.error(f"Invalid user id: {word}")
             raise _BadRequestError from None
@@ -592,24 +745,34 @@ def _state(word: str, context: Context) -> int:
     return base if base >= 0 else flag or REQUEUE
 
 
-# --- steps ---------------------------------------------------------------------------------------------------------------------
+# --- steps ----------------------------------------------------------------------------------------
 
 
-def _with_steps(jobs: "list[Row]", wanted: Wanted, conditions: "dict[str, list[Any]]", table: Table) -> "list[Row]":
+def _with_steps(
+    jobs: "list[Row]", wanted: Wanted, conditions: "dict[str, list[Any]]", table: Table
+) -> "list[Row]":
     """The jobs, each with its steps behind it."""
     if not jobs:
         return jobs
-    where = {"clusters": conditions.get("clusters", []), "job_ids": sorted({job["job_id"] for job in jobs})}
+    where = {
+        "clusters": conditions.get("clusters", []),
+        "job_ids": sorted({job["job_id"] for job in jobs}),
+    }
     steps: dict[tuple[Any, ...], list[Row]] = {}
     for step in table.rows("steps", _STEP_COLUMNS, where):
-        steps.setdefault((step["cluster"], step["job_id"], step["submit_time"], step["restarts"]), []).append(step)
+        steps.setdefault(
+            (step["cluster"], step["job_id"], step["submit_time"], step["restarts"]), []
+        ).append(step)
     found = []
     for job in jobs:
         only = {each.step for each in wanted.jobs or () if is_named(job, each, wanted.whole)}
         if "" in only or not only:
             found.append(job)
             only = set()
-        for step in sorted(steps.get((job["cluster"], job["job_id"], job["submit_time"], job["restarts"]), []), key=_step_place):
+        for step in sorted(
+            steps.get((job["cluster"], job["job_id"], job["submit_time"], job["restarts"]), []),
+            key=_step_place,
+        ):
             if not only or step["step"] in only:
                 step["job"] = job
                 found.append(step)

@@ -25,7 +25,9 @@ def set_units(unit: str, *, convert: bool) -> None:
 
 
 def size(megabytes: int) -> str:
-    """An amount of memory: in the largest unit that divides it, or as --units and --noconvert say."""
+    """An amount of memory: in the largest unit that divides it, or as --units and --noconvert
+    say.
+    """
     unit, convert = _units
     if unit and convert:
         power = "MGTP".find(unit)
@@ -40,7 +42,9 @@ def _fraction(amount: float, unit: str) -> str:
 
 
 def _whole(amount: int) -> str:
-    """An amount in ones: plain, in the largest unit that divides it, or as --units and --noconvert say."""
+    """An amount in ones: plain, in the largest unit that divides it, or as --units and --noconvert
+    say.
+    """
     unit, convert = _units
     if unit and convert:
         return _fraction(amount / 1024 ** ("KMGTP".find(unit) + 1), unit)
@@ -56,7 +60,11 @@ def of_tasks(which: str, quantity: str) -> "Make":
         found = amount_of(row, which, quantity)
         if found is None:
             return ""
-        return str(found) if isinstance(found, str) or which.endswith("_task") else _text(quantity, found)
+        return (
+            str(found)
+            if isinstance(found, str) or which.endswith("_task")
+            else _text(quantity, found)
+        )
 
     return make
 
@@ -87,7 +95,9 @@ def _tres(names: "tuple[tuple[str, str], ...]", which: str) -> "Make":
     return make
 
 
-def _pairs(row: "Row", names: "tuple[tuple[str, str], ...]", which: str) -> "Iterator[tuple[str, str]]":
+def _pairs(
+    row: "Row", names: "tuple[tuple[str, str], ...]", which: str
+) -> "Iterator[tuple[str, str]]":
     """Energy is none's; of steps too short to be looked at it is all that is known."""
     measured = amount_of(row, "sum", "rss") is not None
     if not measured and (which not in {"ave", "sum"} or not was_measured(row)):

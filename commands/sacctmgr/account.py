@@ -1,6 +1,14 @@
 """sacctmgr add, modify, delete account."""
 
-from understudy.commands.sacctmgr.ask import add, alter, has_conditions, has_done, has_something_to_set, nothing_modified, tell_deleted
+from understudy.commands.sacctmgr.ask import (
+    add,
+    alter,
+    has_conditions,
+    has_done,
+    has_something_to_set,
+    nothing_modified,
+    tell_deleted,
+)
 from understudy.commands.sacctmgr.texts import (
     NOTHING_NEW,
     association_line,
@@ -21,7 +29,8 @@ if TYPE_CHECKING:
     from understudy.commands.sacctmgr.session import Session
 
 _KEEP_ACCOUNTS = (
-    " Please either remove the accounts listed above from list and resubmit,\n or change these users' default accounts to remove the account(s)."
+    " Please either remove the accounts listed above from list and resubmit,\n"
+    " or change these users' default accounts to remove the account(s)."
 )
 
 
@@ -45,7 +54,9 @@ def add_account(session: "Session", request: "Request") -> int:
             print_names(session, " Adding Account(s)", answer.names)
             context.print(" Settings")
             context.print(f"  Description     = {request.set.get('description') or 'Account Name'}")
-            context.print(f"  Organization    = {request.set.get('organization') or 'Parent/Account Name'}")
+            context.print(
+                f"  Organization    = {request.set.get('organization') or 'Parent/Account Name'}"
+            )
         if answer.associations:
             say(session, [" Associations", *map(association_line, answer.associations)])
         if request.keys - {"clusters"}:
@@ -58,7 +69,10 @@ def add_account(session: "Session", request: "Request") -> int:
 def modify_account(session: "Session", request: "Request") -> int:
     if not has_something_to_set(session, request):
         return 1
-    if {"descriptions", "organizations"}.intersection(request.where) and not {"description", "organization"}.intersection(request.set):
+    if {"descriptions", "organizations"}.intersection(request.where) and not {
+        "description",
+        "organization",
+    }.intersection(request.set):
         session.context.complain(" There was a problem with your 'where' options.")
         return 1
     parent = request.set.get("parent")
@@ -75,7 +89,10 @@ def modify_account(session: "Session", request: "Request") -> int:
         if answer.names:
             print_names(session, " Modified accounts...", answer.names)
         if answer.associations:
-            say(session, [" Modified account associations...", *map(modified_line, answer.associations)])
+            say(
+                session,
+                [" Modified account associations...", *map(modified_line, answer.associations)],
+            )
         return 0
 
     return alter(session, "modify", "account", request, tell)
@@ -88,13 +105,17 @@ def delete_account(session: "Session", request: "Request") -> int:
 
     def tell(answer: "Answer") -> "int | None":
         if any(kind == "root" for kind, _ in answer.problems):
-            complain(" You are not allowed to remove the root account.\n Use remove cluster instead.")
+            complain(
+                " You are not allowed to remove the root account.\n Use remove cluster instead."
+            )
             return None
         if has_active_jobs(session, answer):
             return None
         if answer.problems:
             tell_default_accounts(session, answer, _KEEP_ACCOUNTS)
             return None
-        return tell_deleted(session, answer, " Deleting accounts...", " Deleting account associations...")
+        return tell_deleted(
+            session, answer, " Deleting accounts...", " Deleting account associations..."
+        )
 
     return alter(session, "delete", "account", request, tell)

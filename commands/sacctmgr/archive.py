@@ -15,8 +15,18 @@ if TYPE_CHECKING:
 
     from understudy.commands.sacctmgr.session import Session
 
-_ARCHIVED = {"events": "Event", "jobs": "Job", "resvs": "Resv", "steps": "Step", "suspend": "", "txn": "TXN", "usage": "Usage"}
-_PURGES = {f"purge{kind.lower()}after": kind for kind in ("Event", "Job", "Resv", "Step", "TXN", "Usage")} | {"purgesuspendafter": ""}
+_ARCHIVED = {
+    "events": "Event",
+    "jobs": "Job",
+    "resvs": "Resv",
+    "steps": "Step",
+    "suspend": "",
+    "txn": "TXN",
+    "usage": "Usage",
+}
+_PURGES = {
+    f"purge{kind.lower()}after": kind for kind in ("Event", "Job", "Resv", "Step", "TXN", "Usage")
+} | {"purgesuspendafter": ""}
 _KEYS = ("directory", "script", *_PURGES)
 _AGE = re.compile(r"\d+(h(ours?)?|d(ays?)?|m(onths?)?)?", re.IGNORECASE)
 _QUESTION = (
@@ -32,7 +42,14 @@ def dump(session: "Session", words: list[str]) -> int:
     for word in words:
         key, _, value = sw.split_word(word)
         if not key:
-            kind = next((kind for name, kind in _ARCHIVED.items() if value and name.startswith(value.lower())), "")
+            kind = next(
+                (
+                    kind
+                    for name, kind in _ARCHIVED.items()
+                    if value and name.startswith(value.lower())
+                ),
+                "",
+            )
             archived += [kind] if kind else []
             continue
         name = next((each for each in _KEYS if each.startswith(key.lower())), "")
@@ -42,7 +59,10 @@ def dump(session: "Session", words: list[str]) -> int:
         if name in {"directory", "script"}:
             if not (os.path.isdir if name == "directory" else os.path.isfile)(value):
                 reason = os.strerror(20 if os.path.exists(value) and name == "directory" else 2)
-                context.complain(f" dump: Failed to stat {value}: {reason}\n Note: For archive dump, the {name} must be on the calling host.")
+                context.complain(
+                    f" dump: Failed to stat {value}: {reason}\n"
+                    f" Note: For archive dump, the {name} must be on the calling host."
+                )
                 return 1
             folder = os.path.abspath(value) if name == "directory" else folder
         elif not _AGE.fullmatch(value):
@@ -73,14 +93,17 @@ def load(session: "Session", words: list[str]) -> int:
     if path and not os.path.exists(path):
         context.error("No archive file given to recover.")
         context.complain(
-            " Problem loading archive file: No such file or directory\n Note: For archive load, the file must be accessible on the slurmdbd host."
+            " Problem loading archive file: No such file or directory\n"
+            " Note: For archive load, the file must be accessible on the slurmdbd host."
         )
         return 1
     if not path:
         context.error("Error with request.")
         context.complain(" Problem loading archive file: Unspecified error")
         return 1
-    return _ask(session, "loading archive file", "archive_load", "LoadArchive", os.path.abspath(path))
+    return _ask(
+        session, "loading archive file", "archive_load", "LoadArchive", os.path.abspath(path)
+    )
 
 
 def _ask(session: "Session", what: str, call: str, message: str, *fields: "Any") -> int:
@@ -90,5 +113,7 @@ def _ask(session: "Session", what: str, call: str, message: str, *fields: "Any")
         session.context.error("Error with request.")
         session.context.complain(f" Problem {what}: {error.text}")
         return 1
-    session.context.complain(f"sacctmgr: accounting_storage/slurmdbd: jobacct_storage_p_{call}: SUCCESS")
+    session.context.complain(
+        f"sacctmgr: accounting_storage/slurmdbd: jobacct_storage_p_{call}: SUCCESS"
+    )
     return 0

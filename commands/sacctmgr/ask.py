@@ -1,6 +1,7 @@
 """Changes put to accounting: what would happen, a question to the user, and to do it.
 
-Place: under sacctmgr. Accounting is asked twice unless `-i` was given. What an answer means in words is its caller's.
+Place: under sacctmgr. Accounting is asked twice unless `-i` was given. What an answer means in
+words is its caller's.
 """
 
 from understudy.commands.sacctmgr.answer import Answer
@@ -15,12 +16,22 @@ if TYPE_CHECKING:
     from understudy.commands.sacctmgr.session import Session
 
 ACCESS_DENIED = 2002
-_NO_EFFECT = "Request didn't affect anything or your user doesn't have privilege to perform this action"
+_NO_EFFECT = (
+    "Request didn't affect anything or your user doesn't have privilege to perform this action"
+)
 _OF_USERS = ("admin_level", "default_account", "default_wckey", "new_name")
 
 
-def add(session: "Session", entity: str, request: "Request", what: str, tell: "Callable[[Answer], int | None]") -> int:
-    """Say what an addition does, ask, and do it. `tell` prints it and returns an exit code, or None if there is nothing to do."""
+def add(
+    session: "Session",
+    entity: str,
+    request: "Request",
+    what: str,
+    tell: "Callable[[Answer], int | None]",
+) -> int:
+    """Say what an addition does, ask, and do it. `tell` prints it and returns an exit code, or None
+    if there is nothing to do.
+    """
     code = tell(ask(session, "add", entity, request, commit=False))
     if code is None:
         return 1
@@ -34,7 +45,13 @@ def add(session: "Session", entity: str, request: "Request", what: str, tell: "C
     return code
 
 
-def alter(session: "Session", action: str, entity: str, request: "Request", tell: "Callable[[Answer], int | None]") -> int:
+def alter(
+    session: "Session",
+    action: str,
+    entity: str,
+    request: "Request",
+    tell: "Callable[[Answer], int | None]",
+) -> int:
     """Say what a change or a deletion does, ask, and do it."""
     try:
         answer = ask(session, action, entity, request, commit=not session.asks)
@@ -42,7 +59,10 @@ def alter(session: "Session", action: str, entity: str, request: "Request", tell
         if error.code == ACCESS_DENIED:
             if (action, entity) == ("modify", "user") and _changes_own_limits(session, request):
                 nothing_modified(session)
-                session.context.complain(f"sacctmgr: accounting_storage/slurmdbd: acct_storage_p_modify_assocs: {_NO_EFFECT}")
+                session.context.complain(
+                    "sacctmgr: accounting_storage/slurmdbd: "
+                    f"acct_storage_p_modify_assocs: {_NO_EFFECT}"
+                )
                 return 1
             session.context.error(_why_denied(session, request))
         elif entity == "qos":
@@ -74,12 +94,21 @@ def _changes_own_limits(session: "Session", request: "Request") -> bool:
     """Whether a user, who coordinates nothing, wants other limits for himself."""
     if not _is_own(session, request) or not request.set.keys().isdisjoint(_OF_USERS):
         return False
-    return not any(row["coordinates"] for row in session.table.rows("users", ["coordinates"], {"names": [session.own_name()]}))
+    return not any(
+        row["coordinates"]
+        for row in session.table.rows("users", ["coordinates"], {"names": [session.own_name()]})
+    )
 
 
-def ask(session: "Session", action: str, entity: str, request: "Request", *, commit: bool) -> Answer:
+def ask(
+    session: "Session", action: str, entity: str, request: "Request", *, commit: bool
+) -> Answer:
     where = {name: [str(value) for value in values] for name, values in request.where.items()}
-    return Answer(session.context.client.call("AccountingChange", action, entity, request.names, request.set, where, commit))
+    return Answer(
+        session.context.client.call(
+            "AccountingChange", action, entity, request.names, request.set, where, commit
+        )
+    )
 
 
 def has_done(answer: Answer) -> bool:
@@ -87,7 +116,8 @@ def has_done(answer: Answer) -> bool:
 
 
 def has_something_to_set(session: "Session", request: "Request") -> bool:
-    is_something = bool(request.set.keys() - {"classification"})  # which does not count as something
+    # which does not count as something
+    is_something = bool(request.set.keys() - {"classification"})
     if not is_something and request.is_well:
         session.context.complain(" You didn't give me anything to set")
     return is_something and request.is_well
@@ -112,7 +142,9 @@ def has_conditions(session: "Session", request: "Request") -> bool:
     return request.is_well
 
 
-def tell_deleted(session: "Session", answer: Answer, head: str, associations_head: str = "") -> "int | None":
+def tell_deleted(
+    session: "Session", answer: Answer, head: str, associations_head: str = ""
+) -> "int | None":
     if not has_done(answer):
         session.context.print(" Nothing deleted")
         return None

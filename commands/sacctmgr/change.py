@@ -1,4 +1,5 @@
-"""sacctmgr add, modify, delete: the words are read into a request, and the entity's own module carries it out.
+"""sacctmgr add, modify, delete: the words are read into a request, and the entity's own module
+carries it out.
 
 Place: under sacctmgr. Only the module of the entity at hand is loaded.
 """
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
 
 def change(session: "Session", action: str, entity: str, words: list[str]) -> int:
     """Carry out a change. The exit code."""
-    request = read_addition(session, entity, words) if action == "add" else read_words(session, entity, words, sets=action == "modify")
+    request = (
+        read_addition(session, entity, words)
+        if action == "add"
+        else read_words(session, entity, words, sets=action == "modify")
+    )
     if action == "modify" and "raw_usage" in request.set and request.is_well:
         from understudy.commands.sacctmgr.raw_usage import reset_use
 

@@ -1,7 +1,21 @@
 """sacctmgr add, modify, delete cluster."""
 
-from understudy.commands.sacctmgr.ask import add, alter, has_conditions, has_something_to_set, nothing_modified, tell_deleted
-from understudy.commands.sacctmgr.texts import has_active_jobs, limits_text, modified_line, no_access_to_default_qos, print_names, say
+from understudy.commands.sacctmgr.ask import (
+    add,
+    alter,
+    has_conditions,
+    has_something_to_set,
+    nothing_modified,
+    tell_deleted,
+)
+from understudy.commands.sacctmgr.texts import (
+    has_active_jobs,
+    limits_text,
+    modified_line,
+    no_access_to_default_qos,
+    print_names,
+    say,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +61,13 @@ def modify_cluster(session: "Session", request: "Request") -> int:
             nothing_modified(session)
             return None
         if answer.associations:
-            say(session, [" Modified cluster defaults for associations...", *map(modified_line, answer.associations)])
+            say(
+                session,
+                [
+                    " Modified cluster defaults for associations...",
+                    *map(modified_line, answer.associations),
+                ],
+            )
         if _OF_CLUSTERS.intersection(request.set):
             print_names(session, " Modified cluster...", answer.names)
         return 0
@@ -60,7 +80,11 @@ def delete_cluster(session: "Session", request: "Request") -> int:
         return 1
 
     def tell(answer: "Answer") -> "int | None":
-        return None if has_active_jobs(session, answer) else tell_deleted(session, answer, " Deleting clusters...")
+        return (
+            None
+            if has_active_jobs(session, answer)
+            else tell_deleted(session, answer, " Deleting clusters...")
+        )
 
     return alter(session, "delete", "cluster", request, tell)
 
@@ -69,9 +93,14 @@ def _cluster_settings(request: "Request") -> "list[str]":
     """What is set of clusters themselves, and of their roots' limits."""
     values = request.set
     lines = [
-        f"  {label:<15}= {values[field]}" for label, field in (("Classification", "classification"), ("Federation", "federation")) if field in values
+        f"  {label:<15}= {values[field]}"
+        for label, field in (("Classification", "classification"), ("Federation", "federation"))
+        if field in values
     ]
-    lines += [f"  Feature     {each[0]}= {each[1:]}" if each[0] in "+-" else f"  Feature       = {each}" for each in values.get("features", [])]
+    lines += [
+        f"  Feature     {each[0]}= {each[1:]}" if each[0] in "+-" else f"  Feature       = {each}"
+        for each in values.get("features", [])
+    ]
     if "fed_state" in values:
         lines.append(f"  FedState       = {values['fed_state']}")
     limits = limits_text(values)

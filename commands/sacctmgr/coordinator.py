@@ -19,7 +19,9 @@ def add_coordinator(session: "Session", request: "Request") -> int:
         context.complain(" You need to specify conditions to to add the coordinator.")
         return 1
     if not request.names or not accounts:
-        context.complain(f" You need to specify {'a user' if not request.names else 'an account'} list here.")
+        context.complain(
+            f" You need to specify {'a user' if not request.names else 'an account'} list here."
+        )
         return 1
 
     def tell(answer: "Answer") -> "int | None":
@@ -53,7 +55,13 @@ def delete_coordinator(session: "Session", request: "Request") -> int:
             context.print(" Nothing removed")
             return None
         context.print(" Removed Coordinators (sub accounts not listed)...")
-        say(session, [f"  U = {user:<9} A = {account:<10}" for _, account, _, user, _ in answer.associations])
+        say(
+            session,
+            [
+                f"  U = {user:<9} A = {account:<10}"
+                for _, account, _, user, _ in answer.associations
+            ],
+        )
         return 0
 
     return alter(session, "delete", "coordinator", request, tell)
@@ -61,5 +69,8 @@ def delete_coordinator(session: "Session", request: "Request") -> int:
 
 def _tell_strangers(session: "Session", answer: "Answer") -> bool:
     for kind, names in answer.problems:
-        session.context.complain(f" You specified a non-existent {'account' if kind == 'no_account' else 'user'} '{names[0]}'.")
+        session.context.complain(
+            f" You specified a non-existent {'account' if kind == 'no_account' else 'user'} "
+            f"'{names[0]}'."
+        )
     return bool(answer.problems)

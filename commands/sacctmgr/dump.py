@@ -89,11 +89,32 @@ def _lines(session: "Session", cluster: str) -> list[str]:
     table = session.table
     fields = [field for _, field in _LIMITS]
     rows = table.rows(
-        "associations", ["id", "parent_id", "account", "user", "partition", "shares", "qos", "default_qos", *fields], {"clusters": [cluster]}, ["raw"]
+        "associations",
+        [
+            "id",
+            "parent_id",
+            "account",
+            "user",
+            "partition",
+            "shares",
+            "qos",
+            "default_qos",
+            *fields,
+        ],
+        {"clusters": [cluster]},
+        ["raw"],
     )
-    accounts = {row["name"]: row for row in table.rows("accounts", ["name", "description", "organization"])}
+    accounts = {
+        row["name"]: row for row in table.rows("accounts", ["name", "description", "organization"])
+    }
     users = {
-        row["name"]: row for row in table.rows("users", ["name", "admin_level", "default_account", "default_wckey", "coordinates"], None, ["raw"])
+        row["name"]: row
+        for row in table.rows(
+            "users",
+            ["name", "admin_level", "default_account", "default_wckey", "coordinates"],
+            None,
+            ["raw"],
+        )
     }
     keys: dict[str, list[str]] = {}
     for row in table.rows("wckeys", ["name", "user"], {"clusters": [cluster]}):
@@ -111,10 +132,17 @@ def _lines(session: "Session", cluster: str) -> list[str]:
         lines.append(f"Parent - '{parent['account']}'")
         for row in children:
             if row["user"]:
-                lines.append(f"User - '{row['user']}'" + _user(row, users[row["user"]], keys.get(row["user"], [])) + _limits(row))
+                lines.append(
+                    f"User - '{row['user']}'"
+                    + _user(row, users[row["user"]], keys.get(row["user"], []))
+                    + _limits(row)
+                )
             else:
                 account = accounts[row["account"]]
-                own = f":Description='{account['description']}':Organization='{account['organization']}'"
+                own = (
+                    f":Description='{account['description']}':Organization="
+                    f"'{account['organization']}'"
+                )
                 lines.append(f"Account - '{row['account']}'" + own + _limits(row))
         for row in children:
             if not row["user"]:
@@ -143,7 +171,8 @@ def _limits(row: "Row") -> str:
     for label, field in _LIMITS:
         value = row[field]
         if value is not None and value != {}:
-            text += f":{label}={value if field in {'max_wall', 'grp_wall'} else sw.text_of_limit(field, value)}"
+            is_text = field in {"max_wall", "grp_wall"}
+            text += f":{label}={value if is_text else sw.text_of_limit(field, value)}"
     if row["default_qos"]:
         text += f":DefaultQOS='{row['default_qos']}'"
     if row["qos"]:

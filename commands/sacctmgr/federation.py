@@ -1,6 +1,13 @@
 """sacctmgr add, modify, delete federation."""
 
-from understudy.commands.sacctmgr.ask import add, alter, has_conditions, has_something_to_set, tell_deleted, tell_modified
+from understudy.commands.sacctmgr.ask import (
+    add,
+    alter,
+    has_conditions,
+    has_something_to_set,
+    tell_deleted,
+    tell_modified,
+)
 from understudy.commands.sacctmgr.texts import print_names, say
 
 TYPE_CHECKING = False
@@ -37,10 +44,17 @@ def add_federation(session: "Session", request: "Request") -> int:
     return add(session, "federation", request, "federation(s)", tell)
 
 
-def _clusters_changed(session: "Session", request: "Request", federation: str) -> "list[str] | None":
-    """Which clusters come (`+name`) and which go (`-name`), once those that are there or are not have been told; None if there is no such cluster."""
+def _clusters_changed(
+    session: "Session", request: "Request", federation: str
+) -> "list[str] | None":
+    """Which clusters come (`+name`) and which go (`-name`), once those that are there or are not
+    have been told; None if there is no such cluster.
+    """
     complain = session.context.complain
-    homes = {row["cluster"]: row["federation"] for row in session.table.rows("clusters", ["cluster", "federation"])}
+    homes = {
+        row["cluster"]: row["federation"]
+        for row in session.table.rows("clusters", ["cluster", "federation"])
+    }
     wanted: list[str] = request.set.get("clusters", [])
     found = []
     for word in wanted:
@@ -59,7 +73,11 @@ def _clusters_changed(session: "Session", request: "Request", federation: str) -
                 complain(f" The cluster {name} is assigned to federation {homes[name]}")
             found.append(f"+{name}")
     if "clusters" in request.set and not any(word[:1] in {"+", "-"} for word in wanted):
-        found += [f"-{name}" for name, home in sorted(homes.items()) if home == federation and name not in wanted]
+        found += [
+            f"-{name}"
+            for name, home in sorted(homes.items())
+            if home == federation and name not in wanted
+        ]
     return found
 
 
@@ -81,10 +99,22 @@ def modify_federation(session: "Session", request: "Request") -> int:
     request.set["clusters"] = changes
     say(session, [" Setting", *(f"  Cluster      {change[0]}= {change[1:]}" for change in changes)])
 
-    return alter(session, "modify", "federation", request, lambda answer: tell_modified(session, answer, " Modified federation..."))
+    return alter(
+        session,
+        "modify",
+        "federation",
+        request,
+        lambda answer: tell_modified(session, answer, " Modified federation..."),
+    )
 
 
 def delete_federation(session: "Session", request: "Request") -> int:
     if not has_conditions(session, request):
         return 1
-    return alter(session, "delete", "federation", request, lambda answer: tell_deleted(session, answer, " Deleting federations..."))
+    return alter(
+        session,
+        "delete",
+        "federation",
+        request,
+        lambda answer: tell_deleted(session, answer, " Deleting federations..."),
+    )

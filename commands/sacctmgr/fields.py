@@ -1,4 +1,5 @@
-"""The columns of `sacctmgr show`: their names for `format=`, headers, widths, and how they become text.
+"""The columns of `sacctmgr show`: their names for `format=`, headers, widths, and how they become
+text.
 
 Place: under sacctmgr, pure. Text longer than its column ends in `+`. Follows what 22.05.8 prints.
 """
@@ -20,7 +21,9 @@ class Column:
 
     __slots__ = ("header", "least", "make", "name", "width")
 
-    def __init__(self, name: str, least: int, header: str, width: int, make: "Callable[[Row], str]") -> None:
+    def __init__(
+        self, name: str, least: int, header: str, width: int, make: "Callable[[Row], str]"
+    ) -> None:
         self.name, self.least, self.header, self.width, self.make = name, least, header, width, make
 
     def with_width(self, width: int) -> "Column":
@@ -86,7 +89,13 @@ def _one(field: str, low: str, high: str) -> "Callable[[Row], str]":
 
 ACCOUNT_WIDTH = 10
 _COLUMNS = [
-    Column("Account", 3, "Account", ACCOUNT_WIDTH, lambda row: " " * row.get("@indent", 0) + row.get("account", "")),
+    Column(
+        "Account",
+        3,
+        "Account",
+        ACCOUNT_WIDTH,
+        lambda row: " " * row.get("@indent", 0) + row.get("account", ""),
+    ),
     Column("Action", 4, "Action", 20, _plain("action")),
     Column("Actor", 4, "Actor", 10, _plain("actor")),
     Column("AdminLevel", 2, "Admin", 9, _plain("admin_level")),
@@ -108,10 +117,31 @@ _COLUMNS = [
     Column("Features", 3, "Features", 20, _listed("features")),
     Column("Federation", 3, "Federation", 10, _plain("federation")),
     Column("FedID", 4, "ID", 2, _plain("fed_id")),
-    Column("FedState", 4, "FedState", 12, lambda row: row.get("fed_state") or ("" if row.get("federation") or "control_port" not in row else "NA")),
-    Column("FedStateRaw", 9, "FedStateRaw", 11, lambda row: "1" if row.get("fed_state") == "ACTIVE" else "0"),
+    Column(
+        "FedState",
+        4,
+        "FedState",
+        12,
+        lambda row: (
+            row.get("fed_state")
+            or ("" if row.get("federation") or "control_port" not in row else "NA")
+        ),
+    ),
+    Column(
+        "FedStateRaw",
+        9,
+        "FedStateRaw",
+        11,
+        lambda row: "1" if row.get("fed_state") == "ACTIVE" else "0",
+    ),
     Column("Features", 3, "Features", 20, _listed("features")),
-    Column("Flags", 2, "Flags", 20, lambda row: "None" if "control_port" in row else _listed("flags")(row)),
+    Column(
+        "Flags",
+        2,
+        "Flags",
+        20,
+        lambda row: "None" if "control_port" in row else _listed("flags")(row),
+    ),
     Column("FairShare", 2, "Share", 9, _limit("shares")),
     Column("Shares", 1, "Share", 9, _limit("shares")),
     Column("GraceTime", 3, "GraceTime", 10, _seconds("grace_time_s")),
@@ -143,7 +173,9 @@ _COLUMNS = [
     Column("MaxTRESPerUser", 11, "MaxTRESPU", 13, _limit("max_tres_per_user")),
     Column("MaxTRESPU", 9, "MaxTRESPU", 13, _limit("max_tres_per_user")),
     Column("MaxJobs", 4, "MaxJobs", 7, _either("max_jobs", "max_jobs_per_user")),
-    Column("MaxJobsAccruePerAccount", 16, "MaxJobsAccruePA", 15, _limit("max_jobs_accrue_per_account")),
+    Column(
+        "MaxJobsAccruePerAccount", 16, "MaxJobsAccruePA", 15, _limit("max_jobs_accrue_per_account")
+    ),
     Column("MaxJobsAccruePA", 15, "MaxJobsAccruePA", 15, _limit("max_jobs_accrue_per_account")),
     Column("MaxJobsAccruePerUser", 16, "MaxJobsAccruePU", 15, _limit("max_jobs_accrue_per_user")),
     Column("MaxJobsAccruePU", 15, "MaxJobsAccruePU", 15, _limit("max_jobs_accrue_per_user")),
@@ -161,7 +193,9 @@ _COLUMNS = [
     Column("MaxSubmitJobsPerUser", 14, "MaxSubmitPU", 11, _limit("max_submit_jobs_per_user")),
     Column("MaxSubmitJobsPU", 14, "MaxSubmitPU", 11, _limit("max_submit_jobs_per_user")),
     Column("MaxSubmitPU", 10, "MaxSubmitPU", 11, _limit("max_submit_jobs_per_user")),
-    Column("MaxSubmitJobs", 4, "MaxSubmit", 9, _either("max_submit_jobs", "max_submit_jobs_per_user")),
+    Column(
+        "MaxSubmitJobs", 4, "MaxSubmit", 9, _either("max_submit_jobs", "max_submit_jobs_per_user")
+    ),
     Column("MaxWallDurationPerJob", 4, "MaxWall", 11, _limit("max_wall")),
     Column("MinCPUs", 6, "MinCPUs", 8, _amount("min_tres_per_job", "cpu")),
     Column("MinPrioThreshold", 4, "MinPrioThres", 12, _limit("min_prio_threshold")),
@@ -173,7 +207,13 @@ _COLUMNS = [
     Column("ParentID", 7, "ParentID", 8, _plain("parent_id")),
     Column("ParentName", 7, "ParentName", 10, _plain("parent_account")),
     Column("Partition", 3, "Partition", 10, _plain("partition")),
-    Column("PluginIDSelect", 2, "PluginIDSelect", 14, lambda row: "109" if row.get("control_port") else "0"),
+    Column(
+        "PluginIDSelect",
+        2,
+        "PluginIDSelect",
+        14,
+        lambda row: "109" if row.get("control_port") else "0",
+    ),
     Column("Preempt", 7, "Preempt", 10, _sorted("preempt")),
     Column("PreemptMode", 8, "PreemptMode", 11, _plain("preempt_mode")),
     Column("PreemptExemptTime", 8, "PreemptExemptTime", 19, _limit("preempt_exempt_time_s")),
@@ -207,23 +247,29 @@ _COLUMNS = [
 DEFAULTS = {
     "account": "account,descr,org",
     "account assoc": (
-        "account,descr,org,cluster,parentname,user,share,priority,grpjobs,grpnodes,grpcpus,grpmem,grpsubmit,grpwall,grpcpumins,maxjobs,maxnodes,maxcpus,"
+        "account,descr,org,cluster,parentname,user,share,priority,grpjobs,grpnodes,grpcpus,"
+        "grpmem,grpsubmit,grpwall,grpcpumins,maxjobs,maxnodes,maxcpus,"
         "maxsubmit,maxwall,maxcpumins,qos,defaultqos"
     ),
     "user": "user,defaultaccount,admin",
     "user assoc": (
-        "user,defaultaccount,admin,cluster,account,partition,share,priority,maxjobs,maxnodes,maxcpus,maxsubmit,maxwall,maxcpumins,qos,defaultqos"
+        "user,defaultaccount,admin,cluster,account,partition,share,priority,maxjobs,maxnodes,"
+        "maxcpus,maxsubmit,maxwall,maxcpumins,qos,defaultqos"
     ),
     "association": (
-        "cluster,account,user,partition,share,priority,grpjobs,grptres,grpsubmit,grpwall,grptresmins,maxjobs,maxtres,maxtrespernode,maxsubmit,maxwall,"
+        "cluster,account,user,partition,share,priority,grpjobs,grptres,grpsubmit,grpwall,"
+        "grptresmins,maxjobs,maxtres,maxtrespernode,maxsubmit,maxwall,"
         "maxtresmins,qos,defaultqos,grptresrunmins"
     ),
     "association short": "cluster,account,user,partition",
-    "cluster": "cluster,controlhost,controlport,rpc,share,grpjobs,grptres,grpsubmit,maxjobs,maxtres,maxsubmit,maxwall,qos,defaultqos",
+    "cluster": "cluster,controlhost,controlport,rpc,share,grpjobs,grptres,grpsubmit,maxjobs,"
+    "maxtres,maxsubmit,maxwall,qos,defaultqos",
     "cluster short": "cluster,controlhost,controlport,rpc",
     "qos": (
-        "name,priority,gracetime,preempt,preemptexempttime,preemptmode,flags%40,usagethres,usagefactor,grptres,grptresmins,grptresrunmins,grpjobs,"
-        "grpsubmit,grpwall,maxtres,maxtrespernode,maxtresmins,maxwall,maxtrespu,maxjobspu,maxsubmitpu,maxtrespa,maxjobspa,maxsubmitpa,mintres"
+        "name,priority,gracetime,preempt,preemptexempttime,preemptmode,flags%40,usagethres,"
+        "usagefactor,grptres,grptresmins,grptresrunmins,grpjobs,"
+        "grpsubmit,grpwall,maxtres,maxtrespernode,maxtresmins,maxwall,maxtrespu,maxjobspu,"
+        "maxsubmitpu,maxtrespa,maxjobspa,maxsubmitpa,mintres"
     ),
     "tres": "type,name%15,id",
     "wckey": "wckey,cluster,user",
@@ -249,7 +295,14 @@ def columns_of(text: str) -> "list[Column]":
             continue
         name, _, width = part.partition("%")
         lowered = name.lower()
-        column = next((each for each in _COLUMNS if len(lowered) >= each.least and each.name.lower().startswith(lowered)), None)
+        column = next(
+            (
+                each
+                for each in _COLUMNS
+                if len(lowered) >= each.least and each.name.lower().startswith(lowered)
+            ),
+            None,
+        )
         if column is None:
             raise UnknownFieldError(name)
         digits = width.rstrip("s")
@@ -258,8 +311,12 @@ def columns_of(text: str) -> "list[Column]":
     return found
 
 
-def lines(columns: "list[Column]", rows: "Iterable[Row]", *, header: bool, parsable: int) -> "list[str]":
-    """The lines to print. `parsable`: 0 for columns, 1 for fields with a `|` behind each, 2 for fields with a `|` between."""
+def lines(
+    columns: "list[Column]", rows: "Iterable[Row]", *, header: bool, parsable: int
+) -> "list[str]":
+    """The lines to print. `parsable`: 0 for columns, 1 for fields with a `|` behind each, 2 for
+    fields with a `|` between.
+    """
     table = [[column.make(row) for column in columns] for row in rows]
     if parsable:
         end = "|" if parsable == 1 else ""
@@ -269,7 +326,12 @@ def lines(columns: "list[Column]", rows: "Iterable[Row]", *, header: bool, parsa
     if header:
         found.append("".join([_fit(column.header, column.width, cut="") for column in columns]))
         found.append("".join(["-" * abs(column.width) + " " for column in columns]))
-    found += ["".join([_fit(text, column.width, cut="+") for text, column in zip(texts, columns, strict=True)]) for texts in table]
+    found += [
+        "".join(
+            [_fit(text, column.width, cut="+") for text, column in zip(texts, columns, strict=True)]
+        )
+        for texts in table
+    ]
     return found
 
 

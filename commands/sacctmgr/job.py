@@ -29,13 +29,18 @@ def modify_job(session: "Session", request: "Request") -> int:
 
         if not answer.names:
             context.complain(
-                "sacctmgr: accounting_storage/slurmdbd: acct_storage_p_modify_job: Request didn't affect anything or your user doesn't have privilege"
+                "sacctmgr: accounting_storage/slurmdbd: acct_storage_p_modify_job: Request "
+                "didn't affect anything or your user doesn't have privilege"
                 " to perform this action"
             )
             nothing_modified(session)
             return None
         jobs = [name.split() for name in answer.names]
-        print_names(session, " Modified jobs...", [f"{number} submitted at {timestamp(int(submitted))}" for number, submitted in jobs])
+        print_names(
+            session,
+            " Modified jobs...",
+            [f"{number} submitted at {timestamp(int(submitted))}" for number, submitted in jobs],
+        )
         return 0
 
     return alter(session, "modify", "job", request, tell)

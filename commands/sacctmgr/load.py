@@ -1,7 +1,8 @@
 """sacctmgr load: associations from the text that `sacctmgr dump` writes.
 
-Place: under sacctmgr. The file is read whole, compared with what accounting knows, and what is new or different told; then, if the user agrees, it
-is asked for, change by change. Follows sacctmgr(1), FLAT FILE DUMP AND LOAD.
+Place: under sacctmgr. The file is read whole, compared with what accounting knows, and what is new
+or different told; then, if the user agrees, it is asked for, change by change. Follows sacctmgr(1),
+FLAT FILE DUMP AND LOAD.
 """
 
 import re
@@ -22,14 +23,27 @@ if TYPE_CHECKING:
 _LINE = re.compile(r"\s*(\w+)\s*-\s*(.*)")
 _PART = re.compile(r"(?:[^:'\"]|'[^']*'|\"[^\"]*\")+")
 _LIMITS = (
-    "share,grptresmins,grptresrunmins,grptres,grpjobs,grpjobsaccrue,grpmem,grpnodes,grpsubmit,grpwall,maxtresmins,maxtres,maxtrespernode,maxjobs,"
+    "share,grptresmins,grptresrunmins,grptres,grpjobs,grpjobsaccrue,grpmem,grpnodes,grpsubmit,"
+    "grpwall,maxtresmins,maxtres,maxtrespernode,maxjobs,"
     "maxsubmit,maxnodes,maxwall,qos,defaultqos"
 )
 _OF_ASSOCIATIONS = "account,parentname," + _LIMITS
 _OF_USERS = "user,account," + _LIMITS
-_LABELS = {"admin_level": "Admin Level", "shares": "fairshare", "description": "description", "organization": "organization"}
-_FLUSH = "You requested to flush the cluster before adding it again.\nAre you sure you want to continue? (You have 30 seconds to decide)"
-_EXTRA = [sw.Key("Coordinator", 2, "coordinator", "names"), sw.Key("Partition", 4, "partition", "text"), sw.Key("WCKeys", 2, "wckeys", "names")]
+_LABELS = {
+    "admin_level": "Admin Level",
+    "shares": "fairshare",
+    "description": "description",
+    "organization": "organization",
+}
+_FLUSH = (
+    "You requested to flush the cluster before adding it again.\n"
+    "Are you sure you want to continue? (You have 30 seconds to decide)"
+)
+_EXTRA = [
+    sw.Key("Coordinator", 2, "coordinator", "names"),
+    sw.Key("Partition", 4, "partition", "text"),
+    sw.Key("WCKeys", 2, "wckeys", "names"),
+]
 
 
 class _BadFileError(Exception):
@@ -46,12 +60,19 @@ class _Load:
     def __init__(self, session: "Session", cluster: str, *, is_clean: bool) -> None:
         self.session, self.cluster, self.is_clean = session, cluster, is_clean
         self.parent = ""
-        self.changes: list[tuple[str, str, list[str], Values, dict[str, list[str]]]] = []  # what will be asked for
-        self.tables: dict[str, list[Row]] = {name: [] for name in ("Accounts", "Account Associations", "Users", "User Associations")}
-        self.accounts: dict[str, Row] = {row["name"]: row for row in session.table.rows("accounts", ["name", "description", "organization"])}
+        # what will be asked for
+        self.changes: list[tuple[str, str, list[str], Values, dict[str, list[str]]]] = []
+        self.tables: dict[str, list[Row]] = {
+            name: [] for name in ("Accounts", "Account Associations", "Users", "User Associations")
+        }
+        self.accounts: dict[str, Row] = {
+            row["name"]: row
+            for row in session.table.rows("accounts", ["name", "description", "organization"])
+        }
         users = session.table.rows("users", ["name", "admin_level", "default_wckey", "coordinates"])
         self.users: dict[str, Row] = {row["name"]: row for row in users}
-        self.placed: dict[tuple[str, str, str], Row] = {}  # account, user, partition: what the cluster has
+        # account, user, partition: what the cluster has
+        self.placed: dict[tuple[str, str, str], Row] = {}
         self.defaults: dict[str, str] = {}
 
     def take(self, number: int, line: str) -> None:
@@ -66,14 +87,22 @@ class _Load:
             self._take_cluster(name, self._values("cluster", number, parts[1:]))
             return
         if not self.placed:
-            raise _BadFileError(" You need to specify a cluster name first with 'Cluster - $NAME' in your file")
+            raise _BadFileError(
+                " You need to specify a cluster name first with 'Cluster - $NAME' in your file"
+            )
         if kind == "parent" and name:
             if (name, "", "") not in self.placed:
-                raise _BadFileError(f" line({number}) You need to add this parent ({name}) as a child before you can add children to it.")
+                raise _BadFileError(
+                    f" line({number}) You need to add this parent ({name}) as a child "
+                    "before you can add children to it."
+                )
             self.parent = name
             return
         if not self.parent:
-            self.session.context.print(" No parent given creating off root, If incorrect specify 'Parent - name' before any children in your file")
+            self.session.context.print(
+                " No parent given creating off root, If incorrect specify 'Parent - name' "
+                "before any children in your file"
+            )
             self.parent = "root"
         if kind in {"account", "project"} and name:
             self._take_account(name, self._values("account", number, parts[1:]))
@@ -86,14 +115,24 @@ class _Load:
         found: Values = {}
         for part in parts:
             name, _, text = part.partition("=")
-            key = sw.find_key(_EXTRA, name) or sw.find_key(sw.SET[entity], name) or sw.find_key(sw.SET["account"], name)
+            key = (
+                sw.find_key(_EXTRA, name)
+                or sw.find_key(sw.SET[entity], name)
+                or sw.find_key(sw.SET["account"], name)
+            )
             if key is None:
                 where = " error: Problem" if entity == "cluster" else " Problem"
-                raise _BadFileError(f" Unknown option: {part}\n{where} with line({number})", is_misread=True)
+                raise _BadFileError(
+                    f" Unknown option: {part}\n{where} with line({number})", is_misread=True
+                )
             try:
-                found[key.field] = sw.read_value(key, "=", sw.unquoted(text), part, self.session.words)
+                found[key.field] = sw.read_value(
+                    key, "=", sw.unquoted(text), part, self.session.words
+                )
             except sw.ValueRefusedError as error:
-                raise _BadFileError(f"{error.text}\n Problem with line({number})", is_misread=True) from None
+                raise _BadFileError(
+                    f"{error.text}\n Problem with line({number})", is_misread=True
+                ) from None
         return found
 
     def _take_cluster(self, name: str, values: "Values") -> None:
@@ -107,7 +146,13 @@ class _Load:
             rows = []
         self.placed = {(row["account"], row["user"], row["partition"]): row for row in rows}
         if rows:
-            self._compare("Cluster", self.cluster, self.placed["root", "", ""], limits, ("modify", "cluster", [], limits, {"names": [self.cluster]}))
+            self._compare(
+                "Cluster",
+                self.cluster,
+                self.placed["root", "", ""],
+                limits,
+                ("modify", "cluster", [], limits, {"names": [self.cluster]}),
+            )
             return
         if self.is_clean:
             self.changes.append(("delete", "cluster", [], {}, {"names": [self.cluster]}))
@@ -120,21 +165,39 @@ class _Load:
         known = self.accounts.get(name)
         where = {"clusters": [self.cluster]}
         if known is None:
-            row = {"name": name, "description": values.get("description", name), "organization": values.get("organization", self._organization(name))}
+            row = {
+                "name": name,
+                "description": values.get("description", name),
+                "organization": values.get("organization", self._organization(name)),
+            }
             self.accounts[name] = row
             self.tables["Accounts"].append(row)
         else:
-            own: Values = {field: values[field] for field in ("description", "organization") if field in values}
-            self._compare("Account", name, known, own, ("modify", "account", [], own, {"names": [name]}))
+            own: Values = {
+                field: values[field] for field in ("description", "organization") if field in values
+            }
+            self._compare(
+                "Account", name, known, own, ("modify", "account", [], own, {"names": [name]})
+            )
         place = self.placed.get((name, "", ""))
         if place is None:
             self.placed[name, "", ""] = {}
-            self.tables["Account Associations"].append({"account": name, "parent_account": self.parent, **values})
+            self.tables["Account Associations"].append(
+                {"account": name, "parent_account": self.parent, **values}
+            )
             row = self.accounts[name]
             own = {"description": row["description"], "organization": row["organization"]}
-            self.changes.append(("add", "account", [name], {"parent": self.parent, **own, **limits}, where))
+            self.changes.append(
+                ("add", "account", [name], {"parent": self.parent, **own, **limits}, where)
+            )
         else:
-            self._compare("Account", name, place, limits, ("modify", "account", [], limits, {"names": [name], **where}))
+            self._compare(
+                "Account",
+                name,
+                place,
+                limits,
+                ("modify", "account", [], limits, {"names": [name], **where}),
+            )
 
     def _organization(self, name: str) -> str:
         return name if self.parent == "root" else self.parent
@@ -144,44 +207,82 @@ class _Load:
         known = self.users.get(name)
         where = {"names": [name], "clusters": [self.cluster]}
         default = values.get("default_account", "" if name in self.users else self.parent)
-        own = {field: values[field] for field in ("admin_level", "default_wckey") if values.get(field)}
+        own = {
+            field: values[field] for field in ("admin_level", "default_wckey") if values.get(field)
+        }
         if known is None:
             coordinated = values.get("coordinator", "")
             self.users[name] = {"admin_level": "None", **own, "coordinates": []}
-            row = {"name": name, "default_account": default, "default_wckey": values.get("default_wckey", "")}
+            row = {
+                "name": name,
+                "default_account": default,
+                "default_wckey": values.get("default_wckey", ""),
+            }
             self.tables["Users"].append(
-                {**row, "admin_level": values.get("admin_level", "Not Set"), "coordinators": [coordinated] if coordinated else []}
+                {
+                    **row,
+                    "admin_level": values.get("admin_level", "Not Set"),
+                    "coordinators": [coordinated] if coordinated else [],
+                }
             )
         else:
             self._compare("User", name, known, own, ("modify", "user", [], own, {"names": [name]}))
             if default and default != self.defaults.get(name, ""):
-                self._tell("Default Account", "User", name, self.defaults.get(name) or "(null)", default)
+                self._tell(
+                    "Default Account", "User", name, self.defaults.get(name) or "(null)", default
+                )
         partition = values.get("partition", "")
         place = self.placed.get((self.parent, name, partition))
         if place is None:
             self.placed[self.parent, name, partition] = {}
-            self.tables["User Associations"].append({"user": name, "account": self.parent, **values})
-            new = {"accounts": [self.parent], "partitions": [partition] if partition else [], **limits, **(own if known is None else {})}
+            self.tables["User Associations"].append(
+                {"user": name, "account": self.parent, **values}
+            )
+            new = {
+                "accounts": [self.parent],
+                "partitions": [partition] if partition else [],
+                **limits,
+                **(own if known is None else {}),
+            }
             if values.get("wckeys"):
                 new["wckeys"] = values["wckeys"].split(",")
             self.changes.append(("add", "user", [name], new, {"clusters": [self.cluster]}))
         else:
-            there = {**where, "accounts": [self.parent], **({"partitions": [partition]} if partition else {})}
+            there = {
+                **where,
+                "accounts": [self.parent],
+                **({"partitions": [partition]} if partition else {}),
+            }
             self._compare("User", name, place, limits, ("modify", "user", [], limits, there))
         if default and (self.is_clean or default != self.defaults.get(name, "")):
             self.defaults[name] = default
             self.changes.append(("default", "user", [], {"default_account": default}, where))
-        accounts = [each for each in values.get("coordinator", "").split(",") if each and each not in self.users[name]["coordinates"]]
+        accounts = [
+            each
+            for each in values.get("coordinator", "").split(",")
+            if each and each not in self.users[name]["coordinates"]
+        ]
         if accounts:
             if known is not None:
-                self.session.context.print(f" Making User '{name}' coordinator for account(s) {','.join(accounts)}")
+                self.session.context.print(
+                    f" Making User '{name}' coordinator for account(s) {','.join(accounts)}"
+                )
             self.changes.append(("coordinate", "coordinator", [name], {}, {"accounts": accounts}))
 
     def _compare(
-        self, kind: str, name: str, known: "Row", values: "Values", change: "tuple[str, str, list[str], Values, dict[str, list[str]]]"
+        self,
+        kind: str,
+        name: str,
+        known: "Row",
+        values: "Values",
+        change: "tuple[str, str, list[str], Values, dict[str, list[str]]]",
     ) -> None:
         """Tell what differs, and have it changed."""
-        different = {field: value for field, value in values.items() if known and not _is_same(field, known.get(field), value)}
+        different = {
+            field: value
+            for field, value in values.items()
+            if known and not _is_same(field, known.get(field), value)
+        }
         for field, value in different.items():
             before, after = (_text(field, each) for each in (known.get(field), value))
             self._tell(_label(field), kind, name, before, after)
@@ -190,13 +291,21 @@ class _Load:
             self.changes.append((action, entity, names, different, where))
 
     def _tell(self, what: str, kind: str, name: str, before: str, after: str) -> None:
-        self.session.context.print(f" Changed {what[:21]:<21} for {kind:<7} {name[:10]:<10} {before:>8} -> {after}")
+        self.session.context.print(
+            f" Changed {what[:21]:<21} for {kind:<7} {name[:10]:<10} {before:>8} -> {after}"
+        )
 
     def ask_for(self) -> None:
-        """Have accounting change all that was found: first what is added, then defaults and coordinators, which name it."""
+        """Have accounting change all that was found: first what is added, then defaults and
+        coordinators, which name it.
+        """
         late = {"default": "modify", "coordinate": "add"}
-        for action, entity, names, values, where in sorted(self.changes, key=lambda each: each[0] in late):
-            self.session.context.client.call("AccountingChange", late.get(action, action), entity, names, values, where, True)
+        for action, entity, names, values, where in sorted(
+            self.changes, key=lambda each: each[0] in late
+        ):
+            self.session.context.client.call(
+                "AccountingChange", late.get(action, action), entity, names, values, where, True
+            )
 
 
 def load(session: "Session", words: "list[str]") -> int:
@@ -252,7 +361,9 @@ def load(session: "Session", words: "list[str]") -> int:
             _print_table(session, name, form, reading.tables[name], dashes)
     if session.confirmed():
         reading.ask_for()
-        context.complain(f"sacctmgr: Done adding cluster in usec={int((time.monotonic() - began) * 1e6)}")
+        context.complain(
+            f"sacctmgr: Done adding cluster in usec={int((time.monotonic() - began) * 1e6)}"
+        )
     return 0
 
 
@@ -261,12 +372,24 @@ def _placed(session: "Session", cluster: str) -> "list[Row]":
     return session.table.rows("associations", names, {"clusters": [cluster]}, ["raw"])
 
 
-_NUMBERS = {f"{of}_{what}" for of in ("grp", "max") for what in ("jobs", "jobs_accrue", "submit_jobs")}  # -1 where there is none
-_LIMIT_FIELDS = {key.field for key in sw.SET["cluster"]} - {"classification", "features", "fed_state", "federation"}
+# -1 where there is none
+_NUMBERS = {
+    f"{of}_{what}" for of in ("grp", "max") for what in ("jobs", "jobs_accrue", "submit_jobs")
+}
+_LIMIT_FIELDS = {key.field for key in sw.SET["cluster"]} - {
+    "classification",
+    "features",
+    "fed_state",
+    "federation",
+}
 
 
 def _limits(values: "Values") -> "Values":
-    return {field: value for field, value in values.items() if field in _LIMIT_FIELDS and value is not None}
+    return {
+        field: value
+        for field, value in values.items()
+        if field in _LIMIT_FIELDS and value is not None
+    }
 
 
 def _is_same(field: str, known: "Any", value: "Any") -> bool:
@@ -282,7 +405,9 @@ def _text(field: str, value: "Any") -> str:
 
 
 def _label(field: str) -> str:
-    return _LABELS.get(field) or next((key.name for key in (*sw.SET["account"], *sw.SET["user"]) if key.field == field), field)
+    return _LABELS.get(field) or next(
+        (key.name for key in (*sw.SET["account"], *sw.SET["user"]) if key.field == field), field
+    )
 
 
 def _print_table(session: "Session", title: str, form: str, rows: "list[Row]", dashes: int) -> None:

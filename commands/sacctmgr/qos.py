@@ -57,21 +57,31 @@ def add_qos(session: "Session", request: "Request") -> int:
             context.print(NOTHING_NEW)
             return None
         print_names(session, " Adding QOS(s)", answer.names)
-        say(session, [" Settings", f"  Description    = {request.set.get('description') or request.names[-1]}"])
+        say(
+            session,
+            [
+                " Settings",
+                f"  Description    = {request.set.get('description') or request.names[-1]}",
+            ],
+        )
         for label, field in _QOS_LABELS:
             value = request.set.get(field)
             if value is None or value in ({}, []):
                 continue
             text = sw.text_of_limit(field, value)
             if field == "flags":
-                text = ",".join(flag for flag in sw.QOS_FLAGS if flag in {each.lstrip("+") for each in value})
+                text = ",".join(
+                    flag for flag in sw.QOS_FLAGS if flag in {each.lstrip("+") for each in value}
+                )
             elif field == "preempt":
                 text = ",".join(sorted(value))
             elif field == "preempt_mode":
                 text = text.upper()
             elif isinstance(value, float):
                 text = f"{value:.4f}"
-            context.print(f"  {label} = {text}" if field == "max_jobs_per_user" else f"  {label:<25}= {text}")
+            context.print(
+                f"  {label} = {text}" if field == "max_jobs_per_user" else f"  {label:<25}= {text}"
+            )
         return 0
 
     return add(session, "qos", request, "QOS", tell)
@@ -83,7 +93,13 @@ def modify_qos(session: "Session", request: "Request") -> int:
     if not request.set or not request.is_well:
         return 1
 
-    return alter(session, "modify", "qos", request, lambda answer: tell_modified(session, answer, " Modified qos..."))
+    return alter(
+        session,
+        "modify",
+        "qos",
+        request,
+        lambda answer: tell_modified(session, answer, " Modified qos..."),
+    )
 
 
 def delete_qos(session: "Session", request: "Request") -> int:
@@ -98,7 +114,8 @@ def delete_qos(session: "Session", request: "Request") -> int:
         for _, names in answer.problems:
             complain(default_qos_line(names))
         complain(
-            " Please either remove the qos' listed above from list and resubmit,\n or change the default qos to remove the qos.\n Changes Discarded"
+            " Please either remove the qos' listed above from list and resubmit,\n"
+            " or change the default qos to remove the qos.\n Changes Discarded"
         )
         return None
 

@@ -38,14 +38,18 @@ def read_addition(session: "Session", entity: str, words: list[str]) -> Request:
         if place is not None and place.field == "names":
             request.names += sw.names_in(value)
         elif place is not None:
-            request.where.setdefault(place.field, []).extend(sw.names_in(value, lower=place.kind == "names"))
+            request.where.setdefault(place.field, []).extend(
+                sw.names_in(value, lower=place.kind == "names")
+            )
             request.keys.add(place.field)
         elif (found := sw.find_key(sw.SET[entity], key)) is not None:
             _set(session, request, entity, found, operator, value, word, is_new=True)
         else:
             request.is_well = False
             if entity == "coordinator":
-                session.context.complain(f" Unknown condition: {word}\n Use keyword 'set' to modify value")
+                session.context.complain(
+                    f" Unknown condition: {word}\n Use keyword 'set' to modify value"
+                )
             else:
                 _unknown_option(session, entity, word, adds_user=entity == "user")
     return request
@@ -80,7 +84,9 @@ def read_words(session: "Session", entity: str, words: list[str], *, sets: bool)
         place = sw.find_key(sw.WHERE[entity], key)
         if place is None:
             request.is_well = False
-            session.context.complain(f" Unknown condition: {word}\n Use keyword 'set' to modify {hint}")
+            session.context.complain(
+                f" Unknown condition: {word}\n Use keyword 'set' to modify {hint}"
+            )
             continue
         try:
             values = sw.read_condition(place, value, session.words)
@@ -93,16 +99,33 @@ def read_words(session: "Session", entity: str, words: list[str], *, sets: bool)
     return request
 
 
-def _set(session: "Session", request: Request, entity: str, key: sw.Key, operator: str, value: str, word: str, *, is_new: bool = False) -> None:
+def _set(
+    session: "Session",
+    request: Request,
+    entity: str,
+    key: sw.Key,
+    operator: str,
+    value: str,
+    word: str,
+    *,
+    is_new: bool = False,
+) -> None:
     """Take one word of `set` over."""
     try:
         read = sw.read_value(key, operator, value, word, session.words)
     except sw.ValueRefusedError as error:
         _refuse(session, error)
-        if key.kind == "classification" or (entity in {"qos", "resource"} and key.kind in {"number", "factor"}):
+        if key.kind == "classification" or (
+            entity in {"qos", "resource"} and key.kind in {"number", "factor"}
+        ):
             return  # Slurm goes on as if it had not been there
         request.is_well = False
-        if entity not in _TO_STDOUT and key.kind not in {"default_qos", "fed_state", "classification", "raw_usage"}:
+        if entity not in _TO_STDOUT and key.kind not in {
+            "default_qos",
+            "fed_state",
+            "classification",
+            "raw_usage",
+        }:
             _unknown_option(session, entity, word, adds_user=is_new and entity == "user")
         return
     if key.kind == "ignored":
@@ -122,9 +145,13 @@ def _refuse(session: "Session", error: sw.ValueRefusedError) -> None:
     context = session.context
     if not error.text:
         return
-    (context.error if error.is_error else context.print if error.to_stdout else context.complain)(error.text)
+    (context.error if error.is_error else context.print if error.to_stdout else context.complain)(
+        error.text
+    )
 
 
 def _unknown_option(session: "Session", entity: str, word: str, *, adds_user: bool = False) -> None:
-    text = f" Unknown option: {word}" + ("" if adds_user else "\n Use keyword 'where' to modify condition")
+    text = f" Unknown option: {word}" + (
+        "" if adds_user else "\n Use keyword 'where' to modify condition"
+    )
     (session.context.print if entity in _TO_STDOUT else session.context.complain)(text)

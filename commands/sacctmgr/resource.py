@@ -1,6 +1,13 @@
 """sacctmgr add, modify, delete resource."""
 
-from understudy.commands.sacctmgr.ask import add, alter, has_conditions, has_done, has_something_to_set, nothing_modified
+from understudy.commands.sacctmgr.ask import (
+    add,
+    alter,
+    has_conditions,
+    has_done,
+    has_something_to_set,
+    nothing_modified,
+)
 from understudy.commands.sacctmgr.texts import HELP, NOTHING_NEW, say
 
 TYPE_CHECKING = False
@@ -13,7 +20,11 @@ if TYPE_CHECKING:
 def add_resource(session: "Session", request: "Request") -> int:
     context = session.context
     clusters = request.where.get("clusters", [])
-    known = {row["cluster"] for row in session.table.rows("clusters", ["cluster"])} if clusters else set()
+    known = (
+        {row["cluster"] for row in session.table.rows("clusters", ["cluster"])}
+        if clusters
+        else set()
+    )
     strange = [name for name in clusters if name not in known]
     for name in strange:
         context.complain(f" This cluster '{name}' doesn't exist.\n{HELP} add it to accounting.")
@@ -25,7 +36,9 @@ def add_resource(session: "Session", request: "Request") -> int:
     if not request.names:
         context.complain(" Need name of resource to add.")
         return 1
-    there = {(row["name"], row["server"]) for row in session.table.rows("resources", ["name", "server"])}
+    there = {
+        (row["name"], row["server"]) for row in session.table.rows("resources", ["name", "server"])
+    }
     values = request.set
 
     def tell(answer: "Answer") -> "int | None":
@@ -33,11 +46,15 @@ def add_resource(session: "Session", request: "Request") -> int:
             if kind == "over":
                 count, name, percent, used = names
                 context.complain(
-                    f" Adding this {count} clusters to resource {name} at {percent}% each , with {used}% already used,  would go over 100%.  Please"
+                    f" Adding this {count} clusters to resource {name} at {percent}% each , "
+                    f"with {used}% already used,  would go over 100%.  Please"
                     " redo your math and resubmit."
                 )
             else:
-                context.complain(f" Need to designate a resource {kind.removeprefix('no_')} to initially add '{names[0]}'.")
+                context.complain(
+                    f" Need to designate a resource {kind.removeprefix('no_')} to "
+                    f"initially add '{names[0]}'."
+                )
         if answer.problems:
             return None
         if not answer.names:
@@ -52,16 +69,28 @@ def add_resource(session: "Session", request: "Request") -> int:
         server = answer.names[0].partition("@")[2]
         is_new = any((name, server) not in there for name in request.names)
         shown = [("Name", request.names[-1] if is_new else ""), ("Server", server)]
-        shown += [("Description", values.get("description") or (request.names[-1] if is_new else ""))]
-        shown += [("ServerType", values.get("server_type", "")), ("Count", values.get("count", "")), ("Type", "License")]
-        say(session, [" Settings", *(f"  {label:<15}= {value}" for label, value in shown if value != "")])
+        shown += [
+            ("Description", values.get("description") or (request.names[-1] if is_new else ""))
+        ]
+        shown += [
+            ("ServerType", values.get("server_type", "")),
+            ("Count", values.get("count", "")),
+            ("Type", "License"),
+        ]
+        say(
+            session,
+            [" Settings", *(f"  {label:<15}= {value}" for label, value in shown if value != "")],
+        )
         return 0
 
     return add(session, "resource", request, "resources", tell)
 
 
 def _resource_lines(answer: "Answer") -> "list[str]":
-    return [*(f"  {name}" for name in answer.names), *(f"  Cluster - {cluster}\t- {name}" for cluster, name, *_ in answer.associations)]
+    return [
+        *(f"  {name}" for name in answer.names),
+        *(f"  Cluster - {cluster}\t- {name}" for cluster, name, *_ in answer.associations),
+    ]
 
 
 def modify_resource(session: "Session", request: "Request") -> int:

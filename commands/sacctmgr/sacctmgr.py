@@ -3,7 +3,11 @@
 import sys
 
 from understudy.commands.sacctmgr.session import Session
-from understudy.commands.shared.accounting_client import AccountingClient, NoAccountingError, say_connected
+from understudy.commands.shared.accounting_client import (
+    AccountingClient,
+    NoAccountingError,
+    say_connected,
+)
 from understudy.commands.shared.client import Context, RefusedError, run
 from understudy.commands.shared.options import NONE, Option, OptionTable
 from understudy.documents.documents import VERSION
@@ -47,12 +51,21 @@ _ENTITIES = [  # name, how many letters are enough
     ("wckey", 1),
 ]
 _LISTED = (
-    'No valid entity in list command\nInput line must include "Account", "Association", "Cluster", "Configuration",\n'
-    '"Event", "Federation", "Problem", "QOS", "Resource", "Reservation",\n"RunAwayJobs", "Stats", "Transaction", "TRES", "User", or "WCKey"'
+    'No valid entity in list command\nInput line must include "Account", "Association", '
+    '"Cluster", "Configuration",\n'
+    '"Event", "Federation", "Problem", "QOS", "Resource", "Reservation",\n'
+    '"RunAwayJobs", "Stats", "Transaction", "TRES", "User", or "WCKey"'
 )
-_CHANGED = 'Input line must include "Account", "Cluster", "Coordinator", "Federation", "QOS", "Resource", or "User"'
-_MODIFIED = 'Input line must include "Account", "Cluster", "Federation", "Job", "QOS", "Resource" or "User"'
-_CHANGEABLE = frozenset(("account", "cluster", "coordinator", "federation", "qos", "resource", "user"))
+_CHANGED = (
+    'Input line must include "Account", "Cluster", "Coordinator", "Federation", "QOS", '
+    '"Resource", or "User"'
+)
+_MODIFIED = (
+    'Input line must include "Account", "Cluster", "Federation", "Job", "QOS", "Resource" or "User"'
+)
+_CHANGEABLE = frozenset(
+    ("account", "cluster", "coordinator", "federation", "qos", "resource", "user")
+)
 _MODIFIABLE = frozenset(("account", "cluster", "federation", "job", "qos", "resource", "user"))
 _SHOWN = frozenset(
     (
@@ -96,7 +109,10 @@ def sacctmgr(arguments: list[str], context: Context) -> int:
             return _interactive(session)
         _command(session, words)
     except NoAccountingError:
-        context.complain("You are not running a supported accounting_storage plugin\nOnly 'accounting_storage/slurmdbd' is supported.")
+        context.complain(
+            "You are not running a supported accounting_storage plugin\n"
+            "Only 'accounting_storage/slurmdbd' is supported."
+        )
         return 1
     except RefusedError as error:
         context.error(error.text)
@@ -172,12 +188,17 @@ def _command(session: Session, words: list[str]) -> None:
         _load(session, rest)
     elif _is(verb, "archive", 3):
         if not rest or not (_is(rest[0], "dump", 1) or _is(rest[0], "load", 1)):
-            context.complain('No valid entity in archive command\nInput line must include, "Dump", or "load"')
+            context.complain(
+                'No valid entity in archive command\nInput line must include, "Dump", or "load"'
+            )
             session.code = 1
             return
         from understudy.commands.sacctmgr import archive
 
-        session.code = max(session.code, (archive.dump if _is(rest[0], "dump", 1) else archive.load)(session, rest[1:]))
+        session.code = max(
+            session.code,
+            (archive.dump if _is(rest[0], "dump", 1) else archive.load)(session, rest[1:]),
+        )
     elif _is(verb, "version", 4):
         context.print(f"slurm {VERSION}")
     elif _is(verb, "help", 2):
@@ -236,7 +257,10 @@ def _clear(session: Session, words: list[str]) -> None:
 def _entity(words: list[str]) -> str:
     if not words:
         return ""
-    return next((name for name, least in _ENTITIES if len(words[0]) >= least and _begins(name, words[0])), "")
+    return next(
+        (name for name, least in _ENTITIES if len(words[0]) >= least and _begins(name, words[0])),
+        "",
+    )
 
 
 def _begins(name: str, word: str) -> bool:
@@ -263,7 +287,9 @@ def _change(session: Session, action: str, words: list[str]) -> None:
         return
     entity = _entity(words)
     if entity not in (_MODIFIABLE if action == "modify" else _CHANGEABLE):
-        session.context.complain(f"No valid entity in {action} command\n{_MODIFIED if action == 'modify' else _CHANGED}")
+        session.context.complain(
+            f"No valid entity in {action} command\n{_MODIFIED if action == 'modify' else _CHANGED}"
+        )
         session.code = 1
         return
     from understudy.commands.sacctmgr.change import change

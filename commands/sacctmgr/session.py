@@ -67,7 +67,9 @@ class Session:
         return parse_time(text, self.table.now)
 
     def confirmed(
-        self, question: str = "Would you like to commit changes? (You have 30 seconds to decide)", discarded: str = " Changes Discarded"
+        self,
+        question: str = "Would you like to commit changes? (You have 30 seconds to decide)",
+        discarded: str = " Changes Discarded",
     ) -> bool:
         """Whether the user wants what has been printed."""
         if not self.asks:

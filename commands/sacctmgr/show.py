@@ -31,7 +31,8 @@ _FLAGS = [  # word, how many letters are enough
     ("All_Clusters", 5),
     ("All_Time", 5),
 ]
-_POSITIONAL = {"association": "ids", "event": "event", "transaction": "ids"}  # what a word without a key is; else a name
+# what a word without a key is; else a name
+_POSITIONAL = {"association": "ids", "event": "event", "transaction": "ids"}
 _NEED_ASSOCIATIONS = {  # conditions that Slurm looks at with WithAssoc alone
     "account": {"clusters", "parents", "qos", "default_qos", "users"},
     "user": {"accounts", "partitions", "qos", "default_qos"},
@@ -72,8 +73,26 @@ _ASSOCIATION = [
         "qos",
         "qos_raw",
     ),
-    *("default_qos", "grp_jobs", "grp_jobs_accrue", "grp_submit_jobs", "grp_wall", "grp_tres", "grp_tres_mins", "grp_tres_run_mins", "max_jobs"),
-    *("max_jobs_accrue", "max_submit_jobs", "max_wall", "max_tres_per_job", "max_tres_per_node", "max_tres_mins_per_job", "min_prio_threshold"),
+    *(
+        "default_qos",
+        "grp_jobs",
+        "grp_jobs_accrue",
+        "grp_submit_jobs",
+        "grp_wall",
+        "grp_tres",
+        "grp_tres_mins",
+        "grp_tres_run_mins",
+        "max_jobs",
+    ),
+    *(
+        "max_jobs_accrue",
+        "max_submit_jobs",
+        "max_wall",
+        "max_tres_per_job",
+        "max_tres_per_node",
+        "max_tres_mins_per_job",
+        "min_prio_threshold",
+    ),
     "is_default",
 ]
 _COLUMNS = {
@@ -94,26 +113,100 @@ _COLUMNS = {
             "fed_state",
             "features",
         ),
-        *(name for name in _ASSOCIATION if name not in {"cluster", "account", "user", "partition", "depth", "qos_raw"}),
+        *(
+            name
+            for name in _ASSOCIATION
+            if name not in {"cluster", "account", "user", "partition", "depth", "qos_raw"}
+        ),
     ],
     "qos": [
-        *("id", "name", "description", "priority", "flags", "grace_time_s", "preempt", "preempt_mode", "preempt_exempt_time_s", "usage_factor"),
-        *("usage_threshold", "limit_factor", "grp_jobs", "grp_jobs_accrue", "grp_submit_jobs", "grp_wall", "grp_tres", "grp_tres_mins"),
-        *("grp_tres_run_mins", "max_jobs_per_account", "max_jobs_per_user", "max_jobs_accrue_per_account", "max_jobs_accrue_per_user"),
-        *("max_submit_jobs_per_account", "max_submit_jobs_per_user", "max_tres_per_job", "max_tres_per_node", "max_tres_per_account"),
-        *("max_tres_per_user", "max_tres_mins_per_job", "max_wall", "min_prio_threshold", "min_tres_per_job"),
+        *(
+            "id",
+            "name",
+            "description",
+            "priority",
+            "flags",
+            "grace_time_s",
+            "preempt",
+            "preempt_mode",
+            "preempt_exempt_time_s",
+            "usage_factor",
+        ),
+        *(
+            "usage_threshold",
+            "limit_factor",
+            "grp_jobs",
+            "grp_jobs_accrue",
+            "grp_submit_jobs",
+            "grp_wall",
+            "grp_tres",
+            "grp_tres_mins",
+        ),
+        *(
+            "grp_tres_run_mins",
+            "max_jobs_per_account",
+            "max_jobs_per_user",
+            "max_jobs_accrue_per_account",
+            "max_jobs_accrue_per_user",
+        ),
+        *(
+            "max_submit_jobs_per_account",
+            "max_submit_jobs_per_user",
+            "max_tres_per_job",
+            "max_tres_per_node",
+            "max_tres_per_account",
+        ),
+        *(
+            "max_tres_per_user",
+            "max_tres_mins_per_job",
+            "max_wall",
+            "min_prio_threshold",
+            "min_tres_per_job",
+        ),
     ],
     "tres": ["id", "type", "name"],
     "wckey": ["id", "name", "cluster", "user"],
     "transaction": ["id", "time", "action", "actor", "where", "info", "cluster"],
-    "event": ["cluster", "node", "start_time", "end_time", "state", "reason", "user_id", "nodes", "tres"],
-    "reservation": ["cluster", "id", "name", "start_time", "end_time", "nodes", "tres", "flags", "associations"],
+    "event": [
+        "cluster",
+        "node",
+        "start_time",
+        "end_time",
+        "state",
+        "reason",
+        "user_id",
+        "nodes",
+        "tres",
+    ],
+    "reservation": [
+        "cluster",
+        "id",
+        "name",
+        "start_time",
+        "end_time",
+        "nodes",
+        "tres",
+        "flags",
+        "associations",
+    ],
     "problem": ["cluster", "account", "user", "problem"],
     "federation": ["federation", "cluster", "fed_id", "features", "fed_state"],
-    "resource": ["id", "name", "server", "type", "count", "server_type", "description", "allocated", "cluster", "allowed"],
+    "resource": [
+        "id",
+        "name",
+        "server",
+        "type",
+        "count",
+        "server_type",
+        "description",
+        "allocated",
+        "cluster",
+        "allowed",
+    ],
 }
 _LOCAL_CLUSTER = (
-    "If requesting nodes you must also request the cluster.\nWould you like to use the local cluster of '{}'? (You have 30 seconds to decide)"
+    "If requesting nodes you must also request the cluster.\n"
+    "Would you like to use the local cluster of '{}'? (You have 30 seconds to decide)"
 )
 _HINTS = dict.fromkeys(("user", "account", "cluster", "tres", "reservation", "federation"), "value")
 
@@ -144,7 +237,13 @@ def show(session: "Session", entity: str, words: list[str]) -> int:
     try:
         is_of_cluster = entity == "event" and where.get("event", [""])[-1] == "cluster"
         columns = fields.columns_of(
-            form if form is not None else (fields.DEFAULTS["event cluster"] if is_of_cluster else _default_format(entity, flags))
+            form
+            if form is not None
+            else (
+                fields.DEFAULTS["event cluster"]
+                if is_of_cluster
+                else _default_format(entity, flags)
+            )
         )
     except fields.UnknownFieldError as error:
         context.complain(f"Unknown field '{error}'")
@@ -155,14 +254,23 @@ def show(session: "Session", entity: str, words: list[str]) -> int:
         where["clusters"] = [context.client.cluster_name]
     rows = _rows(session, entity, where, flags)
     if entity in {"association", "problem"} and "Tree" in flags:
-        columns = [column.with_width(-20) if column.name == "Account" and column.width == fields.ACCOUNT_WIDTH else column for column in columns]
+        columns = [
+            column.with_width(-20)
+            if column.name == "Account" and column.width == fields.ACCOUNT_WIDTH
+            else column
+            for column in columns
+        ]
     for line in fields.lines(columns, rows, header=session.header, parsable=session.parsable):
         context.print(line)
     return 0
 
 
-def _read(session: "Session", entity: str, words: list[str]) -> "tuple[dict[str, list[Any]], set[str], str | None] | None":
-    """Conditions, flags and the format; None if something was not understood, which has been said then."""
+def _read(
+    session: "Session", entity: str, words: list[str]
+) -> "tuple[dict[str, list[Any]], set[str], str | None] | None":
+    """Conditions, flags and the format; None if something was not understood, which has been said
+    then.
+    """
     context = session.context
     where: dict[str, list[Any]] = {}
     flags: set[str] = set()
@@ -171,7 +279,14 @@ def _read(session: "Session", entity: str, words: list[str]) -> "tuple[dict[str,
     for word in words:
         key, _, value = sw.split_word(word)
         if not key:
-            flag = next((name for name, least in _FLAGS if len(value) >= least and name.lower().startswith(value.lower())), "")
+            flag = next(
+                (
+                    name
+                    for name, least in _FLAGS
+                    if len(value) >= least and name.lower().startswith(value.lower())
+                ),
+                "",
+            )
             if flag:
                 flags.add(flag)
             elif entity == "reservation" and value.lower() not in {"where", "set", ""}:
@@ -189,14 +304,19 @@ def _read(session: "Session", entity: str, words: list[str]) -> "tuple[dict[str,
         found = sw.find_key(sw.WHERE[entity], key)
         if found is None:
             hint = _HINTS.get(entity)
-            context.complain(f" Unknown condition: {word}" + (f"\n Use keyword 'set' to modify {hint}" if hint else ""))
+            context.complain(
+                f" Unknown condition: {word}"
+                + (f"\n Use keyword 'set' to modify {hint}" if hint else "")
+            )
             is_well = False
         else:
             is_well = _take(session, where, found, value, word) and is_well
     return (where, flags, form) if is_well else None
 
 
-def _take(session: "Session", where: "dict[str, list[Any]]", key: sw.Key, value: str, word: str = "") -> bool:
+def _take(
+    session: "Session", where: "dict[str, list[Any]]", key: sw.Key, value: str, word: str = ""
+) -> bool:
     try:
         values = sw.read_condition(key, value, session.words, word)
     except sw.ValueRefusedError as error:
@@ -211,7 +331,11 @@ def _default_format(entity: str, flags: set[str]) -> str:
     if entity in {"user", "account"}:
         form = fields.DEFAULTS[f"{entity} assoc" if "WithAssociations" in flags else entity]
         if "WithCoordinators" in flags:
-            form = form.replace("admin", "admin,coordinators") if entity == "user" else form + ",coordinators"
+            form = (
+                form.replace("admin", "admin,coordinators")
+                if entity == "user"
+                else form + ",coordinators"
+            )
         return form
     if entity == "association" and flags & {"WOLimits", "WOPLimits"}:
         return fields.DEFAULTS["association short"]
@@ -223,11 +347,20 @@ def _default_format(entity: str, flags: set[str]) -> str:
     return fields.DEFAULTS[entity]
 
 
-def _rows(session: "Session", entity: str, where: "dict[str, list[Any]]", flags: set[str]) -> "list[Row]":
+def _rows(
+    session: "Session", entity: str, where: "dict[str, list[Any]]", flags: set[str]
+) -> "list[Row]":
     table = session.table
     kept = ["with_deleted"] if "WithDeleted" in flags else []
     if entity == "association":
-        wire = kept + [name for name, flag in (("with_sub_accounts", "WithSubAccounts"), ("only_defaults", "OnlyDefaults")) if flag in flags]
+        wire = kept + [
+            name
+            for name, flag in (
+                ("with_sub_accounts", "WithSubAccounts"),
+                ("only_defaults", "OnlyDefaults"),
+            )
+            if flag in flags
+        ]
         if flags & {"WOPInfo", "WOPLimits"}:
             wire.append("raw")
         rows = table.rows("associations", _ASSOCIATION, where, wire)
@@ -240,10 +373,16 @@ def _rows(session: "Session", entity: str, where: "dict[str, list[Any]]", flags:
     if entity == "event":
         if "All_Time" not in flags and "after" not in conditions:
             conditions["after"] = [session.words.read_time("midnight") - 86400]
-        reasons, states, users = (conditions.pop(name, []) for name in ("reasons", "states", "users"))
+        reasons, states, users = (
+            conditions.pop(name, []) for name in ("reasons", "states", "users")
+        )
         kinds, cpus, open_only = (conditions.pop(name, []) for name in ("event", "cpus", "open"))
-        rows = [_finish(session, entity, row) for row in table.rows("events", _COLUMNS[entity], conditions)]
-        rows.sort(key=lambda row: (row["cluster"], bool(row["node"])))  # what a cluster has comes before what befell its nodes
+        rows = [
+            _finish(session, entity, row)
+            for row in table.rows("events", _COLUMNS[entity], conditions)
+        ]
+        # what a cluster has comes before what befell its nodes
+        rows.sort(key=lambda row: (row["cluster"], bool(row["node"])))
         return [
             row
             for row in rows
@@ -254,7 +393,9 @@ def _rows(session: "Session", entity: str, where: "dict[str, list[Any]]", flags:
         ]
     if entity == "tres" and "WithDeleted" in flags and not conditions:
         rows = table.rows("tres", _COLUMNS[entity])
-        return sorted([*rows, {"id": 1000, "type": "dynamic_offset", "name": ""}], key=lambda row: row["id"])
+        return sorted(
+            [*rows, {"id": 1000, "type": "dynamic_offset", "name": ""}], key=lambda row: row["id"]
+        )
     if entity == "transaction":
         named = [*conditions.pop("accounts", []), *conditions.pop("users", [])]
         after = conditions.get("after")
@@ -263,7 +404,8 @@ def _rows(session: "Session", entity: str, where: "dict[str, list[Any]]", flags:
         return [
             row
             for row in rows
-            if (not after or row["time"] >= after[0]) and (not named or any(name in f"{row['where']} {row['info']}" for name in named))
+            if (not after or row["time"] >= after[0])
+            and (not named or any(name in f"{row['where']} {row['info']}" for name in named))
         ]
     named = conditions.pop("nodes", []) if entity == "reservation" else []
     if entity == "problem":
@@ -271,8 +413,14 @@ def _rows(session: "Session", entity: str, where: "dict[str, list[Any]]", flags:
     wire = kept + (["with_clusters"] if entity == "resource" and "WithClusters" in flags else [])
     rows = table.rows(_TABLES[entity], _COLUMNS[entity], conditions, wire)
     if named:
-        rows = [row for row in rows if not set(named).isdisjoint(sw.names_in(row["nodes"], lower=False))]
-    return [_finish(session, entity, row) for row in rows if entity != "problem" or _is_problem_of(row, where)]
+        rows = [
+            row for row in rows if not set(named).isdisjoint(sw.names_in(row["nodes"], lower=False))
+        ]
+    return [
+        _finish(session, entity, row)
+        for row in rows
+        if entity != "problem" or _is_problem_of(row, where)
+    ]
 
 
 def _is_problem_of(row: "Row", where: "dict[str, list[Any]]") -> bool:
@@ -297,7 +445,10 @@ def _finish(session: "Session", entity: str, row: "Row") -> "Row":
         from understudy.documents.states import node_state_code
 
         row["node_names"] = row["node"]
-        row["state_raw"], row["state"] = row["state"], node_state_code(row["state"] & 15, row["state"] & ~15).upper() if row["node"] else ""
+        row["state_raw"], row["state"] = (
+            row["state"],
+            node_state_code(row["state"] & 15, row["state"] & ~15).upper() if row["node"] else "",
+        )
         row["user"] = _user_text(row["user_id"])
     elif entity == "reservation":
         row["node_names"] = row["nodes"]
@@ -311,11 +462,21 @@ _NUMBERED = "id_assoc="
 
 def _name_associations(table: "Table", rows: "list[Row]") -> None:
     """Say of transactions which association they were about."""
-    numbers = {row["where"].removeprefix(_NUMBERED) for row in rows if row["where"].startswith(_NUMBERED)}
+    numbers = {
+        row["where"].removeprefix(_NUMBERED) for row in rows if row["where"].startswith(_NUMBERED)
+    }
     wanted = [int(number) for number in numbers if number.isdigit()]
     found = {}
     if wanted:
-        found = {str(row["id"]): row for row in table.rows("associations", ["id", "cluster", "account", "user"], {"ids": wanted}, ["with_deleted"])}
+        found = {
+            str(row["id"]): row
+            for row in table.rows(
+                "associations",
+                ["id", "cluster", "account", "user"],
+                {"ids": wanted},
+                ["with_deleted"],
+            )
+        }
     for row in rows:
         known = found.get(row["where"].removeprefix(_NUMBERED), {})
         row |= {name: known.get(name, "") for name in ("cluster", "account", "user")}
@@ -332,7 +493,13 @@ def _is_meant(row: "Row", reasons: "list[str]", states: "list[str]", users: "lis
     return (
         (not reasons or row["reason"] in reasons)
         and (not users or any(each in {str(row["user_id"]), user} for each in users))
-        and (not states or any(state and (state.startswith(each.upper()) or each.upper().startswith(state)) for each in states))
+        and (
+            not states
+            or any(
+                state and (state.startswith(each.upper()) or each.upper().startswith(state))
+                for each in states
+            )
+        )
     )
 
 
@@ -347,26 +514,50 @@ def _user_text(user_id: "int | None") -> str:
         return f"{user_id}({user_id})"
 
 
-def _finish_associations(session: "Session", rows: "list[Row]", *, is_tree: bool = False) -> "list[Row]":
+def _finish_associations(
+    session: "Session", rows: "list[Row]", *, is_tree: bool = False
+) -> "list[Row]":
     numbers: dict[str, str] = {}
     for row in rows:
         if row["qos_raw"] and not numbers:
-            numbers = {each["name"]: str(each["id"]) for each in session.table.rows("qos", ["name", "id"])}
-        row["qos_raw"] = ",".join(name[0] + numbers.get(name[1:], "") if name[0] in "+-" else numbers.get(name, "") for name in row["qos_raw"])
+            numbers = {
+                each["name"]: str(each["id"]) for each in session.table.rows("qos", ["name", "id"])
+            }
+        row["qos_raw"] = ",".join(
+            name[0] + numbers.get(name[1:], "") if name[0] in "+-" else numbers.get(name, "")
+            for name in row["qos_raw"]
+        )
         if is_tree:
             row["@indent"] = row["depth"]
     return rows
 
 
-_OF_PLACES = frozenset(("clusters", "accounts", "partitions", "parents", "qos", "default_qos", "users"))  # what conditions say of associations
+# what conditions say of associations
+_OF_PLACES = frozenset(
+    ("clusters", "accounts", "partitions", "parents", "qos", "default_qos", "users")
+)
 _NOWHERE = {  # in place of an association that meets them
     "@amount": 0,
-    **dict.fromkeys(("shares", "grp_jobs", "grp_jobs_accrue", "grp_submit_jobs", "grp_wall", "max_jobs", "max_jobs_accrue", "max_submit_jobs"), 0),
+    **dict.fromkeys(
+        (
+            "shares",
+            "grp_jobs",
+            "grp_jobs_accrue",
+            "grp_submit_jobs",
+            "grp_wall",
+            "max_jobs",
+            "max_jobs_accrue",
+            "max_submit_jobs",
+        ),
+        0,
+    ),
     "max_wall": 0,
 }
 
 
-def _with_associations(session: "Session", entity: str, where: "dict[str, list[Any]]", flags: set[str]) -> "list[Row]":
+def _with_associations(
+    session: "Session", entity: str, where: "dict[str, list[Any]]", flags: set[str]
+) -> "list[Row]":
     """Users or accounts, with WithAssoc one row for each of their associations."""
     table = session.table
     is_with = "WithAssociations" in flags
@@ -383,7 +574,10 @@ def _with_associations(session: "Session", entity: str, where: "dict[str, list[A
     conditions[entity + "s"] = [row["name"] for row in rows]
     raw = ["raw"] if "WOPLimits" in flags else []
     placed: dict[str, list[Row]] = {}
-    for each in _finish_associations(session, table.rows("associations", _ASSOCIATION, conditions, ["left_to_right", *raw, *kept])):
+    for each in _finish_associations(
+        session,
+        table.rows("associations", _ASSOCIATION, conditions, ["left_to_right", *raw, *kept]),
+    ):
         placed.setdefault(each[entity], []).append(each)
     found = []
     for row in rows:
@@ -395,8 +589,23 @@ def _with_associations(session: "Session", entity: str, where: "dict[str, list[A
 
 
 _OF_SLURM_CONF = (
-    *("AccountingStorageBackupHost", "AccountingStorageHost", "AccountingStorageParameters", "AccountingStoragePass", "AccountingStoragePort"),
-    *("AccountingStorageType", "AccountingStorageUser", "AuthType", "MessageTimeout", "PluginDir", "PrivateData", "SlurmUserId", "SLURM_CONF"),
+    *(
+        "AccountingStorageBackupHost",
+        "AccountingStorageHost",
+        "AccountingStorageParameters",
+        "AccountingStoragePass",
+        "AccountingStoragePort",
+    ),
+    *(
+        "AccountingStorageType",
+        "AccountingStorageUser",
+        "AuthType",
+        "MessageTimeout",
+        "PluginDir",
+        "PrivateData",
+        "SlurmUserId",
+        "SLURM_CONF",
+    ),
     *("SLURM_VERSION", "TCPTimeout", "TrackWCKey"),
 )
 
@@ -409,12 +618,19 @@ def _show_configuration(session: "Session") -> int:
     context = session.context
     own = session.table.rows("config", ["name", "value"])
     shown = context.client.controller_config()  # type: ignore[attr-defined]
-    defaults = {"AccountingStorageType": "accounting_storage/slurmdbd", "SLURM_VERSION": VERSION, "SlurmUserId": _user_text(0)}
+    defaults = {
+        "AccountingStorageType": "accounting_storage/slurmdbd",
+        "SLURM_VERSION": VERSION,
+        "SlurmUserId": _user_text(0),
+    }
     context.print(f"Configuration data as of {timestamp(session.table.now)}")
     for name in _OF_SLURM_CONF:
-        value = shown.get("SlurmUser" if name == "SlurmUserId" else name) or defaults.get(name, "(null)")
+        value = shown.get("SlurmUser" if name == "SlurmUserId" else name) or defaults.get(
+            name, "(null)"
+        )
         value = {"AccountingStorageUser": "N/A"}.get(name, value)  # of no meaning with slurmdbd
-        context.print(f"{name + ' ' * (name == 'AccountingStorageBackupHost'):<22} = {value}")  # two blanks there, as Slurm has it
+        # two blanks there, as Slurm has it
+        context.print(f"{name + ' ' * (name == 'AccountingStorageBackupHost'):<22} = {value}")
     context.print("\nSlurmDBD configuration:")
     for row in own:
         context.print(f"{row['name']:<22} = {row['value']}")
@@ -426,11 +642,13 @@ Would you like to fix these runaway jobs?
 (This will set the end time for each job to the latest out of the start, eligible, or submit times, and set the state to completed.
 Once corrected, this will trigger the rollup to reroll usage from before the earliest submit time of all the runaway jobs.)
 
-"""
+"""  # noqa: E501
 
 
 def _show_runaways(session: "Session", words: list[str]) -> int:
-    """Jobs that have not ended for accounting and that the controller does not know; and, if wanted, end them."""
+    """Jobs that have not ended for accounting and that the controller does not know; and, if
+    wanted, end them.
+    """
     from understudy.documents.states import job_state
 
     context = session.context
@@ -440,27 +658,54 @@ def _show_runaways(session: "Session", words: list[str]) -> int:
         context.error("You must have an AdminLevel>=Operator to fix runaway jobs")
         return 1
     cluster = (chosen[0].get("clusters") or [context.client.cluster_name])[0]
-    names = ["job_id", "name", "partition", "cluster", "state", "start_time", "end_time", "array_task_id", "array_tasks"]
+    names = [
+        "job_id",
+        "name",
+        "partition",
+        "cluster",
+        "state",
+        "start_time",
+        "end_time",
+        "array_task_id",
+        "array_tasks",
+    ]
     try:
-        columns = fields.columns_of(chosen[2] or "id,name,partition,cluster,state%10,timestart,timeend")
+        columns = fields.columns_of(
+            chosen[2] or "id,name,partition,cluster,state%10,timestart,timeend"
+        )
     except fields.UnknownFieldError as error:
         context.complain(f"Unknown field '{error}'")
         return 1
     known = set(context.client.controller_jobs())  # type: ignore[attr-defined]
-    rows = [row for row in session.table.rows("jobs", names, {"clusters": [cluster]}) if row["end_time"] is None and row["job_id"] not in known]
+    rows = [
+        row
+        for row in session.table.rows("jobs", names, {"clusters": [cluster]})
+        if row["end_time"] is None and row["job_id"] not in known
+    ]
     if not rows:
         context.print(f"Runaway Jobs: No runaway jobs found on cluster {cluster}")
         return 0 if read else 1
     rows.sort(key=lambda row: row["job_id"])
     for row in rows:
         row |= {"id": row["job_id"], "state": job_state(row["state"], 0)}
-    context.print("NOTE: Runaway jobs are jobs that don't exist in the controller but have a start time and no end time in the database")
+    context.print(
+        "NOTE: Runaway jobs are jobs that don't exist in the controller but have a start "
+        "time and no end time in the database"
+    )
     for line in fields.lines(columns, rows, header=session.header, parsable=session.parsable):
         context.print(line)
     context.stdout.write(_RUNAWAYS)
     if session.confirmed("(You have 30 seconds to decide)"):
         numbers = [str(row["job_id"]) for row in rows]
-        context.client.call("AccountingChange", "modify", "job", [], {"runaway": 1}, {"job_ids": numbers, "clusters": [cluster]}, True)
+        context.client.call(
+            "AccountingChange",
+            "modify",
+            "job",
+            [],
+            {"runaway": 1},
+            {"job_ids": numbers, "clusters": [cluster]},
+            True,
+        )
     return 0
 
 
@@ -470,16 +715,28 @@ def _show_statistics(session: "Session") -> int:
 
     if not session.is_administrator():
         session.context.complain(
-            "sacctmgr: accounting_storage/slurmdbd: acct_storage_p_get_stats: RC:2002 Your user doesn't have privilege to perform this action"
+            "sacctmgr: accounting_storage/slurmdbd: acct_storage_p_get_stats: RC:2002 Your "
+            "user doesn't have privilege to perform this action"
         )
         return 1
     now, since, numbers, requests, users = session.context.client.call("GetStatistics")
     stars = "*" * 67
-    lines = [stars, f"sacctmgr show stats output at {when(now)}", f"Data since                    {when(since)}"]
+    lines = [
+        stars,
+        f"sacctmgr show stats output at {when(now)}",
+        f"Data since                    {when(since)}",
+    ]
     lines += ["All statistics are in microseconds", stars, ""]
     if "count" in numbers:
-        lines += [f"Internal DBD rollup last ran {when(numbers['rolled'])}", f"\tLast cycle:   {numbers['last_us']}"]
-        lines += [f"\tMax cycle:    {numbers['longest_us']}", f"\tTotal time:   {numbers['us']}", f"\tTotal cycles: {numbers['count']}"]
+        lines += [
+            f"Internal DBD rollup last ran {when(numbers['rolled'])}",
+            f"\tLast cycle:   {numbers['last_us']}",
+        ]
+        lines += [
+            f"\tMax cycle:    {numbers['longest_us']}",
+            f"\tTotal time:   {numbers['us']}",
+            f"\tTotal cycles: {numbers['count']}",
+        ]
         lines += [f"\tMean cycle:   {numbers['us'] // numbers['count']}", ""]
     lines += requests_and_users(by_count(requests), by_count(users), (25, 20, 10))
     session.context.print("\n".join(lines))

@@ -39,7 +39,9 @@ _LIMIT_LABELS = (
 
 
 def limits_text(values: "dict[str, Any]") -> "list[str]":
-    """One line for each limit that is set. Where a name fills its column, two lines have another width, as in Slurm."""
+    """One line for each limit that is set. Where a name fills its column, two lines have another
+    width, as in Slurm.
+    """
     found = []
     for label, field in _LIMIT_LABELS:
         if field not in values:
@@ -49,14 +51,20 @@ def limits_text(values: "dict[str, Any]") -> "list[str]":
         if value is None:
             text = "(null)" if field == "default_qos" else "NONE"
         if text:
-            found.append(f"  {label:<25}= {text}" if field == "grp_jobs_accrue" else f"  {label:<14}= {text}")
+            found.append(
+                f"  {label:<25}= {text}" if field == "grp_jobs_accrue" else f"  {label:<14}= {text}"
+            )
     return found
 
 
 def association_line(association: "list[str]") -> str:
     """As additions list it."""
     cluster, account, _, user, partition = association
-    text = f"  U = {user[:9]:<9} A = {account[:10]:<10} C = {cluster[:10]:<10}" if user else f"  A = {account[:10]:<10} C = {cluster[:10]:<10}"
+    text = (
+        f"  U = {user[:9]:<9} A = {account[:10]:<10} C = {cluster[:10]:<10}"
+        if user
+        else f"  A = {account[:10]:<10} C = {cluster[:10]:<10}"
+    )
     return text + (f" P = {partition[:10]:<10}" if partition else "")
 
 
@@ -64,8 +72,14 @@ def modified_line(association: "list[str]") -> str:
     """As changes list it."""
     cluster, account, parent, user, partition = association
     if not user:
-        return f"  C = {cluster:<10} A = {account} of {parent}" if parent else f"  C = {cluster:<10} A = {account}"
-    return f"  C = {cluster:<10} A = {account:<20} U = {user:<9}" + (f" P = {partition}" if partition else "")
+        return (
+            f"  C = {cluster:<10} A = {account} of {parent}"
+            if parent
+            else f"  C = {cluster:<10} A = {account}"
+        )
+    return f"  C = {cluster:<10} A = {account:<20} U = {user:<9}" + (
+        f" P = {partition}" if partition else ""
+    )
 
 
 def deleted_line(association: "list[str]") -> str:
@@ -73,7 +87,9 @@ def deleted_line(association: "list[str]") -> str:
     cluster, account, parent, user, partition = association
     if not user:
         return f"  C = {cluster:<10} A = {account} of {parent}"
-    return f"  C = {cluster:<10} A = {account:<10} U = {user:<9}" + (f" P = {partition}" if partition else "")
+    return f"  C = {cluster:<10} A = {account:<10} U = {user:<9}" + (
+        f" P = {partition}" if partition else ""
+    )
 
 
 def print_names(session: "Session", head: str, names: list[str]) -> None:
@@ -93,11 +109,17 @@ def tell_problems(session: "Session", answer: "Answer") -> None:
         if kind == "no_cluster":
             complain(f" This cluster '{names[0]}' doesn't exist.\n{HELP} add it to accounting.")
         elif kind == "no_parent":
-            complain(f" Parent account '{names[0]}' doesn't exist on cluster {names[1]}\n{HELP} add this account.")
+            complain(
+                f" Parent account '{names[0]}' doesn't exist on cluster {names[1]}\n"
+                f"{HELP} add this account."
+            )
         elif kind == "no_account":
             complain(f" This account '{names[0]}' doesn't exist.\n{HELP} add this account.")
         elif kind == "no_account_on_cluster":
-            complain(f" This account '{names[0]}' doesn't exist on cluster {names[1]}\n{HELP} add this account.")
+            complain(
+                f" This account '{names[0]}' doesn't exist on cluster {names[1]}\n"
+                f"{HELP} add this account."
+            )
 
 
 def no_access_to_default_qos(session: "Session", answer: "Answer") -> bool:
@@ -120,7 +142,9 @@ def has_active_jobs(session: "Session", answer: "Answer") -> bool:
     session.context.complain(" Error with request: Job(s) active, cancel job(s) before remove")
     for job, cluster, account, user, partition in lines:
         place = f"  JobID = {job:<10} C = {cluster:<10} A = {account:<10}"
-        session.context.complain(place + (f" U = {user:<9}" if user else "") + (f" P = {partition}" if partition else ""))
+        session.context.complain(
+            place + (f" U = {user:<9}" if user else "") + (f" P = {partition}" if partition else "")
+        )
     return True
 
 

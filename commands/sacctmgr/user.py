@@ -1,6 +1,14 @@
 """sacctmgr add, modify, delete user."""
 
-from understudy.commands.sacctmgr.ask import add, alter, has_conditions, has_done, has_something_to_set, nothing_modified, tell_deleted
+from understudy.commands.sacctmgr.ask import (
+    add,
+    alter,
+    has_conditions,
+    has_done,
+    has_something_to_set,
+    nothing_modified,
+    tell_deleted,
+)
 from understudy.commands.sacctmgr.texts import (
     NOTHING_NEW,
     association_line,
@@ -24,7 +32,8 @@ if TYPE_CHECKING:
     from understudy.commands.sacctmgr.session import Session
 
 _CHANGE_DEFAULTS = (
-    " You must change the default account of these users or remove the users completely from the affected clusters to allow these changes."
+    " You must change the default account of these users or remove the users completely from "
+    "the affected clusters to allow these changes."
 )
 
 
@@ -41,7 +50,11 @@ def add_user(session: "Session", request: "Request") -> int:
     for name in ("accounts", "partitions", "wckeys"):
         if name in request.where:
             values[name] = request.where.pop(name)
-    if not values.get("accounts") and not values.get("default_account") and not values.get("wckeys"):
+    if (
+        not values.get("accounts")
+        and not values.get("default_account")
+        and not values.get("wckeys")
+    ):
         context.complain(" Need name of account to add user to.")
         return 1
     known = {row["name"] for row in session.table.rows("users", ["name"], {"names": request.names})}
@@ -51,7 +64,9 @@ def add_user(session: "Session", request: "Request") -> int:
         if not answer.associations and not answer.wckeys:
             if any(kind == "no_cluster" for kind, _ in answer.problems):
                 return None
-            if known.issuperset(request.names) or values.get("default_account") in [names[0] for _, names in answer.problems]:
+            if known.issuperset(request.names) or values.get("default_account") in [
+                names[0] for _, names in answer.problems
+            ]:
                 context.print(NOTHING_NEW)
             elif answer.problems:
                 context.complain(" No associations or wckeys created.")
@@ -62,9 +77,20 @@ def add_user(session: "Session", request: "Request") -> int:
         if answer.associations:
             say(session, [" Associations =", *map(association_line, answer.associations)])
         if answer.wckeys:
-            say(session, [" WCKeys =", *(f"  U = {user[:9]:<9} W = {key[:10]:<10} C = {cluster[:10]:<10}" for user, key, cluster in answer.wckeys)])
+            say(
+                session,
+                [
+                    " WCKeys =",
+                    *(
+                        f"  U = {user[:9]:<9} W = {key[:10]:<10} C = {cluster[:10]:<10}"
+                        for user, key, cluster in answer.wckeys
+                    ),
+                ],
+            )
         if answer.associations and request.keys - {"default_account", "admin_level"}:
-            limits = {name: value for name, value in values.items() if name not in {"parent", "accounts"}}
+            limits = {
+                name: value for name, value in values.items() if name not in {"parent", "accounts"}
+            }
             say(session, [" Non Default Settings", *limits_text(limits)])
         return 1 if answer.problems else 0
 
@@ -78,7 +104,8 @@ def modify_user(session: "Session", request: "Request") -> int:
     if request.set.get("admin_level") == "":
         nothing_modified(session)
         context.complain(
-            "sacctmgr: accounting_storage/slurmdbd: acct_storage_p_modify_users: Request didn't affect anything or your user doesn't have privilege"
+            "sacctmgr: accounting_storage/slurmdbd: acct_storage_p_modify_users: Request "
+            "didn't affect anything or your user doesn't have privilege"
             " to perform this action"
         )
         return 1
@@ -91,12 +118,18 @@ def modify_user(session: "Session", request: "Request") -> int:
             lines = [names for kind, names in answer.problems if kind == problem]
             if lines:
                 strange = True
-                context.print(f" Can't modify because these users aren't associated with new default {what} '{lines[0][2]}'...")
+                context.print(
+                    " Can't modify because these users aren't associated with new "
+                    f"default {what} '{lines[0][2]}'..."
+                )
                 say(session, [f"  U = {user} C = {cluster}" for user, cluster, _ in lines])
         if answer.names:
             print_names(session, " Modified users...", answer.names)
         if answer.associations:
-            say(session, [" Modified user associations...", *map(modified_line, answer.associations)])
+            say(
+                session,
+                [" Modified user associations...", *map(modified_line, answer.associations)],
+            )
         if not strange and not has_done(answer):
             nothing_modified(session)
             return None
@@ -126,7 +159,11 @@ def delete_user(session: "Session", request: "Request") -> int:
 
 
 def _tell_user_settings(session: "Session", values: "dict[str, Any]") -> None:
-    shown = (("Default Account =", "default_account"), ("Default WCKey   =", "default_wckey"), ("Admin Level     =", "admin_level"))
+    shown = (
+        ("Default Account =", "default_account"),
+        ("Default WCKey   =", "default_wckey"),
+        ("Admin Level     =", "admin_level"),
+    )
     lines = [f"  {label} {values[field]}" for label, field in shown if values.get(field)]
     if lines:
         say(session, [" Settings =", *lines])

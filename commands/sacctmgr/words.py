@@ -1,7 +1,9 @@
-"""The words after `sacctmgr add | modify | delete | show ENTITY`: which keys an entity knows, and how their values are read.
+"""The words after `sacctmgr add | modify | delete | show ENTITY`: which keys an entity knows, and
+how their values are read.
 
-Place: under sacctmgr, pure. A key may be cut short as long as the table's least number of letters is left; the first that fits counts. Values become
-the fields of understudy.model.associations and .qos. Follows sacctmgr(1) and what 22.05.8 answers.
+Place: under sacctmgr, pure. A key may be cut short as long as the table's least number of letters
+is left; the first that fits counts. Values become the fields of understudy.model.associations and
+.qos. Follows sacctmgr(1) and what 22.05.8 answers.
 """
 
 import re
@@ -17,12 +19,38 @@ _DECIMALS = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|$", re.IGNORECASE)
 _DIGITS = re.compile(r"[+-]?\d+|$")
 PARENT_SHARES = 0x7FFFFFFF  # Fairshare=parent
 QOS_FLAGS = (
-    *("DenyOnLimit", "EnforceUsageThreshold", "NoReserve", "PartitionMaxNodes", "PartitionMinNodes", "OverPartQOS", "PartitionTimeLimit"),
+    *(
+        "DenyOnLimit",
+        "EnforceUsageThreshold",
+        "NoReserve",
+        "PartitionMaxNodes",
+        "PartitionMinNodes",
+        "OverPartQOS",
+        "PartitionTimeLimit",
+    ),
     *("RequiresReservation", "NoDecay", "UsageFactorSafe"),
 )
 _ACTIONS = (
-    *("Add Accounts", "Add Account Coord", "Add Associations", "Add Clusters", "Add Cluster Resource", "Add Federations", "Add Resource", "Add QOS"),
-    *("Add TRES", "Add Users", "Add WCKeys", "Get Problems", "Modify Accounts", "Modify Associations", "Modify Clusters", "Modify Cluster Resource"),
+    *(
+        "Add Accounts",
+        "Add Account Coord",
+        "Add Associations",
+        "Add Clusters",
+        "Add Cluster Resource",
+        "Add Federations",
+        "Add Resource",
+        "Add QOS",
+    ),
+    *(
+        "Add TRES",
+        "Add Users",
+        "Add WCKeys",
+        "Get Problems",
+        "Modify Accounts",
+        "Modify Associations",
+        "Modify Clusters",
+        "Modify Cluster Resource",
+    ),
     *(
         "Modify Federations",
         "Modify Job",
@@ -33,14 +61,24 @@ _ACTIONS = (
         "Remove Accounts",
         "Remove Account Coords",
     ),
-    *("Remove Associations", "Remove Clusters", "Remove Cluster Resource", "Remove Federations", "Remove Resource", "Remove QOS", "Remove Users"),
+    *(
+        "Remove Associations",
+        "Remove Clusters",
+        "Remove Cluster Resource",
+        "Remove Federations",
+        "Remove Resource",
+        "Remove QOS",
+        "Remove Users",
+    ),
     "Remove WCKeys",
 )
 _PREEMPT_MODES = ("cluster", "cancel", "requeue", "suspend", "off", "gang", "within")
 
 
 class Key:
-    """A key: its full name, how many letters of it are enough, the field, and how its value is read."""
+    """A key: its full name, how many letters of it are enough, the field, and how its value is
+    read.
+    """
 
     __slots__ = ("field", "kind", "least", "name")
 
@@ -197,59 +235,88 @@ SET = {  # what `set` takes, and what `add` takes beside names
     "user": _keys(_USER_SET),
     "qos": _keys(_QOS_SET),
     "cluster": _keys(
-        _LIMITS + "\nClassification 3 classification classification\nFeatures 2 features signed\nFederation 3 federation name\n"
+        _LIMITS + "\nClassification 3 classification classification\n"
+        "Features 2 features signed\nFederation 3 federation name\n"
         "FedState 4 fed_state fed_state"
     ),
     "resource": _keys(
-        "Count 3 count number\nDescription 1 description lowered\nFlags 2 flags no_flags\nServer 2 server name\nServerType 7 server_type text\n"
+        "Count 3 count number\nDescription 1 description lowered\nFlags 2 flags no_flags\n"
+        "Server 2 server name\nServerType 7 server_type text\n"
         "Type 1 type license\nPercentAllowed 1 allowed number"
     ),
     "federation": _keys("Clusters 1 clusters signed"),
     "coordinator": [],
     "job": _keys(
-        "AdminComment 2 admin_comment text\nComment 2 comment text\nDerivedExitCode 12 derived_exit_status number\n"
-        "DerivedExitString 12 comment text\nNewWCKey 1 wckey text\nSystemComment 2 system_comment text"
+        "AdminComment 2 admin_comment text\nComment 2 comment text\n"
+        "DerivedExitCode 12 derived_exit_status number\n"
+        "DerivedExitString 12 comment text\nNewWCKey 1 wckey text\n"
+        "SystemComment 2 system_comment text"
     ),
 }
 WHERE = {
-    "job": _keys("Clusters 1 clusters names\nJobs 1 job_ids texts\nJobIDs 4 job_ids texts\nUsers 1 users names"),
+    "job": _keys(
+        "Clusters 1 clusters names\nJobs 1 job_ids texts\nJobIDs 4 job_ids texts\n"
+        "Users 1 users names"
+    ),
     "account": _keys(_ACCOUNT_WHERE),
     "user": _keys(_USER_WHERE),
     "qos": _keys(
-        "Names 1 names names\nQOSLevel 1 names names\nDescriptions 1 descriptions names\nIds 1 ids qos_numbers\nPreemptMode 8 preempt_modes modes"
+        "Names 1 names names\nQOSLevel 1 names names\nDescriptions 1 descriptions names\n"
+        "Ids 1 ids qos_numbers\nPreemptMode 8 preempt_modes modes"
     ),
     "cluster": _keys(
-        "Names 1 names names\nClusters 1 names names\nClassification 3 classifications names\nFederations 3 federations names\nFlags 2 flags names\n"
+        "Names 1 names names\nClusters 1 names names\nClassification 3 classifications names\n"
+        "Federations 3 federations names\nFlags 2 flags names\n"
         "RPC 1 rpc_versions numbers"
     ),
     "resource": _keys(
-        "Names 1 names names\nClusters 1 clusters names\nDescriptions 1 descriptions names\nIds 1 ids numbers\nFlags 2 flags names\n"
-        "PercentAllowed 1 percents numbers\nServers 2 servers names\nServerType 7 server_types texts"
+        "Names 1 names names\nClusters 1 clusters names\nDescriptions 1 descriptions names\n"
+        "Ids 1 ids numbers\nFlags 2 flags names\n"
+        "PercentAllowed 1 percents numbers\nServers 2 servers names\n"
+        "ServerType 7 server_types texts"
     ),
-    "federation": _keys("Names 1 names names\nFederations 1 names names\nClusters 1 clusters names"),
-    "coordinator": _keys("Names 1 names names\nUsers 1 names names\nAccounts 1 accounts names\nAcct 4 accounts names"),
+    "federation": _keys(
+        "Names 1 names names\nFederations 1 names names\nClusters 1 clusters names"
+    ),
+    "coordinator": _keys(
+        "Names 1 names names\nUsers 1 names names\nAccounts 1 accounts names\nAcct 4 accounts names"
+    ),
     "association": _keys(
-        "Ids 1 ids numbers\nAssociations 2 ids numbers\nAccounts 2 accounts names\nAcct 4 accounts names\nClusters 1 clusters names\n"
-        "DefaultQOS 8 default_qos names\nPartitions 4 partitions texts\nParents 4 parents names\nQosLevel 1 qos names\nUsers 1 users names"
+        "Ids 1 ids numbers\nAssociations 2 ids numbers\nAccounts 2 accounts names\n"
+        "Acct 4 accounts names\nClusters 1 clusters names\n"
+        "DefaultQOS 8 default_qos names\nPartitions 4 partitions texts\n"
+        "Parents 4 parents names\nQosLevel 1 qos names\nUsers 1 users names"
     ),
-    "wckey": _keys("Names 1 names names\nWCKeys 1 names names\nClusters 1 clusters names\nIds 1 ids numbers\nUsers 1 users names"),
+    "wckey": _keys(
+        "Names 1 names names\nWCKeys 1 names names\nClusters 1 clusters names\n"
+        "Ids 1 ids numbers\nUsers 1 users names"
+    ),
     "tres": _keys("Names 1 names names\nIds 1 ids numbers\nTypes 1 types names"),
     "transaction": _keys(
-        "Accounts 3 accounts names\nAction 4 actions action\nActors 4 actors names\nClusters 1 clusters names\nEnd 1 before time\nIds 1 ids numbers\n"
+        "Accounts 3 accounts names\nAction 4 actions action\nActors 4 actors names\n"
+        "Clusters 1 clusters names\nEnd 1 before time\nIds 1 ids numbers\n"
         "Start 1 after time\nUsers 1 users names"
     ),
     "event": _keys(
-        "Clusters 1 clusters names\nCondFlags 2 open open\nEnd 2 before time\nEvent 2 event event\nMaxCpus 2 cpus at_most\n"
-        "MinCpus 2 cpus at_least\nNodes 1 nodes nodes\nStart 4 after time\nReason 1 reasons texts\nStates 4 states states\nUsers 1 users users"
+        "Clusters 1 clusters names\nCondFlags 2 open open\nEnd 2 before time\n"
+        "Event 2 event event\nMaxCpus 2 cpus at_most\n"
+        "MinCpus 2 cpus at_least\nNodes 1 nodes nodes\nStart 4 after time\n"
+        "Reason 1 reasons texts\nStates 4 states states\nUsers 1 users users"
     ),
     "reservation": _keys(
-        "Clusters 1 clusters names\nEnd 1 before time\nIds 1 ids numbers\nNames 2 names texts\nNodes 2 nodes nodes\nStart 1 after time"
+        "Clusters 1 clusters names\nEnd 1 before time\nIds 1 ids numbers\n"
+        "Names 2 names texts\nNodes 2 nodes nodes\nStart 1 after time"
     ),
-    "problem": _keys("Accounts 2 accounts names\nAcct 4 accounts names\nClusters 1 clusters names\nUsers 1 users names"),
+    "problem": _keys(
+        "Accounts 2 accounts names\nAcct 4 accounts names\nClusters 1 clusters names\n"
+        "Users 1 users names"
+    ),
     "runawayjobs": _keys("Clusters 1 clusters names"),
 }
 ADDED_TO = {  # where `add` puts it
-    "account": _keys("Names 1 names names\nAccounts 1 names names\nAcct 4 names names\nClusters 1 clusters names"),
+    "account": _keys(
+        "Names 1 names names\nAccounts 1 names names\nAcct 4 names names\nClusters 1 clusters names"
+    ),
     "user": _keys(_ADDED_TO),
     "qos": _keys("Names 1 names names"),
     "cluster": _keys("Names 1 names names"),
@@ -269,7 +336,9 @@ def find_key(keys: "Iterable[Key]", word: str) -> "Key | None":
 
 
 class ValueRefusedError(Exception):
-    """A value that cannot be. The text has been shaped as Slurm says it; `is_error`: with the program's name before it; `to_stdout`: there."""
+    """A value that cannot be. The text has been shaped as Slurm says it; `is_error`: with the
+    program's name before it; `to_stdout`: there.
+    """
 
     def __init__(self, text: str, *, is_error: bool = False, to_stdout: bool = False) -> None:
         self.text, self.is_error, self.to_stdout = text, is_error, to_stdout
@@ -277,7 +346,9 @@ class ValueRefusedError(Exception):
 
 
 def split_word(word: str) -> "tuple[str, str, str]":
-    """Key, operator (`=`, `+=`, `-=`, "" for a word that stands alone) and value. Quotes around the value go."""
+    """Key, operator (`=`, `+=`, `-=`, "" for a word that stands alone) and value. Quotes around the
+    value go.
+    """
     key, equals, value = word.partition("=")
     if not equals:
         return "", "", word
@@ -302,7 +373,9 @@ def names_in(text: str, *, lower: bool = True) -> "list[str]":
 
 
 class Vocabulary:
-    """What values may name: resources and qualities of service that accounting knows, asked for when first needed."""
+    """What values may name: resources and qualities of service that accounting knows, asked for
+    when first needed.
+    """
 
     def __init__(self, tres_names: "Any", qos_names: "Any", read_time: "Any") -> None:
         self._tres, self._qos, self.read_time = tres_names, qos_names, read_time
@@ -346,7 +419,12 @@ def minutes(label: str, text: str, word: str) -> "int | None":
     return None if seconds is None else -(-seconds // 60)
 
 
-_LABELS = {"Count": "count", "MaxWallDurationPerJob": "MaxWall", "MaxTRESPerJob": "MaxTRES", "MinPrioThres": "MinPrioThreshold"}
+_LABELS = {
+    "Count": "count",
+    "MaxWallDurationPerJob": "MaxWall",
+    "MaxTRESPerJob": "MaxTRES",
+    "MinPrioThres": "MinPrioThreshold",
+}
 
 
 def read_value(key: Key, operator: str, text: str, word: str, words: Vocabulary) -> "Any":
@@ -407,7 +485,9 @@ def _fed_state(_operator: str, text: str) -> str:
 
 
 def _signed(operator: str, text: str) -> "list[str]":
-    """Names that replace what there is; with `+=` or `-=`, or a sign of their own, that come or go."""
+    """Names that replace what there is; with `+=` or `-=`, or a sign of their own, that come or
+    go.
+    """
     sign = operator[0] if operator in {"+=", "-="} else ""
     return [sign + name for name in names_in(text)]
 
@@ -419,10 +499,20 @@ def _license(_operator: str, text: str) -> str:
 
 
 def _no_flags(_operator: str, text: str) -> "Any":
-    raise ValueRefusedError(f" Unknown Server Resource flag used in:\n  '{text}'\n Valid Server Resource flags are\n '(null)'", to_stdout=True)
+    raise ValueRefusedError(
+        f" Unknown Server Resource flag used in:\n  '{text}'\n"
+        " Valid Server Resource flags are\n '(null)'",
+        to_stdout=True,
+    )
 
 
-_READERS = {"classification": _classification, "fed_state": _fed_state, "license": _license, "no_flags": _no_flags, "signed": _signed}
+_READERS = {
+    "classification": _classification,
+    "fed_state": _fed_state,
+    "license": _license,
+    "no_flags": _no_flags,
+    "signed": _signed,
+}
 
 
 def _tres(kind: str, text: str, words: Vocabulary) -> "dict[str, int]":
@@ -433,12 +523,17 @@ def _tres(kind: str, text: str, words: Vocabulary) -> "dict[str, int]":
     if not text:
         raise ValueRefusedError("")
     if text.isdigit():
-        raise ValueRefusedError("slurmdb_format_tres_str: no value given as TRES type/id.", is_error=True)
+        raise ValueRefusedError(
+            "slurmdb_format_tres_str: no value given as TRES type/id.", is_error=True
+        )
     try:
         return tres.parse(text, words.tres_names())
     except tres.TresError as error:
         said = str(error)
-        raise ValueRefusedError(said if said.startswith("Invalid") else f"slurmdb_format_tres_str: {said}", is_error=True) from None
+        raise ValueRefusedError(
+            said if said.startswith("Invalid") else f"slurmdb_format_tres_str: {said}",
+            is_error=True,
+        ) from None
 
 
 def _factor(label: str, text: str) -> "float | None":
@@ -451,10 +546,14 @@ def _factor(label: str, text: str) -> "float | None":
 
 def level(text: str) -> str:
     """An administrator's level from its first letter; "" for none of them."""
-    return {"n": "None", "o": "Operator", "a": "Administrator", "s": "Administrator"}.get(text[:1].lower(), "")
+    return {"n": "None", "o": "Operator", "a": "Administrator", "s": "Administrator"}.get(
+        text[:1].lower(), ""
+    )
 
 
-def _qos_names(operator: str, text: str, words: Vocabulary, *, takes_minus_one: bool) -> "list[str]":
+def _qos_names(
+    operator: str, text: str, words: Vocabulary, *, takes_minus_one: bool
+) -> "list[str]":
     """Names with + or - where they are to be added or taken away; [] for all that is inherited."""
     sign = operator[0] if operator in {"+=", "-="} else ""
     known: list[str] | None = None
@@ -466,7 +565,9 @@ def _qos_names(operator: str, text: str, words: Vocabulary, *, takes_minus_one: 
         known = known if known is not None else words.qos_names()
         by_lower = {each.lower(): each for each in known}
         if bare not in by_lower:
-            raise ValueRefusedError(f"You gave a bad qos '{bare}'. Valid QOS's are {','.join(known)}", is_error=True)
+            raise ValueRefusedError(
+                f"You gave a bad qos '{bare}'. Valid QOS's are {','.join(known)}", is_error=True
+            )
         found.append((sign or (name[0] if name[0] in "+-" else "")) + by_lower[bare])
     return found
 
@@ -476,7 +577,9 @@ def _default_qos(text: str, words: Vocabulary) -> "str | None":
         return None
     by_lower = {each.lower(): each for each in words.qos_names()}
     if text.lower() not in by_lower:
-        raise ValueRefusedError(f"You gave a bad default qos '{text}'.  Use 'list qos' to get complete list.")
+        raise ValueRefusedError(
+            f"You gave a bad default qos '{text}'.  Use 'list qos' to get complete list."
+        )
     return by_lower[text.lower()]
 
 
@@ -492,7 +595,11 @@ def _flags(operator: str, text: str) -> "list[str] | None":
         if flag is not None:
             found.append((sign or own) + flag)
     if not found:
-        raise ValueRefusedError(f" Unknown QOS flag used in:\n  '{text}'\n Valid QOS flags are\n  '{','.join(QOS_FLAGS)}'", to_stdout=True)
+        raise ValueRefusedError(
+            f" Unknown QOS flag used in:\n  '{text}'\n Valid QOS flags are\n"
+            f"  '{','.join(QOS_FLAGS)}'",
+            to_stdout=True,
+        )
     return found
 
 
@@ -503,19 +610,27 @@ def read_condition(key: Key, text: str, words: Vocabulary, word: str = "") -> "l
         ValueRefusedError: with what to say.
     """
     if key.kind in {"numbers", "qos_numbers"}:
-        return [number("AssocId" if key.kind == "numbers" else "QOS ID", part) for part in text.split(",")]
+        return [
+            number("AssocId" if key.kind == "numbers" else "QOS ID", part)
+            for part in text.split(",")
+        ]
     if key.kind == "levels":
         return [level(text)]
     if key.kind == "modes":
         for mode in text.lower().split(","):
             if mode not in _PREEMPT_MODES:
-                raise ValueRefusedError(f"sacctmgr: error: Unknown preempt_mode given '{mode}'\n Bad Preempt Mode given: {word}")
+                raise ValueRefusedError(
+                    f"sacctmgr: error: Unknown preempt_mode given '{mode}'\n"
+                    f" Bad Preempt Mode given: {word}"
+                )
         return text.lower().split(",")
     if key.kind == "event":
         for name in ("cluster", "node"):
             if text and name.startswith(text.lower()):
                 return [name]
-        raise ValueRefusedError(f" Unknown event type: '{text}'  Valid events are Cluster and Node.")
+        raise ValueRefusedError(
+            f" Unknown event type: '{text}'  Valid events are Cluster and Node."
+        )
     if key.kind == "action":
         action = next((each for each in _ACTIONS if each.lower() == text.lower()), None)
         if action is None:
@@ -535,7 +650,9 @@ def read_condition(key: Key, text: str, words: Vocabulary, word: str = "") -> "l
         except ValueError:
             from understudy.model.moments import not_understood_from
 
-            raise ValueRefusedError(f"Invalid time specification (pos={not_understood_from(text)}): {text}") from None
+            raise ValueRefusedError(
+                f"Invalid time specification (pos={not_understood_from(text)}): {text}"
+            ) from None
     if key.kind == "nodes":
         return names_in(text, lower=False) if "[" not in text else names_in(text)
     return names_in(text, lower=key.kind == "names")
@@ -560,9 +677,15 @@ _NODE_STATES = ("DRAIN", "FAIL", "UNKNOWN", "DOWN", "IDLE", "ALLOCATED", "ERROR"
 def _node_states(text: str) -> "list[str]":
     """Beginnings of names of states that an event may have."""
     for name in text.upper().split(","):
-        if not name or not any(state.startswith(name) for state in (*_NODE_STATES, "NO_RESPOND", "POWER_SAVE", "MAINT", "REBOOT")):
+        if not name or not any(
+            state.startswith(name)
+            for state in (*_NODE_STATES, "NO_RESPOND", "POWER_SAVE", "MAINT", "REBOOT")
+        ):
             valid = " ".join(state if state != "ERROR" else "?" for state in _NODE_STATES)
-            raise ValueRefusedError(f"Invalid state: {text}\nValid node states are: {valid} \nsacctmgr: fatal: unrecognized job state value")
+            raise ValueRefusedError(
+                f"Invalid state: {text}\nValid node states are: {valid} \n"
+                "sacctmgr: fatal: unrecognized job state value"
+            )
     return text.split(",")
 
 

@@ -1,6 +1,8 @@
-"""scontrol show assoc_mgr: the users, associations and qualities of service that the controller knows, their limits and their use.
+"""scontrol show assoc_mgr: the users, associations and qualities of service that the controller
+knows, their limits and their use.
 
-Place: under scontrol_show. Follows: scontrol(1) of 22.05 "show assoc_mgr", and the lines that its scontrol prints.
+Place: under scontrol_show. Follows: scontrol(1) of 22.05 "show assoc_mgr", and the lines that its
+scontrol prints.
 """
 
 from understudy.commands.shared.client import RefusedError
@@ -36,9 +38,18 @@ def show_assoc_mgr(session: "Session", words: "list[str]") -> int:
             names[key] = set(value.split(","))
             continue
         flags = [flag.lower() for flag in value.split(",")]
-        strange = next((flag for flag in flags if len(flag) <= 1 or not any(name.startswith(flag) for name in _FLAGS)), None)
+        strange = next(
+            (
+                flag
+                for flag in flags
+                if len(flag) <= 1 or not any(name.startswith(flag) for name in _FLAGS)
+            ),
+            None,
+        )
         if strange is not None:
-            session.complain(f"invalid flag '{strange}', valid options are 'Assoc, QOS, and/or Users'")
+            session.complain(
+                f"invalid flag '{strange}', valid options are 'Assoc, QOS, and/or Users'"
+            )
             return 0
         chosen = {name for name in _FLAGS if any(name.startswith(flag) for flag in flags)}
     try:
@@ -47,7 +58,9 @@ def show_assoc_mgr(session: "Session", words: "list[str]") -> int:
         session.complain(f"slurm_load_assoc_mgr_info error: {error.text}")
         return 1
     end = "\n" if session.one_line else "\n\n"
-    session.context.stdout.write(f"Current Association Manager state{end}" + ("" if session.one_line else "\n").join(parts))
+    session.context.stdout.write(
+        f"Current Association Manager state{end}" + ("" if session.one_line else "\n").join(parts)
+    )
     return 0
 
 
@@ -63,7 +76,9 @@ def _part(session: "Session", kind: str, names: "dict[str, set[str]]") -> str:
 def _users(session: "Session", names: "dict[str, set[str]]") -> "tuple[str, list[list[str]]]":
     rows = _query(session, "cached_users")
     wanted = names.get("users")
-    return "User", [[_user_line(row)] for row in rows if wanted is None or row["user_name"] in wanted]
+    return "User", [
+        [_user_line(row)] for row in rows if wanted is None or row["user_name"] in wanted
+    ]
 
 
 def _user_line(row: "Record") -> str:
@@ -71,15 +86,21 @@ def _user_line(row: "Record") -> str:
     level = row["admin_level"]
     if level == "None" and row["is_new"]:
         level = "Not Set"
-    return f"UserName={_who(row)} DefAccount={row['default_account'] or '(null)'} DefWckey={key} AdminLevel={level}"
+    return (
+        f"UserName={_who(row)} DefAccount={row['default_account'] or '(null)'} "
+        f"DefWckey={key} AdminLevel={level}"
+    )
 
 
-def _associations(session: "Session", names: "dict[str, set[str]]") -> "tuple[str, list[list[str]]]":
+def _associations(
+    session: "Session", names: "dict[str, set[str]]"
+) -> "tuple[str, list[list[str]]]":
     accounts, users = names.get("accounts"), names.get("users")
     return "Association", [
         _association_lines(row)
         for row in _query(session, "cached_associations")
-        if (accounts is None or row["account"] in accounts) and (users is None or not row["user_name"] or row["user_name"] in users)
+        if (accounts is None or row["account"] in accounts)
+        and (users is None or not row["user_name"] or row["user_name"] in users)
     ]
 
 
@@ -88,18 +109,30 @@ def _association_lines(row: "Record") -> "list[str]":
     shares = _PARENTS if row["shares"] is None else row["shares"]
     return [
         (
-            f"ClusterName={row['cluster']} Account={row['account']} UserName={_who(row)} Partition={row['partition']}"
+            f"ClusterName={row['cluster']} Account={row['account']} UserName={_who(row)} "
+            f"Partition={row['partition']}"
             f" Priority={row['priority']} ID={row['association_id']}"
         ),
-        f"SharesRaw/Norm/Level/Factor={shares}/{row['normal_shares']:.2f}/{row['level_shares']}/{row['fair_share']:.2f}",
-        f"UsageRaw/Norm/Efctv={row['raw_usage']:.2f}/{row['normal_usage']:.2f}/{row['effective_usage']:.2f}",
-        f"ParentAccount={parent} Lft={row['place']} DefAssoc={'Yes' if row['is_default'] else 'No'}",
+        (
+            f"SharesRaw/Norm/Level/Factor={shares}/{row['normal_shares']:.2f}/"
+            f"{row['level_shares']}/{row['fair_share']:.2f}"
+        ),
+        (
+            f"UsageRaw/Norm/Efctv={row['raw_usage']:.2f}/{row['normal_usage']:.2f}/"
+            f"{row['effective_usage']:.2f}"
+        ),
+        (
+            f"ParentAccount={parent} Lft={row['place']} "
+            f"DefAssoc={'Yes' if row['is_default'] else 'No'}"
+        ),
         f"GrpJobs={_limit(row['grp_jobs'])} GrpJobsAccrue={_limit(row['grp_jobs_accrue'])}",
         f"GrpSubmitJobs={_limit(row['grp_submit_jobs'])} GrpWall={_minutes(row['grp_wall'])}",
         *_group_lines(row),
         (
-            f"MaxJobs={_own_limit(row['max_jobs'])} MaxJobsAccrue={_own_limit(row['max_jobs_accrue'])}"
-            f" MaxSubmitJobs={_own_limit(row['max_submit_jobs'])} MaxWallPJ={_number(row['max_wall'])}"
+            f"MaxJobs={_own_limit(row['max_jobs'])} "
+            f"MaxJobsAccrue={_own_limit(row['max_jobs_accrue'])}"
+            f" MaxSubmitJobs={_own_limit(row['max_submit_jobs'])} "
+            f"MaxWallPJ={_number(row['max_wall'])}"
         ),
         f"MaxTRESPJ={_pairs(row['max_tres_per_job'])}",
         f"MaxTRESPN={_pairs(row['max_tres_per_node'])}",
@@ -111,7 +144,11 @@ def _association_lines(row: "Record") -> "list[str]":
 def _qos(session: "Session", names: "dict[str, set[str]]") -> "tuple[str, list[list[str]]]":
     wanted = names.get("qos")
     rows = _query(session, "cached_qos")
-    return "QOS", [_qos_lines(row, one_line=session.one_line) for row in rows if wanted is None or row["name"] in wanted]
+    return "QOS", [
+        _qos_lines(row, one_line=session.one_line)
+        for row in rows
+        if wanted is None or row["name"] in wanted
+    ]
 
 
 def _qos_lines(row: "Record", *, one_line: bool) -> "list[str]":
@@ -119,7 +156,8 @@ def _qos_lines(row: "Record", *, one_line: bool) -> "list[str]":
         f"QOS={row['name']}({row['qos_id']})",
         f"UsageRaw={row['raw_usage']:.6f}",
         (
-            f"GrpJobs={_limit(row['grp_jobs'])} GrpJobsAccrue={_limit(row['grp_jobs_accrue'])} GrpSubmitJobs={_limit(row['grp_submit_jobs'])}"
+            f"GrpJobs={_limit(row['grp_jobs'])} GrpJobsAccrue="
+            f"{_limit(row['grp_jobs_accrue'])} GrpSubmitJobs={_limit(row['grp_submit_jobs'])}"
             f" GrpWall={_minutes(row['grp_wall'])}"
         ),
         *_group_lines(row),
@@ -136,20 +174,35 @@ def _qos_lines(row: "Record", *, one_line: bool) -> "list[str]":
     ]
 
 
-def _within_lines(title: str, short: str, entries: "list[list[Any]]", *, one_line: bool) -> "list[str]":
+def _within_lines(
+    title: str, short: str, entries: "list[list[Any]]", *, one_line: bool
+) -> "list[str]":
     """What the jobs of each account, or user, have of a QOS."""
     if not entries:
-        return [f"{title} Limits=No {title}s"] if one_line else [f"{title} Limits", f"    No {title}s"]
+        return (
+            [f"{title} Limits=No {title}s"] if one_line else [f"{title} Limits", f"    No {title}s"]
+        )
     lines = [f"{title} Limits=" if one_line else f"{title} Limits"]
     for name, jobs, accruing, submitted, tres in entries:
-        counts = f"MaxJobs{short}={_limit(jobs)} MaxJobsAccrue{short}={_limit(accruing)} MaxSubmitJobs{short}={_limit(submitted)}"
+        counts = (
+            f"MaxJobs{short}={_limit(jobs)} MaxJobsAccrue{short}={_limit(accruing)} "
+            f"MaxSubmitJobs{short}={_limit(submitted)}"
+        )
         held = f"MaxTRES{short}={_by_tres(tres)}"
-        lines += [f"{name}={{{counts} {held}}}"] if one_line else [f"  {name}", f"    {counts}", f"    {held}"]
+        lines += (
+            [f"{name}={{{counts} {held}}}"]
+            if one_line
+            else [f"  {name}", f"    {counts}", f"    {held}"]
+        )
     return lines
 
 
 def _group_lines(row: "Record") -> "list[str]":
-    names = (("GrpTRES", "grp_tres"), ("GrpTRESMins", "grp_tres_mins"), ("GrpTRESRunMins", "grp_tres_run_mins"))
+    names = (
+        ("GrpTRES", "grp_tres"),
+        ("GrpTRESMins", "grp_tres_mins"),
+        ("GrpTRESRunMins", "grp_tres_run_mins"),
+    )
     return [f"{name}={_by_tres(row[column])}" for name, column in names]
 
 
@@ -189,7 +242,9 @@ def _pairs(limits: "list[list[Any]]") -> str:
 
 
 def _by_tres(entries: "list[list[Any]]") -> str:
-    return ",".join([f"{name}={_NO_LIMIT if limit is None else limit}({used})" for name, limit, used in entries])
+    return ",".join(
+        [f"{name}={_NO_LIMIT if limit is None else limit}({used})" for name, limit, used in entries]
+    )
 
 
 _RECORDS = {"users": _users, "assoc": _associations, "qos": _qos}

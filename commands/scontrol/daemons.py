@@ -1,4 +1,5 @@
-"""scontrol's keywords that concern daemons, nodes' processes and files rather than records: ping, setdebug, write, wait_job ... Follows scontrol(1).
+"""scontrol's keywords that concern daemons, nodes' processes and files rather than records: ping,
+setdebug, write, wait_job ... Follows scontrol(1).
 
 Place: under scontrol, read when one of them is typed.
 """
@@ -12,7 +13,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from understudy.commands.scontrol.session import Session
 
-LEVELS = ("quiet", "fatal", "error", "info", "verbose", "debug", "debug2", "debug3", "debug4", "debug5")
+LEVELS = (
+    "quiet",
+    "fatal",
+    "error",
+    "info",
+    "verbose",
+    "debug",
+    "debug2",
+    "debug3",
+    "debug4",
+    "debug5",
+)
 _RUNNING, _SUSPENDED = 1, 2
 _CONFIGURING, _COMPLETING = 0x4000, 0x8000
 _WAIT_S = 3.0
@@ -38,7 +50,9 @@ def reconfigure(session: "Session", _words: list[str]) -> int:
 
 
 def shutdown(session: "Session", words: list[str]) -> int:
-    """End the controller and the node daemons, or with `slurmctld` or `controller` the controller alone."""
+    """End the controller and the node daemons, or with `slurmctld` or `controller` the controller
+    alone.
+    """
     if words and not any(name.startswith(words[0].lower()) for name in ("slurmctld", "controller")):
         session.context.complain(f"invalid shutdown argument:{words[0]}")
         return 1
@@ -64,11 +78,15 @@ def takeover(session: "Session", words: list[str]) -> int:
     if len(words) > 1:
         context.complain("takeover: too many arguments")
     elif words:
-        context.complain(f"takeover: invalid backup controller index ({words[0] if words[0].isdigit() else 0})")
+        context.complain(
+            f"takeover: invalid backup controller index ({words[0] if words[0].isdigit() else 0})"
+        )
     else:
         context.error("slurm_get_port: Address family '0' not supported")
         context.error("Error connecting, bad data: family = 0, port = 0")
-        session.complain("slurm_takeover error: Unable to contact slurm controller (connect failure)")
+        session.complain(
+            "slurm_takeover error: Unable to contact slurm controller (connect failure)"
+        )
     return 1
 
 
@@ -114,14 +132,21 @@ def schedule_log_level(session: "Session", words: list[str]) -> int:
     if level is None:
         session.complain(f"invalid schedlog level: {words[0]}")
         return 1
-    return _call(session, "slurm_set_schedlog_level error", "SetConfiguration", {"SlurmSchedLogLevel": level})
+    return _call(
+        session, "slurm_set_schedlog_level error", "SetConfiguration", {"SlurmSchedLogLevel": level}
+    )
 
 
 def dampening_factor(session: "Session", words: list[str]) -> int:
     if not words[0].isdigit() or not 0 < int(words[0]) < 65536:
         session.complain(f"invalid dampening factor: {words[0]}")
         return 0
-    return _call(session, "slurm_set_fs_dampeningfactor error", "SetConfiguration", {"FairShareDampeningFactor": words[0]})
+    return _call(
+        session,
+        "slurm_set_fs_dampeningfactor error",
+        "SetConfiguration",
+        {"FairShareDampeningFactor": words[0]},
+    )
 
 
 def reboot(session: "Session", words: list[str]) -> int:
@@ -149,7 +174,11 @@ def reboot(session: "Session", words: list[str]) -> int:
         session.context.complain("too many arguments for keyword:reboot")
         return 1
     try:
-        shown = dict(session.context.client.query("config", ["name", "value"], {"name": ["RebootProgram"]}).rows)
+        shown = dict(
+            session.context.client.query(
+                "config", ["name", "value"], {"name": ["RebootProgram"]}
+            ).rows
+        )
     except RefusedError as error:
         session.complain(f"scontrol_reboot_nodes error: {error.text}")
         return 1
@@ -157,7 +186,9 @@ def reboot(session: "Session", words: list[str]) -> int:
         session.context.error("RebootProgram isn't defined")
         session.complain("scontrol_reboot_nodes error: Unspecified error")
         return 1
-    return _call(session, "scontrol_reboot_nodes error", "RebootNodes", words[0], asap, after, reason)
+    return _call(
+        session, "scontrol_reboot_nodes error", "RebootNodes", words[0], asap, after, reason
+    )
 
 
 def cancel_reboot(session: "Session", words: list[str]) -> int:
@@ -178,7 +209,9 @@ def wait_job(session: "Session", words: list[str]) -> int:
     said = False
     while True:
         try:
-            rows = context.client.query("jobs", ["state", "flags"], {"job_id": [int(words[0])]}).rows
+            rows = context.client.query(
+                "jobs", ["state", "flags"], {"job_id": [int(words[0])]}
+            ).rows
         except RefusedError:
             rows = []
         if not rows:
@@ -211,7 +244,9 @@ def completing(session: "Session", _words: list[str]) -> int:
     """Jobs whose nodes are not all free of them."""
     context = session.context
     try:
-        answer = context.client.query("jobs", ["job_id", "flags", "end_time", "nodes", "completing_nodes"])
+        answer = context.client.query(
+            "jobs", ["job_id", "flags", "end_time", "nodes", "completing_nodes"]
+        )
     except RefusedError as error:
         session.complain(f"slurm_load_jobs error: {error.text}")
         return 1
@@ -224,7 +259,10 @@ def completing(session: "Session", _words: list[str]) -> int:
         if flags & _COMPLETING:
             minutes, seconds = divmod(max(int(answer.now) - int(end or answer.now), 0), 60)
             lasts = f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}"
-            context.print(f"JobId={job_id} EndTime={timestamp(end)} CompletingTime={lasts} Nodes(COMPLETING)={left or nodes}")
+            context.print(
+                f"JobId={job_id} EndTime={timestamp(end)} CompletingTime={lasts} "
+                f"Nodes(COMPLETING)={left or nodes}"
+            )
     return 0
 
 

@@ -1,6 +1,8 @@
-"""scontrol listpids, pidinfo and getent: the processes of job steps on a node of this host, and whose they are. Follows scontrol(1) of 22.05.
+"""scontrol listpids, pidinfo and getent: the processes of job steps on a node of this host, and
+whose they are. Follows scontrol(1) of 22.05.
 
-Place: under scontrol. A process belongs to the job that its environment names; of those that one may not look into, nothing is known.
+Place: under scontrol. A process belongs to the job that its environment names; of those that one
+may not look into, nothing is known.
 """
 
 import os
@@ -52,7 +54,11 @@ def read_process(pid: int, root: str = "/proc") -> "Process | None":
     except OSError:
         return None
     environment = dict(word.partition("=")[::2] for word in words if word.startswith("SLURM"))
-    return Process(pid, environment) if "SLURM_JOB_ID" in environment and "SLURMD_NODENAME" in environment else None
+    return (
+        Process(pid, environment)
+        if "SLURM_JOB_ID" in environment and "SLURMD_NODENAME" in environment
+        else None
+    )
 
 
 def list_processes(session: "Session", words: "list[str]") -> int:
@@ -77,10 +83,20 @@ def list_processes(session: "Session", words: "list[str]") -> int:
         elif here and not dot:
             context.complain(f"There are no steps for job {job} on node {node}.")
         else:
-            context.complain(f"{f'StepId={job}.{step}' if dot else f'JobId={job}'} does not exist on node {node or '(null)'}.")
+            context.complain(
+                f"{f'StepId={job}.{step}' if dot else f'JobId={job}'} does not exist on "
+                f"node {node or '(null)'}."
+            )
         return 1
     for each in found:
-        local, whole = ("0", "0") if each.step == "batch" else (each.environment.get("SLURM_LOCALID", "-"), each.environment.get("SLURM_PROCID", "-"))
+        local, whole = (
+            ("0", "0")
+            if each.step == "batch"
+            else (
+                each.environment.get("SLURM_LOCALID", "-"),
+                each.environment.get("SLURM_PROCID", "-"),
+            )
+        )
         if not each.is_task:
             local = whole = "-"
         context.print(f"{each.pid:<8} {each.job:<8} {each.step:<8} {local:<7} {whole}")
@@ -88,19 +104,28 @@ def list_processes(session: "Session", words: "list[str]") -> int:
 
 
 def _is_here(process: Process, session: "Session", node: str) -> bool:
-    """Whether it runs on the node, of this cluster: others may have nodes and jobs of the same names on this host."""
+    """Whether it runs on the node, of this cluster: others may have nodes and jobs of the same
+    names on this host.
+    """
     found = process.environment
-    return found["SLURMD_NODENAME"] == node and found.get("SLURM_CLUSTER_NAME") == session.context.client.cluster_name
+    return (
+        found["SLURMD_NODENAME"] == node
+        and found.get("SLURM_CLUSTER_NAME") == session.context.client.cluster_name
+    )
 
 
 def _own_node(session: "Session") -> str:
-    """The node that is meant where none is named: SLURMD_NODENAME, or the one that has this host's name; "" for none."""
+    """The node that is meant where none is named: SLURMD_NODENAME, or the one that has this host's
+    name; "" for none.
+    """
     named = session.context.environ.get("SLURMD_NODENAME", "")
     if named:
         return named
     host = os.uname().nodename.partition(".")[0]
     try:
-        return host if session.context.client.query("nodes", ["name"], {"name": [host]}).rows else ""
+        return (
+            host if session.context.client.query("nodes", ["name"], {"name": [host]}).rows else ""
+        )
     except RefusedError:
         return ""
 
@@ -142,7 +167,9 @@ def getent(session: "Session", words: "list[str]") -> int:
         context.complain("No steps found on this node")
         return 0
     try:
-        steps = context.client.query("steps", ["job_id", "step", "user_id", "nodes"], {"state": [_RUNNING]}).rows
+        steps = context.client.query(
+            "steps", ["job_id", "step", "user_id", "nodes"], {"state": [_RUNNING]}
+        ).rows
     except RefusedError as error:
         context.complain(f"slurm_get_job_steps error: {error.text}")
         return 1

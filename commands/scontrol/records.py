@@ -1,10 +1,19 @@
-"""How scontrol prints whole records: jobs, nodes, partitions. Follows the output of scontrol(1) "show" of 22.05, line by line.
+"""How scontrol prints whole records: jobs, nodes, partitions. Follows the output of scontrol(1)
+"show" of 22.05, line by line.
 
-Place: under scontrol; pure: records (columns of understudy.model.records by name) to lists of lines. `render` puts lines together, as a block or, for
---oneliner, on one line.
+Place: under scontrol; pure: records (columns of understudy.model.records by name) to lists of
+lines. `render` puts lines together, as a block or, for --oneliner, on one line.
 """
 
-from understudy.commands.shared.texts import full_duration, full_limit, joined, megabytes, or_na, or_null, timestamp
+from understudy.commands.shared.texts import (
+    full_duration,
+    full_limit,
+    joined,
+    megabytes,
+    or_na,
+    or_null,
+    timestamp,
+)
 from understudy.documents.job_texts import step_id_text, task_expression
 from understudy.documents.states import PENDING, job_state, node_state_flags
 from understudy.model import distribution
@@ -44,7 +53,12 @@ def _range(least: int, most: int) -> str:
 def _preemption(job: "Record") -> list[str]:
     if job["preemptable_time"] is None:
         return []
-    return [f"PreemptEligibleTime={timestamp(job['preemptable_time'])} PreemptTime={timestamp(job['preempt_time'], 'None')}"]
+    return [
+        (
+            f"PreemptEligibleTime={timestamp(job['preemptable_time'])} "
+            f"PreemptTime={timestamp(job['preempt_time'], 'None')}"
+        )
+    ]
 
 
 def job_lines(job: "Record", *, details: bool = False) -> list[str]:
@@ -58,30 +72,55 @@ def job_lines(job: "Record", *, details: bool = False) -> list[str]:
     lines = [
         _identity(job),
         *([f"HetJobIdSet={job['het_job_id_set']}"] if job["het_job_id"] else []),
-        f"UserId={job['user_name']}({job['user_id']}) GroupId={job['group_name']}({job['group_id']}) MCS_label={or_na(job['mcs_label'])}",
-        f"Priority={job['priority']} Nice={job['nice']} Account={or_null(job['account'])} QOS={or_null(job['qos'])}",
-        f"JobState={job_state(job['state'], job['flags'])} Reason={_reason(job)} Dependency={or_null(job['dependency'])}",
         (
-            f"Requeue={_bit(job['requeue'])} Restarts={job['restarts']} BatchFlag={_bit(job['batch'])} Reboot={_bit(job['reboot'])}"
+            f"UserId={job['user_name']}({job['user_id']}) "
+            f"GroupId={job['group_name']}({job['group_id']}) MCS_label={or_na(job['mcs_label'])}"
+        ),
+        (
+            f"Priority={job['priority']} Nice={job['nice']} Account={or_null(job['account'])} "
+            f"QOS={or_null(job['qos'])}"
+        ),
+        (
+            f"JobState={job_state(job['state'], job['flags'])} Reason={_reason(job)} "
+            f"Dependency={or_null(job['dependency'])}"
+        ),
+        (
+            f"Requeue={_bit(job['requeue'])} Restarts={job['restarts']} "
+            f"BatchFlag={_bit(job['batch'])} Reboot={_bit(job['reboot'])}"
             f" ExitCode={job['exit_code']}:{job['exit_signal']}"
         ),
     ]
     if details:
         lines.append(f"DerivedExitCode={job['derived_exit_code']}:{job['derived_exit_signal']}")
     lines += [
-        f"RunTime={full_duration(job['run_time_s'])} TimeLimit={_time_limit(job)} TimeMin={full_limit(job['time_min_s'], 'N/A')}",
-        f"SubmitTime={timestamp(job['submit_time'])} EligibleTime={timestamp(job['eligible_time'], 'Unknown')}",
+        (
+            f"RunTime={full_duration(job['run_time_s'])} TimeLimit={_time_limit(job)} "
+            f"TimeMin={full_limit(job['time_min_s'], 'N/A')}"
+        ),
+        (
+            f"SubmitTime={timestamp(job['submit_time'])} "
+            f"EligibleTime={timestamp(job['eligible_time'], 'Unknown')}"
+        ),
         f"AccrueTime={timestamp(job['accrue_time'], 'Unknown')}",
         *([f"ResizeTime={timestamp(job['resize_time'])}"] if job["resize_time"] else []),
-        f"StartTime={timestamp(start, 'Unknown')} EndTime={timestamp(end, 'Unknown')} Deadline={timestamp(job['deadline'])}",
+        (
+            f"StartTime={timestamp(start, 'Unknown')} EndTime={timestamp(end, 'Unknown')} "
+            f"Deadline={timestamp(job['deadline'])}"
+        ),
         *_preemption(job),
         (
-            f"SuspendTime={timestamp(job['suspend_time'], 'None')} SecsPreSuspend={job['pre_suspend_s']}"
-            f" LastSchedEval={timestamp(job['last_sched_eval'], 'Unknown')} Scheduler={job['last_scheduler'] or 'Main'}"
+            f"SuspendTime={timestamp(job['suspend_time'], 'None')} "
+            f"SecsPreSuspend={job['pre_suspend_s']}"
+            f" LastSchedEval={timestamp(job['last_sched_eval'], 'Unknown')} "
+            f"Scheduler={job['last_scheduler'] or 'Main'}"
         ),
         f"Partition={job['partition']} AllocNode:Sid={job['alloc_node']}:{job['alloc_session_id']}",
-        f"ReqNodeList={or_null(job['required_nodes'])} ExcNodeList={or_null(job['excluded_nodes'])}",
-        f"NodeList={job['nodes']}" + (f" SchedNodeList={job['expected_nodes']}" if pending and job["expected_nodes"] else ""),
+        (
+            f"ReqNodeList={or_null(job['required_nodes'])} "
+            f"ExcNodeList={or_null(job['excluded_nodes'])}"
+        ),
+        f"NodeList={job['nodes']}"
+        + (f" SchedNodeList={job['expected_nodes']}" if pending and job["expected_nodes"] else ""),
     ]
     if job["batch_host"]:
         lines.append(f"BatchHost={job['batch_host']}")
@@ -91,29 +130,44 @@ def job_lines(job: "Record", *, details: bool = False) -> list[str]:
     nodes = _range(job["node_count"], job["max_nodes"]) if pending else str(job["node_count"])
     lines += [
         (
-            f"NumNodes={nodes} NumCPUs={_range(job['cpus'], job['max_cpus'])} NumTasks={job['num_tasks']} CPUs/Task={job['cpus_per_task']}"
-            f" ReqB:S:C:T={job['boards_per_node'] or 0}:{job['sockets_per_board'] or 0}:{cores}:{threads}"
+            f"NumNodes={nodes} NumCPUs={_range(job['cpus'], job['max_cpus'])} "
+            f"NumTasks={job['num_tasks']} CPUs/Task={job['cpus_per_task']}"
+            f" ReqB:S:C:T={job['boards_per_node'] or 0}:{job['sockets_per_board'] or 0}:"
+            f"{cores}:{threads}"
         ),
         f"TRES={job['tres_allocated'] or or_null(job['tres_requested'])}",
         (
-            f"Socks/Node={_star(job['sockets_per_node'])} NtasksPerN:B:S:C={job['ntasks_per_node']}:{job['ntasks_per_board']}"
-            f":{_star(job['ntasks_per_socket'])}:{_star(job['ntasks_per_core'])} CoreSpec={_star(job['core_spec'])}"
+            f"Socks/Node={_star(job['sockets_per_node'])} "
+            f"NtasksPerN:B:S:C={job['ntasks_per_node']}:{job['ntasks_per_board']}"
+            f":{_star(job['ntasks_per_socket'])}:{_star(job['ntasks_per_core'])} "
+            f"CoreSpec={_star(job['core_spec'])}"
         ),
     ]
     if details and not pending:
         lines.append(f"JOB_GRES={or_null(job['gres_allocated'])}")
         lines += _shares(job["node_shares"], job["cpu_ids"])
-    memory = f"MinMemory{'CPU' if job['min_memory_per_cpu'] else 'Node'}={megabytes(job['min_memory_mb'] or 0)}"
+    memory = (
+        f"MinMemory{'CPU' if job['min_memory_per_cpu'] else 'Node'}="
+        f"{megabytes(job['min_memory_mb'] or 0)}"
+    )
     lines += [
-        f"MinCPUsNode={job['min_cpus_node']} {memory} MinTmpDiskNode={megabytes(job['min_tmp_disk_mb'])}",
+        (
+            f"MinCPUsNode={job['min_cpus_node']} {memory} "
+            f"MinTmpDiskNode={megabytes(job['min_tmp_disk_mb'])}"
+        ),
         f"Features={or_null(job['features'])} DelayBoot={full_duration(job['delay_boot_s'])}",
     ]
-    for name, column in (("ClusterFeatures", "cluster_features"), ("Prefer", "prefer"), ("Reservation", "reservation")):
+    for name, column in (
+        ("ClusterFeatures", "cluster_features"),
+        ("Prefer", "prefer"),
+        ("Reservation", "reservation"),
+    ):
         if job[column]:
             lines.append(f"{name}={job[column]}")
     lines += [
         (
-            f"OverSubscribe={job['oversubscribe']} Contiguous={_bit(job['contiguous'])} Licenses={or_null(job['licenses'])}"
+            f"OverSubscribe={job['oversubscribe']} Contiguous={_bit(job['contiguous'])} "
+            f"Licenses={or_null(job['licenses'])}"
             f" Network={or_null(job['network'])}"
         ),
         f"Command={or_null(job['command'])}",
@@ -121,7 +175,11 @@ def job_lines(job: "Record", *, details: bool = False) -> list[str]:
     ]
     if job["cron_spec"]:
         lines.append(f'CronJob=Yes CrontabSpec="{job["cron_spec"]}"')
-    for name, column in (("AdminComment", "admin_comment"), ("SystemComment", "system_comment"), ("Comment", "comment")):
+    for name, column in (
+        ("AdminComment", "admin_comment"),
+        ("SystemComment", "system_comment"),
+        ("Comment", "comment"),
+    ):
         if job[column]:
             lines.append(f"{name}={job[column]} ")
     if job["batch"]:
@@ -149,7 +207,9 @@ def job_lines(job: "Record", *, details: bool = False) -> list[str]:
         if job[column]:
             lines.append(f"{name}={job[column]}")
     if job["mail_type"]:
-        lines.append(f"MailUser={job['mail_user'] or job['user_name']} MailType={job['mail_type'] or 'NONE'}")
+        lines.append(
+            f"MailUser={job['mail_user'] or job['user_name']} MailType={job['mail_type'] or 'NONE'}"
+        )
     if job["container"]:
         lines.append(f"Container={job['container']}")
     return [*lines, ""]
@@ -163,7 +223,10 @@ _FLAGS = (
     ("NO_KILL_INV_DEP", "KillOInInvalidDependent=No"),
     ("SPREAD_JOB", "SpreadJob=Yes"),
 )
-_GOVERNORS = {name.lower(): name for name in ("Conservative", "OnDemand", "Performance", "PowerSave", "SchedUtil", "UserSpace")}
+_GOVERNORS = {
+    name.lower(): name
+    for name in ("Conservative", "OnDemand", "Performance", "PowerSave", "SchedUtil", "UserSpace")
+}
 
 
 def _frequencies(text: str) -> str:
@@ -184,8 +247,15 @@ def _identity(job: "Record") -> str:
     parts = [f"JobId={job['job_id']}"]
     if job["array_job_id"]:
         task = job["array_task_id"]
-        expression = task_expression(job["array_task_expression"], job["array_max_tasks"]) if job["array_task_expression"] else ""
-        parts.append(f"ArrayJobId={job['array_job_id']} ArrayTaskId={(expression or _NO_TASK) if task is None else task}")
+        expression = (
+            task_expression(job["array_task_expression"], job["array_max_tasks"])
+            if job["array_task_expression"]
+            else ""
+        )
+        parts.append(
+            f"ArrayJobId={job['array_job_id']} "
+            f"ArrayTaskId={(expression or _NO_TASK) if task is None else task}"
+        )
         if job["array_max_tasks"]:
             parts.append(f"ArrayTaskThrottle={job['array_max_tasks']}")
     if job["het_job_id"]:
@@ -232,7 +302,10 @@ def node_lines(node: "Record", *, details: bool = False) -> list[str]:
     binding = f" CpuBind={node['cpu_bind']}" if node["cpu_bind"] else ""
     lines = [
         f"NodeName={node['name']}{arch}{binding} CoresPerSocket={node['cores_per_socket']} ",
-        f"CPUAlloc={node['alloc_cpus']} CPUEfctv={node['effective_cpus']} CPUTot={node['cpus']} CPULoad={load}",
+        (
+            f"CPUAlloc={node['alloc_cpus']} CPUEfctv={node['effective_cpus']} "
+            f"CPUTot={node['cpus']} CPULoad={load}"
+        ),
         f"AvailableFeatures={or_null(','.join(node['features']))}",
         f"ActiveFeatures={','.join(node['active_features']) if node['features'] else '(null)'}",
         f"Gres={or_null(node['gres'])}",
@@ -246,7 +319,8 @@ def node_lines(node: "Record", *, details: bool = False) -> list[str]:
     if node["os"]:
         lines.append(f"OS={node['os']} ")
     lines.append(
-        f"RealMemory={node['memory_mb']} AllocMem={node['alloc_memory_mb']} FreeMem={free} Sockets={node['sockets']} Boards={node['boards']}"
+        f"RealMemory={node['memory_mb']} AllocMem={node['alloc_memory_mb']} FreeMem={free} "
+        f"Sockets={node['sockets']} Boards={node['boards']}"
     )
     if node["core_spec_count"] or node["cpu_spec_list"] or node["mem_spec_limit_mb"]:
         parts = []
@@ -259,7 +333,8 @@ def node_lines(node: "Record", *, details: bool = False) -> list[str]:
         lines.append(" ".join(parts) + (" " if node["core_spec_count"] else ""))
     lines += [
         (
-            f"State={node_state_flags(node['state'], node['flags'])} ThreadsPerCore={node['threads_per_core']} TmpDisk={node['tmp_disk_mb']}"
+            f"State={node_state_flags(node['state'], node['flags'])} "
+            f"ThreadsPerCore={node['threads_per_core']} TmpDisk={node['tmp_disk_mb']}"
             f" Weight={node['weight']} Owner={owner} MCS_label={or_na(node['mcs_label'])}"
         ),
     ]
@@ -268,7 +343,10 @@ def node_lines(node: "Record", *, details: bool = False) -> list[str]:
     if node["partitions"]:
         lines.append(f"Partitions={','.join(node['partitions'])} ")
     lines += [
-        f"BootTime={timestamp(node['boot_time'], 'None')} SlurmdStartTime={timestamp(node['slurmd_start_time'], 'None')}",
+        (
+            f"BootTime={timestamp(node['boot_time'], 'None')} "
+            f"SlurmdStartTime={timestamp(node['slurmd_start_time'], 'None')}"
+        ),
         f"LastBusyTime={timestamp(node['last_busy'], 'Unknown')}",
         f"CfgTRES={node['tres_configured']}",
         f"AllocTRES={node['tres_allocated']}",
@@ -277,7 +355,11 @@ def node_lines(node: "Record", *, details: bool = False) -> list[str]:
         "ExtSensorsJoules=n/s ExtSensorsWatts=0 ExtSensorsTemp=n/s",
     ]
     if node["reason"]:
-        when = f" [{node['reason_user']}@{timestamp(node['reason_time'])}]" if node["reason_time"] is not None else ""
+        when = (
+            f" [{node['reason_user']}@{timestamp(node['reason_time'])}]"
+            if node["reason_time"] is not None
+            else ""
+        )
         lines.append(f"Reason={node['reason']}{when}")
     for name, column in (("Comment", "comment"), ("Extra", "extra")):
         if node[column]:
@@ -290,20 +372,36 @@ def partition_lines(partition: "Record") -> list[str]:
     accounts, qos = _allowed_or_denied("Accounts", partition), _allowed_or_denied("Qos", partition)
     binding = f" CpuBind={partition['cpu_bind']} " if partition["cpu_bind"] else ""
     alternate = f" Alternate={partition['alternate']}" if partition["alternate"] else ""
-    default_time = "UNLIMITED" if partition["default_time_is_unlimited"] else full_limit(partition["default_time_s"], "NONE")
+    default_time = (
+        "UNLIMITED"
+        if partition["default_time_is_unlimited"]
+        else full_limit(partition["default_time_s"], "NONE")
+    )
     over = partition["over_time_limit_s"]
-    over_time = "UNLIMITED" if partition["over_time_limit_is_unlimited"] else "NONE" if over is None else str(over // 60)
+    over_time = (
+        "UNLIMITED"
+        if partition["over_time_limit_is_unlimited"]
+        else "NONE"
+        if over is None
+        else str(over // 60)
+    )
     lines = [
         f"PartitionName={partition['name']}",
         f"{_allowed('Groups', partition)} {accounts} {qos}",
-        f"AllocNodes={partition['alloc_nodes'] or 'ALL'}{alternate} Default={_yes(partition['is_default'])}{binding} QoS={or_na(partition['qos'])}",
         (
-            f"DefaultTime={default_time} DisableRootJobs={_yes(partition['disable_root_jobs'])} ExclusiveUser={_yes(partition['exclusive_user'])}"
+            f"AllocNodes={partition['alloc_nodes'] or 'ALL'}{alternate} "
+            f"Default={_yes(partition['is_default'])}{binding} QoS={or_na(partition['qos'])}"
+        ),
+        (
+            f"DefaultTime={default_time} DisableRootJobs={_yes(partition['disable_root_jobs'])} "
+            f"ExclusiveUser={_yes(partition['exclusive_user'])}"
             f" GraceTime={partition['grace_time_s']} Hidden={_yes(partition['hidden'])}"
         ),
         (
-            f"MaxNodes={_unlimited(partition['max_nodes'])} MaxTime={full_limit(partition['max_time_s'])} MinNodes={partition['min_nodes']}"
-            f" LLN={_yes(partition['least_loaded_nodes'])} MaxCPUsPerNode={_unlimited(partition['max_cpus_per_node'])}"
+            f"MaxNodes={_unlimited(partition['max_nodes'])} "
+            f"MaxTime={full_limit(partition['max_time_s'])} MinNodes={partition['min_nodes']}"
+            f" LLN={_yes(partition['least_loaded_nodes'])} "
+            f"MaxCPUsPerNode={_unlimited(partition['max_cpus_per_node'])}"
         ),
     ]
     if partition["node_sets"]:
@@ -311,12 +409,16 @@ def partition_lines(partition: "Record") -> list[str]:
     lines += [
         f"Nodes={or_null(partition['nodes'])}",
         (
-            f"PriorityJobFactor={partition['priority_job_factor']} PriorityTier={partition['priority_tier']} RootOnly={_yes(partition['root_only'])}"
-            f" ReqResv={_yes(partition['requires_reservation'])} OverSubscribe={partition['oversubscribe']}"
+            f"PriorityJobFactor={partition['priority_job_factor']} "
+            f"PriorityTier={partition['priority_tier']} "
+            f"RootOnly={_yes(partition['root_only'])}"
+            f" ReqResv={_yes(partition['requires_reservation'])} "
+            f"OverSubscribe={partition['oversubscribe']}"
         ),
         f"OverTimeLimit={over_time} PreemptMode={partition['preempt_mode']}",
         (
-            f"State={partition['state']} TotalCPUs={partition['total_cpus']} TotalNodes={partition['total_nodes']}"
+            f"State={partition['state']} TotalCPUs={partition['total_cpus']} "
+            f"TotalNodes={partition['total_nodes']}"
             f" SelectTypeParameters={partition['select_type_parameters'] or 'NONE'}"
         ),
         f"JobDefaults={or_null(partition['job_defaults'])}",
@@ -346,14 +448,26 @@ def step_lines(step: "Record") -> list[str]:
     limit_s = step["time_limit_s"]
     return [
         (
-            f"StepId={step_id_text(step['job_id'], step['array_job_id'], step['array_task_id'], step['step'])} UserId={step['user_id']}"
-            f" StartTime={timestamp(step['start_time'])} TimeLimit={'UNLIMITED' if limit_s is None else full_duration(limit_s)}"
+            "StepId="
+            + step_id_text(
+                step["job_id"], step["array_job_id"], step["array_task_id"], step["step"]
+            )
+            + f" UserId={step['user_id']}"
+            f" StartTime={timestamp(step['start_time'])} "
+            f"TimeLimit={'UNLIMITED' if limit_s is None else full_duration(limit_s)}"
         ),
-        f"State={job_state(step['state'], 0)} Partition={step['partition']} NodeList={step['nodes']}",
-        f"Nodes={step['node_count']} CPUs={0 if batch else step['cpus']} Tasks={step['num_tasks']} Name={step['name']} Network=(null)",
+        (
+            f"State={job_state(step['state'], 0)} Partition={step['partition']} "
+            f"NodeList={step['nodes']}"
+        ),
+        (
+            f"Nodes={step['node_count']} CPUs={0 if batch else step['cpus']} "
+            f"Tasks={step['num_tasks']} Name={step['name']} Network=(null)"
+        ),
         f"TRES={'(null)' if batch else step['tres_allocated']}",
         "ResvPorts=(null)",
-        "CPUFreqReq=Default" + ("" if batch else f" Dist={distribution.shown(step['distribution']) or 'Unknown'}"),
+        "CPUFreqReq=Default"
+        + ("" if batch else f" Dist={distribution.shown(step['distribution']) or 'Unknown'}"),
         f"SrunHost:Pid={or_null(step['host'])}:{step['pid']}",
         *(f"{title}={step[name]}" for title, name in _TRES_OF_STEPS if step[name]),
     ]
@@ -364,16 +478,23 @@ def reservation_lines(reservation: "Record") -> list[str]:
     start, end = reservation["start_time"], reservation["end_time"]
     delay = reservation["max_start_delay_s"]
     return [
-        (f"ReservationName={reservation['name']} StartTime={timestamp(start)} EndTime={_end(end)} Duration={full_duration(end - start)}"),
         (
-            f"Nodes={or_null(reservation['nodes'])} NodeCnt={reservation['node_count']} CoreCnt={reservation['core_count']}"
-            f" Features={or_null(reservation['features'])} PartitionName={or_null(reservation['partition'])} Flags={reservation['flags']}"
+            f"ReservationName={reservation['name']} StartTime={timestamp(start)} "
+            f"EndTime={_end(end)} Duration={full_duration(end - start)}"
+        ),
+        (
+            f"Nodes={or_null(reservation['nodes'])} NodeCnt={reservation['node_count']} "
+            f"CoreCnt={reservation['core_count']}"
+            f" Features={or_null(reservation['features'])} "
+            f"PartitionName={or_null(reservation['partition'])} Flags={reservation['flags']}"
         ),
         *(f"  NodeName={node} CoreIDs={cores}" for node, cores in reservation["cores"]),
         f"TRES={'cpu=' + str(reservation['cpu_count']) if reservation['cpu_count'] else '(null)'}",
         (
-            f"Users={or_null(reservation['users'])} Groups={or_null(reservation['groups'])} Accounts={or_null(reservation['accounts'])}"
-            f" Licenses={or_null(reservation['licenses'])} State={'ACTIVE' if reservation['is_active'] else 'INACTIVE'}"
+            f"Users={or_null(reservation['users'])} Groups={or_null(reservation['groups'])} "
+            f"Accounts={or_null(reservation['accounts'])}"
+            f" Licenses={or_null(reservation['licenses'])} "
+            f"State={'ACTIVE' if reservation['is_active'] else 'INACTIVE'}"
             f" BurstBuffer={or_null(reservation['burst_buffer'])} Watts=n/a"
         ),
         f"MaxStartDelay={'(null)' if delay is None else full_duration(delay)}",
@@ -391,7 +512,11 @@ def _allowed(what: str, partition: "Record") -> str:
 def _allowed_or_denied(what: str, partition: "Record") -> str:
     """Who is denied is shown where nobody in particular is allowed."""
     denied = partition[f"deny_{what.lower()}"]
-    return f"Deny{what}={','.join(denied)}" if denied and partition[f"allow_{what.lower()}"] is None else _allowed(what, partition)
+    return (
+        f"Deny{what}={','.join(denied)}"
+        if denied and partition[f"allow_{what.lower()}"] is None
+        else _allowed(what, partition)
+    )
 
 
 def _unlimited(value: int | None) -> str:

@@ -1,7 +1,7 @@
 """scontrol's create and update of reservations. Follows scontrol(1) of 22.05, "RESERVATIONS".
 
-Place: under scontrol. Keys may be written in any case and shortened; what is checked here is what Slurm's scontrol checks before it asks the
-controller, in its words.
+Place: under scontrol. Keys may be written in any case and shortened; what is checked here is what
+Slurm's scontrol checks before it asks the controller, in its words.
 """
 
 from understudy.commands.scontrol.words import UNEXPECTED
@@ -54,7 +54,10 @@ def create(words: "Sequence[str]", context: Context) -> int:
     except _RefusedInputError:
         return 1
     except RefusedError as error:
-        context.complain(f"Error creating the reservation: {UNEXPECTED if error.code == CONNECT_FAILED else error.text}")
+        context.complain(
+            "Error creating the reservation: "
+            f"{UNEXPECTED if error.code == CONNECT_FAILED else error.text}"
+        )
         if error.code == BUSY:
             context.print(NOTE)
         return 1
@@ -65,7 +68,9 @@ def create(words: "Sequence[str]", context: Context) -> int:
 def update(words: "Sequence[str]", context: Context) -> int:
     """`scontrol update reservationname=...`."""
     try:
-        name, changes = _read(list(words) if "=" in words[0] else list(words[1:]), context, "No reservation update.")
+        name, changes = _read(
+            list(words) if "=" in words[0] else list(words[1:]), context, "No reservation update."
+        )
         context.client.call("UpdateReservation", "update", name, changes)
     except _RefusedInputError:
         context.complain("slurm_update error: No error")
@@ -83,7 +88,11 @@ def _given(words: "Sequence[str]") -> list[str]:
     if "=" in words[0]:
         return list(words)
     if len(words) > 1 and "=" not in words[1] and words[1].lower() != "skip":
-        return [f"reservationname={words[1]}", *words[2:]] if words[0].lower() != "update" else list(words[1:])
+        return (
+            [f"reservationname={words[1]}", *words[2:]]
+            if words[0].lower() != "update"
+            else list(words[1:])
+        )
     return list(words[1:])
 
 
@@ -94,7 +103,14 @@ def _refuse(context: Context, text: str) -> None:
 
 def _key(word: str) -> str | None:
     lowered = word.lower()
-    found = next((name.lower() for name, least in KEYS if len(lowered) >= least and name.lower().startswith(lowered)), None)
+    found = next(
+        (
+            name.lower()
+            for name, least in KEYS
+            if len(lowered) >= least and name.lower().startswith(lowered)
+        ),
+        None,
+    )
     return None if found is None else _SAME_KEY.get(found, found)
 
 
@@ -109,7 +125,11 @@ def _read(words: "Sequence[str]", context: Context, outcome: str) -> tuple[str, 
             continue
         written, equals, value = word.partition("=")
         if not equals:
-            _refuse(context, f"Misformatted parameter '{word}', most options have a parameter after '='.  {outcome}")
+            _refuse(
+                context,
+                f"Misformatted parameter '{word}', most options have a parameter after "
+                f"'='.  {outcome}",
+            )
         sign = written[-1:] if written[-1:] in {"+", "-"} else ""
         key = _key(written.rstrip("+-"))
         if key is None:
@@ -121,7 +141,8 @@ def _read(words: "Sequence[str]", context: Context, outcome: str) -> tuple[str, 
             name = value
         elif key in {"starttime", "endtime"}:
             if now is None:
-                now = context.client.query("ping", ["host"]).now  # the cluster's clock, which may be a virtual one
+                # the cluster's clock, which may be a virtual one
+                now = context.client.query("ping", ["host"]).now
             changes[key] = _time(key, value, now, word, context, outcome)
         elif key in {"duration", "maxstartdelay"}:
             changes[key + sign] = _duration(value, word, context, outcome)
@@ -202,13 +223,29 @@ def _check_new(changes: dict[str, str], context: Context) -> None:
 
     flags = read_flags(changes["flags"])[0] if changes.get("flags") else 0
     counts = any(changes.get(key, "").replace(",", "").strip("0") for key in ("nodecnt", "corecnt"))
-    if not counts and not any(changes.get(key) for key in ("nodes", "burstbuffer", "licenses", "watts")):
-        _refuse(context, f"CoreCnt, Nodes, NodeCnt, BurstBuffer, Licenses or Watts must be specified.  {outcome}")
+    if not counts and not any(
+        changes.get(key) for key in ("nodes", "burstbuffer", "licenses", "watts")
+    ):
+        _refuse(
+            context,
+            "CoreCnt, Nodes, NodeCnt, BurstBuffer, Licenses or Watts must be specified.  "
+            f"{outcome}",
+        )
     if not any(changes.get(key) for key in ("users", "groups", "accounts")):
         _refuse(context, f"Either Users/Groups and/or Accounts must be specified.  {outcome}")
     if changes.get("users") and changes.get("groups"):
-        _refuse(context, f"Users and Groups are mutually exclusive.  You can have one or the other, but not both.  {outcome}")
+        _refuse(
+            context,
+            "Users and Groups are mutually exclusive.  You can have one or the other, "
+            f"but not both.  {outcome}",
+        )
     if changes.get("watts") and (not flags & ANY_NODES or counts or changes.get("nodes")):
-        _refuse(context, f"A power reservation must be empty and set the LICENSE_ONLY flag.  {outcome}")
-    if flags & PART_NODES and not (changes.get("partitionname") and changes.get("nodes", "").upper() == "ALL"):
-        _refuse(context, f"PART_NODES flag requires specifying a Partition and ALL nodes.  {outcome}")
+        _refuse(
+            context, f"A power reservation must be empty and set the LICENSE_ONLY flag.  {outcome}"
+        )
+    if flags & PART_NODES and not (
+        changes.get("partitionname") and changes.get("nodes", "").upper() == "ALL"
+    ):
+        _refuse(
+            context, f"PART_NODES flag requires specifying a Partition and ALL nodes.  {outcome}"
+        )

@@ -1,4 +1,5 @@
-"""What a job's scripts need after scontrol has changed its nodes: files that set the variables anew. Follows scontrol of 22.05.
+"""What a job's scripts need after scontrol has changed its nodes: files that set the variables
+anew. Follows scontrol of 22.05.
 
 Place: under scontrol_update_job, for commands that are run within a job.
 """
@@ -16,7 +17,9 @@ _UNSET = ("SLURM_NPROCS", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE")
 
 
 def write_scripts(job: str, context: "Context") -> None:
-    """Write slurm_job_N_resize.csh and .sh into the working directory, and say how they are used."""
+    """Write slurm_job_N_resize.csh and .sh into the working directory, and say how they are
+    used.
+    """
     rows = context.client.query("jobs", _COLUMNS, {"job_id": [int(job)]}).dicts()
     if not rows or not rows[0]["nodes"]:
         return
@@ -31,12 +34,20 @@ def write_scripts(job: str, context: "Context") -> None:
     }
     name = f"slurm_job_{job}_resize"
     texts = {
-        f"{name}.csh": [*(f"setenv {key} {value}" for key, value in values.items()), *(f"unsetenv {key}" for key in _UNSET)],
-        f"{name}.sh": [*(f"export {key}={value}" for key, value in values.items()), *(f"unset {key}" for key in _UNSET)],
+        f"{name}.csh": [
+            *(f"setenv {key} {value}" for key, value in values.items()),
+            *(f"unsetenv {key}" for key in _UNSET),
+        ],
+        f"{name}.sh": [
+            *(f"export {key}={value}" for key, value in values.items()),
+            *(f"unset {key}" for key in _UNSET),
+        ],
     }
     for path, lines in texts.items():
         try:
-            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700), "w", encoding="utf-8") as file:
+            with open(
+                os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700), "w", encoding="utf-8"
+            ) as file:
                 file.write("".join(f"{line}\n" for line in lines))
         except OSError as error:
             context.complain(f"Could not create file {path}: {error.strerror}")

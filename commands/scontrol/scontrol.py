@@ -1,7 +1,8 @@
-"""scontrol: look at the cluster's records one by one, and change them. Follows scontrol(1) of 22.05.
+"""scontrol: look at the cluster's records one by one, and change them. Follows scontrol(1) of
+22.05.
 
-Place: options, keywords and the interactive mode; `show` is in scontrol_show, changes of records in scontrol_update, what concerns the daemons
-in scontrol_daemons.
+Place: options, keywords and the interactive mode; `show` is in scontrol_show, changes of records in
+scontrol_update, what concerns the daemons in scontrol_daemons.
 """
 
 import os
@@ -27,11 +28,19 @@ def do(session: Session, words: list[str]) -> int:
         session.context.complain(f"invalid keyword: {typed}")
         return 1
     if len(rest) < keyword.fewest:
-        text = f"too few arguments for {typed} keyword" if keyword.word_first else f"too few arguments for keyword:{typed}"
+        text = (
+            f"too few arguments for {typed} keyword"
+            if keyword.word_first
+            else f"too few arguments for keyword:{typed}"
+        )
         (session.context.complain if keyword.word_first else session.complain)(text)
         return 1
     if keyword.most is not None and len(rest) > keyword.most:
-        session.context.complain(f"too many arguments for {typed} keyword" if keyword.word_first else f"too many arguments for keyword:{typed}")
+        session.context.complain(
+            f"too many arguments for {typed} keyword"
+            if keyword.word_first
+            else f"too many arguments for keyword:{typed}"
+        )
         if not keyword.goes_on:
             return 1
         return keyword.do(session, []) or 1
@@ -42,26 +51,40 @@ def scontrol(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
     first = next((word for word in arguments if not word.startswith("-")), "")
     given, words = OPTIONS.parse(arguments, permute=not first.lower().startswith("setdebugf"))
-    names = {option.dest for option, _ in given} | {option.dest for option, _ in OPTIONS.from_environment(context.environ)}
+    names = {option.dest for option, _ in given} | {
+        option.dest for option, _ in OPTIONS.from_environment(context.environ)
+    }
     if "help" in names or "usage" in names:
         context.stdout.write(OPTIONS.help_text("scontrol [OPTIONS...] [KEYWORD...]") + HELP)
         return 0
     if "version" in names:
         context.print(f"slurm {VERSION}")
         return 0
-    if context.refuses_clusters(next((value for option, value in given if option.dest == "clusters"), None)):
+    if context.refuses_clusters(
+        next((value for option, value in given if option.dest == "clusters"), None)
+    ):
         return 1
     user = next((value for option, value in given if option.dest == "uid"), None)
     if user is not None and not _become(user):
         context.error(f'--uid="{user}" invalid')
     session = Session(context)
-    session.one_line, session.details, session.quiet = "oneliner" in names, "details" in names, "quiet" in names
-    session.all, session.future, session.verbose = "all" in names and "hide" not in names, "future" in names, "verbose" in names
+    session.one_line, session.details, session.quiet = (
+        "oneliner" in names,
+        "details" in names,
+        "quiet" in names,
+    )
+    session.all, session.future, session.verbose = (
+        "all" in names and "hide" not in names,
+        "future" in names,
+        "verbose" in names,
+    )
     return do(session, words) if words else _interactive(session)
 
 
 def _become(name: str) -> bool:
-    """Ask the controller as another user, as far as the system lets us. Whether there is such a user."""
+    """Ask the controller as another user, as far as the system lets us. Whether there is such a
+    user.
+    """
     import pwd
 
     try:
@@ -74,7 +97,9 @@ def _become(name: str) -> bool:
 
 
 def _interactive(session: Session) -> int:
-    """Read lines until the end. What is typed into a pipe is shown, as the line editor shows it. `!!` stands for the last command."""
+    """Read lines until the end. What is typed into a pipe is shown, as the line editor shows it.
+    `!!` stands for the last command.
+    """
     context = session.context
     code = 0
     last: list[str] = []
@@ -113,7 +138,7 @@ def _words(line: str) -> list[str]:
     return [each for each in (*found, word) if each]
 
 
-# --- keywords that concern the session or a job -----------------------------------------------------------------------------------
+# --- keywords that concern the session or a job ---------------------------------------------------
 
 
 def _show(session: Session, words: list[str]) -> int:
@@ -211,9 +236,11 @@ def _daemons(name: str) -> "Callable[[Session, list[str]], int]":
 
 
 class Keyword:
-    """What one may ask for. `least`: how many letters of it must be written; `fewest`, `most`: how many words may follow.
+    """What one may ask for. `least`: how many letters of it must be written; `fewest`, `most`: how
+    many words may follow.
 
-    `word_first`: how the refusal of too few or too many is worded; `goes_on`: after too many it is done all the same.
+    `word_first`: how the refusal of too few or too many is worded; `goes_on`: after too many it is
+    done all the same.
     """
 
     __slots__ = ("do", "fewest", "goes_on", "least", "most", "name", "word_first")
@@ -229,7 +256,15 @@ class Keyword:
         word_first: bool = False,
         goes_on: bool = False,
     ) -> None:
-        self.name, self.least, self.do, self.fewest, self.most, self.word_first, self.goes_on = name, least, do, fewest, most, word_first, goes_on
+        self.name, self.least, self.do, self.fewest, self.most, self.word_first, self.goes_on = (
+            name,
+            least,
+            do,
+            fewest,
+            most,
+            word_first,
+            goes_on,
+        )
 
 
 # In the order in which an abbreviation is looked up.
@@ -286,7 +321,14 @@ def find_keyword(word: str) -> Keyword | None:
     """The keyword that the word is, or begins with enough of its letters."""
     lowered = word.lower()
     exact = next((keyword for keyword in KEYWORDS if keyword.name == lowered), None)
-    return exact or next((keyword for keyword in KEYWORDS if len(lowered) >= keyword.least and keyword.name.startswith(lowered)), None)
+    return exact or next(
+        (
+            keyword
+            for keyword in KEYWORDS
+            if len(lowered) >= keyword.least and keyword.name.startswith(lowered)
+        ),
+        None,
+    )
 
 
 def main() -> int:

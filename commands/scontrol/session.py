@@ -11,7 +11,13 @@ OPTIONS = OptionTable(
         Option("cluster", "", REQUIRED, "", dest="clusters"),
         Option("clusters", "M", REQUIRED, "NAME: cluster to ask", env="SLURM_CLUSTERS"),
         Option("details", "d", NONE, "more about each record"),
-        Option("federation", "", NONE, "accepted; this cluster is in no federation", env="SCONTROL_FEDERATION"),
+        Option(
+            "federation",
+            "",
+            NONE,
+            "accepted; this cluster is in no federation",
+            env="SCONTROL_FEDERATION",
+        ),
         Option("future", "F", NONE, "show nodes in state FUTURE, too", env="SCONTROL_FUTURE"),
         Option("help", "h", NONE, "print this text"),
         Option("hide", "", NONE, "leave out hidden partitions"),
@@ -27,8 +33,10 @@ OPTIONS = OptionTable(
 )
 HELP = """
 Keywords:
-  show ENTITY [NAME]        config, daemons, hostlist, hostlistsorted, hostnames, job, node, partition, step ...
-  update KEY=VALUE...       a job (JobId=), a node (NodeName=), a partition (PartitionName=) or a reservation
+  show ENTITY [NAME]        config, daemons, hostlist, hostlistsorted, hostnames, job, node,
+                            partition, step ...
+  update KEY=VALUE...       a job (JobId=), a node (NodeName=), a partition (PartitionName=)
+                            or a reservation
   create, delete            partition=NAME, reservation=NAME
   hold, uhold, release      jobs that wait
   suspend, resume           jobs that run

@@ -5,7 +5,14 @@ Place: under scontrol; how a record is printed is scontrol_records' matter.
 
 import os
 
-from understudy.commands.scontrol.records import job_lines, node_lines, partition_lines, render, reservation_lines, step_lines
+from understudy.commands.scontrol.records import (
+    job_lines,
+    node_lines,
+    partition_lines,
+    render,
+    reservation_lines,
+    step_lines,
+)
 from understudy.commands.shared.client import RefusedError
 from understudy.commands.shared.texts import timestamp
 from understudy.documents.job_texts import task_numbers
@@ -41,7 +48,8 @@ def _show_jobs(session: "Session", words: list[str]) -> int:
         elif not jobs or jobs[0]["array_job_id"]:
             known = {job["job_id"] for job in jobs}
             tasks = context.client.query("jobs", columns, {"array_job_id": [int(number)]}).dicts()
-            jobs += [job for job in reversed(tasks) if job["job_id"] not in known]  # the task that was split off last comes first
+            # the task that was split off last comes first
+            jobs += [job for job in reversed(tasks) if job["job_id"] not in known]
         if not jobs:
             session.complain("slurm_load_jobs error: Invalid job id specified")
             return 1
@@ -57,7 +65,9 @@ def _show_jobs(session: "Session", words: list[str]) -> int:
 
 
 def in_places(jobs: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
-    """In the order of Slurm's list of jobs: a task that is split off takes the place of its array's record, which goes to the end."""
+    """In the order of Slurm's list of jobs: a task that is split off takes the place of its array's
+    record, which goes to the end.
+    """
     split: dict[int, list[int]] = {}
     for job in jobs:
         if job["array_job_id"] and job["job_id"] != job["array_job_id"]:
@@ -81,7 +91,9 @@ def _show_component(session: "Session", name: str) -> int:
     if not number.isdigit() or not offset.isdigit():
         session.complain("scontrol_print_job error: Invalid job id specified")
         return 1
-    jobs = session.context.client.query("jobs", list(JOBS), {"het_job_id": [int(number)], "het_job_offset": [int(offset)]}).dicts()
+    jobs = session.context.client.query(
+        "jobs", list(JOBS), {"het_job_id": [int(number)], "het_job_offset": [int(offset)]}
+    ).dicts()
     if not jobs:
         if session.context.client.query("jobs", ["job_id"], {"job_id": [int(number)]}).rows:
             session.context.print(f"Job {name} not found")
@@ -92,16 +104,23 @@ def _show_component(session: "Session", name: str) -> int:
 
 
 _QUOTE = "'"
-_NO_TASK = "4294967294"  # stands for the task's number in the paths of an array whose tasks have no records of their own
+# stands for the task's number in the paths of an array whose tasks have no records of their own
+_NO_TASK = "4294967294"
 
 
 def _of_task(jobs: "list[dict[str, Any]]", task: int) -> "list[dict[str, Any]]":
-    """The record of one task of an array; from the array's own record if the task is not split off yet."""
+    """The record of one task of an array; from the array's own record if the task is not split off
+    yet.
+    """
     for job in jobs:
         if job["array_task_id"] == task:
             return [job]
     return [
-        {**job, "array_task_id": task, **{path: job[path].replace(_NO_TASK, str(task)) for path in ("std_out", "std_err")}}
+        {
+            **job,
+            "array_task_id": task,
+            **{path: job[path].replace(_NO_TASK, str(task)) for path in ("std_out", "std_err")},
+        }
         for job in jobs
         if task in task_numbers(job["array_task_expression"])
     ]
@@ -109,7 +128,9 @@ def _of_task(jobs: "list[dict[str, Any]]", task: int) -> "list[dict[str, Any]]":
 
 def _print_jobs(session: "Session", jobs: "list[dict[str, Any]]") -> int:
     for job in jobs:
-        session.context.stdout.write(render(job_lines(job, details=session.details), one_line=session.one_line))
+        session.context.stdout.write(
+            render(job_lines(job, details=session.details), one_line=session.one_line)
+        )
     return 0
 
 
@@ -119,7 +140,10 @@ def _show_partitions(session: "Session", words: list[str]) -> int:
     context = session.context
     try:
         partitions = context.client.query(
-            "partitions", list(PARTITIONS), {"name": [words[0]]} if words else {}, all_partitions=session.shows_all
+            "partitions",
+            list(PARTITIONS),
+            {"name": [words[0]]} if words else {},
+            all_partitions=session.shows_all,
         ).dicts()
     except RefusedError as error:
         session.complain(f"slurm_load_partitions error: {error.text}")
@@ -152,12 +176,16 @@ def _show_reservations(session: "Session", words: list[str]) -> int:
 
     context = session.context
     try:
-        reservations = context.client.query("reservations", list(RESERVATIONS), {"name": [words[0]]} if words else {}).dicts()
+        reservations = context.client.query(
+            "reservations", list(RESERVATIONS), {"name": [words[0]]} if words else {}
+        ).dicts()
     except RefusedError as error:
         session.complain(f"slurm_load_reservations error: {error.text}")
         return 1
     if not reservations:
-        session.say(f"Reservation {words[0]} not found" if words else "No reservations in the system")
+        session.say(
+            f"Reservation {words[0]} not found" if words else "No reservations in the system"
+        )
         return 1 if words else 0
     for reservation in reservations:
         context.stdout.write(render(reservation_lines(reservation), one_line=session.one_line))
@@ -176,7 +204,11 @@ def _show_steps(session: "Session", words: list[str]) -> int:
     if dot and not number.isdigit():  # read as a number, as all that begins with none
         number = "0"
     try:
-        if job.isdigit() and (known := context.client.query("jobs", ["job_id"]).rows) and [int(job)] not in known:
+        if (
+            job.isdigit()
+            and (known := context.client.query("jobs", ["job_id"]).rows)
+            and [int(job)] not in known
+        ):
             raise RefusedError(2017, "Invalid job id specified")
         steps = context.client.query("steps", list(STEPS)).dicts()
     except RefusedError as error:
@@ -186,14 +218,21 @@ def _show_steps(session: "Session", words: list[str]) -> int:
         steps = [
             step
             for step in steps
-            if (str(step["job_id"]) == job or (str(step["array_job_id"]) == array and task in ("", str(step["array_task_id"]))))
+            if (
+                str(step["job_id"]) == job
+                or (str(step["array_job_id"]) == array and task in ("", str(step["array_task_id"])))
+            )
             and number in ("", step["step"])
         ]
     if not steps:
-        context.print(f"Job step {job}.{number} not found" if words else "No job steps in the system")
+        context.print(
+            f"Job step {job}.{number} not found" if words else "No job steps in the system"
+        )
         return 1 if words else 0
     place = {step["job_id"]: at for at, step in reversed(list(enumerate(steps)))}
-    for step in sorted(steps, key=lambda step: (place[step["job_id"]], step["step"].isdigit())):  # a script before the steps of its job
+    for step in sorted(
+        steps, key=lambda step: (place[step["job_id"]], step["step"].isdigit())
+    ):  # a script before the steps of its job
         context.stdout.write(render(step_lines(step), one_line=session.one_line))
     return 0
 
@@ -225,7 +264,11 @@ def _show_nodes(session: "Session", words: list[str]) -> int:
     code = 0
     for name in wanted or by_name:
         if name in by_name:
-            context.stdout.write(render(node_lines(by_name[name], details=session.details), one_line=session.one_line))
+            context.stdout.write(
+                render(
+                    node_lines(by_name[name], details=session.details), one_line=session.one_line
+                )
+            )
         else:
             session.say(f"Node {name} not found")
             code = 1
@@ -322,7 +365,9 @@ def _show_aliases(session: "Session", words: list[str]) -> int:
 def _show_licenses(session: "Session", words: list[str]) -> int:
     context = session.context
     try:
-        rows = context.client.query("licenses", ["name", "total", "used", "reserved", "is_remote"]).rows
+        rows = context.client.query(
+            "licenses", ["name", "total", "used", "reserved", "is_remote"]
+        ).rows
     except RefusedError as error:
         session.complain(f"slurm_load_license error: {error.text}")
         return 1
@@ -332,7 +377,9 @@ def _show_licenses(session: "Session", words: list[str]) -> int:
     for name, total, used, reserved, is_remote in sorted(rows):
         if not words or name == words[0]:
             counts = f"Total={total} Used={used} Free={max(total - used, 0)} Reserved={reserved}"
-            context.print(f"LicenseName={name}{between}{counts} Remote={'yes' if is_remote else 'no'}")
+            context.print(
+                f"LicenseName={name}{between}{counts} Remote={'yes' if is_remote else 'no'}"
+            )
     return 0
 
 
@@ -341,13 +388,17 @@ def _show_topology(session: "Session", words: list[str]) -> int:
 
     context = session.context
     try:
-        rows = context.client.query("topology", ["name", "level", "link_speed", "nodes", "switches"]).rows
+        rows = context.client.query(
+            "topology", ["name", "level", "link_speed", "nodes", "switches"]
+        ).rows
     except RefusedError as error:
         session.complain(f"slurm_load_topo error: {error.text}")
         return 0
     if not rows and not words:
         session.error("No topology information available")
-    shown = [row for row in rows if not words or row[0] == words[0]] or [row for row in rows if words and words[0] in expand(row[3])]
+    shown = [row for row in rows if not words or row[0] == words[0]] or [
+        row for row in rows if words and words[0] in expand(row[3])
+    ]
     if words and not shown:
         session.error(f"Topology information contains no switch or node named {words[0]}")
     for name, level, speed, nodes, switches in shown:
@@ -370,10 +421,13 @@ def _show_frontends(session: "Session", words: list[str]) -> int:
 
 
 def _show_slurmd(session: "Session", _words: list[str]) -> int:
-    """What the node daemon of this host says of its node: SLURMD_NODENAME, or the node that has this host's name."""
+    """What the node daemon of this host says of its node: SLURMD_NODENAME, or the node that has
+    this host's name.
+    """
     context = session.context
     wanted = context.environ.get("SLURMD_NODENAME") or os.uname().nodename.partition(".")[0]
-    columns = ["name", "cpus", "boards", "sockets", "cores_per_socket", "threads_per_core", "memory_mb", "tmp_disk_mb", "boot_time",
+    columns = ["name", "cpus", "boards", "sockets", "cores_per_socket", "threads_per_core",
+        "memory_mb", "tmp_disk_mb", "boot_time",
                "slurmd_start_time", "hostname", "version"]  # fmt: skip
     try:
         answer = context.client.query("nodes", columns, {"name": [wanted]})
@@ -417,13 +471,18 @@ def _show_federation(session: "Session", words: list[str]) -> int:
     del words
     context = session.context
     try:
-        places = context.client.query("federation", ["name", "cluster", "host", "port", "number", "state", "features"]).rows
+        places = context.client.query(
+            "federation", ["name", "cluster", "host", "port", "number", "state", "features"]
+        ).rows
     except RefusedError as error:
         session.complain(f"Failed to load federation information: {error.text}")
         return 1
     for name, cluster, host, port, number, state, features in places:
         context.print(f"Federation: {name}")
-        context.print(f"Self:       {cluster}:{host}:{port} ID:{number} FedState:{state} Features:{','.join(features)}")
+        context.print(
+            f"Self:       {cluster}:{host}:{port} ID:{number} FedState:{state} "
+            f"Features:{','.join(features)}"
+        )
     return 0
 
 
@@ -472,7 +531,10 @@ def show(session: "Session", words: list[str]) -> int:
     if equals:
         rest = [] if entity.lower().startswith("assoc") else [name]
     lowered = entity.lower()
-    found = next((each for each in ENTITIES if len(lowered) >= each.least and each.name.startswith(lowered)), None)
+    found = next(
+        (each for each in ENTITIES if len(lowered) >= each.least and each.name.startswith(lowered)),
+        None,
+    )
     if found is None:
         session.complain(f"invalid entity:{words[0]} for keyword:show ")
         return 1

@@ -1,7 +1,8 @@
-"""scontrol's update, create and delete, and what it does to jobs as a whole (hold, release, requeue ...). Follows scontrol(1) of 22.05.
+"""scontrol's update, create and delete, and what it does to jobs as a whole (hold, release, requeue
+...). Follows scontrol(1) of 22.05.
 
-Place: under scontrol. Keys may be written in any case and shortened as long as they say which; what is checked here is what Slurm's scontrol checks
-before it asks the controller.
+Place: under scontrol. Keys may be written in any case and shortened as long as they say which; what
+is checked here is what Slurm's scontrol checks before it asks the controller.
 """
 
 from understudy.commands.scontrol.words import (
@@ -26,23 +27,30 @@ if TYPE_CHECKING:
     from understudy.commands.scontrol.session import Session
 
 NODE_KEYS = (
-    "ActiveFeatures", "AvailableFeatures", "Comment", "CpuBind", "Extra", "Features", "Gres", "NodeAddr", "NodeHostName", "Reason", "State", "Weight",
+    "ActiveFeatures", "AvailableFeatures", "Comment", "CpuBind", "Extra", "Features", "Gres",
+    "NodeAddr", "NodeHostName", "Reason", "State", "Weight",
 )  # fmt: skip
 PARTITION_KEYS = (
-    "AllocNodes", "AllowAccounts", "AllowGroups", "AllowQos", "Alternate", "CpuBind", "Default", "DefaultTime", "DefMemPerCPU", "DefMemPerNode",
-    "DenyAccounts", "DenyQos", "DisableRootJobs", "ExclusiveUser", "GraceTime", "Hidden", "JobDefaults", "LLN", "MaxCPUsPerNode",
-    "MaxMemPerCPU", "MaxMemPerNode", "MaxNodes", "MaxTime", "MinNodes", "Nodes", "OverSubscribe", "OverTimeLimit", "PreemptMode", "Priority",
-    "PriorityJobFactor", "PriorityTier", "QoS", "ReqResv", "RootOnly", "Shared", "State", "TresBillingWeights",
+    "AllocNodes", "AllowAccounts", "AllowGroups", "AllowQos", "Alternate", "CpuBind", "Default",
+    "DefaultTime", "DefMemPerCPU", "DefMemPerNode",
+    "DenyAccounts", "DenyQos", "DisableRootJobs", "ExclusiveUser", "GraceTime", "Hidden",
+    "JobDefaults", "LLN", "MaxCPUsPerNode",
+    "MaxMemPerCPU", "MaxMemPerNode", "MaxNodes", "MaxTime", "MinNodes", "Nodes", "OverSubscribe",
+    "OverTimeLimit", "PreemptMode", "Priority",
+    "PriorityJobFactor", "PriorityTier", "QoS", "ReqResv", "RootOnly", "Shared", "State",
+    "TresBillingWeights",
 )  # fmt: skip
 # Keys that one may write but that mean another.
 _SAME_KEY = {"shared": "oversubscribe"}
 NODE_STATES = (
-    "DOWN", "IDLE", "ALLOCATED", "MIXED", "FUTURE", "UNKNOWN", "DRAIN", "FAIL", "NORESP", "NORESPOND", "POWER_DOWN", "POWER_DOWN_ASAP",
+    "DOWN", "IDLE", "ALLOCATED", "MIXED", "FUTURE", "UNKNOWN", "DRAIN", "FAIL", "NORESP",
+    "NORESPOND", "POWER_DOWN", "POWER_DOWN_ASAP",
     "POWER_DOWN_FORCE", "POWER_UP", "RESUME", "UNDRAIN", "CANCEL_REBOOT",
 )  # fmt: skip
 _NEED_REASON = ("DOWN", "DRAIN", "FAIL")
 _PARTITION_STATES = ("UP", "DOWN", "DRAIN", "INACTIVE")
-# What one may update, each by the names of its key (enough letters of it) and in the order in which they are looked for.
+# What one may update, each by the names of its key (enough letters of it) and in the order in which
+# they are looked for.
 _ENTITIES = (
     ("node", "nodename", 2),
     ("partition", "partitionname", 2),
@@ -64,7 +72,10 @@ def update(words: "Sequence[str]", session: "Session") -> int:
     kind = ""
     for word in words:
         key = word.partition("=")[0].rstrip("+-").lower()
-        kind = next((kind for kind, name, least in _ENTITIES if len(key) >= least and name.startswith(key)), "")
+        kind = next(
+            (kind for kind, name, least in _ENTITIES if len(key) >= least and name.startswith(key)),
+            "",
+        )
         if kind or key == "jobname":
             kind = kind or "job"
             break
@@ -100,7 +111,10 @@ def update(words: "Sequence[str]", session: "Session") -> int:
             return 1
         return set_level(session, level, "slurm_update error")
     context.complain("No valid entity in update command")
-    context.complain('Input line must include "NodeName", "PartitionName", "Reservation", "JobId", or "SlurmctldDebug"')
+    context.complain(
+        'Input line must include "NodeName", "PartitionName", "Reservation", "JobId", or '
+        '"SlurmctldDebug"'
+    )
     return 1
 
 
@@ -108,7 +122,9 @@ def _update_frontend(words: "Sequence[str]", session: "Session") -> int:
     """There are no front ends."""
     values = {key.lower(): value.lower() for key, _, value in pairs(words)}
     if values.get("state", "").startswith(("down", "drain")) and not values.get("reason"):
-        session.context.complain("You must specify a reason when DOWNING or DRAINING a frontend node")
+        session.context.complain(
+            "You must specify a reason when DOWNING or DRAINING a frontend node"
+        )
         session.context.complain("Request aborted")
         return 1
     session.complain("slurm_update error: Invalid node name specified")
@@ -174,7 +190,9 @@ def _update_nodes(words: list[str], session: "Session") -> int:
     if changes.get("weight") == "":
         changes["weight"] = "0"
     if changes.get("state") in _NEED_REASON and not changes.get("reason"):
-        context.complain("You must specify a reason when DOWNING or DRAINING a node. Request denied")
+        context.complain(
+            "You must specify a reason when DOWNING or DRAINING a node. Request denied"
+        )
         return 1
     if not changes:
         context.complain("No changes specified")
@@ -185,11 +203,19 @@ def _update_nodes(words: list[str], session: "Session") -> int:
 
 def _node_state(value: str, word: str, context: Context) -> str:
     wanted = value.upper()
-    state = wanted if wanted in NODE_STATES else next((name for name in NODE_STATES if len(wanted) > 2 and name.startswith(wanted)), None)
+    state = (
+        wanted
+        if wanted in NODE_STATES
+        else next(
+            (name for name in NODE_STATES if len(wanted) > 2 and name.startswith(wanted)), None
+        )
+    )
     if state is None:
         context.complain(f"Invalid input: {word}")
         context.complain("Request aborted")
-        context.complain("Valid states are: NoResp DRAIN FAIL FUTURE RESUME POWER_DOWN POWER_UP UNDRAIN")
+        context.complain(
+            "Valid states are: NoResp DRAIN FAIL FUTURE RESUME POWER_DOWN POWER_UP UNDRAIN"
+        )
         context.complain("Not all states are valid given a node's prior state")
         raise RefusedInputError
     return state
@@ -199,7 +225,9 @@ def _number(name: str, most: int | None = None) -> "Callable[[str, str], str]":
     """A whole number, or where there is no upper bound UNLIMITED."""
 
     def check(value: str, _word: str) -> str:
-        if (most is None and value.lower() in {"unlimited", "infinite"}) or (value.isdigit() and int(value) <= (most or 0xFFFFFFFD)):
+        if (most is None and value.lower() in {"unlimited", "infinite"}) or (
+            value.isdigit() and int(value) <= (most or 0xFFFFFFFD)
+        ):
             return ""
         return f"Invalid {name} value: {value}"
 
@@ -219,7 +247,9 @@ def _cpu_binding(value: str, word: str) -> str:
 def _one_of(name: str, allowed: "Sequence[str]", known: str) -> "Callable[[str, str], str]":
     def check(value: str, word: str) -> str:
         given = value.upper().partition(":")[0]
-        if given in allowed or (name == "State" and given and any(each.startswith(given) for each in allowed)):
+        if given in allowed or (
+            name == "State" and given and any(each.startswith(given) for each in allowed)
+        ):
             return ""
         return f"Invalid input: {word}\nAcceptable {name} values are {known}"
 
@@ -238,25 +268,44 @@ def _time(value: str, word: str) -> str:
 
 def _preempt_mode(value: str, word: str) -> str:
     allowed = {"OFF", "CANCEL", "GANG", "REQUEUE", "SUSPEND", "WITHIN"}
-    return "" if {each.upper() for each in value.split(",")} <= allowed else f"Invalid input: {word}"
+    return (
+        "" if {each.upper() for each in value.split(",")} <= allowed else f"Invalid input: {word}"
+    )
 
 
 _YES_OR_NO = ("YES", "NO")
-# Keys of partitions whose values are looked at before the controller is asked. What to say, one error a line; "" if it is well.
+# Keys of partitions whose values are looked at before the controller is asked. What to say, one
+# error a line; "" if it is well.
 _PARTITION_CHECKS = {
     "cpubind": _cpu_binding,
     "state": _one_of("State", _PARTITION_STATES, "UP, DOWN, DRAIN and INACTIVE"),
     "maxtime": _time,
     "defaulttime": _time,
     "preemptmode": _preempt_mode,
-    "oversubscribe": _one_of("OverSubscribe", ("NO", "EXCLUSIVE", "YES", "FORCE"), "NO, EXCLUSIVE, YES:#, and FORCE:#"),
+    "oversubscribe": _one_of(
+        "OverSubscribe", ("NO", "EXCLUSIVE", "YES", "FORCE"), "NO, EXCLUSIVE, YES:#, and FORCE:#"
+    ),
     **{
         name.lower(): _one_of(name, _YES_OR_NO, "YES and NO")
-        for name in ("Default", "Hidden", "RootOnly", "ReqResv", "LLN", "ExclusiveUser", "DisableRootJobs")
+        for name in (
+            "Default",
+            "Hidden",
+            "RootOnly",
+            "ReqResv",
+            "LLN",
+            "ExclusiveUser",
+            "DisableRootJobs",
+        )
     },
-    **{name.lower(): _number(name, 65533) for name in ("Priority", "PriorityTier", "PriorityJobFactor")},
+    **{
+        name.lower(): _number(name, 65533)
+        for name in ("Priority", "PriorityTier", "PriorityJobFactor")
+    },
     **{name.lower(): _number(name) for name in ("GraceTime", "OverTimeLimit", "MaxCPUsPerNode")},
-    **{name.lower(): _number(name, 0xFFFFFFFD) for name in ("DefMemPerCPU", "DefMemPerNode", "MaxMemPerCPU", "MaxMemPerNode")},
+    **{
+        name.lower(): _number(name, 0xFFFFFFFD)
+        for name in ("DefMemPerCPU", "DefMemPerNode", "MaxMemPerCPU", "MaxMemPerNode")
+    },
 }
 
 
@@ -280,7 +329,11 @@ def _partition_changes(words: list[str], context: Context) -> tuple[str, dict[st
         if known == "minnodes" and not value.isdigit():
             context.error(f'"{value}" is not a valid node count')
             raise SilentlyDoneError
-        if known == "maxnodes" and not value.isdigit() and value.lower() not in {"unlimited", "infinite"}:
+        if (
+            known == "maxnodes"
+            and not value.isdigit()
+            and value.lower() not in {"unlimited", "infinite"}
+        ):
             context.error(f'Invalid numeric value "{value}" for MaxNodes.')
             raise RefusedInputError
         wrong = _PARTITION_CHECKS[known](value, word) if known in _PARTITION_CHECKS else ""
@@ -288,7 +341,11 @@ def _partition_changes(words: list[str], context: Context) -> tuple[str, dict[st
             for line in wrong.split("\n"):
                 context.error(line)
             raise RefusedError(0, "No error")
-        changes[known] = next(each for each in _PARTITION_STATES if each.startswith(value.upper())) if known == "state" else value
+        changes[known] = (
+            next(each for each in _PARTITION_STATES if each.startswith(value.upper()))
+            if known == "state"
+            else value
+        )
     return name, changes
 
 
@@ -333,9 +390,12 @@ def create(words: "Sequence[str]", session: "Session") -> int:
 
 # What one may say of a new node, as on a line of slurm.conf. True: a number.
 _NEW_NODE_KEYS = {
-    "nodename": False, "state": False, "feature": False, "features": False, "gres": False, "nodeaddr": False, "nodehostname": False, "reason": False,
-    "bcastaddr": False, "cpubind": False, "cpuspeclist": False, "restrictcorestocpu": False, "sockets": True, "cpus": True, "procs": True,
-    "realmemory": True, "weight": True, "boards": True, "socketsperboard": True, "corespersocket": True, "threadspercore": True, "tmpdisk": True,
+    "nodename": False, "state": False, "feature": False, "features": False, "gres": False,
+    "nodeaddr": False, "nodehostname": False, "reason": False,
+    "bcastaddr": False, "cpubind": False, "cpuspeclist": False, "restrictcorestocpu": False,
+    "sockets": True, "cpus": True, "procs": True,
+    "realmemory": True, "weight": True, "boards": True, "socketsperboard": True,
+    "corespersocket": True, "threadspercore": True, "tmpdisk": True,
     "memspeclimit": True, "corespeccount": True, "port": False, "tresweights": False,
 }  # fmt: skip
 
@@ -344,7 +404,11 @@ def _create_nodes(words: "Sequence[str]", session: "Session") -> int:
     context = session.context
     parts = [(key.lower(), value) for key, _, value in pairs(words)]
     values = dict(parts)
-    is_good = all("=" in word for word in words) and parts[0][0] == "nodename" and bool(values.get("nodename"))
+    is_good = (
+        all("=" in word for word in words)
+        and parts[0][0] == "nodename"
+        and bool(values.get("nodename"))
+    )
     for key, value in parts:
         is_good = is_good and key in _NEW_NODE_KEYS and (not _NEW_NODE_KEYS[key] or value.isdigit())
     if not is_good:
@@ -364,7 +428,9 @@ def _create_nodes(words: "Sequence[str]", session: "Session") -> int:
 
 
 def delete(words: "Sequence[str]", session: "Session") -> int:
-    """`scontrol delete partition=... | reservation=...`, or the entity and its name as two words."""
+    """`scontrol delete partition=... | reservation=...`, or the entity and its name as two
+    words.
+    """
     context = session.context
     typed, equals, name = words[0].partition("=")
     if not equals:
@@ -410,7 +476,9 @@ def _sorted_names(expression: str) -> str:
 
 
 def control(action: str, words: "Sequence[str]", session: "Session") -> int:
-    """`hold`, `release`, `requeue` and the like, for jobs by number, `JobId=N` or, to hold and release, `JobName=x`."""
+    """`hold`, `release`, `requeue` and the like, for jobs by number, `JobId=N` or, to hold and
+    release, `JobName=x`.
+    """
     context = session.context
     asked: list[tuple[list[str], dict[str, list[str]]]] = []
     options: list[str] = []
@@ -430,7 +498,11 @@ def control(action: str, words: "Sequence[str]", session: "Session") -> int:
     code = 0
     for jobs, where in asked:
         try:
-            code |= say_results(session, context.client.call("ControlJobs", action, jobs, where, options)[0], action=action)
+            code |= say_results(
+                session,
+                context.client.call("ControlJobs", action, jobs, where, options)[0],
+                action=action,
+            )
         except RefusedError as error:
             if jobs:
                 code = say_unreachable(session, jobs, error, action=action)

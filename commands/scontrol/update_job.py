@@ -1,6 +1,8 @@
-"""scontrol update jobid=...: the keys, and what of their values is looked at before the controller is asked. Follows scontrol(1) of 22.05.
+"""scontrol update jobid=...: the keys, and what of their values is looked at before the controller
+is asked. Follows scontrol(1) of 22.05.
 
-Place: under scontrol_update. A value that makes no sense ends the command, with the words of Slurm's; some are only left out, or read as 0.
+Place: under scontrol_update. A value that makes no sense ends the command, with the words of
+Slurm's; some are only left out, or read as 0.
 """
 
 from understudy.commands.scontrol.words import (
@@ -23,16 +25,27 @@ if TYPE_CHECKING:
     from understudy.commands.shared.client import Context
 
 JOB_KEYS = (
-    "Account", "AdminComment", "ArrayTaskThrottle", "BurstBuffer", "ClusterFeatures", "Clusters", "Comment", "Contiguous", "CoreSpec",
-    "CPUsPerTask", "CpusPerTres", "Deadline", "DelayBoot", "Dependency", "EligibleTime", "EndTime", "ExcNodeList", "ExcludedNodeList", "Features",
-    "Gres", "JobName", "Licenses", "MailType", "MailUser", "MemPerTres", "MinCPUsNode", "MinMemoryCPU", "MinMemoryNode", "MinTmpDiskNode", "Name",
-    "Nice", "NodeList", "NumCPUs", "NumNodes", "NumTasks", "OverSubscribe", "Partition", "Prefer", "Priority", "QOS", "Reboot", "ReqCores",
-    "ReqNodeList", "ReqNodes", "ReqProcs", "ReqSockets", "ReqThreads", "Requeue", "ReservationName", "ResetAccrueTime", "Shared", "SiteFactor",
-    "StartTime", "StdOut", "Switches", "TasksPerNode", "ThreadSpec", "TimeLimit", "TimeMin", "TresBind", "TresFreq", "TresPerJob", "TresPerNode",
+    "Account", "AdminComment", "ArrayTaskThrottle", "BurstBuffer", "ClusterFeatures", "Clusters",
+    "Comment", "Contiguous", "CoreSpec",
+    "CPUsPerTask", "CpusPerTres", "Deadline", "DelayBoot", "Dependency", "EligibleTime", "EndTime",
+    "ExcNodeList", "ExcludedNodeList", "Features",
+    "Gres", "JobName", "Licenses", "MailType", "MailUser", "MemPerTres", "MinCPUsNode",
+    "MinMemoryCPU", "MinMemoryNode", "MinTmpDiskNode", "Name",
+    "Nice", "NodeList", "NumCPUs", "NumNodes", "NumTasks", "OverSubscribe", "Partition", "Prefer",
+    "Priority", "QOS", "Reboot", "ReqCores",
+    "ReqNodeList", "ReqNodes", "ReqProcs", "ReqSockets", "ReqThreads", "Requeue", "ReservationName",
+    "ResetAccrueTime", "Shared", "SiteFactor",
+    "StartTime", "StdOut", "Switches", "TasksPerNode", "ThreadSpec", "TimeLimit", "TimeMin",
+    "TresBind", "TresFreq", "TresPerJob", "TresPerNode",
     "TresPerSocket", "TresPerTask", "UserID", "Wait-for-switch", "WCKey", "WorkDir",
 )  # fmt: skip
 # Keys that one may write but that mean another.
-_SAME_KEY = {"reqnodes": "numnodes", "reqprocs": "numtasks", "shared": "oversubscribe", "name": "jobname"}
+_SAME_KEY = {
+    "reqnodes": "numnodes",
+    "reqprocs": "numtasks",
+    "shared": "oversubscribe",
+    "name": "jobname",
+}
 _NODES = ("numnodes", "nodelist", "reqnodelist")  # keys that change which nodes a running job has
 _NEED_NO_VALUE = {"nice", "resetaccruetime"}
 # Keys that want more letters than three.
@@ -71,7 +84,11 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
             name = value
             continue
         known = full_key(key, JOB_KEYS)
-        if known is None or len(lowered) < _LEAST_LETTERS.get(known, 0) or (known == "resetaccruetime" and "=" in words[position]):
+        if (
+            known is None
+            or len(lowered) < _LEAST_LETTERS.get(known, 0)
+            or (known == "resetaccruetime" and "=" in words[position])
+        ):
             context.complain(f"Update of this parameter is not supported: {words[position]}")
             context.complain("Request aborted")
             return 1
@@ -83,7 +100,13 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
                 return 1
             continue
         check = _CHECKS.get(known)
-        if known == "timelimit" and sign == "-" and value.isdigit() and jobs and _takes_too_much(int(value), jobs[0], context):
+        if (
+            known == "timelimit"
+            and sign == "-"
+            and value.isdigit()
+            and jobs
+            and _takes_too_much(int(value), jobs[0], context)
+        ):
             return 1
         checked = value if check is None else check(value, context)
         if checked is not None:
@@ -120,7 +143,11 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
 def _takes_too_much(minutes: int, job: str, context: "Context") -> bool:
     """Whether the job's time limit is less than what is to be taken off, which is said then."""
     try:
-        rows = context.client.query("jobs", ["time_limit_s"], {"job_id": [int(job)]}).rows if job.isdigit() else []
+        rows = (
+            context.client.query("jobs", ["time_limit_s"], {"job_id": [int(job)]}).rows
+            if job.isdigit()
+            else []
+        )
     except RefusedError:
         return False
     limit = rows[0][0] if rows else None
@@ -135,7 +162,11 @@ def _named(name: str, user: str, context: "Context") -> "list[str]":
     number = _user_number(user)
     if number is not None:
         where["user_id"] = [number]
-    return [str(job) for job, state in context.client.query("jobs", ["job_id", "state"], where).rows if state < _UNFINISHED]
+    return [
+        str(job)
+        for job, state in context.client.query("jobs", ["job_id", "state"], where).rows
+        if state < _UNFINISHED
+    ]
 
 
 def _user_number(name: str) -> "int | None":
@@ -149,7 +180,7 @@ def _user_number(name: str) -> "int | None":
         return None
 
 
-# --- checks: the value to send, None to leave the key out --------------------------------------------------------------------------
+# --- checks: the value to send, None to leave the key out -----------------------------------------
 
 
 def _refuse(context: "Context", text: str) -> RefusedInputError:
@@ -157,9 +188,13 @@ def _refuse(context: "Context", text: str) -> RefusedInputError:
     return RefusedInputError()
 
 
-def _count(name: str, least: int = 0, *, takes_minus_one: bool = False) -> "Callable[[str, Context], str]":
+def _count(
+    name: str, least: int = 0, *, takes_minus_one: bool = False
+) -> "Callable[[str, Context], str]":
     def check(value: str, context: "Context") -> str:
-        if (value.isdigit() and least <= int(value) < _MOST_PRIORITY) or (takes_minus_one and value == "-1"):
+        if (value.isdigit() and least <= int(value) < _MOST_PRIORITY) or (
+            takes_minus_one and value == "-1"
+        ):
             return value
         raise _refuse(context, f"Invalid {name} value: {value}")
 
@@ -263,7 +298,9 @@ def _node_count(value: str, context: "Context") -> "str | None":
 def _gres(value: str, context: "Context") -> "str | None":
     if value.lower() == "help":
         context.print("Valid gres options are:")
-        shown = dict(context.client.query("config", ["name", "value"], {"name": ["GresTypes"]}).rows)
+        shown = dict(
+            context.client.query("config", ["name", "value"], {"name": ["GresTypes"]}).rows
+        )
         for name in shown.get("GresTypes", "(null)").split(","):
             if name != "(null)":
                 context.print(f"{name}[[:type]:count]")

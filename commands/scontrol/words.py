@@ -13,9 +13,11 @@ if TYPE_CHECKING:
 # Actions that are updates of a job, so that a refusal is said once per job and once more.
 HOLDS = ("hold", "uhold", "release")
 INVALID_NODE, NODES_BUSY, _UNEXPECTED = 2018, 2016, 1000
-UNEXPECTED = "Unexpected message received"  # what Slurm answers to the suspension of a job that it does not know, and where nobody answers
+# what Slurm answers to the suspension of a job that it does not know, and where nobody answers
+UNEXPECTED = "Unexpected message received"
 _UNANSWERED = (CONNECT_FAILED, _UNEXPECTED)
-_OF_REQUESTS = dict.fromkeys(("suspend", "resume"), (*_UNANSWERED, 2002))  # refusals that say nothing of tasks
+# refusals that say nothing of tasks
+_OF_REQUESTS = dict.fromkeys(("suspend", "resume"), (*_UNANSWERED, 2002))
 _TASKS = re.compile(r"\d+_[\d,:-]+")  # as the controller names tasks
 
 
@@ -32,16 +34,22 @@ class SilentlyDoneError(RefusedInputError):
 
 
 def full_key(word: str, known: "Sequence[str]", least: int = 3) -> str | None:
-    """The full key in lower case: exact, or the first that begins so, with as many letters at least."""
+    """The full key in lower case: exact, or the first that begins so, with as many letters at
+    least.
+    """
     lowered = word.lower()
     names = [name.lower() for name in known]
     if lowered in names:
         return lowered
-    return next((name for name in names if len(lowered) >= least and name.startswith(lowered)), None)
+    return next(
+        (name for name in names if len(lowered) >= least and name.startswith(lowered)), None
+    )
 
 
 def pairs(words: "Sequence[str]") -> list[tuple[str, str, str]]:
-    """(key, sign, value) of `key=value`, `key+=value`, `key-=value` each; the value is None-like "" where there is no "="."""
+    """(key, sign, value) of `key=value`, `key+=value`, `key-=value` each; the value is None-like ""
+    where there is no "=".
+    """
     found = []
     for word in words:
         key, _, value = word.partition("=")
@@ -60,11 +68,20 @@ def check_limit(value: str, context: Context, name: str = "TimeLimit") -> None:
         raise RefusedInputError from None
 
 
-def say_results(session: "Session", results: "list[tuple[str, int, str]]", *, action: str = "") -> int:
-    """Say what was refused of jobs that were asked for together; of arrays, what became of each task. The exit code."""
+def say_results(
+    session: "Session", results: "list[tuple[str, int, str]]", *, action: str = ""
+) -> int:
+    """Say what was refused of jobs that were asked for together; of arrays, what became of each
+    task. The exit code.
+    """
     code, last, is_refused = 0, "", False
     for job, error, text in results:
-        if text and error not in _OF_REQUESTS.get(action, _UNANSWERED) and action != "top" and _TASKS.fullmatch(job):
+        if (
+            text
+            and error not in _OF_REQUESTS.get(action, _UNANSWERED)
+            and action != "top"
+            and _TASKS.fullmatch(job)
+        ):
             session.complain(f"{job}: {text}")
             code, last = 1, ""
         elif error:
@@ -82,7 +99,9 @@ def jobs_in(text: str) -> list[str]:
     return [each for each in re.split(r",(?![^\[\]]*\])", text) if each]
 
 
-def say_unreachable(session: "Session", jobs: "Sequence[str]", error: RefusedError, *, action: str = "") -> int:
+def say_unreachable(
+    session: "Session", jobs: "Sequence[str]", error: RefusedError, *, action: str = ""
+) -> int:
     """No controller has answered: said of each job."""
     text = UNEXPECTED if error.code == CONNECT_FAILED and action != "top" else error.text
     say_results(session, [(job, error.code, text) for job in jobs], action=action)

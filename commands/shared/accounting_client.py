@@ -52,10 +52,16 @@ def say_authenticated(context: Context, command: str, level: int) -> None:
 def say_connected(context: Context, command: str, level: int) -> None:
     """What Slurm's commands say with -v when they connect to accounting."""
     if level >= INFO:
-        context.complain(f"{command}: accounting_storage/slurmdbd: init: Accounting storage SLURMDBD plugin loaded")
+        context.complain(
+            f"{command}: accounting_storage/slurmdbd: init: Accounting storage SLURMDBD "
+            "plugin loaded"
+        )
     say_authenticated(context, command, level)
     if level >= DEBUG:
-        context.complain(f"{command}: debug:  accounting_storage/slurmdbd: _connect_dbd_conn: Sent PersistInit msg")
+        context.complain(
+            f"{command}: debug:  accounting_storage/slurmdbd: _connect_dbd_conn: Sent "
+            "PersistInit msg"
+        )
 
 
 class Table:
@@ -66,7 +72,11 @@ class Table:
         self.now = 0.0
 
     def rows(
-        self, table: str, columns: "Sequence[str]", where: "Mapping[str, Sequence[Any]] | None" = None, flags: "Sequence[str]" = ()
+        self,
+        table: str,
+        columns: "Sequence[str]",
+        where: "Mapping[str, Sequence[Any]] | None" = None,
+        flags: "Sequence[str]" = (),
     ) -> "list[dict[str, Any]]":
         """The rows that meet the conditions.
 
@@ -74,5 +84,7 @@ class Table:
             RefusedError: as `Client.call`.
         """
         conditions = {name: list(values) for name, values in (where or {}).items()}
-        rows, self.now, *_ = self._context.client.call("AccountingQuery", table, list(columns), conditions, list(flags))
+        rows, self.now, *_ = self._context.client.call(
+            "AccountingQuery", table, list(columns), conditions, list(flags)
+        )
         return [dict(zip(columns, row, strict=True)) for row in rows]

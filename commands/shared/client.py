@@ -1,8 +1,10 @@
-"""One blocking connection to the controller, and the frame around a command: its streams, its errors, its end.
+"""One blocking connection to the controller, and the frame around a command: its streams, its
+errors, its end.
 
-Place: under every command. It speaks the protocol of protocol/messenger.py with the lists of protocol/wire_table.py, without asyncio, msgspec,
-msgpack, socket or logging: a command's whole life is to last no longer than a person notices, or than a portal that runs `squeue` a hundred times
-can bear.
+Place: under every command. It speaks the protocol of protocol/messenger.py with the lists of
+protocol/wire_table.py, without asyncio, msgspec, msgpack, socket or logging: a command's whole life
+is to last no longer than a person notices, or than a portal that runs `squeue` a hundred times can
+bear.
 """
 
 import _signal  # type: ignore[import-not-found]  # the module behind signal, without its enums
@@ -66,7 +68,9 @@ class Rows:
 
 
 class _Refusing:
-    """Turns what goes wrong with a connection into what a command says of it. Whoever asks again connects again."""
+    """Turns what goes wrong with a connection into what a command says of it. Whoever asks again
+    connects again.
+    """
 
     __slots__ = ("_client",)
 
@@ -78,7 +82,8 @@ class _Refusing:
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if error is None:
             return
-        is_forged = type(error).__name__ == "AuthError"  # from a module that is imported only with connections that are sealed
+        # from a module that is imported only with connections that are sealed
+        is_forged = type(error).__name__ == "AuthError"
         was_there = (is_forged or isinstance(error, OSError)) and self._client.drop()
         if isinstance(error, TimeoutError):
             raise RefusedError(TIMED_OUT, _TIMED_OUT_TEXT) from None
@@ -93,7 +98,9 @@ class _Refusing:
 class Client:
     """A connection to the controller, opened at the first question."""
 
-    def __init__(self, locate: "Callable[[], Location]" = find, *, timeout_s: float | None = 100.0) -> None:
+    def __init__(
+        self, locate: "Callable[[], Location]" = find, *, timeout_s: float | None = 100.0
+    ) -> None:
         self._address = ""
         self._locate = locate
         self._location: Location | None = None  # as long as the connection lasts
@@ -158,7 +165,10 @@ class Client:
         with _Refusing(self):
             hello = b"" if self._socket is not None else self._connect()
             assert self._socket is not None
-            self._socket.sendall(hello + (_frame(body) if self._channel is None else self._channel.seal(body)), _socket.MSG_NOSIGNAL)
+            self._socket.sendall(
+                hello + (_frame(body) if self._channel is None else self._channel.seal(body)),
+                _socket.MSG_NOSIGNAL,
+            )
 
     def finish(self) -> "tuple[str, list[Any]]":
         """The name and fields of the next answer, or of a part of one."""
@@ -175,7 +185,14 @@ class Client:
             connection.close()
         return connection is not None
 
-    def query(self, table: str, columns: "Sequence[str]", where: "Mapping[str, list[Any]] | None" = None, *, all_partitions: bool = True) -> Rows:
+    def query(
+        self,
+        table: str,
+        columns: "Sequence[str]",
+        where: "Mapping[str, list[Any]] | None" = None,
+        *,
+        all_partitions: bool = True,
+    ) -> Rows:
         """Rows of one of the controller's tables.
 
         Raises:
@@ -183,7 +200,9 @@ class Client:
         """
         rows: list[list[Any]] = []
         now = 0.0
-        for part in self._answers("Query", table, list(columns), dict(where or {}), all_partitions, True):
+        for part in self._answers(
+            "Query", table, list(columns), dict(where or {}), all_partitions, True
+        ):
             rows += part[0]
             now = part[1]
         return Rows(columns, rows, now)
@@ -194,7 +213,9 @@ class Client:
         return bool(self.location.accounting_addresses)
 
     def another(self, address: str = "") -> "Client":
-        """A connection of its own, for a question whose answer may take long; or, with an address, to a node daemon."""
+        """A connection of its own, for a question whose answer may take long; or, with an address,
+        to a node daemon.
+        """
         other = Client(lambda: self.location, timeout_s=self._timeout_s if address else None)
         other._address = address
         return other
@@ -228,7 +249,12 @@ class Client:
         if self._socket.family == _socket.AF_UNIX and is_trusted(self._socket):
             self._socket.settimeout(self._timeout_s)
             return _frame(LOCAL_HELLO)
-        from understudy.auth.handshake import MAX_HANDSHAKE, SealedChannel, client_hello, read_challenge
+        from understudy.auth.handshake import (
+            MAX_HANDSHAKE,
+            SealedChannel,
+            client_hello,
+            read_challenge,
+        )
 
         hello = client_hello("command", os.geteuid(), os.getegid(), is_daemon=False)
         self._socket.sendall(_frame(hello), _socket.MSG_NOSIGNAL)
@@ -267,7 +293,9 @@ def pack(message: str, *fields: "Any") -> "list[Any]":
     """A message as it goes on the wire: its tag and all its fields."""
     tag, names, defaults = WIRE[message]
     missing = len(names) - len(fields)
-    assert 0 <= missing <= len(defaults), f"{message} has {len(names)} fields, {len(fields)} were given"
+    assert 0 <= missing <= len(defaults), (
+        f"{message} has {len(names)} fields, {len(fields)} were given"
+    )
     return [tag, *fields, *defaults[len(defaults) - missing :]]
 
 
@@ -275,8 +303,16 @@ def pack_named(message: str, values: "Mapping[str, Any]") -> "list[Any]":
     """A message from the fields that differ from their defaults."""
     tag, names, defaults = WIRE[message]
     required = len(names) - len(defaults)
-    assert values.keys() <= set(names), f"{message} has no fields {sorted(values.keys() - set(names))}"
-    return [tag, *(values[name] if index < required or name in values else defaults[index - required] for index, name in enumerate(names))]
+    assert values.keys() <= set(names), (
+        f"{message} has no fields {sorted(values.keys() - set(names))}"
+    )
+    return [
+        tag,
+        *(
+            values[name] if index < required or name in values else defaults[index - required]
+            for index, name in enumerate(names)
+        ),
+    ]
 
 
 def open_socket(address: str) -> _socket.socket:
@@ -285,7 +321,10 @@ def open_socket(address: str) -> _socket.socket:
     sockets: list[tuple[int, Any]] = [(family, where)]
     if kind == "tcp":
         host, _, port = rest.rpartition(":")
-        sockets = [(entry[0], entry[4]) for entry in _socket.getaddrinfo(host.strip("[]"), int(port), 0, _socket.SOCK_STREAM)]
+        sockets = [
+            (entry[0], entry[4])
+            for entry in _socket.getaddrinfo(host.strip("[]"), int(port), 0, _socket.SOCK_STREAM)
+        ]
     reason: OSError = ConnectionRefusedError("no address")
     for family, where in sockets:
         sock = _socket.socket(family, _socket.SOCK_STREAM)
@@ -303,7 +342,8 @@ def open_socket(address: str) -> _socket.socket:
 
 
 def secret(location: Location, hello: bytes, challenge: bytes) -> bytes:
-    """The connection's secret: from the key where this user can read it, else from the credential agent of this host.
+    """The connection's secret: from the key where this user can read it, else from the credential
+    agent of this host.
 
     Raises:
         AuthError: neither can be had.
@@ -361,7 +401,9 @@ class Context:
     def print(self, text: str) -> None:
         self.stdout.write(text + "\n")
 
-    def tells(self, table: "OptionTable", given: "Container[str]", synopsis: str, usage: str) -> bool:
+    def tells(
+        self, table: "OptionTable", given: "Container[str]", synopsis: str, usage: str
+    ) -> bool:
         """Answer --help, --usage and --version; whether one of them was given."""
         if "help" in given:
             self.stdout.write(table.help_text(synopsis))
@@ -382,21 +424,30 @@ class Context:
         self.stderr.write(f"{self.program}: error: {text}\n")
 
     def refuses_clusters(self, names: str | None, said_by: str = "--cluster") -> bool:
-        """Whether --clusters names only other clusters than ours: where those are, an accounting database would have to tell. Errors are said."""
+        """Whether --clusters names only other clusters than ours: where those are, an accounting
+        database would have to tell. Errors are said.
+        """
         if names is None:
             return False
         wanted = names.split(",")
         own = self.client.cluster_name
         has_accounting = self.client.has_accounting
-        strange = [name for name in wanted if name not in {own, "all"}] if has_accounting else wanted
+        strange = (
+            [name for name in wanted if name not in {own, "all"}] if has_accounting else wanted
+        )
         for name in strange if has_accounting else strange[:1]:
-            self.error(f"No cluster '{name}' known by database." if has_accounting else "Problem talking to database")
+            self.error(
+                f"No cluster '{name}' known by database."
+                if has_accounting
+                else "Problem talking to database"
+            )
         is_refused = len(strange) == len(wanted)
         if is_refused and names == "all":
             self.error("No clusters can be reached now. Contact your admin to resolve the problem.")
         elif is_refused:
             self.error(
-                f"'{names}' can't be reached now, or it is an invalid entry for {said_by}.  Use 'sacctmgr list clusters' to see available clusters."
+                f"'{names}' can't be reached now, or it is an invalid entry for {said_by}.  "
+                "Use 'sacctmgr list clusters' to see available clusters."
             )
         else:
             self.named_cluster = own
@@ -418,11 +469,17 @@ def _forget_own_locale() -> None:
             del os.environ["LC_CTYPE"]
 
 
-def run(program: str, command: "Callable[[list[str], Context], int]", usage_exit: int = 1, client: "Client | None" = None) -> int:
-    """Run a command as a process of its own: never returns, but ends through `os._exit` once the streams are flushed.
+def run(
+    program: str,
+    command: "Callable[[list[str], Context], int]",
+    usage_exit: int = 1,
+    client: "Client | None" = None,
+) -> int:
+    """Run a command as a process of its own: never returns, but ends through `os._exit` once the
+    streams are flushed.
 
-    (Freeing an interpreter's memory piece by piece takes 12 ms that nobody needs.) A reader that closes the pipe ends the command without a word, as
-    SIGPIPE does to a C program.
+    (Freeing an interpreter's memory piece by piece takes 12 ms that nobody needs.) A reader that
+    closes the pipe ends the command without a word, as SIGPIPE does to a C program.
     """
     gc.disable()
     if os.environ.get("LC_CTYPE") == "C.UTF-8":
@@ -445,12 +502,19 @@ def run(program: str, command: "Callable[[list[str], Context], int]", usage_exit
     os._exit(code)
 
 
-def guarded(context: Context, command: "Callable[[list[str], Context], int]", arguments: "list[str]", usage_exit: int = 1) -> int:
+def guarded(
+    context: Context,
+    command: "Callable[[list[str], Context], int]",
+    arguments: "list[str]",
+    usage_exit: int = 1,
+) -> int:
     """The command's exit code; what it could not handle is said as Slurm says it."""
     try:
         return command(arguments, context)
     except OptionError as error:
-        context.complain(f'{context.program}: {error}\nTry "{context.program} --help" for more information')
+        context.complain(
+            f'{context.program}: {error}\nTry "{context.program} --help" for more information'
+        )
         return usage_exit
     except NoClusterError as error:
         context.error(str(error))

@@ -1,7 +1,8 @@
 """What is wrong with a slurm.conf, in the words of Slurm's commands.
 
-Place: under locate.py, imported only for a file that no daemon has read as it is now. Follows: the errors of 22.05.8's commands, which read the
-file before anything else. What only daemons look at, as nodes of partitions, keeps no command from working.
+Place: under locate.py, imported only for a file that no daemon has read as it is now. Follows: the
+errors of 22.05.8's commands, which read the file before anything else. What only daemons look at,
+as nodes of partitions, keeps no command from working.
 """
 
 from __future__ import annotations
@@ -21,17 +22,35 @@ def complaint(conf: str) -> str:
     except ConfigError as error:
         return str(error)
     for finding in config.errors:
-        is_meant = finding.kind in _OF_ALL or (finding.kind == "missing_key" and finding.text in _NEEDED)
-        if not is_meant and not (finding.kind == "bad_value" and "is not a valid" in finding.message):
+        is_meant = finding.kind in _OF_ALL or (
+            finding.kind == "missing_key" and finding.text in _NEEDED
+        )
+        if not is_meant and not (
+            finding.kind == "bad_value" and "is not a valid" in finding.message
+        ):
             continue
         if finding.kind == "parse_error":
             return f'Parse error in file {finding.file} line {finding.line}: "{finding.text}"'
         if finding.kind in ("unknown_key", "misplaced_key"):
-            line = next((each for each in config.lines if (each.file, each.line) == (finding.file, finding.line)), None)
+            line = next(
+                (
+                    each
+                    for each in config.lines
+                    if (each.file, each.line) == (finding.file, finding.line)
+                ),
+                None,
+            )
             text = f"Parsing error at unrecognized key: {finding.text}"
             if line is None or line.key not in _LINES:
                 return f"_parse_next_key: {text}"
-            given = next((f" {written}={value}" for written, (_, value) in zip(line.written, line.pairs, strict=True) if written == finding.text), "")
+            given = next(
+                (
+                    f" {written}={value}"
+                    for written, (_, value) in zip(line.written, line.pairs, strict=True)
+                    if written == finding.text
+                ),
+                "",
+            )
             return f'{text}\nParse error in file {finding.file} line {finding.line}: "{given}"'
         return finding.message.replace(f'value "{finding.text}"', f"value ({finding.text})")
     return ""

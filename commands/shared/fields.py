@@ -1,9 +1,12 @@
-"""Output fields: one declaration each serves `-o`, `-O` and the query for the columns that are needed.
+"""Output fields: one declaration each serves `-o`, `-O` and the query for the columns that are
+needed.
 
-Place: commands alone; pure. A field says how to make its text from raw columns of understudy.model.records; columns that begin with "@" are not asked
-of the controller but supplied by the command (`@now`).
+Place: commands alone; pure. A field says how to make its text from raw columns of
+understudy.model.records; columns that begin with "@" are not asked of the controller but supplied
+by the command (`@now`).
 
-A format of `-o` is `%[.][width]letter` with any text between; one of `-O` is `name[:[.][width][text]],...`.
+A format of `-o` is `%[.][width]letter` with any text between; one of `-O` is
+`name[:[.][width][text]],...`.
 """
 
 TYPE_CHECKING = False
@@ -16,28 +19,47 @@ LONG_FORMAT_WIDTH = 20  # squeue(1), -O: what a field without a size gets
 
 
 class Field:
-    """One output field: its letter for `-o` ("" if it has none), its names for `-O`, its header, the columns it reads, and how they become text."""
+    """One output field: its letter for `-o` ("" if it has none), its names for `-O`, its header,
+    the columns it reads, and how they become text.
+    """
 
     __slots__ = ("columns", "header", "letter", "make", "merge", "names", "whole")
 
-    def __init__(self, letter: str, names: str, header: str, columns: str, make: "Callable[..., str]", *, merge: str = "", whole: str = "") -> None:
+    def __init__(
+        self,
+        letter: str,
+        names: str,
+        header: str,
+        columns: str,
+        make: "Callable[..., str]",
+        *,
+        merge: str = "",
+        whole: str = "",
+    ) -> None:
         self.letter = letter
         self.names = names.split()
         self.header = header
         self.columns = columns.split()
         self.make = make
-        self.merge = merge  # the command's own: how records are put together that differ in this field
+        # the command's own: how records are put together that differ in this field
+        self.merge = merge
         self.whole = (
-            whole  # what a width does not cut where it is right justified: "text", "all" (the header, too), "nodes" (all, but no reasons), "tasks"
+            # what a width does not cut where it is right justified: "text", "all" (the header,
+            # too), "nodes" (all, but no reasons), "tasks"
+            whole
         )
 
 
 class Cell:
-    """One place in an output line: a field (None: nothing but the text behind), its width (0: that of the text, -1: left out), the text behind it."""
+    """One place in an output line: a field (None: nothing but the text behind), its width (0: that
+    of the text, -1: left out), the text behind it.
+    """
 
     __slots__ = ("field", "right", "suffix", "width")
 
-    def __init__(self, field: Field | None, width: int = 0, *, right: bool = False, suffix: str = "") -> None:
+    def __init__(
+        self, field: Field | None, width: int = 0, *, right: bool = False, suffix: str = ""
+    ) -> None:
         self.field = field
         self.width = width
         self.right = right
@@ -56,12 +78,17 @@ class FieldTable:
 
     def all_cells(self) -> list[Cell]:
         """What `%all` stands for: the small letters, then the capitals."""
-        cells = [Cell(self.by_letter[letter], suffix="|") for letter in sorted(self.by_letter, key=str.swapcase)]
+        cells = [
+            Cell(self.by_letter[letter], suffix="|")
+            for letter in sorted(self.by_letter, key=str.swapcase)
+        ]
         cells[-1].suffix = ""
         return cells
 
     def parse_short(self, text: str, complain: "Callable[[str], None]") -> list[Cell]:
-        """The cells of a `-o` format. `complain` is called with the letter of each unknown field, which is then printed as it stands."""
+        """The cells of a `-o` format. `complain` is called with the letter of each unknown field,
+        which is then printed as it stands.
+        """
         if text == "%all":
             return self.all_cells()
         head, *specifications = text.split("%")
@@ -83,10 +110,19 @@ class FieldTable:
                 cells.append(Cell(field, width, right=right, suffix=suffix))
         return cells
 
-    def parse_long(self, text: str, complain: "Callable[[str], None]", *, negative_suffix: str | None = None, knows_all: bool = False) -> list[Cell]:
-        """The cells of a `-O` format. `complain` is called with each unknown name, which is then left out.
+    def parse_long(
+        self,
+        text: str,
+        complain: "Callable[[str], None]",
+        *,
+        negative_suffix: str | None = None,
+        knows_all: bool = False,
+    ) -> list[Cell]:
+        """The cells of a `-O` format. `complain` is called with each unknown name, which is then
+        left out.
 
-        `negative_suffix`: what follows the text of a field of negative width; None: it is not printed. `knows_all`: whether `all` is a name.
+        `negative_suffix`: what follows the text of a field of negative width; None: it is not
+        printed. `knows_all`: whether `all` is a name.
         """
         cells = []
         for part in text.split(","):
@@ -114,7 +150,9 @@ class FieldTable:
 
 
 def _leading_number(text: str) -> tuple[int, str]:
-    """The number that a text begins with, as strtol reads it, and what is left; 0 and all of it where there is none."""
+    """The number that a text begins with, as strtol reads it, and what is left; 0 and all of it
+    where there is none.
+    """
     start = len(text) - len(text.lstrip(" "))
     end = start + (text[start : start + 1] in {"+", "-"} and text[start : start + 1] != "")
     digits = end
@@ -148,17 +186,24 @@ def fitted(text: str, cell: Cell) -> str:
     width = cell.width
     if width <= 0:
         return text + cell.suffix if not width else ""
-    if len(text) > width and not (cell.right and cell.field is not None and cell.field.whole in {"all", "nodes"}):
+    if len(text) > width and not (
+        cell.right and cell.field is not None and cell.field.whole in {"all", "nodes"}
+    ):
         return text[:width] + cell.suffix
     return (text.rjust(width) if cell.right else text.ljust(width)) + cell.suffix
 
 
 def header_line(cells: "Sequence[Cell]") -> str:
-    return "".join([fitted(cell.field.header if cell.field is not None else "", cell) for cell in cells])
+    return "".join(
+        [fitted(cell.field.header if cell.field is not None else "", cell) for cell in cells]
+    )
 
 
-def lines(cells: "Sequence[Cell]", columns: "Sequence[str]", rows: "Sequence[Sequence[Any]]") -> list[str]:
-    """One line a row. `columns` names the rows' columns; a "@" column of a field must be among them.
+def lines(
+    cells: "Sequence[Cell]", columns: "Sequence[str]", rows: "Sequence[Sequence[Any]]"
+) -> list[str]:
+    """One line a row. `columns` names the rows' columns; a "@" column of a field must be among
+    them.
 
     Made cell by cell, not row by row, which takes half the time where there are many.
     """
@@ -179,7 +224,9 @@ def lines(cells: "Sequence[Cell]", columns: "Sequence[str]", rows: "Sequence[Seq
             continue
         if width and cell.right and cell.field.whole:
             is_cut = _CUT[cell.field.whole]
-            texts = [(text[:width] if is_cut(text) else text).rjust(width) + suffix for text in texts]
+            texts = [
+                (text[:width] if is_cut(text) else text).rjust(width) + suffix for text in texts
+            ]
         elif width and cell.right:
             texts = [text[:width].rjust(width) + suffix for text in texts]
         elif width:

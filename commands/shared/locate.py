@@ -1,10 +1,14 @@
-"""Where the cluster is: the registry of running clusters, and what a slurm.conf says of its controller.
+"""Where the cluster is: the registry of running clusters, and what a slurm.conf says of its
+controller.
 
-Place: the first thing that every command asks; `understudy up` and `down` write the registry. It knows no messages and opens no connection.
-Every command pays for its imports, so there is no json, re, pathlib or dataclass here.
+Place: the first thing that every command asks; `understudy up` and `down` write the registry. It
+knows no messages and opens no connection. Every command pays for its imports, so there is no json,
+re, pathlib or dataclass here.
 
-The registry is a folder with one small JSON file a running cluster, `CLUSTERNAME-HASH.json`, where HASH is made from the run directory:
-    $UNDERSTUDY_REGISTRY, else /run/understudy for root, else $XDG_RUNTIME_DIR/understudy, else ~/.understudy
+The registry is a folder with one small JSON file a running cluster, `CLUSTERNAME-HASH.json`, where
+HASH is made from the run directory:
+    $UNDERSTUDY_REGISTRY, else /run/understudy for root, else $XDG_RUNTIME_DIR/understudy, else
+    ~/.understudy
 Commands look in their own user's registry and then in root's.
 """
 
@@ -29,9 +33,23 @@ class BadConfigurationError(Exception):
 
 
 class Location:
-    """Where a cluster's daemons listen. Addresses are `tcp:HOST:PORT` or `unix:PATH`, "" where unknown. `started` is in seconds since the epoch."""
+    """Where a cluster's daemons listen. Addresses are `tcp:HOST:PORT` or `unix:PATH`, "" where
+    unknown. `started` is in seconds since the epoch.
+    """
 
-    __slots__ = ("accounting", "accounting_unix", "agent", "clock", "conf", "controller", "controller_unix", "key_file", "name", "run_dir", "started")
+    __slots__ = (
+        "accounting",
+        "accounting_unix",
+        "agent",
+        "clock",
+        "conf",
+        "controller",
+        "controller_unix",
+        "key_file",
+        "name",
+        "run_dir",
+        "started",
+    )
 
     def __init__(
         self,
@@ -61,12 +79,16 @@ class Location:
 
     @property
     def accounting_addresses(self) -> list[str]:
-        """The accounting daemon's addresses in the order in which to try them; [] if the cluster has none."""
+        """The accounting daemon's addresses in the order in which to try them; [] if the cluster
+        has none.
+        """
         return [address for address in (self.accounting_unix, self.accounting) if address]
 
     @property
     def controller_addresses(self) -> list[str]:
-        """The controller's addresses in the order in which to try them: the local socket is faster than TCP."""
+        """The controller's addresses in the order in which to try them: the local socket is faster
+        than TCP.
+        """
         return [address for address in (self.controller_unix, self.controller) if address]
 
 
@@ -83,12 +105,16 @@ def own_registry(environ: "Mapping[str, str] | None" = None, user_id: int | None
 
 
 def shared_registry(user_id: int) -> str:
-    """Where a user who is not root makes his clusters known to others, whose slurm.conf names him as SlurmUser."""
+    """Where a user who is not root makes his clusters known to others, whose slurm.conf names him
+    as SlurmUser.
+    """
     return f"/tmp/understudy-registry-{user_id}"  # noqa: S108  entries that another user wrote are left out
 
 
 def register(location: Location, folder: str | None = None) -> str:
-    """Make a running cluster known to commands; returns the file written. A second call for the same run directory replaces the first's entry."""
+    """Make a running cluster known to commands; returns the file written. A second call for the
+    same run directory replaces the first's entry.
+    """
     if folder is not None:
         return _register(location, folder)
     own = own_registry()
@@ -128,7 +154,9 @@ def unregister(name: str, run_dir: str, folder: str | None = None) -> bool:
 
 
 def registered(environ: "Mapping[str, str] | None" = None) -> "list[Location]":
-    """All clusters that this user's commands can see, the latest first; the user's own before root's."""
+    """All clusters that this user's commands can see, the latest first; the user's own before
+    root's.
+    """
     own = own_registry(environ)
     found = sorted(_entries(own), key=lambda each: -each.started)
     if own != SYSTEM_REGISTRY:
@@ -139,7 +167,11 @@ def registered(environ: "Mapping[str, str] | None" = None) -> "list[Location]":
 def latest(environ: "Mapping[str, str] | None" = None) -> Location | None:
     """The last cluster that this user started, if it has not been unregistered."""
     own = list(_entries(own_registry(environ), only_user=os.geteuid()))
-    if not own and os.geteuid() and not (os.environ if environ is None else environ).get("UNDERSTUDY_REGISTRY"):
+    if (
+        not own
+        and os.geteuid()
+        and not (os.environ if environ is None else environ).get("UNDERSTUDY_REGISTRY")
+    ):
         own = list(_entries(shared_registry(os.geteuid()), only_user=os.geteuid()))
     return max(own, key=lambda each: each.started, default=None)
 
@@ -156,12 +188,17 @@ def find(environ: "Mapping[str, str] | None" = None) -> Location:
     if not conf:
         location = latest(env)
         if location is None:
-            raise NoClusterError("SLURM_CONF is not set, and no running cluster of this user is registered")
+            raise NoClusterError(
+                "SLURM_CONF is not set, and no running cluster of this user is registered"
+            )
         return location
     real = os.path.realpath(conf)
     known = registered(env)
     for location in known:
-        if real in (os.path.realpath(location.conf), os.path.realpath(location.run_dir + "/slurm.conf")):
+        if real in (
+            os.path.realpath(location.conf),
+            os.path.realpath(location.run_dir + "/slurm.conf"),
+        ):
             if not _is_read(location, real):
                 _check(conf)
             return location
@@ -169,8 +206,14 @@ def find(environ: "Mapping[str, str] | None" = None) -> Location:
     known += _of_slurm_user(values.get("slurmuser", ""), env)
     stated = _stated(conf, values)
     for location in known:
-        if location.name == stated.name and location.controller.rpartition(":")[2] in ("", stated.controller.rpartition(":")[2]):
-            if not (_is_same(conf, location.conf) and _is_read(location, os.path.realpath(location.conf))):
+        if location.name == stated.name and location.controller.rpartition(":")[2] in (
+            "",
+            stated.controller.rpartition(":")[2],
+        ):
+            if not (
+                _is_same(conf, location.conf)
+                and _is_read(location, os.path.realpath(location.conf))
+            ):
                 _check(conf)
             return location
     _check(conf)
@@ -178,9 +221,13 @@ def find(environ: "Mapping[str, str] | None" = None) -> Location:
 
 
 def _is_read(location: Location, path: str) -> bool:
-    """Whether the cluster has read the file, and all that it includes, as they are now (see understudy.model.conf_copy)."""
+    """Whether the cluster has read the file, and all that it includes, as they are now (see
+    understudy.model.conf_copy).
+    """
     try:
-        with open(location.run_dir + "/conf.read", encoding="utf-8", errors="surrogateescape") as file:
+        with open(
+            location.run_dir + "/conf.read", encoding="utf-8", errors="surrogateescape"
+        ) as file:
             lines = file.read().splitlines()
         own = os.path.realpath(location.run_dir) + os.sep
         is_own = path.startswith(own)
@@ -257,7 +304,9 @@ def _stated(conf: str, values: "Mapping[str, str]") -> Location:
         _check(conf)
         raise BadConfigurationError("No SlurmctldHost defined.")
     name, _, bracketed = host.partition("(")
-    address = values.get("slurmctldaddr") or bracketed.rstrip(")") or values.get("controladdr") or name
+    address = (
+        values.get("slurmctldaddr") or bracketed.rstrip(")") or values.get("controladdr") or name
+    )
     port = values.get("slurmctldport", str(DEFAULT_PORT)).partition("-")[0]
     agent = ""
     for part in values.get("authinfo", "").split(","):
@@ -266,8 +315,17 @@ def _stated(conf: str, values: "Mapping[str, str]") -> Location:
             agent = "unix:" + value
     accounting = ""
     if values.get("accountingstoragetype", "").lower().endswith("slurmdbd"):
-        accounting = f"tcp:{values.get('accountingstoragehost', 'localhost')}:{values.get('accountingstorageport', DEFAULT_ACCOUNTING_PORT)}"
-    return Location(name=values.get("clustername", ""), conf=conf, controller=f"tcp:{address}:{port}", agent=agent, accounting=accounting)
+        accounting = (
+            f"tcp:{values.get('accountingstoragehost', 'localhost')}:"
+            f"{values.get('accountingstorageport', DEFAULT_ACCOUNTING_PORT)}"
+        )
+    return Location(
+        name=values.get("clustername", ""),
+        conf=conf,
+        controller=f"tcp:{address}:{port}",
+        agent=agent,
+        accounting=accounting,
+    )
 
 
 _KEYS = frozenset(
@@ -288,7 +346,9 @@ _KEYS = frozenset(
 
 
 def _settings(conf: str, depth: int) -> "Iterator[tuple[str, str]]":
-    """The few keys of the file that say where the controller is; the full reader is `understudy.model.conf`."""
+    """The few keys of the file that say where the controller is; the full reader is
+    `understudy.model.conf`.
+    """
     with open(conf, encoding="utf-8", errors="replace") as file:
         text = file.read()
     for line in text.replace("\\\n", "").split("\n"):
@@ -296,7 +356,11 @@ def _settings(conf: str, depth: int) -> "Iterator[tuple[str, str]]":
         if not words:
             continue
         if words[0].lower() == "include" and len(words) > 1 and depth < 8:
-            path = words[1] if words[1].startswith("/") else os.path.join(os.path.dirname(conf), words[1])
+            path = (
+                words[1]
+                if words[1].startswith("/")
+                else os.path.join(os.path.dirname(conf), words[1])
+            )
             if os.path.exists(path):
                 yield from _settings(path, depth + 1)
             continue
@@ -314,7 +378,9 @@ def _entry_path(folder: str, name: str, run_dir: str) -> str:
 
 
 def _entries(folder: str, only_user: int | None = None) -> "Iterator[Location]":
-    """The registry's readable entries. Files that neither this user nor root wrote are left out: they could lead a command to a false controller."""
+    """The registry's readable entries. Files that neither this user nor root wrote are left out:
+    they could lead a command to a false controller.
+    """
     try:
         names = sorted(os.listdir(folder))
     except OSError:
@@ -331,11 +397,15 @@ def _entries(folder: str, only_user: int | None = None) -> "Iterator[Location]":
         except (OSError, ValueError, StopIteration):
             continue
         if isinstance(entry, dict):
-            yield Location(**{key: value for key, value in entry.items() if key in Location.__slots__})
+            yield Location(
+                **{key: value for key, value in entry.items() if key in Location.__slots__}
+            )
 
 
 class _ScannerContext:
-    """What the C scanner of the json package asks for. Importing the package itself would cost a command 5 ms (it imports re and enum)."""
+    """What the C scanner of the json package asks for. Importing the package itself would cost a
+    command 5 ms (it imports re and enum).
+    """
 
     strict = True
     object_hook = None

@@ -1,6 +1,7 @@
 """What options say of themselves where their value is `help`.
 
-Place: under the options, which import it only where it is asked for. Follows sbatch and srun of 22.05.
+Place: under the options, which import it only where it is asked for. Follows sbatch and srun of
+22.05.
 """
 
 HINTS = """\

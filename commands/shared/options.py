@@ -1,8 +1,10 @@
-"""Reading command lines as getopt_long does, with its error texts, from one table of options per command.
+"""Reading command lines as getopt_long does, with its error texts, from one table of options per
+command.
 
-Place: commands alone; pure. argparse would cost each command 11 ms and says other things. The same table reads the command line, the environment
-variables and `#SBATCH` lines. Follows getopt_long(3): clusters of short options, values attached or apart, `--name=value`, abbreviations as long as
-they are unambiguous, `--` ends the options.
+Place: commands alone; pure. argparse would cost each command 11 ms and says other things. The same
+table reads the command line, the environment variables and `#SBATCH` lines. Follows getopt_long(3):
+clusters of short options, values attached or apart, `--name=value`, abbreviations as long as they
+are unambiguous, `--` ends the options.
 """
 
 TYPE_CHECKING = False
@@ -13,15 +15,28 @@ NONE, REQUIRED, OPTIONAL = 0, 1, 2
 
 
 class OptionError(Exception):
-    """A command line that getopt_long would refuse. The text has the program's name in front when printed."""
+    """A command line that getopt_long would refuse. The text has the program's name in front when
+    printed.
+    """
 
 
 class Option:
-    """One option. `value`: NONE, REQUIRED or OPTIONAL. `env`: variables that give it, the first set counts. `dest`: its name in the command."""
+    """One option. `value`: NONE, REQUIRED or OPTIONAL. `env`: variables that give it, the first set
+    counts. `dest`: its name in the command.
+    """
 
     __slots__ = ("dest", "env", "help", "long", "short", "value")
 
-    def __init__(self, long: str, short: str, value: int, help: str, *, env: str = "", dest: str = "") -> None:  # noqa: A002
+    def __init__(
+        self,
+        long: str,
+        short: str,
+        value: int,
+        help: str,  # noqa: A002
+        *,
+        env: str = "",
+        dest: str = "",
+    ) -> None:
         self.long = long
         self.short = short
         self.value = value
@@ -53,12 +68,19 @@ class OptionTable:
         if not found:
             raise OptionError(f"unrecognized option '--{name}'")
         if any(option.dest != found[0].dest or option.value != found[0].value for option in found):
-            named = [found[0], *(option for option in found if option.dest != found[0].dest)]  # not the first one's other names
-            raise OptionError(f"option '--{name}' is ambiguous; possibilities: " + " ".join(f"'--{option.long}'" for option in named))
+            # not the first one's other names
+            named = [found[0], *(option for option in found if option.dest != found[0].dest)]
+            raise OptionError(
+                f"option '--{name}' is ambiguous; possibilities: "
+                + " ".join(f"'--{option.long}'" for option in named)
+            )
         return found[0]
 
-    def parse(self, arguments: "Sequence[str]", *, permute: bool = True) -> "tuple[list[tuple[Option, str | None]], list[str]]":
-        """The options in their order with their values, and the operands. Without `permute` the first operand ends the options.
+    def parse(
+        self, arguments: "Sequence[str]", *, permute: bool = True
+    ) -> "tuple[list[tuple[Option, str | None]], list[str]]":
+        """The options in their order with their values, and the operands. Without `permute` the
+        first operand ends the options.
 
         Raises:
             OptionError: as getopt_long refuses.
@@ -78,7 +100,9 @@ class OptionTable:
                     option = self.find_long(name)
                 except OptionError as error:
                     if equals:
-                        raise OptionError(str(error).replace(f"'--{name}'", f"'{argument}'", 1)) from None
+                        raise OptionError(
+                            str(error).replace(f"'--{name}'", f"'{argument}'", 1)
+                        ) from None
                     raise
                 value: str | None = attached if equals else None
                 if equals and option.value == NONE:
@@ -136,7 +160,9 @@ class OptionTable:
             if metavar and long:
                 long += f"[={metavar}]" if option.value == OPTIONAL else f"={metavar}"
             names = ", ".join(name for name in (short, long) if name) if short else "    " + long
-            lines.append(f"  {names:<32}  {what}" if len(names) <= 32 else f"  {names}\n{'':36}{what}")
+            lines.append(
+                f"  {names:<32}  {what}" if len(names) <= 32 else f"  {names}\n{'':36}{what}"
+            )
         return "\n".join(lines) + "\n"
 
 

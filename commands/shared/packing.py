@@ -1,6 +1,8 @@
-"""msgpack for commands, as far as messages use it: importing the library would take a command five milliseconds, most of them for types of time.
+"""msgpack for commands, as far as messages use it: importing the library would take a command five
+milliseconds, most of them for types of time.
 
-Place: under `client.py`. What is long is left to the library, which is quicker from some thousand items on.
+Place: under `client.py`. What is long is left to the library, which is quicker from some thousand
+items on.
 """
 
 import sys
@@ -60,7 +62,9 @@ def _pack(value: "Any", out: bytearray) -> None:
 
 
 def _head(length: int, out: bytearray, short: int, most: int, longer: int) -> None:
-    """The head of something with a length. Lists and dictionaries (0xDB, 0xDD: one below their first) have no length of one byte."""
+    """The head of something with a length. Lists and dictionaries (0xDB, 0xDD: one below their
+    first) have no length of one byte.
+    """
     if length <= most:
         out.append(short + length)
     elif length < 1 << 8 and longer not in (0xDB, 0xDD):

@@ -9,7 +9,8 @@ def midnight(now: float) -> int:
 
 
 def past_time(text: str, now: float) -> int:
-    """A time that somebody looks back to: a time of day is today's, a date without a year this year's.
+    """A time that somebody looks back to: a time of day is today's, a date without a year this
+    year's.
 
     Raises:
         ValueError: no time.

@@ -1,4 +1,6 @@
-"""The controller's and accounting's counts of requests, by type and by user, as sdiag and sacctmgr list them."""
+"""The controller's and accounting's counts of requests, by type and by user, as sdiag and sacctmgr
+list them.
+"""
 
 import time
 
@@ -17,14 +19,23 @@ def by_count(entries: "list[list[Any]]") -> "list[list[Any]]":
     return sorted(entries, key=lambda entry: entry[2], reverse=True)
 
 
-def requests_and_users(requests: "list[list[Any]]", users: "list[list[Any]]", widths: tuple[int, int, int]) -> list[str]:
-    """Two lists, line by line. `widths`: of the requests' names, the users' names and the users' numbers."""
+def requests_and_users(
+    requests: "list[list[Any]]", users: "list[list[Any]]", widths: tuple[int, int, int]
+) -> list[str]:
+    """Two lists, line by line. `widths`: of the requests' names, the users' names and the users'
+    numbers.
+    """
     request, user, number = widths
 
     def line(name: str, key: str, count: int, us: int) -> str:
         return f"\t{name}({key}) count:{count:<6} ave_time:{us // max(count, 1):<6} total_time:{us}"
 
     lines = ["Remote Procedure Call statistics by message type"]
-    lines += [line(f"{name:<{request}}", f"{key:5}", count, us) for name, key, count, us in requests]
+    lines += [
+        line(f"{name:<{request}}", f"{key:5}", count, us) for name, key, count, us in requests
+    ]
     lines += ["", "Remote Procedure Call statistics by user"]
-    return [*lines, *(line(f"{name:<{user}}", f"{key:{number}}", count, us) for name, key, count, us in users)]
+    return [
+        *lines,
+        *(line(f"{name:<{user}}", f"{key:{number}}", count, us) for name, key, count, us in users),
+    ]

@@ -1,6 +1,7 @@
 """Raw column values to the texts that Slurm's commands print: durations, times, sizes.
 
-Place: commands alone; no state but SLURM_TIME_FORMAT. Follows squeue(1), sinfo(1) and scontrol(1) of 22.05.
+Place: commands alone; no state but SLURM_TIME_FORMAT. Follows squeue(1), sinfo(1) and scontrol(1)
+of 22.05.
 """
 
 import os
@@ -33,7 +34,11 @@ def full_duration(seconds: int) -> str:
     minutes, second = divmod(max(int(seconds), 0), 60)
     hours, minute = divmod(minutes, 60)
     days, hour = divmod(hours, 24)
-    return f"{days}-{hour:02}:{minute:02}:{second:02}" if days else f"{hour:02}:{minute:02}:{second:02}"
+    return (
+        f"{days}-{hour:02}:{minute:02}:{second:02}"
+        if days
+        else f"{hour:02}:{minute:02}:{second:02}"
+    )
 
 
 def limit(seconds: int | None, unlimited: str = "UNLIMITED") -> str:
@@ -66,7 +71,9 @@ def _time_format() -> str:
     if "%" in wanted or wanted in {"", "standard", "relative"}:
         return wanted
     if _checked_format != wanted:
-        sys.stderr.write(f"{os.path.basename(sys.argv[0])}: error: invalid SLURM_TIME_FORMAT = '{wanted}'\n")
+        sys.stderr.write(
+            f"{os.path.basename(sys.argv[0])}: error: invalid SLURM_TIME_FORMAT = '{wanted}'\n"
+        )
         _checked_format = wanted
     return "standard"
 
@@ -103,12 +110,16 @@ def convert_units(*, convert: bool) -> None:
 
 
 def megabytes(amount: int) -> str:
-    """A size: `0`, `500M`, `4000M`, `4G`, `1.50G`. It goes to a larger unit only where a whole number of halves results."""
+    """A size: `0`, `500M`, `4000M`, `4G`, `1.50G`. It goes to a larger unit only where a whole
+    number of halves results.
+    """
     return "0" if amount == 0 else _in_units(amount, _MEGABYTE_UNITS)
 
 
 def thousands(amount: int) -> str:
-    """A count as squeue and scontrol print it: plain, or in units of 1024 where it divides (`4K`)."""
+    """A count as squeue and scontrol print it: plain, or in units of 1024 where it divides
+    (`4K`).
+    """
     return _in_units(amount, _ONE_UNITS).rstrip()
 
 

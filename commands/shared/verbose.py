@@ -1,6 +1,7 @@
 """What the commands say of their own options with --verbose.
 
-Place: under the commands, which import it only where it is asked for. Follows squeue, sinfo, scancel and sbatch of 22.05.
+Place: under the commands, which import it only where it is asked for. Follows squeue, sinfo,
+scancel and sbatch of 22.05.
 """
 
 TYPE_CHECKING = False
@@ -14,7 +15,9 @@ def _truth(value: object) -> str:
     return "true" if value else "false"
 
 
-def squeue_options(options: "dict[str, str | None]", times: int, start_format: str, start_sort: str) -> str:
+def squeue_options(
+    options: "dict[str, str | None]", times: int, start_format: str, start_sort: str
+) -> str:
     """The block of options of squeue; `times` is how often -v was given."""
     starts = "start" in options
     entries = [
@@ -41,9 +44,19 @@ def squeue_options(options: "dict[str, str | None]", times: int, start_format: s
         ("users", options.get("user") or "(null)"),
         ("verbose", str(times)),
     ]
-    lines = [_RULE, *(f"{name:<11} = {value}" if name != "sibling " else f"sibling      = {value}" for name, value in entries)]
+    lines = [
+        _RULE,
+        *(
+            f"{name:<11} = {value}" if name != "sibling " else f"sibling      = {value}"
+            for name, value in entries
+        ),
+    ]
     if times > 1:
-        lines += [f"job_list[{at}] = {word}" for at, word in enumerate((options.get("jobs") or "").split(",")) if word]
+        lines += [
+            f"job_list[{at}] = {word}"
+            for at, word in enumerate((options.get("jobs") or "").split(","))
+            if word
+        ]
     return "\n".join([*lines, _RULE, "", ""])
 
 
@@ -80,10 +93,19 @@ _SINFO_FLAGS = {  # flag: the fields that set it
 }
 
 
-def sinfo_options(options: "dict[str, str | None]", times: int, interval: int | None, default: str, cells: "list[Cell]") -> str:
+def sinfo_options(
+    options: "dict[str, str | None]",
+    times: int,
+    interval: int | None,
+    default: str,
+    cells: "list[Cell]",
+) -> str:
     """The block of options of sinfo; `default` is the format where none is given."""
     given = options["format"] if "format" in options else options.get("long_format")
-    wants = {name: name in options for name in ("dead", "responding", "partition", "nodes", "states", "list_reasons")}
+    wants = {
+        name: name in options
+        for name in ("dead", "responding", "partition", "nodes", "states", "list_reasons")
+    }
     entries = {
         "dead": _truth(wants["dead"]),
         "exact": str(int("exact" in options)),
@@ -104,28 +126,67 @@ def sinfo_options(options: "dict[str, str | None]", times: int, interval: int | 
         "verbose": str(times),
     }
     shown = {name for cell in cells if cell.field is not None for name in cell.field.names}
-    switches = {"all_flag": "all" in options or wants["partition"], "reservation_flag": "reservation" in options}
+    switches = {
+        "all_flag": "all" in options or wants["partition"],
+        "reservation_flag": "reservation" in options,
+    }
     flags = [
-        f"{flag:<15} ={'' if flag == 'default_time_flag' else ' '}{_truth(switches.get(flag, not shown.isdisjoint(names.split())))}"
+        f"{flag:<15} ={'' if flag == 'default_time_flag' else ' '}"
+        + _truth(switches.get(flag, not shown.isdisjoint(names.split())))
         for flag, names in _SINFO_FLAGS.items()
     ]
-    return "\n".join([_RULE, *(f"{name:<11} = {value}" for name, value in entries.items()), _RULE, *flags, _RULE, ""])
-
-
-def _long_names(default: str, cells: "list[Cell]") -> str:
-    """A format of letters by the names of its fields; names of partitions in it are 9 wide at least."""
-    widths = {"P": 9} if "#P" in default else {}
-    return " ,".join(
-        f"{cell.field.names[0]}:{'.' * cell.right}{cell.width or widths.get(cell.field.letter, 0)}" for cell in cells if cell.field is not None
+    return "\n".join(
+        [
+            _RULE,
+            *(f"{name:<11} = {value}" for name, value in entries.items()),
+            _RULE,
+            *flags,
+            _RULE,
+            "",
+        ]
     )
 
 
-def scancel_options(options: "dict[str, str | None]", times: int, signal: int | None, state: str, user: int | None, jobs: list[str]) -> list[str]:
+def _long_names(default: str, cells: "list[Cell]") -> str:
+    """A format of letters by the names of its fields; names of partitions in it are 9 wide at
+    least.
+    """
+    widths = {"P": 9} if "#P" in default else {}
+    return " ,".join(
+        f"{cell.field.names[0]}:{'.' * cell.right}{cell.width or widths.get(cell.field.letter, 0)}"
+        for cell in cells
+        if cell.field is not None
+    )
+
+
+def scancel_options(
+    options: "dict[str, str | None]",
+    times: int,
+    signal: int | None,
+    state: str,
+    user: int | None,
+    jobs: list[str],
+) -> list[str]:
     """What scancel says of its options where -v is given three times."""
-    entries = {name: options.get(name, "(null)") for name in ("account", "nodelist", "partition", "qos", "reservation", "sibling", "wckey")}
-    entries |= {name: _truth(name in options) for name in ("batch", "ctld", "full", "hurry", "interactive")}
-    entries |= {"job_name": options.get("name", "(null)"), "state": state or "?", "verbose": str(times)}
-    entries |= {"user_id": str(user or 0), "user_name": str(user) if "me" in options else options.get("user", "(null)")}
+    entries = {
+        name: options.get(name, "(null)")
+        for name in ("account", "nodelist", "partition", "qos", "reservation", "sibling", "wckey")
+    }
+    entries |= {
+        name: _truth(name in options) for name in ("batch", "ctld", "full", "hurry", "interactive")
+    }
+    entries |= {
+        "job_name": options.get("name", "(null)"),
+        "state": state or "?",
+        "verbose": str(times),
+    }
+    entries |= {
+        "user_id": str(user or 0),
+        "user_name": str(user) if "me" in options else options.get("user", "(null)"),
+    }
     if signal is not None:
         entries["signal"] = str(signal)
-    return [*(f"{name:<14} : {entries[name]}" for name in sorted(entries)), *(f"{f'job_id[{at}]':<14} : {job}" for at, job in enumerate(jobs))]
+    return [
+        *(f"{name:<14} : {entries[name]}" for name in sorted(entries)),
+        *(f"{f'job_id[{at}]':<14} : {job}" for at, job in enumerate(jobs)),
+    ]

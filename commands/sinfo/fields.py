@@ -3,7 +3,8 @@
 A field's `merge` says how nodes come together in one line:
     partition  a property of the partition: lines differ in it
     node       a property of the node: lines differ in it
-    range      a number of each node: the least with "+" where they differ (with --exact: lines differ in it)
+    range      a number of each node: the least with "+" where they differ (with --exact: lines
+               differ in it)
     spread     a number of each node: least and greatest with "-" where they differ
     group      made from the whole line: counts, node lists
 The columns of `group` fields are attributes of understudy.commands.sinfo.Group.
@@ -80,8 +81,22 @@ class _SinfoFields(FieldTable):
 
 FIELDS = _SinfoFields(
     [
-        Field("a", "available", "AVAIL", "state", lambda state: _AVAILABILITY.get(state, state.lower()), merge="partition"),
-        Field("A", "nodeai", "NODES(A/I)", "allocated idle", lambda held, idle: f"{held}/{idle}", merge="group"),
+        Field(
+            "a",
+            "available",
+            "AVAIL",
+            "state",
+            lambda state: _AVAILABILITY.get(state, state.lower()),
+            merge="partition",
+        ),
+        Field(
+            "A",
+            "nodeai",
+            "NODES(A/I)",
+            "allocated idle",
+            lambda held, idle: f"{held}/{idle}",
+            merge="group",
+        ),
         Field("b", "features_act", "ACTIVE_FEATURES", "active_features", _features, merge="node"),
         Field(
             "B",
@@ -103,9 +118,23 @@ FIELDS = _SinfoFields(
         Field("G", "gres", "GRES", "gres", or_null, merge="node"),
         Field("h", "oversubscribe", "OVERSUBSCRIBE", "oversubscribe", _plain, merge="partition"),
         Field("H", "timestamp", "TIMESTAMP", "reason reason_time", _when, merge="node"),
-        Field("I", "priorityjobfactor", "PRIO_JOB_FACTOR", "priority_job_factor", _plain, merge="partition"),
+        Field(
+            "I",
+            "priorityjobfactor",
+            "PRIO_JOB_FACTOR",
+            "priority_job_factor",
+            _plain,
+            merge="partition",
+        ),
         Field("l", "time", "TIMELIMIT", "max_time_s", _time_limit, merge="partition"),
-        Field("L", "defaulttime", "DEFAULTTIME", "default_time_s default_time_is_unlimited", _default_time, merge="partition"),
+        Field(
+            "L",
+            "defaulttime",
+            "DEFAULTTIME",
+            "default_time_s default_time_is_unlimited",
+            _default_time,
+            merge="partition",
+        ),
         Field("m", "memory", "MEMORY", "memory_mb", _plain, merge="range"),
         Field("M", "preemptmode", "PREEMPT_MODE", "preempt_mode", _plain, merge="partition"),
         Field("n", "nodehost", "HOSTNAMES", "hostname", _plain, merge="node"),
@@ -113,28 +142,65 @@ FIELDS = _SinfoFields(
         Field("o", "nodeaddr", "NODE_ADDR", "address", _plain, merge="node"),
         Field("O", "cpusload", "CPU_LOAD", "cpu_load", _load, merge="spread"),
         Field("p", "prioritytier", "PRIO_TIER", "priority_tier", _plain, merge="partition"),
-        Field("P", "partition", "PARTITION", "name is_default", lambda name, default: name + "*" if default else name, merge="partition"),
-        Field("r", "root", "ROOT", "root_only", lambda only: "yes" if only else "no", merge="partition"),
+        Field(
+            "P",
+            "partition",
+            "PARTITION",
+            "name is_default",
+            lambda name, default: name + "*" if default else name,
+            merge="partition",
+        ),
+        Field(
+            "r",
+            "root",
+            "ROOT",
+            "root_only",
+            lambda only: "yes" if only else "no",
+            merge="partition",
+        ),
         Field("R", "partitionname", "PARTITION", "name", _plain, merge="partition"),
         Field("s", "size", "JOB_SIZE", "min_nodes max_nodes", _job_size, merge="partition"),
-        Field("S", "allocnodes", "ALLOCNODES", "alloc_nodes", lambda nodes: "all" if nodes in {"", "ALL"} else nodes, merge="partition"),
+        Field(
+            "S",
+            "allocnodes",
+            "ALLOCNODES",
+            "alloc_nodes",
+            lambda nodes: "all" if nodes in {"", "ALL"} else nodes,
+            merge="partition",
+        ),
         Field("t", "statecompact", "STATE", "state flags", node_state_code, merge="node"),
         Field("T", "statelong", "STATE", "state flags", node_state, merge="node"),
         Field("u", "user", "USER", "reason reason_user", _user, merge="node"),
-        Field("U", "userlong", "USER", "reason reason_user reason_user_id", _user_long, merge="node"),
+        Field(
+            "U", "userlong", "USER", "reason reason_user reason_user_id", _user_long, merge="node"
+        ),
         Field("v", "version", "VERSION", "version", or_null, merge="node"),
         Field("V", "cluster", "CLUSTER", "cluster", _plain, merge="group"),
         Field("w", "weight", "WEIGHT", "weight", _plain, merge="range"),
         Field("X", "sockets", "SOCKETS", "sockets", _plain, merge="range"),
         Field("Y", "cores", "CORES", "cores_per_socket", _plain, merge="range"),
         Field("Z", "threads", "THREADS", "threads_per_core", _plain, merge="range"),
-        Field("z", "socketcorethread", "S:C:T", "sockets cores_per_socket threads_per_core", _plain, merge="range"),
+        Field(
+            "z",
+            "socketcorethread",
+            "S:C:T",
+            "sockets cores_per_socket threads_per_core",
+            _plain,
+            merge="range",
+        ),
         # without a letter
         Field("", "allocmem", "ALLOCMEM", "alloc_memory_mb", _plain, merge="node"),
         Field("", "comment", "COMMENT", "comment", or_null, merge="node"),
         Field("", "extra", "EXTRA", "extra", or_null, merge="node"),
         Field("", "gresused", "GRES_USED", "gres_used", or_null, merge="node"),
         Field("", "port", "PORT", "port", _plain, merge="node"),
-        Field("", "statecomplete", "STATECOMPLETE", "state flags", lambda state, flags: node_state_complete(state, flags).lower(), merge="node"),
+        Field(
+            "",
+            "statecomplete",
+            "STATECOMPLETE",
+            "state flags",
+            lambda state, flags: node_state_complete(state, flags).lower(),
+            merge="node",
+        ),
     ]
 )

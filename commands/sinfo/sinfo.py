@@ -1,7 +1,8 @@
 """sinfo: partitions and nodes. Follows sinfo(1) of 22.05.
 
-Nodes of a partition that agree in all fields that tell lines apart share a line; which fields do, says sinfo_fields. Where the format names no
-property of the partition, nodes of several partitions share one, too.
+Nodes of a partition that agree in all fields that tell lines apart share a line; which fields do,
+says sinfo_fields. Where the format names no property of the partition, nodes of several partitions
+share one, too.
 """
 
 import os
@@ -41,7 +42,13 @@ OPTIONS = OptionTable(
         Option("all", "a", NONE, "show hidden partitions, too", env="SINFO_ALL"),
         Option("dead", "d", NONE, "only nodes that do not respond"),
         Option("exact", "e", NONE, "nodes share a line only if their configuration is the same"),
-        Option("federation", "", NONE, "name the cluster, if it is in a federation", env="SINFO_FEDERATION"),
+        Option(
+            "federation",
+            "",
+            NONE,
+            "name the cluster, if it is in a federation",
+            env="SINFO_FEDERATION",
+        ),
         Option("Format", "O", REQUIRED, "FIELDS: what to print, by names", dest="long_format"),
         Option("format", "o", REQUIRED, "FORMAT: what to print, by letters", env="SINFO_FORMAT"),
         Option("help", "", NONE, "print this text"),
@@ -61,7 +68,13 @@ OPTIONS = OptionTable(
         Option("responding", "r", NONE, "only nodes that respond"),
         Option("reservation", "T", NONE, "reservations instead of nodes"),
         Option("summarize", "s", NONE, "one line for each partition"),
-        Option("sort", "S", REQUIRED, "FIELDS: order by these letters, - before one reverses it", env="SINFO_SORT"),
+        Option(
+            "sort",
+            "S",
+            REQUIRED,
+            "FIELDS: order by these letters, - before one reverses it",
+            env="SINFO_SORT",
+        ),
         Option("states", "t", REQUIRED, "LIST: only nodes in these states"),
         Option("usage", "", NONE, "print a short summary of the options"),
         Option("verbose", "v", NONE, "say more"),
@@ -78,7 +91,9 @@ class _RefusedLineError(Exception):
 
 
 # What fields show of a partition without nodes.
-_OF_NO_NODE = dict.fromkeys(("features_act", "features", "gres", "comment", "extra", "gresused"), "(null)")
+_OF_NO_NODE = dict.fromkeys(
+    ("features_act", "features", "gres", "comment", "extra", "gresused"), "(null)"
+)
 
 
 _OF_NO_NODE |= {
@@ -123,7 +138,8 @@ class Group:
     def other(self) -> int:
         """Nodes that are neither in use nor can be used."""
         return sum(
-            node["state"] not in {ALLOCATED, MIXED} and (node["state"] in {DOWN, 0, 6} or bool(node["flags"] & NODE_DRAIN))
+            node["state"] not in {ALLOCATED, MIXED}
+            and (node["state"] in {DOWN, 0, 6} or bool(node["flags"] & NODE_DRAIN))
             for node in self.nodes.values()
         )
 
@@ -137,7 +153,10 @@ class Group:
 
     @property
     def cpu_counts(self) -> list[str]:
-        sums = [sum(node[column] for node in self.nodes.values()) for column in ("alloc_cpus", "idle_cpus", "other_cpus", "cpus")]
+        sums = [
+            sum(node[column] for node in self.nodes.values())
+            for column in ("alloc_cpus", "idle_cpus", "other_cpus", "cpus")
+        ]
         return [str(number) for number in sums]
 
     def text(self, field: Field) -> str:
@@ -177,9 +196,14 @@ def sinfo(arguments: list[str], context: Context) -> int:
     environment = last_values(OPTIONS.from_environment(context.environ))
     if not line.keys().isdisjoint({"long_format", "list_reasons", "node_oriented", "summarize"}):
         environment.pop("format", None)
-    formats = [(option.dest, value) for option, value in given if option.dest in {"format", "long_format"}]
+    formats = [
+        (option.dest, value) for option, value in given if option.dest in {"format", "long_format"}
+    ]
     if formats and "long" in line:
-        context.fatal("Options -o(--format) and -l(--long) are mutually exclusive. Please remove one and retry.")
+        context.fatal(
+            "Options -o(--format) and -l(--long) are mutually exclusive. Please remove "
+            "one and retry."
+        )
         return 1
     if len({kind for kind, _ in formats}) > 1:  # the last one counts, and is read as one of -O
         del line["format"]
@@ -187,13 +211,22 @@ def sinfo(arguments: list[str], context: Context) -> int:
     if "all" in line and "partition" in line:
         context.error("Conflicting options, -a and -p, specified. Please choose one or the other.")
         return 1
-    if "all" in environment and "partition" in environment and line.keys().isdisjoint({"all", "partition"}):
-        context.error("Conflicting options, SINFO_ALL and SINFO_PARTITION, specified. Please choose one or the other.")
+    if (
+        "all" in environment
+        and "partition" in environment
+        and line.keys().isdisjoint({"all", "partition"})
+    ):
+        context.error(
+            "Conflicting options, SINFO_ALL and SINFO_PARTITION, specified. Please choose "
+            "one or the other."
+        )
         return 1
     if "all" in line:
         environment.pop("partition", None)
     options = {**environment, **line}
-    if context.refuses_clusters(options.get("clusters"), "--cluster" if "clusters" in line else "SLURM_CLUSTERS"):
+    if context.refuses_clusters(
+        options.get("clusters"), "--cluster" if "clusters" in line else "SLURM_CLUSTERS"
+    ):
         return 1
     texts.convert_units(convert="noconvert" not in options)
     try:
@@ -204,7 +237,9 @@ def sinfo(arguments: list[str], context: Context) -> int:
             return 0
         states = _states(options.get("states"), context)
         if "federation" in options and "local" not in options:
-            options["federated_cluster"] = next(iter(context.client.query("federation", ["cluster"]).rows), [None])[0]
+            options["federated_cluster"] = next(
+                iter(context.client.query("federation", ["cluster"]).rows), [None]
+            )[0]
         cells = _cells(options, context)
         if "verbose" in options:
             from understudy.commands.shared.verbose import sinfo_options
@@ -241,7 +276,11 @@ def _write_document(kind: str, context: Context) -> None:
     nodes: list[Record] = []
     errors = []
     try:
-        nodes += [node for node in context.client.query("nodes", COLUMNS).dicts() if node["state"] != FUTURE]
+        nodes += [
+            node
+            for node in context.client.query("nodes", COLUMNS).dicts()
+            if node["state"] != FUTURE
+        ]
     except RefusedError:
         errors.append({"error": "Unspecified error", "errno": -1})
     nodes.sort(key=lambda node: sort_key(node["name"]))
@@ -257,7 +296,9 @@ def _query_nodes(columns: list[str], context: Context) -> Rows:
 
 
 def _show_reservations(options: "dict[str, str | None]", context: Context) -> None:
-    """-T: one line for each. The column of names is as wide as the longest one only under a header."""
+    """-T: one line for each. The column of names is as wide as the longest one only under a
+    header.
+    """
     columns = ["name", "is_active", "start_time", "end_time", "nodes"]
     answer = context.client.query("reservations", columns)
     rows = answer.rows
@@ -269,10 +310,16 @@ def _show_reservations(options: "dict[str, str | None]", context: Context) -> No
     width = _LEAST_NAME_WIDTH
     if "noheader" not in options:
         width = max(width, *[len(row[0]) for row in rows])
-        context.print(f"{'RESV_NAME':<{width}}  {'STATE':>8}  {'START_TIME':>19}  {'END_TIME':>19}  {'DURATION':>11}  NODELIST")
+        context.print(
+            f"{'RESV_NAME':<{width}}  {'STATE':>8}  {'START_TIME':>19}  {'END_TIME':>19}  "
+            f"{'DURATION':>11}  NODELIST"
+        )
     for name, is_active, start, end, nodes in rows:
         state = "ACTIVE" if is_active else "INACTIVE"
-        times = f"{texts.timestamp(start):>19}  {texts.timestamp(end):>19}  {texts.full_duration(end - start):>11}"
+        times = (
+            f"{texts.timestamp(start):>19}  {texts.timestamp(end):>19}  "
+            f"{texts.full_duration(end - start):>11}"
+        )
         context.print(f"{name:<{width}}  {state:>8}  {times}  {nodes or '(null)'}")
 
 
@@ -286,7 +333,9 @@ def _interval(text: str | None, context: Context) -> int | None:
 
 
 def _states(text: str | None, context: Context) -> list[list[str]] | None:
-    """The states to show: a node must be in all of one of the inner lists. With one `&` it must be in all that are named."""
+    """The states to show: a node must be in all of one of the inner lists. With one `&` it must be
+    in all that are named.
+    """
     if text is None:
         return None
     wanted = []
@@ -305,15 +354,25 @@ def _states(text: str | None, context: Context) -> list[list[str]] | None:
 
 
 def default_format(options: "dict[str, str | None]") -> str:
-    """The format that the other options ask for; "#" stands for a width that only the lines can tell."""
+    """The format that the other options ask for; "#" stands for a width that only the lines can
+    tell.
+    """
     if "summarize" in options:
         return "%#P %.5a %.10l %.16F %N"
     if "node_oriented" in options:
-        return "%#N %.6D %.#P %.11T %4c %.8z %.6m %.8d %.6w %.8f %20E" if "long" in options else "%#N %.6D %.#P %6t"
+        return (
+            "%#N %.6D %.#P %.11T %4c %.8z %.6m %.8d %.6w %.8f %20E"
+            if "long" in options
+            else "%#N %.6D %.#P %6t"
+        )
     if "list_reasons" in options:
         return "%20E %12U %19H %6t %N" if "long" in options else "%20E %9u %19H %N"
     name = f"%#P{' %8V' if options.get('federated_cluster') else ''}"
-    return f"{name} %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %N" if "long" in options else f"{name} %.5a %.10l %.6D %.6t %N"
+    return (
+        f"{name} %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %N"
+        if "long" in options
+        else f"{name} %.5a %.10l %.6D %.6t %N"
+    )
 
 
 def _cells(options: "dict[str, str | None]", context: Context) -> list[Cell]:
@@ -328,10 +387,17 @@ def _cells(options: "dict[str, str | None]", context: Context) -> list[Cell]:
     if options.get("long_format") is not None and "format" not in options:
         return FIELDS.parse_long(options["long_format"] or "", unknown_name, knows_all=True)
     template = options.get("format")
-    return FIELDS.parse_short(default_format(options).replace("#", "0") if template is None else template, unknown_letter)
+    return FIELDS.parse_short(
+        default_format(options).replace("#", "0") if template is None else template, unknown_letter
+    )
 
 
-def _show(options: "dict[str, str | None]", states: list[list[str]] | None, cells: list[Cell], context: Context) -> None:
+def _show(
+    options: "dict[str, str | None]",
+    states: list[list[str]] | None,
+    cells: list[Cell],
+    context: Context,
+) -> None:
     """One listing."""
     keys = _sort_keys(options)
     groups, now = _load(options, states, cells, keys, context)
@@ -357,7 +423,9 @@ def _cell_text(group: Group, cell: Cell) -> str:
     text = group.text(cell.field)
     if cell.field.letter == "P" and 0 < cell.width < len(text) and text.endswith("*"):
         text = text[: cell.width - 1] + "*"
-    return fitted("" if text == "(null)" and not cell.right and 0 < cell.width < len(text) else text, cell)
+    return fitted(
+        "" if text == "(null)" and not cell.right and 0 < cell.width < len(text) else text, cell
+    )
 
 
 def _widen(cells: list[Cell], groups: list[Group], options: "dict[str, str | None]") -> None:
@@ -370,10 +438,19 @@ def _widen(cells: list[Cell], groups: list[Group], options: "dict[str, str | Non
 
 
 def _load(
-    options: "dict[str, str | None]", states: list[list[str]] | None, cells: list[Cell], keys: "list[tuple[_Key, bool]]", context: Context
+    options: "dict[str, str | None]",
+    states: list[list[str]] | None,
+    cells: list[Cell],
+    keys: "list[tuple[_Key, bool]]",
+    context: Context,
 ) -> tuple[list[Group], float]:
     """The lines in the order of partitions and nodes."""
-    fields = list(dict.fromkeys([cell.field for cell in cells if cell.field is not None] + [key.field for key, _ in keys if key.field is not None]))
+    fields = list(
+        dict.fromkeys(
+            [cell.field for cell in cells if cell.field is not None]
+            + [key.field for key, _ in keys if key.field is not None]
+        )
+    )
     partition_columns = dict.fromkeys(["name", "is_default", "node_indices", "hidden"])
     node_columns = dict.fromkeys(["index", "name", "state", "flags"])
     for field in fields:
@@ -386,25 +463,38 @@ def _load(
     if "list_reasons" in options:
         node_columns["reason"] = None
     all_partitions = "all" in options or bool(options.get("partition")) or os.geteuid() == 0
-    partitions = context.client.query("partitions", list(partition_columns), all_partitions=all_partitions)
+    partitions = context.client.query(
+        "partitions", list(partition_columns), all_partitions=all_partitions
+    )
     nodes = _query_nodes(list(node_columns), context)
     node_records = nodes.dicts()
     by_index = {node["index"]: node for node in node_records}
     keeps = _node_filter(options, states)
     kept = {index: node for index, node in by_index.items() if keeps(node)}
     shown = {cell.field for cell in cells if cell.field is not None}
-    telling = [field for field in fields if field in shown and (field.merge == "node" or (field.merge == "range" and "exact" in options))]
+    telling = [
+        field
+        for field in fields
+        if field in shown
+        and (field.merge == "node" or (field.merge == "range" and "exact" in options))
+    ]
     of_partition = [field for field in fields if field in shown and field.merge == "partition"]
     with_names = "node_oriented" in options
     given = options.get("partition")
     wanted = None if given is None else set(given.split(","))
-    shows_empty = not with_names and "list_reasons" not in options and any(field.letter in {"P", "R"} for field in of_partition)
+    shows_empty = (
+        not with_names
+        and "list_reasons" not in options
+        and any(field.letter in {"P", "R"} for field in of_partition)
+    )
     groups: dict[Any, Group] = {}
     node_keys: dict[int, Any] = {}
     for position, partition in enumerate(partitions.dicts()):
         if wanted is not None and partition["name"] not in wanted:
             continue
-        first = tuple([field.make(*[partition[column] for column in field.columns]) for field in of_partition])
+        first = tuple(
+            [field.make(*[partition[column] for column in field.columns]) for field in of_partition]
+        )
         found = False
         for index in _indices(partition["node_indices"]):
             node = kept.get(index)
@@ -413,7 +503,10 @@ def _load(
             found = True
             key = node_keys.get(index)
             if key is None:
-                key = node_keys[index] = (node["name"] if with_names else "", *[_text(field, node) for field in telling])
+                key = node_keys[index] = (
+                    node["name"] if with_names else "",
+                    *[_text(field, node) for field in telling],
+                )
             place = (position if with_names else first, key)
             group = groups.get(place)
             if group is None:
@@ -435,7 +528,9 @@ def _indices(runs: "Iterable[list[int]]") -> "Iterable[int]":
         yield from range(first, first + count)
 
 
-def _node_filter(options: "dict[str, str | None]", states: list[list[str]] | None) -> "Callable[[Record], bool]":
+def _node_filter(
+    options: "dict[str, str | None]", states: list[list[str]] | None
+) -> "Callable[[Record], bool]":
     """Whether a node is to be shown."""
     names: set[str] | None = None
     if options.get("nodes") is not None:
@@ -457,15 +552,20 @@ def _node_filter(options: "dict[str, str | None]", states: list[list[str]] | Non
             return False
         if states is not None:
             state, flags = node["state"], node["flags"]
-            return any(all(name == "all" or node_matches(state, flags, name) for name in part) for part in states)
+            return any(
+                all(name == "all" or node_matches(state, flags, name) for name in part)
+                for part in states
+            )
         if "list_reasons" in options:
-            return bool(node["reason"]) and (node["state"] == DOWN or bool(node["flags"] & (NODE_DRAIN | NODE_FAILING)))
+            return bool(node["reason"]) and (
+                node["state"] == DOWN or bool(node["flags"] & (NODE_DRAIN | NODE_FAILING))
+            )
         return True
 
     return keeps
 
 
-# --- order ---------------------------------------------------------------------------------------------------------------------
+# --- order ----------------------------------------------------------------------------------------
 
 
 class _Key:
@@ -501,7 +601,9 @@ class _Key:
 
 
 def _sort_keys(options: "dict[str, str | None]") -> list[tuple[_Key, bool]]:
-    """The keys: letters, each with "-" or "+" before it or not, or "#P" for the order of slurm.conf. What is no key says nothing."""
+    """The keys: letters, each with "-" or "+" before it or not, or "#P" for the order of
+    slurm.conf. What is no key says nothing.
+    """
     text = options.get("sort") or ("N" if "node_oriented" in options else "#P,-t")
     keys: list[tuple[_Key, bool]] = []
     for at, letter in enumerate(text):

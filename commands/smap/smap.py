@@ -1,4 +1,5 @@
-"""smap: jobs, partitions and reservations on a map of the nodes, live in the terminal or once on the command line (-c).
+"""smap: jobs, partitions and reservations on a map of the nodes, live in the terminal or once on
+the command line (-c).
 
 Place: the edge to the terminal; what is shown is made by understudy.commands.smap.view.
 """
@@ -71,7 +72,13 @@ def smap(arguments: list[str], context: Context) -> int:
     try:
         source = _Source(context, hidden="show_hidden" in options, only=options.get("nodes"))
         if "commandline" in options or not context.stdout.isatty():
-            return _print(source, kind, None if seconds is None else int(seconds), context, header="noheader" not in options)
+            return _print(
+                source,
+                kind,
+                None if seconds is None else int(seconds),
+                context,
+                header="noheader" not in options,
+            )
         return _live(source, kind, int(seconds or 0))
     except ValueError:
         context.error(f"Invalid node name {options['nodes']}")
@@ -109,7 +116,9 @@ class _Source:
         return bool(nodes) and not self._only.isdisjoint(expand(nodes))
 
 
-def _print(source: _Source, kind: str, interval: int | None, context: Context, *, header: bool) -> int:
+def _print(
+    source: _Source, kind: str, interval: int | None, context: Context, *, header: bool
+) -> int:
     """The map and the table as text; again and again where an interval is given."""
     import time
 
@@ -137,7 +146,9 @@ def _live(source: _Source, kind: str, interval: int) -> int:
 
 
 class _Screen:
-    """The live display: what is shown of it, and the keys. Without an interval it is read again at every key."""
+    """The live display: what is shown of it, and the keys. Without an interval it is read again at
+    every key.
+    """
 
     def __init__(self, source: _Source, kind: str, interval: int) -> None:
         self._source, self._kind, self._interval = source, kind, interval
@@ -187,7 +198,9 @@ class _Screen:
         top = len(rows)
         _put(window, top, 0, f"{date_line(now)}  {_TITLES[self._kind]}  {_KEYS_HELP}", 0)
         _put(window, top + 1, 0, view.header_line(), 0)
-        for offset, entry in enumerate(view.entries[self._first : self._first + max(height - top - 2, 0)]):
+        for offset, entry in enumerate(
+            view.entries[self._first : self._first + max(height - top - 2, 0)]
+        ):
             _put(window, top + 2 + offset, 0, lines[self._first + offset], _colour(entry.mark))
         window.refresh()
 

@@ -1,7 +1,15 @@
 """squeue's output fields. Follows squeue(1) -o and -O of 22.05."""
 
 from understudy.commands.shared.fields import Field, FieldTable
-from understudy.commands.shared.texts import duration, limit, megabytes, or_na, or_null, thousands, timestamp
+from understudy.commands.shared.texts import (
+    duration,
+    limit,
+    megabytes,
+    or_na,
+    or_null,
+    thousands,
+    timestamp,
+)
 from understudy.documents.job_texts import job_id_text, reason_or_nodes, task_expression
 from understudy.documents.states import PENDING, job_state, job_state_code
 
@@ -77,7 +85,10 @@ def _pending_time(submitted: int, state: int, start: int | None, now: float) -> 
 
 
 _NA = "N/A"
-_ID = "job_id array_job_id array_task_id array_task_expression array_max_tasks het_job_id het_job_offset"
+_ID = (
+    "job_id array_job_id array_task_id array_task_expression array_max_tasks het_job_id "
+    "het_job_offset"
+)
 
 
 FIELDS = FieldTable(
@@ -92,7 +103,13 @@ FIELDS = FieldTable(
         Field("e", "endtime", "END_TIME", "end_time time_limit_s start_time expected_start", _end),
         Field("E", "dependency", "DEPENDENCY", "dependency", or_null),
         Field("f", "feature", "FEATURES", "features", or_null),
-        Field("F", "arrayjobid", "ARRAY_JOB_ID", "job_id array_job_id", lambda job, array: str(array or job)),
+        Field(
+            "F",
+            "arrayjobid",
+            "ARRAY_JOB_ID",
+            "job_id array_job_id",
+            lambda job, array: str(array or job),
+        ),
         Field("g", "groupname", "GROUP", "group_name", _plain),
         Field("G", "groupid", "GROUP", "group_id", _plain),
         Field("h", "oversubscribe shared", "OVER_SUBSCRIBE", "oversubscribe", _plain),
@@ -102,7 +119,13 @@ FIELDS = FieldTable(
         Field("j", "name", "NAME", "name", _plain),
         Field("J", "threads", "THREADS_PER_CORE", "threads_per_core", _star),
         Field("k", "comment", "COMMENT", "comment", or_null),
-        Field("K", "arraytaskid", "ARRAY_TASK_ID", "array_task_id array_task_expression array_max_tasks", _task_id),
+        Field(
+            "K",
+            "arraytaskid",
+            "ARRAY_TASK_ID",
+            "array_task_id array_task_expression array_max_tasks",
+            _task_id,
+        ),
         Field("l", "timelimit", "TIME_LIMIT", "time_limit_s", limit, whole="text"),
         Field("L", "timeleft", "TIME_LEFT", "time_limit_s run_time_s", _time_left, whole="text"),
         Field("m", "minmemory", "MIN_MEMORY", "min_memory_mb", _min_memory),
@@ -115,8 +138,17 @@ FIELDS = FieldTable(
         Field("P", "partition", "PARTITION", "partition", _plain),
         Field("q", "qos", "QOS", "qos", or_null),
         Field("Q", "prioritylong", "PRIORITY", "priority", _plain),
-        Field("r", "reason", "REASON", "reason reason_detail", lambda reason, detail: detail or reason),
-        Field("R", "reasonlist", "NODELIST(REASON)", "state nodes reason reason_detail", reason_or_nodes, whole="nodes"),
+        Field(
+            "r", "reason", "REASON", "reason reason_detail", lambda reason, detail: detail or reason
+        ),
+        Field(
+            "R",
+            "reasonlist",
+            "NODELIST(REASON)",
+            "state nodes reason reason_detail",
+            reason_or_nodes,
+            whole="nodes",
+        ),
         Field("s", "selectjobinfo", "", "", lambda: ""),
         Field("S", "starttime", "START_TIME", "state start_time expected_start", _start),
         Field("t", "statecompact", "ST", "state flags", job_state_code),
@@ -128,7 +160,13 @@ FIELDS = FieldTable(
         Field("w", "wckey", "WCKEY", "wckey", or_null),
         Field("W", "licenses", "LICENSES", "licenses", or_null),
         Field("x", "", "EXC_NODES", "excluded_nodes", _plain),
-        Field("X", "corespec", "CORE_SPEC", "core_spec thread_spec", lambda cores, threads: _number(cores if threads is None else threads)),
+        Field(
+            "X",
+            "corespec",
+            "CORE_SPEC",
+            "core_spec thread_spec",
+            lambda cores, threads: _number(cores if threads is None else threads),
+        ),
         Field("y", "nice", "NICE", "nice", _plain),
         Field("Y", "schednodes", "SCHEDNODES", "expected_nodes", or_null, whole="all"),
         Field("z", "sct", "S:C:T", "sockets_per_node cores_per_socket threads_per_core", _sct),
@@ -151,15 +189,45 @@ FIELDS = FieldTable(
         Field("", "cpus-per-tres", "CPUS_PER_TRES", "cpus_per_tres", or_na),
         Field("", "deadline", "DEADLINE", "deadline", timestamp),
         Field("", "delayboot", "DELAY_BOOT", "delay_boot_s", duration),
-        Field("", "derivedec", "DERIVED_EC", "derived_exit_code derived_exit_signal", lambda code, signal: str(code << 8 | signal)),
+        Field(
+            "",
+            "derivedec",
+            "DERIVED_EC",
+            "derived_exit_code derived_exit_signal",
+            lambda code, signal: str(code << 8 | signal),
+        ),
         Field("", "eligibletime", "ELIGIBLE_TIME", "eligible_time", timestamp),
-        Field("", "exit_code", "EXIT_CODE", "exit_code exit_signal", lambda code, signal: str(code << 8 | signal)),
-        Field("", "hetjobid packjobid", "HET_JOB_ID", "het_job_id", lambda job: str(job) if job else _NA),
+        Field(
+            "",
+            "exit_code",
+            "EXIT_CODE",
+            "exit_code exit_signal",
+            lambda code, signal: str(code << 8 | signal),
+        ),
+        Field(
+            "",
+            "hetjobid packjobid",
+            "HET_JOB_ID",
+            "het_job_id",
+            lambda job: str(job) if job else _NA,
+        ),
         Field("", "hetjobidset packjobidset", "HET_JOB_ID_SET", "het_job_id_set", or_na),
-        Field("", "hetjoboffset packjoboffset", "HET_JOB_OFFSET", "het_job_id het_job_offset", lambda job, offset: str(offset) if job else _NA),
+        Field(
+            "",
+            "hetjoboffset packjoboffset",
+            "HET_JOB_OFFSET",
+            "het_job_id het_job_offset",
+            lambda job, offset: str(offset) if job else _NA,
+        ),
         Field("", "lastschedeval", "LAST_SCHED_EVAL", "last_sched_eval", timestamp),
         Field("", "maxcpus", "MAX_CPUS", "max_cpus cpus", lambda most, cpus: str(most or cpus)),
-        Field("", "maxnodes", "MAX_NODES", "max_nodes node_count", lambda most, nodes: str(most or nodes)),
+        Field(
+            "",
+            "maxnodes",
+            "MAX_NODES",
+            "max_nodes node_count",
+            lambda most, nodes: str(most or nodes),
+        ),
         Field("", "mcslabel", "MCSLABEL", "mcs_label", or_null),
         Field("", "mem-per-tres", "MEM_PER_TRES", "memory_per_tres", or_na),
         Field("", "mintime", "TIME_MIN", "time_min_s", lambda seconds: duration(seconds or 0)),
@@ -171,7 +239,9 @@ FIELDS = FieldTable(
         Field("", "numtasks", "TASKS", "num_tasks", _plain),
         Field("", "origin", "ORIGIN", "", lambda: "NA"),
         Field("", "originraw", "ORIGIN_RAW", "", lambda: "NA"),
-        Field("", "pendingtime", "PENDING_TIME", "submit_time state start_time @now", _pending_time),
+        Field(
+            "", "pendingtime", "PENDING_TIME", "submit_time state start_time @now", _pending_time
+        ),
         Field("", "preempttime", "PREEMPT_TIME", "preempt_time", timestamp),
         Field("", "prefer", "PREFER", "prefer", or_null),
         Field("", "profile", "PROFILE", "profile", lambda profile: profile.title() or "NotSet"),
@@ -185,11 +255,23 @@ FIELDS = FieldTable(
         Field("", "siblingsviable", "VIABLE_SIBLINGS", "", lambda: "NA"),
         Field("", "siblingsviableraw", "VIALBLE_SIBLINGS_RAW", "", lambda: "NA"),
         Field("", "sperboard", "SOCKETS_PER_BOARD", "sockets_per_board", _zero),
-        Field("", "stderr", "STDERR", "raw_std_err raw_std_out work_dir job_id", lambda err, *out: err or _std_out(*out)),
+        Field(
+            "",
+            "stderr",
+            "STDERR",
+            "raw_std_err raw_std_out work_dir job_id",
+            lambda err, *out: err or _std_out(*out),
+        ),
         Field("", "stdin", "STDIN", "raw_std_in", _plain),
         Field("", "stdout", "STDOUT", "raw_std_out work_dir job_id", _std_out),
         Field("", "system_comment", "SYSTEM_COMMENT", "system_comment", or_null),
-        Field("", "tres tres-alloc", "TRES_ALLOC", "tres_allocated tres_requested", lambda held, asked: held or asked),
+        Field(
+            "",
+            "tres tres-alloc",
+            "TRES_ALLOC",
+            "tres_allocated tres_requested",
+            lambda held, asked: held or asked,
+        ),
         Field("", "tres-bind", "TRES_BIND", "tres_bind", or_na),
         Field("", "tres-freq", "TRES_FREQ", "tres_freq", or_na),
         Field("", "tres-per-job", "TRES_PER_JOB", "tres_per_job", or_na),

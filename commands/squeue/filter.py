@@ -41,19 +41,26 @@ class Filter:
 
     def keeps(self, job: "dict[str, Any]") -> bool:
         """Whether a job is to be shown; `job` holds the filter's columns."""
-        if self.is_empty or (self.jobs is not None and not any(self._is(job, number, task) for number, task in self.jobs)):
+        if self.is_empty or (
+            self.jobs is not None
+            and not any(self._is(job, number, task) for number, task in self.jobs)
+        ):
             return False
         if not self.all_states:
             if self.states is None:
                 if job["state"] >= COMPLETED and not job["flags"] & COMPLETING:
                     return False
-            elif not any(_in_state(job["state"], job["flags"], base, flag) for base, flag in self.states):
+            elif not any(
+                _in_state(job["state"], job["flags"], base, flag) for base, flag in self.states
+            ):
                 return False
         if not self.has_texts(job):
             return False
         if self.users is not None and job["user_id"] not in self.users:
             return False
-        if self.licenses is not None and not self.licenses.intersection(part.split(":")[0].split("@")[0] for part in job["licenses"].split(",")):
+        if self.licenses is not None and not self.licenses.intersection(
+            part.split(":")[0].split("@")[0] for part in job["licenses"].split(",")
+        ):
             return False
         if self.nodes is not None:
             if not job["nodes"]:
@@ -71,7 +78,9 @@ class Filter:
                 continue
             if column in ANY_CASE:
                 mine = mine.lower()
-            if mine not in values and not (column == "partition" and values.intersection(mine.split(","))):
+            if mine not in values and not (
+                column == "partition" and values.intersection(mine.split(","))
+            ):
                 return False
         return True
 
@@ -82,7 +91,9 @@ class Filter:
     def names_tasks_of(self, job: "dict[str, Any]") -> bool:
         """Whether of an array's record only some tasks are wanted."""
         own = (job["job_id"], job["array_job_id"])
-        return self.jobs is not None and all(task is not None for number, task in self.jobs if number in own)
+        return self.jobs is not None and all(
+            task is not None for number, task in self.jobs if number in own
+        )
 
     @staticmethod
     def _is(job: "dict[str, Any]", number: int, task: int | None) -> bool:
@@ -90,7 +101,9 @@ class Filter:
             return number in (job["job_id"], job["array_job_id"], job["het_job_id"])
         if job["array_job_id"] != number and job["job_id"] != number:
             return False
-        return bool(job["array_task_id"] == task) or task in task_numbers(job["array_task_expression"])
+        return bool(job["array_task_id"] == task) or task in task_numbers(
+            job["array_task_expression"]
+        )
 
 
 def _in_state(state: int, flags: int, base: int, flag: int) -> bool:

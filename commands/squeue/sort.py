@@ -1,7 +1,9 @@
-"""The order in which squeue shows jobs. Follows squeue(1) -S of 22.05, and its behaviour where the page is silent.
+"""The order in which squeue shows jobs. Follows squeue(1) -S of 22.05, and its behaviour where the
+page is silent.
 
-Jobs that no key tells apart come with the latest start first, then those without one, last submitted first. Keys are letters, one behind the other,
-each with "-" or "+" before it or not; commas between them mean nothing.
+Jobs that no key tells apart come with the latest start first, then those without one, last
+submitted first. Keys are letters, one behind the other, each with "-" or "+" before it or not;
+commas between them mean nothing.
 
 Place: commands alone; pure.
 """
@@ -60,7 +62,9 @@ def read_sort(text: str, complain: "Callable[[str], None]") -> list[SortKey]:
 
 def columns_of(text: str) -> list[str]:
     """What the keys of a specification need, as far as they are keys."""
-    fields = [FIELDS.by_letter[letter] for letter, _ in sort_letters(text) if letter in FIELDS.by_letter]
+    fields = [
+        FIELDS.by_letter[letter] for letter, _ in sort_letters(text) if letter in FIELDS.by_letter
+    ]
     return [column for field in fields for column in field.columns if not column.startswith("@")]
 
 
@@ -102,7 +106,13 @@ def sort_jobs(jobs: "list[Job]", keys: list[SortKey]) -> None:
             jobs.sort(key=key.value, reverse=key.descending)
 
 
-def _sort_but(jobs: "list[Job]", value: "Callable[[Job], Any]", is_last: "Callable[[Job], bool]", *, descending: bool) -> None:
+def _sort_but(
+    jobs: "list[Job]",
+    value: "Callable[[Job], Any]",
+    is_last: "Callable[[Job], bool]",
+    *,
+    descending: bool,
+) -> None:
     """Sort; jobs of which the value says nothing come last, in the opposite of their order."""
     rest = [job for job in jobs if is_last(job)]
     known = [job for job in jobs if not is_last(job)]
@@ -113,8 +123,9 @@ def _sort_but(jobs: "list[Job]", value: "Callable[[Job], Any]", is_last: "Callab
 def as_kept(jobs: "list[Job]") -> "list[Job]":
     """The jobs in the order of Slurm's job list.
 
-    When a task is split off an array, it takes the place of the array's record, which goes to the end of the list; so a task stands where the
-    record was last put, which was when the task before it was split off. The last task keeps the array's own number.
+    When a task is split off an array, it takes the place of the array's record, which goes to the
+    end of the list; so a task stands where the record was last put, which was when the task before
+    it was split off. The last task keeps the array's own number.
     """
     if not any(job["array_job_id"] for job in jobs):
         return sorted(jobs, key=lambda job: job["job_id"])
@@ -129,7 +140,10 @@ def as_kept(jobs: "list[Job]") -> "list[Job]":
             latest[array] = number
         else:
             places.append((number, number))
-    keyed = [(latest.get(number, place), number, job) for (place, number), job in zip(places, in_order, strict=True)]
+    keyed = [
+        (latest.get(number, place), number, job)
+        for (place, number), job in zip(places, in_order, strict=True)
+    ]
     keyed.sort(key=lambda entry: entry[:2])
     return [job for _, _, job in keyed]
 
@@ -148,10 +162,14 @@ def _value(letter: str) -> "Callable[[Job], Any]":
     special: dict[str, Callable[[Job], Any]] = {
         "i": lambda job: (job["array_job_id"] or job["job_id"], _task_place(job), job["job_id"]),
         "m": lambda job: job["min_memory_mb"] or 0,
-        "z": lambda job: [_NOT_GIVEN if job[column] is None else job[column] for column in field.columns],
+        "z": lambda job: [
+            _NOT_GIVEN if job[column] is None else job[column] for column in field.columns
+        ],
         "S": starts_at,
         "N": _first_node,
-        "L": lambda job: float("inf") if job["time_limit_s"] is None else job["time_limit_s"] - job["run_time_s"],
+        "L": lambda job: (
+            float("inf") if job["time_limit_s"] is None else job["time_limit_s"] - job["run_time_s"]
+        ),
         "l": lambda job: float("inf") if job["time_limit_s"] is None else job["time_limit_s"],
         "e": _end,
     }

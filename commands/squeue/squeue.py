@@ -6,11 +6,28 @@ import time
 from understudy.commands.shared import texts
 from understudy.commands.shared.client import Context, RefusedError, run
 from understudy.commands.shared.fields import Cell, header_line, lines, needed_columns
-from understudy.commands.shared.options import NONE, OPTIONAL, REQUIRED, Option, OptionTable, last_values
+from understudy.commands.shared.options import (
+    NONE,
+    OPTIONAL,
+    REQUIRED,
+    Option,
+    OptionTable,
+    last_values,
+)
 from understudy.commands.shared.texts import date_line
 from understudy.commands.squeue.fields import FIELDS
 from understudy.commands.squeue.filter import ANY_CASE, Filter
-from understudy.commands.squeue.sort import COLUMNS, DEFAULT_SORT, START_SORT, BadSortError, SortKey, as_kept, columns_of, read_sort, sort_jobs
+from understudy.commands.squeue.sort import (
+    COLUMNS,
+    DEFAULT_SORT,
+    START_SORT,
+    BadSortError,
+    SortKey,
+    as_kept,
+    columns_of,
+    read_sort,
+    sort_jobs,
+)
 from understudy.documents.job_texts import job_id_text, task_numbers
 from understudy.documents.states import JOB_FLAGS, JOB_STATES, job_state_from
 
@@ -23,13 +40,34 @@ LONG_FORMAT = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
 START_FORMAT = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R"
 OPTIONS = OptionTable(
     [
-        Option("accounts", "A", REQUIRED, "LIST: only jobs of these accounts", env="SQUEUE_ACCOUNT"),
+        Option(
+            "accounts", "A", REQUIRED, "LIST: only jobs of these accounts", env="SQUEUE_ACCOUNT"
+        ),
         Option("all", "a", NONE, "show jobs in hidden partitions, too", env="SQUEUE_ALL"),
         Option("array", "r", NONE, "one line for each task of a job array", env="SQUEUE_ARRAY"),
-        Option("array-unique", "", NONE, "one line for each pending job array", env="SQUEUE_ARRAY_UNIQUE"),
-        Option("Format", "O", REQUIRED, "FIELDS: what to print, by names", env="SQUEUE_FORMAT2", dest="long_format"),
+        Option(
+            "array-unique",
+            "",
+            NONE,
+            "one line for each pending job array",
+            env="SQUEUE_ARRAY_UNIQUE",
+        ),
+        Option(
+            "Format",
+            "O",
+            REQUIRED,
+            "FIELDS: what to print, by names",
+            env="SQUEUE_FORMAT2",
+            dest="long_format",
+        ),
         Option("format", "o", REQUIRED, "FORMAT: what to print, by letters", env="SQUEUE_FORMAT"),
-        Option("federation", "", NONE, "accepted; this cluster is in no federation", env="SQUEUE_FEDERATION"),
+        Option(
+            "federation",
+            "",
+            NONE,
+            "accepted; this cluster is in no federation",
+            env="SQUEUE_FEDERATION",
+        ),
         Option("help", "", NONE, "print this text"),
         Option("hide", "", NONE, "leave out jobs in hidden partitions (the default)"),
         Option("iterate", "i", REQUIRED, "SECONDS: repeat at this interval"),
@@ -37,7 +75,13 @@ OPTIONS = OptionTable(
         Option("json", "", NONE, "all jobs as JSON"),
         Option("local", "", NONE, "accepted; only this cluster is shown", env="SQUEUE_LOCAL"),
         Option("long", "l", NONE, "more about each job"),
-        Option("licenses", "L", REQUIRED, "LIST: only jobs that use these licences", env="SQUEUE_LICENSES"),
+        Option(
+            "licenses",
+            "L",
+            REQUIRED,
+            "LIST: only jobs that use these licences",
+            env="SQUEUE_LICENSES",
+        ),
         Option("cluster", "", REQUIRED, "", dest="clusters"),
         Option("clusters", "M", REQUIRED, "LIST: clusters to ask", env="SLURM_CLUSTERS"),
         Option("me", "", NONE, "only my own jobs"),
@@ -47,16 +91,43 @@ OPTIONS = OptionTable(
         Option("nodes", "", REQUIRED, "", dest="nodelist"),
         Option("nodelist", "w", REQUIRED, "HOSTS: only jobs on these nodes"),
         Option("noheader", "h", NONE, "no header line"),
-        Option("partitions", "p", REQUIRED, "LIST: only jobs in these partitions", env="SQUEUE_PARTITION", dest="partition"),
-        Option("priority", "P", NONE, "pending jobs once for each of their partitions", env="SQUEUE_PRIORITY"),
-        Option("qos", "q", REQUIRED, "LIST: only jobs of these qualities of service", env="SQUEUE_QOS"),
+        Option(
+            "partitions",
+            "p",
+            REQUIRED,
+            "LIST: only jobs in these partitions",
+            env="SQUEUE_PARTITION",
+            dest="partition",
+        ),
+        Option(
+            "priority",
+            "P",
+            NONE,
+            "pending jobs once for each of their partitions",
+            env="SQUEUE_PRIORITY",
+        ),
+        Option(
+            "qos", "q", REQUIRED, "LIST: only jobs of these qualities of service", env="SQUEUE_QOS"
+        ),
         Option("reservation", "R", REQUIRED, "NAME: only jobs in this reservation"),
         Option("sib", "", NONE, "", dest="sibling"),
         Option("sibling", "", NONE, "", env="SQUEUE_SIBLING"),
-        Option("sort", "S", REQUIRED, "FIELDS: order by these letters, - before one reverses it", env="SQUEUE_SORT"),
+        Option(
+            "sort",
+            "S",
+            REQUIRED,
+            "FIELDS: order by these letters, - before one reverses it",
+            env="SQUEUE_SORT",
+        ),
         Option("start", "", NONE, "when pending jobs are expected to start"),
         Option("steps", "s", OPTIONAL, "LIST: job steps instead of jobs"),
-        Option("states", "t", REQUIRED, "LIST: only jobs in these states, or 'all'", env="SQUEUE_STATES"),
+        Option(
+            "states",
+            "t",
+            REQUIRED,
+            "LIST: only jobs in these states, or 'all'",
+            env="SQUEUE_STATES",
+        ),
         Option("usage", "", NONE, "print a short summary of the options"),
         Option("user", "u", REQUIRED, "LIST: only jobs of these users", env="SQUEUE_USERS"),
         Option("users", "", REQUIRED, "", dest="user"),
@@ -87,29 +158,48 @@ def squeue(arguments: list[str], context: Context) -> int:
     if not line.keys().isdisjoint({"long", "start", "steps"}):
         environment.pop("format", None)
         environment.pop("long_format", None)
-    if ("format" in line) != ("long_format" in line):  # what the command line says wins over the other kind in the environment
+    # what the command line says wins over the other kind in the environment
+    if ("format" in line) != ("long_format" in line):
         environment.pop("format", None)
         environment.pop("long_format", None)
     if "format" in line and "long_format" in line:
         names = {"format": "-o (--format)", "long_format": "-O (--Format)"}
-        first, second = [option.dest for option, _ in given if option.dest in names][:2] if given else ("", "")
+        first, second = (
+            [option.dest for option, _ in given if option.dest in names][:2] if given else ("", "")
+        )
         if first != second:
             context.error(f"{names[second]} is incompatible with {names[first]}")
             return 1
     if {"format", "long"} <= line.keys():
-        context.fatal("Options -o(--format) and -l(--long) are mutually exclusive. Please remove one and retry.")
+        context.fatal(
+            "Options -o(--format) and -l(--long) are mutually exclusive. Please remove "
+            "one and retry."
+        )
         return 1
     options = {**environment, **line}
     texts.convert_units(convert="noconvert" not in options)
-    for name in ("jobs", "steps"):  # a list apart from its option; of two such options the first gets it
+    # a list apart from its option; of two such options the first gets it
+    for name in ("jobs", "steps"):
         if operands and name in line and line[name] is None:
             options[name] = operands.pop(0)
             break
     if "user" in line and "me" in line:  # the later one counts
-        del options[min(("user", "me"), key=lambda name: max(at for at, (option, _) in enumerate(given) if option.dest == name))]
-    if "licenses" in environment:  # it wins over the command line's, but for one that names partitions
-        options["licenses"] = line.get("licenses") if "partition" in options else environment["licenses"]
-    if context.refuses_clusters(options.get("clusters"), "--cluster" if "clusters" in line else "SLURM_CLUSTERS"):
+        del options[
+            min(
+                ("user", "me"),
+                key=lambda name: max(
+                    at for at, (option, _) in enumerate(given) if option.dest == name
+                ),
+            )
+        ]
+    # it wins over the command line's, but for one that names partitions
+    if "licenses" in environment:
+        options["licenses"] = (
+            line.get("licenses") if "partition" in options else environment["licenses"]
+        )
+    if context.refuses_clusters(
+        options.get("clusters"), "--cluster" if "clusters" in line else "SLURM_CLUSTERS"
+    ):
         return 1
     try:
         if operands:
@@ -121,7 +211,14 @@ def squeue(arguments: list[str], context: Context) -> int:
         if "verbose" in options:
             from understudy.commands.shared.verbose import squeue_options
 
-            context.print(squeue_options(options, sum(option.dest == "verbose" for option, _ in given), START_FORMAT, START_SORT))
+            context.print(
+                squeue_options(
+                    options,
+                    sum(option.dest == "verbose" for option, _ in given),
+                    START_FORMAT,
+                    START_SORT,
+                )
+            )
         if "steps" in options and "json" not in options and "yaml" not in options:
             return _list_steps(options, wanted, interval, context)
         cells = _read_format(options, context)
@@ -158,13 +255,22 @@ def _write_document(kind: str, context: Context) -> int:
         cores_of = dict(context.client.query("nodes", ["name", "cores_per_socket"]).rows)
         jobs = as_kept(context.client.query("jobs", WHOLE).dicts())
     except RefusedError:
-        what = {"description": "Failed while looking for jobs", "error_number": -1, "error": "Unspecified error", "source": "slurm_load_jobs"}
+        what = {
+            "description": "Failed while looking for jobs",
+            "error_number": -1,
+            "error": "Unspecified error",
+            "source": "slurm_load_jobs",
+        }
         errors.append(what)
-    write_document(kind, "jobs", (job_record(job, cores_of) for job in jobs), context.stdout.write, *errors)
+    write_document(
+        kind, "jobs", (job_record(job, cores_of) for job in jobs), context.stdout.write, *errors
+    )
     return 0
 
 
-def _list_steps(options: "dict[str, str | None]", wanted: Filter, interval: int | None, context: Context) -> int:
+def _list_steps(
+    options: "dict[str, str | None]", wanted: Filter, interval: int | None, context: Context
+) -> int:
     from understudy.commands.squeue.steps import BadStepError, show_steps
 
     while True:
@@ -183,7 +289,9 @@ def _list_steps(options: "dict[str, str | None]", wanted: Filter, interval: int 
         context.print("")
 
 
-def _show(options: "dict[str, str | None]", wanted: Filter, cells: list[Cell], context: Context) -> None:
+def _show(
+    options: "dict[str, str | None]", wanted: Filter, cells: list[Cell], context: Context
+) -> None:
     """One listing."""
     order = options.get("sort")
     if order is None:
@@ -198,7 +306,9 @@ def _show(options: "dict[str, str | None]", wanted: Filter, cells: list[Cell], c
     if "noheader" not in options and not options.keys().isdisjoint({"long", "iterate", "verbose"}):
         context.print(date_line(now))
     if "verbose" in options:
-        context.print(f"last_update_time={0 if wanted.names_one() else int(now)} records={len(rows)}")
+        context.print(
+            f"last_update_time={0 if wanted.names_one() else int(now)} records={len(rows)}"
+        )
     jobs = [dict(zip(names, row, strict=True)) for row in rows]
     jobs = [job for job in jobs if wanted.keeps(job)]
     if "start" in options and "states" not in options:
@@ -207,8 +317,13 @@ def _show(options: "dict[str, str | None]", wanted: Filter, cells: list[Cell], c
     if not (one_line_a_task or names_tasks):
         jobs = _with_tasks_together(jobs)
     if "priority" in options:
-        jobs = [{**job, "partition": name} for job in jobs for name in (job["partition"].split(",") if job["state"] == 0 else [job["partition"]])]
-        jobs = [job for job in jobs if wanted.keeps(job)]  # of the partitions, too, only those that are wanted
+        jobs = [
+            {**job, "partition": name}
+            for job in jobs
+            for name in (job["partition"].split(",") if job["state"] == 0 else [job["partition"]])
+        ]
+        # of the partitions, too, only those that are wanted
+        jobs = [job for job in jobs if wanted.keeps(job)]
     if "noheader" not in options:
         context.print_cluster()
         context.print(header_line(cells))
@@ -223,7 +338,9 @@ def _show(options: "dict[str, str | None]", wanted: Filter, cells: list[Cell], c
         context.print(text)
 
 
-def _load(names: list[str], wanted: Filter, options: "dict[str, str | None]", context: Context) -> "tuple[list[list[Any]], float]":
+def _load(
+    names: list[str], wanted: Filter, options: "dict[str, str | None]", context: Context
+) -> "tuple[list[list[Any]], float]":
     """The rows that may be wanted; where the command asks for few jobs, only those are sent."""
     all_partitions = not {"all", "partition"}.isdisjoint(options) or os.geteuid() == 0
     client = context.client
@@ -237,7 +354,11 @@ def _load(names: list[str], wanted: Filter, options: "dict[str, str | None]", co
         elif not rows or rows[0][array]:
             identity = names.index("job_id")
             known = {row[identity] for row in rows}
-            rows = rows + [row for row in client.query("jobs", names, {"array_job_id": [number]}).rows if row[identity] not in known]
+            rows = rows + [
+                row
+                for row in client.query("jobs", names, {"array_job_id": [number]}).rows
+                if row[identity] not in known
+            ]
         if not rows:
             raise RefusedError(2017, "Invalid job id specified")
         return rows, answer.now
@@ -262,12 +383,19 @@ def _wanted_tasks(job: "dict[str, Any]", wanted: Filter) -> list[int]:
     tasks = task_numbers(job["array_task_expression"])
     if wanted.jobs is None:
         return tasks
-    chosen = {task for number, task in wanted.jobs if number in (job["job_id"], job["array_job_id"])}
+    chosen = {
+        task for number, task in wanted.jobs if number in (job["job_id"], job["array_job_id"])
+    }
     return tasks if None in chosen else [task for task in tasks if task in chosen]
 
 
 def _with_task(job: "dict[str, Any]", task: int) -> "dict[str, Any]":
-    changes = {"array_job_id": job["array_job_id"] or job["job_id"], "array_task_id": task, "array_task_expression": "", "array_max_tasks": 0}
+    changes = {
+        "array_job_id": job["array_job_id"] or job["job_id"],
+        "array_task_id": task,
+        "array_task_expression": "",
+        "array_max_tasks": 0,
+    }
     return {**job, **changes}
 
 
@@ -281,30 +409,59 @@ def _narrowed(job: "dict[str, Any]", wanted: Filter) -> "dict[str, Any]":
     return {**job, "array_task_expression": _ranges(tasks), "array_max_tasks": 0}
 
 
-_JOINED_COLUMNS = ("name", "partition", "reason", "reason_detail", "array_task_id", "array_task_expression", "array_max_tasks")
+_JOINED_COLUMNS = (
+    "name",
+    "partition",
+    "reason",
+    "reason_detail",
+    "array_task_id",
+    "array_task_expression",
+    "array_max_tasks",
+)
 
 
 def _with_tasks_together(jobs: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
-    """Waiting tasks with records of their own are listed with those of their array that have none, if they have its name and partition."""
-    arrays = {job["array_job_id"]: job for job in jobs if job["array_task_expression"] and job["state"] == 0}
+    """Waiting tasks with records of their own are listed with those of their array that have none,
+    if they have its name and partition.
+    """
+    arrays = {
+        job["array_job_id"]: job
+        for job in jobs
+        if job["array_task_expression"] and job["state"] == 0
+    }
     if not arrays:
         return jobs
     joined: dict[int, list[dict[str, Any]]] = {}
     for job in sorted(jobs, key=lambda job: int(job["job_id"])):
         array = arrays.get(job["array_job_id"])
-        if array is None or job["state"] or job["array_task_id"] is None or job["name"] != array["name"] or job["partition"] != array["partition"]:
+        if (
+            array is None
+            or job["state"]
+            or job["array_task_id"] is None
+            or job["name"] != array["name"]
+            or job["partition"] != array["partition"]
+        ):
             continue
         joined.setdefault(job["array_job_id"], []).append(job)
     gone = {job["job_id"] for tasks in joined.values() for job in tasks}
-    return [_joined(job, joined.get(job["job_id"], [])) for job in jobs if job["job_id"] not in gone]
+    return [
+        _joined(job, joined.get(job["job_id"], [])) for job in jobs if job["job_id"] not in gone
+    ]
 
 
 def _joined(array: "dict[str, Any]", tasks: "list[dict[str, Any]]") -> "dict[str, Any]":
     if not tasks:
         return array
-    numbers = sorted([*task_numbers(array["array_task_expression"]), *(task["array_task_id"] for task in tasks)])
+    numbers = sorted(
+        [*task_numbers(array["array_task_expression"]), *(task["array_task_id"] for task in tasks)]
+    )
     reasons = dict.fromkeys(job["reason_detail"] or job["reason"] for job in (array, *tasks))
-    return {**array, "array_task_expression": _ranges(numbers), "array_max_tasks": 0, "reason_detail": ",".join(reasons)}
+    return {
+        **array,
+        "array_task_expression": _ranges(numbers),
+        "array_max_tasks": 0,
+        "reason_detail": ",".join(reasons),
+    }
 
 
 def _ranges(tasks: list[int]) -> str:
@@ -317,9 +474,15 @@ def _ranges(tasks: list[int]) -> str:
     return ",".join("-".join(map(str, part)) for part in parts)
 
 
-# --- what to show --------------------------------------------------------------------------------------------------------------
+# --- what to show ---------------------------------------------------------------------------------
 
-_TEXT_FILTERS = {"accounts": "account", "name": "name", "partition": "partition", "qos": "qos", "reservation": "reservation"}
+_TEXT_FILTERS = {
+    "accounts": "account",
+    "name": "name",
+    "partition": "partition",
+    "qos": "qos",
+    "reservation": "reservation",
+}
 _FILTERS = (*_TEXT_FILTERS, "jobs", "licenses", "nodelist", "user")
 
 
@@ -338,7 +501,9 @@ def _read_filter(options: "dict[str, str | None]", context: Context) -> Filter:
         _read_states(options["states"] or "", wanted, context)
     for name, column in _TEXT_FILTERS.items():
         if given.get(name):
-            wanted.texts[column] = {word.lower() if column in ANY_CASE else word for word in given[name]}
+            wanted.texts[column] = {
+                word.lower() if column in ANY_CASE else word for word in given[name]
+            }
     if given.get("licenses"):
         wanted.licenses = set(given["licenses"])
     if given.get("nodelist"):
@@ -350,7 +515,9 @@ def _read_filter(options: "dict[str, str | None]", context: Context) -> Filter:
             context.error(f"Invalid node name {options['nodelist']}")
             raise _RefusedError from None
     if given.get("user"):
-        wanted.users = [user for word in given["user"] if (user := _user_id(word, context)) is not None]
+        wanted.users = [
+            user for word in given["user"] if (user := _user_id(word, context)) is not None
+        ]
     if "me" in options:
         wanted.users = [os.getuid()]
     return wanted
@@ -361,7 +528,8 @@ def _read_job(word: str, context: Context) -> tuple[int, int | None]:
     if not number or not int(number):
         context.error(f"Invalid job id: {word}")
         raise _RefusedError
-    if not behind.startswith("_"):  # a component stands for its whole job; of what else follows nothing counts
+    # a component stands for its whole job; of what else follows nothing counts
+    if not behind.startswith("_"):
         return int(number), None
     task, _ = leading_digits(behind[1:])
     return int(number), int(task) if task else -1
@@ -389,7 +557,17 @@ def _read_states(text: str, wanted: Filter, context: Context) -> None:
 
 def state_names() -> list[str]:
     """All states in the order in which squeue lists them."""
-    flags = ["COMPLETING", "CONFIGURING", "RESIZING", "RESV_DEL_HOLD", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "REVOKED", "SIGNALING"]
+    flags = [
+        "COMPLETING",
+        "CONFIGURING",
+        "RESIZING",
+        "RESV_DEL_HOLD",
+        "REQUEUED",
+        "REQUEUE_FED",
+        "REQUEUE_HOLD",
+        "REVOKED",
+        "SIGNALING",
+    ]
     flags += ["SPECIAL_EXIT", "STAGE_OUT", "STOPPED"]
     assert {name for _, name, _ in JOB_FLAGS} == set(flags)
     return [name for name, _ in JOB_STATES] + flags
@@ -446,7 +624,9 @@ def _read_format(options: "dict[str, str | None]", context: Context) -> list[Cel
         return FIELDS.parse_long(long_format, unknown_name, negative_suffix=" ")
     if "SLURM_BITSTR_LEN" in os.environ:
         FIELDS.by_letter["i"].whole = "tasks"
-    default = START_FORMAT if "start" in options else LONG_FORMAT if "long" in options else DEFAULT_FORMAT
+    default = (
+        START_FORMAT if "start" in options else LONG_FORMAT if "long" in options else DEFAULT_FORMAT
+    )
     given = options.get("format")
     return FIELDS.parse_short(default if given is None else given, unknown_letter)
 

@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from understudy.commands.squeue.filter import Filter
 
 _WITHOUT_CPUS = {"batch", "extern", "interactive"}
-SORT_COLUMNS = {"i": "job_id", "j": "name", "N": "nodes", "P": "partition", "u": "user_name", "U": "user_id", "M": "run_time_s", "S": "start_time"}
+SORT_COLUMNS = {
+    "i": "job_id",
+    "j": "name",
+    "N": "nodes",
+    "P": "partition",
+    "u": "user_name",
+    "U": "user_id",
+    "M": "run_time_s",
+    "S": "start_time",
+}
 STEP_FORMAT = "%.15i %.8j %.9P %.8u %.9M %N"
 _ID = "job_id array_job_id array_task_id step"
 
@@ -49,7 +58,13 @@ STEP_FIELDS = FieldTable(
         Field("U", "userid", "UID", "user_id", _plain),
         # without a letter
         Field("", "arrayjobid", "ARRAY_JOB_ID", "array_job_id", _plain),
-        Field("", "arraytaskid", "ARRAY_TASK_ID", "array_task_id", lambda task: "N/A" if task is None else str(task)),
+        Field(
+            "",
+            "arraytaskid",
+            "ARRAY_TASK_ID",
+            "array_task_id",
+            lambda task: "N/A" if task is None else str(task),
+        ),
         Field("", "cluster", "CLUSTER", "cluster", _plain),
         Field("", "container", "CONTAINER", "", _null),
         Field("", "cpufreq", "CPU_FREQ", "", lambda: "0-0:0"),
@@ -57,7 +72,13 @@ STEP_FIELDS = FieldTable(
         Field("", "jobid", "JOB_ID", "job_id", _plain),
         Field("", "mem-per-tres", "MEM_PER_TRES", "memory_per_tres", or_null),
         Field("", "network", "NETWORK", "", _null),
-        Field("", "numcpus", "NUM_CPUS", "step cpus", lambda step, cpus: "0" if step in _WITHOUT_CPUS else str(cpus)),
+        Field(
+            "",
+            "numcpus",
+            "NUM_CPUS",
+            "step cpus",
+            lambda step, cpus: "0" if step in _WITHOUT_CPUS else str(cpus),
+        ),
         Field("", "resvports", "RESERVED_PORTS", "", _null),
         Field("", "stepstate", "STATE", "state", lambda state: job_state(state, 0)),
         Field("", "tres-bind", "TRES_BIND", "tres_bind", or_null),
@@ -81,7 +102,11 @@ def show_steps(options: "dict[str, str | None]", chosen: "Filter", context: "Con
     Raises:
         BadStepError: --steps names what is no step.
     """
-    wanted = None if options["steps"] is None else [_step(word) for word in options["steps"].split(",") if word]
+    wanted = (
+        None
+        if options["steps"] is None
+        else [_step(word) for word in options["steps"].split(",") if word]
+    )
 
     def unknown(name: str) -> None:
         context.error(f"Invalid job step format specification: {name}")
@@ -90,8 +115,13 @@ def show_steps(options: "dict[str, str | None]", chosen: "Filter", context: "Con
         cells = STEP_FIELDS.parse_long(options["long_format"] or "", unknown)
     else:
         template = options.get("format")
-        cells = STEP_FIELDS.parse_short(STEP_FORMAT if template is None else _ALL if template == "%all" else template, unknown)
-    names = needed_columns(cells, ["job_id", "array_job_id", "array_task_id", "step", "user_id", *SORT_COLUMNS.values()])
+        cells = STEP_FIELDS.parse_short(
+            STEP_FORMAT if template is None else _ALL if template == "%all" else template, unknown
+        )
+    names = needed_columns(
+        cells,
+        ["job_id", "array_job_id", "array_task_id", "step", "user_id", *SORT_COLUMNS.values()],
+    )
     answer = context.client.query("steps", names)
     steps = answer.dicts()
     if "noheader" not in options and not options.keys().isdisjoint({"long", "iterate", "verbose"}):
@@ -101,10 +131,16 @@ def show_steps(options: "dict[str, str | None]", chosen: "Filter", context: "Con
     jobs = {word.partition("_")[0] for word in (options.get("jobs") or "").split(",") if word}
     shown = []
     for step in steps:
-        own = {str(step["job_id"]), str(step["array_job_id"]), f"{step['array_job_id']}_{step['array_task_id']}"}
+        own = {
+            str(step["job_id"]),
+            str(step["array_job_id"]),
+            f"{step['array_job_id']}_{step['array_task_id']}",
+        }
         if jobs and jobs.isdisjoint(own):
             continue
-        if wanted is not None and not any(job in own and number == step["step"] for job, number in wanted):
+        if wanted is not None and not any(
+            job in own and number == step["step"] for job, number in wanted
+        ):
             continue
         if chosen.users is not None and step["user_id"] not in chosen.users:
             continue
@@ -121,7 +157,9 @@ def show_steps(options: "dict[str, str | None]", chosen: "Filter", context: "Con
         context.print_cluster()
         context.print(header_line(cells))
     if shown:
-        context.print("\n".join(lines(cells, names, [[step[name] for name in names] for step in shown])))
+        context.print(
+            "\n".join(lines(cells, names, [[step[name] for name in names] for step in shown]))
+        )
     return 0
 
 
@@ -138,7 +176,9 @@ def _step(word: str) -> tuple[str, str]:
 
 
 def _sort(steps: "list[dict[str, Any]]", keys: str, context: "Context") -> None:
-    steps.sort(key=lambda step: (step["array_job_id"] or step["job_id"], step["array_task_id"] or 0))
+    steps.sort(
+        key=lambda step: (step["array_job_id"] or step["job_id"], step["array_task_id"] or 0)
+    )
     for letter, descending in reversed(sort_letters(keys)):
         if letter == "b":
             context.complain(f"{context.program}: Invalid sort specification: b")

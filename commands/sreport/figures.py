@@ -43,11 +43,21 @@ class Tree:
         self._sums: dict[tuple[str, int, str], int] = {}
 
     def places(self, accounts: "list[str] | None") -> "list[Row]":
-        """All of them with their depth, or these accounts and what is below; of siblings users come first, each kind by name."""
+        """All of them with their depth, or these accounts and what is below; of siblings users come
+        first, each kind by name.
+        """
         found: list[Row] = []
-        roots = [each for each in self.associations if (each["cluster"], each["parent_id"]) not in self._by_id]
+        roots = [
+            each
+            for each in self.associations
+            if (each["cluster"], each["parent_id"]) not in self._by_id
+        ]
         if accounts:
-            roots = [each for each in self.associations if each["account"] in accounts and not each["user"]]
+            roots = [
+                each
+                for each in self.associations
+                if each["account"] in accounts and not each["user"]
+            ]
         waiting = [(0, each) for each in reversed(roots)]
         seen = set()
         while waiting:
@@ -57,7 +67,15 @@ class Tree:
             seen.add(place["id"])
             found.append({**place, "depth": depth})
             below = self._children.get((place["cluster"], place["id"]), [])
-            siblings = sorted(below, key=lambda each: (not each["user"], each["account"], each["user"], each["partition"]))
+            siblings = sorted(
+                below,
+                key=lambda each: (
+                    not each["user"],
+                    each["account"],
+                    each["user"],
+                    each["partition"],
+                ),
+            )
             waiting += [(depth + 1, each) for each in reversed(siblings)]
         return found
 
@@ -66,12 +84,18 @@ class Tree:
         key = (place["cluster"], place["id"], tres)
         known = self._sums.get(key)
         if known is None:
-            known = amounts.get(key, 0) + sum(self.sums(amounts, each, tres) for each in self._children.get(key[:2], []))
+            known = amounts.get(key, 0) + sum(
+                self.sums(amounts, each, tres) for each in self._children.get(key[:2], [])
+            )
             self._sums[key] = known
         return known
 
-    def namer(self, accounts: "list[str] | None", *, is_flat: bool, below: bool) -> "Callable[[Row], str | None]":
-        """Under which account a job is reported: its own, one of these above it, or the one next below; None for not at all."""
+    def namer(
+        self, accounts: "list[str] | None", *, is_flat: bool, below: bool
+    ) -> "Callable[[Row], str | None]":
+        """Under which account a job is reported: its own, one of these above it, or the one next
+        below; None for not at all.
+        """
         tops = set(accounts or ["root"])
 
         def name_of(job: "Row") -> "str | None":
@@ -91,7 +115,9 @@ class Tree:
         return name_of
 
 
-def size_groups(given: "list[str] | None", unit: str, jobs: "list[Row]", tres: str) -> "list[tuple[str, int, int]]":
+def size_groups(
+    given: "list[str] | None", unit: str, jobs: "list[Row]", tres: str
+) -> "list[tuple[str, int, int]]":
     """(title, from, to) of each group of sizes."""
     if given and given[0].lower() == "individual":
         sizes = sorted({_size(job, tres) for job in jobs} - {0})
@@ -118,7 +144,9 @@ def job_sizes(
     *,
     counts_jobs: bool,
 ) -> "dict[tuple[str, str], list[int]]":
-    """By (cluster, subject) what jobs of each size used in [start, end), or how many there were. Their sizes are in CPUs, whatever is added up."""
+    """By (cluster, subject) what jobs of each size used in [start, end), or how many there were.
+    Their sizes are in CPUs, whatever is added up.
+    """
     found: dict[tuple[str, str], list[int]] = {}
     for job in jobs:
         name = subject(job)
@@ -130,7 +158,10 @@ def job_sizes(
             seconds -= job["suspended_s"] or 0
         if seconds <= 0:
             continue
-        at = next((at for at, (_, low, high) in enumerate(groups) if low <= _size(job, "cpu") <= high), None)
+        at = next(
+            (at for at, (_, low, high) in enumerate(groups) if low <= _size(job, "cpu") <= high),
+            None,
+        )
         if at is not None:
             row = found.setdefault((job["cluster"], name), [0] * len(groups))
             row[at] += 1 if counts_jobs else seconds * _size(job, tres)

@@ -1,4 +1,6 @@
-"""sreport: reports on what clusters, accounts, users and reservations used. Follows sreport(1) of 22.05."""
+"""sreport: reports on what clusters, accounts, users and reservations used. Follows sreport(1) of
+22.05.
+"""
 
 import time
 
@@ -27,7 +29,12 @@ OPTIONS = OptionTable(
         Option("parsable", "p", NONE, "fields with a | behind each"),
         Option("parsable2", "P", NONE, "fields with a | between them"),
         Option("quiet", "Q", NONE, "print errors alone"),
-        Option("time", "t", REQUIRED, "FORMAT: Seconds, Minutes, Hours, Percent, SecPer, MinPer or HourPer"),
+        Option(
+            "time",
+            "t",
+            REQUIRED,
+            "FORMAT: Seconds, Minutes, Hours, Percent, SecPer, MinPer or HourPer",
+        ),
         Option("tres", "T", REQUIRED, "LIST: of which resources", env="SREPORT_TRES"),
         Option("usage", "", NONE, ""),
         Option("verbose", "v", NONE, "say more"),
@@ -45,7 +52,11 @@ _UNITS = (  # name, how many letters are enough, title, seconds, with percentage
 )
 _REPORTS = {  # by kind, each with how many letters are enough; the first that fits counts
     "cluster": (
-        *(("AccountUtilizationByUser", 1), ("UserUtilizationByAccount", 18), ("UserUtilizationByWckey", 18)),
+        *(
+            ("AccountUtilizationByUser", 1),
+            ("UserUtilizationByAccount", 18),
+            ("UserUtilizationByWckey", 18),
+        ),
         *(("Utilization", 2), ("WCKeyUtilizationByUser", 1)),
     ),
     "job": (("SizesByAccount", 1), ("SizesByAccountAndWcKey", 15), ("SizesByWckey", 8)),
@@ -55,7 +66,8 @@ _REPORTS = {  # by kind, each with how many letters are enough; the first that f
 _LETTERS = {"cluster": 2, "job": 1, "reservation": 2, "user": 1}
 _VALID = {
     "cluster": (
-        'Valid cluster reports are, "AccountUtilizationByUser", "UserUtilizationByAccount", "UserUtilizationByWckey", "Utilization", and '
+        'Valid cluster reports are, "AccountUtilizationByUser", "UserUtilizationByAccount", '
+        '"UserUtilizationByWckey", "Utilization", and '
         '"WCKeyUtilizationByUser"'
     ),
     "job": 'Valid job reports are, "SizesByAccount, SizesByAccountAndWcKey, and  SizesByWckey"',
@@ -63,10 +75,25 @@ _VALID = {
     "user": 'Valid user reports are, "Top"',
 }
 _CONDITIONS = (
-    *("accounts", "acctasparent", "all_clusters", "clusters", "end", "flatview", "format", "gid", "group", "grouping", "jobs", "names", "nodes"),
+    *(
+        "accounts",
+        "acctasparent",
+        "all_clusters",
+        "clusters",
+        "end",
+        "flatview",
+        "format",
+        "gid",
+        "group",
+        "grouping",
+        "jobs",
+        "names",
+        "nodes",
+    ),
     *("partitions", "printjobcount", "start", "topcount", "tree", "users", "wckeys"),
 )
-_WITHOUT_HINT = {"userutilizationbywckey", "wckeyutilizationbyuser"}  # what to do with a wrong condition is not said there
+# what to do with a wrong condition is not said there
+_WITHOUT_HINT = {"userutilizationbywckey", "wckeyutilizationbyuser"}
 _COLUMNS = {  # name in format=: header, width; a width of 0: that of amounts
     "cluster": ("Cluster", 9),
     "allocated": ("Allocated", 0),
@@ -132,8 +159,18 @@ class Report:
 
     def show(self, title: str, lines: "list[str]", fields: "list[str]", rows: "list[Row]") -> None:
         """Print it. Rows have texts by field."""
-        columns = [(_COLUMNS[name][0], _COLUMNS[name][1] or self.amount_width, name) for name in fields]
-        self.print(title, lines, [(self._header(head, name), self._width(width, name), name) for head, width, name in columns], rows)
+        columns = [
+            (_COLUMNS[name][0], _COLUMNS[name][1] or self.amount_width, name) for name in fields
+        ]
+        self.print(
+            title,
+            lines,
+            [
+                (self._header(head, name), self._width(width, name), name)
+                for head, width, name in columns
+            ],
+            rows,
+        )
 
     def _header(self, header: str, name: str) -> str:
         del name
@@ -144,21 +181,38 @@ class Report:
             return self.widths[name]
         return -20 if name == "account" and "tree" in self.given else width
 
-    def print(self, title: str, lines: "list[str]", columns: "list[tuple[str, int, str]]", rows: "list[Row]") -> None:
+    def print(
+        self,
+        title: str,
+        lines: "list[str]",
+        columns: "list[tuple[str, int, str]]",
+        rows: "list[Row]",
+    ) -> None:
         context = self.context
         if self.header:
             context.stdout.write("\n".join([_RULE, title, *lines, _RULE]) + "\n")
             if self.parsable:
-                context.print("|".join([head for head, _, _ in columns]) + ("|" if self.parsable == 1 else ""))
+                context.print(
+                    "|".join([head for head, _, _ in columns]) + ("|" if self.parsable == 1 else "")
+                )
             else:
-                context.print("".join([_fit(head[: abs(width)], width) for head, width, _ in columns]))
+                context.print(
+                    "".join([_fit(head[: abs(width)], width) for head, width, _ in columns])
+                )
                 context.print("".join(["-" * abs(width) + " " for _, width, _ in columns]))
         for row in rows:
             texts = [str(row.get(name, "")) for _, _, name in columns]
             if self.parsable:
                 context.print("|".join(texts) + ("|" if self.parsable == 1 else ""))
             else:
-                context.print("".join([_fit(text, width) for text, (_, width, _) in zip(texts, columns, strict=True)]))
+                context.print(
+                    "".join(
+                        [
+                            _fit(text, width)
+                            for text, (_, width, _) in zip(texts, columns, strict=True)
+                        ]
+                    )
+                )
 
     @property
     def period(self) -> str:
@@ -166,19 +220,26 @@ class Report:
 
     @property
     def usage_line(self) -> str:
-        return f"Usage reported in {'TRES ' if self.has_tres else 'CPU ' if self.unit_s else ''}{self.unit}"
+        what = "TRES " if self.has_tres else "CPU " if self.unit_s else ""
+        return f"Usage reported in {what}{self.unit}"
 
     def usage(self, kinds: "list[str]") -> "list[Row]":
         """Rows of the usage of the period: of days where it has whole ones, else of hours."""
         whole_days = all(time.localtime(when)[3:6] == (0, 0, 0) for when in (self.start, self.end))
-        where: dict[str, list[Any]] = {"periods": ["day" if whole_days else "hour"], "kinds": [*kinds], "clusters": self.clusters}
+        where: dict[str, list[Any]] = {
+            "periods": ["day" if whole_days else "hour"],
+            "kinds": [*kinds],
+            "clusters": self.clusters,
+        }
         where |= {"after": [self.start], "before": [self.end - 1]}
         rows = self.table.rows("usage", ["cluster", "kind", "subject", "tres", "amount"], where)
         return [row for row in rows if row["tres"] in {*self.tres, "energy"}]
 
     def totals(self) -> "dict[tuple[str, str], int]":
         """The cluster's whole time by (cluster, resource)."""
-        return add_up(self.usage(["allocated", "down", "planned_down", "idle", "planned"]), "cluster", "tres")
+        return add_up(
+            self.usage(["allocated", "down", "planned_down", "idle", "planned"]), "cluster", "tres"
+        )
 
     def selected(self, name: str, value: str) -> bool:
         return not self.given.get(name) or value in self.given[name]
@@ -210,7 +271,10 @@ def sreport(arguments: "list[str]", context: Context) -> int:
     except _UnknownError:
         return 1
     except NoAccountingError:
-        context.complain("You are not running a supported accounting_storage plugin\nOnly 'accounting_storage/slurmdbd' is supported.")
+        context.complain(
+            "You are not running a supported accounting_storage plugin\n"
+            "Only 'accounting_storage/slurmdbd' is supported."
+        )
         return 1
     except RefusedError as error:
         context.error(error.text)
@@ -269,7 +333,14 @@ def _interactive(session: _Session) -> None:
 def _command(session: _Session, words: "list[str]") -> None:
     context = session.context
     first = words[0].lower()
-    kind = next((name for name, least in _LETTERS.items() if len(first) >= least and name.startswith(first)), None)
+    kind = next(
+        (
+            name
+            for name, least in _LETTERS.items()
+            if len(first) >= least and name.startswith(first)
+        ),
+        None,
+    )
     if kind is None:
         _set_option(session, first, words)
         return
@@ -277,7 +348,14 @@ def _command(session: _Session, words: "list[str]") -> None:
         context.complain(f"too few arguments for keyword:{words[0]}")
         raise _UnknownError
     wanted = words[1].lower()
-    name = next((each for each, least in _REPORTS[kind] if len(wanted) >= least and each.lower().startswith(wanted)), None)
+    name = next(
+        (
+            each
+            for each, least in _REPORTS[kind]
+            if len(wanted) >= least and each.lower().startswith(wanted)
+        ),
+        None,
+    )
     if name is None:
         context.complain(f"Not valid report {words[1]}\n{_VALID[kind]}")
         raise _UnknownError
@@ -318,11 +396,17 @@ def _read_conditions(report: Report, options: "dict[str, str | None]", words: "l
         if not equals and lowered not in _FLAGS:
             report.given.setdefault("clusters", []).append(word)
             continue
-        found = next((each for each in _CONDITIONS if each.startswith(lowered)), None) if lowered else None
+        found = (
+            next((each for each in _CONDITIONS if each.startswith(lowered)), None)
+            if lowered
+            else None
+        )
         if found == "group" and lowered not in {"group", "grou"}:
             found = "grouping" if value else "group"
         if found is None or (found == "names" and report.kind != "reservation"):
-            hint = "" if report.name.lower() in _WITHOUT_HINT else "\nUse keyword set to modify value"
+            hint = (
+                "" if report.name.lower() in _WITHOUT_HINT else "\nUse keyword set to modify value"
+            )
             report.context.complain(f" Unknown condition: {word}{hint}")
             report.code = 1
             continue
@@ -341,7 +425,9 @@ def _read_conditions(report: Report, options: "dict[str, str | None]", words: "l
     if report.end <= report.start:
         report.end = report.start + 3600
     if "all_clusters" not in options and "all_clusters" not in report.given:
-        report.clusters = report.given.get("clusters") or (options.get("clusters") or report.context.client.cluster_name).split(",")
+        report.clusters = report.given.get("clusters") or (
+            options.get("clusters") or report.context.client.cluster_name
+        ).split(",")
 
 
 def _midnight(when: float) -> int:
@@ -358,7 +444,9 @@ def _time(report: Report, text: str, now: float) -> "int | None":
     except ValueError:
         from understudy.model.moments import not_understood_from
 
-        report.context.complain(f"Invalid time specification (pos={not_understood_from(text)}): {text}")
+        report.context.complain(
+            f"Invalid time specification (pos={not_understood_from(text)}): {text}"
+        )
         return None
 
 
@@ -370,7 +458,14 @@ def _format(report: Report, default: str) -> "list[str]":
     found = []
     for part in asked:
         name = part.partition("%")[0].lower()
-        field = next((_OTHER_NAMES.get(each, each) for each in (*_COLUMNS, *_OTHER_NAMES) if each.startswith(name)), None)
+        field = next(
+            (
+                _OTHER_NAMES.get(each, each)
+                for each in (*_COLUMNS, *_OTHER_NAMES)
+                if each.startswith(name)
+            ),
+            None,
+        )
         if field is None:
             report.context.complain(f" Unknown field '{name}'")
             report.code = 1
@@ -383,24 +478,62 @@ def _format(report: Report, default: str) -> "list[str]":
 
 
 def _utilization(report: Report) -> None:
-    sums = add_up(report.usage(["allocated", "down", "planned_down", "idle", "planned", "overcommitted"]), "cluster", "tres", "kind")
-    sizes = {row["cluster"]: row["tres"] for row in report.table.rows("clusters", ["cluster", "tres"])}
+    sums = add_up(
+        report.usage(["allocated", "down", "planned_down", "idle", "planned", "overcommitted"]),
+        "cluster",
+        "tres",
+        "kind",
+    )
+    sizes = {
+        row["cluster"]: row["tres"] for row in report.table.rows("clusters", ["cluster", "tres"])
+    }
     rows = []
     for cluster in sorted({key[0] for key in sums}):
         for tres in report.tres:
-            parts = {kind: sums.get((cluster, tres, kind), 0) for kind in ("allocated", "down", "planned_down", "idle", "planned", "overcommitted")}
+            parts = {
+                kind: sums.get((cluster, tres, kind), 0)
+                for kind in (
+                    "allocated",
+                    "down",
+                    "planned_down",
+                    "idle",
+                    "planned",
+                    "overcommitted",
+                )
+            }
             total = sum(parts.values()) - parts["overcommitted"]
             if not total:
                 continue
             count = (sizes.get(cluster) or {}).get(tres, 0)
             texts = {kind: report.amount(amount, total) for kind, amount in parts.items()}
             texts["reported"] = report.amount(total, count * (report.end - report.start))
-            rows.append({"cluster": cluster, "tresname": tres, "trescount": count, "planneddown": texts["planned_down"], **texts})
-    fields = "cluster," + ("tresname," if report.has_tres else "") + "allocated,down,planneddown,idle,planned,reported"
-    report.show(f"Cluster Utilization {report.period}", [report.usage_line], _format(report, fields), rows)
+            rows.append(
+                {
+                    "cluster": cluster,
+                    "tresname": tres,
+                    "trescount": count,
+                    "planneddown": texts["planned_down"],
+                    **texts,
+                }
+            )
+    fields = (
+        "cluster,"
+        + ("tresname," if report.has_tres else "")
+        + "allocated,down,planneddown,idle,planned,"
+        "reported"
+    )
+    report.show(
+        f"Cluster Utilization {report.period}", [report.usage_line], _format(report, fields), rows
+    )
 
 
-def _used(report: Report, sums: "dict[Any, int]", key: "tuple[Any, ...]", tres: str, total: "dict[tuple[str, str], int]") -> "Row":
+def _used(
+    report: Report,
+    sums: "dict[Any, int]",
+    key: "tuple[Any, ...]",
+    tres: str,
+    total: "dict[tuple[str, str], int]",
+) -> "Row":
     cluster = key[0]
     return {
         "cluster": cluster,
@@ -424,16 +557,33 @@ def _accounts_by_user(report: Report) -> None:
             key = (place["cluster"], place["id"])
             if tree.sums(sums, place, tres) or tree.sums(sums, place, report.tres[0]):
                 both = {(*key, name): tree.sums(sums, place, name) for name in (tres, "energy")}
-                account = " " * place["depth"] + place["account"] if "tree" in report.given else place["account"]
-                rows.append(_used(report, both, key, tres, totals) | {"account": account, "login": place["user"], "proper": _proper(place["user"])})
+                account = (
+                    " " * place["depth"] + place["account"]
+                    if "tree" in report.given
+                    else place["account"]
+                )
+                rows.append(
+                    _used(report, both, key, tres, totals)
+                    | {"account": account, "login": place["user"], "proper": _proper(place["user"])}
+                )
     title = f"Cluster/Account/User Utilization {report.period} ({report.end - report.start} secs)"
-    report.show(title, [report.usage_line], _format(report, "cluster,account,login,proper" + _ending(report)), rows)
+    report.show(
+        title,
+        [report.usage_line],
+        _format(report, "cluster,account,login,proper" + _ending(report)),
+        rows,
+    )
 
 
 def _users_by_account(report: Report) -> None:
     rows = _user_rows(report, is_grouped=False)
     title = f"Cluster/User/Account Utilization {report.period} ({report.end - report.start} secs)"
-    report.show(title, [report.usage_line], _format(report, "cluster,login,proper,account" + _ending(report)), rows)
+    report.show(
+        title,
+        [report.usage_line],
+        _format(report, "cluster,login,proper,account" + _ending(report)),
+        rows,
+    )
 
 
 def _top(report: Report) -> None:
@@ -444,7 +594,12 @@ def _top(report: Report) -> None:
     count = int(asked) if asked.isdigit() else 10
     rows = _user_rows(report, is_grouped="group" in report.given)[: count * len(report.tres)]
     title = f"Top {count} Users {report.period} ({report.end - report.start} secs)"
-    report.show(title, [report.usage_line], _format(report, "cluster,login,proper,account" + _ending(report)), rows)
+    report.show(
+        title,
+        [report.usage_line],
+        _format(report, "cluster,login,proper,account" + _ending(report)),
+        rows,
+    )
 
 
 def _association_sums(report: Report) -> "dict[Any, int]":
@@ -453,7 +608,14 @@ def _association_sums(report: Report) -> "dict[Any, int]":
 
 def _tree(report: Report) -> Tree:
     columns = ["id", "parent_id", "cluster", "account", "user", "partition"]
-    return Tree(report.table.rows("associations", columns, {"clusters": report.clusters}, ["left_to_right", "raw", "with_deleted"]))
+    return Tree(
+        report.table.rows(
+            "associations",
+            columns,
+            {"clusters": report.clusters},
+            ["left_to_right", "raw", "with_deleted"],
+        )
+    )
 
 
 def _user_rows(report: Report, *, is_grouped: bool) -> "list[Row]":
@@ -462,7 +624,11 @@ def _user_rows(report: Report, *, is_grouped: bool) -> "list[Row]":
     used: dict[tuple[str, str, str], dict[str, int]] = {}
     accounts: dict[tuple[str, str, str], list[str]] = {}
     for place in tree.associations:
-        if not place["user"] or not report.selected("users", place["user"]) or not report.selected("accounts", place["account"]):
+        if (
+            not place["user"]
+            or not report.selected("users", place["user"])
+            or not report.selected("accounts", place["account"])
+        ):
             continue
         key = (place["cluster"], place["user"], "" if is_grouped else place["account"])
         amounts = used.setdefault(key, {})
@@ -479,7 +645,10 @@ def _user_rows(report: Report, *, is_grouped: bool) -> "list[Row]":
         flat = {(*key, tres): amount for tres, amount in used[key].items()}
         for tres in report.tres:
             row = _used(report, flat, key, tres, totals)
-            rows.append(row | {"login": key[1], "proper": _proper(key[1]), "account": ",".join(accounts[key])})
+            rows.append(
+                row
+                | {"login": key[1], "proper": _proper(key[1]), "account": ",".join(accounts[key])}
+            )
     return rows
 
 
@@ -487,7 +656,9 @@ def _by_wckey(report: Report, *, is_user_first: bool) -> None:
     sums, totals = add_up(report.usage(["wckey"]), "cluster", "subject", "tres"), report.totals()
     keys = [
         key
-        for key in report.table.rows("wckeys", ["id", "name", "cluster", "user"], {"clusters": report.clusters})
+        for key in report.table.rows(
+            "wckeys", ["id", "name", "cluster", "user"], {"clusters": report.clusters}
+        )
         if report.selected("users", key["user"]) and report.selected("wckeys", key["name"])
     ]
     found: list[tuple[Any, Row]] = []
@@ -497,19 +668,46 @@ def _by_wckey(report: Report, *, is_user_first: bool) -> None:
             amount = sums.get((key["cluster"], key["id"], tres), 0)
             if not amount:
                 continue
-            of_keys[key["cluster"], key["name"]] = of_keys.get((key["cluster"], key["name"]), 0) + amount
+            of_keys[key["cluster"], key["name"]] = (
+                of_keys.get((key["cluster"], key["name"]), 0) + amount
+            )
             row = _used(report, sums, (key["cluster"], key["id"]), tres, totals)
-            place: tuple[Any, ...] = (key["cluster"], -amount) if is_user_first else (key["cluster"], key["name"], 1, key["user"])
-            found.append((place, row | {"wckey": key["name"], "login": key["user"], "proper": _proper(key["user"])}))
+            place: tuple[Any, ...] = (
+                (key["cluster"], -amount)
+                if is_user_first
+                else (key["cluster"], key["name"], 1, key["user"])
+            )
+            found.append(
+                (
+                    place,
+                    row
+                    | {"wckey": key["name"], "login": key["user"], "proper": _proper(key["user"])},
+                )
+            )
         if not is_user_first:
             for (cluster, name), amount in of_keys.items():
                 found.append(
-                    ((cluster, name, 0, ""), _used(report, {(cluster, name, tres): amount}, (cluster, name), tres, totals) | {"wckey": name})
+                    (
+                        (cluster, name, 0, ""),
+                        _used(
+                            report, {(cluster, name, tres): amount}, (cluster, name), tres, totals
+                        )
+                        | {"wckey": name},
+                    )
                 )
     rows = [row for _, row in sorted(found, key=lambda each: each[0])]
-    order, fields = ("User/WCKey", "cluster,login,proper,wckey") if is_user_first else ("WCKey/User", "cluster,wckey,login,proper")
+    order, fields = (
+        ("User/WCKey", "cluster,login,proper,wckey")
+        if is_user_first
+        else ("WCKey/User", "cluster,wckey,login,proper")
+    )
     title = f"Cluster/{order} Utilization {report.period} ({report.end - report.start} secs)"
-    report.show(title, [report.usage_line], _format(report, fields + (",tresname,used" if report.has_tres else ",used")), rows)
+    report.show(
+        title,
+        [report.usage_line],
+        _format(report, fields + (",tresname,used" if report.has_tres else ",used")),
+        rows,
+    )
 
 
 def _is_user(text: str) -> bool:
@@ -524,7 +722,10 @@ def _is_user(text: str) -> bool:
 def _sizes(report: Report, *, by: str) -> None:
     """Job sizes: what jobs of so many CPUs used."""
     if len(report.tres) > 1:
-        report.context.complain(" Job report only supports a single --tres type.\n Generate a separate report for each TRES type.")
+        report.context.complain(
+            " Job report only supports a single --tres type.\n"
+            " Generate a separate report for each TRES type."
+        )
         report.code = 1
         return
     tres = report.tres[0]
@@ -541,18 +742,28 @@ def _sizes(report: Report, *, by: str) -> None:
         "tres_allocated",
         "association_id",
     ]
-    where: dict[str, list[Any]] = {"clusters": report.clusters, "after": [report.start], "before": [report.end]}
+    where: dict[str, list[Any]] = {
+        "clusters": report.clusters,
+        "after": [report.start],
+        "before": [report.end],
+    }
     jobs = [
         job
         for job in report.table.rows("jobs", columns, where)
-        if report.selected("users", job["user"]) and report.selected("partitions", job["partition"]) and report.selected("wckeys", job["wckey"])
+        if report.selected("users", job["user"])
+        and report.selected("partitions", job["partition"])
+        and report.selected("wckeys", job["wckey"])
     ]
     for user in report.given.get("users", []):
         if not _is_user(user):
             report.context.error(f"Invalid user id: {user}")
-    groups = size_groups(report.given.get("grouping"), "TRES" if tres != "cpu" else "CPUs", jobs, tres)
+    groups = size_groups(
+        report.given.get("grouping"), "TRES" if tres != "cpu" else "CPUs", jobs, tres
+    )
     is_flat, counts_jobs = "flatview" in report.given, "printjobcount" in report.given
-    name_of = _tree(report).namer(report.given.get("accounts"), is_flat=is_flat, below="acctasparent" in report.given)
+    name_of = _tree(report).namer(
+        report.given.get("accounts"), is_flat=is_flat, below="acctasparent" in report.given
+    )
 
     def subject(job: "Row") -> "str | None":
         if by == "wckey":
@@ -560,23 +771,42 @@ def _sizes(report: Report, *, by: str) -> None:
         account = name_of(job)
         return account if account is None or by == "account" else f"{account}:{job['wckey']}"
 
-    found = job_sizes(jobs, subject, groups, tres, report.start, report.end, counts_jobs=counts_jobs)
+    found = job_sizes(
+        jobs, subject, groups, tres, report.start, report.end, counts_jobs=counts_jobs
+    )
     totals: dict[str, int] = {}
     for (cluster, _), amounts in found.items():
         totals[cluster] = totals.get(cluster, 0) + sum(amounts)
     rows = []
     for (cluster, name), amounts in sorted(found.items()):
         total = totals[cluster]
-        row = {"cluster": cluster, "subject": name, "percent": f"{100 * sum(amounts) / total if total else 0:.2f}%"}
-        row |= {f"size{at}": str(amount) if counts_jobs else report.amount(amount, total) for at, amount in enumerate(amounts)}
+        row = {
+            "cluster": cluster,
+            "subject": name,
+            "percent": f"{100 * sum(amounts) / total if total else 0:.2f}%",
+        }
+        row |= {
+            f"size{at}": str(amount) if counts_jobs else report.amount(amount, total)
+            for at, amount in enumerate(amounts)
+        }
         rows.append(row)
-    title = f"Job Sizes{' by Wckey' if by == 'wckey' else ''} {report.period} ({report.end - report.start} secs)"
+    title = (
+        f"Job Sizes{' by Wckey' if by == 'wckey' else ''} {report.period} "
+        f"({report.end - report.start} secs)"
+    )
     lines = [] if tres == "cpu" else [f"TRES type is {tres}"]
-    lines.append("Units are in number of jobs ran" if counts_jobs else f"Time reported in {report.unit}")
+    lines.append(
+        "Units are in number of jobs ran" if counts_jobs else f"Time reported in {report.unit}"
+    )
     own = ("Wckey" if by == "wckey" else "Account", -20 if by == "both" else 9, "subject")
     known = {"cluster": ("Cluster", 9, "cluster"), "account": own, "wckey": own}
     names = _format(report, "cluster,wckey" if by == "wckey" else "cluster,account")
-    heads = [(title_of, report.widths.get(name, width), column) for name in names if name in known for title_of, width, column in [known[name]]]
+    heads = [
+        (title_of, report.widths.get(name, width), column)
+        for name in names
+        if name in known
+        for title_of, width, column in [known[name]]
+    ]
     if not groups:
         report.context.complain(" We need a grouping list to set up the print.")
         report.code = 1
@@ -586,9 +816,25 @@ def _sizes(report: Report, *, by: str) -> None:
 
 
 def _reservations(report: Report) -> None:
-    columns = ["cluster", "id", "name", "start_time", "end_time", "tres", "nodes", "flags", "associations"]
-    where: dict[str, list[Any]] = {"clusters": report.clusters, "after": [report.start], "before": [report.end]}
-    jobs = report.table.rows("jobs", ["cluster", "reservation_id", "start_time", "end_time", "tres_allocated"], where)
+    columns = [
+        "cluster",
+        "id",
+        "name",
+        "start_time",
+        "end_time",
+        "tres",
+        "nodes",
+        "flags",
+        "associations",
+    ]
+    where: dict[str, list[Any]] = {
+        "clusters": report.clusters,
+        "after": [report.start],
+        "before": [report.end],
+    }
+    jobs = report.table.rows(
+        "jobs", ["cluster", "reservation_id", "start_time", "end_time", "tres_allocated"], where
+    )
     rows = []
     for each in report.table.rows("reservations", columns, where):
         if not report.selected("names", each["name"]):
@@ -599,26 +845,56 @@ def _reservations(report: Report) -> None:
                 continue
             used = 0
             for job in jobs:
-                if job["reservation_id"] == each["id"] and job["cluster"] == each["cluster"] and job["start_time"] is not None:
-                    end = each["end_time"] if job["end_time"] is None else min(job["end_time"], each["end_time"])
-                    used += (job["tres_allocated"] or {}).get(tres, 0) * max(0, end - max(job["start_time"], each["start_time"]))
+                if (
+                    job["reservation_id"] == each["id"]
+                    and job["cluster"] == each["cluster"]
+                    and job["start_time"] is not None
+                ):
+                    end = (
+                        each["end_time"]
+                        if job["end_time"] is None
+                        else min(job["end_time"], each["end_time"])
+                    )
+                    used += (job["tres_allocated"] or {}).get(tres, 0) * max(
+                        0, end - max(job["start_time"], each["start_time"])
+                    )
             total = amount * seconds
-            row = {"cluster": each["cluster"], "name": each["name"], "start": timestamp(each["start_time"]), "end": timestamp(each["end_time"])}
-            row |= {"tresname": tres, "allocated": report.amount(used, total), "idle": report.amount(max(total - used, 0), total)}
+            row = {
+                "cluster": each["cluster"],
+                "name": each["name"],
+                "start": timestamp(each["start_time"]),
+                "end": timestamp(each["end_time"]),
+            }
+            row |= {
+                "tresname": tres,
+                "allocated": report.amount(used, total),
+                "idle": report.amount(max(total - used, 0), total),
+            }
             row |= {
                 "nodes": each["nodes"],
                 "reservationid": each["id"],
                 "flags": each["flags"],
                 "associations": ",".join(map(str, each["associations"])),
             }
-            row |= {"totaltime": report.amount(seconds, seconds), "trescount": amount, "trestime": report.amount(total, total)}
+            row |= {
+                "totaltime": report.amount(seconds, seconds),
+                "trescount": amount,
+                "trestime": report.amount(total, total),
+            }
             rows.append(row)
     width = 29 if report.has_percent and report.unit_s else 20
     heads = []
     for name in _format(report, _RESERVATION_FIELDS):
         head, size = _COLUMNS[name]
-        heads.append((_OF_RESERVATIONS.get(name, head), report.widths.get(name) or size or width, name))
-    report.print(f"Reservation Utilization {report.period}", [f"Usage reported in {'TRES ' if report.unit_s else ''}{report.unit}"], heads, rows)
+        heads.append(
+            (_OF_RESERVATIONS.get(name, head), report.widths.get(name) or size or width, name)
+        )
+    report.print(
+        f"Reservation Utilization {report.period}",
+        [f"Usage reported in {'TRES ' if report.unit_s else ''}{report.unit}"],
+        heads,
+        rows,
+    )
 
 
 def _proper(user: str) -> str:

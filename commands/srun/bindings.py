@@ -1,9 +1,18 @@
-"""What tasks are told of --cpu-bind and --mem-bind: the word of each kind in full, its list, and whether it is to be said.
+"""What tasks are told of --cpu-bind and --mem-bind: the word of each kind in full, its list, and
+whether it is to be said.
 
-Place: under srun; loaded only where a binding is asked for. Follows: srun(1), SLURM_CPU_BIND and SLURM_MEM_BIND in what tasks were seen to get.
+Place: under srun; loaded only where a binding is asked for. Follows: srun(1), SLURM_CPU_BIND and
+SLURM_MEM_BIND in what tasks were seen to get.
 """
 
-_FULL = {"no": "none", "thread": "threads", "core": "cores", "socket": "sockets", "ldom": "ldoms", "board": "boards"}
+_FULL = {
+    "no": "none",
+    "thread": "threads",
+    "core": "cores",
+    "socket": "sockets",
+    "ldom": "ldoms",
+    "board": "boards",
+}
 _SAID = frozenset(("v", "verbose", "q", "quiet"))
 AUTOMATIC = frozenset(("threads", "cores", "sockets", "ldoms", "boards"))
 
@@ -22,7 +31,8 @@ def words_of(text: str) -> list[str]:
 def cpu_variables(text: str, implied: str) -> dict[str, str]:
     """SLURM_CPU_BIND and its kin. `implied`: the kind where the option names none.
 
-    Of a kind that leaves the CPUs to the nodes the list is the option itself, until they put masks there.
+    Of a kind that leaves the CPUs to the nodes the list is the option itself, until they put masks
+    there.
     """
     words = words_of(text)
     kinds = [word for word in words if word and word not in _SAID]
@@ -38,12 +48,22 @@ def cpu_variables(text: str, implied: str) -> dict[str, str]:
 def memory_variables(text: str) -> dict[str, str]:
     """SLURM_MEM_BIND and its kin."""
     words = words_of(text)
-    kinds = [word for word in words if word and word not in _SAID and word not in {"sort", "nosort", "prefer", "p"}]
+    kinds = [
+        word
+        for word in words
+        if word and word not in _SAID and word not in {"sort", "nosort", "prefer", "p"}
+    ]
     kind, colon, values = (kinds[-1] if kinds else "").partition(":")
     if kind.startswith("mask_"):
         values = ",".join(each.removeprefix("0x") for each in values.split(","))
     prefers = not {"p", "prefer"}.isdisjoint(words)
-    found = _variables("SLURM_MEM_BIND", words, _FULL.get(kind, kind) + colon, values, before="prefer" if prefers else "")
+    found = _variables(
+        "SLURM_MEM_BIND",
+        words,
+        _FULL.get(kind, kind) + colon,
+        values,
+        before="prefer" if prefers else "",
+    )
     if prefers:
         found["SLURM_MEM_BIND_PREFER"] = "prefer"
     if "sort" in words:
@@ -51,7 +71,9 @@ def memory_variables(text: str) -> dict[str, str]:
     return found
 
 
-def _variables(name: str, words: list[str], kind: str, values: str, *, before: str = "") -> dict[str, str]:
+def _variables(
+    name: str, words: list[str], kind: str, values: str, *, before: str = ""
+) -> dict[str, str]:
     loud = "quiet" if {"v", "verbose"}.isdisjoint(words) else "verbose"
     whole = ",".join(word for word in (loud, before, kind + values) if word)
     return {name: whole, f"{name}_VERBOSE": loud, f"{name}_TYPE": kind, f"{name}_LIST": values}

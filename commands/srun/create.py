@@ -23,19 +23,45 @@ _RETRY_S = (0.05, 1.0)
 
 
 class Share:
-    """What a step has of one component of a job, which for most jobs is all of it. `first_node`, `first_task`: how many come before its own."""
+    """What a step has of one component of a job, which for most jobs is all of it. `first_node`,
+    `first_task`: how many come before its own.
+    """
 
-    def __init__(self, created: "list[Any]", settings: "Settings", first_node: int, first_task: int) -> None:
-        self.job_id, self.restart, self.step_id, self.nodes, tasks, self.cpus, self.credential, self.daemons, self.width = created[:9]
+    def __init__(
+        self, created: "list[Any]", settings: "Settings", first_node: int, first_task: int
+    ) -> None:
+        (
+            self.job_id,
+            self.restart,
+            self.step_id,
+            self.nodes,
+            tasks,
+            self.cpus,
+            self.credential,
+            self.daemons,
+            self.width,
+        ) = created[:9]
         self.environment, self.end_time, self.kill_wait_s, self.user = created[9:13]
-        self.tasks: list[list[int]] = [[number + first_task for number in numbers] for numbers in tasks]
+        self.tasks: list[list[int]] = [
+            [number + first_task for number in numbers] for numbers in tasks
+        ]
         self.size = sum(map(len, tasks))
         self.gpus, self.mpi_default, self.memory_mb = created[14:17]
         self.first_node, self.first_task, self.settings = first_node, first_task, settings
 
 
-def create_step(settings: "Settings", allocation: "Allocation", name: str, step_id: int | None, context: Context, *, owns_job: bool) -> "list[Any]":
-    """The step, or its part in a component, from the controller; waits while others use its CPUs."""
+def create_step(
+    settings: "Settings",
+    allocation: "Allocation",
+    name: str,
+    step_id: int | None,
+    context: Context,
+    *,
+    owns_job: bool,
+) -> "list[Any]":
+    """The step, or its part in a component, from the controller; waits while others use its
+    CPUs.
+    """
     spec = settings.job.spec
     own = settings.own
     wanted: dict[str, Any] = {
@@ -46,11 +72,26 @@ def create_step(settings: "Settings", allocation: "Allocation", name: str, step_
         "overlap": "overlap" in own,
         "exact": "exact" in own or ("exclusive" in own and not owns_job),
     }
-    for ours, theirs in (("required_nodes", "nodes"), ("excluded_nodes", "excluded_nodes"), ("distribution", "distribution")):
+    for ours, theirs in (
+        ("required_nodes", "nodes"),
+        ("excluded_nodes", "excluded_nodes"),
+        ("distribution", "distribution"),
+    ):
         if spec.get(ours):
             wanted[theirs] = spec[ours]
-    for field in ("min_nodes", "max_nodes", "num_tasks", "cpus_per_task", "ntasks_per_node", "overcommit", "mem_per_node_mb", "mem_per_cpu_mb"):
-        if spec.get(field) is not None and not (owns_job and field.startswith(("mem", "min", "max"))):
+    for field in (
+        "min_nodes",
+        "max_nodes",
+        "num_tasks",
+        "cpus_per_task",
+        "ntasks_per_node",
+        "overcommit",
+        "mem_per_node_mb",
+        "mem_per_cpu_mb",
+    ):
+        if spec.get(field) is not None and not (
+            owns_job and field.startswith(("mem", "min", "max"))
+        ):
             wanted[field] = spec[field]
     if not owns_job and "num_tasks" in wanted and "min_nodes" in wanted:
         wanted.pop("ntasks_per_node", None)  # Slurm lays tasks out by the job's CPUs then
@@ -66,7 +107,11 @@ def create_step(settings: "Settings", allocation: "Allocation", name: str, step_
     if spec.get("time_limit_s") and not owns_job:
         wanted["time_limit_s"] = spec["time_limit_s"]
     if not owns_job:
-        for ours, theirs in (("gres", "gres"), ("tres_per_job", "tres_per_step"), ("tres_per_task", "tres_per_task")):
+        for ours, theirs in (
+            ("gres", "gres"),
+            ("tres_per_job", "tres_per_step"),
+            ("tres_per_task", "tres_per_task"),
+        ):
             if ours in spec:
                 wanted[theirs] = spec[ours]
     if asked := settings.asked_gres:
@@ -79,12 +124,18 @@ def create_step(settings: "Settings", allocation: "Allocation", name: str, step_
         wanted["step_id"] = step_id
     if not owns_job:
         _check_counts(wanted, settings, allocation, context)
-    before = {each: _signal.signal(each, _interrupted) for each in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP)}
+    before = {
+        each: _signal.signal(each, _interrupted)
+        for each in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP)
+    }
     try:
         return _ask(wanted, settings, allocation, context)
     except _InterruptedError as error:
         context.complain(f"srun: Cancelled pending job step with signal {error.args[0]}")
-        context.error(f"Unable to create step for job {allocation.job_id}: Job/step already completing or completed")
+        context.error(
+            f"Unable to create step for job {allocation.job_id}: Job/step already "
+            "completing or completed"
+        )
         raise StepError from None
     finally:
         for number, handler in before.items():
@@ -99,7 +150,9 @@ def _interrupted(number: int, _frame: object) -> None:
     raise _InterruptedError(number)
 
 
-def _ask(wanted: "dict[str, Any]", settings: "Settings", allocation: "Allocation", context: Context) -> "list[Any]":
+def _ask(
+    wanted: "dict[str, Any]", settings: "Settings", allocation: "Allocation", context: Context
+) -> "list[Any]":
     """The step, as soon as there is room for it."""
     pause, longest = _RETRY_S
     until = time.monotonic() + settings.immediate if settings.immediate else None
@@ -107,7 +160,9 @@ def _ask(wanted: "dict[str, Any]", settings: "Settings", allocation: "Allocation
     client = context.client
     while True:
         try:
-            created: list[Any] = client.call("CreateStep", allocation.job_id, pack_named("StepSpec", wanted))
+            created: list[Any] = client.call(
+                "CreateStep", allocation.job_id, pack_named("StepSpec", wanted)
+            )
         except RefusedError as error:
             left = None if until is None else until - time.monotonic()
             if error.code != _BUSY or (left is not None and left <= 0):
@@ -120,7 +175,10 @@ def _ask(wanted: "dict[str, Any]", settings: "Settings", allocation: "Allocation
                 time.sleep(left)
                 continue
             if not has_waited and not settings.quiet:
-                context.complain(f"srun: Job {allocation.job_id} step creation temporarily disabled, retrying (Requested nodes are busy)")
+                context.complain(
+                    f"srun: Job {allocation.job_id} step creation temporarily disabled, "
+                    "retrying (Requested nodes are busy)"
+                )
             has_waited = True
             time.sleep(pause)
             pause = min(pause * 2, longest)
@@ -130,7 +188,9 @@ def _ask(wanted: "dict[str, Any]", settings: "Settings", allocation: "Allocation
         return created
 
 
-def _check_counts(wanted: "dict[str, Any]", settings: "Settings", allocation: "Allocation", context: Context) -> None:
+def _check_counts(
+    wanted: "dict[str, Any]", settings: "Settings", allocation: "Allocation", context: Context
+) -> None:
     held = allocation.node_count
     least = wanted.get("min_nodes")
     if least is None:
@@ -138,7 +198,10 @@ def _check_counts(wanted: "dict[str, Any]", settings: "Settings", allocation: "A
     is_asked = "nodes" in settings.on_line
     if settings.relative is not None and settings.relative + least > held:
         what = "--nodes" if is_asked else "SLURM_JOB_NUM_NODES"
-        context.error(f"--relative and {what} option incompatible with count of allocated nodes ({settings.relative}+{least}>{held})")
+        context.error(
+            f"--relative and {what} option incompatible with count of allocated nodes "
+            f"({settings.relative}+{least}>{held})"
+        )
         raise StepError
     if least > held and is_asked:
         context.error(f"Only allocated {held} nodes asked for {least}")

@@ -1,6 +1,7 @@
 """The environment of a step's tasks, as far as srun knows it.
 
-Place: under srun. The node daemons add what belongs to a node or a task. Follows srun(1), "OUTPUT ENVIRONMENT VARIABLES".
+Place: under srun. The node daemons add what belongs to a node or a task. Follows srun(1), "OUTPUT
+ENVIRONMENT VARIABLES".
 """
 
 import os
@@ -14,18 +15,34 @@ if TYPE_CHECKING:
     from understudy.commands.srun.srun_settings import Settings
     from understudy.commands.srun.step import Step
 
-_OF_SCRIPTS = frozenset(("SLURM_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_SOCKET", "SLURM_GPUS_PER_TASK", "SLURM_GPU_BIND"))
+_OF_SCRIPTS = frozenset(
+    (
+        "SLURM_GPUS",
+        "SLURM_GPUS_PER_NODE",
+        "SLURM_GPUS_PER_SOCKET",
+        "SLURM_GPUS_PER_TASK",
+        "SLURM_GPU_BIND",
+    )
+)
 
 
-def environment_of(step: "Step", settings: "Settings", told: list[str], names: list[str], host: str) -> dict[str, str]:
-    """The environment of a part's tasks, without what belongs to a node or a task. `told`: what the controller says, `names`: nodes, `host`: ours."""
+def environment_of(
+    step: "Step", settings: "Settings", told: list[str], names: list[str], host: str
+) -> dict[str, str]:
+    """The environment of a part's tasks, without what belongs to a node or a task. `told`: what the
+    controller says, `names`: nodes, `host`: ours.
+    """
     spec = settings.job.spec
     environ = step.context.environ
     wanted = settings.own.get("export")
     chosen = exported(environ, wanted)
     for name in ("SLURM_EXPORT_ENV", "SLURM_CPUS_PER_TASK", "SLURM_TASK_PID"):
         chosen.pop(name, None)
-    chosen |= {name: value for name, _, value in (entry.partition("=") for entry in told) if not step.owns_job or name not in _OF_SCRIPTS}
+    chosen |= {
+        name: value
+        for name, _, value in (entry.partition("=") for entry in told)
+        if not step.owns_job or name not in _OF_SCRIPTS
+    }
     if step.whole.components:
         chosen |= _of_the_whole(step, names)
     per_node = compressed([len(tasks) for tasks in step.tasks])
@@ -56,8 +73,12 @@ def environment_of(step: "Step", settings: "Settings", told: list[str], names: l
     chosen.setdefault("SLURM_SUBMIT_DIR", os.getcwd())
     chosen.setdefault("SLURM_SUBMIT_HOST", os.uname().nodename.partition(".")[0])
     chosen.setdefault("TMPDIR", "/tmp")  # noqa: S108  what Slurm gives
-    controller = step.context.client.location.controller.removeprefix("tcp:") or f"127.0.0.1:{DEFAULT_PORT}"
-    chosen["SLURM_WORKING_CLUSTER"] = f"{chosen.get('SLURM_CLUSTER_NAME', '')}:{controller}:9728:109"
+    controller = (
+        step.context.client.location.controller.removeprefix("tcp:") or f"127.0.0.1:{DEFAULT_PORT}"
+    )
+    chosen["SLURM_WORKING_CLUSTER"] = (
+        f"{chosen.get('SLURM_CLUSTER_NAME', '')}:{controller}:9728:109"
+    )
     if spec.get("cpus_per_task"):
         chosen["SLURM_CPUS_PER_TASK"] = str(spec["cpus_per_task"])
     for name, field in (
@@ -89,7 +110,9 @@ def environment_of(step: "Step", settings: "Settings", told: list[str], names: l
     if not step.owns_job:
         if cpus := chosen.get("SLURM_JOB_CPUS_PER_NODE"):
             chosen.setdefault("SLURM_JOB_CPUS_PER_NODE_PACK_GROUP_0", cpus)
-        chosen["SLURM_DISTRIBUTION"] = spec.get("distribution") or ("cyclic" if step.size <= len(names) else "block")
+        chosen["SLURM_DISTRIBUTION"] = spec.get("distribution") or (
+            "cyclic" if step.size <= len(names) else "block"
+        )
     elif spec.get("distribution"):
         chosen["SLURM_DISTRIBUTION"] = spec["distribution"]
     kind, _, plane = chosen.get("SLURM_DISTRIBUTION", "").partition("=")
@@ -100,10 +123,25 @@ def environment_of(step: "Step", settings: "Settings", told: list[str], names: l
 
 def _of_the_whole(step: "Step", names: list[str]) -> dict[str, str]:
     """What a step in a heterogeneous job is told in place of what a component would be."""
-    cpus = [each for _, allocation in step.parts for each in counts(allocation.environment.get("SLURM_JOB_CPUS_PER_NODE", "1"))]
-    nodes = {"SLURM_JOB_NODELIST": step.nodes, "SLURM_NODELIST": step.nodes, "SLURM_JOB_NUM_NODES": str(len(names))}
+    cpus = [
+        each
+        for _, allocation in step.parts
+        for each in counts(allocation.environment.get("SLURM_JOB_CPUS_PER_NODE", "1"))
+    ]
+    nodes = {
+        "SLURM_JOB_NODELIST": step.nodes,
+        "SLURM_NODELIST": step.nodes,
+        "SLURM_JOB_NUM_NODES": str(len(names)),
+    }
     if len(step.parts) == 1:
         own = step.allocation.environment
-        nodes = {"SLURM_JOB_NODELIST": own["SLURM_JOB_NODELIST"], "SLURM_NODELIST": own["SLURM_JOB_NODELIST"]}
+        nodes = {
+            "SLURM_JOB_NODELIST": own["SLURM_JOB_NODELIST"],
+            "SLURM_NODELIST": own["SLURM_JOB_NODELIST"],
+        }
     whole = str(step.whole.job_id)
-    return nodes | {"SLURM_JOB_ID": whole, "SLURM_JOBID": whole, "SLURM_JOB_CPUS_PER_NODE": compressed(cpus)}
+    return nodes | {
+        "SLURM_JOB_ID": whole,
+        "SLURM_JOBID": whole,
+        "SLURM_JOB_CPUS_PER_NODE": compressed(cpus),
+    }

@@ -1,4 +1,5 @@
-"""A step from its launch to its last task's end: who has ended and how, and what srun's signals do to it.
+"""A step from its launch to its last task's end: who has ended and how, and what srun's signals do
+to it.
 
 Place: under srun. Follows srun(1), "SIGNALS AND ESCAPE SEQUENCES".
 """
@@ -9,7 +10,19 @@ import select
 import time
 
 from understudy.commands.shared.client import RefusedError, pack
-from understudy.commands.srun.io import ABORT, EXITED, MESSAGE, MPI_ABORT, PMI, PMIX, STARTED, WINDOW, Part, Sink, frame
+from understudy.commands.srun.io import (
+    ABORT,
+    EXITED,
+    MESSAGE,
+    MPI_ABORT,
+    PMI,
+    PMIX,
+    STARTED,
+    WINDOW,
+    Part,
+    Sink,
+    frame,
+)
 from understudy.commands.srun.send_down import UNREACHABLE, send_down
 
 TYPE_CHECKING = False
@@ -28,8 +41,11 @@ class Progress:
     def __init__(self, step: "Step") -> None:
         self._step = step
         self.exits: dict[int, int] = {}
-        self.highest = self.ended_by = 0  # the highest exit code, and the signal that ended that task
-        self.is_aborted = self.is_forced = self.is_terminated = self.is_silent = self.is_ended_by_task = False
+        # the highest exit code, and the signal that ended that task
+        self.highest = self.ended_by = 0
+        self.is_aborted = self.is_forced = self.is_terminated = self.is_silent = (
+            self.is_ended_by_task
+        ) = False
         self.first_exit_at = self.interrupted_at = self.give_up_at = 0.0
         self.interrupts = 0
         self.aborted_with: int | None = None  # what a task has told MPI_Abort
@@ -84,7 +100,9 @@ class Progress:
     def interrupted(self) -> None:
         now = time.monotonic()
         own = self._step.settings.own
-        if "quit_on_interrupt" not in own and (not self.interrupted_at or now - self.interrupted_at > _STATUS_S):
+        if "quit_on_interrupt" not in own and (
+            not self.interrupted_at or now - self.interrupted_at > _STATUS_S
+        ):
             self.interrupted_at = now
             if "disable_status" not in own:
                 self._step.say("interrupt (one more within 1 sec to abort)")
@@ -105,16 +123,24 @@ class Progress:
         running = [each for each in range(self._step.size) if each not in self.exits]
         groups = [("running", running)]
         groups.append(("exited", [each for each, status in self.exits.items() if not status]))
-        groups.append(("exited abnormally", [each for each, status in self.exits.items() if status]))
+        groups.append(
+            ("exited abnormally", [each for each, status in self.exits.items() if status])
+        )
         for text, numbers in groups:
             if numbers:
-                self._step.say(f"StepId={self._step.job_id}.{self._step.step_id} {tasks_text(sorted(numbers))}: {text}")
+                self._step.say(
+                    f"StepId={self._step.job_id}.{self._step.step_id} "
+                    f"{tasks_text(sorted(numbers))}: {text}"
+                )
 
     def abort(self) -> None:
         if not self.is_aborted:
             self.is_aborted = True
             for _ in self._step.shares:
-                self._step.say(f"Job step aborted: Waiting up to {self._step.kill_wait_s + 2} seconds for job step to finish.")
+                self._step.say(
+                    f"Job step aborted: Waiting up to {self._step.kill_wait_s + 2} "
+                    "seconds for job step to finish."
+                )
             self.give_up_at = time.monotonic() + self._step.kill_wait_s + 2 + 10
 
     def terminate(self, signal: int) -> None:
@@ -124,7 +150,10 @@ class Progress:
             return
         try:
             self._step.context.client.another().call(
-                "CancelJobs", [f"{self._step.job_id}.{self._step.step_id}"], None if signal == _signal.SIGKILL else int(signal), {}
+                "CancelJobs",
+                [f"{self._step.job_id}.{self._step.step_id}"],
+                None if signal == _signal.SIGKILL else int(signal),
+                {},
             )
         except RefusedError:
             self.send_signal(signal)
@@ -134,7 +163,9 @@ class Progress:
             self.end_rest(signal, ends=False)
             return
         try:
-            self._step.context.client.another().call("CancelJobs", [f"{self._step.job_id}.{self._step.step_id}"], int(signal), {})
+            self._step.context.client.another().call(
+                "CancelJobs", [f"{self._step.job_id}.{self._step.step_id}"], int(signal), {}
+            )
         except RefusedError as error:
             self._step.error(f"Unable to signal the step: {error.text}")
 
@@ -176,28 +207,56 @@ class Progress:
         if status and not self.is_silent:
             from understudy.commands.srun.task_texts import signal_text, tasks_text
 
-            first = max((share.first_task for share in self._step.shares if share.first_task <= numbers[0]), default=0)
+            first = max(
+                (share.first_task for share in self._step.shares if share.first_task <= numbers[0]),
+                default=0,
+            )
             by_node: dict[str, list[int]] = {}
             for each in numbers:
                 by_node.setdefault(self._step.node_of.get(each, "?"), []).append(each - first)
-            what = f"Exited with exit code {code}" if code > 0 else signal_text(-code, core=bool(status & 0x80))
+            what = (
+                f"Exited with exit code {code}"
+                if code > 0
+                else signal_text(-code, core=bool(status & 0x80))
+            )
             for node, its in by_node.items():
                 self._step.error(f"{node}: {tasks_text(its)}: {what}")
-            if code in (-_signal.SIGKILL, -_signal.SIGTERM) and not self.is_aborted and not self.is_forced:
+            if (
+                code in (-_signal.SIGKILL, -_signal.SIGTERM)
+                and not self.is_aborted
+                and not self.is_forced
+            ):
                 self.is_forced = True
                 self._step.say(f"Force Terminated StepId={self._step.job_id}.{self._step.step_id}")
-            if self.kills_on_bad_exit() and len(self.exits) < self._step.size and not self.is_terminated:
+            if (
+                self.kills_on_bad_exit()
+                and len(self.exits) < self._step.size
+                and not self.is_terminated
+            ):
                 self.is_terminated = True
-                self._step.say(f"launch/slurm: _step_signal: Terminating StepId={self._step.job_id}.{self._step.step_id}")
+                self._step.say(
+                    "launch/slurm: _step_signal: Terminating "
+                    f"StepId={self._step.job_id}.{self._step.step_id}"
+                )
                 self.end_rest(_signal.SIGTERM)
 
     def kills_on_bad_exit(self) -> bool:
         return bool(self._step.settings.kill_on_bad_exit)
 
     def end_rest(self, signal: int, *, ends: bool = True) -> None:
-        """A signal to the tasks that are left, by a word to the node daemons; one that ends them also tells those who read."""
+        """A signal to the tasks that are left, by a word to the node daemons; one that ends them
+        also tells those who read.
+        """
         for share in self._step.shares:
-            message = pack("SignalTasks", share.job_id, share.restart, self._step.step_id, int(signal), ends, share.credential)
+            message = pack(
+                "SignalTasks",
+                share.job_id,
+                share.restart,
+                self._step.step_id,
+                int(signal),
+                ends,
+                share.credential,
+            )
             send_down(self._step.context.client, message, share.daemons, 32)
 
     def follow(self) -> None:
@@ -220,7 +279,10 @@ class Progress:
                     is_told = True
                     self._step.say(f"First task exited {wait_s}s ago")
                     self.status()
-                    self._step.say(f"launch/slurm: _step_signal: Terminating StepId={self._step.job_id}.{self._step.step_id}")
+                    self._step.say(
+                        "launch/slurm: _step_signal: Terminating "
+                        f"StepId={self._step.job_id}.{self._step.step_id}"
+                    )
                     self.end_rest(_signal.SIGKILL)
                 else:
                     pause = min(pause or 1 << 30, int(left * 1000) + 1)
@@ -228,11 +290,15 @@ class Progress:
                 pause = min(pause or 1000, 1000)
             io.turn(pause)
         if self.missing and not self.is_aborted:
-            self._step.error(f"{self.missing} tasks of StepId={self._step.job_id}.{self._step.step_id} were lost")
+            self._step.error(
+                f"{self.missing} tasks of StepId={self._step.job_id}.{self._step.step_id} were lost"
+            )
             self.highest = self.highest or 1
 
     def await_end(self) -> None:
-        """Until the controller knows of the end, so that the next step finds the CPUs of this one free, or a signal comes."""
+        """Until the controller knows of the end, so that the next step finds the CPUs of this one
+        free, or a signal comes.
+        """
         if self.missing:
             return
         until = time.monotonic() + _END_S
@@ -250,10 +316,14 @@ class Progress:
                 waiting.close()
 
     def ask_for_step(self) -> None:
-        """Some daemons have taken the launch and nothing was heard from them since. If the step is over, nothing ever will be."""
+        """Some daemons have taken the launch and nothing was heard from them since. If the step is
+        over, nothing ever will be.
+        """
         for share in self._step.shares:
             try:
-                self._step.context.client.another().call("GetStep", share.job_id, self._step.step_id)
+                self._step.context.client.another().call(
+                    "GetStep", share.job_id, self._step.step_id
+                )
             except RefusedError as error:
                 if error.code not in UNREACHABLE:
                     self._step.io.expected = self._step.io.known

@@ -1,6 +1,8 @@
-"""The streams of a step at srun's end: a listening socket, frames from the node daemons' step processes, files and labels.
+"""The streams of a step at srun's end: a listening socket, frames from the node daemons' step
+processes, files and labels.
 
-Place: under srun and sattach. The frames are those of `understudy.noded.task_frames`, which is not loaded here: commands start often.
+Place: under srun and sattach. The frames are those of `understudy.noded.task_frames`, which is not
+loaded here: commands start often.
 """
 
 import _socket
@@ -11,7 +13,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-HELLO, STDOUT, STDERR, STDIN, STARTED, EXITED, MESSAGE, ABORT, DONE, WINDOW, PMI, PMIX, MPI_ABORT, LOST = range(1, 15)
+(
+    HELLO,
+    STDOUT,
+    STDERR,
+    STDIN,
+    STARTED,
+    EXITED,
+    MESSAGE,
+    ABORT,
+    DONE,
+    WINDOW,
+    PMI,
+    PMIX,
+    MPI_ABORT,
+    LOST,
+) = range(1, 15)
 ALL = 0xFFFFFFFF
 _CHUNK = 1 << 18
 
@@ -32,7 +49,9 @@ class Part:
 
 
 class Sink:
-    """Where a stream goes, line by line with a label where one is wanted; `at_once`: parts of lines are lines of their own then."""
+    """Where a stream goes, line by line with a label where one is wanted; `at_once`: parts of lines
+    are lines of their own then.
+    """
 
     def __init__(self, descriptor: int, label_width: int, *, at_once: bool = False) -> None:
         self.descriptor, self.label_width, self.at_once = descriptor, label_width, at_once
@@ -72,7 +91,9 @@ class Sink:
 class OneTask(Sink):
     """The output of one task; what others write is dropped."""
 
-    def __init__(self, descriptor: int, label_width: int, task: int, *, at_once: bool = False) -> None:
+    def __init__(
+        self, descriptor: int, label_width: int, task: int, *, at_once: bool = False
+    ) -> None:
         super().__init__(descriptor, label_width, at_once=at_once)
         self.task = task
 
@@ -82,7 +103,9 @@ class OneTask(Sink):
 
 
 class ByPart(Sink):
-    """The output of a heterogeneous step: each part's goes its own way. `parts`: (the first of its tasks, where its output goes), in order."""
+    """The output of a heterogeneous step: each part's goes its own way. `parts`: (the first of its
+    tasks, where its output goes), in order.
+    """
 
     def __init__(self, parts: "list[tuple[int, Sink | None]]") -> None:
         super().__init__(-1, 0)
@@ -113,7 +136,7 @@ class StepIO:
         self.stdin_task = ALL
         self.held: dict[int, bytes] = {}  # for parts that are not known yet
         self.others: dict[int, Callable[[], None]] = {}
-        self.on_frame: Callable[[int, int, bytes, Part], None] = lambda _kind, _task, _data, _part: None
+        self.on_frame: Callable[[int, int, bytes, Part], None] = lambda *_frame: None
 
     @property
     def is_over(self) -> bool:
@@ -171,7 +194,10 @@ class StepIO:
             length = int.from_bytes(buffer[at + 6 : at + 10], "big")
             if len(buffer) - at < 10 + length:
                 break
-            kind, task = int.from_bytes(buffer[at : at + 2], "big"), int.from_bytes(buffer[at + 2 : at + 6], "big")
+            kind, task = (
+                int.from_bytes(buffer[at : at + 2], "big"),
+                int.from_bytes(buffer[at + 2 : at + 6], "big"),
+            )
             body = bytes(buffer[at + 10 : at + 10 + length])
             at += 10 + length
             if not part.is_known:
@@ -231,12 +257,16 @@ class StepIO:
             pass
         except OSError:
             return  # its end is read soon
-        self.poll.modify(part.sock.fileno(), select.POLLIN | select.POLLOUT if part.outward else select.POLLIN)
+        self.poll.modify(
+            part.sock.fileno(), select.POLLIN | select.POLLOUT if part.outward else select.POLLIN
+        )
 
-    # --- standard input --------------------------------------------------------------------------------------------------------
+    # --- standard input ---------------------------------------------------------------------------
 
     def feed(self, descriptor: int, task: int) -> None:
-        """Send what can be read there to the task, or to all, as soon as all parts are there; -1: nothing, and that it ends."""
+        """Send what can be read there to the task, or to all, as soon as all parts are there; -1:
+        nothing, and that it ends.
+        """
         self.stdin, self.stdin_task = descriptor, task
         self._begin_stdin()
 

@@ -1,6 +1,7 @@
 """A step of srun: its parts from the controller, its launch, and what is done before and after.
 
-Place: under srun, which says what is wanted; the node daemons run the tasks (see `../docs/adr/0011-the-streams-of-steps.md`).
+Place: under srun, which says what is wanted; the node daemons run the tasks (see
+`../docs/adr/0011-the-streams-of-steps.md`).
 """
 
 import _signal  # type: ignore[import-not-found]  # as in client.py
@@ -26,14 +27,25 @@ def run(step: Step, name: str) -> tuple[int, int]:
     for settings, allocation in step.parts:
         first = shares[0] if shares else None
         created = step.create(settings, allocation, name, None if first is None else first.step_id)
-        shares.append(Share(created, settings, sum(len(share.tasks) for share in shares), sum(share.size for share in shares)))
+        shares.append(
+            Share(
+                created,
+                settings,
+                sum(len(share.tasks) for share in shares),
+                sum(share.size for share in shares),
+            )
+        )
     step.shares = shares
     mpi = step.settings.own.get("mpi", shares[0].mpi_default)
     if mpi != "none":
         from understudy.commands.srun.mpi_types import check
 
         step.mpi = check(mpi, step.context)
-    step.step_id, step.end_time, step.kill_wait_s = shares[0].step_id, shares[0].end_time, shares[0].kill_wait_s
+    step.step_id, step.end_time, step.kill_wait_s = (
+        shares[0].step_id,
+        shares[0].end_time,
+        shares[0].kill_wait_s,
+    )
     step.tasks = [tasks for share in shares for tasks in share.tasks]
     names = [name for share in shares for name in expand(share.nodes)]
     step.nodes = shares[0].nodes if len(shares) == 1 else compress(names, sort=False)
@@ -42,13 +54,19 @@ def run(step: Step, name: str) -> tuple[int, int]:
         for each in numbers:
             step.node_of[each] = node
     step.size = len(step.node_of)
-    host = "127.0.0.1" if all(address.startswith("unix:") or ":127." in address for _, address, _ in daemons) else os.uname().nodename
+    host = (
+        "127.0.0.1"
+        if all(address.startswith("unix:") or ":127." in address for _, address, _ in daemons)
+        else os.uname().nodename
+    )
     step.io = StepIO(host, os.urandom(32), len(daemons))
     step.progress = Progress(step)
     step.io.on_frame = step.progress.take
     step.progress.catch_signals()
     prolog = step.settings.own.get("prolog", "none")
-    environments = [environment_of(step, share.settings, shares[0].environment, names, host) for share in shares]
+    environments = [
+        environment_of(step, share.settings, shares[0].environment, names, host) for share in shares
+    ]
     task_environment = environments[0]
     if prolog.lower() not in {"none", ""} and (status := step.run_here(prolog, task_environment)):
         step.error(f"srun prolog failed rc = {status}. Aborting step.")
@@ -77,18 +95,26 @@ def launch(step: Step, environments: list[dict[str, str]], host: str) -> None:
     os.umask(umask)
     pty = step.pty_size()
     layout = step.tasks if len(step.shares) > 1 else []
-    for share, environment, remote in zip(step.shares, environments, step.streams.remote, strict=True):
+    for share, environment, remote in zip(
+        step.shares, environments, step.streams.remote, strict=True
+    ):
         own = share.settings.own
         message = pack(
-            "LaunchTasks", share.credential, share.job_id, share.restart, step.step_id, share.nodes, share.tasks, share.cpus, share.user,
-            share.settings.command, [f"{name}={value}" for name, value in environment.items()], share.settings.work_dir, umask,
-            f"tcp:{host}:{step.io.port}", step.io.key, remote["std_in"], remote["std_out"], remote["std_err"],
-            own.get("open_mode", "").startswith("a"), step.end_time, own.get("task_prolog", ""), own.get("task_epilog", ""), step.programs, pty,
+            "LaunchTasks", share.credential, share.job_id, share.restart, step.step_id, share.nodes,
+            share.tasks, share.cpus, share.user,
+            share.settings.command, [f"{name}={value}" for name, value in environment.items()],
+            share.settings.work_dir, umask,
+            f"tcp:{host}:{step.io.port}", step.io.key, remote["std_in"], remote["std_out"],
+            remote["std_err"],
+            own.get("open_mode", "").startswith("a"), step.end_time, own.get("task_prolog", ""),
+            own.get("task_epilog", ""), step.programs, pty,
             step.mpi, environment.get("SLURM_JOB_NAME", ""), "unbuffered" in own or pty is not None,
             step.streams.stdin_task, share.first_node, layout, step.settings.cpu_bind,
             share.gpus, step.settings.gpu_bind, share.memory_mb,
         )  # fmt: skip
-        step.note_failures(send_down(step.context.client, message, share.daemons, share.width, codes=True), share)
+        step.note_failures(
+            send_down(step.context.client, message, share.daemons, share.width, codes=True), share
+        )
     if step.failure:
         step.error(f"Application launch failed: {step.failure}")
         if step.io.expected:

@@ -1,6 +1,7 @@
 """srun --mpi: which there are, which of them is meant, and why one is not to be had.
 
-Place: under srun. What each does is in the node daemons: `pmi.py` speaks PMI-1 and PMI-2, `pmixd.py` has libpmix speak PMIx. Follows: srun(1), --mpi.
+Place: under srun. What each does is in the node daemons: `pmi.py` speaks PMI-1 and PMI-2,
+`pmixd.py` has libpmix speak PMIx. Follows: srun(1), --mpi.
 """
 
 from understudy.commands.srun.srun_settings import StepError
@@ -28,13 +29,20 @@ def says_list(kind: str | None, context: "Context") -> bool:
     """--mpi=list."""
     if kind != _LIST:
         return False
-    for line in ("MPI plugin types are...", "\tpmix", "\tnone", "\tpmi2", f"specific pmix plugin versions available: pmix_v{_pmix_version()[0]}"):
+    for line in (
+        "MPI plugin types are...",
+        "\tpmix",
+        "\tnone",
+        "\tpmi2",
+        f"specific pmix plugin versions available: pmix_v{_pmix_version()[0]}",
+    ):
         context.print(line)
     return True
 
 
 def check(kind: str, context: "Context") -> str:
-    """Its name for the node daemons, which is nothing where nothing is to be done. Complains of one that is not there.
+    """Its name for the node daemons, which is nothing where nothing is to be done. Complains of one
+    that is not there.
 
     Raises:
         StepError: it is not.
@@ -49,8 +57,13 @@ def check(kind: str, context: "Context") -> str:
         if kind in ("pmix", name):
             if is_here:
                 return kind
-            context.error(f" mpi/{name}: init: (null) [0]: mpi_pmix.c:195: pmi/pmix: can not load PMIx library")
-            context.error(f"Couldn't load specified plugin name for mpi/{kind}: Plugin init() callback failed")
+            context.error(
+                f" mpi/{name}: init: (null) [0]: mpi_pmix.c:195: pmi/pmix: can not load "
+                "PMIx library"
+            )
+            context.error(
+                f"Couldn't load specified plugin name for mpi/{kind}: Plugin init() callback failed"
+            )
             _complain(kind, context)
     context.error(f"Couldn't find the specified plugin name for mpi/{kind} looking at all files")
     context.error(f"cannot find mpi plugin for mpi/{kind}")

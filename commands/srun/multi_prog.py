@@ -1,4 +1,5 @@
-"""srun --multi-prog: the file that says which tasks run which program. Follows srun(1), "MULTIPLE PROGRAM CONFIGURATION".
+"""srun --multi-prog: the file that says which tasks run which program. Follows srun(1), "MULTIPLE
+PROGRAM CONFIGURATION".
 
 Place: under srun; loaded only with that option.
 """
@@ -36,7 +37,9 @@ def read_programs(settings: "Settings", context: "Context") -> "list[Any]":
             words = shlex.split(rest)
         except ValueError:
             words = []
-        numbers = [each for each in range(tasks) if each not in taken] if wanted == "*" else ranks(wanted)
+        numbers = (
+            [each for each in range(tasks) if each not in taken] if wanted == "*" else ranks(wanted)
+        )
         first = 0 if wanted == "*" else None
         bad = ""
         if numbers is None:
@@ -52,7 +55,15 @@ def read_programs(settings: "Settings", context: "Context") -> "list[Any]":
         for position, each in enumerate(numbers):
             offset = position if first is None else each
             if each < tasks:
-                found.append(([each], [word.replace("%t", str(each)).replace("%o", str(offset)) for word in words]))
+                found.append(
+                    (
+                        [each],
+                        [
+                            word.replace("%t", str(each)).replace("%o", str(offset))
+                            for word in words
+                        ],
+                    )
+                )
     for each in range(tasks):
         if each not in taken:
             context.error(f"Configuration file {path} invalid, no record for task id {each}")

@@ -1,7 +1,8 @@
 """srun --no-allocate: tasks on nodes without a job, and without the controller.
 
-Place: under srun. Whoever can read the cluster's key signs the step himself; all others are refused, as Slurm's nodes refuse all but SlurmUser and
-root. Follows: srun(1) -Z, and what Slurm 22.05.8 was seen to do.
+Place: under srun. Whoever can read the cluster's key signs the step himself; all others are
+refused, as Slurm's nodes refuse all but SlurmUser and root. Follows: srun(1) -Z, and what Slurm
+22.05.8 was seen to do.
 """
 
 import os
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
     from understudy.model.cluster import Cluster
 
 FIRST_NUMBER = 0xFFFF0000  # jobs never have such numbers
-ACCESS_DENIED, NO_ADDRESS = (2002, "Access/permission denied"), (1012, "Can't find an address, check slurm.conf")
+ACCESS_DENIED, NO_ADDRESS = (
+    (2002, "Access/permission denied"),
+    (1012, "Can't find an address, check slurm.conf"),
+)
 _KILL_WAIT_S = 30
 
 
@@ -33,7 +37,9 @@ class FreeStep(Step):
     cluster: "Cluster"
     key: bytes
 
-    def create(self, settings: "Settings", allocation: Allocation, _name: str, _step_id: int | None) -> "list[Any]":
+    def create(
+        self, settings: "Settings", allocation: Allocation, _name: str, _step_id: int | None
+    ) -> "list[Any]":
         from understudy.auth.credential import Signer
         from understudy.model.hostlist import compress, expand
 
@@ -42,7 +48,9 @@ class FreeStep(Step):
         if len(tasks) < len(nodes):
             nodes = nodes[: len(tasks)]
         expression, step_id = compress(nodes, sort=False), random.getrandbits(31)
-        credential = Signer(self.key).sign_step(allocation.job_id, 0, step_id, expression, *_user(settings), int(time.time()))
+        credential = Signer(self.key).sign_step(
+            allocation.job_id, 0, step_id, expression, *_user(settings), int(time.time())
+        )
         daemons = []
         for daemon in self.cluster.nodeds:
             own = dict.fromkeys(expand(daemon.nodes))
@@ -51,15 +59,37 @@ class FreeStep(Step):
         told = [f"{name}={value}" for name, value in allocation.environment.items()]
         cpus = int(settings.job.spec.get("cpus_per_task") or 1)
         return [
-            *(allocation.job_id, 0, step_id, expression, tasks, [cpus * len(each) for each in tasks], credential, daemons, 32),
-            *(told, None, _KILL_WAIT_S, allocation.environment["SLURM_JOB_USER"], None, [], "none", []),
+            *(
+                allocation.job_id,
+                0,
+                step_id,
+                expression,
+                tasks,
+                [cpus * len(each) for each in tasks],
+                credential,
+                daemons,
+                32,
+            ),
+            *(
+                told,
+                None,
+                _KILL_WAIT_S,
+                allocation.environment["SLURM_JOB_USER"],
+                None,
+                [],
+                "none",
+                [],
+            ),
         ]
 
 
 def _user(settings: "Settings") -> tuple[int, int]:
     """As whom the tasks run."""
     job = settings.job
-    return job.user_id if job.user_id >= 0 else os.geteuid(), job.group_id if job.group_id >= 0 else os.getegid()
+    return (
+        job.user_id if job.user_id >= 0 else os.geteuid(),
+        job.group_id if job.group_id >= 0 else os.getegid(),
+    )
 
 
 def _laid_out(count: int, nodes: int) -> list[list[int]]:
@@ -67,10 +97,14 @@ def _laid_out(count: int, nodes: int) -> list[list[int]]:
     each, more = divmod(count, nodes)
     sizes = [each + (index < more) for index in range(nodes)]
     starts = [sum(sizes[:index]) for index in range(nodes)]
-    return [list(range(start, start + size)) for start, size in zip(starts, sizes, strict=True) if size]
+    return [
+        list(range(start, start + size)) for start, size in zip(starts, sizes, strict=True) if size
+    ]
 
 
-def run_without_job(settings: "Settings", name: str, programs: "list[Any]", context: Context) -> int:
+def run_without_job(
+    settings: "Settings", name: str, programs: "list[Any]", context: Context
+) -> int:
     """The exit code."""
     from pathlib import Path
 
@@ -104,9 +138,14 @@ def run_without_job(settings: "Settings", name: str, programs: "list[Any]", cont
         "SLURM_JOB_USER": pwd.getpwuid(user_id).pw_name,
         "SLURM_NODELIST": nodes,
     }
-    allocation = Allocation(job_id, nodes, [f"{each}={value}" for each, value in told.items()], b"", [])
+    allocation = Allocation(
+        job_id, nodes, [f"{each}={value}" for each, value in told.items()], b"", []
+    )
     spec.setdefault("name", name)
-    spec.setdefault("distribution", "cyclic" if int(spec.get("num_tasks") or 1) <= len(expand(nodes)) else "block")
+    spec.setdefault(
+        "distribution",
+        "cyclic" if int(spec.get("num_tasks") or 1) <= len(expand(nodes)) else "block",
+    )
     step = FreeStep([(settings, allocation)], allocation, programs, context, owns_job=True)
     step.cluster, step.key = cluster, key
     return run(step, name)[0]

@@ -5,7 +5,17 @@ import os
 
 from understudy.commands.shared.client import Context, RefusedError, pack, run
 from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionTable, last_values
-from understudy.commands.srun.io import ALL, EXITED, MESSAGE, STDERR, STDOUT, OneTask, Part, Sink, StepIO
+from understudy.commands.srun.io import (
+    ALL,
+    EXITED,
+    MESSAGE,
+    STDERR,
+    STDOUT,
+    OneTask,
+    Part,
+    Sink,
+    StepIO,
+)
 from understudy.commands.srun.send_down import send_down
 
 OPTIONS = OptionTable(
@@ -61,7 +71,9 @@ def _print_layout(created: "list[object]", context: Context) -> None:
     context.print("Job step layout:")
     context.print(f"\t{sum(map(len, tasks))} tasks, {len(tasks)} nodes ({nodes})\n")
     for at, (node, numbers) in enumerate(zip(expand(nodes), tasks, strict=True)):
-        context.print(f"\tNode {at} ({node}), {len(numbers)} task(s): " + " ".join(map(str, numbers)) + " ")
+        context.print(
+            f"\tNode {at} ({node}), {len(numbers)} task(s): " + " ".join(map(str, numbers)) + " "
+        )
     context.print("")
 
 
@@ -74,7 +86,11 @@ def _attach(created: "list[object]", options: "dict[str, str | None]", context: 
     label = len(str(max(sum(map(len, tasks)) - 1, 0))) if "label" in options else 0
     for kind, name, descriptor in ((STDOUT, "output_filter", 1), (STDERR, "error_filter", 2)):
         chosen = options.get(name)
-        io.sinks[kind] = OneTask(descriptor, label, int(chosen)) if chosen and chosen.isdigit() else Sink(descriptor, label)
+        io.sinks[kind] = (
+            OneTask(descriptor, label, int(chosen))
+            if chosen and chosen.isdigit()
+            else Sink(descriptor, label)
+        )
     highest = 0
 
     def take(kind: int, _task: int, body: bytes, _part: Part) -> None:
@@ -87,7 +103,9 @@ def _attach(created: "list[object]", options: "dict[str, str | None]", context: 
 
     io.on_frame = take
     _signal.signal(_signal.SIGTTIN, _signal.SIG_IGN)
-    message = pack("AttachTasks", credential, job_id, restart, step_id, f"tcp:127.0.0.1:{io.port}", io.key)
+    message = pack(
+        "AttachTasks", credential, job_id, restart, step_id, f"tcp:127.0.0.1:{io.port}", io.key
+    )
     bad = send_down(context.client, message, daemons, width)
     if bad:
         for text in bad:

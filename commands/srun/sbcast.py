@@ -3,15 +3,30 @@
 import os
 
 from understudy.commands.shared.client import Context, RefusedError, pack, run
-from understudy.commands.shared.options import NONE, OPTIONAL, REQUIRED, Option, OptionTable, last_values
+from understudy.commands.shared.options import (
+    NONE,
+    OPTIONAL,
+    REQUIRED,
+    Option,
+    OptionTable,
+    last_values,
+)
 from understudy.commands.srun.send_down import send_down
 
 OPTIONS = OptionTable(
     [
         Option("compress", "C", OPTIONAL, "KIND: of compression", env="SBCAST_COMPRESS"),
-        Option("exclude", "", REQUIRED, "PATHS: libraries that are not copied", env="SBCAST_EXCLUDE"),
+        Option(
+            "exclude", "", REQUIRED, "PATHS: libraries that are not copied", env="SBCAST_EXCLUDE"
+        ),
         Option("force", "f", NONE, "replace a file that is there", env="SBCAST_FORCE"),
-        Option("fanout", "F", REQUIRED, "COUNT: of nodes that are sent to at a time", env="SBCAST_FANOUT"),
+        Option(
+            "fanout",
+            "F",
+            REQUIRED,
+            "COUNT: of nodes that are sent to at a time",
+            env="SBCAST_FANOUT",
+        ),
         Option("help", "", NONE, "print this text"),
         Option("jobid", "j", REQUIRED, "ID: to this job's nodes"),
         Option("preserve", "p", NONE, "keep times and mode", env="SBCAST_PRESERVE"),
@@ -37,11 +52,22 @@ def sbcast(arguments: list[str], context: Context) -> int:
         return 0
     options = {**last_values(OPTIONS.from_environment(context.environ)), **line}
     if len(operands) != 2:
-        context.complain(f'Need two file names, have {len(operands)} names\nTry "sbcast --help" for more information')
+        context.complain(
+            f"Need two file names, have {len(operands)} names\n"
+            'Try "sbcast --help" for more information'
+        )
         return 1
-    job = options.get("jobid") or context.environ.get("SLURM_JOB_ID") or context.environ.get("SLURM_JOBID") or ""
+    job = (
+        options.get("jobid")
+        or context.environ.get("SLURM_JOB_ID")
+        or context.environ.get("SLURM_JOBID")
+        or ""
+    )
     if not job:
-        context.error("Need a job id to run this command.  Run from within a Slurm job or use the --jobid option.")
+        context.error(
+            "Need a job id to run this command.  Run from within a Slurm job or use the "
+            "--jobid option."
+        )
         return 1
     number = job.partition(".")[0].partition("+")[0]
     if not number.isdigit():
@@ -50,10 +76,27 @@ def sbcast(arguments: list[str], context: Context) -> int:
     source, target = operands
     size = (options.get("size") or str(_PIECE)).lower().rstrip("b")
     piece = int(size.rstrip("kmg") or 0) * _UNITS.get(size[-1] if size[-1] in "kmg" else "", 1)
-    return broadcast(source, target, int(number), context, force="force" in options, preserve="preserve" in options, piece=max(min(piece, _PIECE), 1))
+    return broadcast(
+        source,
+        target,
+        int(number),
+        context,
+        force="force" in options,
+        preserve="preserve" in options,
+        piece=max(min(piece, _PIECE), 1),
+    )
 
 
-def broadcast(source: str, target: str, job_id: int, context: Context, *, force: bool, preserve: bool, piece: int = _PIECE) -> int:
+def broadcast(
+    source: str,
+    target: str,
+    job_id: int,
+    context: Context,
+    *,
+    force: bool,
+    preserve: bool,
+    piece: int = _PIECE,
+) -> int:
     """Send the file; the exit code: 0, or the number of the error."""
     program = context.program
     try:
@@ -66,7 +109,11 @@ def broadcast(source: str, target: str, job_id: int, context: Context, *, force:
         try:
             answer = context.client.call("GetAllocation", job_id)
         except RefusedError as error:
-            context.error(f"Could not get job info: {error.text}" if program == "sbcast" else f"Unable to get job {job_id}: {error.text}")
+            context.error(
+                f"Could not get job info: {error.text}"
+                if program == "sbcast"
+                else f"Unable to get job {job_id}: {error.text}"
+            )
             return 1
         credential, daemons = answer[6], answer[7]
         if target.endswith("/"):
@@ -76,7 +123,19 @@ def broadcast(source: str, target: str, job_id: int, context: Context, *, force:
         number, data = 1, file.read(piece)
         while True:
             following = file.read(piece)
-            message = pack("SendFile", credential, job_id, path, number, data, not following, status.st_mode & 0o7777, "", force, times)
+            message = pack(
+                "SendFile",
+                credential,
+                job_id,
+                path,
+                number,
+                data,
+                not following,
+                status.st_mode & 0o7777,
+                "",
+                force,
+                times,
+            )
             bad = send_down(context.client, message, daemons, 32, codes=True)
             if bad:
                 from understudy.model.hostlist import expand

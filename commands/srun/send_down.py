@@ -1,6 +1,7 @@
 """Send a message from a command to node daemons: to some of them, who hand it on.
 
-Place: under srun, sattach and sbcast. Follows the forwarding tree of `understudy.protocol.tree`, of which a command is the top.
+Place: under srun, sattach and sbcast. Follows the forwarding tree of `understudy.protocol.tree`, of
+which a command is the top.
 """
 
 from understudy.commands.shared.client import Client, RefusedError
@@ -12,8 +13,17 @@ if TYPE_CHECKING:
 UNREACHABLE = frozenset((1001, 1002, 1005, 1006, 1007, 5004))  # who was to be told did not hear it
 
 
-def send_down(client: Client, message: "list[Any]", daemons: "list[list[str]]", width: int, *, codes: bool = False) -> list[str]:
-    """Send a message to node daemons: at most `width` get it from us and hand it on. What went wrong, a text a node, with `codes` a number first."""
+def send_down(
+    client: Client,
+    message: "list[Any]",
+    daemons: "list[list[str]]",
+    width: int,
+    *,
+    codes: bool = False,
+) -> list[str]:
+    """Send a message to node daemons: at most `width` get it from us and hand it on. What went
+    wrong, a text a node, with `codes` a number first.
+    """
     parts = _split(daemons, width)
     asked: list[tuple[Client, list[list[str]]]] = []
     bad: list[str] = []

@@ -1,7 +1,7 @@
 """srun: run tasks, in resources that are there or that it gets for them. Follows srun(1) of 22.05.
 
-The controller gives the step and signs its credential; from there on srun talks to the node daemons (see
-`../docs/adr/0011-the-streams-of-steps.md`).
+The controller gives the step and signs its credential; from there on srun talks to the node daemons
+(see `../docs/adr/0011-the-streams-of-steps.md`).
 """
 
 import _signal  # type: ignore[import-not-found]  # as in client.py
@@ -77,7 +77,11 @@ def _srun(whole: list[str], context: Context) -> int:
     if "gres_help" in settings.job.flags:
         context.print(gres_help(context))
         return 0
-    if context.refuses_clusters(next((value for option, value in reversed(settings.given) if option.dest == "clusters"), None)):
+    if context.refuses_clusters(
+        next(
+            (value for option, value in reversed(settings.given) if option.dest == "clusters"), None
+        )
+    ):
         return 1
     if not settings.command:
         context.fatal("No command given to execute.")
@@ -85,7 +89,11 @@ def _srun(whole: list[str], context: Context) -> int:
     job = settings.job
     say_ignored(job, context)
     check_x11(own, context.environ)
-    if not options_agree(settings.on_line | ({"ntasks_per_gpu"} if "SLURM_NTASKS_PER_GPU" in context.environ else set()), context):
+    if not options_agree(
+        settings.on_line
+        | ({"ntasks_per_gpu"} if "SLURM_NTASKS_PER_GPU" in context.environ else set()),
+        context,
+    ):
         return 1
     if refuses_gres(job, context):
         return 1
@@ -116,7 +124,9 @@ def _srun(whole: list[str], context: Context) -> int:
 
 def _binds(context: Context) -> bool:
     """Whether slurm.conf names a plugin that binds tasks to CPUs."""
-    plugins = dict(context.client.query("config", ["name", "value"], {"name": ["TaskPlugin"]}).rows).get("TaskPlugin", "")
+    plugins = dict(
+        context.client.query("config", ["name", "value"], {"name": ["TaskPlugin"]}).rows
+    ).get("TaskPlugin", "")
     return any(word in plugins for word in ("affinity", "cgroup"))
 
 
@@ -124,7 +134,9 @@ def _test(settings: Settings, name: str, context: Context) -> int:
     job = settings.job
     complete(job, settings.command[0], settings.arguments, context, name)
     try:
-        _, note, *_ = context.client.call("SubmitJob", pack_named("JobSpec", job.spec), "", None, job.user_id, job.group_id, True)
+        _, note, *_ = context.client.call(
+            "SubmitJob", pack_named("JobSpec", job.spec), "", None, job.user_id, job.group_id, True
+        )
     except RefusedError as error:
         context.complain(f"allocation failure: {error.text}")
         return 1
@@ -133,7 +145,9 @@ def _test(settings: Settings, name: str, context: Context) -> int:
 
 
 def segments(arguments: list[str]) -> list[list[str]]:
-    """The parts of the command line between `:`, one or more for each component of a heterogeneous job."""
+    """The parts of the command line between `:`, one or more for each component of a heterogeneous
+    job.
+    """
     found: list[list[str]] = [[]]
     for word in arguments:
         if word == ":" and found[-1]:
@@ -143,7 +157,9 @@ def segments(arguments: list[str]) -> list[list[str]]:
     return found
 
 
-def _outside(settings: Settings, others: list[Settings], name: str, programs: "list[Any]", context: Context) -> int:
+def _outside(
+    settings: Settings, others: list[Settings], name: str, programs: "list[Any]", context: Context
+) -> int:
     """Get resources, run the step, give them back."""
     if settings.relative is not None:
         context.fatal("--relative option invalid for job allocation request")
@@ -157,7 +173,9 @@ def _outside(settings: Settings, others: list[Settings], name: str, programs: "l
             context.fatal("No command given to execute.")
             return 1
         fit_nodes(each, context)
-        complete(each.job, each.command[0], each.arguments, context, os.path.basename(each.command[0]))
+        complete(
+            each.job, each.command[0], each.arguments, context, os.path.basename(each.command[0])
+        )
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
@@ -165,12 +183,16 @@ def _outside(settings: Settings, others: list[Settings], name: str, programs: "l
     for each in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT):
         _signal.signal(each, interrupt)
     try:
-        allocation = allocate(job, settings.immediate, context, [each.job for each in others], quiet=settings.quiet)
+        allocation = allocate(
+            job, settings.immediate, context, [each.job for each in others], quiet=settings.quiet
+        )
     except AllocationError as error:
         *notes, last = error.text.split("\n")
         for note in notes:
             context.error(note)
-        context.error(last if error.code in GRES_ERRORS else f"Unable to allocate resources: {last}")
+        context.error(
+            last if error.code in GRES_ERRORS else f"Unable to allocate resources: {last}"
+        )
         return exit_code(error, settings.immediate, context.environ)
     except KeyboardInterrupt:
         return 1
@@ -194,7 +216,9 @@ def _outside(settings: Settings, others: list[Settings], name: str, programs: "l
 
 
 def _stay_known(watch: Client, job_id: int) -> None:
-    """Ask for the job's end. Nobody reads the answer: that it is asked for says that we are here."""
+    """Ask for the job's end. Nobody reads the answer: that it is asked for says that we are
+    here.
+    """
     try:  # noqa: SIM105  contextlib costs a command time
         watch.begin("AwaitJob", job_id, True)
     except RefusedError:
@@ -216,7 +240,9 @@ def _is_ready(allocation: Allocation, context: Context) -> bool:
     return True
 
 
-def _inside(settings: Settings, others: list[list[str]], name: str, programs: "list[Any]", context: Context) -> int:
+def _inside(
+    settings: Settings, others: list[list[str]], name: str, programs: "list[Any]", context: Context
+) -> int:
     """Run the step in a job that is there."""
     try:
         allocation = of_answer(context.client.call("GetAllocation", settings.job_id))
@@ -226,13 +252,20 @@ def _inside(settings: Settings, others: list[list[str]], name: str, programs: "l
         else:
             context.error(f"Unable to confirm allocation for job {settings.job_id}: {error.text}")
         if error.code in {2017, ALREADY_DONE}:
-            context.complain(f"srun: Check SLURM_JOB_ID environment variable. Expired or invalid job {settings.job_id}")
+            context.complain(
+                "srun: Check SLURM_JOB_ID environment variable. Expired or invalid job "
+                f"{settings.job_id}"
+            )
         return 1
     if "het_group" in settings.own and not allocation.components:
         _refuse_groups(settings.own["het_group"], context)
     if others and not allocation.components:
         programs = _side_by_side(settings, others, allocation, context)
-    parts = _by_group(settings, others, allocation, context) if allocation.components else [(settings, allocation)]
+    parts = (
+        _by_group(settings, others, allocation, context)
+        if allocation.components
+        else [(settings, allocation)]
+    )
     for each, _ in parts:
         if not each.command:
             context.fatal("No command given to execute.")
@@ -245,13 +278,19 @@ def _inside(settings: Settings, others: list[list[str]], name: str, programs: "l
     return code
 
 
-def _side_by_side(settings: Settings, others: list[list[str]], whole: Allocation, context: Context) -> "list[Any]":
-    """Several programs in an ordinary job are one step, in which each has nodes of its own: which tasks run which. Changes the step's settings."""
+def _side_by_side(
+    settings: Settings, others: list[list[str]], whole: Allocation, context: Context
+) -> "list[Any]":
+    """Several programs in an ordinary job are one step, in which each has nodes of its own: which
+    tasks run which. Changes the step's settings.
+    """
     from understudy.commands.shared.task_counts import counts
     from understudy.model.hostlist import expand
 
     held = expand(whole.environment.get("SLURM_JOB_NODELIST", ""))
-    cpus = dict(zip(held, counts(whole.environment.get("SLURM_JOB_CPUS_PER_NODE", "")), strict=False))
+    cpus = dict(
+        zip(held, counts(whole.environment.get("SLURM_JOB_CPUS_PER_NODE", "")), strict=False)
+    )
     free, nodes = list(held), list[str]()
     programs: list[Any] = []
     before: Settings | None = None
@@ -266,13 +305,21 @@ def _side_by_side(settings: Settings, others: list[list[str]], whole: Allocation
         count = max(spec.get("min_nodes") or len(held), len(named))
         if count > len(free):
             taken = len(held) - len(free)
-            context.error(f"Allocation failure of {count} nodes: job size of {len(held)}, already allocated {taken} nodes to previous components.")
+            context.error(
+                f"Allocation failure of {count} nodes: job size of {len(held)}, already "
+                f"allocated {taken} nodes to previous components."
+            )
             raise StepError
         own = named + [name for name in free if name not in named][: count - len(named)]
         free = [name for name in free if name not in own]
         tasks = spec.get("num_tasks") or count * int(spec.get("ntasks_per_node") or 1)
-        if tasks * int(spec.get("cpus_per_task") or 1) > sum(cpus.get(name, 0) for name in own) and not spec.get("overcommit"):
-            context.error(f"Unable to create step for job {whole.job_id}: More processors requested than permitted")
+        if tasks * int(spec.get("cpus_per_task") or 1) > sum(
+            cpus.get(name, 0) for name in own
+        ) and not spec.get("overcommit"):
+            context.error(
+                f"Unable to create step for job {whole.job_id}: More processors requested "
+                "than permitted"
+            )
             raise StepError
         first = len(nodes)
         for place, name in enumerate(own):
@@ -284,8 +331,12 @@ def _side_by_side(settings: Settings, others: list[list[str]], whole: Allocation
     return programs
 
 
-def _by_group(settings: Settings, others: list[list[str]], whole: Allocation, context: Context) -> "list[tuple[Settings, Allocation]]":
-    """The parts of a step in a heterogeneous job: the components that --het-group names, by default the one at the part's own place."""
+def _by_group(
+    settings: Settings, others: list[list[str]], whole: Allocation, context: Context
+) -> "list[tuple[Settings, Allocation]]":
+    """The parts of a step in a heterogeneous job: the components that --het-group names, by default
+    the one at the part's own place.
+    """
     parts: list[tuple[Settings, Allocation]] = []
     taken: set[int] = set()
     last = len(whole.components) - 1
@@ -297,15 +348,26 @@ def _by_group(settings: Settings, others: list[list[str]], whole: Allocation, co
         for group in dict.fromkeys(numbers):
             if group > last:
                 if wanted is None or len(numbers) > 1:
-                    context.error(f"Attempt to run a job step with het group value of {group}, but the job allocation has maximum value of {last}")
+                    context.error(
+                        f"Attempt to run a job step with het group value of {group}, but "
+                        f"the job allocation has maximum value of {last}"
+                    )
                 else:
-                    context.error(f"Requested het-group offset exceeds highest hetjob index ({group} > {last})")
+                    context.error(
+                        "Requested het-group offset exceeds highest hetjob index "
+                        f"({group} > {last})"
+                    )
                 raise StepError
             if group in taken:
                 context.fatal("Duplicate het groups in single srun not supported")
                 raise StepError
             taken.add(group)
-            parts.append((Settings(arguments, context, _as_group(context.environ, group), before), whole.components[group]))
+            parts.append(
+                (
+                    Settings(arguments, context, _as_group(context.environ, group), before),
+                    whole.components[group],
+                )
+            )
         before = settings
     return sorted(parts, key=lambda part: part[1].job_id)
 
@@ -333,10 +395,18 @@ def _refuse_groups(wanted: str, context: Context) -> None:
 
 
 def _as_group(environ: "Mapping[str, str]", group: int) -> dict[str, str]:
-    """The environment as if the component were the job: what it says of the group in place of what it says of the whole."""
+    """The environment as if the component were the job: what it says of the group in place of what
+    it says of the whole.
+    """
     end = f"_HET_GROUP_{group}"
-    found = {name: value for name, value in environ.items() if name not in {"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NNODES"}}
-    return found | {name.removesuffix(end): value for name, value in environ.items() if name.endswith(end)}
+    found = {
+        name: value
+        for name, value in environ.items()
+        if name not in {"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NNODES"}
+    }
+    return found | {
+        name.removesuffix(end): value for name, value in environ.items() if name.endswith(end)
+    }
 
 
 def main() -> int:

@@ -1,4 +1,5 @@
-"""srun's options: those of a job, as sbatch has them, and those of a step. Follows srun(1) of 22.05.
+"""srun's options: those of a job, as sbatch has them, and those of a step. Follows srun(1) of
+22.05.
 
 Place: under srun; pure.
 """
@@ -10,31 +11,73 @@ OPTIONS = table(
     "SLURM_",
     [
         Option("accel-bind", "", REQUIRED, "", env="SLURM_ACCEL_BIND"),
-        Option("bcast", "", OPTIONAL, "PATH: copy the program to the nodes first", env="SLURM_BCAST"),
-        Option("bcast-exclude", "", REQUIRED, "PATHS: libraries that are not copied", env="SLURM_BCAST_EXCLUDE"),
+        Option(
+            "bcast", "", OPTIONAL, "PATH: copy the program to the nodes first", env="SLURM_BCAST"
+        ),
+        Option(
+            "bcast-exclude",
+            "",
+            REQUIRED,
+            "PATHS: libraries that are not copied",
+            env="SLURM_BCAST_EXCLUDE",
+        ),
         Option("compress", "", OPTIONAL, "KIND: of compression with --bcast", env="SLURM_COMPRESS"),
         Option("cpu-bind", "", REQUIRED, "SPEC: tasks to CPUs", env="SLURM_CPU_BIND"),
         Option("debugger-test", "", NONE, ""),
-        Option("disable-status", "X", NONE, "no status at the first Ctrl-C", env="SLURM_DISABLE_STATUS"),
-        Option("epilog", "", REQUIRED, "PROGRAM: run here when the step has ended", env="SLURM_EPILOG"),
+        Option(
+            "disable-status", "X", NONE, "no status at the first Ctrl-C", env="SLURM_DISABLE_STATUS"
+        ),
+        Option(
+            "epilog", "", REQUIRED, "PROGRAM: run here when the step has ended", env="SLURM_EPILOG"
+        ),
         Option("error", "e", REQUIRED, "FILE: for standard error", env="SLURM_STDERRMODE"),
         Option("exact", "", NONE, "no more CPUs than asked for", env="SLURM_EXACT"),
-        Option("exclusive", "", OPTIONAL, "WHO: share nodes with no other job, CPUs with no other step", env="SLURM_EXCLUSIVE"),
-        Option("export", "", REQUIRED, "NAMES: environment variables for the tasks", env="SLURM_EXPORT_ENV"),
+        Option(
+            "exclusive",
+            "",
+            OPTIONAL,
+            "WHO: share nodes with no other job, CPUs with no other step",
+            env="SLURM_EXCLUSIVE",
+        ),
+        Option(
+            "export",
+            "",
+            REQUIRED,
+            "NAMES: environment variables for the tasks",
+            env="SLURM_EXPORT_ENV",
+        ),
         Option("help", "h", NONE, "print this text"),
         Option("het-group", "", REQUIRED, "LIST: components of a heterogeneous job"),
-        Option("immediate", "I", OPTIONAL, "SECONDS: give up when there are no resources by then", env="SLURM_IMMEDIATE"),
+        Option(
+            "immediate",
+            "I",
+            OPTIONAL,
+            "SECONDS: give up when there are no resources by then",
+            env="SLURM_IMMEDIATE",
+        ),
         Option("input", "i", REQUIRED, "FILE: for standard input", env="SLURM_STDINMODE"),
         Option("interactive", "", NONE, ""),
         Option("jobid", "", REQUIRED, "ID: within this job", env="SLURM_JOB_ID SLURM_JOBID"),
-        Option("kill-on-bad-exit", "K", OPTIONAL, "0|1: end the step when a task fails", env="SLURM_KILL_BAD_EXIT"),
+        Option(
+            "kill-on-bad-exit",
+            "K",
+            OPTIONAL,
+            "0|1: end the step when a task fails",
+            env="SLURM_KILL_BAD_EXIT",
+        ),
         Option("label", "l", NONE, "put the task's number before each line", env="SLURM_LABELIO"),
         Option("mpi", "", REQUIRED, "TYPE: of MPI (list: all)", env="SLURM_MPI_TYPE"),
         Option("msg-timeout", "", REQUIRED, "", env="SLURM_MSG_TIMEOUT"),
         Option("multi-prog", "", NONE, "the command is a file that says which task runs what"),
         Option("no-allocate", "Z", NONE, "", env="SLURM_NO_ALLOCATE"),
         Option("nodelist", "w", REQUIRED, "HOSTS: there"),
-        Option("nodes", "N", REQUIRED, "MIN[-MAX]: number of nodes", env="SLURM_JOB_NUM_NODES SLURM_NNODES"),
+        Option(
+            "nodes",
+            "N",
+            REQUIRED,
+            "MIN[-MAX]: number of nodes",
+            env="SLURM_JOB_NUM_NODES SLURM_NNODES",
+        ),
         Option("ntasks", "n", REQUIRED, "COUNT: of tasks", env="SLURM_NTASKS SLURM_NPROCS"),
         Option("cpus-per-task", "c", REQUIRED, "COUNT: for each task", env="SRUN_CPUS_PER_TASK"),
         Option("ntasks-per-node", "", REQUIRED, "COUNT: on each node", env="SLURM_NTASKS_PER_NODE"),
@@ -47,21 +90,57 @@ OPTIONS = table(
         Option("propagate", "", OPTIONAL, "LIST: limits to hand on", env="SLURM_PROPAGATE"),
         Option("pty", "", NONE, "task 0 has a terminal of its own"),
         Option("quiet", "Q", NONE, "print errors only"),
-        Option("quit-on-interrupt", "", NONE, "end at the first Ctrl-C", env="SLURM_QUIT_ON_INTERRUPT"),
+        Option(
+            "quit-on-interrupt", "", NONE, "end at the first Ctrl-C", env="SLURM_QUIT_ON_INTERRUPT"
+        ),
         Option("relative", "r", REQUIRED, "NUMBER: leave out so many of the job's nodes"),
         Option("resv-ports", "", OPTIONAL, "", env="SLURM_RESV_PORTS"),
-        Option("send-libs", "", OPTIONAL, "yes|no: with --bcast the libraries, too", env="SLURM_SEND_LIBS"),
-        Option("signal", "", REQUIRED, "[R:]SIGNAL[@SECONDS]: before the time limit", env="SLURM_SIGNAL"),
+        Option(
+            "send-libs",
+            "",
+            OPTIONAL,
+            "yes|no: with --bcast the libraries, too",
+            env="SLURM_SEND_LIBS",
+        ),
+        Option(
+            "signal",
+            "",
+            REQUIRED,
+            "[R:]SIGNAL[@SECONDS]: before the time limit",
+            env="SLURM_SIGNAL",
+        ),
         Option("slurmd-debug", "", REQUIRED, "LEVEL: of messages", env="SLURMD_DEBUG"),
-        Option("task-epilog", "", REQUIRED, "PROGRAM: run after each task", env="SLURM_TASK_EPILOG"),
-        Option("task-prolog", "", REQUIRED, "PROGRAM: run before each task", env="SLURM_TASK_PROLOG"),
-        Option("test-only", "", NONE, "check, and say when it could start; run nothing", env="SLURM_TEST_EXEC"),
+        Option(
+            "task-epilog", "", REQUIRED, "PROGRAM: run after each task", env="SLURM_TASK_EPILOG"
+        ),
+        Option(
+            "task-prolog", "", REQUIRED, "PROGRAM: run before each task", env="SLURM_TASK_PROLOG"
+        ),
+        Option(
+            "test-only",
+            "",
+            NONE,
+            "check, and say when it could start; run nothing",
+            env="SLURM_TEST_EXEC",
+        ),
         Option("threads", "T", REQUIRED, "", env="SLURM_THREADS"),
-        Option("unbuffered", "u", NONE, "pass output on as it comes, not line by line", env="SLURM_UNBUFFEREDIO"),
+        Option(
+            "unbuffered",
+            "u",
+            NONE,
+            "pass output on as it comes, not line by line",
+            env="SLURM_UNBUFFEREDIO",
+        ),
         Option("usage", "", NONE, "print a short summary of the options"),
         Option("verbose", "v", NONE, "say more"),
         Option("version", "V", NONE, "print the version"),
-        Option("wait", "W", REQUIRED, "SECONDS: after the first task's end, for the others", env="SLURM_WAIT"),
+        Option(
+            "wait",
+            "W",
+            REQUIRED,
+            "SECONDS: after the first task's end, for the others",
+            env="SLURM_WAIT",
+        ),
         Option("whole", "", NONE, "all that the job has on its nodes", env="SLURM_WHOLE"),
         Option("x11", "", OPTIONAL, ""),
     ],
@@ -113,7 +192,19 @@ USAGE_LINE = "srun [OPTIONS...] executable [ARGUMENTS...]"
 # What the parts of a heterogeneous step take over from the one before them on the command line.
 HANDED_ON = frozenset(
     (
-        *("chdir", "error", "export", "input", "kill_on_bad_exit", "label", "open_mode", "output", "overlap", "propagate", "quiet"),
+        *(
+            "chdir",
+            "error",
+            "export",
+            "input",
+            "kill_on_bad_exit",
+            "label",
+            "open_mode",
+            "output",
+            "overlap",
+            "propagate",
+            "quiet",
+        ),
         *("task_epilog", "task_prolog", "unbuffered", "wait"),
     )
 )

@@ -21,12 +21,32 @@ if TYPE_CHECKING:
 _VERBOSITY = frozenset(("quiet", "q", "verbose", "v"))
 _BINDINGS = frozenset(
     (
-        *("none", "no", "rank", "map_cpu", "mask_cpu", "rank_ldom", "map_ldom", "mask_ldom", "threads", "cores", "sockets", "ldoms", "boards"),
+        *(
+            "none",
+            "no",
+            "rank",
+            "map_cpu",
+            "mask_cpu",
+            "rank_ldom",
+            "map_ldom",
+            "mask_ldom",
+            "threads",
+            "cores",
+            "sockets",
+            "ldoms",
+            "boards",
+        ),
         *("thread", "core", "socket", "ldom", "board", "one_thread", "autobind", "help"),
     )
 )
-_AS_SBATCH = frozenset(("open_mode", "propagate"))  # what is no option of the job here, and has the values that sbatch knows
-_COUNTS = (("threads", 1, "threads"), ("msg_timeout", 1, "msg-timeout"), ("resv_ports", 0, "resv-port"))  # least values, and names in errors
+# what is no option of the job here, and has the values that sbatch knows
+_AS_SBATCH = frozenset(("open_mode", "propagate"))
+# least values, and names in errors
+_COUNTS = (
+    ("threads", 1, "threads"),
+    ("msg_timeout", 1, "msg-timeout"),
+    ("resv_ports", 0, "resv-port"),
+)
 
 
 class StepError(Exception):
@@ -50,21 +70,33 @@ class Settings:
             return wanted or f"single:{per_gpu}"
         return wanted or (f"per_task:{each if each.isdecimal() else 1}" if each else "")
 
-    def __init__(self, arguments: list[str], context: Context, environ: "Mapping[str, str] | None" = None, before: "Settings | None" = None) -> None:
+    def __init__(
+        self,
+        arguments: list[str],
+        context: Context,
+        environ: "Mapping[str, str] | None" = None,
+        before: "Settings | None" = None,
+    ) -> None:
         """`before`: the part before this one, if it is one of several."""
         given, self.command = OPTIONS.parse(arguments, permute=False)
         self.arguments = arguments
         environ = dict(context.environ if environ is None else environ)
-        inside = bool(environ.get("SLURM_JOB_ID") or environ.get("SLURM_JOBID")) or any(option.dest == "jobid" for option, _ in given)
+        inside = bool(environ.get("SLURM_JOB_ID") or environ.get("SLURM_JOBID")) or any(
+            option.dest == "jobid" for option, _ in given
+        )
         if inside:
             environ.pop("SLURM_JOB_NAME", None)  # the job's, not the step's
         self.job = Job(time.time())
         self.own: dict[str, str] = {}
         self.on_line = {option.dest for option, _ in given}
-        if environ.get("SLURM_DISTRIBUTION") == "plane" and "SLURM_DIST_PLANESIZE" in environ:  # as sbatch hands it on
+        # as sbatch hands it on
+        if environ.get("SLURM_DISTRIBUTION") == "plane" and "SLURM_DIST_PLANESIZE" in environ:
             environ["SLURM_DISTRIBUTION"] += f"={environ['SLURM_DIST_PLANESIZE']}"
         taken_over = [] if before is None else before.handed_on
-        self.handed_on: list[tuple[Option, str | None]] = [*taken_over, *((option, value) for option, value in given if option.dest in HANDED_ON)]
+        self.handed_on: list[tuple[Option, str | None]] = [
+            *taken_over,
+            *((option, value) for option, value in given if option.dest in HANDED_ON),
+        ]
         for option, value in [*OPTIONS.from_environment(environ), *taken_over, *given]:
             if option.dest in _AS_SBATCH:
                 apply(Job(0), option, value)
@@ -103,10 +135,22 @@ class Settings:
     def asked_gres(self) -> dict[str, str]:
         """What is asked for of generic resources, as records of steps name it."""
         spec, extra, binding = self.job.spec, self.job.extra, self.gpu_bind
-        found = {"cpus_per_tres": spec.get("cpus_per_tres"), "memory_per_tres": spec.get("mem_per_tres"), "tres_freq": extra.get("tres_freq")}
-        found |= {"tres_bind": binding and f"gpu:{binding}", "tres_per_node": spec.get("gres"), "tres_per_step": spec.get("tres_per_job")}
+        found = {
+            "cpus_per_tres": spec.get("cpus_per_tres"),
+            "memory_per_tres": spec.get("mem_per_tres"),
+            "tres_freq": extra.get("tres_freq"),
+        }
+        found |= {
+            "tres_bind": binding and f"gpu:{binding}",
+            "tres_per_node": spec.get("gres"),
+            "tres_per_step": spec.get("tres_per_job"),
+        }
         found |= {name: spec.get(name) for name in ("tres_per_socket", "tres_per_task")}
-        return {name: value for name, value in found.items() if value or (name == "tres_per_node" and value is not None)}
+        return {
+            name: value
+            for name, value in found.items()
+            if value or (name == "tres_per_node" and value is not None)
+        }
 
     @property
     def implied_binding(self) -> str:
@@ -114,10 +158,16 @@ class Settings:
         spec, hint = self.job.spec, self.job.extra.get("hint", "")
         if spec.get("threads_per_core") or hint in {"multithread", "nomultithread"}:
             return "threads"
-        return "cores" if spec.get("ntasks_per_core") or hint in {"compute_bound", "memory_bound"} else ""
+        return (
+            "cores"
+            if spec.get("ntasks_per_core") or hint in {"compute_bound", "memory_bound"}
+            else ""
+        )
 
     def _tasks_asked(self, *, inside: bool) -> int | None:
-        """The number of tasks, else of nodes, that was asked for; of the job's own numbers nobody asks."""
+        """The number of tasks, else of nodes, that was asked for; of the job's own numbers nobody
+        asks.
+        """
         spec = self.job.spec
         for field, option in (("num_tasks", "ntasks"), ("min_nodes", "nodes")):
             if spec.get(field) is not None and (option in self.on_line or not inside):
@@ -128,8 +178,17 @@ class Settings:
         """An arbitrary distribution: a node for each task."""
         spec, tasks = self.job.spec, self._tasks_asked(inside=inside)
         if not spec.get("required_nodes"):
-            text = "With Arbitrary distribution you need to specify a nodelist or hostfile with the -w option"
-            raise BadOptionError(f"You asked for {tasks or spec.get('num_tasks', 1)} tasks but hostlist specified 0 nodes" if inside else text, 1)
+            text = (
+                "With Arbitrary distribution you need to specify a nodelist or hostfile "
+                "with the -w option"
+            )
+            raise BadOptionError(
+                f"You asked for {tasks or spec.get('num_tasks', 1)} tasks but hostlist "
+                "specified 0 nodes"
+                if inside
+                else text,
+                1,
+            )
         from understudy.model.hostlist import expand
 
         try:
@@ -144,23 +203,39 @@ class Settings:
 def fit_nodes(settings: Settings, context: Context) -> None:
     """No node may be without a task."""
     spec = settings.job.spec
-    tasks, nodes, per_node = spec.get("num_tasks"), spec.get("min_nodes"), spec.get("ntasks_per_node")
-    if tasks is not None and nodes is not None and per_node and tasks > per_node and tasks != nodes * per_node:
+    tasks, nodes, per_node = (
+        spec.get("num_tasks"),
+        spec.get("min_nodes"),
+        spec.get("ntasks_per_node"),
+    )
+    if (
+        tasks is not None
+        and nodes is not None
+        and per_node
+        and tasks > per_node
+        and tasks != nodes * per_node
+    ):
         context.complain(
-            f"srun: Warning: can't honor --ntasks-per-node set to {per_node} which doesn't match the requested tasks {tasks} with the number of"
+            f"srun: Warning: can't honor --ntasks-per-node set to {per_node} which doesn't "
+            f"match the requested tasks {tasks} with the number of"
             f" requested nodes {nodes}. Ignoring --ntasks-per-node."
         )
         del spec["ntasks_per_node"]
     if tasks is not None and nodes is not None and nodes > tasks:
         if not settings.quiet:
-            context.complain(f"srun: Warning: can't run {tasks} processes on {nodes} nodes, setting nnodes to {tasks}")
+            context.complain(
+                f"srun: Warning: can't run {tasks} processes on {nodes} nodes, setting "
+                f"nnodes to {tasks}"
+            )
         spec["min_nodes"] = tasks
         if (spec.get("max_nodes") or 0) > tasks:
             spec["max_nodes"] = tasks
 
 
 def cpu_bind(text: str) -> str:
-    """--cpu-bind: the binding, without how much is to be said of it; for one that there is not, `!` and the word."""
+    """--cpu-bind: the binding, without how much is to be said of it; for one that there is not, `!`
+    and the word.
+    """
     if not text:
         return ""
     from understudy.commands.srun.bindings import words_of

@@ -37,9 +37,21 @@ class Step:
     streams: "Any"
 
     def __init__(
-        self, parts: "list[tuple[Settings, Allocation]]", whole: "Allocation", programs: "list[Any]", context: "Context", *, owns_job: bool
+        self,
+        parts: "list[tuple[Settings, Allocation]]",
+        whole: "Allocation",
+        programs: "list[Any]",
+        context: "Context",
+        *,
+        owns_job: bool,
     ) -> None:
-        self.parts, self.whole, self.programs, self.context, self.owns_job = parts, whole, programs, context, owns_job
+        self.parts, self.whole, self.programs, self.context, self.owns_job = (
+            parts,
+            whole,
+            programs,
+            context,
+            owns_job,
+        )
         self.settings, self.allocation = parts[0]
         self.job_id = whole.job_id
         self.node_of: dict[int, str] = {}
@@ -56,17 +68,25 @@ class Step:
     def error(self, text: str) -> None:
         self.say(f"error: {text}")
 
-    def create(self, settings: "Settings", allocation: "Allocation", name: str, step_id: int | None) -> "list[Any]":
+    def create(
+        self, settings: "Settings", allocation: "Allocation", name: str, step_id: int | None
+    ) -> "list[Any]":
         """The step, or its part in a component, as `StepCreated` has it."""
-        return create_step(settings, allocation, name, step_id, self.context, owns_job=self.owns_job)
+        return create_step(
+            settings, allocation, name, step_id, self.context, owns_job=self.owns_job
+        )
 
     def first_beside(self, number: int) -> int:
-        """The first of the nodes that are the same daemon's as this one, all by their numbers in the step."""
+        """The first of the nodes that are the same daemon's as this one, all by their numbers in
+        the step.
+        """
         from understudy.model.hostlist import expand
 
         if not self.first_of:
             for share in self.shares:
-                at = {name: share.first_node + place for place, name in enumerate(expand(share.nodes))}
+                at = {
+                    name: share.first_node + place for place, name in enumerate(expand(share.nodes))
+                }
                 for _, _, nodes in share.daemons:
                     numbers = [at[name] for name in expand(nodes) if name in at]
                     self.first_of |= dict.fromkeys(numbers, min(numbers, default=0))
@@ -75,7 +95,9 @@ class Step:
     def run_here(self, program: str, environment: dict[str, str]) -> int:
         """A prolog or epilog of srun's own; its exit code."""
         if not os.access(program, os.X_OK):
-            self.say(f"Access denied for {program}: {os.strerror(13 if os.path.exists(program) else 2)}")
+            self.say(
+                f"Access denied for {program}: {os.strerror(13 if os.path.exists(program) else 2)}"
+            )
             return 0
         wake = _signal.set_wakeup_fd(-1)
         pid = os.fork()
@@ -94,9 +116,16 @@ class Step:
 
         command = self.settings.command
         folders = self.context.environ.get("PATH", "").split(":")
-        paths = [command[0]] if "/" in command[0] else [f"{folder or '.'}/{command[0]}" for folder in folders]
+        paths = (
+            [command[0]]
+            if "/" in command[0]
+            else [f"{folder or '.'}/{command[0]}" for folder in folders]
+        )
         source = next((path for path in paths if os.access(path, os.X_OK)), command[0])
-        target = self.settings.own["bcast"] or f"{self.settings.work_dir}/slurm_bcast_{self.job_id}.{self.step_id}_{names[0]}"
+        target = (
+            self.settings.own["bcast"]
+            or f"{self.settings.work_dir}/slurm_bcast_{self.job_id}.{self.step_id}_{names[0]}"
+        )
         if target.endswith("/"):
             target += os.path.basename(source)
         if broadcast(source, target, self.job_id, self.context, force=True, preserve=True):
@@ -113,11 +142,22 @@ class Step:
             nodes, _, text = rest.partition(": ")
             if int(code) == PROLOG_FAILED and self.owns_job:
                 self.say(f"Prolog failure on node {nodes}")
-            self.failure_code, self.failure = (1001, "Communication connection failure") if int(code) in UNREACHABLE else (int(code), text)
+            self.failure_code, self.failure = (
+                (1001, "Communication connection failure")
+                if int(code) in UNREACHABLE
+                else (int(code), text)
+            )
             for node in expand(nodes):
-                self.error(f"Task launch for StepId={self.job_id}.{self.step_id} failed on node {node}: {self.failure}")
+                self.error(
+                    f"Task launch for StepId={self.job_id}.{self.step_id} failed on node "
+                    f"{node}: {self.failure}"
+                )
                 lost[node] = None
-        self.io.expected -= sum(any(node in lost for node in expand(nodes)) for _, _, nodes in share.daemons) if lost else 0
+        self.io.expected -= (
+            sum(any(node in lost for node in expand(nodes)) for _, _, nodes in share.daemons)
+            if lost
+            else 0
+        )
 
     def pty_size(self) -> "tuple[int, int] | None":
         if "pty" not in self.settings.own:

@@ -1,4 +1,5 @@
-"""Where the streams of a step's tasks come from and go to: here, a file of ours, or files that the nodes open.
+"""Where the streams of a step's tasks come from and go to: here, a file of ours, or files that the
+nodes open.
 
 Place: under srun. Follows srun(1), "IO Redirection".
 """
@@ -14,23 +15,29 @@ if TYPE_CHECKING:
     from understudy.commands.srun.create import Share
     from understudy.commands.srun.step import Step
 
-_PER_TASK = ("%t", "%n", "%N")  # patterns that make a file for each task or node, which the nodes open
+# patterns that make a file for each task or node, which the nodes open
+_PER_TASK = ("%t", "%n", "%N")
 _NO_DIGITS = {ord(digit): None for digit in "0123456789"}
 
 
 class Streams:
-    """`remote`: for each part of the step the patterns of the files that the nodes open. `stdin`: what is read here, as the first part
-    says, for task `stdin_task`; -1: all of them, -2: none.
+    """`remote`: for each part of the step the patterns of the files that the nodes open. `stdin`:
+    what is read here, as the first part says, for task `stdin_task`; -1: all of them, -2: none.
     """
 
     def __init__(self, step: "Step", environment: dict[str, str]) -> None:
-        """Decide for each stream whether it comes here, to a file that we write, or to files that the nodes write."""
+        """Decide for each stream whether it comes here, to a file that we write, or to files that
+        the nodes write.
+        """
         self._step, self._io = step, step.io
         self._environment = environment
         self.remote: list[dict[str, str]] = []
         sinks = [self._of_part(share) for share in step.shares]
         for kind in (STDOUT, STDERR):
-            parts = [(share.first_task, each[kind]) for share, each in zip(step.shares, sinks, strict=True)]
+            parts = [
+                (share.first_task, each[kind])
+                for share, each in zip(step.shares, sinks, strict=True)
+            ]
             self._io.sinks[kind] = ByPart(parts) if len(parts) > 1 else parts[0][1]
         self._open_input(self._names(step.shares[0]))
 
@@ -38,7 +45,8 @@ class Streams:
         """What patterns can hold."""
         environment, step = self._environment, self._step
         return {
-            "A": environment.get("SLURM_ARRAY_JOB_ID", str(share.job_id)), "a": environment.get("SLURM_ARRAY_TASK_ID", "4294967294"),
+            "A": environment.get("SLURM_ARRAY_JOB_ID", str(share.job_id)),
+            "a": environment.get("SLURM_ARRAY_TASK_ID", "4294967294"),
             "J": f"{share.job_id}.{step.step_id}", "j": str(share.job_id), "s": str(step.step_id),
             "u": environment.get("SLURM_JOB_USER", ""), "x": environment.get("SLURM_JOB_NAME", ""),
         }  # fmt: skip
@@ -55,7 +63,11 @@ class Streams:
         for kind, option, field in ((STDOUT, "output", "std_out"), (STDERR, "error", "std_err")):
             pattern = own.get(option, "")
             if not pattern or pattern.lower() == "all":
-                if kind == STDERR and not pattern and own.get("output", "").lower() not in {"", "all"}:
+                if (
+                    kind == STDERR
+                    and not pattern
+                    and own.get("output", "").lower() not in {"", "all"}
+                ):
                     sinks[kind] = sinks[STDOUT]
                     remote[field] = remote["std_out"]
                 else:
@@ -65,19 +77,29 @@ class Streams:
             elif pattern.isdigit() and int(pattern) < self._step.size:
                 sinks[kind] = OneTask(kind - STDOUT + 1, width, int(pattern), at_once=at_once)
             elif any(each in pattern.translate(_NO_DIGITS) for each in _PER_TASK):
-                remote[field] = pattern if pattern.startswith("/") else f"{share.settings.work_dir}/{pattern}"
+                remote[field] = (
+                    pattern if pattern.startswith("/") else f"{share.settings.work_dir}/{pattern}"
+                )
             elif kind == STDERR and pattern == own.get("output"):
                 sinks[kind] = sinks[STDOUT]
             else:
                 appends = own.get("open_mode", "").startswith("a") or len(self._step.shares) > 1
-                sinks[kind] = Sink(self._open(_expanded(pattern, names), kind, os.O_APPEND if appends else os.O_TRUNC), width, at_once=at_once)
+                sinks[kind] = Sink(
+                    self._open(
+                        _expanded(pattern, names), kind, os.O_APPEND if appends else os.O_TRUNC
+                    ),
+                    width,
+                    at_once=at_once,
+                )
         return sinks
 
     def _open(self, path: str, kind: int, mode: int) -> int:
         try:
             return os.open(path, os.O_WRONLY | os.O_CREAT | mode, 0o666)
         except OSError as error:
-            self._step.error(f"Could not open {'stdout' if kind == STDOUT else 'stderr'} file: {error.strerror}")
+            self._step.error(
+                f"Could not open {'stdout' if kind == STDOUT else 'stderr'} file: {error.strerror}"
+            )
             raise StepError from None
 
     def _open_input(self, names: dict[str, str]) -> None:
@@ -92,7 +114,9 @@ class Streams:
             self.stdin_task = int(pattern)
         elif any(each in pattern.translate(_NO_DIGITS) for each in _PER_TASK):
             for share, remote in zip(self._step.shares, self.remote, strict=True):
-                remote["std_in"] = pattern if pattern.startswith("/") else f"{share.settings.work_dir}/{pattern}"
+                remote["std_in"] = (
+                    pattern if pattern.startswith("/") else f"{share.settings.work_dir}/{pattern}"
+                )
             self.stdin = -1
         else:
             try:
@@ -121,7 +145,9 @@ def _expanded(pattern: str, names: dict[str, str]) -> str:
             end += 1
         width, key = pattern[at + 1 : end], pattern[end : end + 1]
         if key in names and key:
-            found += names[key].rjust(min(int(width or 0), 10), "0") if key in "Aajs" else names[key]
+            found += (
+                names[key].rjust(min(int(width or 0), 10), "0") if key in "Aajs" else names[key]
+            )
         else:
             found += "%" if key == "%" and not width else "%" + width + key
         at = end + 1

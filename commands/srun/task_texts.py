@@ -4,9 +4,12 @@ Place: under srun; loaded only when there is something to say.
 """
 
 _SIGNAL_TEXTS = {
-    1: "Hangup", 2: "Interrupt", 3: "Quit", 4: "Illegal instruction", 5: "Trace/breakpoint trap", 6: "Aborted", 7: "Bus error",
-    8: "Floating point exception", 9: "Killed", 10: "User defined signal 1", 11: "Segmentation fault", 12: "User defined signal 2", 13: "Broken pipe",
-    14: "Alarm clock", 15: "Terminated", 16: "Stack fault", 24: "CPU time limit exceeded", 25: "File size limit exceeded", 31: "Bad system call",
+    1: "Hangup", 2: "Interrupt", 3: "Quit", 4: "Illegal instruction", 5: "Trace/breakpoint trap",
+    6: "Aborted", 7: "Bus error",
+    8: "Floating point exception", 9: "Killed", 10: "User defined signal 1",
+    11: "Segmentation fault", 12: "User defined signal 2", 13: "Broken pipe",
+    14: "Alarm clock", 15: "Terminated", 16: "Stack fault", 24: "CPU time limit exceeded",
+    25: "File size limit exceeded", 31: "Bad system call",
     125: "Out Of Memory",
 }  # fmt: skip
 
@@ -25,5 +28,9 @@ def tasks_text(numbers: list[int]) -> str:
 
 
 def signal_text(signal: int, *, core: bool) -> str:
-    text = f"Real-time signal {signal - 34}" if 34 <= signal <= 64 else _SIGNAL_TEXTS.get(signal, f"Unknown signal {signal}")
+    text = (
+        f"Real-time signal {signal - 34}"
+        if 34 <= signal <= 64
+        else _SIGNAL_TEXTS.get(signal, f"Unknown signal {signal}")
+    )
     return text + (" (core dumped)" if core else "")

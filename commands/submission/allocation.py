@@ -1,4 +1,5 @@
-"""What srun and salloc share: their options beside sbatch's, and getting resources, with what Slurm says while one waits.
+"""What srun and salloc share: their options beside sbatch's, and getting resources, with what Slurm
+says while one waits.
 
 Place: under both commands. Follows srun(1) and salloc(1) of 22.05.
 """
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 _ALREADY_DONE = 2021
 _BUSY = 2016
 _TIMED_OUT = 110
-_AT_ONCE_CODES = frozenset((11, _TIMED_OUT, 2013, _BUSY, 2068, 2070))  # what --immediate is to blame for
+# what --immediate is to blame for
+_AT_ONCE_CODES = frozenset((11, _TIMED_OUT, 2013, _BUSY, 2068, 2070))
 _CANCELLED_STATE, _TIMEOUT_STATE = 4, 6
 _NOT_OF_BATCH = frozenset(
     (
@@ -43,13 +45,23 @@ _NOT_OF_BATCH = frozenset(
     )
 )
 # What there is to say when --immediate's seconds are over.
-_TOO_LATE = {"salloc": (_TIMED_OUT, "Connection timed out"), "srun": (_BUSY, "Requested nodes are busy")}
+_TOO_LATE = {
+    "salloc": (_TIMED_OUT, "Connection timed out"),
+    "srun": (_BUSY, "Requested nodes are busy"),
+}
 
 
 class Allocation:
     """The resources of a job."""
 
-    def __init__(self, job_id: int, nodes: str, environment: list[str], credential: bytes, daemons: "list[list[str]]") -> None:
+    def __init__(
+        self,
+        job_id: int,
+        nodes: str,
+        environment: list[str],
+        credential: bytes,
+        daemons: "list[list[str]]",
+    ) -> None:
         self.job_id, self.nodes, self.credential = job_id, nodes, credential
         self.environment = dict(entry.partition("=")[::2] for entry in environment)
         self.daemons = daemons
@@ -70,16 +82,37 @@ class AllocationError(Exception):
         super().__init__(text)
 
 
-def table(prefix: str, own: "Sequence[Option]", names: "dict[str, str]", lacks: "tuple[str, ...]") -> OptionTable:
-    """Sbatch's options that concern the job, but those that it lacks, with this command's environment variables, and the command's own options."""
+def table(
+    prefix: str, own: "Sequence[Option]", names: "dict[str, str]", lacks: "tuple[str, ...]"
+) -> OptionTable:
+    """Sbatch's options that concern the job, but those that it lacks, with this command's
+    environment variables, and the command's own options.
+    """
     shared = []
     for option in BATCH_OPTIONS.options:
-        if option.long in _NOT_OF_BATCH or option.long in lacks or any(each.long == option.long for each in own):
+        if (
+            option.long in _NOT_OF_BATCH
+            or option.long in lacks
+            or any(each.long == option.long for each in own)
+        ):
             continue
         given = names.get(option.long)
-        env = given if given is not None else " ".join(name.replace("SBATCH_", prefix) for name in option.env)
+        env = (
+            given
+            if given is not None
+            else " ".join(name.replace("SBATCH_", prefix) for name in option.env)
+        )
         taken = any(each.short == option.short for each in own) if option.short else False
-        shared.append(Option(option.long, "" if taken else option.short, option.value, option.help, env=env, dest=option.dest))
+        shared.append(
+            Option(
+                option.long,
+                "" if taken else option.short,
+                option.value,
+                option.help,
+                env=env,
+                dest=option.dest,
+            )
+        )
     return OptionTable(sorted([*shared, *own], key=lambda option: option.long.lower()))
 
 
@@ -89,8 +122,12 @@ def immediate_s(value: str | None) -> int:
 
 
 def exit_code(error: AllocationError, immediate: int, environ: "Mapping[str, str]") -> int:
-    """What a command that got no resources ends with: SLURM_EXIT_IMMEDIATE where --immediate is to blame, else SLURM_EXIT_ERROR."""
-    text = environ.get("SLURM_EXIT_IMMEDIATE" if blames_immediate(error, immediate) else "SLURM_EXIT_ERROR", "")
+    """What a command that got no resources ends with: SLURM_EXIT_IMMEDIATE where --immediate is to
+    blame, else SLURM_EXIT_ERROR.
+    """
+    text = environ.get(
+        "SLURM_EXIT_IMMEDIATE" if blames_immediate(error, immediate) else "SLURM_EXIT_ERROR", ""
+    )
     return int(text) if text.isdigit() and int(text) else 1
 
 
@@ -113,20 +150,37 @@ def complete(job: Job, command: str, arguments: list[str], context: Context, nam
         if text:
             from understudy.model.moments import parse_time
 
-            now = context.client.query("ping", ["host"]).now  # the cluster's clock, which may be a virtual one
+            # the cluster's clock, which may be a virtual one
+            now = context.client.query("ping", ["host"]).now
             spec[field] = float(parse_time(text, now))
 
 
 def of_answer(answer: "list[Any]") -> Allocation:
     """From the fields of `Allocated`."""
-    job_id, _is_running, nodes, environment, _state, _end, credential, daemons, _note, components, is_ready, _notice, is_watched = answer
+    (
+        job_id,
+        _is_running,
+        nodes,
+        environment,
+        _state,
+        _end,
+        credential,
+        daemons,
+        _note,
+        components,
+        is_ready,
+        _notice,
+        is_watched,
+    ) = answer
     found = Allocation(job_id, nodes, environment, credential, daemons)
     found.is_ready, found.is_watched = is_ready, is_watched
     found.components = [of_answer(each[1:]) for each in components]
     return found
 
 
-def allocate(job: Job, immediate: int, context: Context, others: "Sequence[Job]" = (), *, quiet: bool) -> Allocation:
+def allocate(
+    job: Job, immediate: int, context: Context, others: "Sequence[Job]" = (), *, quiet: bool
+) -> Allocation:
     """Ask for resources and wait for them. `others`: the further components of a heterogeneous job.
 
     Raises:
@@ -141,7 +195,14 @@ def allocate(job: Job, immediate: int, context: Context, others: "Sequence[Job]"
     client = context.client
     further = [pack_named("JobSpec", each.spec) for each in others]
     try:
-        answer = client.call("AllocateJob", pack_named("JobSpec", job.spec), immediate == 1, job.user_id, job.group_id, further)
+        answer = client.call(
+            "AllocateJob",
+            pack_named("JobSpec", job.spec),
+            immediate == 1,
+            job.user_id,
+            job.group_id,
+            further,
+        )
     except RefusedError as error:
         *notes, last = error.text.split("\n")
         for note in notes:
@@ -178,7 +239,9 @@ def allocate(job: Job, immediate: int, context: Context, others: "Sequence[Job]"
 
 
 class NotReadyError(Exception):
-    """The job has ended before its nodes were ready. `notice`: what the controller has to say of it."""
+    """The job has ended before its nodes were ready. `notice`: what the controller has to say of
+    it.
+    """
 
     def __init__(self, notice: str) -> None:
         self.notice = notice
@@ -199,7 +262,9 @@ def await_ready(client: Client, job_id: int) -> None:
         raise NotReadyError(answer[11] if answer else "")
 
 
-def _await(client: Client, job_id: int, until: float | None, *, until_ready: bool = False) -> "list[Any] | None":
+def _await(
+    client: Client, job_id: int, until: float | None, *, until_ready: bool = False
+) -> "list[Any] | None":
     """The answer when the job has started, or is ready, or is over; None when time is up."""
     while True:
         waiting = client.another()

@@ -1,7 +1,8 @@
 """A batch script: reading it, and the `#SBATCH` (`#PBS`, `#BSUB`) lines at its top.
 
-Place: under sbatch; no I/O but reading the script. Follows sbatch(1): directives count up to the first line neither empty nor a comment; words
-are split at blanks, quotes keep them together, `#` begins a comment.
+Place: under sbatch; no I/O but reading the script. Follows sbatch(1): directives count up to the
+first line neither empty nor a comment; words are split at blanks, quotes keep them together, `#`
+begins a comment.
 """
 
 import os
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 
 
 class ScriptError(Exception):
-    """A script that sbatch refuses. `lines` are its complaints; `is_fatal`: as a fatal error; `exit_code`."""
+    """A script that sbatch refuses. `lines` are its complaints; `is_fatal`: as a fatal error;
+    `exit_code`.
+    """
 
     def __init__(self, *lines: str, is_fatal: bool = False, exit_code: int = 1) -> None:
         self.lines = lines
@@ -59,7 +62,9 @@ def read_script(name: str | None, stdin: "TextIO", path: str | None = None) -> t
         except OSError:
             raise ScriptError(f"Unable to open file {name}") from None
     if not text.strip():
-        raise ScriptError("Batch script is empty!" if not text else "Batch script contains only whitespace!")
+        raise ScriptError(
+            "Batch script is empty!" if not text else "Batch script contains only whitespace!"
+        )
     if not text.startswith("#!"):
         raise ScriptError(
             "This does not look like a batch script.  The first",
@@ -67,9 +72,14 @@ def read_script(name: str | None, stdin: "TextIO", path: str | None = None) -> t
             "For instance: #!/bin/sh",
         )
     if "\0" in text:
-        raise ScriptError("The Slurm controller does not allow scripts that", "contain a NULL character '\\0'.")
+        raise ScriptError(
+            "The Slurm controller does not allow scripts that", "contain a NULL character '\\0'."
+        )
     if "\r\n" in text:
-        raise ScriptError("Batch script contains DOS line breaks (\\r\\n)", "instead of expected UNIX line breaks (\\n).")
+        raise ScriptError(
+            "Batch script contains DOS line breaks (\\r\\n)",
+            "instead of expected UNIX line breaks (\\n).",
+        )
     return where, text
 
 
@@ -89,7 +99,9 @@ def directives(text: str, where: str, marker: str = "#SBATCH") -> list[list[str]
 
 
 def _split(line: str, where: str) -> list[str]:
-    """The words of a line. A backslash takes the next letter as it stands, but no blank: before one it ends the word, and alone it ends the line."""
+    """The words of a line. A backslash takes the next letter as it stands, but no blank: before one
+    it ends the word, and alone it ends the line.
+    """
     line = line.lstrip()
     words: list[str] = []
     at, end = 0, len(line)
@@ -121,7 +133,9 @@ def _split(line: str, where: str) -> list[str]:
 
 
 class OtherScriptError(Exception):
-    """A line for another system that is not understood. `lines` are what is said, the last one as an error."""
+    """A line for another system that is not understood. `lines` are what is said, the last one as
+    an error.
+    """
 
     def __init__(self, *lines: str) -> None:
         self.lines = lines
@@ -131,11 +145,16 @@ class OtherScriptError(Exception):
 def _table(letters: str) -> OptionTable:
     """Options of one letter, those before a colon with an argument."""
     return OptionTable(
-        [Option("", letter, REQUIRED if letters[at + 1 : at + 2] == ":" else NONE, "") for at, letter in enumerate(letters) if letter != ":"]
+        [
+            Option("", letter, REQUIRED if letters[at + 1 : at + 2] == ":" else NONE, "")
+            for at, letter in enumerate(letters)
+            if letter != ":"
+        ]
     )
 
 
-# What sbatch knows of qsub's and bsub's options. Those that have a name here mean the same as sbatch's.
+# What sbatch knows of qsub's and bsub's options. Those that have a name here mean the same as
+# sbatch's.
 _PBS = _table("a:A:c:C:e:hIj:J:k:l:m:M:N:o:p:q:r:S:t:u:v:VW:z")
 _PBS_NAMES = {
     "A": "account",
@@ -151,7 +170,15 @@ _PBS_NAMES = {
     "t": "array",
 }
 _LSF = _table("c:e:J:m:M:n:o:q:W:x")
-_LSF_NAMES = {"c": "chdir", "e": "error", "J": "job-name", "o": "output", "q": "partition", "W": "time", "x": "exclusive"}
+_LSF_NAMES = {
+    "c": "chdir",
+    "e": "error",
+    "J": "job-name",
+    "o": "output",
+    "q": "partition",
+    "W": "time",
+    "x": "exclusive",
+}
 _MAIL = {"a": "FAIL", "b": "BEGIN", "e": "END", "n": "NONE"}
 _PBS_RESOURCES = {
     "walltime": "time",
@@ -167,7 +194,8 @@ _PBS_RESOURCES = {
 
 
 def other_options(text: str, where: str) -> list[tuple[str, str | None]]:
-    """What `#PBS` and `#BSUB` lines ask for, as (sbatch's long option, value). sbatch's own lines count less.
+    """What `#PBS` and `#BSUB` lines ask for, as (sbatch's long option, value). sbatch's own lines
+    count less.
 
     Raises:
         ScriptError: a quote without an end.
@@ -179,7 +207,9 @@ def other_options(text: str, where: str) -> list[tuple[str, str | None]]:
             try:
                 given, operands = table.parse(words)
             except OptionError as error:
-                raise OtherScriptError(str(error), "Unrecognized command line parameter ?") from None
+                raise OtherScriptError(
+                    str(error), "Unrecognized command line parameter ?"
+                ) from None
             if operands:
                 raise OtherScriptError(f"Invalid argument: {operands[0]}")
             for option, value in given:
@@ -212,7 +242,9 @@ def _of_pbs(letter: str, value: str) -> list[tuple[str, str | None]]:
         if name in {"nodes", "select"}:
             found += _pbs_nodes(amount)
         elif name in _PBS_RESOURCES:
-            found.append((_PBS_RESOURCES[name], amount.rstrip("bB") if name in {"mem", "file"} else amount))
+            found.append(
+                (_PBS_RESOURCES[name], amount.rstrip("bB") if name in {"mem", "file"} else amount)
+            )
     return found
 
 

@@ -1,6 +1,7 @@
 """What `--export` leaves of the environment and `--propagate` of the limits, for sbatch and srun.
 
-Place: beside the commands; imports next to nothing, as they have to start quickly. Follows sbatch(1).
+Place: beside the commands; imports next to nothing, as they have to start quickly. Follows
+sbatch(1).
 """
 
 TYPE_CHECKING = False
@@ -11,7 +12,9 @@ _LIMITS = ("CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "M
 
 
 def exported(environ: "Mapping[str, str]", wanted: "str | None") -> dict[str, str]:
-    """The variables that `wanted` names and those of Slurm. ALL or None for all, NONE or NIL for none, else names and `NAME=value` at commas."""
+    """The variables that `wanted` names and those of Slurm. ALL or None for all, NONE or NIL for
+    none, else names and `NAME=value` at commas.
+    """
     if wanted is None or wanted.upper() == "ALL":
         return dict(environ)
     chosen = {name: value for name, value in environ.items() if name.startswith("SLURM_")}
@@ -29,7 +32,9 @@ def exported(environ: "Mapping[str, str]", wanted: "str | None") -> dict[str, st
 
 
 def _words(text: str) -> list[str]:
-    """What stands between the commas. Those within quotation marks belong to a value, as do the marks."""
+    """What stands between the commas. Those within quotation marks belong to a value, as do the
+    marks.
+    """
     words, mark = [""], ""
     for letter in text:
         if letter == "," and not mark:
@@ -42,7 +47,9 @@ def _words(text: str) -> list[str]:
 
 
 def limits(wanted: str | None) -> dict[str, str]:
-    """The limits of our own processes, for those of the job or step: those wanted begin with U, others go on if slurm.conf has it so."""
+    """The limits of our own processes, for those of the job or step: those wanted begin with U,
+    others go on if slurm.conf has it so.
+    """
     import resource
 
     names = {word.removeprefix("RLIMIT_") for word in (wanted or "ALL").upper().split(",")}
@@ -50,7 +57,8 @@ def limits(wanted: str | None) -> dict[str, str]:
         return {"SLURM_RLIMIT_NONE": "U"}
     mark = "" if wanted is None else "U"
     return {
-        f"SLURM_RLIMIT_{name}": f"{mark}{resource.getrlimit(getattr(resource, f'RLIMIT_{name}'))[0]}"
+        f"SLURM_RLIMIT_{name}": f"{mark}{resource.getrlimit(number)[0]}"
         for name in _LIMITS
         if "ALL" in names or name in names
+        for number in [getattr(resource, f"RLIMIT_{name}")]
     }

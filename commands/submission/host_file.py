@@ -1,6 +1,8 @@
-"""Nodes from a file: SLURM_HOSTFILE and `--nodelist` with a path. Each entry of SLURM_HOSTFILE is for one task.
+"""Nodes from a file: SLURM_HOSTFILE and `--nodelist` with a path. Each entry of SLURM_HOSTFILE is
+for one task.
 
-Place: commands; loaded only where there is such a file. Follows: srun(1) and what the real commands say.
+Place: commands; loaded only where there is such a file. Follows: srun(1) and what the real commands
+say.
 """
 
 from understudy.commands.submission.job import BadOptionError
@@ -30,7 +32,8 @@ def entries(path: str) -> list[str]:
 
 
 def use_host_file(job: "Job", environ: "Mapping[str, str]", tasks: "int | None") -> None:
-    """SLURM_HOSTFILE names nodes where --nodelist does not: one for each task, which are as many as the names where nobody said how many.
+    """SLURM_HOSTFILE names nodes where --nodelist does not: one for each task, which are as many as
+    the names where nobody said how many.
 
     Raises:
         BadOptionError: it cannot be read, or names too few.
@@ -41,7 +44,12 @@ def use_host_file(job: "Job", environ: "Mapping[str, str]", tasks: "int | None")
     try:
         names = entries(path)
     except OSError as error:
-        raise BadOptionError(_NO_NAMES, 1, f"{{program}}: error: slurm_allocate_resources error opening file {path}, {error.strerror}") from None
+        raise BadOptionError(
+            _NO_NAMES,
+            1,
+            f"{{program}}: error: slurm_allocate_resources error opening file {path}, "
+            f"{error.strerror}",
+        ) from None
     if not names:
         raise BadOptionError(_NO_NAMES, 1, "{program}: error: Hostlist is empty!")
     if tasks is not None and tasks > len(names):

@@ -13,7 +13,8 @@ _SUBMISSIONS = {"salloc": "Job submit/allocate failed", "srun": "Unable to alloc
 
 
 class BadOptionError(Exception):
-    """A value that sbatch refuses. `lines` come before the error; `exit_code` is 255 for most options, 1 for numbers.
+    """A value that sbatch refuses. `lines` come before the error; `exit_code` is 255 for most
+    options, 1 for numbers.
 
     `{submission}` in the text stands for how the program says that a job was refused.
     `help`: what the value asks for, which is no error.
@@ -33,12 +34,18 @@ class BadOptionError(Exception):
             return self.exit_code
         for line in self.lines:
             context.complain(line.replace("{program}", context.program, 1))
-        context.error(self.text.replace("{submission}", _SUBMISSIONS.get(context.program, "Batch job submission failed"), 1))
+        context.error(
+            self.text.replace(
+                "{submission}", _SUBMISSIONS.get(context.program, "Batch job submission failed"), 1
+            )
+        )
         return self.exit_code
 
 
 class Job:
-    """What the options ask for: fields of the message JobSpec, and what sbatch itself does with them."""
+    """What the options ask for: fields of the message JobSpec, and what sbatch itself does with
+    them.
+    """
 
     def __init__(self, now: float) -> None:
         self.now = now
@@ -60,5 +67,13 @@ class Job:
         """Whether an option was given that is about generic resources."""
         return any(
             name in self.spec
-            for name in ("gres", "tres_per_job", "tres_per_socket", "tres_per_task", "cpus_per_tres", "mem_per_tres", "ntasks_per_tres")
+            for name in (
+                "gres",
+                "tres_per_job",
+                "tres_per_socket",
+                "tres_per_task",
+                "cpus_per_tres",
+                "mem_per_tres",
+                "ntasks_per_tres",
+            )
         )

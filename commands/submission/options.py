@@ -1,14 +1,21 @@
 """sbatch's options, and what each does to the job's specification. Follows sbatch(1) of 22.05.
 
-Place: under sbatch; pure but for names of users and files that an option may name. One table serves the command line, SBATCH_* variables and
-`#SBATCH` lines; `Job.apply` takes an option from any of them.
+Place: under sbatch; pure but for names of users and files that an option may name. One table serves
+the command line, SBATCH_* variables and `#SBATCH` lines; `Job.apply` takes an option from any of
+them.
 """
 
 import os
 
 from understudy.commands.shared.options import NONE, OPTIONAL, REQUIRED, Option, OptionTable
 from understudy.commands.submission.job import BadOptionError, Job
-from understudy.model.times import leading_number, parse_limit, parse_memory, parse_signal_option, whole_minutes
+from understudy.model.times import (
+    leading_number,
+    parse_limit,
+    parse_memory,
+    parse_signal_option,
+    whole_minutes,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,44 +25,98 @@ if TYPE_CHECKING:
 OPTIONS = OptionTable(
     [
         Option("account", "A", REQUIRED, "NAME: charge this account", env="SBATCH_ACCOUNT"),
-        Option("acctg-freq", "", REQUIRED, "LIST: how often to sample accounting data", env="SBATCH_ACCTG_FREQ"),
-        Option("array", "a", REQUIRED, "INDEXES: a job array with these task numbers", env="SBATCH_ARRAY_INX"),
-        Option("batch", "", REQUIRED, "LIST: features of the node that runs the script", env="SBATCH_BATCH"),
+        Option(
+            "acctg-freq",
+            "",
+            REQUIRED,
+            "LIST: how often to sample accounting data",
+            env="SBATCH_ACCTG_FREQ",
+        ),
+        Option(
+            "array",
+            "a",
+            REQUIRED,
+            "INDEXES: a job array with these task numbers",
+            env="SBATCH_ARRAY_INX",
+        ),
+        Option(
+            "batch",
+            "",
+            REQUIRED,
+            "LIST: features of the node that runs the script",
+            env="SBATCH_BATCH",
+        ),
         Option("begin", "b", REQUIRED, "TIME: not before then"),
         Option("bb", "", REQUIRED, "SPEC: burst buffer", env="SBATCH_BURST_BUFFER"),
         Option("bbf", "", REQUIRED, "FILE: with a burst buffer specification"),
         Option("cluster-constraint", "", REQUIRED, "LIST: features of clusters"),
         Option("chdir", "D", REQUIRED, "FOLDER: where the script runs"),
         Option("cluster", "", REQUIRED, "", dest="clusters"),
-        Option("clusters", "M", REQUIRED, "LIST: clusters to submit to", env="SBATCH_CLUSTERS SLURM_CLUSTERS"),
+        Option(
+            "clusters",
+            "M",
+            REQUIRED,
+            "LIST: clusters to submit to",
+            env="SBATCH_CLUSTERS SLURM_CLUSTERS",
+        ),
         Option("comment", "", REQUIRED, "TEXT: any"),
         Option("container", "", REQUIRED, "PATH: OCI bundle", env="SBATCH_CONTAINER"),
         Option("context", "", REQUIRED, ""),
         Option("contiguous", "", NONE, "nodes must follow one another"),
-        Option("constraint", "C", REQUIRED, "LIST: features that nodes must have", env="SBATCH_CONSTRAINT"),
-        Option("core-spec", "S", REQUIRED, "COUNT: cores left to the system", env="SBATCH_CORE_SPEC"),
+        Option(
+            "constraint",
+            "C",
+            REQUIRED,
+            "LIST: features that nodes must have",
+            env="SBATCH_CONSTRAINT",
+        ),
+        Option(
+            "core-spec", "S", REQUIRED, "COUNT: cores left to the system", env="SBATCH_CORE_SPEC"
+        ),
         Option("cores-per-socket", "", REQUIRED, "COUNT: at least, on each socket"),
         Option("cpu-freq", "", REQUIRED, "SPEC: CPU frequency", env="SBATCH_CPU_FREQ_REQ"),
         Option("cpus-per-gpu", "", REQUIRED, "COUNT: for each GPU", env="SBATCH_CPUS_PER_GPU"),
         Option("cpus-per-task", "c", REQUIRED, "COUNT: for each task"),
         Option("deadline", "", REQUIRED, "TIME: give up when it cannot end by then"),
-        Option("delay-boot", "", REQUIRED, "MINUTES: before nodes are rebooted for a feature", env="SBATCH_DELAY_BOOT"),
+        Option(
+            "delay-boot",
+            "",
+            REQUIRED,
+            "MINUTES: before nodes are rebooted for a feature",
+            env="SBATCH_DELAY_BOOT",
+        ),
         Option("dependency", "d", REQUIRED, "LIST: wait for other jobs"),
-        Option("distribution", "m", REQUIRED, "TYPE: how tasks go to nodes", env="SBATCH_DISTRIBUTION"),
+        Option(
+            "distribution", "m", REQUIRED, "TYPE: how tasks go to nodes", env="SBATCH_DISTRIBUTION"
+        ),
         Option("error", "e", REQUIRED, "FILE: for standard error", env="SBATCH_ERROR"),
         Option("exclude", "x", REQUIRED, "HOSTS: not there"),
-        Option("exclusive", "", OPTIONAL, "WHO: share nodes with no other job", env="SBATCH_EXCLUSIVE"),
-        Option("export", "", REQUIRED, "NAMES: environment variables for the job", env="SBATCH_EXPORT"),
+        Option(
+            "exclusive", "", OPTIONAL, "WHO: share nodes with no other job", env="SBATCH_EXCLUSIVE"
+        ),
+        Option(
+            "export", "", REQUIRED, "NAMES: environment variables for the job", env="SBATCH_EXPORT"
+        ),
         Option("export-file", "", REQUIRED, "FILE: with environment variables"),
         Option("extra-node-info", "B", REQUIRED, "S[:C[:T]]: sockets, cores, threads"),
-        Option("get-user-env", "", OPTIONAL, "SECONDS: take the user's login environment", env="SBATCH_GET_USER_ENV"),
+        Option(
+            "get-user-env",
+            "",
+            OPTIONAL,
+            "SECONDS: take the user's login environment",
+            env="SBATCH_GET_USER_ENV",
+        ),
         Option("gid", "", REQUIRED, "GROUP: run under this group (root only)"),
         Option("gpu-bind", "", REQUIRED, "SPEC: tasks to GPUs", env="SBATCH_GPU_BIND"),
         Option("gpu-freq", "", REQUIRED, "SPEC: GPU frequency", env="SBATCH_GPU_FREQ"),
         Option("gpus", "G", REQUIRED, "[TYPE:]COUNT: for the job", env="SBATCH_GPUS"),
-        Option("gpus-per-node", "", REQUIRED, "[TYPE:]COUNT: for each node", env="SBATCH_GPUS_PER_NODE"),
+        Option(
+            "gpus-per-node", "", REQUIRED, "[TYPE:]COUNT: for each node", env="SBATCH_GPUS_PER_NODE"
+        ),
         Option("gpus-per-socket", "", REQUIRED, "[TYPE:]COUNT: for each socket"),
-        Option("gpus-per-task", "", REQUIRED, "[TYPE:]COUNT: for each task", env="SBATCH_GPUS_PER_TASK"),
+        Option(
+            "gpus-per-task", "", REQUIRED, "[TYPE:]COUNT: for each task", env="SBATCH_GPUS_PER_TASK"
+        ),
         Option("gres", "", REQUIRED, "LIST: generic resources of each node", env="SBATCH_GRES"),
         Option("gres-flags", "", REQUIRED, "FLAGS: on generic resources", env="SBATCH_GRES_FLAGS"),
         Option("help", "h", NONE, "print this text"),
@@ -103,24 +164,52 @@ OPTIONS = OptionTable(
         Option("reboot", "", NONE, "reboot nodes first"),
         Option("requeue", "", NONE, "may be requeued", env="SBATCH_REQUEUE"),
         Option("reservation", "", REQUIRED, "NAME: run in it", env="SBATCH_RESERVATION"),
-        Option("signal", "", REQUIRED, "[{R|B}:]SIGNAL[@SECONDS]: before the time limit", env="SBATCH_SIGNAL"),
+        Option(
+            "signal",
+            "",
+            REQUIRED,
+            "[{R|B}:]SIGNAL[@SECONDS]: before the time limit",
+            env="SBATCH_SIGNAL",
+        ),
         Option("sockets-per-node", "", REQUIRED, "COUNT: at least, on each node"),
         Option("spread-job", "", NONE, "over as many nodes as possible", env="SBATCH_SPREAD_JOB"),
-        Option("switches", "", REQUIRED, "COUNT[@TIME]: of network switches", env="SBATCH_REQ_SWITCH"),
+        Option(
+            "switches", "", REQUIRED, "COUNT[@TIME]: of network switches", env="SBATCH_REQ_SWITCH"
+        ),
         Option("tasks-per-node", "", REQUIRED, "", dest="ntasks_per_node"),
         Option("test-only", "", NONE, "check, and say when it could start; submit nothing"),
-        Option("thread-spec", "", REQUIRED, "COUNT: threads left to the system", env="SBATCH_THREAD_SPEC"),
-        Option("threads-per-core", "", REQUIRED, "COUNT: to use on each core", env="SBATCH_THREADS_PER_CORE"),
+        Option(
+            "thread-spec",
+            "",
+            REQUIRED,
+            "COUNT: threads left to the system",
+            env="SBATCH_THREAD_SPEC",
+        ),
+        Option(
+            "threads-per-core",
+            "",
+            REQUIRED,
+            "COUNT: to use on each core",
+            env="SBATCH_THREADS_PER_CORE",
+        ),
         Option("time", "t", REQUIRED, "LIMIT: run time", env="SBATCH_TIMELIMIT"),
         Option("time-min", "", REQUIRED, "LIMIT: least run time that is of use"),
         Option("tmp", "", REQUIRED, "SIZE: temporary disk on each node"),
         Option("uid", "", REQUIRED, "USER: run as this user (root only)"),
-        Option("use-min-nodes", "", NONE, "of a range of nodes rather few", env="SBATCH_USE_MIN_NODES"),
+        Option(
+            "use-min-nodes", "", NONE, "of a range of nodes rather few", env="SBATCH_USE_MIN_NODES"
+        ),
         Option("usage", "", NONE, "print a short summary of the options"),
         Option("verbose", "v", NONE, "say more"),
         Option("version", "V", NONE, "print the version"),
         Option("wait", "W", NONE, "end when the job ends, with its exit code", env="SBATCH_WAIT"),
-        Option("wait-all-nodes", "", REQUIRED, "0|1: begin when all nodes are ready", env="SBATCH_WAIT_ALL_NODES"),
+        Option(
+            "wait-all-nodes",
+            "",
+            REQUIRED,
+            "0|1: begin when all nodes are ready",
+            env="SBATCH_WAIT_ALL_NODES",
+        ),
         Option("wckey", "", REQUIRED, "KEY: workload characterisation", env="SBATCH_WCKEY"),
         Option("wrap", "", REQUIRED, "COMMAND: instead of a script"),
     ]
@@ -154,7 +243,19 @@ USAGE_LINE = "sbatch [OPTIONS...] script [ARGUMENTS...]"
 # What of one component of a heterogeneous job holds for the next ones, too.
 KEPT = frozenset(
     (
-        *("account", "begin", "chdir", "cluster_constraint", "comment", "container", "deadline", "delay_boot", "dependency", "error", "exclude"),
+        *(
+            "account",
+            "begin",
+            "chdir",
+            "cluster_constraint",
+            "comment",
+            "container",
+            "deadline",
+            "delay_boot",
+            "dependency",
+            "error",
+            "exclude",
+        ),
         *(
             "export",
             "export_file",
@@ -176,7 +277,8 @@ KEPT = frozenset(
 DEFAULT_NICE = 100  # of --nice without a value
 _MOST_NICE = 2147483645
 _MAIL_TYPES = (
-    "NONE", "BEGIN", "END", "FAIL", "REQUEUE", "ALL", "INVALID_DEPEND", "STAGE_OUT", "TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50",
+    "NONE", "BEGIN", "END", "FAIL", "REQUEUE", "ALL", "INVALID_DEPEND", "STAGE_OUT", "TIME_LIMIT",
+    "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50",
     "ARRAY_TASKS",
 )  # fmt: skip
 _ALL_MAIL = "INVALID_DEPEND,BEGIN,END,FAIL,REQUEUE,STAGE_OUT"
@@ -238,13 +340,19 @@ def _nodes(job: Job, _option: Option, value: str) -> None:
     least, dash, most = value.partition("-")
     counts = []
     for text in (least or "1" if dash else least, (most or "-1") if dash else least):
-        digits, scale = (text[:-1], _SCALES[text[-1].lower()]) if text[-1:].lower() in _SCALES else (text.strip(), 1)
+        digits, scale = (
+            (text[:-1], _SCALES[text[-1].lower()])
+            if text[-1:].lower() in _SCALES
+            else (text.strip(), 1)
+        )
         digits = digits.lstrip().removeprefix("+")
         if not digits.isdecimal() and text != "-1":
             raise BadOptionError(f'"{text}" is not a valid node count')
         counts.append(int(digits) * scale)
     if counts[1] < counts[0]:
-        raise BadOptionError(f"Maximum node count {counts[1]} is less than minimum node count {counts[0]}")
+        raise BadOptionError(
+            f"Maximum node count {counts[1]} is less than minimum node count {counts[0]}"
+        )
     job.spec["min_nodes"], job.spec["max_nodes"] = counts
 
 
@@ -283,7 +391,11 @@ def _moment(field: str) -> "Callable[[Job, Option, str], None]":
         try:
             parse_time(value, job.now)
         except ValueError:
-            lines = [f"Invalid time specification (pos={not_understood_from(value)}): {value}"] if value else []
+            lines = (
+                [f"Invalid time specification (pos={not_understood_from(value)}): {value}"]
+                if value
+                else []
+            )
             raise _bad(option, *lines) from None
         setattr(job, field, value)
 
@@ -295,7 +407,11 @@ def _signal(job: Job, option: Option, value: str) -> None:
         signal, seconds, batch_only, overlaps = parse_signal_option(value)
     except ValueError:
         raise _bad(option) from None
-    job.spec["kill_signal"], job.spec["kill_signal_before_s"], job.spec["kill_signal_batch"] = signal, seconds, batch_only
+    job.spec["kill_signal"], job.spec["kill_signal_before_s"], job.spec["kill_signal_batch"] = (
+        signal,
+        seconds,
+        batch_only,
+    )
     job.spec["kill_signal_reservation"] = overlaps
 
 
@@ -311,7 +427,9 @@ _TOP_PRIORITY = _NO_PRIORITY - 1
 
 
 def _priority(job: Job, _option: Option, value: str) -> None:
-    """The number that the text begins with. What begins with none asks for no priority of its own, and only `0` itself holds the job."""
+    """The number that the text begins with. What begins with none asks for no priority of its own,
+    and only `0` itself holds the job.
+    """
     amount = _TOP_PRIORITY if value.upper() == "TOP" else leading_number(value)
     if amount < 0:
         raise BadOptionError("Priority must be >= 0")
@@ -377,7 +495,9 @@ _MAIL_ORDER = (
 
 
 def mail_types(value: str) -> str | None:
-    """The events that somebody wants mail about, "" for none of them; None if the words make no sense."""
+    """The events that somebody wants mail about, "" for none of them; None if the words make no
+    sense.
+    """
     words = [word for word in value.upper().split(",") if word in _MAIL_TYPES]
     if not words:
         return None
@@ -406,16 +526,25 @@ def _distribution(job: Job, option: Option, value: str) -> None:
 
 
 def check_whole(job: "Job") -> None:
-    """Refuse a partition without a name, planes that are too few for the nodes, and an arbitrary distribution over nodes that nobody named.
+    """Refuse a partition without a name, planes that are too few for the nodes, and an arbitrary
+    distribution over nodes that nobody named.
 
     Raises:
         BadOptionError: they are.
     """
     if job.spec.get("partition") == "":
-        raise BadOptionError("{submission}: Invalid partition name specified", 1, "{program}: error: invalid partition specified: (null)")
+        raise BadOptionError(
+            "{submission}: Invalid partition name specified",
+            1,
+            "{program}: error: invalid partition specified: (null)",
+        )
     distribution = job.spec.get("distribution", "")
     if distribution.startswith("arbitrary") and not job.spec.get("required_nodes"):
-        raise BadOptionError("With Arbitrary distribution you need to specify a nodelist or hostfile with the -w option", 1)
+        raise BadOptionError(
+            "With Arbitrary distribution you need to specify a nodelist or hostfile with "
+            "the -w option",
+            1,
+        )
     if distribution.startswith("plane="):
         size = int(distribution[6:])
         nodes = job.spec.get("min_nodes", 1)
@@ -425,7 +554,8 @@ def check_whole(job: "Job") -> None:
 
 
 def check_arbitrary(job: "Job") -> None:
-    """Let tasks of an arbitrary distribution be as many as the nodes that are named, each of which is named once.
+    """Let tasks of an arbitrary distribution be as many as the nodes that are named, each of which
+    is named once.
 
     Raises:
         BadOptionError: they are more.
@@ -441,7 +571,9 @@ def check_arbitrary(job: "Job") -> None:
     tasks = job.spec.setdefault("num_tasks", len(names))
     if tasks > len(names):
         raise BadOptionError(
-            f"Asked for {tasks} tasks have {len(names)} in the nodelist.  Check your nodelist, or set the -n option to be {len(names)}", 1
+            f"Asked for {tasks} tasks have {len(names)} in the nodelist.  Check your "
+            f"nodelist, or set the -n option to be {len(names)}",
+            1,
         )
     job.spec["required_nodes"] = ",".join(names)
 
@@ -459,12 +591,17 @@ def _gres(job: Job, _option: Option, value: str) -> None:
 def _prefixed(value: str, name: str = "") -> str:
     """`gpu:2,tape` as `gres:gpu:2,gres:tape`; `name` is put before each word that lacks it."""
     words = [word.strip() for word in value.split(",") if word.strip()]
-    return ",".join(f"gres:{name}:{word}" if name else word if word.startswith("gres:") else f"gres:{word}" for word in words)
+    return ",".join(
+        f"gres:{name}:{word}" if name else word if word.startswith("gres:") else f"gres:{word}"
+        for word in words
+    )
 
 
 def _name_gres(job: Job) -> None:
     """What --gres and --gpus-per-node ask for of each node."""
-    job.spec["gres"] = ",".join(filter(None, (job.gres.get("gpus_per_node", ""), job.gres.get("gres", ""))))
+    job.spec["gres"] = ",".join(
+        filter(None, (job.gres.get("gpus_per_node", ""), job.gres.get("gres", "")))
+    )
 
 
 def _gpus_per_node(job: Job, _option: Option, value: str) -> None:
@@ -500,24 +637,37 @@ def _gres_flags(job: Job, option: Option, value: str) -> None:
 
 
 def _tres_bind(job: Job, _option: Option, value: str) -> None:
-    """Of `closest` and `none` the first letter counts; the others need their colon, and what is behind it may be missing."""
+    """Of `closest` and `none` the first letter counts; the others need their colon, and what is
+    behind it may be missing.
+    """
     kind, colon, numbers = value.removeprefix("verbose,").partition(":")
     wrong = BadOptionError(f"Invalid --gpu-bind argument: gpu:{value}")
     if kind in {"map_gpu", "mask_gpu"} and colon:
         digits = "0123456789" if kind == "map_gpu" else "0123456789abcdefABCDEF"
         for number_ in numbers.split(","):
-            plain = number_[2:] if kind == "mask_gpu" and number_.lower().startswith("0x") else number_
+            plain = (
+                number_[2:] if kind == "mask_gpu" and number_.lower().startswith("0x") else number_
+            )
             if found := plain.lstrip(digits)[:1]:
-                said = f"{{program}}: error: Failed to validate {number_}, offending character is {found}"
+                said = (
+                    f"{{program}}: error: Failed to validate {number_}, offending "
+                    f"character is {found}"
+                )
                 raise BadOptionError(wrong.text, wrong.exit_code, said)
-    elif not (kind[:1].lower() in {"c", "n"} or (kind in {"single", "per_task"} and colon and not numbers.startswith("-"))):
+    elif not (
+        kind[:1].lower() in {"c", "n"}
+        or (kind in {"single", "per_task"} and colon and not numbers.startswith("-"))
+    ):
         raise wrong
     job.extra["tres_bind"] = f"gpu:{value}"
 
 
 def _tres_freq(job: Job, _option: Option, value: str) -> None:
     for word in value.split(","):
-        if word.rpartition("=")[2] not in {"low", "medium", "high", "highm1", "verbose"} and not word.rpartition("=")[2].isdecimal():
+        if (
+            word.rpartition("=")[2] not in {"low", "medium", "high", "highm1", "verbose"}
+            and not word.rpartition("=")[2].isdecimal()
+        ):
             raise BadOptionError(f"Invalid --gpu-freq argument: gpu:{value}")
     job.extra["tres_freq"] = f"gpu:{value}"
 
@@ -528,7 +678,10 @@ def _node_file(job: Job, option: Option, value: str) -> None:
             words = file.read().replace(",", " ").split()
     except OSError as error:
         raise BadOptionError(
-            "Invalid --nodefile node file", 255, f"{{program}}: error: slurm_allocate_resources error opening file {value}, {error.strerror}"
+            "Invalid --nodefile node file",
+            255,
+            f"{{program}}: error: slurm_allocate_resources error opening file {value}, "
+            f"{error.strerror}",
         ) from None
     del option
     job.spec["required_nodes"] = ",".join(words)
@@ -541,7 +694,9 @@ def _node_list(job: Job, _option: Option, value: str) -> None:
         try:
             job.spec["required_nodes"] = ",".join(entries(value))
         except OSError as error:
-            raise BadOptionError(f"slurm_allocate_resources error opening file {value}, {error.strerror}", 1) from None
+            raise BadOptionError(
+                f"slurm_allocate_resources error opening file {value}, {error.strerror}", 1
+            ) from None
     else:
         job.spec["required_nodes"] = value
         if not value:
@@ -589,7 +744,9 @@ def _node_info(job: Job, option: Option, value: str) -> None:
         if part in {"*", ""}:
             continue
         if not least.isdigit():
-            raise BadOptionError(f'Invalid numeric value "{part}" for {which} arg of -{option.short}.', 1)
+            raise BadOptionError(
+                f'Invalid numeric value "{part}" for {which} arg of -{option.short}.', 1
+            )
         if name == "threads_per_core":
             job.spec[name] = int(least)
         else:
@@ -618,12 +775,16 @@ def _wait_all(job: Job, option: Option, value: str) -> None:
 
 
 def _core_spec(job: Job, option: Option, value: str) -> None:
-    job.extra[option.dest] = str(number(option.long, value or ("0" if option.dest == "core_spec" else ""), 0))
+    job.extra[option.dest] = str(
+        number(option.long, value or ("0" if option.dest == "core_spec" else ""), 0)
+    )
 
 
 def _batch(job: Job, _option: Option, value: str) -> None:
     if not value:
-        raise BadOptionError("{submission}: Job --batch option is invalid or not a subset of --constraints", 1)
+        raise BadOptionError(
+            "{submission}: Job --batch option is invalid or not a subset of --constraints", 1
+        )
     job.extra["batch"] = value
 
 
@@ -637,14 +798,19 @@ def _acctg_freq(job: Job, option: Option, value: str) -> None:
     """`30`, or `task=30,energy=5`."""
     for part in value.split(","):
         kind, equals, seconds = part.rpartition("=")
-        if not seconds.isdigit() or (equals and kind.lower() not in {"task", "energy", "network", "filesystem"}):
+        if not seconds.isdigit() or (
+            equals and kind.lower() not in {"task", "energy", "network", "filesystem"}
+        ):
             raise BadOptionError(f"Invalid --{option.long} specification: {value}")
     job.extra[option.dest] = value
 
 
 def _profile(job: Job, option: Option, value: str) -> None:
     words = [word for word in value.lower().split(",") if word]
-    if not words or any(word not in {"none", "all", "energy", "task", "filesystem", "lustre", "network"} for word in words):
+    if not words or any(
+        word not in {"none", "all", "energy", "task", "filesystem", "lustre", "network"}
+        for word in words
+    ):
         raise BadOptionError(f"invalid --{option.long}={value} option")
     job.extra[option.dest] = value
 
@@ -658,24 +824,63 @@ def _cpu_freq(job: Job, option: Option, value: str) -> None:
     frequencies, _, governors = value.lower().partition(":")
     governor = governors.split(",")[0]
     words = frequencies.split("-")
-    is_good = len(words) <= 2 and all(word.isdigit() or word in _FREQUENCIES for word in words) and (not governor or governor in _GOVERNORS)
+    is_good = (
+        len(words) <= 2
+        and all(word.isdigit() or word in _FREQUENCIES for word in words)
+        and (not governor or governor in _GOVERNORS)
+    )
     if is_good and governor and len(words) < 2 and not frequencies:
         is_good = False
     if is_good and governor and len(words) < 2:
-        names = {name.lower(): name for name in ("Conservative", "OnDemand", "Performance", "PowerSave", "SchedUtil", "UserSpace")}
-        raise BadOptionError("Invalid --cpu-freq argument", 255, f"{{program}}: error: gov on cpu-frec ({names[governor]}) illegal without max")
+        names = {
+            name.lower(): name
+            for name in (
+                "Conservative",
+                "OnDemand",
+                "Performance",
+                "PowerSave",
+                "SchedUtil",
+                "UserSpace",
+            )
+        }
+        raise BadOptionError(
+            "Invalid --cpu-freq argument",
+            255,
+            f"{{program}}: error: gov on cpu-frec ({names[governor]}) illegal without max",
+        )
     if not is_good and value.lower() not in _GOVERNORS:
-        raise BadOptionError("Invalid --cpu-freq argument", 255, f'{{program}}: error: unrecognized --cpu-freq argument "{value}"')
+        raise BadOptionError(
+            "Invalid --cpu-freq argument",
+            255,
+            f'{{program}}: error: unrecognized --cpu-freq argument "{value}"',
+        )
     job.extra[option.dest] = value
 
 
-_LIMITS = {"ALL", "NONE", "AS", "CORE", "CPU", "DATA", "FSIZE", "MEMLOCK", "NOFILE", "NPROC", "RSS", "STACK"}
+_LIMITS = {
+    "ALL",
+    "NONE",
+    "AS",
+    "CORE",
+    "CPU",
+    "DATA",
+    "FSIZE",
+    "MEMLOCK",
+    "NOFILE",
+    "NPROC",
+    "RSS",
+    "STACK",
+}
 
 
 def _propagate(job: Job, option: Option, value: str) -> None:
     for word in value.split(","):
         if word and word.removeprefix("RLIMIT_") not in _LIMITS:
-            raise BadOptionError(f"--propagate={value} is not valid.", 1, f"{{program}}: error: Bad rlimit name: {word}")
+            raise BadOptionError(
+                f"--propagate={value} is not valid.",
+                1,
+                f"{{program}}: error: Bad rlimit name: {word}",
+            )
     job.extra[option.dest] = value or "ALL"
 
 
@@ -698,7 +903,22 @@ def check_x11(own: "Mapping[str, str | None]", environ: "Mapping[str, str]") -> 
         raise BadOptionError("No DISPLAY variable set, cannot setup x11 forwarding.", 255)
 
 
-_MEMORY_BINDINGS = {"none", "no", "rank", "local", "map_mem", "mask_mem", "sort", "nosort", "prefer", "p", "quiet", "q", "verbose", "v"}
+_MEMORY_BINDINGS = {
+    "none",
+    "no",
+    "rank",
+    "local",
+    "map_mem",
+    "mask_mem",
+    "sort",
+    "nosort",
+    "prefer",
+    "p",
+    "quiet",
+    "q",
+    "verbose",
+    "v",
+}
 
 
 def _mem_bind(job: Job, option: Option, value: str) -> None:

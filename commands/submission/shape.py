@@ -1,4 +1,5 @@
-"""What sbatch and salloc make of numbers that do not go together, and what each command says of cores that jobs may not ask for.
+"""What sbatch and salloc make of numbers that do not go together, and what each command says of
+cores that jobs may not ask for.
 
 Place: commands. Follows the real commands, where sbatch(1) is silent.
 """
@@ -18,13 +19,17 @@ def options_agree(names: "set[str]", context: "Context") -> bool:
         return False
     for name in ("gpus_per_task", "ntasks_per_node"):
         if {name, "ntasks_per_gpu"} <= names:
-            context.fatal(f"--{name.replace('_', '-')} is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
+            context.fatal(
+                f"--{name.replace('_', '-')} is mutually exclusive with --ntasks-per-gpu "
+                "and SLURM_NTASKS_PER_GPU"
+            )
             return False
     return True
 
 
 def fit_nodes(job: "Job", context: "Context", *, quiet: bool) -> None:
-    """At least the nodes that are named, and no more nodes than tasks, where the number of tasks was given.
+    """At least the nodes that are named, and no more nodes than tasks, where the number of tasks
+    was given.
 
     Raises:
         BadOptionError: more nodes are named than the job may have.
@@ -40,7 +45,10 @@ def fit_nodes(job: "Job", context: "Context", *, quiet: bool) -> None:
             nodes = max(nodes or 1, count)
     if tasks and nodes and nodes > tasks:
         if not quiet:
-            context.complain(f"{context.program}: Warning: can't run {tasks} processes on {nodes} nodes, setting nnodes to {tasks}")
+            context.complain(
+                f"{context.program}: Warning: can't run {tasks} processes on {nodes} "
+                f"nodes, setting nnodes to {tasks}"
+            )
         spec["min_nodes"] = tasks
         if most == nodes:
             spec["max_nodes"] = tasks
@@ -65,16 +73,23 @@ def say_ignored(job: "Job", context: "Context") -> None:
 
 
 def ignore_specialised(job: "Job", context: "Context") -> bool:
-    """Drop --core-spec or --thread-spec where AllowSpecResourcesUsage does not let jobs ask for it. False: both were given, which is said."""
+    """Drop --core-spec or --thread-spec where AllowSpecResourcesUsage does not let jobs ask for it.
+    False: both were given, which is said.
+    """
     extra = job.extra
     given = [name for name in ("core_spec", "thread_spec") if name in extra]
     if len(given) > 1:
         context.fatal("-S/--core-spec and --thred-spec options are mutually exclusive")
         return False
     if given:
-        rows = context.client.query("config", ["name", "value"], {"name": ["AllowSpecResourcesUsage"]}).rows
+        rows = context.client.query(
+            "config", ["name", "value"], {"name": ["AllowSpecResourcesUsage"]}
+        ).rows
         if [value for _, value in rows] == ["No"]:
             option = "-S" if given == ["core_spec"] else "--thread-spec"
-            context.error(f"Ignoring {option} since it's not allowed by configuration (AllowSpecResourcesUsage = No)")
+            context.error(
+                f"Ignoring {option} since it's not allowed by configuration "
+                "(AllowSpecResourcesUsage = No)"
+            )
             del extra[given[0]]
     return True

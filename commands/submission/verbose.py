@@ -12,12 +12,17 @@ if TYPE_CHECKING:
 
 
 def say_options(given: "list[tuple[Option, str | None]]", job: "Job", context: "Context") -> None:
-    """What sbatch, salloc and srun say of the options that were given, where --verbose is one of them."""
+    """What sbatch, salloc and srun say of the options that were given, where --verbose is one of
+    them.
+    """
     chosen = {option.long: (option, value) for option, value in given}
     times = sum(option.dest == "verbose" for option, _ in given)
     if not times or "quiet" in chosen:
         return
-    texts = {_name(option): str(times) if option.dest == "verbose" else _value(option, value, job) for option, value in chosen.values()}
+    texts = {
+        _name(option): str(times) if option.dest == "verbose" else _value(option, value, job)
+        for option, value in chosen.values()
+    }
     rule = "-" * 20
     for line in (
         "defined options",
@@ -49,7 +54,13 @@ def _value(option: "Option", value: str | None, job: "Job") -> str:
     if option.dest == "nodes":
         least, most = spec["min_nodes"], spec.get("max_nodes")
         return str(least) if most in {None, -1, least} else f"{least}-{most}"
-    special = {"gres": "gres", "mail_type": "mail_type", "begin": "begin_time", "mem": "mem_per_node_mb", "mem_per_cpu": "mem_per_cpu_mb"}
+    special = {
+        "gres": "gres",
+        "mail_type": "mail_type",
+        "begin": "begin_time",
+        "mem": "mem_per_node_mb",
+        "mem_per_cpu": "mem_per_cpu_mb",
+    }
     field = special.get(option.dest)
     if field == "begin_time":
         from understudy.commands.shared.texts import timestamp

@@ -1,7 +1,9 @@
-"""The controller's line to the accounting daemon: what it may do comes from there, what happened goes there.
+"""The controller's line to the accounting daemon: what it may do comes from there, what happened
+goes there.
 
-Place: the edge. It fetches associations at the start and takes over what changes, and tells of every job that was submitted, started or ended. While
-the daemon is away the controller works on with what it knows, and records wait in the queue.
+Place: the edge. It fetches associations at the start and takes over what changes, and tells of
+every job that was submitted, started or ended. While the daemon is away the controller works on
+with what it knows, and records wait in the queue.
 """
 
 from __future__ import annotations
@@ -31,7 +33,16 @@ from understudy.model.associations import AssociationState
 from understudy.model.reservations import TIME_FLOAT
 from understudy.model.states import NodeFlag, NodeState
 from understudy.model.tres import split_name
-from understudy.protocol.messages import AccountingRecords, Associations, AssociationsChanged, EventRecord, Failure, GetAssociations, Message, Ok
+from understudy.protocol.messages import (
+    AccountingRecords,
+    Associations,
+    AssociationsChanged,
+    EventRecord,
+    Failure,
+    GetAssociations,
+    Message,
+    Ok,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,11 +56,14 @@ if TYPE_CHECKING:
 log = logging.getLogger("understudy.controller.accounting.link")
 PEER: Final = "accounting"
 RETRY_S: Final = 10.0  # Slurm's accounting agent tries again after as long
-FIRST_RETRY_S: Final = 0.1  # daemons of one cluster start side by side, and the controller is quicker
+# daemons of one cluster start side by side, and the controller is quicker
+FIRST_RETRY_S: Final = 0.1
 BATCH: Final = 1000
-GATHER_S: Final = 10.0  # under virtual time records are told so late: each message has its price there
+# under virtual time records are told so late: each message has its price there
+GATHER_S: Final = 10.0
 _ANSWER_S: Final = 60.0
-START_S: Final = 60.0  # so long after the controller's start virtual time goes on for accounting to appear
+# so long after the controller's start virtual time goes on for accounting to appear
+START_S: Final = 60.0
 COLD_START: Final = "cold-start"
 
 
@@ -88,7 +102,9 @@ class NotingJournal:
 
 
 class AccountingLink:
-    """Fetches, takes over, tells. `soon` calls after what is being handled now; `saved`: None if the queue need not survive the process."""
+    """Fetches, takes over, tells. `soon` calls after what is being handled now; `saved`: None if
+    the queue need not survive the process.
+    """
 
     def __init__(
         self,
@@ -104,12 +120,19 @@ class AccountingLink:
         slurm_user: int = 0,
         soon: Callable[[Callable[[], None]], object],
     ) -> None:
-        self._core, self._wire, self._queue, self._saved, self._soon = core, wire, queue, saved, soon
+        self._core, self._wire, self._queue, self._saved, self._soon = (
+            core,
+            wire,
+            queue,
+            saved,
+            soon,
+        )
         self._cluster, self._host, self._port = cluster, host, port
         self.kept, self._slurm_user = kept, slurm_user
         self._told: dict[int, tuple[object, ...]] = {}
         self._blocked: dict[int, str] = {}  # by job id: for what else than its turn it has waited
-        self._out: dict[int, tuple[int, str, int]] = {}  # by node index: what accounting was told of nodes that cannot be used
+        # by node index: what accounting was told of nodes that cannot be used
+        self._out: dict[int, tuple[int, str, int]] = {}
         self._reservations: dict[str, ReservationRecord] = {}  # by name: what accounting has
         self._must_tell_reservations = True
         self._changed: dict[int, None] = {}
@@ -135,7 +158,9 @@ class AccountingLink:
         self._fetch()
 
     def _note_cold_start(self) -> None:
-        """Nodes of which nothing is known yet, as no controller has been here before, cannot be used until their daemons have registered."""
+        """Nodes of which nothing is known yet, as no controller has been here before, cannot be
+        used until their daemons have registered.
+        """
         if self._core.time.is_virtual:
             return
         now = int(self._core.time.now())
@@ -147,7 +172,7 @@ class AccountingLink:
         if self._ready:
             self._soon(self._record)
 
-    # --- associations ----------------------------------------------------------------------------------------------------------
+    # --- associations -----------------------------------------------------------------------------
 
     def _fetch(self) -> None:
         if self._is_fetching:
@@ -155,15 +180,31 @@ class AccountingLink:
         self._is_fetching = True
         nodes = self._core.tables.nodes.nodes
         cpus = sum(node.effective_cpus for node in nodes)
-        tres = {"cpu": cpus, "mem": sum(node.memory_mb for node in nodes), "node": len(nodes), "billing": cpus}
+        tres = {
+            "cpu": cpus,
+            "mem": sum(node.memory_mb for node in nodes),
+            "node": len(nodes),
+            "billing": cpus,
+        }
         there = totals(self._core.names.all, self._core.tables.nodes)
         for name in self._core.settings.tracked_tres:
             kind, own = split_name(name)
-            tres[name] = self._core.settings.licenses.get(own, 0) if kind == "license" else int(there.get(name, 0))
+            tres[name] = (
+                self._core.settings.licenses.get(own, 0)
+                if kind == "license"
+                else int(there.get(name, 0))
+            )
         names = self._core.names.to_expression(self._core.names.all)
-        self._wire.send(PEER, GetAssociations(self._cluster, self._host, self._port, names, tres), self._fetched, _ANSWER_S)
+        self._wire.send(
+            PEER,
+            GetAssociations(self._cluster, self._host, self._port, names, tres),
+            self._fetched,
+            _ANSWER_S,
+        )
 
-    def _again(self, delay_s: float, matters: Callable[[], bool], action: Callable[[], None]) -> TimerHandle:
+    def _again(
+        self, delay_s: float, matters: Callable[[], bool], action: Callable[[], None]
+    ) -> TimerHandle:
         """Try again later."""
         core = self._core
         if core.time.is_virtual:
@@ -173,8 +214,15 @@ class AccountingLink:
     def _fetched(self, answer: Message) -> None:
         self._is_fetching = False
         if not isinstance(answer, Associations):
-            log.warning("no associations from accounting: %s", answer.text if isinstance(answer, Failure) else answer)
-            self._again(self._retry_s, lambda: self._core.start_time > self._core.time.now() - START_S, self._fetch)
+            log.warning(
+                "no associations from accounting: %s",
+                answer.text if isinstance(answer, Failure) else answer,
+            )
+            self._again(
+                self._retry_s,
+                lambda: self._core.start_time > self._core.time.now() - START_S,
+                self._fetch,
+            )
             self._retry_s = min(2 * self._retry_s, RETRY_S)
             return
         self._retry_s = FIRST_RETRY_S
@@ -189,11 +237,17 @@ class AccountingLink:
         )
         self._core.federation = answer.federation
         self._take_licenses(answer.licenses)
-        log.info("accounting has %d associations and %d qualities of service", len(answer.associations), len(answer.qos))
+        log.info(
+            "accounting has %d associations and %d qualities of service",
+            len(answer.associations),
+            len(answer.qos),
+        )
         if self._must_tell_reservations:  # whose they are is known only now
             self._must_tell_reservations = False
             for name in list(self._reservations):
-                self._reservations[name] = reservation_record(self._core, self._core.tables.reservations.by_name[name])
+                self._reservations[name] = reservation_record(
+                    self._core, self._core.tables.reservations.by_name[name]
+                )
             self._add(list(self._reservations.values()))
         self._have_changed()
         waiting, self._awaiting = self._awaiting, []
@@ -234,7 +288,9 @@ class AccountingLink:
         self._core.count_licenses()
 
     def _forget_use(self, numbers: list[int], qos: list[str]) -> None:
-        """What these associations, with all below them, and qualities of service have used counts no longer."""
+        """What these associations, with all below them, and qualities of service have used counts
+        no longer.
+        """
         children = self._core.associations.children
         below: dict[int, None] = {}
         ahead = list(numbers)
@@ -251,7 +307,7 @@ class AccountingLink:
         self._core.changed("change", self._core.time.now())
         self._core.settled()
 
-    # --- records ---------------------------------------------------------------------------------------------------------------
+    # --- records ----------------------------------------------------------------------------------
 
     def note(self, job_id: int) -> None:
         """The job's record was added, changed or forgotten."""
@@ -260,7 +316,8 @@ class AccountingLink:
         job = self._core.tables.jobs.get(job_id)
         if not self._changed and not self._ready:
             self._soon(self._record)
-        if job is not None and job.is_finished:  # a requeue may make it a pending one before anybody looks
+        # a requeue may make it a pending one before anybody looks
+        if job is not None and job.is_finished:
             self._record_job(job)
         else:
             self._changed[job_id] = None
@@ -285,7 +342,9 @@ class AccountingLink:
     def note_reservation(self, name: str) -> None:
         """The reservation was added, changed or deleted."""
         reservation = self._core.tables.reservations.by_name.get(name)
-        records = reservation_changes(self._core, self._reservations.get(name), reservation, int(self._core.time.now()))
+        records = reservation_changes(
+            self._core, self._reservations.get(name), reservation, int(self._core.time.now())
+        )
         if reservation is None:
             self._reservations.pop(name, None)
         elif records:
@@ -309,7 +368,9 @@ class AccountingLink:
         if job.job_id not in self._told:
             self._ready += job_texts(self._core, job, self.kept).values()
         self._told[job.job_id] = new
-        self._ready.append(job_record(self._core, job, self.kept, self._blocked.get(job.job_id, "")))
+        self._ready.append(
+            job_record(self._core, job, self.kept, self._blocked.get(job.job_id, ""))
+        )
         if job.allocation is not None and self._core.settings.enforced.steps:
             self._ready += step_records(self._core, job, self.kept)
 
@@ -339,7 +400,8 @@ class AccountingLink:
         added, dropped = self._queue.add(records)
         if self._saved is not None:
             self._saved.write(added, dropped)
-        if self._when_told or (self._timer is None and not self._core.time.is_virtual):  # with a timer accounting is away
+        # with a timer accounting is away
+        if self._when_told or (self._timer is None and not self._core.time.is_virtual):
             self._send()
         elif self._timer is None and not self._is_sending:
             self._timer = self._core.time.call_at(self._core.time.now() + GATHER_S, self._send)
@@ -377,7 +439,12 @@ class AccountingLink:
     def _sent(self, numbers: list[int], answer: Message) -> None:
         self._is_sending = False
         if isinstance(answer, Failure):
-            log.warning("accounting has not taken %d records, %d wait: %s", len(numbers), len(self._queue), answer.text)
+            log.warning(
+                "accounting has not taken %d records, %d wait: %s",
+                len(numbers),
+                len(self._queue),
+                answer.text,
+            )
             self._let_go()
             self._timer = self._again(RETRY_S, lambda: False, self._send)  # it may be gone for good
             return

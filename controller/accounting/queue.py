@@ -1,7 +1,9 @@
-"""Records for accounting that have not been taken over yet: in order, bounded, on disk while the accounting daemon is away.
+"""Records for accounting that have not been taken over yet: in order, bounded, on disk while the
+accounting daemon is away.
 
-Place: the controller's. `RecordQueue` is pure; `QueueFile` is its store. A record leaves the queue when accounting has said that it is in the
-database; one that was told twice replaces itself there. Follows: slurm.conf(5) on MaxDBDMsgs: what does not fit any more is dropped, steps first.
+Place: the controller's. `RecordQueue` is pure; `QueueFile` is its store. A record leaves the queue
+when accounting has said that it is in the database; one that was told twice replaces itself there.
+Follows: slurm.conf(5) on MaxDBDMsgs: what does not fit any more is dropped, steps first.
 """
 
 from __future__ import annotations
@@ -14,7 +16,13 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from understudy.protocol.messages import EventRecord, JobRecord, JobText, ReservationRecord, StepRecord
+from understudy.protocol.messages import (
+    EventRecord,
+    JobRecord,
+    JobText,
+    ReservationRecord,
+    StepRecord,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +32,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("understudy.controller.accounting.link")
 LEAST_BOUND: Final = 10_000  # MaxDBDMsgs by default: this, or more for large clusters
-_decode: Final = msgspec.msgpack.Decoder(JobRecord | StepRecord | EventRecord | ReservationRecord | JobText).decode
+_decode: Final = msgspec.msgpack.Decoder(
+    JobRecord | StepRecord | EventRecord | ReservationRecord | JobText
+).decode
 _encode: Final = msgspec.msgpack.Encoder().encode
 
 
@@ -46,7 +56,9 @@ class RecordQueue:
         self._next = max(self._records, default=0) + 1
 
     def add(self, records: Sequence[Record]) -> tuple[list[tuple[int, Record]], list[int]]:
-        """Put records at the end; those that came in with their numbers, and the numbers of those that had to make room."""
+        """Put records at the end; those that came in with their numbers, and the numbers of those
+        that had to make room.
+        """
         added = []
         for record in records:
             self._records[self._next] = record
@@ -60,12 +72,28 @@ class RecordQueue:
         excess = len(self._records) - self._most
         if excess <= 0:
             return []
-        steps = list(islice((number for number, record in self._records.items() if isinstance(record, StepRecord)), excess))
-        newest = list(islice((number for number in reversed(self._records) if number not in set(steps)), excess - len(steps)))
+        steps = list(
+            islice(
+                (
+                    number
+                    for number, record in self._records.items()
+                    if isinstance(record, StepRecord)
+                ),
+                excess,
+            )
+        )
+        newest = list(
+            islice(
+                (number for number in reversed(self._records) if number not in set(steps)),
+                excess - len(steps),
+            )
+        )
         for number in (*steps, *newest):
             del self._records[number]
         self.dropped += excess
-        log.error("accounting has been away for long: %d records dropped, %d in all", excess, self.dropped)
+        log.error(
+            "accounting has been away for long: %d records dropped, %d in all", excess, self.dropped
+        )
         return [*steps, *newest]
 
     def batch(self, most: int) -> list[tuple[int, Record]]:
@@ -79,24 +107,38 @@ class RecordQueue:
 
 
 class QueueFile:
-    """The queue on disk. Survives the end of the process at any instant; it is used by one thread."""
+    """The queue on disk. Survives the end of the process at any instant; it is used by one
+    thread.
+    """
 
     def __init__(self, path: Path) -> None:
         self._database = sqlite3.connect(path, isolation_level=None)
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("PRAGMA synchronous=NORMAL")
-        self._database.execute("CREATE TABLE IF NOT EXISTS queue (number INTEGER PRIMARY KEY, record BLOB NOT NULL)")
+        self._database.execute(
+            "CREATE TABLE IF NOT EXISTS queue (number INTEGER PRIMARY KEY, record BLOB NOT NULL)"
+        )
 
     def read(self) -> list[tuple[int, Record]]:
         """All records, in order."""
-        return [(number, _decode(record)) for number, record in self._database.execute("SELECT number, record FROM queue ORDER BY number")]
+        return [
+            (number, _decode(record))
+            for number, record in self._database.execute(
+                "SELECT number, record FROM queue ORDER BY number"
+            )
+        ]
 
     def write(self, added: Sequence[tuple[int, Record]], gone: Sequence[int]) -> None:
         """Put some in and take some out, in one transaction."""
         self._database.execute("BEGIN IMMEDIATE")
         try:
-            self._database.executemany("INSERT OR REPLACE INTO queue VALUES (?, ?)", [(number, _encode(record)) for number, record in added])
-            self._database.executemany("DELETE FROM queue WHERE number = ?", [(number,) for number in gone])
+            self._database.executemany(
+                "INSERT OR REPLACE INTO queue VALUES (?, ?)",
+                [(number, _encode(record)) for number, record in added],
+            )
+            self._database.executemany(
+                "DELETE FROM queue WHERE number = ?", [(number,) for number in gone]
+            )
             self._database.execute("COMMIT")
         except BaseException:
             if self._database.in_transaction:  # a full disk has ended it already

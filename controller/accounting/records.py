@@ -1,4 +1,5 @@
-"""What accounting keeps: jobs, their batch steps, reservations, and times in which nodes could not be used.
+"""What accounting keeps: jobs, their batch steps, reservations, and times in which nodes could not
+be used.
 
 Place: the controller's core, pure. Follows what slurmdbd of 22.05 has in its tables.
 """
@@ -19,7 +20,13 @@ from understudy.model.prolog_flags import prolog_words
 from understudy.model.reservations import TIME_FLOAT, flags_text
 from understudy.model.states import JobFlag, JobState, NodeFlag, NodeState
 from understudy.model.task_numbers import format_tasks
-from understudy.protocol.messages import EventRecord, JobRecord, JobText, ReservationRecord, StepRecord
+from understudy.protocol.messages import (
+    EventRecord,
+    JobRecord,
+    JobText,
+    ReservationRecord,
+    StepRecord,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -36,7 +43,8 @@ _SIGTERM: Final = 15
 _ENDED: Final = frozenset((JobState.TIMEOUT, JobState.PREEMPTED, JobState.DEADLINE))
 _NOT_BLOCKING: Final = frozenset(("None", "Priority", "Resources"))
 RESIZING: Final = int(JobFlag.RESIZING)  # in place of a base state: it went on with fewer nodes
-REQUEUED: Final = int(JobFlag.REQUEUE)  # in place of a base state: the run ended because the job was put back into the queue
+# in place of a base state: the run ended because the job was put back into the queue
+REQUEUED: Final = int(JobFlag.REQUEUE)
 _OUT: Final = NodeFlag.DRAIN | NodeFlag.FAIL
 
 
@@ -65,16 +73,40 @@ def signature(job: Job) -> tuple[object, ...]:
     """What has to differ before accounting is told of a job again."""
     spec = job.spec
     return (
-        *(job.state, job.restarts, job.submit_time, job.start_time, job.end_time if job.is_finished else None, job.eligible_time),
-        *(spec.account, spec.qos, spec.name, spec.wckey, spec.comment, job.admin_comment, job.partition, job.time_limit_s),
+        *(
+            job.state,
+            job.restarts,
+            job.submit_time,
+            job.start_time,
+            job.end_time if job.is_finished else None,
+            job.eligible_time,
+        ),
+        *(
+            spec.account,
+            spec.qos,
+            spec.name,
+            spec.wckey,
+            spec.comment,
+            job.admin_comment,
+            job.partition,
+            job.time_limit_s,
+        ),
         *((step.step_id, step.end_time) for step in job.steps.values()),
         len(job.batch_usage),
-        *(job.array_tasks | job.withdrawn_tasks, job.array_task_id, job.node_list, job.pre_suspend_s, job.priority if job.is_pending else None),
+        *(
+            job.array_tasks | job.withdrawn_tasks,
+            job.array_task_id,
+            job.node_list,
+            job.pre_suspend_s,
+            job.priority if job.is_pending else None,
+        ),
     )
 
 
 def is_between_runs(job: Job) -> bool:
-    """Whether it was put back into the queue, and its last run's nodes are not free of it yet: its next run is on record from then on."""
+    """Whether it was put back into the queue, and its last run's nodes are not free of it yet: its
+    next run is on record from then on.
+    """
     return job.is_completing and job.is_pending
 
 
@@ -104,9 +136,12 @@ def job_record(core: Core, job: Job, kept: Kept, blocked: str) -> JobRecord:
     reservation = job.used_reservation or spec.reservation
     reserved = core.tables.reservations.by_name.get(reservation)
     # of a job that is ended from outside accounting is told before its script has gone
-    was_ended = job.state in _ENDED or (job.state is JobState.CANCELLED and job.killed_by is not None)
+    was_ended = job.state in _ENDED or (
+        job.state is JobState.CANCELLED and job.killed_by is not None
+    )
     derived = _derived(job, was_ended=was_ended)
-    was_refused = job.state is JobState.FAILED and job.reason == BAD_CONSTRAINTS  # what is a signal elsewhere is a code here
+    # what is a signal elsewhere is a code here
+    was_refused = job.state is JobState.FAILED and job.reason == BAD_CONSTRAINTS
     return JobRecord(
         job_id=job.job_id,
         submit_time=_told_from(job),
@@ -142,17 +177,25 @@ def job_record(core: Core, job: Job, kept: Kept, blocked: str) -> JobRecord:
         constraints=spec.features,
         work_dir=spec.work_dir,
         submit_line=spec.submit_line,
-        comment=spec.comment if kept.comment and job.is_finished else "",  # Slurm keeps it when the job is over
+        # Slurm keeps it when the job is over
+        comment=spec.comment if kept.comment and job.is_finished else "",
         admin_comment=job.admin_comment,
         reservation=reservation,
         reservation_id=reserved.reservation_id if reserved is not None else 0,
-        flags=f"Sched{job.last_scheduler},StartRecieved" if ran and job.last_scheduler else "StartRecieved",  # as Slurm spells it
-        killed_by=job.killed_by if job.state is JobState.CANCELLED and not job.flags & JobFlag.REQUEUE else None,
+        # as Slurm spells it
+        flags=f"Sched{job.last_scheduler},StartRecieved"
+        if ran and job.last_scheduler
+        else "StartRecieved",
+        killed_by=job.killed_by
+        if job.state is JobState.CANCELLED and not job.flags & JobFlag.REQUEUE
+        else None,
         het_job_id=job.het.job_id if job.het is not None else 0,
         het_offset=job.het_offset,
         array_job_id=array.job_id if array is not None else 0,
         array_task_id=job.array_task_id,
-        array_tasks=_tasks(job, array.limit) if array is not None and job.array_task_id is None else "",
+        array_tasks=_tasks(job, array.limit)
+        if array is not None and job.array_task_id is None
+        else "",
         **{name: each.key for name, each in job_texts(core, job, kept).items()},
     )
 
@@ -160,14 +203,23 @@ def job_record(core: Core, job: Job, kept: Kept, blocked: str) -> JobRecord:
 def job_texts(core: Core, job: Job, kept: Kept) -> dict[str, JobText]:
     """What is kept of a batch job's script and environment, by the record's fields."""
     script = core.scripts.get(job.job_id, "")
-    texts = {"script": script if kept.script else "", "environment": "".join([f"{each}\n" for each in job.spec.environment])}
+    texts = {
+        "script": script if kept.script else "",
+        "environment": "".join([f"{each}\n" for each in job.spec.environment]),
+    }
     if not script or not kept.environment:
         del texts["environment"]
-    return {name: JobText(sha256(text.encode(errors="surrogateescape")).hexdigest(), text) for name, text in texts.items() if text}
+    return {
+        name: JobText(sha256(text.encode(errors="surrogateescape")).hexdigest(), text)
+        for name, text in texts.items()
+        if text
+    }
 
 
 def _told_from(job: Job) -> int:
-    """What its present record has as the time of its submission: one that goes on with fewer nodes has another from then on."""
+    """What its present record has as the time of its submission: one that goes on with fewer nodes
+    has another from then on.
+    """
     return job.submit_time if job.resize_time is None else job.resize_time
 
 
@@ -177,34 +229,49 @@ def _start(job: Job) -> int | None:
 
 
 def resized_records(core: Core, job: Job, kept: Kept, now: int) -> list[JobRecord | StepRecord]:
-    """The records, which end, of a job that goes on with fewer nodes. Its steps stay on record as they are now."""
+    """The records, which end, of a job that goes on with fewer nodes. Its steps stay on record as
+    they are now.
+    """
     record = msgspec.structs.replace(job_record(core, job, kept, ""), state=RESIZING, end_time=now)
     if not core.settings.enforced.steps:
         return [record]
     steps = [
-        each if each.end_time is not None else msgspec.structs.replace(each, state=RESIZING, end_time=now) for each in step_records(core, job, kept)
+        each
+        if each.end_time is not None
+        else msgspec.structs.replace(each, state=RESIZING, end_time=now)
+        for each in step_records(core, job, kept)
     ]
     return [record, *steps]
 
 
 def _derived(job: Job, *, was_ended: bool) -> tuple[int, int]:
-    """The highest exit code of the steps, or else signal, as far as they were over when the job ended."""
+    """The highest exit code of the steps, or else signal, as far as they were over when the job
+    ended.
+    """
     if job.end_time is None or not job.is_finished:
         return 0, 0
-    over = [step for step in job.steps.values() if step.end_time is not None and (not was_ended or step.end_time < int(job.end_time))]
+    over = [
+        step
+        for step in job.steps.values()
+        if step.end_time is not None and (not was_ended or step.end_time < int(job.end_time))
+    ]
     code = max((step.exit_code for step in over), default=0)
     return code, 0 if code else max((step.exit_signal for step in over), default=0)
 
 
 def _wckey_id(core: Core, user: str, name: str) -> int:
-    return next((each.id for each in core.associations.wckeys if (each.user, each.name) == (user, name)), 0)
+    return next(
+        (each.id for each in core.associations.wckeys if (each.user, each.name) == (user, name)), 0
+    )
 
 
 def _limit_min(core: Core, job: Job, *, ran: bool) -> int | None:
     """None: unlimited; -1: the longest of the partition, of a job that has not started."""
     if not ran and not job.time_limit_is_set:
         partition = core.tables.partitions.get(job.partitions[0])
-        if partition is None or (partition.default_time_s is None and not partition.default_time_is_unlimited):
+        if partition is None or (
+            partition.default_time_s is None and not partition.default_time_is_unlimited
+        ):
             return -1
     return None if job.time_limit_s is None else -(-job.time_limit_s // 60)
 
@@ -223,10 +290,25 @@ def step_records(core: Core, job: Job, kept: Kept) -> list[StepRecord]:
     since = job.resize_time
     if job.job_id in core.scripts and since is None:
         found.append(_batch_step(core, job))
-    found += [_numbered_step(core, job, step) for step in job.steps.values() if since is None or (step.start_time or 0) >= since]
+    found += [
+        _numbered_step(core, job, step)
+        for step in job.steps.values()
+        if since is None or (step.start_time or 0) >= since
+    ]
     if kept.extern_step and since is None:
         state = JobState.COMPLETED if job.is_finished else job.state
-        found.append(_step(job, "extern", state, 0, 0, amounts(tres_allocated(core, job, core.time.now())), job.node_list, held.node_count))
+        found.append(
+            _step(
+                job,
+                "extern",
+                state,
+                0,
+                0,
+                amounts(tres_allocated(core, job, core.time.now())),
+                job.node_list,
+                held.node_count,
+            )
+        )
     return found
 
 
@@ -236,7 +318,9 @@ def _batch_step(core: Core, job: Job) -> StepRecord:
     share = held.share_on(held.first_node)
     assert share is not None
     tres = _tres(core, share.cpus, share.memory_mb, 1, share.gres)
-    step = _step(job, "batch", *_batch_end(job), tres, core.tables.nodes.nodes[held.first_node].name, 1)
+    step = _step(
+        job, "batch", *_batch_end(job), tres, core.tables.nodes.nodes[held.first_node].name, 1
+    )
     if step.state == JobState.CANCELLED and job.state is JobState.FAILED:
         step = msgspec.structs.replace(step, killed_by=job.killed_by)
     return with_usage(step, job.batch_usage) if job.batch_usage else step
@@ -244,18 +328,37 @@ def _batch_step(core: Core, job: Job) -> StepRecord:
 
 def with_usage(step: StepRecord, used: Mapping[str, int]) -> StepRecord:
     """The record with what the step's processes have used."""
-    rest = {"energy": 0} | {name: value for name, value in used.items() if name not in {"user_cpu_us", "system_cpu_us"}}
-    return msgspec.structs.replace(step, user_cpu_us=used.get("user_cpu_us", 0), system_cpu_us=used.get("system_cpu_us", 0), usage=rest)
+    rest = {"energy": 0} | {
+        name: value for name, value in used.items() if name not in {"user_cpu_us", "system_cpu_us"}
+    }
+    return msgspec.structs.replace(
+        step,
+        user_cpu_us=used.get("user_cpu_us", 0),
+        system_cpu_us=used.get("system_cpu_us", 0),
+        usage=rest,
+    )
 
 
-def _tres(core: Core, cpus: int, memory_mb: int, nodes: int, gres: Iterable[Held]) -> dict[str, int]:
+def _tres(
+    core: Core, cpus: int, memory_mb: int, nodes: int, gres: Iterable[Held]
+) -> dict[str, int]:
     tracked = amounts(tres_text(core, held_counts(gres))) if core.settings.tracked_gres else {}
     return {"cpu": cpus, "mem": step_memory_mb(core, memory_mb), "node": nodes, **tracked}
 
 
 def _numbered_step(core: Core, job: Job, step: Step) -> StepRecord:
-    tres = _tres(core, step.cpus, step.memory_mb, len(step.places), [held for place in step.places for held in place.gres])
-    usage = {name: value for name, value in step.usage.items() if name not in {"user_cpu_us", "system_cpu_us"}}
+    tres = _tres(
+        core,
+        step.cpus,
+        step.memory_mb,
+        len(step.places),
+        [held for place in step.places for held in place.gres],
+    )
+    usage = {
+        name: value
+        for name, value in step.usage.items()
+        if name not in {"user_cpu_us", "system_cpu_us"}
+    }
     if step.usage and core.settings.gathers_usage:  # of what nobody measures this alone is said
         usage["energy"] = 0
     return StepRecord(
@@ -298,7 +401,16 @@ def _batch_end(job: Job) -> tuple[int, int | None, int]:
     return int(job.state), job.exit_code, job.exit_signal
 
 
-def _step(job: Job, name: str, state: int, code: int | None, signal: int, tres: dict[str, int], nodes: str, count: int) -> StepRecord:
+def _step(
+    job: Job,
+    name: str,
+    state: int,
+    code: int | None,
+    signal: int,
+    tres: dict[str, int],
+    nodes: str,
+    count: int,
+) -> StepRecord:
     return StepRecord(
         job_id=job.job_id,
         submit_time=job.submit_time,
@@ -324,16 +436,23 @@ def node_event(node: Node, now: float) -> EventRecord | None:
     """Why the node cannot be used; None if it can."""
     if node.state is not NodeState.DOWN and not node.flags & _OUT:
         return None
-    return unusable(node, now, int(node.state) | int(node.flags & _OUT), node.reason, node.reason_user_id)
+    return unusable(
+        node, now, int(node.state) | int(node.flags & _OUT), node.reason, node.reason_user_id
+    )
 
 
 def unusable(node: Node, now: float, state: int, reason: str, user_id: int | None) -> EventRecord:
     """The node cannot be used from now on."""
-    tres = {"cpu": node.effective_cpus, "mem": node.memory_mb, "node": 1, "billing": node.effective_cpus}
+    tres = {
+        "cpu": node.effective_cpus,
+        "mem": node.memory_mb,
+        "node": 1,
+        "billing": node.effective_cpus,
+    }
     return EventRecord(node.name, int(now), None, state, reason, user_id, tres)
 
 
-# --- reservations --------------------------------------------------------------------------------------------------------------
+# --- reservations ---------------------------------------------------------------------------------
 
 
 def reservation_record(core: Core, reservation: Reservation) -> ReservationRecord:
@@ -351,23 +470,37 @@ def reservation_record(core: Core, reservation: Reservation) -> ReservationRecor
 
 
 def _associations(core: Core, reservation: Reservation) -> list[int]:
-    """Whose it is by the numbers of associations, negative of those that are kept out: of its accounts, of its users with them, or of its users."""
+    """Whose it is by the numbers of associations, negative of those that are kept out: of its
+    accounts, of its users with them, or of its users.
+    """
     state = core.associations
-    sign = -1 if reservation.excludes_users or (reservation.excludes_accounts and not reservation.users) else 1
+    sign = (
+        -1
+        if reservation.excludes_users or (reservation.excludes_accounts and not reservation.users)
+        else 1
+    )
     found = [
         each.id
         for each in state.associations.values()
-        if each.user in (reservation.users or ("",)) and (each.account in reservation.accounts if reservation.accounts else each.user)
+        if each.user in (reservation.users or ("",))
+        and (each.account in reservation.accounts if reservation.accounts else each.user)
     ]
     return [sign * each for each in sorted(found)]
 
 
-def reservation_changes(core: Core, told: ReservationRecord | None, reservation: Reservation | None, now: int) -> list[ReservationRecord]:
-    """What to tell of a reservation that was made, changed, or, None, is gone; the last one is how it is from now on.
+def reservation_changes(
+    core: Core, told: ReservationRecord | None, reservation: Reservation | None, now: int
+) -> list[ReservationRecord]:
+    """What to tell of a reservation that was made, changed, or, None, is gone; the last one is how
+    it is from now on.
 
     What has been in force stays on record as it was: a change ends it, and begins another.
     """
-    ended = [] if told is None or told.end_time <= now else [msgspec.structs.replace(told, end_time=max(now, told.start_time))]
+    ended = (
+        []
+        if told is None or told.end_time <= now
+        else [msgspec.structs.replace(told, end_time=max(now, told.start_time))]
+    )
     if reservation is None:
         return ended
     if reservation.flags & TIME_FLOAT:  # it never begins

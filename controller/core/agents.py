@@ -1,18 +1,22 @@
 """Agents: all traffic from the controller to node daemons.
 
-Place: the controller's core, no I/O: it hands messages to the wire and gets answers and timers back. It does not know what the messages mean.
+Place: the controller's core, no I/O: it hands messages to the wire and gets answers and timers
+back. It does not know what the messages mean.
 
-Each order (a message for a daemon) is sent at once if few enough are on their way, else it waits in the daemon's queue, in order. A daemon that
-cannot be reached gets its orders again after 1, 2, 4 ... 60 s, in the same order. An order whose purpose is gone (`wanted` says no) is dropped
-before it would be sent again.
+Each order (a message for a daemon) is sent at once if few enough are on their way, else it waits in
+the daemon's queue, in order. A daemon that cannot be reached gets its orders again after 1, 2, 4
+... 60 s, in the same order. An order whose purpose is gone (`wanted` says no) is dropped before it
+would be sent again.
 
-A message for the nodes of more daemons than `tree_width` goes down the tree (understudy.protocol.tree); to fewer, each daemon gets its own.
-Nodes that the tree reports as not reached are asked again one daemon at a time, as orders of their own.
+A message for the nodes of more daemons than `tree_width` goes down the tree
+(understudy.protocol.tree); to fewer, each daemon gets its own. Nodes that the tree reports as not
+reached are asked again one daemon at a time, as orders of their own.
 
-Under virtual time no message is lost without a word, and nodes' acknowledgements say nothing that their silence does not: only failures are asked
-for, which halves the messages of a job's life.
+Under virtual time no message is lost without a word, and nodes' acknowledgements say nothing that
+their silence does not: only failures are asked for, which halves the messages of a job's life.
 
-In real time a watchdog looks once a minute for orders on which nothing was heard for longer than their time allows.
+In real time a watchdog looks once a minute for orders on which nothing was heard for longer than
+their time allows.
 """
 
 from __future__ import annotations
@@ -31,7 +35,8 @@ if TYPE_CHECKING:
     from understudy.controller.ports import Clock, TimerHandle, Wire
 
 log = logging.getLogger("understudy.controller.core.agents")
-UNREACHABLE: Final = frozenset({1001, 1005, 1006, 5004})  # failures that say nothing about the order itself
+# failures that say nothing about the order itself
+UNREACHABLE: Final = frozenset({1001, 1005, 1006, 5004})
 FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 60.0
 WATCHDOG_S: Final = 60.0
@@ -61,7 +66,13 @@ class Order:
         wanted: Callable[[], bool] | None,
         done: Callable[[Message], None] | None,
     ) -> None:
-        self.agents, self.channel, self.message, self.wanted, self.done = agents, channel, message, wanted, done
+        self.agents, self.channel, self.message, self.wanted, self.done = (
+            agents,
+            channel,
+            message,
+            wanted,
+            done,
+        )
         self.number = agents.next_number()
         self.sent_at = 0.0
 
@@ -85,10 +96,24 @@ class _Channel:
 class Agents:
     """The orders to all daemons. `settled` is called after an answer has been worked on."""
 
-    def __init__(self, wire: Wire, time: Clock, *, timeout_s: float = 10.0, per_daemon: int = 1024, in_all: int = 8192, tree_width: int = 32) -> None:
+    def __init__(
+        self,
+        wire: Wire,
+        time: Clock,
+        *,
+        timeout_s: float = 10.0,
+        per_daemon: int = 1024,
+        in_all: int = 8192,
+        tree_width: int = 32,
+    ) -> None:
         self._wire, self._time = wire, time
         self._is_quiet = time.is_virtual
-        self._timeout_s, self._per_daemon, self._in_all, self._tree_width = timeout_s, per_daemon, in_all, max(1, tree_width)
+        self._timeout_s, self._per_daemon, self._in_all, self._tree_width = (
+            timeout_s,
+            per_daemon,
+            in_all,
+            max(1, tree_width),
+        )
         self._channels: dict[str, _Channel] = {}
         self._number = 0
         self._in_flight = self._sent = self._retried = self._dropped = self._trees = 0
@@ -107,11 +132,25 @@ class Agents:
             self._channels[name] = _Channel(name)
         self._wire.add_peer(name, address)
 
-    def send(self, daemon: str, message: Message, *, wanted: Callable[[], bool] | None = None, done: Callable[[Message], None] | None = None) -> None:
-        """Send the message, again and again until the daemon answers or `wanted()` is false. `done` gets the daemon's answer."""
+    def send(
+        self,
+        daemon: str,
+        message: Message,
+        *,
+        wanted: Callable[[], bool] | None = None,
+        done: Callable[[Message], None] | None = None,
+    ) -> None:
+        """Send the message, again and again until the daemon answers or `wanted()` is false. `done`
+        gets the daemon's answer.
+        """
         channel = self._channels[daemon]
         order = Order(self, channel, message, wanted, done)
-        if channel.retry is not None or channel.queue or len(channel.in_flight) >= self._per_daemon or self._in_flight >= self._in_all:
+        if (
+            channel.retry is not None
+            or channel.queue
+            or len(channel.in_flight) >= self._per_daemon
+            or self._in_flight >= self._in_all
+        ):
             channel.queue.append(order)
         else:
             self._dispatch(order)
@@ -123,9 +162,11 @@ class Agents:
         *,
         wanted: Callable[[], bool] | None = None,
     ) -> None:
-        """Send to several daemons: (daemon, its nodes as an expression) each. `make` builds a message for an expression.
+        """Send to several daemons: (daemon, its nodes as an expression) each. `make` builds a
+        message for an expression.
 
-        Beyond the tree's width one message without nodes goes down the tree: each receiver knows its own from the `Forward`.
+        Beyond the tree's width one message without nodes goes down the tree: each receiver knows
+        its own from the `Forward`.
         """
         if len(parts) <= self._tree_width:
             for daemon, expression in parts:
@@ -173,13 +214,17 @@ class Agents:
     def statistics(self) -> AgentStatistics:
         """How busy the agents are."""
         queued = sum(len(channel.queue) for channel in self._channels.values())
-        return AgentStatistics(self._in_flight, queued, self._sent, self._retried, self._dropped, self._trees)
+        return AgentStatistics(
+            self._in_flight, queued, self._sent, self._retried, self._dropped, self._trees
+        )
 
     def _dispatch(self, order: Order) -> None:
         channel = order.channel
         if self._is_quiet:
             self._sent += 1
-            self._wire.send(channel.name, order.message, order.answered, self._timeout_s, only_failures=True)
+            self._wire.send(
+                channel.name, order.message, order.answered, self._timeout_s, only_failures=True
+            )
             return
         channel.in_flight[order] = None
         self._in_flight += 1
@@ -206,7 +251,8 @@ class Agents:
                 order.done(answer)
             if channel.queue:
                 self._pump(channel)
-            elif self._in_flight == self._in_all - 1:  # a place has become free that others wait for
+            elif self._in_flight == self._in_all - 1:
+                # a place has become free that others wait for
                 for other in self._channels.values():
                     self._pump(other)
         self.settled()
@@ -215,16 +261,25 @@ class Agents:
         """Keep the order for later, before those that came after it."""
         channel = order.channel
         earlier = [other for other in channel.queue if other.number < order.number]
-        channel.queue = deque([*earlier, order, *(other for other in channel.queue if other.number > order.number)])
+        channel.queue = deque(
+            [*earlier, order, *(other for other in channel.queue if other.number > order.number)]
+        )
         self._retried += 1
         if channel.retry is None:
-            log.info("node daemon %s does not respond (%s): next try in %.0f s", channel.name, why, channel.pause_s)
+            log.info(
+                "node daemon %s does not respond (%s): next try in %.0f s",
+                channel.name,
+                why,
+                channel.pause_s,
+            )
             channel.retry = self._time.call_after_wait(channel.pause_s, self._try_again, channel)
             channel.pause_s = min(channel.pause_s * 2, LONGEST_PAUSE_S)
             self.on_response(channel.name, False)
 
     def _try_again(self, channel: _Channel) -> None:
-        """Send the oldest order that is still wanted; its answer says whether to send the others."""
+        """Send the oldest order that is still wanted; its answer says whether to send the
+        others.
+        """
         channel.retry = None
         if self._is_quiet:  # success makes no sound
             self._pump(channel)
@@ -241,7 +296,12 @@ class Agents:
         return None
 
     def _pump(self, channel: _Channel) -> None:
-        while channel.queue and channel.retry is None and len(channel.in_flight) < self._per_daemon and self._in_flight < self._in_all:
+        while (
+            channel.queue
+            and channel.retry is None
+            and len(channel.in_flight) < self._per_daemon
+            and self._in_flight < self._in_all
+        ):
             order = self._next(channel)
             if order is None:
                 return
@@ -252,7 +312,11 @@ class Agents:
         limit = self._time.wait_clock() - max(WATCHDOG_S, 3 * self._timeout_s)
         for channel in self._channels.values():
             for order in [order for order in channel.in_flight if order.sent_at < limit]:
-                log.error("no word on %s to %s: sending it again", type(order.message).__name__, channel.name)
+                log.error(
+                    "no word on %s to %s: sending it again",
+                    type(order.message).__name__,
+                    channel.name,
+                )
                 del channel.in_flight[order]
                 self._in_flight -= 1
                 self._put_off(order, "no answer and no failure")

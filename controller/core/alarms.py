@@ -1,7 +1,8 @@
 """When the controller looks at a job again: its limit, its deadline, its begin time ...
 
-Place: the controller's core; knows no handler (`reactions.py` lists them). Slurm looks every 30 s, counted from about a second after the controller's
-start, so a job overruns its limit by up to 30 s; begin times and delays of dependencies are met to the second. Follows: slurm.conf(5) OverTimeLimit.
+Place: the controller's core; knows no handler (`reactions.py` lists them). Slurm looks every 30 s,
+counted from about a second after the controller's start, so a job overruns its limit by up to 30 s;
+begin times and delays of dependencies are met to the second. Follows: slurm.conf(5) OverTimeLimit.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 PERIOD_S: Final = 30
 SLACK_S: Final = 0.01  # a time since the epoch is not exact
 PHASE_S: Final = 1  # the loop's first look is about a second after the start
-LEVELS: Final = (50, 80, 90)  # sbatch(1) --mail-type=TIME_LIMIT_50: percents of the time limit that can be told of
+# sbatch(1) --mail-type=TIME_LIMIT_50: percents of the time limit that can be told of
+LEVELS: Final = (50, 80, 90)
 
 
 def over_time_limit_s(core: Core, partition: Partition | None) -> float:
@@ -70,7 +72,13 @@ def watch_command(core: Core, job: Job) -> None:
     """Somebody waits for the end of the job, which is ended InactiveLimit after he is gone."""
     partition = core.tables.partitions.get(job.partition)
     limit_s = core.settings.inactive_limit_s
-    if limit_s and job.interactive and not core.time.is_virtual and job.job_id not in core.silent and not (partition and partition.root_only):
+    if (
+        limit_s
+        and job.interactive
+        and not core.time.is_virtual
+        and job.job_id not in core.silent
+        and not (partition and partition.root_only)
+    ):
         core.silent[job.job_id] = None
         watch(core, core.time.now() + limit_s, job, Alarm.COMMAND)
 
@@ -83,7 +91,9 @@ def watch(core: Core, when: float, job: Job, what: Alarm) -> None:
 
 
 def unwatch(core: Core, job: Job) -> None:
-    """The job has ended. If the next look was for it, there is no need to look then: under virtual time that would drive time on for nothing."""
+    """The job has ended. If the next look was for it, there is no need to look then: under virtual
+    time that would drive time on for nothing.
+    """
     heap = core.alarms.heap
     if not heap or heap[0][1] != job.job_id or core.alarms.timer is None:
         return
@@ -149,11 +159,16 @@ def _arm_waits(core: Core) -> None:
         if alarms.wait_timer[0] <= first:
             return
         alarms.wait_timer[1].cancel()
-    alarms.wait_timer = (first, core.periodically(first, partial(_others_wait, core), _waits_are_over, core))
+    alarms.wait_timer = (
+        first,
+        core.periodically(first, partial(_others_wait, core), _waits_are_over, core),
+    )
 
 
 def _others_wait(core: Core) -> bool:
-    """Whether one of those who wait is not an entry of a crontab: for these alone virtual time does not go on."""
+    """Whether one of those who wait is not an entry of a crontab: for these alone virtual time does
+    not go on.
+    """
     return any(job_id not in core.crontabs.entries for _, job_id in core.alarms.waits)
 
 

@@ -1,7 +1,8 @@
 """The controller's core: what all request handlers work on.
 
-Place: the controller's core, no I/O: it gets the time, the wire, the store and users' names through understudy.controller.ports. The handlers are
-functions in modules by concern (submit, start, complete, cancel, hold, requeue ...), named in understudy.controller.edge.rpc.
+Place: the controller's core, no I/O: it gets the time, the wire, the store and users' names through
+understudy.controller.ports. The handlers are functions in modules by concern (submit, start,
+complete, cancel, hold, requeue ...), named in understudy.controller.edge.rpc.
 """
 
 from __future__ import annotations
@@ -29,7 +30,15 @@ if TYPE_CHECKING:
     from understudy.controller.core.parts import Following, Gang, Mailer, Power
     from understudy.controller.enforcement.limits import JobLimits
     from understudy.controller.later import Later
-    from understudy.controller.ports import Clock, Journal, Sender, Signer, StepSigner, TimerHandle, Users
+    from understudy.controller.ports import (
+        Clock,
+        Journal,
+        Sender,
+        Signer,
+        StepSigner,
+        TimerHandle,
+        Users,
+    )
     from understudy.controller.priority.api import PriorityPlugin
     from understudy.controller.scheduling.api import SchedulingPolicy, Selector
     from understudy.controller.tables.job import Job, JobArray
@@ -75,29 +84,44 @@ class Core:
     signer: Signer | None
     selector: Selector
     policy: SchedulingPolicy = field(init=False)
-    completing: dict[int, Job] = field(default_factory=dict)  # jobs whose resources are not all given back
+    # jobs whose resources are not all given back
+    completing: dict[int, Job] = field(default_factory=dict)
     scripts: dict[int, str] = field(default_factory=dict)
-    pushed_aside: dict[int, Job] = field(default_factory=dict)  # jobs that are suspended until those are over which preempted them
-    crowded: dict[int, Job] = field(default_factory=dict)  # resumed jobs that share CPUs with others
+    # jobs that are suspended until those are over which preempted them
+    pushed_aside: dict[int, Job] = field(default_factory=dict)
+    # resumed jobs that share CPUs with others
+    crowded: dict[int, Job] = field(default_factory=dict)
     daemons: dict[str, DaemonRecord] = field(default_factory=dict)
     daemon_of_node: list[DaemonRecord | None] = field(init=False)
     next_job_id: int = 1
     arrays: dict[int, JobArray] = field(default_factory=dict)  # by the array's job id
-    unsplit: dict[int, None] = field(default_factory=dict)  # arrays that wait task by task, until a pass first looks at them
+    # arrays that wait task by task, until a pass first looks at them
+    unsplit: dict[int, None] = field(default_factory=dict)
     priorities: PriorityPlugin = field(default_factory=BasicPriority)
-    priority_timer: tuple[float, TimerHandle] | None = None  # for the end of the period in which priorities are calculated again
-    order_stamp: tuple[float, object] | None = None  # since when nothing but priorities has changed; and what would tell that something has
+    # for the end of the period in which priorities are calculated again
+    priority_timer: tuple[float, TimerHandle] | None = None
+    # since when nothing but priorities has changed; and what would tell that something has
+    order_stamp: tuple[float, object] | None = None
     job_limits: JobLimits | None = None  # limits of associations and QOS, where accounting is kept
-    associations: AssociationState = field(default_factory=AssociationState)  # the controller's copy of accounting; empty without
-    dependents: dict[int, dict[int, None]] = field(default_factory=dict)  # job id -> ids of jobs that depend on it
-    singletons: dict[tuple[int, str], dict[int, None]] = field(default_factory=dict)  # (user, name) -> ids of jobs that wait for their turn
-    feasible: dict[tuple[object, ...], int] = field(default_factory=dict)  # answers of feasibility.nodes_if_empty
-    node_estimates: dict[int, tuple[bool, int]] = field(default_factory=dict)  # of pending jobs: (was it held, nodes that it would get)
+    # the controller's copy of accounting; empty without
+    associations: AssociationState = field(default_factory=AssociationState)
+    # job id -> ids of jobs that depend on it
+    dependents: dict[int, dict[int, None]] = field(default_factory=dict)
+    # (user, name) -> ids of jobs that wait for their turn
+    singletons: dict[tuple[int, str], dict[int, None]] = field(default_factory=dict)
+    # answers of feasibility.nodes_if_empty
+    feasible: dict[tuple[object, ...], int] = field(default_factory=dict)
+    # of pending jobs: (was it held, nodes that it would get)
+    node_estimates: dict[int, tuple[bool, int]] = field(default_factory=dict)
     alarms: Alarms = field(default_factory=Alarms)
-    when_changed: list[Callable[[Core], None]] = field(default_factory=list)  # in order; `reactions.py` fills these three
-    when_freed: list[Callable[[Core, float], None]] = field(default_factory=list)  # nodes have been given back
-    when_over: list[Callable[[Core, Job, float], bool]] = field(default_factory=list)  # of a job: the first that says yes has taken it
-    purge_queue: deque[tuple[float, int]] = field(default_factory=deque)  # (when to forget it, job id) of finished jobs, oldest first
+    # in order; `reactions.py` fills these three
+    when_changed: list[Callable[[Core], None]] = field(default_factory=list)
+    # nodes have been given back
+    when_freed: list[Callable[[Core, float], None]] = field(default_factory=list)
+    # of a job: the first that says yes has taken it
+    when_over: list[Callable[[Core, Job, float], bool]] = field(default_factory=list)
+    # (when to forget it, job id) of finished jobs, oldest first
+    purge_queue: deque[tuple[float, int]] = field(default_factory=deque)
     purge_timer: TimerHandle | None = None
     gang: Gang | None = None  # None: jobs that share cores run side by side
     power: Power | None = None  # None: nodes are never switched off
@@ -105,41 +129,62 @@ class Core:
     launch_s: float = 0.0  # emulated jobs are launched one after another, each so much later
     launches_until: float = 0.0  # when all are launched that have been sent
     step_signer: StepSigner | None = None
-    awaited: dict[int, list[tuple[AwaitJob, Later]]] = field(default_factory=dict)  # by job id: who waits for what of it
-    silent: dict[int, float | None] = field(default_factory=dict)  # by job id: since when nobody has been there for it, None: somebody is
+    # by job id: who waits for what of it
+    awaited: dict[int, list[tuple[AwaitJob, Later]]] = field(default_factory=dict)
+    # by job id: since when nobody has been there for it, None: somebody is
+    silent: dict[int, float | None] = field(default_factory=dict)
     awaiting_empty: list[Later] = field(default_factory=list)
     following: Following | None = None  # who is told of each job that ends
-    breakpoints: set[int] = field(default_factory=set)  # ids of jobs at whose start virtual time stops
+    # ids of jobs at whose start virtual time stops
+    breakpoints: set[int] = field(default_factory=set)
     start_time: float = 0.0  # when the controller started
     last_job_update: float = 0.0
     last_node_update: float = 0.0
     last_partition_update: float = 0.0
     last_reservation_update: float = 0.0
-    reservation_timer: tuple[float, TimerHandle] | None = None  # for the next begin or end of a reservation
+    # for the next begin or end of a reservation
+    reservation_timer: tuple[float, TimerHandle] | None = None
     reservation_stamp: object = None  # what reservations that repeat could matter to, as last seen
-    settled: Callable[[], None] = field(default=lambda: None)  # the edge's: something has been handled
-    complete_plan: Callable[[float], None] = field(default=lambda _now: None)  # make the promises of which nobody has asked so far
+    # the edge's: something has been handled
+    settled: Callable[[], None] = field(default=lambda: None)
+    # make the promises of which nobody has asked so far
+    complete_plan: Callable[[float], None] = field(default=lambda _now: None)
     counters: Counters = field(default_factory=Counters)  # for sdiag
     shut_down: Callable[[], None] = field(default=lambda: None)  # the edge's: end the daemon
-    failed: Callable[[Exception], None] = field(default=_raise)  # the edge's: go on all the same, or end the run
-    show_configuration: Callable[[], list[tuple[str, str]]] = field(default=list)  # for `scontrol show config`
+    # the edge's: go on all the same, or end the run
+    failed: Callable[[Exception], None] = field(default=_raise)
+    # for `scontrol show config`
+    show_configuration: Callable[[], list[tuple[str, str]]] = field(default=list)
     triggers: Triggers = field(default_factory=Triggers)  # of strigger
     crontabs: Crontabs = field(default_factory=Crontabs)  # of scrontab
-    is_executable: Callable[[str], bool] = field(default=lambda _program: True)  # the edge's: whether a trigger's program can be run
-    run_program: Callable[[int, int, str, str], None] = field(default=lambda _user, _group, _program, _argument: None)  # the edge's, for triggers
+    # the edge's: whether a trigger's program can be run
+    is_executable: Callable[[str], bool] = field(default=lambda _program: True)
+    # the edge's, for triggers
+    run_program: Callable[[int, int, str, str], None] = field(
+        default=lambda _user, _group, _program, _argument: None
+    )
     run_script: Callable[[list[str], dict[str, str], Callable[[int], None]], None] = field(
         default=lambda _words, _environment, _done: None
     )  # the edge's
-    job_submit: list[Any] = field(default_factory=list)  # plug-ins that are asked about new jobs and changes: see job_submit.py
+    # plug-ins that are asked about new jobs and changes: see job_submit.py
+    job_submit: list[Any] = field(default_factory=list)
     in_prolog: set[int] = field(default_factory=set)  # jobs whose PrologSlurmctld runs
     mailer: Mailer | None = None
-    read_configuration: Callable[[], None] = field(default=lambda: None)  # the edge's: for Reconfigure
-    change_configuration: Callable[[dict[str, str]], None] = field(default=lambda _changes: None)  # the edge's: keys with other values for now
-    when_recorded: Callable[[Callable[[], None]], None] = field(default=lambda action: action())  # the edge's: act when accounting knows all
-    when_resized: Callable[[Job], None] = field(default=lambda _job: None)  # the edge's: a running job is about to give back nodes
+    # the edge's: for Reconfigure
+    read_configuration: Callable[[], None] = field(default=lambda: None)
+    # the edge's: keys with other values for now
+    change_configuration: Callable[[dict[str, str]], None] = field(default=lambda _changes: None)
+    # the edge's: act when accounting knows all
+    when_recorded: Callable[[Callable[[], None]], None] = field(default=lambda action: action())
+    # the edge's: a running job is about to give back nodes
+    when_resized: Callable[[Job], None] = field(default=lambda _job: None)
     federation: FederationPlace | None = None  # the cluster's, as accounting tells of it
-    remote_licenses: dict[str, int] = field(default_factory=dict)  # by `name@server`, as accounting tells of them
-    take_associations: Callable[[AssociationsChanged], Message | Later] = field(default=lambda _message: Ok())  # the edge's: accounting has changed
+    # by `name@server`, as accounting tells of them
+    remote_licenses: dict[str, int] = field(default_factory=dict)
+    # the edge's: accounting has changed
+    take_associations: Callable[[AssociationsChanged], Message | Later] = field(
+        default=lambda _message: Ok()
+    )
 
     def __post_init__(self) -> None:
         self.daemon_of_node = [None] * len(self.tables.nodes.nodes)
@@ -147,14 +192,21 @@ class Core:
         self.start_time = self.counters.since = self.time.now()
         self.count_licenses()
         self.tables.reservations.groups_of = self.users.groups_of
-        self.tables.completing, self.tables.complete_wait_s = self.completing, self.settings.complete_wait_s
+        self.tables.completing, self.tables.complete_wait_s = (
+            self.completing,
+            self.settings.complete_wait_s,
+        )
 
     def at(self, when: float, action: Callable[..., None], *args: Any) -> TimerHandle:
         """Call `action` at a time of the cluster's clock, then let the edge settle."""
         return self.time.call_at(when, self._run_timer, action, args)
 
-    def periodically(self, when: float, matters: Callable[[], bool], action: Callable[..., None], *args: Any) -> TimerHandle:
-        """The same for what comes again and again: virtual time does not go on for its sake, unless `matters` says that it must."""
+    def periodically(
+        self, when: float, matters: Callable[[], bool], action: Callable[..., None], *args: Any
+    ) -> TimerHandle:
+        """The same for what comes again and again: virtual time does not go on for its sake, unless
+        `matters` says that it must.
+        """
         return self.time.call_periodically(when, matters, self._run_timer, action, args)
 
     def after_wait(self, delay_s: float, action: Callable[..., None], *args: Any) -> TimerHandle:
@@ -169,7 +221,9 @@ class Core:
         self.settled()
 
     def fail(self, what: str, error: Exception) -> None:
-        """Something has failed that never should: a plug-in, or this program. It is logged and counted, and the edge is told."""
+        """Something has failed that never should: a plug-in, or this program. It is logged and
+        counted, and the edge is told.
+        """
         log.error("%s failed", what, exc_info=error)
         self.counters.failures += 1
         self.failed(error)
@@ -201,15 +255,27 @@ class Core:
             raise SlurmError(code)
 
     def job(self, text: str) -> Job:
-        """The job that a user names: by its id, or as a task of an array (`17_3`), which may have no record of its own yet.
+        """The job that a user names: by its id, or as a task of an array (`17_3`), which may have
+        no record of its own yet.
 
         Raises:
             SlurmError: there is no such job.
         """
         number, _, task = text.partition("_")
         job = self.tables.jobs.get(int(text)) if text.isdecimal() else None
-        if task.isdecimal() and number.isdecimal() and (array := self.arrays.get(int(number))) is not None:
-            job = next((each for each in array.records.values() if each.array_task_id == int(task) or each.array_tasks >> int(task) & 1), None)
+        if (
+            task.isdecimal()
+            and number.isdecimal()
+            and (array := self.arrays.get(int(number))) is not None
+        ):
+            job = next(
+                (
+                    each
+                    for each in array.records.values()
+                    if each.array_task_id == int(task) or each.array_tasks >> int(task) & 1
+                ),
+                None,
+            )
         if job is None:
             raise SlurmError(ErrorCode.INVALID_JOB)
         return job
@@ -219,7 +285,9 @@ class Core:
         self.tables.licenses.totals = {**self.settings.licenses, **self.remote_licenses}
 
     def take_job_id(self) -> int:
-        """The next free job id; after MaxJobId it goes on from FirstJobId. In a federation the cluster's number is above it."""
+        """The next free job id; after MaxJobId it goes on from FirstJobId. In a federation the
+        cluster's number is above it.
+        """
         above = 0 if self.federation is None else self.federation.number << LOCAL_ID_BITS
         job_id = self.next_job_id
         if len(self.tables.jobs) > self.settings.max_job_id - self.settings.first_job_id:
@@ -252,17 +320,25 @@ class Core:
         return record
 
     def parts(self, nodes: int) -> list[tuple[DaemonRecord, int]]:
-        """The daemons that stand for the nodes (a bitmap), each with its part of them. Nodes without a daemon are in no part."""
+        """The daemons that stand for the nodes (a bitmap), each with its part of them. Nodes
+        without a daemon are in no part.
+        """
         if not nodes:
             return []
         first = self.daemon_of_node[(nodes & -nodes).bit_length() - 1]
         if first is not None and not nodes & ~first.nodes:
             return [(first, nodes)]
-        return [(record, part) for record in self.daemons.values() if (part := nodes & record.nodes)]
+        return [
+            (record, part) for record in self.daemons.values() if (part := nodes & record.nodes)
+        ]
 
     def check_empty(self) -> None:
         """Answer those who wait for the last job to end."""
-        pending = self.tables.pending.keys() - self.crontabs.entries.keys() if self.awaiting_empty and self.crontabs.entries else self.tables.pending
+        pending = (
+            self.tables.pending.keys() - self.crontabs.entries.keys()
+            if self.awaiting_empty and self.crontabs.entries
+            else self.tables.pending
+        )
         if self.awaiting_empty and not (pending or self.tables.running or self.completing):
             if self.following is not None:
                 self.following.hand_over()

@@ -1,16 +1,20 @@
 """Read and write locks for the controller's four kinds of state, always taken together by one call.
 
-Place: the controller's core; it knows nothing of what it guards. No I/O; asyncio only for those who wait in a task.
+Place: the controller's core; it knows nothing of what it guards. No I/O; asyncio only for those who
+wait in a task.
 
-Slurm's controller takes its locks in a fixed order (configuration, jobs, nodes, partitions), so that no two threads wait for each other. Here a
-request names all levels at once and gets all of them or none, so nobody holds one level while waiting for another, and the order of the fields
-of `Needs` is the order in which they are looked at.
+Slurm's controller takes its locks in a fixed order (configuration, jobs, nodes, partitions), so
+that no two threads wait for each other. Here a request names all levels at once and gets all of
+them or none, so nobody holds one level while waiting for another, and the order of the fields of
+`Needs` is the order in which they are looked at.
 
-Requests are served first come, first served: a waiting request keeps back every later one that conflicts with it, and lets pass the ones that do not.
-So writers are not starved by readers, nor the reverse.
+Requests are served first come, first served: a waiting request keeps back every later one that
+conflicts with it, and lets pass the ones that do not. So writers are not starved by readers, nor
+the reverse.
 
-Nearly always the locks are free. A handler that runs without a pause then needs no task and takes no lock at all: it asks `available` and runs.
-Whoever pauses while it works (the scheduler between its slices, a long listing) holds the locks that it needs across the pause.
+Nearly always the locks are free. A handler that runs without a pause then needs no task and takes
+no lock at all: it asks `available` and runs. Whoever pauses while it works (the scheduler between
+its slices, a long listing) holds the locks that it needs across the pause.
 """
 
 from __future__ import annotations
@@ -47,8 +51,13 @@ class Needs(NamedTuple):
     partition: Mode = NONE
 
     def conflicts_with(self, other: Needs) -> bool:
-        """Whether both cannot be granted at the same time: one writes what the other reads or writes."""
-        return any(mine + theirs > WRITE and mine and theirs for mine, theirs in zip(self, other, strict=True))
+        """Whether both cannot be granted at the same time: one writes what the other reads or
+        writes.
+        """
+        return any(
+            mine + theirs > WRITE and mine and theirs
+            for mine, theirs in zip(self, other, strict=True)
+        )
 
 
 class LockStatistics(NamedTuple):
@@ -74,10 +83,14 @@ class Locks:
         """Whether `needs` would be granted now: no holder and nobody in the queue is in the way."""
         if not self._held and not self._queue:
             return True
-        return self._is_compatible(needs) and not any(needs.conflicts_with(earlier) for earlier, _ in self._queue)
+        return self._is_compatible(needs) and not any(
+            needs.conflicts_with(earlier) for earlier, _ in self._queue
+        )
 
     def take(self, needs: Needs) -> bool:
-        """Take the locks if they are available. Whoever gets True calls `drop` with the same needs."""
+        """Take the locks if they are available. Whoever gets True calls `drop` with the same
+        needs.
+        """
         if not self.available(needs):
             return False
         self._at_once += 1
@@ -99,7 +112,9 @@ class Locks:
             self._serve()
 
     def when_available(self, needs: Needs, granted: Callable[[], None]) -> None:
-        """Call `granted` with the locks held, at once or when the turn comes. It, or what it starts, calls `drop`."""
+        """Call `granted` with the locks held, at once or when the turn comes. It, or what it
+        starts, calls `drop`.
+        """
         if self.take(needs):
             granted()
             return
@@ -107,7 +122,9 @@ class Locks:
         self._longest = max(self._longest, len(self._queue))
 
     @asynccontextmanager
-    async def hold(self, *, config: Mode = NONE, job: Mode = NONE, node: Mode = NONE, partition: Mode = NONE) -> AsyncIterator[None]:
+    async def hold(
+        self, *, config: Mode = NONE, job: Mode = NONE, node: Mode = NONE, partition: Mode = NONE
+    ) -> AsyncIterator[None]:
         """Hold the named levels within the block; wait for them if need be."""
         needs = Needs(config, job, node, partition)
         if not self.take(needs):
@@ -140,7 +157,10 @@ class Locks:
             turn.set_result(None)
 
     def _is_compatible(self, needs: Needs) -> bool:
-        return not any(mode and (self._writers[level] or (mode == WRITE and self._readers[level])) for level, mode in enumerate(needs))
+        return not any(
+            mode and (self._writers[level] or (mode == WRITE and self._readers[level]))
+            for level, mode in enumerate(needs)
+        )
 
     def _grant(self, needs: Needs) -> None:
         self._held += 1
@@ -151,11 +171,15 @@ class Locks:
                 self._writers[level] += 1
 
     def _serve(self) -> None:
-        """Grant all in the queue that neither a holder nor an earlier one in the queue keeps back."""
+        """Grant all in the queue that neither a holder nor an earlier one in the queue keeps
+        back.
+        """
         ready: list[Callable[[], None]] = []
         waiting: deque[tuple[Needs, Callable[[], None]]] = deque()
         for needs, granted in self._queue:
-            if self._is_compatible(needs) and not any(needs.conflicts_with(earlier) for earlier, _ in waiting):
+            if self._is_compatible(needs) and not any(
+                needs.conflicts_with(earlier) for earlier, _ in waiting
+            ):
                 self._grant(needs)
                 self._waited += 1
                 ready.append(granted)

@@ -1,7 +1,9 @@
-"""What the controller's log says of requests and jobs, in Slurm's words, so that scripts which read slurmctld.log find what they look for.
+"""What the controller's log says of requests and jobs, in Slurm's words, so that scripts which read
+slurmctld.log find what they look for.
 
-Place: the controller's core; called where it happens. Nothing is put together for who does not read it: callers ask `is_told` first where there are
-many. Follows: what slurmctld 22.05.8 was seen to write at SlurmctldDebug=info.
+Place: the controller's core; called where it happens. Nothing is put together for who does not read
+it: callers ask `is_told` first where there are many. Follows: what slurmctld 22.05.8 was seen to
+write at SlurmctldDebug=info.
 """
 
 from __future__ import annotations
@@ -45,16 +47,28 @@ def job_name(job: Job) -> str:
     if job.het is not None:
         return f"JobId={job.het.job_id}+{job.het_offset}({job.job_id})"
     if job.array is not None:
-        return f"JobId={job.array.job_id}_{'*' if job.array_task_id is None else f'{job.array_task_id}({job.job_id})'}"
+        task = "*" if job.array_task_id is None else f"{job.array_task_id}({job.job_id})"
+        return f"JobId={job.array.job_id}_{task}"
     return f"JobId={job.job_id}"
 
 
 def allocated(job: Job, cpus: int) -> None:
     """A scheduler has started the job."""
     if job.last_scheduler == "Backfill":
-        log.info("sched/backfill: _start_job: Started %s in %s on %s", job_name(job), job.partition, job.node_list)
+        log.info(
+            "sched/backfill: _start_job: Started %s in %s on %s",
+            job_name(job),
+            job.partition,
+            job.node_list,
+        )
     elif job.last_scheduler != "Submit":
-        log.info("sched: Allocate %s NodeList=%s #CPUs=%d Partition=%s", job_name(job), job.node_list, cpus, job.partition)
+        log.info(
+            "sched: Allocate %s NodeList=%s #CPUs=%d Partition=%s",
+            job_name(job),
+            job.node_list,
+            cpus,
+            job.partition,
+        )
 
 
 def ended(job: Job, event: JobEvent, lost: str) -> None:
@@ -63,10 +77,20 @@ def ended(job: Job, event: JobEvent, lost: str) -> None:
     if event is JobEvent.TIMED_OUT:
         log.info("Time limit exhausted for %s", name)
     elif event is JobEvent.NODE_FAILED:
-        log.info("requeue job %s due to failure of node %s" if job.requeue and not job.interactive else "Killing %s on failed node %s", name, lost)
+        log.info(
+            "requeue job %s due to failure of node %s"
+            if job.requeue and not job.interactive
+            else "Killing %s on failed node %s",
+            name,
+            lost,
+        )
     elif event is not JobEvent.CANCELLED and event is not JobEvent.PREEMPTED:
         what = f"WTERMSIG {job.exit_signal}" if job.exit_signal else f"WEXITSTATUS {job.exit_code}"
-        log.info("_job_complete: %s %s", name, "OOM failure" if event is JobEvent.RAN_OUT_OF_MEMORY else what)
+        log.info(
+            "_job_complete: %s %s",
+            name,
+            "OOM failure" if event is JobEvent.RAN_OUT_OF_MEMORY else what,
+        )
         log.info("_job_complete: %s done", name)
 
 
@@ -86,13 +110,26 @@ def answered(core: Core, message: Message, answer: Message, user_id: int, usec: 
     """A request has been worked on, in so many microseconds."""
     match message:
         case SubmitJob():
-            if isinstance(answer, Submitted) and (job := core.tables.jobs.get(answer.job_id)) is not None:
-                log.info("_slurm_rpc_submit_batch_job: JobId=%d InitPrio=%d usec=%d", job.job_id, job.priority, usec)
+            if (
+                isinstance(answer, Submitted)
+                and (job := core.tables.jobs.get(answer.job_id)) is not None
+            ):
+                log.info(
+                    "_slurm_rpc_submit_batch_job: JobId=%d InitPrio=%d usec=%d",
+                    job.job_id,
+                    job.priority,
+                    usec,
+                )
             elif isinstance(answer, Failure):
                 log.info("_slurm_rpc_submit_batch_job: %s", answer.text.rpartition("\n")[2])
         case AllocateJob():
             if isinstance(answer, Allocated):
-                log.info("sched: _slurm_rpc_allocate_resources JobId=%d NodeList=%s usec=%d", answer.job_id, answer.nodes or "(null)", usec)
+                log.info(
+                    "sched: _slurm_rpc_allocate_resources JobId=%d NodeList=%s usec=%d",
+                    answer.job_id,
+                    answer.nodes or "(null)",
+                    usec,
+                )
             elif isinstance(answer, Failure):
                 log.info("_slurm_rpc_allocate_resources: %s", answer.text)
         case UpdateJobs() | ControlJobs():
@@ -116,11 +153,15 @@ def _of_jobs(message: UpdateJobs | ControlJobs, answer: Message, user_id: int, u
     action = message.action if isinstance(message, ControlJobs) else ""
     for job_id, code, text in answer.results:
         if action in _SUSPEND:
-            log.info("_slurm_rpc_suspend(%s) for %s %s", action, job_id, text if code else f"usec={usec}")
+            log.info(
+                "_slurm_rpc_suspend(%s) for %s %s", action, job_id, text if code else f"usec={usec}"
+            )
         elif code:
             log.info("_slurm_rpc_update_job: JobId=%s uid=%d: %s", job_id, user_id, text)
         elif not action.startswith("requeue"):
-            log.info("_slurm_rpc_update_job: complete JobId=%s uid=%d usec=%d", job_id, user_id, usec)
+            log.info(
+                "_slurm_rpc_update_job: complete JobId=%s uid=%d usec=%d", job_id, user_id, usec
+            )
 
 
 def _of_partition(message: UpdatePartition, answer: Message, usec: int) -> None:
@@ -144,4 +185,9 @@ def _of_reservation(core: Core, message: UpdateReservation, answer: Message, use
         name = getattr(answer, "name", message.name)
         reservation = core.tables.reservations.by_name.get(name)
         verb = "Created" if message.action == "create" else "Updated"
-        log.info("sched: %s reservation=%s nodes=%s", verb, name, reservation.node_expression if reservation is not None else "")
+        log.info(
+            "sched: %s reservation=%s nodes=%s",
+            verb,
+            name,
+            reservation.node_expression if reservation is not None else "",
+        )

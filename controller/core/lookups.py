@@ -26,19 +26,32 @@ def find_component(core: Core, text: str) -> Job:
     if not number.isdecimal() or not offset.isdecimal():
         raise SlurmError(ErrorCode.INVALID_JOB)
     leader = core.tables.jobs.get(int(number))
-    if leader is None or leader.het is None or leader.het_offset or int(offset) not in leader.het.components:
+    if (
+        leader is None
+        or leader.het is None
+        or leader.het_offset
+        or int(offset) not in leader.het.components
+    ):
         raise SlurmError(ErrorCode.INVALID_JOB)
     return leader.het.components[int(offset)]
 
 
 def is_coordinator(core: Core, user_id: int, account: str) -> bool:
     """Whether the user coordinates the account or one above it."""
-    return bool(account and core.associations.users) and core.associations.coordinates(core.users.user_name(user_id), account)
+    return bool(account and core.associations.users) and core.associations.coordinates(
+        core.users.user_name(user_id), account
+    )
 
 
 def may_control(core: Core, user_id: int, job: Job) -> bool:
-    """Whether the user may hold, change and end the job: its owner, an operator, or a coordinator of its account."""
-    return job.user_id == user_id or core.is_operator(user_id) or is_coordinator(core, user_id, job.spec.account)
+    """Whether the user may hold, change and end the job: its owner, an operator, or a coordinator
+    of its account.
+    """
+    return (
+        job.user_id == user_id
+        or core.is_operator(user_id)
+        or is_coordinator(core, user_id, job.spec.account)
+    )
 
 
 def find_partitions(core: Core, text: str) -> list[Partition]:

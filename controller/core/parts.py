@@ -1,6 +1,7 @@
 """Parts of the controller that not every cluster has, as what the others may ask of them.
 
-Place: the controller's core names them; `jobs/gang`, `notices/mail`, `nodes/power` and `jobs/following` are them.
+Place: the controller's core names them; `jobs/gang`, `notices/mail`, `nodes/power` and
+`jobs/following` are them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Who may do what: root and SlurmUser, and accounting's administrators, operators and coordinators.
 
-Place: the controller's core, asked through `Core` and by handlers of requests. Follows: sacctmgr(1) "AdminLevel"; what each request asks for is as
-Slurm 22.05.8 answers. Coordinators may do to the jobs of their accounts, and of those below, what the jobs' owners may, and no more.
+Place: the controller's core, asked through `Core` and by handlers of requests. Follows: sacctmgr(1)
+"AdminLevel"; what each request asks for is as Slurm 22.05.8 answers. Coordinators may do to the
+jobs of their accounts, and of those below, what the jobs' owners may, and no more.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ class Right(IntEnum):
 _OF_LEVEL: Final = {OPERATOR: Right.OPERATOR, ADMINISTRATOR: Right.ADMINISTRATOR}
 
 
-def right_of(associations: AssociationState, settings: Settings, users: Users, user_id: int) -> Right:
+def right_of(
+    associations: AssociationState, settings: Settings, users: Users, user_id: int
+) -> Right:
     """What the user may do."""
     if user_id == 0 or user_id in settings.admin_ids:
         return Right.SLURM_USER

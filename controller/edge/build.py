@@ -1,6 +1,7 @@
 """From slurm.conf to the controller's tables and settings.
 
-Place: the controller's core; the only module of it that knows the configuration file. Follows: slurm.conf(5).
+Place: the controller's core; the only module of it that knows the configuration file. Follows:
+slurm.conf(5).
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ _STATES: Final[dict[str, tuple[NodeState, NodeFlag]]] = {
 def build_tables(config: SlurmConfig) -> tuple[Tables, NodeNames]:
     """The tables that the configuration describes, and the nodes' names."""
     made = [_node(conf, index) for index, conf in enumerate(config.nodes)]
-    if config.text("SelectType") == "select/linear":  # which gives whole nodes, the system's cores with them
+    # which gives whole nodes, the system's cores with them
+    if config.text("SelectType") == "select/linear":
         for node in made:
             node.spec_cores = 0
     if PowerPlan.of(config) is None:  # nobody could switch them on
@@ -62,7 +64,9 @@ def build_tables(config: SlurmConfig) -> tuple[Tables, NodeNames]:
     disable_root = config.boolean("DisableRootJobs")
     for conf in config.partitions:
         nodes = nodeset.from_positions(config.index_of[name] for name in conf.nodes)
-        partitions[conf.name] = _partition(conf, nodes, is_default=conf is default, disable_root=disable_root)
+        partitions[conf.name] = _partition(
+            conf, nodes, is_default=conf is default, disable_root=disable_root
+        )
     return Tables(table, partitions), NodeNames(config.node_names)
 
 
@@ -94,7 +98,9 @@ def _node(conf: NodeConf, index: int) -> Node:
     )
 
 
-def _partition(conf: PartitionConf, nodes: int, *, is_default: bool, disable_root: bool) -> Partition:
+def _partition(
+    conf: PartitionConf, nodes: int, *, is_default: bool, disable_root: bool
+) -> Partition:
     return Partition(
         name=conf.name,
         nodes=nodes,
@@ -116,7 +122,9 @@ def _partition(conf: PartitionConf, nodes: int, *, is_default: bool, disable_roo
         max_cpus_per_node=conf.max_cpus_per_node,
         hidden=conf.hidden,
         root_only=conf.root_only,
-        disable_root_jobs=disable_root if conf.disable_root_jobs is None else conf.disable_root_jobs,
+        disable_root_jobs=disable_root
+        if conf.disable_root_jobs is None
+        else conf.disable_root_jobs,
         least_loaded_nodes=conf.least_loaded_nodes,
         allow_groups=conf.allow_groups,
         allow_accounts=conf.allow_accounts,
@@ -141,15 +149,21 @@ def _partition(conf: PartitionConf, nodes: int, *, is_default: bool, disable_roo
 
 
 def _binding(text: str) -> str:
-    """How tasks are bound where nothing is said: it is shown. A word that is none counts for nothing."""
+    """How tasks are bound where nothing is said: it is shown. A word that is none counts for
+    nothing.
+    """
     try:
         return cpu_binding(text or "off")
     except ValueError:
         return ""
 
 
-def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[str], int | None]) -> Settings:
-    """What the controller takes from the configuration and from cluster.json. `user_id_of`: the number of a user's name."""
+def build_settings(
+    config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[str], int | None]
+) -> Settings:
+    """What the controller takes from the configuration and from cluster.json. `user_id_of`: the
+    number of a user's name.
+    """
     slurm_user = user_id_of(config.text("SlurmUser"))
     enforce = config.text("EnforcePartLimits").upper()
     auth = dict(word.partition("=")[::2] for word in config.words("AuthInfo"))
@@ -157,7 +171,9 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
     return Settings(
         cluster_name=config.cluster_name or cluster.name,
         controller_host=config.controllers[0][0] if config.controllers else "localhost",
-        admin_ids=frozenset({cluster.user_id} | ({slurm_user} if slurm_user is not None else set())),
+        admin_ids=frozenset(
+            {cluster.user_id} | ({slurm_user} if slurm_user is not None else set())
+        ),
         private_data=frozenset(word.lower() for word in config.words("PrivateData")),
         first_job_id=config.count("FirstJobId"),
         max_job_id=LOCAL_IDS if cluster.is_unbounded else config.count("MaxJobId"),
@@ -167,7 +183,11 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         kill_wait_s=config.seconds("KillWait") or 0,
         complete_wait_s=config.seconds("CompleteWait") or 0,
         over_time_limit_s=config.seconds("OverTimeLimit"),
-        enforce_part_limits="ALL" if enforce in ("YES", "ALL", "1") else "ANY" if enforce == "ANY" else "NO",
+        enforce_part_limits="ALL"
+        if enforce in ("YES", "ALL", "1")
+        else "ANY"
+        if enforce == "ANY"
+        else "NO",
         default_memory_per_node_mb=config.number("DefMemPerNode") or None,
         default_memory_per_cpu_mb=config.number("DefMemPerCPU") or None,
         max_memory_per_node_mb=config.number("MaxMemPerNode") or None,
@@ -182,14 +202,18 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         shows_cloud="cloud" in {word.lower() for word in config.words("PrivateData")},
         slurmd_timeout_s=config.seconds("SlurmdTimeout") or 0,
         inactive_limit_s=config.seconds("InactiveLimit") or 0,
-        health_interval_s=config.seconds("HealthCheckInterval") or 0 if config.is_set("HealthCheckProgram") else 0,
+        health_interval_s=config.seconds("HealthCheckInterval") or 0
+        if config.is_set("HealthCheckProgram")
+        else 0,
         health_states=frozenset(word.lower() for word in config.words("HealthCheckNodeState")),
         message_timeout_s=float(config.seconds("MessageTimeout") or 10),
-        tree_width=config.count("TreeWidth") if config.is_set("TreeWidth") else 32,  # 22.05 itself would take 50
+        # 22.05 itself would take 50
+        tree_width=config.count("TreeWidth") if config.is_set("TreeWidth") else 32,
         credential_lifetime_s=int(lifetime) if lifetime.isdecimal() else 120,
         max_step_count=config.count("MaxStepCount"),
         mpi_default=config.text("MpiDefault") or "none",
-        kill_invalid_dependency="kill_invalid_depend" in {word.lower() for word in config.words("DependencyParameters")},
+        kill_invalid_dependency="kill_invalid_depend"
+        in {word.lower() for word in config.words("DependencyParameters")},
         max_depend_depth=_max_depend_depth(config.words("DependencyParameters")),
         requeue_exit_codes=_codes(config.words("RequeueExit")),
         requeue_exit_hold_codes=_codes(config.words("RequeueExitHold")),
@@ -197,15 +221,35 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         preempt_type=config.text("PreemptType"),
         preempt_mode=config.text("PreemptMode"),
         preempt_exempt_s=config.seconds("PreemptExemptTime"),
-        users_may_top="enable_user_top" in {word.lower() for word in config.words("SchedulerParameters")},
-        preempt_sends_user_signal="preempt_send_user_signal" in {word.lower() for word in config.words("SlurmctldParameters")},
+        users_may_top="enable_user_top"
+        in {word.lower() for word in config.words("SchedulerParameters")},
+        preempt_sends_user_signal="preempt_send_user_signal"
+        in {word.lower() for word in config.words("SlurmctldParameters")},
         time_slice_s=config.count("SchedulerTimeSlice"),
         licenses=configured_licenses(config.text("Licenses")),
         gres_types=tuple(dict.fromkeys(config.words("GresTypes"))),
-        tracked_tres=tuple(dict.fromkeys(word.lower() for word in config.words("AccountingStorageTRES") if word.lower() not in BASE)),
+        tracked_tres=tuple(
+            dict.fromkeys(
+                word.lower()
+                for word in config.words("AccountingStorageTRES")
+                if word.lower() not in BASE
+            )
+        ),
         enforced=Enforced.of(config.words("AccountingStorageEnforce")),
-        gpu_defaults=gpu_defaults(",".join(f"{key}={config.text(key)}" for key in ("DefCpuPerGPU", "DefMemPerGPU") if config.is_set(key))),
-        tracked_gres=tuple(dict.fromkeys(word.lower() for word in config.words("AccountingStorageTRES") if word.lower().startswith("gres/"))),
+        gpu_defaults=gpu_defaults(
+            ",".join(
+                f"{key}={config.text(key)}"
+                for key in ("DefCpuPerGPU", "DefMemPerGPU")
+                if config.is_set(key)
+            )
+        ),
+        tracked_gres=tuple(
+            dict.fromkeys(
+                word.lower()
+                for word in config.words("AccountingStorageTRES")
+                if word.lower().startswith("gres/")
+            )
+        ),
         prolog_slurmctld=config.text("PrologSlurmctld"),
         epilog_slurmctld=config.text("EpilogSlurmctld"),
         reservation_prolog=config.text("ResvProlog"),
@@ -230,7 +274,11 @@ def _boot_s(words: list[str]) -> float:
 
 
 def _max_depend_depth(words: list[str]) -> int:
-    given = [value for key, _, value in (word.partition("=") for word in words) if key.lower() == "max_depend_depth"]
+    given = [
+        value
+        for key, _, value in (word.partition("=") for word in words)
+        if key.lower() == "max_depend_depth"
+    ]
     return leading_number(given[-1]) if given else MAX_DEPEND_DEPTH
 
 

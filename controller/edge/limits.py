@@ -1,5 +1,5 @@
-"""The limits of associations and QOS with what they need of the controller: its clock, its jobs, and somebody who ends those that have used up
-theirs.
+"""The limits of associations and QOS with what they need of the controller: its clock, its jobs,
+and somebody who ends those that have used up theirs.
 
 Place: the edge; `enforcement/` is pure.
 """
@@ -35,7 +35,9 @@ class _Alarm:
             self._core.periodically(max(when, self._core.time.now() + 1), self._matters, self._ring)
 
     def _matters(self) -> bool:
-        """Whether time alone may let a job start: one that is kept by what was used, which becomes less."""
+        """Whether time alone may let a job start: one that is kept by what was used, which becomes
+        less.
+        """
         limits, tables, now = self._core.job_limits, self._core.tables, self._core.time.now()
         if limits is None or not limits.enforced:
             return False
@@ -54,7 +56,9 @@ class _Alarm:
 
 
 class _Bailiff:
-    """Ends jobs whose association or QOS has used up its minutes, when time limits are looked at."""
+    """Ends jobs whose association or QOS has used up its minutes, when time limits are looked
+    at.
+    """
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -63,7 +67,11 @@ class _Bailiff:
     def __call__(self, when: float) -> None:
         if not self._is_set:
             self._is_set = True
-            self._core.periodically(next_look(self._core, max(when, self._core.time.now() + 1)), self._matters, self._look)
+            self._core.periodically(
+                next_look(self._core, max(when, self._core.time.now() + 1)),
+                self._matters,
+                self._look,
+            )
 
     def _matters(self) -> bool:
         return any(job.is_running for job in self._core.tables.running.values())
@@ -89,7 +97,8 @@ def make_limits(core: Core, options: PriorityOptions) -> JobLimits:
         half_life_s=options.half_life_s,
         reset_period=options.reset_period,
         takes_largest="MAX_TRES" in options,
-        counts_always=not core.time.is_virtual,  # who drives virtual time wants it fast, and asks about limits alone
+        # who drives virtual time wants it fast, and asks about limits alone
+        counts_always=not core.time.is_virtual,
         wake=_Alarm(core),
         watch=_Bailiff(core),
         split=lambda job: split(core, job, nodeset.first(job.array_tasks)),

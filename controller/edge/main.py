@@ -1,8 +1,10 @@
-"""The controller as a daemon: reads the configuration, builds core and edge, comes back from the saved state, and serves.
+"""The controller as a daemon: reads the configuration, builds core and edge, comes back from the
+saved state, and serves.
 
-Place: the top of the controller. `start` is given a `Daemon` by understudy.clock.daemon, or by a replay that has all daemons in one
-process. The state lies in RUN_DIR/state, whatever StateSaveLocation says: a site's file must not lead to the site's own state, nor two clusters to
-the same.
+Place: the top of the controller. `start` is given a `Daemon` by understudy.clock.daemon, or by a
+replay that has all daemons in one process. The state lies in RUN_DIR/state, whatever
+StateSaveLocation says: a site's file must not lead to the site's own state, nor two clusters to the
+same.
 """
 
 from __future__ import annotations
@@ -88,10 +90,14 @@ class Controller:
         self.accounting: AccountingLink | None = None
         noting = NotingJournal(journal)
         # A replay must not write its jobs into the site's own record of jobs.
-        writes_completions = config.text("JobCompType").lower() == FILE_TEXT and "replay" not in cluster.participants
+        writes_completions = (
+            config.text("JobCompType").lower() == FILE_TEXT and "replay" not in cluster.participants
+        )
         if cluster.keeps_accounting or writes_completions or settings.mail_program:
             journal = noting
-        agents = Agents(wire, daemon.time, timeout_s=settings.message_timeout_s, tree_width=settings.tree_width)
+        agents = Agents(
+            wire, daemon.time, timeout_s=settings.message_timeout_s, tree_width=settings.tree_width
+        )
         self.core = core = Core(
             tables=tables,
             names=names,
@@ -100,12 +106,20 @@ class Controller:
             agents=agents,
             journal=journal,
             users=HostUsers(cluster.users, cluster.groups),
-            signer=None if settings.emulates_jobs else Signer(read_key(Path(cluster.key_file)), settings.credential_lifetime_s),
-            selector=registry.selector(config.text("SelectType"), frozenset(config.words("SelectTypeParameters"))),
+            signer=None
+            if settings.emulates_jobs
+            else Signer(read_key(Path(cluster.key_file)), settings.credential_lifetime_s),
+            selector=registry.selector(
+                config.text("SelectType"), frozenset(config.words("SelectTypeParameters"))
+            ),
         )
         connect(core)
         core.launch_s = cluster.job_launch_s
-        core.step_signer = Signer(read_key(Path(cluster.key_file)), settings.credential_lifetime_s) if cluster.key_file else None
+        core.step_signer = (
+            Signer(read_key(Path(cluster.key_file)), settings.credential_lifetime_s)
+            if cluster.key_file
+            else None
+        )
         self._accounts = accounts = AccountsOf(lambda: core.associations, core.users.user_name)
         priorities = priority_registry.priority(config.text("PriorityType"))
         core.priorities = priorities(tables, read_options(config), accounts, core.start_time)
@@ -115,8 +129,14 @@ class Controller:
             core.job_limits = tables.limits = limits = make_limits(core, read_options(config))
             noting.listeners.append(lambda job_id: limits.note(job_id, core.time.now()))
         self._set_preemption(settings, parameters)
-        core.policy = registry.scheduler(config.text("SchedulerType"))(tables, core.selector, Planning(core), parameters)
-        if cluster.plans_when_asked and daemon.time.is_virtual and isinstance(core.policy, Backfill):
+        core.policy = registry.scheduler(config.text("SchedulerType"))(
+            tables, core.selector, Planning(core), parameters
+        )
+        if (
+            cluster.plans_when_asked
+            and daemon.time.is_virtual
+            and isinstance(core.policy, Backfill)
+        ):
             core.policy.plan_when_asked()
             core.complete_plan = core.policy.complete_plan
         elif core.policy.name == "builtin" and isinstance(core.policy, Builtin):
@@ -129,12 +149,30 @@ class Controller:
         self.commits: Commits | None = None
         if self.store is not None and self.dirty is not None:
             run = _write_here if daemon.time.is_virtual else _write_in_thread(loop)
-            self.commits = Commits(core, self.dirty, self.store, run=run, soon=loop.call_soon, failed=self._cannot_write)
+            self.commits = Commits(
+                core,
+                self.dirty,
+                self.store,
+                run=run,
+                soon=loop.call_soon,
+                failed=self._cannot_write,
+            )
             assert held is not None
             held.commits = self.commits
-        self.server = Server(core, self.locks, self.passes, self.commits, soon=loop.call_soon, clock=real_time.perf_counter)
+        self.server = Server(
+            core,
+            self.locks,
+            self.passes,
+            self.commits,
+            soon=loop.call_soon,
+            clock=real_time.perf_counter,
+        )
         if cluster.keeps_accounting:
-            saved = QueueFile(daemon.run_dir / "state" / "accounting.sqlite") if cluster.state == "disk" else None
+            saved = (
+                QueueFile(daemon.run_dir / "state" / "accounting.sqlite")
+                if cluster.state == "disk"
+                else None
+            )
             most = max(LEAST_BOUND, 2 * config.count("MaxJobCount") + 4 * len(tables.nodes.nodes))
             self.accounting = AccountingLink(
                 core,
@@ -163,7 +201,11 @@ class Controller:
             core.power = Power(core, plan)
         core.shut_down, core.failed = daemon.stop, daemon.fail
         programs = Programs(loop, daemon.time, daemon.run_dir)
-        core.run_program, core.run_script, core.is_executable = programs.run, programs.run_script, is_executable
+        core.run_program, core.run_script, core.is_executable = (
+            programs.run,
+            programs.run_script,
+            is_executable,
+        )
         daemon.at_exit.append(programs.close)
         core.job_submit = load_plugins(config.words("JobSubmitPlugins"))
         core.show_configuration = self.show
@@ -183,13 +225,25 @@ class Controller:
     def _set_preemption(self, settings: Settings, parameters: dict[str, str]) -> None:
         tables = self.core.tables
         rules = Rules.read(settings.preempt_type, settings.preempt_mode, settings.preempt_exempt_s)
-        tables.preemption = Preemption(tables.partitions, tables.running, rules, parameters, self._accounts.qos_record) if rules.kind else None
+        tables.preemption = (
+            Preemption(
+                tables.partitions, tables.running, rules, parameters, self._accounts.qos_record
+            )
+            if rules.kind
+            else None
+        )
 
     def start(self, *, in_full: bool = False) -> None:
-        """Come back from the saved state, of which `in_full` takes what is slurm.conf's otherwise, and serve."""
+        """Come back from the saved state, of which `in_full` takes what is slurm.conf's otherwise,
+        and serve.
+        """
         core, daemon = self.core, self.daemon
         self._set_logs()
-        daemon.log.info("slurmctld version %s started on cluster %s", core.settings.version, self.config.cluster_name)
+        daemon.log.info(
+            "slurmctld version %s started on cluster %s",
+            core.settings.version,
+            self.config.cluster_name,
+        )
         for noded in daemon.cluster.nodeds:
             core.add_daemon(noded.name, noded.address, core.names.to_bitmap(noded.nodes))
         if self.store is not None and self.dirty is not None:
@@ -224,18 +278,27 @@ class Controller:
             return
         following.end()
         cluster = self.daemon.cluster
-        time.call_at(time.now() + 2 * cluster.latency_s + max(cluster.link_latency.values(), default=0.0), self._end_run)
+        time.call_at(
+            time.now() + 2 * cluster.latency_s + max(cluster.link_latency.values(), default=0.0),
+            self._end_run,
+        )
 
     def _append_completion(self, text: str) -> None:
         try:
-            with Path(self.config.text("JobCompLoc")).open("a", encoding="utf-8", errors="surrogateescape") as file:
+            with Path(self.config.text("JobCompLoc")).open(
+                "a", encoding="utf-8", errors="surrogateescape"
+            ) as file:
                 file.write(text)
         except OSError as error:
-            self.daemon.log.warning("job completion log %s: %s", self.config.text("JobCompLoc"), error.strerror)
+            self.daemon.log.warning(
+                "job completion log %s: %s", self.config.text("JobCompLoc"), error.strerror
+            )
 
     def _set_logs(self) -> None:
         if self.daemon.logs is not None:
-            self.daemon.logs.configure(self.config.text("SlurmctldDebug"), self.config.text("LogTimeFormat"))
+            self.daemon.logs.configure(
+                self.config.text("SlurmctldDebug"), self.config.text("LogTimeFormat")
+            )
 
     def _complain(self) -> None:
         for text in complaints(self.config.text("SchedulerParameters")):
@@ -268,11 +331,17 @@ class Controller:
             user_id_of=str(slurm_user if slurm_user is not None else 0),
             host=core.settings.controller_host,
         )
-        return [(name, self.daemon.cluster.conf or value if name == "SLURM_CONF" else value) for name, value in shown]
+        return [
+            (name, self.daemon.cluster.conf or value if name == "SLURM_CONF" else value)
+            for name, value in shown
+        ]
 
     def change(self, changes: dict[str, str]) -> None:
         """Other values of some keys, until the file is read again."""
-        self.config = replace(self.config, values=self.config.values | {key.lower(): value for key, value in changes.items()})
+        self.config = replace(
+            self.config,
+            values=self.config.values | {key.lower(): value for key, value in changes.items()},
+        )
         if "SlurmctldDebug" in changes:
             if self.daemon.logs is not None:
                 self.daemon.logs.set_level(changes["SlurmctldDebug"])
@@ -283,14 +352,17 @@ class Controller:
             self.core.priorities.reconfigure(read_options(self.config), self.core.time.now())
 
     def reconfigure(self) -> None:
-        """Read slurm.conf again: settings and partitions are taken over; nodes that come, go or change their size need a restart, as in Slurm.
+        """Read slurm.conf again: settings and partitions are taken over; nodes that come, go or
+        change their size need a restart, as in Slurm.
 
         Raises:
             SlurmError: the file has errors, or would need a restart; nothing is changed then.
         """
         source, run_dir = Path(self.daemon.cluster.conf), self.daemon.run_dir
         is_new = has_changed(source, run_dir)
-        self.config = take_over(self.core, source if is_new else run_dir / "slurm.conf", self.config, self._reread)
+        self.config = take_over(
+            self.core, source if is_new else run_dir / "slurm.conf", self.config, self._reread
+        )
         if is_new:
             copy_configuration(source, run_dir)
         self._set_logs()
@@ -306,7 +378,9 @@ class Controller:
         options, now = read_options(self.config), self.core.time.now()
         self.core.priorities.reconfigure(options, now)
         if self.core.job_limits is not None:
-            self.core.job_limits.reconfigure(options.half_life_s, options.reset_period, options.calc_period_s, now)
+            self.core.job_limits.reconfigure(
+                options.half_life_s, options.reset_period, options.calc_period_s, now
+            )
         self.core.job_submit = load_plugins(self.config.words("JobSubmitPlugins"))
         if self.accounting is not None:
             self.accounting.kept = kept_of(self.config)
@@ -328,7 +402,9 @@ def _write_here(write: Callable[[], None], done: Callable[[BaseException | None]
         done(None)
 
 
-def _write_in_thread(loop: asyncio.AbstractEventLoop) -> Callable[[Callable[[], None], Callable[[BaseException | None], None]], None]:
+def _write_in_thread(
+    loop: asyncio.AbstractEventLoop,
+) -> Callable[[Callable[[], None], Callable[[BaseException | None], None]], None]:
     def run(write: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
         future = loop.run_in_executor(None, write)
         future.add_done_callback(lambda ended: done(ended.exception()))
@@ -350,11 +426,26 @@ async def start(daemon: Daemon, *, in_full: bool = False) -> Controller:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the controller of a cluster until told to end. The exit code."""
-    parser = argparse.ArgumentParser(prog="understudy.controller", description="The controller of an emulated cluster.")
-    parser.add_argument("--run-dir", type=Path, required=True, help="the cluster's run directory, with cluster.json and slurm.conf")
-    parser.add_argument("--listener", type=int, help="a socket that listens at the TCP address already")
-    parser.add_argument("--verbose", action="count", default=0, help="log more; several times: still more")
-    parser.add_argument("--recover", action="store_true", help="take partitions and features of nodes from the saved state, too")
+    parser = argparse.ArgumentParser(
+        prog="understudy.controller", description="The controller of an emulated cluster."
+    )
+    parser.add_argument(
+        "--run-dir",
+        type=Path,
+        required=True,
+        help="the cluster's run directory, with cluster.json and slurm.conf",
+    )
+    parser.add_argument(
+        "--listener", type=int, help="a socket that listens at the TCP address already"
+    )
+    parser.add_argument(
+        "--verbose", action="count", default=0, help="log more; several times: still more"
+    )
+    parser.add_argument(
+        "--recover",
+        action="store_true",
+        help="take partitions and features of nodes from the saved state, too",
+    )
     options = parser.parse_args(arguments)
     cluster = Cluster.load(options.run_dir)
     own = cluster.controller if options.listener is None else ""
@@ -364,7 +455,14 @@ def main(arguments: list[str] | None = None) -> int:
         await start(daemon, in_full=options.recover)
 
     try:
-        return run_daemon(options.run_dir, NAME, listen, start_and_forget, verbose=options.verbose, listener=options.listener)
+        return run_daemon(
+            options.run_dir,
+            NAME,
+            listen,
+            start_and_forget,
+            verbose=options.verbose,
+            listener=options.listener,
+        )
     except ConfigError as error:
         print(f"understudy.controller: {error}")
         return 1

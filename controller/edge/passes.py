@@ -1,9 +1,11 @@
 """When the scheduling policy runs: one timer at the time that it names, and its pass in slices.
 
-Place: between the controller's core and its edge. Under virtual time, where computing takes no time, a pass runs whole. Else it holds the locks for a
-slice of some milliseconds and then lets waiting requests in, as Slurm's backfill yields its locks.
+Place: between the controller's core and its edge. Under virtual time, where computing takes no
+time, a pass runs whole. Else it holds the locks for a slice of some milliseconds and then lets
+waiting requests in, as Slurm's backfill yields its locks.
 
-A pass that raises, in a policy or in what it calls, is over like any other. What failed is told to the core, which knows whether this ends the run.
+A pass that raises, in a policy or in what it calls, is over like any other. What failed is told to
+the core, which knows whether this ends the run.
 """
 
 from __future__ import annotations
@@ -42,15 +44,25 @@ class _End(Enum):
 
 
 class Passes:
-    """Runs `core.policy`. `soon` calls a function after what waits now has been handled; `clock` measures real time (both the edge's)."""
+    """Runs `core.policy`. `soon` calls a function after what waits now has been handled; `clock`
+    measures real time (both the edge's).
+    """
 
-    def __init__(self, core: Core, locks: Locks, *, soon: Callable[[Callable[[], None]], object], clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        core: Core,
+        locks: Locks,
+        *,
+        soon: Callable[[Callable[[], None]], object],
+        clock: Callable[[], float],
+    ) -> None:
         self._core, self._locks, self._soon, self._clock = core, locks, soon, clock
         self._timer: tuple[float, TimerHandle] | None = None
         self._is_running = False
         self._pass: Iterator[float | None] | None = None  # None until a running one has the locks
         self.passes = self.slices = 0
-        self.requests = 0  # that wait for locks or are being answered in slices; the server counts them
+        # that wait for locks or are being answered in slices; the server counts them
+        self.requests = 0
         self.most_requests = 0  # from so many on no pass begins (max_rpc_cnt); 0: any number
         self._not_before = -math.inf
         self._failures = 0  # one after the other, with nobody to blame
@@ -58,7 +70,9 @@ class Passes:
         self._cycles_before: list[tuple[Cycles, int]] = []
 
     def arm(self) -> None:
-        """Set the timer to when the policy wants to run next. To be called after everything that was handled."""
+        """Set the timer to when the policy wants to run next. To be called after everything that
+        was handled.
+        """
         if self._core.power is not None:
             self._core.power.arm()
         if self._is_running:
@@ -76,7 +90,10 @@ class Passes:
             return
         core = self._core
         if core.crontabs.entries:
-            self._timer = (when, core.time.call_periodically(when, lambda: not only_entries_wait(core), self._due))
+            self._timer = (
+                when,
+                core.time.call_periodically(when, lambda: not only_entries_wait(core), self._due),
+            )
         else:
             self._timer = (when, core.time.call_at(when, self._due))
 
@@ -126,7 +143,9 @@ class Passes:
         return _End.OVER
 
     def _failed(self, error: Exception) -> None:
-        """The pass is over. The job that it was at is set aside, so that others have their turn; else the next pass waits, each time longer."""
+        """The pass is over. The job that it was at is set aside, so that others have their turn;
+        else the next pass waits, each time longer.
+        """
         core, job = self._core, self._core.tables.looked_at
         now = core.time.now()
         if job is None or not job.is_pending or not job.priority:
@@ -157,13 +176,19 @@ class Passes:
             self._ended()
         elif end is _End.SLICE:
             is_too_much = bool(self.most_requests) and self.requests >= self.most_requests
-            self._soon(self._when_few if is_too_much and getattr(self._core.policy, "is_backfilling", False) else self._next_slice)
+            self._soon(
+                self._when_few
+                if is_too_much and getattr(self._core.policy, "is_backfilling", False)
+                else self._next_slice
+            )
 
     def _next_slice(self) -> None:
         self._locks.when_available(PASS_NEEDS, self._slice)
 
     def _when_few(self) -> None:
-        """A backfill pass that has made way for requests goes on when few of them are left; the main scheduler's, once begun, comes to its end."""
+        """A backfill pass that has made way for requests goes on when few of them are left; the
+        main scheduler's, once begun, comes to its end.
+        """
         if self.requests > max(self.most_requests // 10, FEW_REQUESTS):
             self._core.time.call_at(self._core.time.now() + YIELD_S, self._when_few)
         else:

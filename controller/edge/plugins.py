@@ -1,4 +1,5 @@
-"""Whether somebody offers the plug-ins that a configuration names, before anything is started with it.
+"""Whether somebody offers the plug-ins that a configuration names, before anything is started with
+it.
 
 Place: the controller; over the registries of schedulers, selectors and priorities.
 """
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def plugin_words(config: SlurmConfig) -> dict[str, frozenset[str]]:
-    """The words that the configuration's plug-ins read beyond Slurm's, as understudy.model.conf_words takes them.
+    """The words that the configuration's plug-ins read beyond Slurm's, as
+    understudy.model.conf_words takes them.
 
     Raises:
         ConfigError: nobody offers a plug-in that it names.

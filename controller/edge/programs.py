@@ -1,7 +1,9 @@
-"""Programs that triggers run, and those of the site around jobs (`job_programs.py`, `mail.py`), on the controller's host.
+"""Programs that triggers run, and those of the site around jobs (`job_programs.py`, `mail.py`), on
+the controller's host.
 
-Place: the edge. A trigger's program runs as the user who set the trigger, in the run directory, without input or output, and is killed with all that
-it has started if it takes longer than LIMIT_S. Virtual time stands still as long as it runs. The site's own run as the controller does.
+Place: the edge. A trigger's program runs as the user who set the trigger, in the run directory,
+without input or output, and is killed with all that it has started if it takes longer than LIMIT_S.
+Virtual time stands still as long as it runs. The site's own run as the controller does.
 """
 
 from __future__ import annotations
@@ -39,7 +41,11 @@ class Programs:
 
     def run(self, user_id: int, group_id: int, program: str, argument: str) -> None:
         """Start it; what goes wrong is logged."""
-        ids = {"user": user_id, "group": group_id, "extra_groups": []} if os.geteuid() == 0 and user_id != 0 else {}
+        ids = (
+            {"user": user_id, "group": group_id, "extra_groups": []}
+            if os.geteuid() == 0 and user_id != 0
+            else {}
+        )
         try:
             process = subprocess.Popen(
                 [*program.split(), argument],
@@ -65,7 +71,9 @@ class Programs:
 
         future.add_done_callback(ended)
 
-    def run_script(self, words: list[str], environment: dict[str, str], done: Callable[[int], None]) -> None:
+    def run_script(
+        self, words: list[str], environment: dict[str, str], done: Callable[[int], None]
+    ) -> None:
         """Start one of the site's; `done` gets its exit code, or 127."""
         try:
             process = subprocess.Popen(

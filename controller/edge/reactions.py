@@ -1,6 +1,8 @@
-"""What follows from what, in its order: who reacts to alarms, to nodes that have been given back, to jobs that are over, and to other changes.
+"""What follows from what, in its order: who reacts to alarms, to nodes that have been given back,
+to jobs that are over, and to other changes.
 
-Place: the controller's core, above all that it names. What makes such a thing happen knows the lists on `Core` alone.
+Place: the controller's core, above all that it names. What makes such a thing happen knows the
+lists on `Core` alone.
 """
 
 from __future__ import annotations

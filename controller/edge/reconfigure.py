@@ -1,7 +1,7 @@
 """scontrol reconfigure: what can be taken over from a changed slurm.conf without a restart.
 
-Place: the controller's core. Settings, partitions, weights and features of nodes are taken over. What was set by `scontrol update partition` is
-lost, as in Slurm. Follows: scontrol(1) reconfigure.
+Place: the controller's core. Settings, partitions, weights and features of nodes are taken over.
+What was set by `scontrol update partition` is lost, as in Slurm. Follows: scontrol(1) reconfigure.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from understudy.controller.tables.settings import Settings
 
 
-def take_over(core: Core, path: Path, before: SlurmConfig, settings_of: Callable[[SlurmConfig], Settings]) -> SlurmConfig:
+def take_over(
+    core: Core, path: Path, before: SlurmConfig, settings_of: Callable[[SlurmConfig], Settings]
+) -> SlurmConfig:
     """Read the file again and take over what can be taken over.
 
     Raises:
-        SlurmError: the file has errors, its nodes differ from those in the tables, or so do its types of scheduler or selection; nothing is
-            changed then.
+        SlurmError: the file has errors, its nodes differ from those in the tables, or so do its
+            types of scheduler or selection; nothing is changed then.
     """
     try:
         config = load(path)
@@ -54,12 +56,25 @@ def take_over(core: Core, path: Path, before: SlurmConfig, settings_of: Callable
     core.tables.complete_wait_s = core.settings.complete_wait_s
     core.tables.nodes.tree = tables.nodes.tree
     for node, new in zip(ours, theirs, strict=True):
-        node.weight, node.features, node.active_features = new.weight, new.features, new.active_features
+        node.weight, node.features, node.active_features = (
+            new.weight,
+            new.features,
+            new.active_features,
+        )
         node.gres = new.gres
-        node.address, node.hostname, node.port, node.tmp_disk_mb = new.address, new.hostname, new.port, new.tmp_disk_mb
+        node.address, node.hostname, node.port, node.tmp_disk_mb = (
+            new.address,
+            new.hostname,
+            new.port,
+            new.tmp_disk_mb,
+        )
     _take_over_gres(core.tables.nodes, tables.nodes)
     core.tables.nodes.reconfigured()
-    used = {name for job in (*core.tables.pending.values(), *core.tables.running.values()) for name in job.partitions}
+    used = {
+        name
+        for job in (*core.tables.pending.values(), *core.tables.running.values())
+        for name in job.partitions
+    }
     for name in list(core.tables.partitions):
         core.journal.partition(name)
         if name not in tables.partitions and name not in used:

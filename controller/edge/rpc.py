@@ -1,7 +1,7 @@
 """The table of requests: which function handles a message, and which locks it needs.
 
-Place: the controller's core. A handler is a plain function (core, message, sender) that returns the answer, or a `Later`. Queries are generators and
-stand apart, as they may be run in slices.
+Place: the controller's core. A handler is a plain function (core, message, sender) that returns the
+answer, or a `Later`. Queries are generators and stand apart, as they may be run in slices.
 """
 
 from __future__ import annotations
@@ -11,13 +11,23 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from understudy.controller.core.locks import READ, WRITE, Needs
 from understudy.controller.jobs.following import follow_jobs
 from understudy.controller.later import Later
-from understudy.controller.requests.allocate import allocate, await_job, complete_job, get_allocation
+from understudy.controller.requests.allocate import (
+    allocate,
+    await_job,
+    complete_job,
+    get_allocation,
+)
 from understudy.controller.requests.cancel import cancel_jobs
 from understudy.controller.requests.control import control_jobs
 from understudy.controller.requests.controller import notify_job, set_configuration, update_step
 from understudy.controller.requests.crontabs import get_crontab, set_crontab
 from understudy.controller.requests.foresee import foresee
-from understudy.controller.requests.node_news import batch_complete, epilog_complete, prolog_complete, register_nodes
+from understudy.controller.requests.node_news import (
+    batch_complete,
+    epilog_complete,
+    prolog_complete,
+    register_nodes,
+)
 from understudy.controller.requests.node_table import change_node_table
 from understudy.controller.requests.reboot import reboot_nodes
 from understudy.controller.requests.statistics import get_statistics
@@ -126,7 +136,9 @@ def break_at_start(core: Core, message: BreakAtStart, sender: Sender) -> Message
     return Ok()
 
 
-def associations_changed(core: Core, message: AssociationsChanged, sender: Sender) -> Message | Later:
+def associations_changed(
+    core: Core, message: AssociationsChanged, sender: Sender
+) -> Message | Later:
     """Accounting tells what has changed there."""
     if not sender.is_daemon:
         raise SlurmError(ErrorCode.ACCESS_DENIED)
@@ -150,9 +162,15 @@ def reconfigure(core: Core, message: Reconfigure, sender: Sender) -> Message:
 
 
 def shutdown(core: Core, message: Shutdown, sender: Sender) -> Message:
-    """End the daemon after the state has been saved, and before it those of the nodes that respond."""
+    """End the daemon after the state has been saved, and before it those of the nodes that
+    respond.
+    """
     core.require_admin(sender)
-    told = {} if message.alone else {name: None for name, daemon in core.daemons.items() if daemon.is_responding}
+    told = (
+        {}
+        if message.alone
+        else {name: None for name, daemon in core.daemons.items() if daemon.is_responding}
+    )
 
     def answered(name: str) -> None:
         told.pop(name, None)

@@ -1,6 +1,8 @@
-"""Requests at the controller's door: each goes to its handler, when its locks are free, and its answer leaves when what it tells of is on disk.
+"""Requests at the controller's door: each goes to its handler, when its locks are free, and its
+answer leaves when what it tells of is on disk.
 
-Place: the edge, between the messenger and the core. No task per message: a handler is called at once if nobody is in its way.
+Place: the edge, between the messenger and the core. No task per message: a handler is called at
+once if nobody is in its way.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ UNEXPECTED_MESSAGE: Final = 1000
 
 
 class Server:
-    """Handles requests. `commits`: None if the state is kept in memory. `soon` and `clock` as in `Passes`."""
+    """Handles requests. `commits`: None if the state is kept in memory. `soon` and `clock` as in
+    `Passes`.
+    """
 
     def __init__(
         self,
@@ -42,12 +46,21 @@ class Server:
         soon: Callable[[Callable[[], None]], object],
         clock: Callable[[], float],
     ) -> None:
-        self._core, self._locks, self._passes, self._commits, self._soon, self._clock = core, locks, passes, commits, soon, clock
+        self._core, self._locks, self._passes, self._commits, self._soon, self._clock = (
+            core,
+            locks,
+            passes,
+            commits,
+            soon,
+            clock,
+        )
         self.handled = 0
         core.settled = core.agents.settled = self.settled
 
     def settled(self) -> None:
-        """Something has been handled: the policy may want to run, and something may have to be written."""
+        """Something has been handled: the policy may want to run, and something may have to be
+        written.
+        """
         self._passes.arm()
         if self._commits is not None:
             self._commits.due()
@@ -60,7 +73,9 @@ class Server:
         if rpc is None:
             if isinstance(message, Query):
                 return self._query(message, request)
-            return Failure(UNEXPECTED_MESSAGE, f"the controller does not take {type(message).__name__}")
+            return Failure(
+                UNEXPECTED_MESSAGE, f"the controller does not take {type(message).__name__}"
+            )
         if self._locks.available(rpc.needs):
             answer = self._run(rpc, request)
             if self._commits is None:
@@ -92,7 +107,9 @@ class Server:
             answer = Failure(error.code, error.text)
         except Exception as error:  # noqa: BLE001 - one bad request must not end the controller
             self._core.fail(f"{type(request.message).__name__} of {request.sender.name}", error)
-            answer = Failure(ErrorCode.INTERNAL_ERROR, "Slurm internal error, contact system administrator")
+            answer = Failure(
+                ErrorCode.INTERNAL_ERROR, "Slurm internal error, contact system administrator"
+            )
         usec = int((self._clock() - began) * 1e6)
         self._core.counters.request(request.message, request.sender.user_id, usec)
         if is_told:
@@ -111,7 +128,9 @@ class Server:
             self._commits.after(partial(request.reply, answer))
 
     def _query(self, message: Query, request: Request) -> Message | None:
-        """Rows at once if that takes a slice or no virtual time; else slice by slice, with the tables locked for reading."""
+        """Rows at once if that takes a slice or no virtual time; else slice by slice, with the
+        tables locked for reading.
+        """
         self._core.counters.request(message, request.sender.user_id, 0)
         if log_lines.is_told():
             log_lines.asked(message, request.sender.user_id)
@@ -136,7 +155,9 @@ class Server:
         self._locks.drop(QUERY_NEEDS)
         request.reply(answer)
 
-    def _advance(self, rows: Generator[Rows | None, None, Rows], request: Request) -> Message | None:
+    def _advance(
+        self, rows: Generator[Rows | None, None, Rows], request: Request
+    ) -> Message | None:
         until = self._clock() + SLICE_S
         is_virtual = self._core.time.is_virtual
         try:
@@ -153,4 +174,6 @@ class Server:
             return Failure(error.code, error.text)
         except Exception as error:  # noqa: BLE001 - one bad request must not end the controller
             self._core.fail("a query", error)
-            return Failure(ErrorCode.INTERNAL_ERROR, "Slurm internal error, contact system administrator")
+            return Failure(
+                ErrorCode.INTERNAL_ERROR, "Slurm internal error, contact system administrator"
+            )

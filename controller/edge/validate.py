@@ -28,17 +28,25 @@ def validate(core: Core) -> None:
     for waiting in core.dependents.values():
         for job_id in waiting:
             job_or_none = tables.jobs.get(job_id)
-            assert job_or_none is None or job_or_none.dependency is not None or job_or_none.is_finished, job_or_none.story
+            assert (
+                job_or_none is None or job_or_none.dependency is not None or job_or_none.is_finished
+            ), job_or_none.story
 
 
 def _validate_job(core: Core, job: Job) -> None:
     tables = core.tables
-    pending, running, completing = (job.job_id in listed for listed in (tables.pending, tables.running, core.completing))
+    pending, running, completing = (
+        job.job_id in listed for listed in (tables.pending, tables.running, core.completing)
+    )
     assert pending + running + completing <= 1, f"in two lists: {job.story}"
-    assert running == (job.state in (JobState.RUNNING, JobState.SUSPENDED)), f"running list: {job.story}"
+    assert running == (job.state in (JobState.RUNNING, JobState.SUSPENDED)), (
+        f"running list: {job.story}"
+    )
     assert completing == job.is_completing, f"completing list: {job.story}"
     assert bool(job.flags & JobFlag.COMPLETING) == completing, f"completing flag: {job.story}"
-    assert pending == (job.state is JobState.PENDING and not completing), f"pending list: {job.story}"
+    assert pending == (job.state is JobState.PENDING and not completing), (
+        f"pending list: {job.story}"
+    )
     if running or completing:
         assert job.allocation is not None, job.story
         assert job.start_time is not None or completing, job.story
@@ -46,7 +54,9 @@ def _validate_job(core: Core, job: Job) -> None:
     if pending:
         assert job.allocation is None, job.story
         assert job.start_time is None, job.story
-        assert (job.priority == 0) == bool(job.held_by), f"priority {job.priority}, held by {job.held_by!r}: {job.story}"
+        assert (job.priority == 0) == bool(job.held_by), (
+            f"priority {job.priority}, held by {job.held_by!r}: {job.story}"
+        )
     if job.is_finished:
         assert job.end_time is not None, job.story
 
@@ -74,11 +84,15 @@ def _validate_nodes(core: Core) -> None:
                     if job.allocation.is_shared:
                         shared[share.node] |= share.cores
                     else:
-                        assert not shared[share.node] & share.cores, f"cores given to a job that does not share: {job.story}"
+                        assert not shared[share.node] & share.cores, (
+                            f"cores given to a job that does not share: {job.story}"
+                        )
                         used[share.node] |= share.cores
     for node, cores in enumerate(shared):
         if cores:
-            assert not used[node] & cores, f"cores of {nodes.nodes[node].name} shared by a job that does not share"
+            assert not used[node] & cores, (
+                f"cores of {nodes.nodes[node].name} shared by a job that does not share"
+            )
             used[node] |= cores
             cpus[node] -= cores.bit_count() * nodes.cpus_of_core(node)
     assert (cpus == nodes.free_cpus).all(), "free CPUs are not what jobs leave"
@@ -90,5 +104,9 @@ def _validate_nodes(core: Core) -> None:
     assert nodes.completing_nodes == completing, "completing nodes"
     up = sum(1 << node.index for node in nodes.nodes if takes_jobs(node))
     assert nodes.up_nodes == up, "up nodes"
-    boot = sum(1 << node.index for node in nodes.nodes if node.flags & (NodeFlag.POWERED_DOWN | NodeFlag.POWERING_UP))
+    boot = sum(
+        1 << node.index
+        for node in nodes.nodes
+        if node.flags & (NodeFlag.POWERED_DOWN | NodeFlag.POWERING_UP)
+    )
     assert nodes.boot_nodes == boot or core.power is None, "nodes that have to boot"

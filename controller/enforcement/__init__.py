@@ -1,1 +1,3 @@
-"""Accounting policy: what associations and qualities of service allow, enforced at submission and by the schedulers (AccountingStorageEnforce)."""
+"""Accounting policy: what associations and qualities of service allow, enforced at submission and
+by the schedulers (AccountingStorageEnforce).
+"""

@@ -1,9 +1,12 @@
-"""Limits at work: whether a job may be taken in, and whether it may start now; and the sums that this is decided by.
+"""Limits at work: whether a job may be taken in, and whether it may start now; and the sums that
+this is decided by.
 
-Place: the controller's core, pure. The schedulers ask `before`, `by_request` and `by_allocation`; `note` is told of each job that has changed.
+Place: the controller's core, pure. The schedulers ask `before`, `by_request` and `by_allocation`;
+`note` is told of each job that has changed.
 
-Sums change when a job is submitted, starts or ends, at each level that the job counts in. What was used decays, and what running jobs may still use
-becomes less, once a period (PriorityCalcPeriod), and when a job ends; as long as nobody has a limit on that, nothing is done in between.
+Sums change when a job is submitted, starts or ends, at each level that the job counts in. What was
+used decays, and what running jobs may still use becomes less, once a period (PriorityCalcPeriod),
+and when a job ends; as long as nobody has a limit on that, nothing is done in between.
 """
 
 from __future__ import annotations
@@ -29,7 +32,8 @@ if TYPE_CHECKING:
     from understudy.model.associations import Association, AssociationState
     from understudy.model.qos import Qos
 
-SavedUse: TypeAlias = tuple[int, dict[str, float], float]  # (as of when, resource-seconds, seconds of time)
+# (as of when, resource-seconds, seconds of time)
+SavedUse: TypeAlias = tuple[int, dict[str, float], float]
 YEAR_S: Final = 365 * 86400  # what a job without a time limit may use
 _RUNS: Final = (JobState.RUNNING, JobState.SUSPENDED)
 _TIMED: Final = (What.WALL, What.MINS, What.RUN_MINS)
@@ -52,11 +56,13 @@ class _Charge:
 
 
 class JobLimits:
-    """Implements `understudy.controller.scheduling.api.Limits`. Times are whole seconds; periods end at `origin` + n * `period_s`.
+    """Implements `understudy.controller.scheduling.api.Limits`. Times are whole seconds; periods
+    end at `origin` + n * `period_s`.
 
-    `counts_always`: what is used is counted even where nobody has a limit on it; `state`: the present copy of accounting; `wake(when)`: have jobs
-    looked at again then, as time alone may let one start; `watch(when)`: ask then for jobs that are `overdrawn`; `split(job)`: give the first task of
-    an array's record one of its own.
+    `counts_always`: what is used is counted even where nobody has a limit on it; `state`: the
+    present copy of accounting; `wake(when)`: have jobs looked at again then, as time alone may let
+    one start; `watch(when)`: ask then for jobs that are `overdrawn`; `split(job)`: give the first
+    task of an array's record one of its own.
     """
 
     def __init__(
@@ -91,10 +97,12 @@ class JobLimits:
         self._running: dict[int, _Charge] = {}
         self.touched: dict[str, Use] = {}  # whose use has grown since the state was saved
         self._restored: dict[str, SavedUse] = {}  # from before a restart, of what is not known yet
-        self._unseen: dict[int, None] = {}  # jobs of which it is to be seen whether their age counts
+        # jobs of which it is to be seen whether their age counts
+        self._unseen: dict[int, None] = {}
         self._refused: dict[int, None] = {}  # those whose age does not, as others' does
         self._origin, self._settled = origin, 0
-        self._counted: dict[int, int] = {}  # while sums are made again: up to when what running jobs use has been counted
+        # while sums are made again: up to when what running jobs use has been counted
+        self._counted: dict[int, int] = {}
 
     def _set_decay(self, half_life_s: int, reset_period: str, now: float) -> None:
         self.decay = 1.0 - 0.693 / half_life_s if half_life_s > 0 else 1.0
@@ -102,17 +110,21 @@ class JobLimits:
         self._reset_at = int(now) if reset_period == "NOW" else next_reset(reset_period, now)
 
     def reconfigure(self, half_life_s: int, reset_period: str, period_s: int, now: float) -> None:
-        """slurm.conf was read again: what was used is forgotten otherwise; periods have another length from the end of this one on."""
+        """slurm.conf was read again: what was used is forgotten otherwise; periods have another
+        length from the end of this one on.
+        """
         self.advance(now)
         self._set_decay(half_life_s, reset_period, now)
         self._next_period_s = period_s
 
     @property
     def enforced(self) -> bool:
-        """Whether anything is to be asked: what is enforced, and somebody is known to accounting."""
+        """Whether anything is to be asked: what is enforced, and somebody is known to
+        accounting.
+        """
         return self.options.associations and self._state().has_users
 
-    # --- who is who ------------------------------------------------------------------------------------------------------------
+    # --- who is who -------------------------------------------------------------------------------
 
     def association(self, job: Job) -> Association | None:
         """The job's association."""
@@ -122,12 +134,20 @@ class JobLimits:
         return None if account is None else state.find(account, user, job.partition)
 
     def line(self, job: Job, partition: Partition) -> Line | str:
-        """The limits for the job in the partition, or why it can have none. Who runs keeps his QOS, whatever his association may have by now."""
+        """The limits for the job in the partition, or why it can have none. Who runs keeps his QOS,
+        whatever his association may have by now.
+        """
         known = self._known_line(job, partition, keeps_qos="qos" in job.lifted)
-        return self._known_line(job, partition, keeps_qos=True) if known is INVALID_QOS and job.is_active else known
+        return (
+            self._known_line(job, partition, keeps_qos=True)
+            if known is INVALID_QOS and job.is_active
+            else known
+        )
 
     def _charged_line(self, job: Job, partition: Partition) -> Line | str:
-        """What the job counts in: who waits counts in his QOS, too, when his association has lost it."""
+        """What the job counts in: who waits counts in his QOS, too, when his association has lost
+        it.
+        """
         line = self.line(job, partition)
         return self._known_line(job, partition, keeps_qos=True) if line is INVALID_QOS else line
 
@@ -150,7 +170,11 @@ class JobLimits:
             return INVALID_ACCOUNT
         name = job.spec.qos or state.default_qos(own)
         qos = state.qos.get(name)
-        if self.options.qos and state.qos and (qos is None or (name not in state.allowed_qos(own) and not keeps_qos)):
+        if (
+            self.options.qos
+            and state.qos
+            and (qos is None or (name not in state.allowed_qos(own) and not keeps_qos))
+        ):
             return INVALID_QOS
         if not self.options.limits:
             return Line(())
@@ -166,7 +190,9 @@ class JobLimits:
         maker = LineMaker(uses)
         for each, whole, of_user, of_account in in_qos:
             maker.add_qos(each, whole, of_user, of_account)
-        maker.add_association(state.effective(own), chain, None if qos is None else qos.limit_factor)
+        maker.add_association(
+            state.effective(own), chain, None if qos is None else qos.limit_factor
+        )
         line = maker.made()
         if qos is not None:
             line.factor = qos.usage_factor
@@ -176,32 +202,40 @@ class JobLimits:
     def _use_of(self, association_id: int) -> Use:
         found = self.of_association.get(association_id)
         if found is None:
-            found = self.of_association[association_id] = Use(key=f"a:{association_id}", touched=self.touched)
+            found = self.of_association[association_id] = Use(
+                key=f"a:{association_id}", touched=self.touched
+            )
         return found
 
     def _qos_use(self, qos: Qos) -> QosUse:
         found = self.of_qos.get(qos.name)
         if found is None:
-            found = self.of_qos[qos.name] = QosUse(decays=not qos.has("NoDecay"), key=f"q:{qos.name}", touched=self.touched)
+            found = self.of_qos[qos.name] = QosUse(
+                decays=not qos.has("NoDecay"), key=f"q:{qos.name}", touched=self.touched
+            )
         return found
 
     def _uses_of(self, qos: Qos, user_id: int, account: str) -> tuple[Use, Use, Use]:
         found = self._qos_use(qos)
         return found.whole, found.of_user(user_id), found.of_account(account)
 
-    # --- what a job needs ------------------------------------------------------------------------------------------------------
+    # --- what a job needs -------------------------------------------------------------------------
 
-    def amounts(self, job: Job, partition: Partition, held: Allocation | None = None) -> dict[str, int]:
+    def amounts(
+        self, job: Job, partition: Partition, held: Allocation | None = None
+    ) -> dict[str, int]:
         """The resources that the job asks for, or would hold with the allocation."""
         wanted = tres_of(job, held)
         _, weights = self._totals.of(partition)
         wanted["billing"] = billing(wanted, weights, takes_largest=self._takes_largest)
         return {name: int(amount) for name, amount in wanted.items()}
 
-    # --- may it be taken in? ---------------------------------------------------------------------------------------------------
+    # --- may it be taken in? ----------------------------------------------------------------------
 
     def refusal(self, job: Job, partition: Partition, tasks: int) -> str:
-        """Why the job is not taken in, "" if it is: too many are submitted, or (DenyOnLimit) it could never start."""
+        """Why the job is not taken in, "" if it is: too many are submitted, or (DenyOnLimit) it
+        could never start.
+        """
         line = self.line(job, partition)
         if isinstance(line, str):
             return ""  # who may submit where is another question
@@ -224,11 +258,16 @@ class JobLimits:
                 use.submitted -= 1
 
     def denial(self, job: Job, partition: Partition) -> str:
-        """The limit that the job could never keep within, where such jobs are refused (DenyOnLimit); "" if there is none."""
+        """The limit that the job could never keep within, where such jobs are refused
+        (DenyOnLimit); "" if there is none.
+        """
         line = self.line(job, partition)
         if isinstance(line, str) or not line.denies:
             return ""
-        wanted = {**self.amounts(job, partition), "mem": int(asked_for(job, partition, self.tables.nodes)["mem"])}
+        wanted = {
+            **self.amounts(job, partition),
+            "mem": int(asked_for(job, partition, self.tables.nodes)["mem"]),
+        }
         minutes = -(-(job.time_limit_s or YEAR_S) // 60)
         for test in line.denials:
             amount = wanted.get(test.tres, 0)
@@ -246,10 +285,12 @@ class JobLimits:
                 return test.reason
         return ""
 
-    # --- may it start? ---------------------------------------------------------------------------------------------------------
+    # --- may it start? ----------------------------------------------------------------------------
 
     def before(self, job: Job, partition: Partition, now: float) -> str:
-        """The limit that keeps the job from starting, whatever nodes there are; "" if there is none."""
+        """The limit that keeps the job from starting, whatever nodes there are; "" if there is
+        none.
+        """
         line = self.line(job, partition)
         if isinstance(line, str):
             return line
@@ -263,7 +304,9 @@ class JobLimits:
                 test.use.bring(self.last, self.decay)
                 breaks = test.use.wall_s // 60 >= limit
             else:
-                breaks = (job.time_limit_s is None or job.time_limit_s > limit * 60) and "time" not in job.lifted
+                breaks = (
+                    job.time_limit_s is None or job.time_limit_s > limit * 60
+                ) and "time" not in job.lifted
             if breaks:
                 self._ask_for_time(what)
                 return test.reason
@@ -280,36 +323,49 @@ class JobLimits:
         return min(test.limit for test in line.nodes)
 
     def favoured_nodes(self, job: Job, partition: Partition) -> int:
-        """The nodes that somebody uses already whose number of nodes is limited: more jobs there cost nothing of the limit."""
+        """The nodes that somebody uses already whose number of nodes is limited: more jobs there
+        cost nothing of the limit.
+        """
         line = self.line(job, partition)
         if isinstance(line, str):
             return 0
-        return next((test.use.nodes for test in line.nodes if test.use.counts_nodes and test.use.nodes), 0)
+        return next(
+            (test.use.nodes for test in line.nodes if test.use.counts_nodes and test.use.nodes), 0
+        )
 
     def by_request(self, job: Job, partition: Partition, now: float, *, whole: bool = True) -> str:
-        """The limit by resource that the job breaks by what it asks for, the first of several. Not `whole`: if it breaks one that no choice of nodes
-        could help.
+        """The limit by resource that the job breaks by what it asks for, the first of several. Not
+        `whole`: if it breaks one that no choice of nodes could help.
         """
         line = self.line(job, partition)
         if isinstance(line, str) or not line.after:
             return ""
         wanted = self.amounts(job, partition)
         found = self._broken(job, line, wanted, now, None, whole=whole)
-        return found if whole or not found else self._broken(job, line, wanted, now, None, whole=True)
+        return (
+            found if whole or not found else self._broken(job, line, wanted, now, None, whole=True)
+        )
 
-    def by_allocation(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> str:
+    def by_allocation(
+        self, job: Job, partition: Partition, allocation: Allocation, now: float
+    ) -> str:
         """The limit by resource that the job would break with the allocation."""
         line = self.line(job, partition)
         if isinstance(line, str) or not line.after:
             return ""
-        return self._broken(job, line, self.amounts(job, partition, allocation), now, allocation, whole=True)
+        return self._broken(
+            job, line, self.amounts(job, partition, allocation), now, allocation, whole=True
+        )
 
     @contextmanager
     def counting(self, job: Job, partition: Partition, allocation: Allocation) -> Iterator[None]:
         """For a while it is as if the job ran with the allocation."""
         line = self.line(job, partition)
         uses, factor = ((), 1.0) if isinstance(line, str) else (line.uses, line.factor)
-        tres, seconds = self.amounts(job, partition, allocation), (job.time_limit_s or YEAR_S) * factor
+        tres, seconds = (
+            self.amounts(job, partition, allocation),
+            (job.time_limit_s or YEAR_S) * factor,
+        )
         for use in uses:
             use.take(job.job_id, tres, allocation.nodes)
             use.expect(tres, seconds)
@@ -321,33 +377,53 @@ class JobLimits:
                 use.expect(tres, -seconds)
 
     def keeps_no_nodes(self, job: Job, partition: Partition, *, in_plan: bool) -> bool:
-        """Whether no nodes are kept for it: its priority is too low (MinPrioThreshold), or (`in_plan`) its QOS keeps it out of backfill's plan."""
+        """Whether no nodes are kept for it: its priority is too low (MinPrioThreshold), or
+        (`in_plan`) its QOS keeps it out of backfill's plan.
+        """
         line = self.line(job, partition)
         if isinstance(line, str):
             return False
-        return (in_plan and line.no_reserve) or (line.least_priority is not None and job.priority < line.least_priority)
+        return (in_plan and line.no_reserve) or (
+            line.least_priority is not None and job.priority < line.least_priority
+        )
 
-    def _broken(self, job: Job, line: Line, wanted: dict[str, int], now: float, allocation: Allocation | None, *, whole: bool) -> str:
+    def _broken(
+        self,
+        job: Job,
+        line: Line,
+        wanted: dict[str, int],
+        now: float,
+        allocation: Allocation | None,
+        *,
+        whole: bool,
+    ) -> str:
         if line.counts_time:
             self.advance(now)
         lifted = job.lifted
         for test in line.after:
             tres = test.tres
             if not whole and (tres == "mem" or test.what in (What.LEAST, What.NODES)):
-                continue  # memory may turn out not to be counted, more may be allocated than asked for, and nodes may be in use already
-            if tres not in lifted and self._breaks(test, job, line, wanted.get(tres, 0), allocation):
+                # memory may turn out not to be counted, more may be allocated than asked for, and
+                # nodes may be in use already
+                continue
+            if tres not in lifted and self._breaks(
+                test, job, line, wanted.get(tres, 0), allocation
+            ):
                 self._ask_for_time(test.what)
                 return test.reason
         return ""
 
-    def _breaks(self, test: Test, job: Job, line: Line, amount: int, allocation: Allocation | None) -> bool:
+    def _breaks(
+        self, test: Test, job: Job, line: Line, amount: int, allocation: Allocation | None
+    ) -> bool:
         what, use, tres, limit, _ = test
         if what is What.HELD:
             return bool(amount) and use.tres.get(tres, 0) + amount > limit
         if what is What.PER_JOB:
             return amount > limit
         if what is What.NODES:
-            if allocation is None:  # no nodes were found: then none that are in use already are thought of
+            # no nodes were found: then none that are in use already are thought of
+            if allocation is None:
                 return use.nodes.bit_count() + job.min_nodes > limit
             return (use.nodes | allocation.nodes).bit_count() > limit
         if what is What.LEAST:
@@ -369,7 +445,9 @@ class JobLimits:
         return used + use.run_s.get(tres, 0) // 60 + amount * minutes * line.safe_factor > limit
 
     def time_may_let(self, job: Job, partition: Partition) -> bool:
-        """Whether what was used keeps the job from starting, and will not for ever: it decays or is reset, and with nothing used there was room."""
+        """Whether what was used keeps the job from starting, and will not for ever: it decays or is
+        reset, and with nothing used there was room.
+        """
         line = self.line(job, partition)
         if isinstance(line, str):
             return False
@@ -382,12 +460,18 @@ class JobLimits:
             elif test.what is What.MINS and test.tres not in job.lifted:
                 amount = wanted.get(test.tres, 0)
                 is_broken = self._breaks(test, job, line, amount, None)
-                needed = max(1, int(amount * minutes * line.safe_factor)) if self.options.safe else 1
+                needed = (
+                    max(1, int(amount * minutes * line.safe_factor)) if self.options.safe else 1
+                )
             else:
                 continue
             if is_broken:
                 is_kept = True
-                if needed > test.limit or not test.use.decays or (self.decay == 1.0 and self._reset_at is None):
+                if (
+                    needed > test.limit
+                    or not test.use.decays
+                    or (self.decay == 1.0 and self._reset_at is None)
+                ):
                     return False
         return is_kept
 
@@ -403,7 +487,7 @@ class JobLimits:
         if what in _TIMED:
             self._wake(self.last + self.period_s + 0.5)
 
-    # --- sums ------------------------------------------------------------------------------------------------------------------
+    # --- sums -------------------------------------------------------------------------------------
 
     def note(self, job_id: int, now: float) -> None:
         """The job was added, has changed, or is forgotten: bring the sums in line."""
@@ -517,7 +601,9 @@ class JobLimits:
             self._catch_up()
 
     def _reset(self) -> None:
-        """PriorityUsageResetPeriod: nothing has been used before the period that has just ended, unless a QOS says that its use stays."""
+        """PriorityUsageResetPeriod: nothing has been used before the period that has just ended,
+        unless a QOS says that its use stays.
+        """
         if self._reset_at is None or self._reset_at > self.last:
             return
         self._reset_at = next_reset(self._reset_period, self.last)
@@ -566,7 +652,9 @@ class JobLimits:
             self._catch_up()
 
     def _make_lines(self) -> None:
-        """All lines in use, so that it is known of which nodes are counted before the first job is."""
+        """All lines in use, so that it is known of which nodes are counted before the first job
+        is.
+        """
         for job in self.tables.jobs.values():
             if not job.is_finished:
                 for name in job.partitions:
@@ -574,10 +662,12 @@ class JobLimits:
                     if partition is not None:
                         self.line(job, partition)
 
-    # --- running jobs ----------------------------------------------------------------------------------------------------------
+    # --- running jobs -----------------------------------------------------------------------------
 
     def overdrawn(self, now: float) -> list[Job]:
-        """Running jobs whose association or QOS has used up its minutes: they are ended. With `safe` only those start that can come to their end."""
+        """Running jobs whose association or QOS has used up its minutes: they are ended. With
+        `safe` only those start that can come to their end.
+        """
         if self.options.safe or not self._counts_time:
             return []
         self.advance(now)
@@ -594,19 +684,27 @@ class JobLimits:
     def _is_used_up(self, test: Test) -> bool:
         use = test.use
         use.bring(self.last, self.decay)
-        return (use.wall_s if test.what is What.WALL else use.used_s.get(test.tres, 0.0)) // 60 >= test.limit
+        return (
+            use.wall_s if test.what is What.WALL else use.used_s.get(test.tres, 0.0)
+        ) // 60 >= test.limit
 
     def running_in(self, use: Use) -> list[int]:
         """The running jobs that count there."""
-        return [job_id for job_id, charge in self._running.items() if any(each is use for each in charge.line.uses)]
+        return [
+            job_id
+            for job_id, charge in self._running.items()
+            if any(each is use for each in charge.line.uses)
+        ]
 
-    # --- age -------------------------------------------------------------------------------------------------------------------
+    # --- age --------------------------------------------------------------------------------------
 
     def settle_accrual(self, now: float) -> None:
-        """See whose age counts, of as many pending jobs as limits allow (MaxJobsAccrue and the like).
+        """See whose age counts, of as many pending jobs as limits allow (MaxJobsAccrue and the
+        like).
 
-        Jobs are looked at once; who is refused then is looked at again when a period ends. Where there are limits each task of an array counts alone,
-        and gets a record of its own when its age begins to count.
+        Jobs are looked at once; who is refused then is looked at again when a period ends. Where
+        there are limits each task of an array counts alone, and gets a record of its own when its
+        age begins to count.
         """
         period = (int(now) - self._origin) // self.period_s
         if period != self._settled:
@@ -653,10 +751,12 @@ class JobLimits:
     def _could_accrue(job: Job, now: float) -> bool:
         return job.priority > 0 and job.eligible_time is not None and job.eligible_time <= now
 
-    # --- saved state -----------------------------------------------------------------------------------------------------------
+    # --- saved state ------------------------------------------------------------------------------
 
     def forget_use(self, numbers: list[int], below: list[int], qos: list[str]) -> None:
-        """What associations and qualities of service have used is 0; of what is above the associations, that much less."""
+        """What associations and qualities of service have used is 0; of what is above the
+        associations, that much less.
+        """
         associations = self._state()
         for number in numbers:
             own = self.of_association.get(number)
@@ -674,8 +774,14 @@ class JobLimits:
                 self.of_qos[name].whole.forget()
 
     def take_touched(self) -> dict[str, SavedUse]:
-        """What has been used by those whose use has grown since this was asked last, by association ("a:17") and QOS ("q:normal")."""
-        found = {key: (use.as_of, dict(use.used_s), use.wall_s) for key, use in self.touched.items() if key}
+        """What has been used by those whose use has grown since this was asked last, by association
+        ("a:17") and QOS ("q:normal").
+        """
+        found = {
+            key: (use.as_of, dict(use.used_s), use.wall_s)
+            for key, use in self.touched.items()
+            if key
+        }
         self.touched.clear()
         return found
 
@@ -687,7 +793,11 @@ class JobLimits:
     def _give_saved(self) -> None:
         for key in list(self._restored):
             kind, _, name = key.partition(":")
-            use = self.of_association.get(int(name)) if kind == "a" else (found.whole if (found := self.of_qos.get(name)) is not None else None)
+            use = (
+                self.of_association.get(int(name))
+                if kind == "a"
+                else (found.whole if (found := self.of_qos.get(name)) is not None else None)
+            )
             if use is not None:
                 use.as_of, used, use.wall_s = self._restored.pop(key)
                 use.used_s = dict(used)

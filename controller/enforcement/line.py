@@ -1,7 +1,9 @@
-"""Which limits hold for jobs of one user, account and QOS in one partition, in the order in which they are looked at.
+"""Which limits hold for jobs of one user, account and QOS in one partition, in the order in which
+they are looked at.
 
-Place: the controller's core, pure. The partition's QOS comes before the job's (unless that has OverPartQOS), then the association and those above
-it. A limit that a QOS states is not looked for further on; Grp* limits of associations hold at each level, Max* ones only at the lowest, which has
+Place: the controller's core, pure. The partition's QOS comes before the job's (unless that has
+OverPartQOS), then the association and those above it. A limit that a QOS states is not looked for
+further on; Grp* limits of associations hold at each level, Max* ones only at the lowest, which has
 inherited them. Follows: sacctmgr(1); Slurm's documentation of resource limits.
 """
 
@@ -48,23 +50,43 @@ class Test(NamedTuple):
     reason: str
 
 
-# In this order a job is held against limits that it could never keep within (DenyOnLimit), those of one group resource by resource.
+# In this order a job is held against limits that it could never keep within (DenyOnLimit), those of
+# one group resource by resource.
 _DENIALS: Final = {
     reasons.QOS: (
-        *(("per_account",), ("per_user", "grp"), ("mins_per_job",), ("grp_mins",), ("grp_run_mins",), ("wall",), ("grp_wall",)),
+        *(
+            ("per_account",),
+            ("per_user", "grp"),
+            ("mins_per_job",),
+            ("grp_mins",),
+            ("grp_run_mins",),
+            ("wall",),
+            ("grp_wall",),
+        ),
         *(("per_job",), ("per_node",), ("min",)),
     ),
-    reasons.ASSOCIATION: (("grp",), ("grp_mins",), ("grp_run_mins",), ("grp_wall",), ("per_job",), ("per_node",), ("mins_per_job",), ("wall",)),
+    reasons.ASSOCIATION: (
+        ("grp",),
+        ("grp_mins",),
+        ("grp_run_mins",),
+        ("grp_wall",),
+        ("per_job",),
+        ("per_node",),
+        ("mins_per_job",),
+        ("wall",),
+    ),
 }
 # In this order the limits are looked at that say how many nodes a job gets at most.
 _MOST_NODES: Final = ("per_account", "per_job", "per_user", "grp")
 
 
 class Line:
-    """`uses`: where its jobs count. `submit`: limits of submitted jobs; `accrue`: of pending jobs whose age counts; `before`: those that need not
-    know what the job would get; `nodes`: most nodes of a job; `after`: limits by resource; `budgets`: minutes that, once used up, end running jobs.
-    `denies`: jobs that could never keep within `denials` are not taken in. `max_wall`: minutes, given to jobs without a time limit.
-    `counts_time`: time that passes may bring a job within its limits. `least_priority`: no nodes are kept for jobs below (MinPrioThreshold).
+    """`uses`: where its jobs count. `submit`: limits of submitted jobs; `accrue`: of pending jobs
+    whose age counts; `before`: those that need not know what the job would get; `nodes`: most nodes
+    of a job; `after`: limits by resource; `budgets`: minutes that, once used up, end running jobs.
+    `denies`: jobs that could never keep within `denials` are not taken in. `max_wall`: minutes,
+    given to jobs without a time limit. `counts_time`: time that passes may bring a job within its
+    limits. `least_priority`: no nodes are kept for jobs below (MinPrioThreshold).
     """
 
     __slots__ = (
@@ -106,14 +128,17 @@ class LineMaker:
     def __init__(self, uses: tuple[Use, ...]) -> None:
         self.line = Line(uses)
         self._said: set[tuple[str, str]] = set()
-        self._forms: list[tuple[str, Test]] = []  # of the scope that is being added, those that a job may be denied for
+        # of the scope that is being added, those that a job may be denied for
+        self._forms: list[tuple[str, Test]] = []
         self._nodes: list[tuple[str, Test]] = []  # the same, those on nodes
 
     def add_qos(self, qos: Qos, whole: Use, user: Use, account: Use) -> None:
         """The limits of a QOS."""
         line, said = self.line, set[tuple[str, str]]()
 
-        def one(tests: list[Test], what: What, use: Use, name: str, limit: int | None, reason: str) -> None:
+        def one(
+            tests: list[Test], what: What, use: Use, name: str, limit: int | None, reason: str
+        ) -> None:
             if limit is not None and (name, "") not in self._said:
                 said.add((name, ""))
                 test = Test(what, use, "", limit, reason)
@@ -126,17 +151,47 @@ class LineMaker:
                     said.add((form, tres))
                     self._by_tres(what, use, form, tres, limit, reasons.QOS)
 
-        one(line.submit, What.JOBS, account, "submit_account", qos.max_submit_jobs_per_account, "MaxSubmitJobsPerAccount")
-        one(line.submit, What.JOBS, whole, "grp_submit", qos.grp_submit_jobs, "QOSGrpSubmitJobsLimit")
-        one(line.submit, What.JOBS, user, "submit", qos.max_submit_jobs_per_user, "QOSMaxSubmitJobPerUserLimit")
+        one(
+            line.submit,
+            What.JOBS,
+            account,
+            "submit_account",
+            qos.max_submit_jobs_per_account,
+            "MaxSubmitJobsPerAccount",
+        )
+        one(
+            line.submit,
+            What.JOBS,
+            whole,
+            "grp_submit",
+            qos.grp_submit_jobs,
+            "QOSGrpSubmitJobsLimit",
+        )
+        one(
+            line.submit,
+            What.JOBS,
+            user,
+            "submit",
+            qos.max_submit_jobs_per_user,
+            "QOSMaxSubmitJobPerUserLimit",
+        )
         one(line.accrue, What.JOBS, account, "accrue_account", qos.max_jobs_accrue_per_account, "")
         one(line.accrue, What.JOBS, whole, "grp_accrue", qos.grp_jobs_accrue, "")
         one(line.accrue, What.JOBS, user, "accrue", qos.max_jobs_accrue_per_user, "")
         one(line.before, What.JOBS, whole, "grp_jobs", qos.grp_jobs, "QOSGrpJobsLimit")
         one(line.before, What.WALL, whole, "grp_wall", qos.grp_wall, "QOSGrpWallLimit")
-        one(line.before, What.JOBS, account, "jobs_account", qos.max_jobs_per_account, "MaxJobsPerAccount")
+        one(
+            line.before,
+            What.JOBS,
+            account,
+            "jobs_account",
+            qos.max_jobs_per_account,
+            "MaxJobsPerAccount",
+        )
         one(line.before, What.JOBS, user, "jobs", qos.max_jobs_per_user, "QOSMaxJobsPerUserLimit")
-        one(line.before, What.JOB_WALL, whole, "wall", qos.max_wall, "QOSMaxWallDurationPerJobLimit")
+        one(
+            line.before, What.JOB_WALL, whole, "wall", qos.max_wall, "QOSMaxWallDurationPerJobLimit"
+        )
         if qos.min_prio_threshold is not None and line.least_priority is None:
             line.least_priority = qos.min_prio_threshold
         each(What.MINS, whole, "grp_mins", qos.grp_tres_mins)
@@ -156,22 +211,51 @@ class LineMaker:
         self._nodes.sort(key=lambda each: _MOST_NODES.index(each[0]))
         self._end_scope(reasons.QOS)
 
-    def add_association(self, own: Association, chain: list[tuple[Association, Use]], limit_factor: float | None) -> None:
-        """The limits of an association. `own`: with what it inherits; `chain`: itself, its parent ... as they are, with their use."""
+    def add_association(
+        self, own: Association, chain: list[tuple[Association, Use]], limit_factor: float | None
+    ) -> None:
+        """The limits of an association. `own`: with what it inherits; `chain`: itself, its parent
+        ... as they are, with their use.
+        """
         line, factor = self.line, 1.0 if limit_factor is None or limit_factor < 0 else limit_factor
         for level, (association, use) in enumerate(chain):
             is_own = not level
             if is_own:
-                self._number(line.submit, What.JOBS, use, "submit", own.max_submit_jobs, "AssocMaxSubmitJobLimit")
-            self._number(line.submit, What.JOBS, use, "grp_submit", association.grp_submit_jobs, "AssocGrpSubmitJobsLimit")
+                self._number(
+                    line.submit,
+                    What.JOBS,
+                    use,
+                    "submit",
+                    own.max_submit_jobs,
+                    "AssocMaxSubmitJobLimit",
+                )
+            self._number(
+                line.submit,
+                What.JOBS,
+                use,
+                "grp_submit",
+                association.grp_submit_jobs,
+                "AssocGrpSubmitJobsLimit",
+            )
             if is_own:
                 self._number(line.accrue, What.JOBS, use, "accrue", own.max_jobs_accrue, "")
             self._number(line.accrue, What.JOBS, use, "grp_accrue", association.grp_jobs_accrue, "")
-            self._number(line.before, What.JOBS, use, "grp_jobs", association.grp_jobs, "AssocGrpJobsLimit")
-            self._number(line.before, What.WALL, use, "grp_wall", association.grp_wall, "AssocGrpWallLimit")
+            self._number(
+                line.before, What.JOBS, use, "grp_jobs", association.grp_jobs, "AssocGrpJobsLimit"
+            )
+            self._number(
+                line.before, What.WALL, use, "grp_wall", association.grp_wall, "AssocGrpWallLimit"
+            )
             if is_own:
                 self._number(line.before, What.JOBS, use, "jobs", own.max_jobs, "AssocMaxJobsLimit")
-                self._number(line.before, What.JOB_WALL, use, "wall", own.max_wall, "AssocMaxWallDurationPerJobLimit")
+                self._number(
+                    line.before,
+                    What.JOB_WALL,
+                    use,
+                    "wall",
+                    own.max_wall,
+                    "AssocMaxWallDurationPerJobLimit",
+                )
                 if line.least_priority is None:
                     line.least_priority = own.min_prio_threshold
                 if own.max_wall is not None and line.max_wall is None:
@@ -185,13 +269,17 @@ class LineMaker:
                 self._each(What.PER_NODE, use, "per_node", own.max_tres_per_node, 1.0)
             self._end_scope(reasons.ASSOCIATION)
 
-    def _number(self, tests: list[Test], what: What, use: Use, name: str, limit: int | None, reason: str) -> None:
+    def _number(
+        self, tests: list[Test], what: What, use: Use, name: str, limit: int | None, reason: str
+    ) -> None:
         if limit is not None and (name, "") not in self._said:
             test = Test(what, use, "", limit, reason)
             tests.append(test)
             self._forms.append((name, test))
 
-    def _each(self, what: What, use: Use, form: str, limits: Mapping[str, int], factor: float) -> None:
+    def _each(
+        self, what: What, use: Use, form: str, limits: Mapping[str, int], factor: float
+    ) -> None:
         for tres, limit in limits.items():
             if (form, tres) not in self._said:
                 self._by_tres(what, use, form, tres, int(limit * factor), reasons.ASSOCIATION)
@@ -214,9 +302,16 @@ class LineMaker:
         self._nodes.clear()
         tres_order: dict[str, int] = {}
         for _, test in self._forms:
-            tres_order.setdefault(test.tres, _TRES.index(test.tres) if test.tres in _TRES else len(_TRES) + len(tres_order))
+            tres_order.setdefault(
+                test.tres,
+                _TRES.index(test.tres) if test.tres in _TRES else len(_TRES) + len(tres_order),
+            )
         for group in _DENIALS[owner]:
-            own = [(tres_order[test.tres], group.index(form), test) for form, test in self._forms if form in group]
+            own = [
+                (tres_order[test.tres], group.index(form), test)
+                for form, test in self._forms
+                if form in group
+            ]
             self.line.denials += [test for _, _, test in sorted(own, key=lambda each: each[:2])]
         self._forms.clear()
 
@@ -224,5 +319,7 @@ class LineMaker:
         """The line, complete."""
         line = self.line
         line.counts_time |= any(test.what is What.WALL for test in line.before)
-        line.budgets = [test for test in (*line.before, *line.after) if test.what in (What.WALL, What.MINS)]
+        line.budgets = [
+            test for test in (*line.before, *line.after) if test.what in (What.WALL, What.MINS)
+        ]
         return line

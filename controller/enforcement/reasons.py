@@ -1,6 +1,7 @@
 """Slurm's names for the limits that keep a job waiting, or out.
 
-Place: the controller's core, pure. Follows: squeue(1) JOB REASON CODES; the names are as irregular as Slurm's.
+Place: the controller's core, pure. Follows: squeue(1) JOB REASON CODES; the names are as irregular
+as Slurm's.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ _KINDS: Final = {
     "license": "License",
     "bb": "BB",
 }
-# Form of limit -> what stands before and behind the resource; those of the second line have it in a form of their own for some resources.
+# Form of limit -> what stands before and behind the resource; those of the second line have it in a
+# form of their own for some resources.
 _AROUND: Final = {
     "grp": ("Grp", ""),
     "grp_mins": ("Grp", "Minutes"),
@@ -50,7 +52,9 @@ _SPECIAL: Final = {
 
 @cache
 def of_tres(owner: str, form: str, tres: str) -> str:
-    """The reason of a limit on a trackable resource: `of_tres("QOS", "per_user", "cpu")` is QOSMaxCpuPerUserLimit."""
+    """The reason of a limit on a trackable resource: `of_tres("QOS", "per_user", "cpu")` is
+    QOSMaxCpuPerUserLimit.
+    """
     kind = _KINDS.get(tres.partition("/")[0], "Unknown")
     own = _SPECIAL.get((form, kind))
     if own is None:
@@ -63,4 +67,6 @@ def of_tres(owner: str, form: str, tres: str) -> str:
 
 def is_limit(reason: str) -> bool:
     """Whether an association's or a QOS's limit is the reason."""
-    return reason.startswith(("Assoc", "QOSGrp", "QOSMax", "QOSMin")) or (reason.startswith("Max") and reason.endswith("PerAccount"))
+    return reason.startswith(("Assoc", "QOSGrp", "QOSMax", "QOSMin")) or (
+        reason.startswith("Max") and reason.endswith("PerAccount")
+    )

@@ -1,16 +1,20 @@
-"""What the jobs of an association, a QOS, or one user or account within a QOS hold and have used: the sums that limits are compared with.
+"""What the jobs of an association, a QOS, or one user or account within a QOS hold and have used:
+the sums that limits are compared with.
 
-Place: the controller's core, pure. Kept up to date with each start and end, so that no test walks over jobs.
+Place: the controller's core, pure. Kept up to date with each start and end, so that no test walks
+over jobs.
 """
 
 from __future__ import annotations
 
 
 class Use:
-    """`jobs` run, `submitted` are pending or running (tasks of arrays one by one), of `accruing` the age counts, `tres` is held.
+    """`jobs` run, `submitted` are pending or running (tasks of arrays one by one), of `accruing`
+    the age counts, `tres` is held.
 
-    `run_s`: resource-seconds that running jobs may still use until their limits, by the QOS's UsageFactor, as of the last period. `used_s`:
-    resource-seconds used, decayed; `wall_s` the same of time. `nodes`: those that its jobs are on, each once however many jobs share it; kept where
+    `run_s`: resource-seconds that running jobs may still use until their limits, by the QOS's
+    UsageFactor, as of the last period. `used_s`: resource-seconds used, decayed; `wall_s` the same
+    of time. `nodes`: those that its jobs are on, each once however many jobs share it; kept where
     `counts_nodes`. Whose use has grown is noted in `touched`, under its `key`.
     """
 
@@ -31,7 +35,9 @@ class Use:
         "wall_s",
     )
 
-    def __init__(self, *, decays: bool = True, key: str = "", touched: dict[str, Use] | None = None) -> None:
+    def __init__(
+        self, *, decays: bool = True, key: str = "", touched: dict[str, Use] | None = None
+    ) -> None:
         self._touched, self.key = touched, key
         self.jobs = self.submitted = self.accruing = 0
         self.tres: dict[str, int] = {}
@@ -71,10 +77,13 @@ class Use:
         for name, amount in tres.items():
             expected[name] = expected.get(name, 0) + amount * seconds
 
-    def charge(self, tres: dict[str, int], seconds: float, factor: float, when: int, decay: float) -> None:
+    def charge(
+        self, tres: dict[str, int], seconds: float, factor: float, when: int, decay: float
+    ) -> None:
         """So much was held for that many seconds before `when`; `factor`: the QOS's UsageFactor.
 
-        What is new decays, too, by as many seconds as are counted at once, a job's last ones as well.
+        What is new decays, too, by as many seconds as are counted at once, a job's last ones as
+        well.
         """
         self.bring(when, decay)
         if self._touched is not None:
@@ -101,7 +110,9 @@ class Use:
 
     def lessen(self, used_s: dict[str, float], wall_s: float) -> None:
         """So much less has been used."""
-        self.used_s = {name: max(amount - used_s.get(name, 0.0), 0.0) for name, amount in self.used_s.items()}
+        self.used_s = {
+            name: max(amount - used_s.get(name, 0.0), 0.0) for name, amount in self.used_s.items()
+        }
         self.wall_s = max(self.wall_s - wall_s, 0.0)
         if self._touched is not None:
             self._touched[self.key] = self
@@ -116,7 +127,9 @@ class QosUse:
 
     __slots__ = ("by_account", "by_user", "whole")
 
-    def __init__(self, *, decays: bool, key: str = "", touched: dict[str, Use] | None = None) -> None:
+    def __init__(
+        self, *, decays: bool, key: str = "", touched: dict[str, Use] | None = None
+    ) -> None:
         self.whole = Use(decays=decays, key=key, touched=touched)
         self.by_user: dict[int, Use] = {}
         self.by_account: dict[str, Use] = {}

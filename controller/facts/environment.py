@@ -1,6 +1,8 @@
-"""The variables of jobs, steps and programs of the site that only the controller knows. The node daemon adds what belongs to its node.
+"""The variables of jobs, steps and programs of the site that only the controller knows. The node
+daemon adds what belongs to its node.
 
-Place: facts. Follows: sbatch(1) "OUTPUT ENVIRONMENT VARIABLES"; slurm.conf(5) "Prolog and Epilog Scripts".
+Place: facts. Follows: sbatch(1) "OUTPUT ENVIRONMENT VARIABLES"; slurm.conf(5) "Prolog and Epilog
+Scripts".
 """
 
 from __future__ import annotations
@@ -20,8 +22,21 @@ if TYPE_CHECKING:
 
 _OF_THE_WHOLE: Final = frozenset(
     (
-        *("SLURM_CLUSTER_NAME", "SLURM_JOB_GID", "SLURM_JOB_UID", "SLURM_JOB_USER", "SLURM_JOBID", "SLURM_NNODES", "SLURM_NODELIST"),
-        *("SLURM_RESTART_COUNT", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES"),
+        *(
+            "SLURM_CLUSTER_NAME",
+            "SLURM_JOB_GID",
+            "SLURM_JOB_UID",
+            "SLURM_JOB_USER",
+            "SLURM_JOBID",
+            "SLURM_NNODES",
+            "SLURM_NODELIST",
+        ),
+        *(
+            "SLURM_RESTART_COUNT",
+            "CUDA_VISIBLE_DEVICES",
+            "GPU_DEVICE_ORDINAL",
+            "ROCR_VISIBLE_DEVICES",
+        ),
     )
 )
 NO_ENVIRONMENT: Final[list[str]] = []
@@ -44,8 +59,13 @@ def array_environment(job: Job) -> dict[str, object]:
 
 
 def group_environment(environments: list[dict[str, object]]) -> dict[str, object]:
-    """What the script is told of all components, given what each would be told alone. The older names (PACK) are there, too."""
-    found: dict[str, object] = {"SLURM_HET_SIZE": len(environments), "SLURM_PACK_SIZE": len(environments)}
+    """What the script is told of all components, given what each would be told alone. The older
+    names (PACK) are there, too.
+    """
+    found: dict[str, object] = {
+        "SLURM_HET_SIZE": len(environments),
+        "SLURM_PACK_SIZE": len(environments),
+    }
     for group, own in enumerate(environments):
         for name, value in own.items():
             if name not in _OF_THE_WHOLE and value != "":
@@ -61,7 +81,10 @@ def node_environment(core: Core, job: Job, *, is_over: bool) -> list[str]:
     variables = environment(core, job)
     for name in ("SLURM_JOB_ACCOUNT", "SLURM_JOB_GROUP", "SLURM_JOB_NAME"):
         del variables[name]
-    variables |= {"SLURM_NODELIST": variables.pop("SLURM_JOB_NODELIST"), "SLURM_UID": str(job.user_id)}
+    variables |= {
+        "SLURM_NODELIST": variables.pop("SLURM_JOB_NODELIST"),
+        "SLURM_UID": str(job.user_id),
+    }
     if is_over:
         variables |= exit_environment(job)
     return [f"{name}={value}" for name, value in variables.items()]
@@ -91,9 +114,15 @@ def environment(core: Core, job: Job) -> dict[str, str]:
         "SLURM_JOB_WORK_DIR": spec.work_dir,
     }
     if not job.interactive:
-        found |= {"SLURM_JOB_STDIN": std_in(core, job, now), "SLURM_JOB_STDOUT": std_out(core, job, now)}
+        found |= {
+            "SLURM_JOB_STDIN": std_in(core, job, now),
+            "SLURM_JOB_STDOUT": std_out(core, job, now),
+        }
     if job.allocation is not None:
-        found |= {"SLURM_JOB_CPUS_PER_NODE": job.allocation.per_node_text(), "SLURM_JOB_NUM_NODES": job.allocation.node_count}
+        found |= {
+            "SLURM_JOB_CPUS_PER_NODE": job.allocation.per_node_text(),
+            "SLURM_JOB_NUM_NODES": job.allocation.node_count,
+        }
     return {name: str(value) for name, value in found.items() if value != ""}
 
 
@@ -107,7 +136,9 @@ def exit_environment(job: Job) -> dict[str, str]:
 
 
 def job_environment(core: Core, job: Job) -> list[str]:
-    """What only the controller knows for the job's environment. The node daemon adds what belongs to its node."""
+    """What only the controller knows for the job's environment. The node daemon adds what belongs
+    to its node.
+    """
     variables = own_environment(core, job)
     if job.het is not None:
         variables |= group_environment([own_environment(core, each) for each in whole(job)])
@@ -152,7 +183,9 @@ def own_environment(core: Core, job: Job) -> dict[str, object]:
 
 
 def _memory(job: Job, held: int | None, asked: int | None) -> int | str:
-    """What a job is told of its memory: what it asked for, and a batch script of a default, too; nothing where it has all of the node."""
+    """What a job is told of its memory: what it asked for, and a batch script of a default, too;
+    nothing where it has all of the node.
+    """
     return "" if not held or (job.interactive and asked is None) or job.spec.mem_per_tres else held
 
 
@@ -162,17 +195,30 @@ def _tasks_per_node(job: Job, allocation: Allocation) -> str:
     if spec.num_tasks is not None and spec.overcommit and allocation.node_count == 1:
         return str(job.num_tasks)
     if spec.num_tasks is None and not spec.ntasks_per_node and not spec.overcommit:
-        rows = [(max(cpus // (spec.cpus_per_task or 1), 1), count) for cpus, count in allocation.per_node()]
+        rows = [
+            (max(cpus // (spec.cpus_per_task or 1), 1), count)
+            for cpus, count in allocation.per_node()
+        ]
         return ",".join(f"{tasks}(x{count})" if count > 1 else str(tasks) for tasks, count in rows)
     return allocation.per_node_text("tasks")
 
 
 def gres_environment(job: Job, table: GresTable | None) -> dict[str, object]:
-    """What a job with generic resources is told of them; the GPUs are those of its first node, where the batch script runs."""
+    """What a job with generic resources is told of them; the GPUs are those of its first node,
+    where the batch script runs.
+    """
     allocation, spec = job.allocation, job.spec
     assert allocation is not None
     share = allocation.share_on(allocation.first_node)
-    held = [] if share is None else [each for each in share.gres if each.name == GPU or (each.name in SHARED and each.devices)]
+    held = (
+        []
+        if share is None
+        else [
+            each
+            for each in share.gres
+            if each.name == GPU or (each.name in SHARED and each.devices)
+        ]
+    )
     parts = {each.name: each for each in held if each.name in SHARED}
     devices = ",".join(str(device) for each in held for device in nodeset.indices(each.devices))
     by_mps = parts.get("mps")
@@ -201,7 +247,14 @@ def gres_environment(job: Job, table: GresTable | None) -> dict[str, object]:
 def percentage(held: Held, layout: Layout) -> int:
     """How much of its GPU a job has."""
     gpu = held.devices.bit_length() - 1
-    return next((held.amount * 100 // group.parts[gpu] for group in layout if group.name == held.name and group.parts and group.parts[gpu]), 0)
+    return next(
+        (
+            held.amount * 100 // group.parts[gpu]
+            for group in layout
+            if group.name == held.name and group.parts and group.parts[gpu]
+        ),
+        0,
+    )
 
 
 def _plain(text: str) -> str:
@@ -210,4 +263,7 @@ def _plain(text: str) -> str:
 
 def daemons_of(core: Core, nodes: int) -> list[tuple[str, str, str]]:
     """Name, address and nodes of the daemons that stand for the nodes (a bitmap)."""
-    return [(daemon.name, daemon.address, core.names.to_expression(part)) for daemon, part in core.parts(nodes)]
+    return [
+        (daemon.name, daemon.address, core.names.to_expression(part))
+        for daemon, part in core.parts(nodes)
+    ]

@@ -1,4 +1,5 @@
-"""Whether a partition could ever hold a job, and on how many nodes, remembered: thousands of jobs ask for the same. If not, what is wrong.
+"""Whether a partition could ever hold a job, and on how many nodes, remembered: thousands of jobs
+ask for the same. If not, what is wrong.
 
 Place: the controller's core. The memory is emptied when nodes or partitions change.
 """
@@ -22,13 +23,38 @@ if TYPE_CHECKING:
 _MOST: Final = 10_000
 # What of a job the answer depends on.
 _OF_JOB: Final = attrgetter(
-    *("min_nodes", "max_nodes", "num_tasks", "cpus_per_task", "min_cpus", "memory_per_node_mb", "memory_per_cpu_mb", "memory_cap_mb"),
+    *(
+        "min_nodes",
+        "max_nodes",
+        "num_tasks",
+        "cpus_per_task",
+        "min_cpus",
+        "memory_per_node_mb",
+        "memory_per_cpu_mb",
+        "memory_cap_mb",
+    ),
     *("exclusive", "excluded_nodes", "qos_flags"),
 )
 _OF_SPEC: Final = attrgetter(
-    *("num_tasks", "ntasks_per_node", "ntasks_per_socket", "ntasks_per_core", "threads_per_core", "min_cpus_node", "tmp_disk_mb"),
+    *(
+        "num_tasks",
+        "ntasks_per_node",
+        "ntasks_per_socket",
+        "ntasks_per_core",
+        "threads_per_core",
+        "min_cpus_node",
+        "tmp_disk_mb",
+    ),
     *("features", "required_nodes", "contiguous", "overcommit"),
-    *("gres", "tres_per_job", "tres_per_socket", "tres_per_task", "cpus_per_tres", "mem_per_tres", "gres_flags"),
+    *(
+        "gres",
+        "tres_per_job",
+        "tres_per_socket",
+        "tres_per_task",
+        "cpus_per_tres",
+        "mem_per_tres",
+        "gres_flags",
+    ),
 )
 _EXTRA: Final = ("hint", "sockets_per_node", "cores_per_socket", "spread_job", "use_min_nodes")
 
@@ -39,11 +65,19 @@ def could_ever_run(core: Core, job: Job, partition: Partition) -> bool:
 
 
 def nodes_if_empty(core: Core, job: Job, partition: Partition) -> int:
-    """How many of the partition's configured nodes the job would get if all were up and empty, 0 if they could not hold it."""
+    """How many of the partition's configured nodes the job would get if all were up and empty, 0 if
+    they could not hold it.
+    """
     spec = job.spec
     limits = core.tables.limits
     most_nodes = limits.most_nodes(job, partition) if limits.enforced else None
-    question = (partition.name, most_nodes, _OF_JOB(job), _OF_SPEC(spec), *map(spec.extra.get, _EXTRA))
+    question = (
+        partition.name,
+        most_nodes,
+        _OF_JOB(job),
+        _OF_SPEC(spec),
+        *map(spec.extra.get, _EXTRA),
+    )
     answer = core.feasible.get(question)
     if answer is None:
         if len(core.feasible) >= _MOST:
@@ -57,8 +91,18 @@ def largest_node(core: Core, partitions: tuple[str, ...]) -> int:
     """The CPUs of the largest node of these partitions."""
     answer = core.feasible.get(partitions)
     if answer is None:
-        nodes = reduce(or_, (where.nodes for name in partitions if (where := core.tables.partitions.get(name)) is not None), 0)
-        answer = core.feasible[partitions] = max((kind.cpus for kind in core.tables.nodes.kinds if kind.nodes & nodes), default=0)
+        nodes = reduce(
+            or_,
+            (
+                where.nodes
+                for name in partitions
+                if (where := core.tables.partitions.get(name)) is not None
+            ),
+            0,
+        )
+        answer = core.feasible[partitions] = max(
+            (kind.cpus for kind in core.tables.nodes.kinds if kind.nodes & nodes), default=0
+        )
     return answer
 
 
@@ -69,19 +113,27 @@ def is_too_large(core: Core, job: Job, partition: Partition) -> bool:
     question = (0, partition.name)
     answer = core.feasible.get(question)
     if answer is None:
-        answer = core.feasible[question] = sum(kind.all_cpus * (kind.nodes & partition.nodes).bit_count() for kind in core.tables.nodes.kinds)
+        answer = core.feasible[question] = sum(
+            kind.all_cpus * (kind.nodes & partition.nodes).bit_count()
+            for kind in core.tables.nodes.kinds
+        )
     return job.min_cpus > answer
 
 
 def complaint(core: Core, job: Job, partition: Partition) -> str:
-    """What no node of the partition with the job's features has, "" if it is something else that keeps the job from running there."""
+    """What no node of the partition with the job's features has, "" if it is something else that
+    keeps the job from running there.
+    """
     spec, extra = job.spec, job.spec.extra
     request = Request.of(job, partition, core.tables.nodes)
     nodes = 0 if request is None else reduce(or_, request.choices, 0)
     kinds = [kind for kind in core.tables.nodes.kinds if kind.nodes & nodes]
     if not kinds:
         return ""
-    cpus = max(spec.min_cpus_node or 0, job.cpus_per_task * (1 if spec.overcommit else spec.ntasks_per_node or 1))
+    cpus = max(
+        spec.min_cpus_node or 0,
+        job.cpus_per_task * (1 if spec.overcommit else spec.ntasks_per_node or 1),
+    )
     memory = job.memory_per_node_mb or job.memory_per_cpu_mb or 0
     sockets, cores = int(extra.get("sockets_per_node", 0)), int(extra.get("cores_per_socket", 0))
     tests: tuple[tuple[str, Callable[[NodeKind], bool]], ...] = (
@@ -90,7 +142,11 @@ def complaint(core: Core, job: Job, partition: Partition) -> str:
         ("Temporary disk specification", lambda kind: kind.tmp_disk_mb >= (spec.tmp_disk_mb or 0)),
         (
             "Socket, core and/or thread specification",
-            lambda kind: kind.sockets >= sockets and kind.cores // kind.sockets >= cores and kind.threads_of_core >= (spec.threads_per_core or 0),
+            lambda kind: (
+                kind.sockets >= sockets
+                and kind.cores // kind.sockets >= cores
+                and kind.threads_of_core >= (spec.threads_per_core or 0)
+            ),
         ),
     )
     for what, fits in tests:

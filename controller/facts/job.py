@@ -1,4 +1,5 @@
-"""What follows from a job and is stored nowhere: nodes and CPUs that it will take, times, memory, what it is billed for.
+"""What follows from a job and is stored nowhere: nodes and CPUs that it will take, times, memory,
+what it is billed for.
 
 Place: facts; shown by views, recorded by accounting, told to programs.
 """
@@ -19,11 +20,14 @@ if TYPE_CHECKING:
     from understudy.controller.core.core import Core
     from understudy.controller.tables.job import Job
 
-MIN_CPUS_NODE: Final = "min_cpus_node"  # in a spec's `extra`: the number of CPUs a node that is shown
+# in a spec's `extra`: the number of CPUs a node that is shown
+MIN_CPUS_NODE: Final = "min_cpus_node"
 
 
 def is_expected(job: Job, now: float) -> int | None:
-    """When a pending job is expected to start: by the scheduler's promise, or because it begins later."""
+    """When a pending job is expected to start: by the scheduler's promise, or because it begins
+    later.
+    """
     if job.expected_start is not None:
         return job.expected_start
     if job.begin_time is not None and job.begin_time > now:
@@ -54,7 +58,9 @@ def run_time_s(_core: Core, job: Job, now: float) -> int:
 
 
 def node_count(core: Core, job: Job, now: float) -> int:
-    """Nodes held; while pending those that it would get if all were free, or an estimate of a job that is held or fits nowhere."""
+    """Nodes held; while pending those that it would get if all were free, or an estimate of a job
+    that is held or fits nowhere.
+    """
     if job.allocation is not None:
         return job.allocation.node_count
     estimates = core.node_estimates
@@ -72,7 +78,12 @@ def node_count(core: Core, job: Job, now: float) -> int:
 def _is_tried(job: Job, now: float) -> bool:
     """Whether schedulers look for nodes for it."""
     is_put_off = job.dependency is not None or (job.begin_time is not None and job.begin_time > now)
-    return job.is_pending and not job.is_held and not is_put_off and job.reason not in {HELD_BY_USER, HELD_BY_ADMIN}
+    return (
+        job.is_pending
+        and not job.is_held
+        and not is_put_off
+        and job.reason not in {HELD_BY_USER, HELD_BY_ADMIN}
+    )
 
 
 def _estimated_nodes(core: Core, job: Job, *, is_tried: bool) -> int:
@@ -86,19 +97,24 @@ def _estimated_nodes(core: Core, job: Job, *, is_tried: bool) -> int:
 
 def _asked_nodes(job: Job) -> int:
     """Without those that its tasks need beyond what was asked for."""
-    return min(job.min_nodes, job.spec.min_nodes or 1) if job.spec.ntasks_per_node else job.min_nodes
+    return (
+        min(job.min_nodes, job.spec.min_nodes or 1) if job.spec.ntasks_per_node else job.min_nodes
+    )
 
 
 def _nodes_for_tasks(job: Job, cpus: int) -> int:
     """How many nodes with so many CPUs Slurm thinks that the job's tasks need.
 
-    Where it was told of several CPUs a task, tasks that do not fill a node count as one more, even with the nodes that were asked for.
+    Where it was told of several CPUs a task, tasks that do not fill a node count as one more, even
+    with the nodes that were asked for.
     """
     if job.spec.ntasks_per_node:
         return max(_asked_nodes(job), job.num_tasks // job.spec.ntasks_per_node)
     tasks_a_node = max(1, cpus // max(1, job.cpus_per_task))
     if job.cpus_per_task > 1 and job.spec.num_tasks is not None:
-        return max(job.min_nodes, job.num_tasks // tasks_a_node) + bool(job.num_tasks % tasks_a_node)
+        return max(job.min_nodes, job.num_tasks // tasks_a_node) + bool(
+            job.num_tasks % tasks_a_node
+        )
     return max(job.min_nodes, -(-job.num_tasks // tasks_a_node)) if cpus else job.min_nodes
 
 
@@ -127,8 +143,13 @@ def tres_requested(core: Core, job: Job, _now: float) -> str:
     elif job.memory_per_node_mb:
         memory = job.memory_per_node_mb * nodes
     else:  # all of it, also where memory is not counted
-        memory = whole_memory_mb(core.tables.partitions.get(job.partition), core.tables.nodes) * nodes
-    plain = f"cpu={cpus},{f'mem={memory_text(memory)},' if memory else ''}node={nodes},billing={_billing(core, job, cpus, memory)}"
+        memory = (
+            whole_memory_mb(core.tables.partitions.get(job.partition), core.tables.nodes) * nodes
+        )
+    plain = (
+        f"cpu={cpus},{f'mem={memory_text(memory)},' if memory else ''}node={nodes},"
+        f"billing={_billing(core, job, cpus, memory)}"
+    )
     return plain + _further_tres(core, job)
 
 
@@ -137,7 +158,11 @@ def _billing(core: Core, job: Job, cpus: int, memory_mb: int) -> int:
     where = core.tables.partitions.get(job.partition)
     if where is None or not where.tres_billing_weights:
         return cpus
-    return int(billing({**tres_of(job), "mem": float(memory_mb)}, billing_weights(where.tres_billing_weights)))
+    return int(
+        billing(
+            {**tres_of(job), "mem": float(memory_mb)}, billing_weights(where.tres_billing_weights)
+        )
+    )
 
 
 def tres_allocated(core: Core, job: Job, _now: float) -> str:
@@ -146,21 +171,31 @@ def tres_allocated(core: Core, job: Job, _now: float) -> str:
         return ""
     memory = sum(group.memory_mb * group.nodes.bit_count() for group in held.groups)
     cost = _billing(core, job, held.cpus, memory)
-    plain = f"cpu={held.cpus},{f'mem={memory_text(memory)},' if memory else ''}node={held.node_count},billing={cost}"
+    plain = (
+        f"cpu={held.cpus},{f'mem={memory_text(memory)},' if memory else ''}node="
+        f"{held.node_count},billing={cost}"
+    )
     return plain + _further_tres(core, job)
 
 
 def _further_tres(core: Core, job: Job) -> str:
-    """What AccountingStorageTRES names of generic resources and licences, in its order: `,license/a=2,gres/gpu=1`."""
+    """What AccountingStorageTRES names of generic resources and licences, in its order:
+    `,license/a=2,gres/gpu=1`.
+    """
     settings = core.settings
     devices = tres_text(core, counts_of(job)) if settings.tracked_gres else ""
-    if not job.spec.licenses or not any(name.startswith("license/") for name in settings.tracked_tres):
+    if not job.spec.licenses or not any(
+        name.startswith("license/") for name in settings.tracked_tres
+    ):
         return devices
     counts: dict[str, int] = {}
     for name, count in read_licenses(job.spec.licenses):
         if f"license/{name.lower()}" in settings.tracked_tres:
             counts[name] = counts.get(name, 0) + count
-    parts = [*filter(None, devices.split(",")), *(f"license/{name}={count}" for name, count in counts.items() if count)]
+    parts = [
+        *filter(None, devices.split(",")),
+        *(f"license/{name}={count}" for name, count in counts.items() if count),
+    ]
     places = {name: place for place, name in enumerate(settings.tracked_tres)}
     parts.sort(key=lambda part: places.get(part.partition("=")[0].lower(), len(places)))
     return "".join(f",{part}" for part in parts)
@@ -175,7 +210,8 @@ def min_memory_mb(_core: Core, job: Job, _now: float) -> int | None:
 
 
 def min_cpus_node(_core: Core, job: Job, _now: float) -> int:
-    known = job.spec.extra.get(MIN_CPUS_NODE, "")  # updates of what it was made of leave it as it was
+    # updates of what it was made of leave it as it was
+    known = job.spec.extra.get(MIN_CPUS_NODE, "")
     per_node = (job.spec.ntasks_per_node or 1) * job.cpus_per_task
     return int(known) if known else max(per_node, job.spec.min_cpus_node or 1)
 

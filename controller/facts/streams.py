@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def stands_for_one(job: Job) -> bool:
-    """Whether it is an array's record with one task, held or for later, which no scheduler has looked at yet: it is shown as an array still."""
+    """Whether it is an array's record with one task, held or for later, which no scheduler has
+    looked at yet: it is shown as an array still.
+    """
     if job.array_task_id is None or job.state is not JobState.PENDING or job.array is None:
         return False
     is_put_off = job.is_held or job.reason == "BeginTime"
@@ -23,12 +25,17 @@ def stands_for_one(job: Job) -> bool:
 
 
 def fill_pattern(core: Core, job: Job, text: str) -> str:
-    """A file name of sbatch as records show it: of its patterns these alone are replaced, wherever they stand, and without regard to widths."""
+    """A file name of sbatch as records show it: of its patterns these alone are replaced, wherever
+    they stand, and without regard to widths.
+    """
     if "%" not in text:
         return text
     for letter, value in (
         ("A", job.job_id if job.array is None else job.array.job_id),
-        ("a", 4294967294 if job.array_task_id is None or stands_for_one(job) else job.array_task_id),
+        (
+            "a",
+            4294967294 if job.array_task_id is None or stands_for_one(job) else job.array_task_id,
+        ),
         ("j", job.job_id),
         ("u", core.users.user_name(job.user_id)),
         ("x", job.spec.name),
@@ -52,7 +59,9 @@ def std_out(core: Core, job: Job, _now: float) -> str:
 
 
 def std_err(core: Core, job: Job, _now: float) -> str:
-    return fill_pattern(core, job, in_work_dir(job, job.spec.std_err or job.spec.std_out or _default_output(job)))
+    return fill_pattern(
+        core, job, in_work_dir(job, job.spec.std_err or job.spec.std_out or _default_output(job))
+    )
 
 
 def std_in(core: Core, job: Job, _now: float) -> str:

@@ -1,4 +1,5 @@
-"""Trackable resources as values and as texts, `cpu=4,mem=8G,node=2,gres/gpu=1`: for columns, accounting and limits.
+"""Trackable resources as values and as texts, `cpu=4,mem=8G,node=2,gres/gpu=1`: for columns,
+accounting and limits.
 
 Place: facts. Follows: slurm.conf(5) AccountingStorageTRES.
 """
@@ -28,11 +29,15 @@ def amounts(text: str) -> dict[str, int]:
 
 def tres_text(core: Core, counts: Mapping[str, int]) -> str:
     """`,gres/gpu=2`: those of the counts that accounting tracks."""
-    return "".join(f",{name}={counts[name]}" for name in core.settings.tracked_gres if counts.get(name))
+    return "".join(
+        f",{name}={counts[name]}" for name in core.settings.tracked_gres if counts.get(name)
+    )
 
 
 def cpu_count(core: Core, reservation: Reservation) -> int:
     table = core.tables.nodes
     if reservation.cores is not None:
-        return sum(mask.bit_count() * table.cpus_of_core(i) for i, mask in reservation.cores.items())
+        return sum(
+            mask.bit_count() * table.cpus_of_core(i) for i, mask in reservation.cores.items()
+        )
     return sum(kind.cpus * (kind.nodes & reservation.nodes).bit_count() for kind in table.kinds)

@@ -1,1 +1,3 @@
-"""What is done to jobs: taken in, started, launched, ended, held, requeued, suspended, preempted."""
+"""What is done to jobs: taken in, started, launched, ended, held, requeued, suspended,
+preempted.
+"""

@@ -1,6 +1,8 @@
-"""Whether a submission is as it must be: lengths, words, generic resources, licences, limits, its reservation; whether it can ever run.
+"""Whether a submission is as it must be: lengths, words, generic resources, licences, limits, its
+reservation; whether it can ever run.
 
-Place: jobs; for `take_in.py`, and for changes of jobs. Follows: sbatch(1); slurm.conf(5) EnforcePartLimits.
+Place: jobs; for `take_in.py`, and for changes of jobs. Follows: sbatch(1); slurm.conf(5)
+EnforcePartLimits.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
 MAX_SCRIPT: Final = 4 * 1024 * 1024  # characters
 _MAX_TEXT: Final = 1024  # of a job's texts, as Slurm 22.05.8 was seen to take them
 _MAX_PATH: Final = 4096
-_TEXTS: Final = attrgetter("account", "comment", "features", "licenses", "mail_user", "name", "partition", "qos", "wckey")
+_TEXTS: Final = attrgetter(
+    "account", "comment", "features", "licenses", "mail_user", "name", "partition", "qos", "wckey"
+)
 _STREAMS: Final = attrgetter("std_in", "std_out", "std_err")
 _LIMIT_CODES: Final = {
     "PartitionTimeLimit": 2051,
@@ -44,7 +48,11 @@ def check_lengths(message: SubmitJob | AllocateJob) -> None:
         max(map(len, _TEXTS(spec))) > _MAX_TEXT
         or len(spec.extra.get("network", "")) > _MAX_TEXT
         or folder > _MAX_PATH
-        or any(len(path) + (0 if path.startswith("/") else folder + 1) > _MAX_PATH for path in _STREAMS(spec) if path)
+        or any(
+            len(path) + (0 if path.startswith("/") else folder + 1) > _MAX_PATH
+            for path in _STREAMS(spec)
+            if path
+        )
         or (isinstance(message, SubmitJob) and len(message.script) > MAX_SCRIPT)
     )
     if too_long:
@@ -58,7 +66,14 @@ def check_words(core: Core, spec: JobSpec) -> None:
         check_features(core, spec.prefer, ErrorCode.INVALID_PREFERENCE)
     if spec.licenses:
         check_licenses(core, spec.licenses)
-    if spec.gres or spec.tres_per_job or spec.tres_per_socket or spec.tres_per_task or spec.cpus_per_tres or spec.mem_per_tres:
+    if (
+        spec.gres
+        or spec.tres_per_job
+        or spec.tres_per_socket
+        or spec.tres_per_task
+        or spec.cpus_per_tres
+        or spec.mem_per_tres
+    ):
         check_gres(core, spec)
 
 
@@ -73,13 +88,18 @@ def check_licenses(core: Core, text: str) -> None:
 
 
 def no_gres(error: ValueError) -> SlurmError:
-    return SlurmError(ErrorCode.INVALID_TRES if isinstance(error, BadCountError) else ErrorCode.INVALID_GRES)
+    return SlurmError(
+        ErrorCode.INVALID_TRES if isinstance(error, BadCountError) else ErrorCode.INVALID_GRES
+    )
 
 
 def check_gres(core: Core, spec: JobSpec) -> None:
     """Refuse what is no generic resource of the cluster, and what contradicts itself."""
     try:
-        wants = [read_request(text) for text in (spec.gres, spec.tres_per_job, spec.tres_per_socket, spec.tres_per_task)]
+        wants = [
+            read_request(text)
+            for text in (spec.gres, spec.tres_per_job, spec.tres_per_socket, spec.tres_per_task)
+        ]
         others = read_request(spec.cpus_per_tres) + read_request(spec.mem_per_tres)
     except ValueError as error:
         raise no_gres(error) from None
@@ -105,12 +125,17 @@ def check_gres(core: Core, spec: JobSpec) -> None:
 
 
 def enforce_limits(core: Core, job: Job, partitions: list[Partition]) -> None:
-    """EnforcePartLimits: ALL of the partitions must allow the job, ANY one of them, or (NO) it is taken in and waits."""
+    """EnforcePartLimits: ALL of the partitions must allow the job, ANY one of them, or (NO) it is
+    taken in and waits.
+    """
     rule = core.settings.enforce_part_limits
     if rule == "NO":
         return
     max_memory = (core.settings.max_memory_per_node_mb, core.settings.max_memory_per_cpu_mb)
-    broken = [limit_broken(job, partition, max_memory) or _too_small(core, job, partition) for partition in partitions]
+    broken = [
+        limit_broken(job, partition, max_memory) or _too_small(core, job, partition)
+        for partition in partitions
+    ]
     if not any(broken) or (rule == "ANY" and not all(broken)):
         return
     raise SlurmError(_LIMIT_CODES[next(filter(None, broken))])
@@ -120,13 +145,23 @@ def _too_small(core: Core, job: Job, partition: Partition) -> str:
     """Whether all of the partition would not be enough."""
     if job.min_nodes > partition.nodes.bit_count():
         return "PartitionNodeLimit"
-    cpus = sum(kind.all_cpus * (kind.nodes & partition.nodes).bit_count() for kind in core.tables.nodes.kinds)
+    cpus = sum(
+        kind.all_cpus * (kind.nodes & partition.nodes).bit_count()
+        for kind in core.tables.nodes.kinds
+    )
     return "PartitionCpuLimit" if job.min_cpus > cpus and not job.spec.overcommit else ""
 
 
 def fits_reservation(core: Core, job: Job, partition: Partition) -> bool:
-    """Whether the nodes of one of the job's reservations, if it is bound to them, could hold it; one that has not begun is not asked."""
+    """Whether the nodes of one of the job's reservations, if it is bound to them, could hold it;
+    one that has not begun is not asked.
+    """
     own, now = core.tables.reservations.of(job), core.time.now()
     if any(not reservation.binds_nodes or not reservation.is_active(now) for reservation in own):
         return True
-    return any(core.selector.could_ever_run(job, replace(partition, nodes=partition.nodes & each.nodes), core.tables) for each in own)
+    return any(
+        core.selector.could_ever_run(
+            job, replace(partition, nodes=partition.nodes & each.nodes), core.tables
+        )
+        for each in own
+    )

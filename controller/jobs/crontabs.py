@@ -1,7 +1,8 @@
 """Crontabs: files of users whose entries are jobs that come again.
 
-Place: the controller's core. Follows: scrontab(1); slurm.conf(5) ScronParameters. An entry is one job: it waits for the entry's next
-time, and when it has ended and its nodes are free it is requeued for the time after that. Who cancels it comments its lines out.
+Place: the controller's core. Follows: scrontab(1); slurm.conf(5) ScronParameters. An entry is one
+job: it waits for the entry's next time, and when it has ended and its nodes are free it is requeued
+for the time after that. Who cancels it comments its lines out.
 """
 
 from __future__ import annotations
@@ -55,10 +56,13 @@ def disable(core: Core, job: Job) -> None:
 def only_entries_wait(core: Core) -> bool:
     """Whether no job but entries of crontabs could start: virtual time need not go on for these."""
     pending = core.tables.pending.items()
-    return not any(job_id not in core.crontabs.entries and job.priority and job.eligible_time is not None for job_id, job in pending)
+    return not any(
+        job_id not in core.crontabs.entries and job.priority and job.eligible_time is not None
+        for job_id, job in pending
+    )
 
 
-# --- the saved state -----------------------------------------------------------------------------------------------------------------
+# --- the saved state ------------------------------------------------------------------------------
 
 
 def encode(core: Core, name: str) -> bytes | None:
@@ -67,7 +71,16 @@ def encode(core: Core, name: str) -> bytes | None:
     text = core.crontabs.texts.get(user_id)
     if text is None:
         return None
-    return msgspec.msgpack.encode([text, [astuple(entry) for entry in core.crontabs.entries.values() if entry.user_id == user_id]])
+    return msgspec.msgpack.encode(
+        [
+            text,
+            [
+                astuple(entry)
+                for entry in core.crontabs.entries.values()
+                if entry.user_id == user_id
+            ],
+        ]
+    )
 
 
 def decode(core: Core, name: str, record: bytes) -> None:

@@ -1,7 +1,8 @@
 """The end of running jobs: from the script's end to the return of the last node.
 
-Place: the controller's core. A job's end has three steps: its state becomes final and `COMPLETING` is set (`end_job`), the node daemons end what is
-left of it and run the epilog, and as each says so (`epilog_complete`) its nodes are given back. Follows: squeue(1) on states and reasons.
+Place: the controller's core. A job's end has three steps: its state becomes final and `COMPLETING`
+is set (`end_job`), the node daemons end what is left of it and run the epilog, and as each says so
+(`epilog_complete`) its nodes are given back. Follows: squeue(1) on states and reasons.
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ from understudy.controller.pending.awaited import REASON as PROLOG_REASON
 from understudy.controller.pending.awaited import tell_waiting
 from understudy.controller.pending.eligibility import note_end, notify_dependents, review
 from understudy.controller.tables.het_job import others
-from understudy.controller.tables.job import NO_STEPS, NO_USAGE, NO_WAITS, JobEvent, advance, count_suspension
+from understudy.controller.tables.job import (
+    NO_STEPS,
+    NO_USAGE,
+    NO_WAITS,
+    JobEvent,
+    advance,
+    count_suspension,
+)
 from understudy.model.states import JobFlag, JobState
 
 if TYPE_CHECKING:
@@ -24,8 +32,12 @@ if TYPE_CHECKING:
     from understudy.controller.tables.job import Job
 
 
-def end_job(core: Core, job: Job, event: JobEvent, now: float, *, reason: str, lost_nodes: int = 0) -> None:
-    """End a running job and have its nodes cleaned up; `lost_nodes` (a bitmap) are clean or do not answer, and the caller gives them back."""
+def end_job(
+    core: Core, job: Job, event: JobEvent, now: float, *, reason: str, lost_nodes: int = 0
+) -> None:
+    """End a running job and have its nodes cleaned up; `lost_nodes` (a bitmap) are clean or do not
+    answer, and the caller gives them back.
+    """
     allocation = job.allocation
     assert allocation is not None
     if job.state is JobState.SUSPENDED:
@@ -33,9 +45,16 @@ def end_job(core: Core, job: Job, event: JobEvent, now: float, *, reason: str, l
         job.suspend_time = int(now)
     advance(job, event, now)
     job.end_time = int(now)
-    job.reason, job.reason_detail = PROLOG_REASON if job.prolog_nodes and reason == "None" else reason, ""
+    job.reason, job.reason_detail = (
+        PROLOG_REASON if job.prolog_nodes and reason == "None" else reason,
+        "",
+    )
     job.prolog_nodes = 0
-    job.flags = JobFlag.COMPLETING if not job.flags else job.flags & ~(JobFlag.CONFIGURING | JobFlag.STOPPED) | JobFlag.COMPLETING
+    job.flags = (
+        JobFlag.COMPLETING
+        if not job.flags
+        else job.flags & ~(JobFlag.CONFIGURING | JobFlag.STOPPED) | JobFlag.COMPLETING
+    )
     job.completing_nodes = allocation.nodes
     tables = core.tables
     del tables.running[job.job_id]
@@ -54,11 +73,20 @@ def end_job(core: Core, job: Job, event: JobEvent, now: float, *, reason: str, l
     if core.awaited:
         tell_waiting(core, job)
     run_epilog(core, job)
-    terminate(core, job, allocation.nodes & ~lost_nodes, "" if core.settings.emulates_jobs else _why(job, event))
+    terminate(
+        core,
+        job,
+        allocation.nodes & ~lost_nodes,
+        "" if core.settings.emulates_jobs else _why(job, event),
+    )
     if job.het is not None:
         for other in others(job):
             if not other.is_finished and other.allocation is not None and not other.is_pending:
-                other.exit_code, other.exit_signal, other.killed_by = job.exit_code, job.exit_signal, job.killed_by
+                other.exit_code, other.exit_signal, other.killed_by = (
+                    job.exit_code,
+                    job.exit_signal,
+                    job.killed_by,
+                )
                 end_job(core, other, event, now, reason=reason)
 
 
@@ -93,10 +121,13 @@ def give_back(core: Core, job: Job, nodes: int, now: float, *, by_epilog: bool =
         react(core, now)
     core.last_node_update = now
     if job.completing_nodes:
-        core.journal.job(job.job_id)  # before others start on these nodes: after a crash they must not be taken for this job's
+        # before others start on these nodes: after a crash they must not be taken for this job's
+        core.journal.job(job.job_id)
     else:
         _all_given_back(core, job, now)
-    core.changed("free" if job.script_ended or job.completing_nodes or not by_epilog else "cleaned", now)
+    core.changed(
+        "free" if job.script_ended or job.completing_nodes or not by_epilog else "cleaned", now
+    )
 
 
 def _all_given_back(core: Core, job: Job, now: float) -> None:
@@ -118,7 +149,9 @@ def _all_given_back(core: Core, job: Job, now: float) -> None:
 
 
 def enqueue_again(core: Core, job: Job, now: float, *, begin_time: int | None = None) -> None:
-    """A requeued job of which no node has anything any more: it is as if it were submitted now, to begin when its old credential is worthless."""
+    """A requeued job of which no node has anything any more: it is as if it were submitted now, to
+    begin when its old credential is worthless.
+    """
     job.allocation, job.held, job.node_list = None, None, ""
     job.restarts += 1
     job.waits, job.waits_since = NO_WAITS, now

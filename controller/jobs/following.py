@@ -1,6 +1,8 @@
-"""What became of jobs, told to a replay as it happens: each run of a job is recorded when it ends, whatever the job table forgets later.
+"""What became of jobs, told to a replay as it happens: each run of a job is recorded when it ends,
+whatever the job table forgets later.
 
-Place: the controller's core. Nothing is recorded until somebody asks to follow; then runs are gathered, so that a message tells of many.
+Place: the controller's core. Nothing is recorded until somebody asks to follow; then runs are
+gathered, so that a message tells of many.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ class Following:
         self._is_over = False
 
     def ask(self, message: FollowJobs) -> Message | Later:
-        """Answer now, or when enough runs have ended. An earlier question is answered with nothing."""
+        """Answer now, or when enough runs have ended. An earlier question is answered with
+        nothing.
+        """
         if self._is_over:
             return Later()
         if self._asked is not None:
@@ -52,14 +56,20 @@ class Following:
 
     def note(self, job: Job, now: float) -> None:
         """A run of the job has ended, or the job without one."""
-        if not self._is_over and (job.array is None or job.array_task_id is not None or job.array_tasks):
+        if not self._is_over and (
+            job.array is None or job.array_task_id is not None or job.array_tasks
+        ):
             self._ended.append(job_run(self._core, job, now))
             self._check()
 
     def note_withdrawn(self, job: Job, tasks: int, now: float) -> None:
         """Waiting tasks (a bitmap) have been taken out of their array."""
         run = job_run(self._core, job, now)
-        self._ended.append(msgspec.structs.replace(run, array_tasks=format_tasks(tasks), state=JobState.CANCELLED.name, end=int(now)))
+        self._ended.append(
+            msgspec.structs.replace(
+                run, array_tasks=format_tasks(tasks), state=JobState.CANCELLED.name, end=int(now)
+            )
+        )
         self._check()
 
     def hand_over(self) -> None:
@@ -113,7 +123,11 @@ def job_run(core: Core, job: Job, now: float) -> JobRun:
         "" if job.emulation is None else job.emulation.tag,
         spec.name,
         0 if job.array is None else job.array.job_id,
-        "" if job.array is None else str(job.array_task_id) if job.array_task_id is not None else format_tasks(job.array_tasks),
+        ""
+        if job.array is None
+        else str(job.array_task_id)
+        if job.array_task_id is not None
+        else format_tasks(job.array_tasks),
         0 if job.het is None else job.het.job_id,
         job.het_offset,
         core.users.user_name(job.user_id),

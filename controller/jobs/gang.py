@@ -1,15 +1,20 @@
-"""Gang scheduling: jobs that have cores in common run in turn or stand still (PreemptMode=GANG, SUSPEND).
+"""Gang scheduling: jobs that have cores in common run in turn or stand still (PreemptMode=GANG,
+SUSPEND).
 
-Place: the controller's core. Follows: slurm.conf(5) PreemptMode=GANG, SUSPEND, SchedulerTimeSlice; what 22.05's log of gang scheduling tells.
+Place: the controller's core. Follows: slurm.conf(5) PreemptMode=GANG, SUSPEND, SchedulerTimeSlice;
+what 22.05's log of gang scheduling tells.
 
-Each partition in which jobs may share cores has a list of them, and where jobs of higher partitions suspend those of lower ones, each partition has.
-Those run that are in the active row, in which no core is given twice. A new job goes to the end of the list: where its cores are free in the row it
-fills a gap, else it is suspended as soon as it is launched. Every time slice, counted from the controller's start, the jobs that the row was made for
-go to the end of the list, and the row is made anew from its beginning. When a job leaves, others that fit now fill its gap at once.
+Each partition in which jobs may share cores has a list of them, and where jobs of higher partitions
+suspend those of lower ones, each partition has. Those run that are in the active row, in which no
+core is given twice. A new job goes to the end of the list: where its cores are free in the row it
+fills a gap, else it is suspended as soon as it is launched. Every time slice, counted from the
+controller's start, the jobs that the row was made for go to the end of the list, and the row is
+made anew from its beginning. When a job leaves, others that fit now fill its gap at once.
 
-What is in the active rows of higher partitions is kept free in a partition's row. Who loses his place to a job of a higher partition stands still
-until he fits again; where his partition's PreemptMode is REQUEUE or CANCEL he goes for good, without any grace time. The higher job has started by
-then, on the same cores.
+What is in the active rows of higher partitions is kept free in a partition's row. Who loses his
+place to a job of a higher partition stands still until he fits again; where his partition's
+PreemptMode is REQUEUE or CANCEL he goes for good, without any grace time. The higher job has
+started by then, on the same cores.
 """
 
 from __future__ import annotations
@@ -66,7 +71,9 @@ class Gang:
             self._arm()
 
     def add_running(self, job: Job) -> None:
-        """A job that somebody had suspended was resumed: it runs at once, beside those whose turn it is, and waits for its own as if it did not."""
+        """A job that somebody had suspended was resumed: it runs at once, beside those whose turn
+        it is, and waits for its own as if it did not.
+        """
         self._join(job)
         self._arm()
 
@@ -81,7 +88,9 @@ class Gang:
         return any(each.job is job for members in self.lists.values() for each in members)
 
     def remove(self, job: Job, now: float) -> None:
-        """A job is over and its nodes are clean, or somebody else has suspended it: others take its place."""
+        """A job is over and its nodes are clean, or somebody else has suspended it: others take its
+        place.
+        """
         for members in self.lists.values():
             for place, each in enumerate(members):
                 if each.job is job:
@@ -89,14 +98,16 @@ class Gang:
                     self._settle(now)
                     return
 
-    # --- the rows ------------------------------------------------------------------------------------------------------------
+    # --- the rows ---------------------------------------------------------------------------------
 
     def _tier(self, name: str) -> int:
         partition = self.core.tables.partitions.get(name)
         return partition.priority_tier if partition is not None else 0
 
     def _by_tier(self) -> Iterator[tuple[Cores, list[Member]]]:
-        """Each partition's list with what the active rows of higher tiers have when it is reached, from the highest tier down."""
+        """Each partition's list with what the active rows of higher tiers have when it is reached,
+        from the highest tier down.
+        """
         above: Cores = {}
         for _, names in groupby(sorted(self.lists, key=self._tier, reverse=True), self._tier):
             lists = [self.lists[name] for name in names]
@@ -115,7 +126,9 @@ class Gang:
         return {}
 
     def _settle(self, now: float) -> None:
-        """A job has come or left: those of lower partitions that have its cores make room, and who has a place in a row now goes on."""
+        """A job has come or left: those of lower partitions that have its cores make room, and who
+        has a place in a row now goes on.
+        """
         for row, members in self._by_tier():
             stopped = [each for each in members if each.runs and not _fits(each, row)]
             for each in stopped:
@@ -130,8 +143,16 @@ class Gang:
             self._change((), stopped, started, now)
         self._arm()
 
-    def _change(self, stopped: Iterable[Member], pushed: Iterable[Member], started: Iterable[Member], now: float) -> None:
-        """Suspend who has lost his place to others of his partition or (`pushed`) of higher ones, and resume who has got one."""
+    def _change(
+        self,
+        stopped: Iterable[Member],
+        pushed: Iterable[Member],
+        started: Iterable[Member],
+        now: float,
+    ) -> None:
+        """Suspend who has lost his place to others of his partition or (`pushed`) of higher ones,
+        and resume who has got one.
+        """
         for each in stopped:
             if each.job.is_running:
                 stop(self.core, each.job, now, in_row=True)
@@ -149,15 +170,19 @@ class Gang:
         else:
             stop(self.core, job, now, in_row=True)
 
-    # --- slices --------------------------------------------------------------------------------------------------------------
+    # --- slices -----------------------------------------------------------------------------------
 
     def _arm(self) -> None:
         """Where someone waits for a turn, set the timer for the end of the slice."""
-        if self._timer is not None or all(each.runs for members in self.lists.values() for each in members):
+        if self._timer is not None or all(
+            each.runs for members in self.lists.values() for each in members
+        ):
             return
         core = self.core
         passed = core.time.now() - core.start_time
-        self._timer = core.at(core.start_time + (math.floor(passed / self.slice_s) + 1) * self.slice_s, self._turn)
+        self._timer = core.at(
+            core.start_time + (math.floor(passed / self.slice_s) + 1) * self.slice_s, self._turn
+        )
 
     def _turn(self) -> None:
         self._timer = None
@@ -197,7 +222,9 @@ class Gang:
     def recover(self, now: float) -> None:
         """After a restart: the lists are made anew, those that ran at their heads."""
         jobs = [job for job in self.core.tables.running.values() if takes_turns(job)]
-        for job in sorted(jobs, key=lambda each: (not each.is_running, each.start_time or 0, each.job_id)):
+        for job in sorted(
+            jobs, key=lambda each: (not each.is_running, each.start_time or 0, each.job_id)
+        ):
             self.add(job, now)
 
 
@@ -216,8 +243,15 @@ def set_gang(core: Core) -> None:
 
 
 def takes_turns(job: Job) -> bool:
-    """Whether the job is one that gang scheduling runs and suspends: others may have its cores, and nobody else has suspended it."""
-    if job.allocation is None or not job.allocation.is_shared or job.pushed_aside or job.held is not None:
+    """Whether the job is one that gang scheduling runs and suspends: others may have its cores, and
+    nobody else has suspended it.
+    """
+    if (
+        job.allocation is None
+        or not job.allocation.is_shared
+        or job.pushed_aside
+        or job.held is not None
+    ):
         return False
     return job.is_running or (job.state is JobState.SUSPENDED and job.priority != 0)
 

@@ -1,6 +1,7 @@
 """Hold, release, and what else `scontrol` does to whole jobs.
 
-Place: the controller's core. Follows: scontrol(1) hold, uhold, release, requeue, requeuehold. A job held by an administrator is released by one only.
+Place: the controller's core. Follows: scontrol(1) hold, uhold, release, requeue, requeuehold. A job
+held by an administrator is released by one only.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ ONE = re.compile(r"\d+(_\d+)?")
 
 
 def hold(core: Core, job: Job, held_by: str, by_admin: bool, now: float) -> None:
-    """Keep a pending job from being started. An administrator's hold is changed by administrators only."""
+    """Keep a pending job from being started. An administrator's hold is changed by administrators
+    only.
+    """
     if job.held_by == HELD_BY_ADMIN and not by_admin:
         return
     job.priority, job.held_by, job.admin_priority = 0, held_by, None
@@ -64,7 +67,9 @@ def release(core: Core, job: Job, by_admin: bool, now: float) -> None:
 
 
 def top(core: Core, job: Job, now: float) -> None:
-    """Move a pending job before its user's others of the same partition, account and QOS; they all give up, by their nice values, what it gains."""
+    """Move a pending job before its user's others of the same partition, account and QOS; they all
+    give up, by their nice values, what it gains.
+    """
     if not job.is_pending:
         raise SlurmError(ErrorCode.NOT_PENDING)
     if job.priority == 0:
@@ -75,12 +80,18 @@ def top(core: Core, job: Job, now: float) -> None:
     def kind(each: Job) -> tuple[object, ...]:
         return each.user_id, each.partitions, each.spec.account, each.spec.qos
 
-    others = [each for each in core.tables.pending.values() if each is not job and each.priority and kind(each) == kind(job)]
+    others = [
+        each
+        for each in core.tables.pending.values()
+        if each is not job and each.priority and kind(each) == kind(job)
+    ]
     gain = max((each.priority for each in others), default=0) - job.priority
     if gain <= 0 or job.admin_priority is not None:
         return
     rest = gain
-    for left, each in zip(range(len(others), 0, -1), sorted(others, key=lambda each: each.job_id), strict=True):
+    for left, each in zip(
+        range(len(others), 0, -1), sorted(others, key=lambda each: each.job_id), strict=True
+    ):
         _nicer(core, each, rest // left, now)
         rest -= rest // left
     _nicer(core, job, -gain, now)

@@ -1,4 +1,5 @@
-"""A job that has started is launched: its prologs have run, its nodes are up, its script is handed to a node daemon.
+"""A job that has started is launched: its prologs have run, its nodes are up, its script is handed
+to a node daemon.
 
 Place: jobs. Those that start are `start.py`'s.
 """
@@ -11,7 +12,11 @@ import msgspec
 
 from understudy.controller.core.alarms import watch_limits
 from understudy.controller.core.core import log
-from understudy.controller.facts.environment import NO_ENVIRONMENT, job_environment, node_environment
+from understudy.controller.facts.environment import (
+    NO_ENVIRONMENT,
+    job_environment,
+    node_environment,
+)
 from understudy.controller.jobs.orders import ask
 from understudy.controller.jobs.requeue import requeue_job
 from understudy.controller.pending.awaited import LAUNCH_FAILED_HELD, REASON, is_ready, tell_waiting
@@ -27,7 +32,12 @@ if TYPE_CHECKING:
 
 def finish_configuring(core: Core, job: Job, now: float) -> None:
     """If a job's nodes have all booted, its script may begin, and its time counts from now."""
-    if not job.is_running or not job.flags & JobFlag.CONFIGURING or job.allocation is None or job.job_id in core.in_prolog:
+    if (
+        not job.is_running
+        or not job.flags & JobFlag.CONFIGURING
+        or job.allocation is None
+        or job.job_id in core.in_prolog
+    ):
         return
     if job.allocation.nodes & core.tables.nodes.boot_nodes:
         return
@@ -80,7 +90,11 @@ def launch(core: Core, job: Job, daemon: DaemonRecord) -> None:
     if core.settings.emulates_jobs and job.emulation is not None:
         script, spec, environment = "", None, NO_ENVIRONMENT
     else:
-        script, spec, environment = core.scripts.get(job_id, ""), job.spec, job_environment(core, job)
+        script, spec, environment = (
+            core.scripts.get(job_id, ""),
+            job.spec,
+            job_environment(core, job),
+        )
     message = LaunchBatch(
         job_id,
         run,
@@ -98,7 +112,9 @@ def launch(core: Core, job: Job, daemon: DaemonRecord) -> None:
     )
     if not core.settings.emulates_jobs:
         told = node_environment(core, job, is_over=False)
-        message = msgspec.structs.replace(message, memory_mb=_first_nodes_memory_mb(job), program_environment=told)
+        message = msgspec.structs.replace(
+            message, memory_mb=_first_nodes_memory_mb(job), program_environment=told
+        )
 
     def is_wanted() -> bool:
         return job.restarts == run and job.is_running
@@ -116,9 +132,11 @@ def launch(core: Core, job: Job, daemon: DaemonRecord) -> None:
 
 
 def _turn(core: Core) -> float:
-    """How long an emulated job has to wait until those are launched that were sent before it; it is one of them from now on.
+    """How long an emulated job has to wait until those are launched that were sent before it; it is
+    one of them from now on.
 
-    The controller counts, which sends all of them: in turns of each node daemon schedules would depend on how nodes are dealt to daemons.
+    The controller counts, which sends all of them: in turns of each node daemon schedules would
+    depend on how nodes are dealt to daemons.
     """
     now = core.time.now()
     begin = max(now, core.launches_until)
@@ -127,7 +145,9 @@ def _turn(core: Core) -> float:
 
 
 def _first_nodes_memory_mb(job: Job) -> int:
-    """What the job may use where its script runs; 0: nobody said. Where memory is given to nobody, what was asked for counts."""
+    """What the job may use where its script runs; 0: nobody said. Where memory is given to nobody,
+    what was asked for counts.
+    """
     held = job.allocation
     share = held.share_on(held.first_node) if held is not None else None
     if share is None or share.memory_mb:
@@ -137,5 +157,14 @@ def _first_nodes_memory_mb(job: Job) -> int:
 
 def _could_not_launch(core: Core, job: Job, daemon: DaemonRecord, answer: Failure) -> None:
 
-    log.error("node daemon %s refused job %d: %s (%d)", daemon.name, job.job_id, answer.text, answer.code)
-    requeue_job(core, job, core.time.now(), hold_reason=LAUNCH_FAILED_HELD, held_by=HELD_BY_ADMIN, event=JobEvent.LAUNCH_FAILED)
+    log.error(
+        "node daemon %s refused job %d: %s (%d)", daemon.name, job.job_id, answer.text, answer.code
+    )
+    requeue_job(
+        core,
+        job,
+        core.time.now(),
+        hold_reason=LAUNCH_FAILED_HELD,
+        held_by=HELD_BY_ADMIN,
+        event=JobEvent.LAUNCH_FAILED,
+    )

@@ -1,7 +1,9 @@
-"""Programs of the site around a job: PrologSlurmctld before its script, EpilogSlurmctld at its end, and what they and the nodes' programs are told.
+"""Programs of the site around a job: PrologSlurmctld before its script, EpilogSlurmctld at its end,
+and what they and the nodes' programs are told.
 
-Place: the controller's core; the edge (`programs.py`) runs them. Follows: slurm.conf(5), "PROLOG AND EPILOG SCRIPTS", and what Slurm 22.05.8 was seen
-to do. Where jobs are emulated no program is run: a replay of a site's configuration must not call the site's programs.
+Place: the controller's core; the edge (`programs.py`) runs them. Follows: slurm.conf(5), "PROLOG
+AND EPILOG SCRIPTS", and what Slurm 22.05.8 was seen to do. Where jobs are emulated no program is
+run: a replay of a site's configuration must not call the site's programs.
 """
 
 from __future__ import annotations
@@ -24,13 +26,23 @@ def run_epilog(core: Core, job: Job) -> None:
     if program and not core.settings.emulates_jobs:
         core.run_script(
             [program],
-            {**environment(core, job), **exit_environment(job), "SLURM_SCRIPT_CONTEXT": "epilog_slurmctld"},
-            lambda code: log.error("EpilogSlurmctld of job %d ended with %d", job.job_id, code) if code else None,
+            {
+                **environment(core, job),
+                **exit_environment(job),
+                "SLURM_SCRIPT_CONTEXT": "epilog_slurmctld",
+            },
+            lambda code: (
+                log.error("EpilogSlurmctld of job %d ended with %d", job.job_id, code)
+                if code
+                else None
+            ),
         )
 
 
 def terminate(core: Core, job: Job, nodes: int, why: str = "") -> None:
-    """Have the node daemons end what is left of the job on the nodes (a bitmap), until they say that they will or the nodes are given back."""
+    """Have the node daemons end what is left of the job on the nodes (a bitmap), until they say
+    that they will or the nodes are given back.
+    """
     run, job_id = job.restarts, job.job_id
 
     def is_wanted() -> bool:
@@ -38,11 +50,17 @@ def terminate(core: Core, job: Job, nodes: int, why: str = "") -> None:
 
     parts = core.parts(nodes)
     told = node_environment(core, job, is_over=True)
-    lingers = core.settings.emulates_jobs and not (job.script_ended or job.interactive or job.het_offset)
+    lingers = core.settings.emulates_jobs and not (
+        job.script_ended or job.interactive or job.het_offset
+    )
     if len(parts) == 1:
         daemon, part = parts[0]
-        expression = job.node_list if part == job.completing_nodes else core.names.to_expression(part)
-        core.agents.send(daemon.name, TerminateJob(job_id, run, expression, told, why, lingers), wanted=is_wanted)
+        expression = (
+            job.node_list if part == job.completing_nodes else core.names.to_expression(part)
+        )
+        core.agents.send(
+            daemon.name, TerminateJob(job_id, run, expression, told, why, lingers), wanted=is_wanted
+        )
     elif parts:
         names = core.names
         core.agents.send_to_many(
@@ -53,9 +71,13 @@ def terminate(core: Core, job: Job, nodes: int, why: str = "") -> None:
 
 
 def terminate_parts(core: Core, job: Job, parts: list[tuple[DaemonRecord, int]]) -> None:
-    """Have daemons end what a job that goes on elsewhere has on nodes (bitmaps) that it has lost. Nobody waits for them."""
+    """Have daemons end what a job that goes on elsewhere has on nodes (bitmaps) that it has lost.
+    Nobody waits for them.
+    """
     for daemon, part in parts:
-        core.agents.send(daemon.name, TerminateJob(job.job_id, job.restarts, core.names.to_expression(part)))
+        core.agents.send(
+            daemon.name, TerminateJob(job.job_id, job.restarts, core.names.to_expression(part))
+        )
 
 
 def signal_job(core: Core, job: Job, signal: int, *, batch_only: bool) -> None:
@@ -73,7 +95,9 @@ def signal_job(core: Core, job: Job, signal: int, *, batch_only: bool) -> None:
         core.agents.send(parts[0][0].name, message, wanted=is_wanted)
     elif parts:
         core.agents.send_to_many(
-            [(daemon.name, core.names.to_expression(part)) for daemon, part in parts], lambda _expression: message, wanted=is_wanted
+            [(daemon.name, core.names.to_expression(part)) for daemon, part in parts],
+            lambda _expression: message,
+            wanted=is_wanted,
         )
 
 
@@ -85,7 +109,11 @@ def ask(core: Core, job: Job, nodes: int) -> None:
         return job.restarts == run and job.is_active
 
     for daemon, part in core.parts(nodes):
-        core.agents.send(daemon.name, LaunchProlog(job.job_id, run, core.names.to_expression(part), told), wanted=is_wanted)
+        core.agents.send(
+            daemon.name,
+            LaunchProlog(job.job_id, run, core.names.to_expression(part), told),
+            wanted=is_wanted,
+        )
 
 
 def signal_step(core: Core, job: Job, step: Step, signal: int, *, ends: bool) -> None:
@@ -101,7 +129,9 @@ def signal_step(core: Core, job: Job, step: Step, signal: int, *, ends: bool) ->
         core.agents.send(parts[0][0].name, message, wanted=is_wanted)
     elif parts:
         core.agents.send_to_many(
-            [(daemon.name, core.names.to_expression(part)) for daemon, part in parts], lambda _expression: message, wanted=is_wanted
+            [(daemon.name, core.names.to_expression(part)) for daemon, part in parts],
+            lambda _expression: message,
+            wanted=is_wanted,
         )
 
 

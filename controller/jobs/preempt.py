@@ -1,10 +1,13 @@
-"""What becomes of a job that another one preempts: it is ended, requeued or suspended, after its grace time if it has one.
+"""What becomes of a job that another one preempts: it is ended, requeued or suspended, after its
+grace time if it has one.
 
-Place: the controller's core; whom to preempt is decided in understudy.controller.tables.preemption. Follows: slurm.conf(5) PreemptMode, GraceTime,
-SchedulerParameters preempt_send_user_signal; scontrol(1) PreemptTime, PreemptEligibleTime.
+Place: the controller's core; whom to preempt is decided in understudy.controller.tables.preemption.
+Follows: slurm.conf(5) PreemptMode, GraceTime, SchedulerParameters preempt_send_user_signal;
+scontrol(1) PreemptTime, PreemptEligibleTime.
 
-A grace time sets the job's end. Its steps get SIGCONT and SIGTERM at once, its script nothing; the look for time limits that follows ends it, or
-another job that wants its place when the grace time is over.
+A grace time sets the job's end. Its steps get SIGCONT and SIGTERM at once, its script nothing; the
+look for time limits that follows ends it, or another job that wants its place when the grace time
+is over.
 """
 
 from __future__ import annotations
@@ -29,7 +32,9 @@ if TYPE_CHECKING:
 
 
 def make_room(core: Core, job: Job, victims: Sequence[Job], now: float) -> bool:
-    """Preempt the victims for the job. Whether there is room at once; if not, the job preempts nobody for as long as ending them may take."""
+    """Preempt the victims for the job. Whether there is room at once; if not, the job preempts
+    nobody for as long as ending them may take.
+    """
     settings = core.settings
     since = job.preempting_since
     if since is not None and int(now) - since < settings.kill_wait_s + settings.message_timeout_s:
@@ -41,7 +46,9 @@ def make_room(core: Core, job: Job, victims: Sequence[Job], now: float) -> bool:
 
 
 def _preempt(core: Core, victim: Job, job: Job, now: float) -> bool:
-    """Make room for the job. Whether it is there at once: so for a suspended victim, while others take a while to end."""
+    """Make room for the job. Whether it is there at once: so for a suspended victim, while others
+    take a while to end.
+    """
     preemption = core.tables.preemption
     assert preemption is not None
     if preemption.stands_still(victim):
@@ -76,7 +83,9 @@ def _preempt(core: Core, victim: Job, job: Job, now: float) -> bool:
 
 
 def push_out(core: Core, victim: Job, now: float) -> None:
-    """Have a job go whose cores one of a higher partition has got: at once, as grace times do not count here."""
+    """Have a job go whose cores one of a higher partition has got: at once, as grace times do not
+    count here.
+    """
     victim.preempt_time = int(now)
     log.info("job %d makes room for one of a higher partition", victim.job_id)
     end_preempted(core, victim, now)

@@ -1,7 +1,8 @@
 """Requeueing: a job that ran, or runs, waits in the queue again.
 
-Place: the controller's core. Follows: scontrol(1) requeue, requeuehold; slurm.conf(5) JobRequeue, RequeueExit, RequeueExitHold, AuthInfo cred_expire
-(a requeued job waits until its old credential is worthless).
+Place: the controller's core. Follows: scontrol(1) requeue, requeuehold; slurm.conf(5) JobRequeue,
+RequeueExit, RequeueExitHold, AuthInfo cred_expire (a requeued job waits until its old credential is
+worthless).
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def requeue(core: Core, job: Job, now: float, *, hold: bool, held_by: str = HELD
     if job.state is JobState.SUSPENDED and not hold:
         requeue_job(core, job, now, held_by=HELD_BY_ADMIN)
         return
-    requeue_job(core, job, now, hold_reason=HELD_STATE if hold else "", held_by=held_by if hold else "")
+    requeue_job(
+        core, job, now, hold_reason=HELD_STATE if hold else "", held_by=held_by if hold else ""
+    )
 
 
 def requeue_job(
@@ -55,16 +58,27 @@ def requeue_job(
     lost_nodes: int = 0,
     begin_time: int | None = None,
 ) -> None:
-    """Put the job back into the queue. A running one is ended first, by `event`, and waits until its nodes are free of it.
+    """Put the job back into the queue. A running one is ended first, by `event`, and waits until
+    its nodes are free of it.
 
-    `begin_time`: of a job that has ended; else it waits until its credential is worthless. A heterogeneous job goes back as a whole, whichever of its
-    components is meant.
+    `begin_time`: of a job that has ended; else it waits until its credential is worthless. A
+    heterogeneous job goes back as a whole, whichever of its components is meant.
     """
     for each in reversed(whole(job)):  # the leader, whose end is that of all, comes last
         own = each is job
-        if own or not (each.is_pending or (each.is_finished and each.is_completing)):  # a component that has ended runs again with the others
+        # a component that has ended runs again with the others
+        if own or not (each.is_pending or (each.is_finished and each.is_completing)):
             lost, begin = (lost_nodes, begin_time) if own else (0, None)
-            _requeue_one(core, each, now, hold_reason=hold_reason, held_by=held_by, event=event, lost_nodes=lost, begin_time=begin)
+            _requeue_one(
+                core,
+                each,
+                now,
+                hold_reason=hold_reason,
+                held_by=held_by,
+                event=event,
+                lost_nodes=lost,
+                begin_time=begin,
+            )
 
 
 def _requeue_one(
@@ -126,4 +140,11 @@ def _requeue_one(
 
 def requeue_after_exit(core: Core, job: Job, now: float, *, hold: bool) -> None:
     """RequeueExit and RequeueExitHold: the script's exit code asks for another run."""
-    requeue_job(core, job, now, hold_reason=HELD_STATE if hold else "", held_by=HELD_BY_USER if hold else "", event=JobEvent.EXITED_BADLY)
+    requeue_job(
+        core,
+        job,
+        now,
+        hold_reason=HELD_STATE if hold else "",
+        held_by=HELD_BY_USER if hold else "",
+        event=JobEvent.EXITED_BADLY,
+    )

@@ -1,7 +1,9 @@
-"""Running jobs that go on with fewer nodes: nodes that failed, and nodes that their owner gives back.
+"""Running jobs that go on with fewer nodes: nodes that failed, and nodes that their owner gives
+back.
 
-Place: the controller's core. Follows: sbatch(1) --no-kill; scontrol(1) update JobId=, NumNodes and NodeList of a running job. Steps lose what they
-had on the nodes; a daemon that stands for nodes of both kinds ends a step only if it had no others.
+Place: the controller's core. Follows: sbatch(1) --no-kill; scontrol(1) update JobId=, NumNodes and
+NodeList of a running job. Steps lose what they had on the nodes; a daemon that stands for nodes of
+both kinds ends a step only if it had no others.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ def leave(core: Core, job: Job, lost: int, now: float) -> None:
     left = held.without(lost)
     table.release(held, held.nodes)
     table.allocate(left)
-    job.allocation, job.held = (left, None) if job.held is None else (allocation.without(lost), left)
+    job.allocation, job.held = (
+        (left, None) if job.held is None else (allocation.without(lost), left)
+    )
     job.node_list = core.names.to_expression(job.allocation.nodes)
     table.note_departure(lost, int(now))
     core.last_job_update = core.last_node_update = now
@@ -76,7 +80,8 @@ def keep_nodes(core: Core, job: Job, kept: int, now: float) -> None:
 
 
 def shrink(core: Core, job: Job, kept: int, now: float) -> None:
-    """The job gives back its nodes but the kept ones (a bitmap), and what it has there ends. While its prolog runs its nodes stay as they are.
+    """The job gives back its nodes but the kept ones (a bitmap), and what it has there ends. While
+    its prolog runs its nodes stay as they are.
 
     Raises:
         SlurmError: its prolog runs.
@@ -87,7 +92,11 @@ def shrink(core: Core, job: Job, kept: int, now: float) -> None:
         raise SlurmError(ErrorCode.NOT_SUPPORTED)
     before, lost = held.node_count, held.nodes & ~kept
     own = [(daemon, part) for daemon, part in core.parts(lost) if not daemon.nodes & kept]
-    ends = [step for step in job.steps.values() if step.is_running and step.open_nodes and not step.open_nodes & kept]
+    ends = [
+        step
+        for step in job.steps.values()
+        if step.is_running and step.open_nodes and not step.open_nodes & kept
+    ]
     for step in ends:
         signal_step(core, job, step, SIGKILL, ends=True)
     terminate_parts(core, job, own)

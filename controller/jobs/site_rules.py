@@ -1,8 +1,11 @@
-"""Job submit plug-ins: a site's own rules on what users submit and change, in Python. They may change it, refuse it, and say something to the user.
+"""Job submit plug-ins: a site's own rules on what users submit and change, in Python. They may
+change it, refuse it, and say something to the user.
 
-Place: the controller's core; asked before a job is looked at in any other way. Plug-ins are entry points of the group GROUP, in any installed
-distribution; JobSubmitPlugins of slurm.conf names those that count, in order. Follows: slurm.conf(5) JobSubmitPlugins, and what Slurm's `job_submit`
-functions can do. Plug-ins of Slurm's own (`lua`, `require_timelimit` ...) are not here; the log says so.
+Place: the controller's core; asked before a job is looked at in any other way. Plug-ins are entry
+points of the group GROUP, in any installed distribution; JobSubmitPlugins of slurm.conf names those
+that count, in order. Follows: slurm.conf(5) JobSubmitPlugins, and what Slurm's `job_submit`
+functions can do. Plug-ins of Slurm's own (`lua`, `require_timelimit` ...) are not here; the log
+says so.
 """
 
 from __future__ import annotations
@@ -70,7 +73,9 @@ class Modification(_Request):
 
 
 class JobSubmit(Protocol):
-    """What a plug-in is: a class without arguments, or a module with these two functions; either may be missing."""
+    """What a plug-in is: a class without arguments, or a module with these two functions; either
+    may be missing.
+    """
 
     def submit(self, submission: Submission) -> None:
         """A job is about to be taken in."""
@@ -86,13 +91,19 @@ def missing(names: Sequence[str]) -> list[str]:
 
 
 def load_plugins(names: Sequence[str]) -> list[Any]:
-    """The plug-ins that JobSubmitPlugins names. Those that are not there, or do not work, are logged and left out."""
+    """The plug-ins that JobSubmitPlugins names. Those that are not there, or do not work, are
+    logged and left out.
+    """
     known = offered(GROUP)
     found = []
     for name in names:
         point = known.get(name.removeprefix("job_submit/"))
         if point is None:
-            log.error("JobSubmitPlugins=%s: nobody offers it; there are: %s", name, ", ".join(sorted(known)) or "none")
+            log.error(
+                "JobSubmitPlugins=%s: nobody offers it; there are: %s",
+                name,
+                ", ".join(sorted(known)) or "none",
+            )
             continue
         try:
             plugin = point.load()
@@ -102,16 +113,27 @@ def load_plugins(names: Sequence[str]) -> list[Any]:
     return found
 
 
-def review_submission(core: Core, message: SubmitJob, sender: Sender) -> tuple[SubmitJob, list[str]]:
-    """The request as the plug-ins leave it, and what they say to the user. They see each component of a heterogeneous job.
+def review_submission(
+    core: Core, message: SubmitJob, sender: Sender
+) -> tuple[SubmitJob, list[str]]:
+    """The request as the plug-ins leave it, and what they say to the user. They see each component
+    of a heterogeneous job.
 
     Raises:
         SlurmError: one refuses it, or fails.
     """
     user_id = message.user_id if message.user_id >= 0 else sender.user_id
     messages: list[str] = []
-    seen = [_review(core, spec, message.script, user_id, messages) for spec in (message.spec, *message.components)]
-    return msgspec.structs.replace(message, spec=seen[0].spec, script=seen[0].script, components=[each.spec for each in seen[1:]]), messages
+    seen = [
+        _review(core, spec, message.script, user_id, messages)
+        for spec in (message.spec, *message.components)
+    ]
+    return msgspec.structs.replace(
+        message,
+        spec=seen[0].spec,
+        script=seen[0].script,
+        components=[each.spec for each in seen[1:]],
+    ), messages
 
 
 def review_allocation(core: Core, message: AllocateJob, sender: Sender) -> AllocateJob:
@@ -120,20 +142,26 @@ def review_allocation(core: Core, message: AllocateJob, sender: Sender) -> Alloc
     return msgspec.structs.replace(message, spec=_review(core, message.spec, "", user_id, []).spec)
 
 
-def _review(core: Core, spec: JobSpec, script: str, user_id: int, messages: list[str]) -> Submission:
+def _review(
+    core: Core, spec: JobSpec, script: str, user_id: int, messages: list[str]
+) -> Submission:
     submission = Submission(user_id, core.users.user_name(user_id), spec, script, messages=messages)
     for plugin in core.job_submit:
         _ask(plugin, "submit", submission)
     return submission
 
 
-def review_modification(core: Core, job_ids: list[str], changes: dict[str, str], sender: Sender) -> dict[str, str]:
+def review_modification(
+    core: Core, job_ids: list[str], changes: dict[str, str], sender: Sender
+) -> dict[str, str]:
     """The changes as the plug-ins leave them.
 
     Raises:
         SlurmError: one refuses them, or fails.
     """
-    modification = Modification(sender.user_id, core.users.user_name(sender.user_id), list(job_ids), dict(changes))
+    modification = Modification(
+        sender.user_id, core.users.user_name(sender.user_id), list(job_ids), dict(changes)
+    )
     for plugin in core.job_submit:
         _ask(plugin, "modify", modification)
     return modification.changes
@@ -148,5 +176,7 @@ def _ask(plugin: Any, what: str, request: _Request) -> None:
     except SlurmError:
         raise
     except Exception:  # noqa: BLE001 - whatever a site's code does
-        log.exception("job submit plug-in %s fails", getattr(plugin, "__name__", type(plugin).__name__))
+        log.exception(
+            "job submit plug-in %s fails", getattr(plugin, "__name__", type(plugin).__name__)
+        )
         request.refuse()

@@ -1,6 +1,7 @@
 """Starting jobs: what a scheduling policy asks for is done here, or refused.
 
-Place: the controller's core; implements understudy.controller.scheduling.api.Planner. Follows: sbatch(1) "OUTPUT ENVIRONMENT VARIABLES".
+Place: the controller's core; implements understudy.controller.scheduling.api.Planner. Follows:
+sbatch(1) "OUTPUT ENVIRONMENT VARIABLES".
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class Planning:
         self._core = core
 
     def start(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> bool:
-        """Start the job, unless it may not start (any more) or the nodes are not what the policy thinks."""
+        """Start the job, unless it may not start (any more) or the nodes are not what the policy
+        thinks.
+        """
         core = self._core
         core.tables.looked_at = job
         if not self._may_start(job, partition, allocation, now):
@@ -64,7 +67,9 @@ class Planning:
             notify_dependents(core, job, now)
         return True
 
-    def start_together(self, plans: Sequence[tuple[Job, Partition, Allocation]], now: float) -> bool:
+    def start_together(
+        self, plans: Sequence[tuple[Job, Partition, Allocation]], now: float
+    ) -> bool:
         """Start all components of a heterogeneous job, the leader first, or none."""
         core = self._core
         with ExitStack() as counted:  # what one gets counts for the limits of the next
@@ -91,20 +96,34 @@ class Planning:
                 notify_dependents(core, job, now)
         return True
 
-    def _may_start(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> bool:
+    def _may_start(
+        self, job: Job, partition: Partition, allocation: Allocation, now: float
+    ) -> bool:
         core = self._core
         nodes = core.tables.nodes
         taken = allocation.nodes
-        if not job.is_eligible(now) or not taken or taken & ~nodes.up_nodes & ~nodes.completing_nodes or taken & nodes.exclusive_nodes:
+        if (
+            not job.is_eligible(now)
+            or not taken
+            or taken & ~nodes.up_nodes & ~nodes.completing_nodes
+            or taken & nodes.exclusive_nodes
+        ):
             return False
         if taken & nodes.completing_nodes:
             return False
-        if not partition.can_schedule or limit_broken(job, partition) or not core.tables.licenses.are_free(job.spec.licenses):
+        if (
+            not partition.can_schedule
+            or limit_broken(job, partition)
+            or not core.tables.licenses.are_free(job.spec.licenses)
+        ):
             return False
         if core.tables.reservations and not may_take(core, job, partition, allocation, now):
             return False
         limits = core.tables.limits
-        if limits.enforced and (reason := limits.before(job, partition, now) or limits.by_allocation(job, partition, allocation, now)):
+        if limits.enforced and (
+            reason := limits.before(job, partition, now)
+            or limits.by_allocation(job, partition, allocation, now)
+        ):
             self.explain(job, reason)
             return False
         return True
@@ -158,7 +177,9 @@ class Planning:
         return job
 
     def preempt(self, job: Job, victims: Sequence[Job], now: float) -> bool:
-        """Have the victims make room for the job. Whether they have done so at once, as suspended ones do."""
+        """Have the victims make room for the job. Whether they have done so at once, as suspended
+        ones do.
+        """
         return make_room(self._core, job, victims, now)
 
     def give_up(self, job: Job, now: float) -> None:
@@ -166,7 +187,9 @@ class Planning:
         end_by_deadline(self._core, job, now)
 
     def explain(self, job: Job, reason: str, detail: str = "") -> None:
-        """Record why a pending job does not start now. One that could never run is held until somebody releases it."""
+        """Record why a pending job does not start now. One that could never run is held until
+        somebody releases it.
+        """
         self._core.tables.looked_at = job
         if reason == BAD_CONSTRAINTS and job.priority:
             job.priority, job.admin_priority, job.held_by = 0, None, BAD_CONSTRAINTS
@@ -184,13 +207,17 @@ class Planning:
 
 
 def _end_by(job: Job, left_s: int) -> None:
-    """A job that is content with less, or that named no limit, gets as many minutes as there are until its deadline."""
+    """A job that is content with less, or that named no limit, gets as many minutes as there are
+    until its deadline.
+    """
     if job.time_limit_s is None or (job.spec.time_min_s and job.time_limit_s > left_s):
         job.time_limit_s = max(left_s // 60 * 60, 60)
 
 
 def _forget_reasons(core: Core, nodes: int) -> None:
-    """A job has got nodes (a bitmap) that are off or are to boot: what was said of them is forgotten, unless they are to take no others."""
+    """A job has got nodes (a bitmap) that are off or are to boot: what was said of them is
+    forgotten, unless they are to take no others.
+    """
     for index in nodeset_indices(nodes):
         node = core.tables.nodes.nodes[index]
         if not node.flags & NodeFlag.DRAIN:
@@ -199,12 +226,16 @@ def _forget_reasons(core: Core, nodes: int) -> None:
 
 
 def parts_environment(core: Core, step: Step) -> list[str]:
-    """What a step's tasks are told of the parts of GPUs that it has, which are as many on each of its nodes."""
+    """What a step's tasks are told of the parts of GPUs that it has, which are as many on each of
+    its nodes.
+    """
     place, table = step.places[0], core.tables.nodes.gres
     parts = {each.name: each for each in place.gres if each.name in SHARED}
     found = []
     if (mps := parts.get("mps")) and mps.devices and table is not None:
-        found.append(f"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE={percentage(mps, table.layouts[place.node])}")
+        found.append(
+            f"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE={percentage(mps, table.layouts[place.node])}"
+        )
     if shard := parts.get("shard"):
         found.append(f"SLURM_SHARDS_ON_NODE={shard.amount}")
     return found
@@ -229,12 +260,16 @@ def begin_prolog(core: Core, job: Job) -> bool:
                 finish_configuring(core, job, core.time.now())
         core.settled()
 
-    core.run_script([program], {**environment(core, job), "SLURM_SCRIPT_CONTEXT": "prolog_slurmctld"}, ended)
+    core.run_script(
+        [program], {**environment(core, job), "SLURM_SCRIPT_CONTEXT": "prolog_slurmctld"}, ended
+    )
     return True
 
 
 def _give_up(core: Core, job: Job) -> None:
-    """The prolog has failed: the job waits for another run, or is cancelled if it must not have one."""
+    """The prolog has failed: the job waits for another run, or is cancelled if it must not have
+    one.
+    """
     try:
         requeue(core, job, core.time.now(), hold=False)
     except SlurmError:

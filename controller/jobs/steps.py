@@ -1,7 +1,8 @@
 """Steps of running jobs: created for srun with a signed credential, signalled, ended.
 
-Place: the controller's core. The controller lays a step out and signs its credential; srun takes both to the node daemons, and these say when it is
-over. Follows: srun(1), scancel(1), `../docs/adr/0011-the-streams-of-steps.md`.
+Place: the controller's core. The controller lays a step out and signs its credential; srun takes
+both to the node daemons, and these say when it is over. Follows: srun(1), scancel(1),
+`../docs/adr/0011-the-streams-of-steps.md`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,13 @@ SIGTERM: Final = 15
 OUT_OF_MEMORY: Final = 125  # the "signal" of a step that used more memory than it had
 OF_BATCH_NODE: Final = frozenset(
     (
-        *("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES", "SLURM_GPUS_ON_NODE", "SLURM_JOB_GPUS"),
+        *(
+            "CUDA_VISIBLE_DEVICES",
+            "GPU_DEVICE_ORDINAL",
+            "ROCR_VISIBLE_DEVICES",
+            "SLURM_GPUS_ON_NODE",
+            "SLURM_JOB_GPUS",
+        ),
         *("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "SLURM_SHARDS_ON_NODE"),
     )
 )
@@ -36,7 +43,11 @@ def end_step(core: Core, job: Job, step: Step) -> None:
         ended_with_job = job.is_finished and job.state not in {JobState.COMPLETED, JobState.FAILED}
         if step.exit_signal == OUT_OF_MEMORY:
             step.state = JobState.OUT_OF_MEMORY
-        elif step.killed_by is not None or ended_with_job or (step.exit_signal and step.exit_signal in {SIGKILL, SIGTERM}):
+        elif (
+            step.killed_by is not None
+            or ended_with_job
+            or (step.exit_signal and step.exit_signal in {SIGKILL, SIGTERM})
+        ):
             step.state = JobState.CANCELLED
         elif step.exit_signal or step.exit_code:
             step.state = JobState.FAILED
@@ -51,7 +62,9 @@ def end_step(core: Core, job: Job, step: Step) -> None:
 
 
 def end_steps(core: Core, job: Job, nodes: int) -> None:
-    """The nodes (a bitmap) are free of the job: what of its steps was there is over, whoever said so."""
+    """The nodes (a bitmap) are free of the job: what of its steps was there is over, whoever said
+    so.
+    """
     for step in job.steps.values():
         if step.is_running and step.open_nodes & nodes:
             step.open_nodes &= ~nodes
@@ -68,7 +81,10 @@ def limit_step(core: Core, job: Job, step: Step, limit_s: int | None, now: float
 
 
 def _time_out(core: Core, job: Job, step: Step, run: int) -> None:
-    is_due = bool(step.time_limit_s) and core.time.now() >= step.start_time + (step.time_limit_s or 0)  # it may have been given longer since
+    # it may have been given longer since
+    is_due = bool(step.time_limit_s) and core.time.now() >= step.start_time + (
+        step.time_limit_s or 0
+    )
     if job.restarts == run and step.is_running and is_due:
         log.info("step %d.%d has reached its time limit", job.job_id, step.step_id)
         step.state = JobState.TIMEOUT

@@ -1,7 +1,9 @@
-"""Suspended jobs: their processes stand still, and their clock with them; others may have their CPUs, while memory, licences and GRES stay theirs.
+"""Suspended jobs: their processes stand still, and their clock with them; others may have their
+CPUs, while memory, licences and GRES stay theirs.
 
-Place: the controller's core. Follows: scontrol(1) suspend, resume. What a suspended job still holds of the node table is its memory and its generic
-resources. A job that is resumed does not wait for its CPUs: where another has them by then, both run on them, and the table counts them once.
+Place: the controller's core. Follows: scontrol(1) suspend, resume. What a suspended job still holds
+of the node table is its memory and its generic resources. A job that is resumed does not wait for
+its CPUs: where another has them by then, both run on them, and the table counts them once.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ _SIGSTOP: Final = 19
 
 
 def suspend(core: Core, job: Job, now: float) -> None:
-    """What `scontrol suspend` does; a job that is suspended already stays so, and is not resumed by gang scheduling any more.
+    """What `scontrol suspend` does; a job that is suspended already stays so, and is not resumed by
+    gang scheduling any more.
 
     Raises:
         SlurmError: it is pending or over.
@@ -60,7 +63,12 @@ def resume(core: Core, job: Job, now: float) -> None:
     if not job.priority:
         job.priority = core.priorities.assign(job, now)
     go_on(core, job, now, in_row=job.held is None)
-    if core.gang is not None and job.held is None and job.allocation is not None and job.allocation.is_shared:
+    if (
+        core.gang is not None
+        and job.held is None
+        and job.allocation is not None
+        and job.allocation.is_shared
+    ):
         core.gang.add_running(job)
 
 
@@ -72,13 +80,17 @@ def _require_active(job: Job) -> None:
 
 
 def stop(core: Core, job: Job, now: float, *, in_row: bool = False) -> None:
-    """Suspend a running job; `in_row`: it keeps its place among jobs that run in turn, and its CPUs there."""
+    """Suspend a running job; `in_row`: it keeps its place among jobs that run in turn, and its CPUs
+    there.
+    """
     assert job.allocation is not None
     assert job.start_time is not None
     signal_job(core, job, _SIGSTOP, batch_only=False)
     signal_steps(core, job, _SIGSTOP)
     advance(job, JobEvent.SUSPENDED, now)
-    job.pre_suspend_s += int(now) - (job.start_time if job.suspend_time is None else job.suspend_time)
+    job.pre_suspend_s += int(now) - (
+        job.start_time if job.suspend_time is None else job.suspend_time
+    )
     job.suspend_time = int(now)
     if in_row:
         _changed(core, job, now, what="turn")
@@ -88,7 +100,9 @@ def stop(core: Core, job: Job, now: float, *, in_row: bool = False) -> None:
 
 
 def go_on(core: Core, job: Job, now: float, *, in_row: bool = False) -> None:
-    """Resume a suspended job. The time that it stood still does not count against its limit. `in_row`: as in `stop`."""
+    """Resume a suspended job. The time that it stood still does not count against its limit.
+    `in_row`: as in `stop`.
+    """
     assert job.suspend_time is not None
     core.pushed_aside.pop(job.job_id, None)
     job.pushed_aside = False
@@ -113,11 +127,17 @@ def push_aside(core: Core, job: Job, now: float) -> None:
 
 
 def let_back(core: Core, now: float) -> None:
-    """Something has come free: jobs that were pushed aside go on where all their CPUs are free, those of higher partitions first."""
+    """Something has come free: jobs that were pushed aside go on where all their CPUs are free,
+    those of higher partitions first.
+    """
 
     def rank(job: Job) -> tuple[int, int, int]:
         partition = core.tables.partitions.get(job.partition)
-        return -partition.priority_tier if partition is not None else 0, job.suspend_time or 0, job.job_id
+        return (
+            -partition.priority_tier if partition is not None else 0,
+            job.suspend_time or 0,
+            job.job_id,
+        )
 
     for job in sorted(core.pushed_aside.values(), key=rank):
         if job.state is not JobState.SUSPENDED:
@@ -135,13 +155,15 @@ def _has_its_cores(table: NodeTable, job: Job) -> bool:
 
 
 def _changed(core: Core, job: Job, now: float, *, what: str = "change") -> None:
-    """`what`: a "turn" is news to the backfill scheduler alone, since nobody else's CPUs have come free."""
+    """`what`: a "turn" is news to the backfill scheduler alone, since nobody else's CPUs have come
+    free.
+    """
     core.last_job_update = core.last_node_update = now
     core.journal.job(job.job_id)
     core.changed(what, now)
 
 
-# --- what such jobs hold in the node table -------------------------------------------------------------------------------------
+# --- what such jobs hold in the node table --------------------------------------------------------
 
 
 def give_up(core: Core, job: Job) -> None:
@@ -149,7 +171,13 @@ def give_up(core: Core, job: Job) -> None:
     held = job.holding
     assert held is not None
     core.tables.nodes.release(held, held.nodes)
-    job.held = Allocation.of_groups(tuple(replace(group, cpus=0, cores=0) for group in held.groups if group.memory_mb or group.gres))
+    job.held = Allocation.of_groups(
+        tuple(
+            replace(group, cpus=0, cores=0)
+            for group in held.groups
+            if group.memory_mb or group.gres
+        )
+    )
     if job.held.nodes:
         core.tables.nodes.allocate(job.held)
     core.crowded.pop(job.job_id, None)
@@ -209,7 +237,9 @@ def _uncontested(table: NodeTable, allocation: Allocation) -> Allocation | None:
 
 
 def hold_what_is_free(core: Core, job: Job) -> None:
-    """After a restart: as before, a suspended job holds its memory, and one that was resumed what it does not share."""
+    """After a restart: as before, a suspended job holds its memory, and one that was resumed what
+    it does not share.
+    """
     take_what_is_free(core, job)
     if job.state is JobState.SUSPENDED:
         give_up(core, job)

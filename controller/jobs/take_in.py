@@ -1,6 +1,7 @@
 """Submission: what sbatch sends becomes a job record, or is refused as Slurm refuses it.
 
-Place: the controller's core. Follows: sbatch(1) on options and their defaults; slurm.conf(5) on limits.
+Place: the controller's core. Follows: sbatch(1) on options and their defaults; slurm.conf(5) on
+limits.
 """
 
 from __future__ import annotations
@@ -18,8 +19,19 @@ from understudy.controller.core.alarms import watch_deadline
 from understudy.controller.core.core import log
 from understudy.controller.core.lookups import find_partitions, node_bitmap
 from understudy.controller.facts.feasibility import complaint, could_ever_run, is_too_large
-from understudy.controller.jobs.checks import check_lengths, check_words, enforce_limits, fits_reservation
-from understudy.controller.jobs.sizes import fill_gpus, fit_memory_cap, set_memory, set_time_limit, size
+from understudy.controller.jobs.checks import (
+    check_lengths,
+    check_words,
+    enforce_limits,
+    fits_reservation,
+)
+from understudy.controller.jobs.sizes import (
+    fill_gpus,
+    fit_memory_cap,
+    set_memory,
+    set_time_limit,
+    size,
+)
 from understudy.controller.pending.access import at_work, check_policy, give_default_time, resolve
 from understudy.controller.pending.arrays import make_array, read_tasks, split_all
 from understudy.controller.pending.dependencies import check_circle, watch_dependency
@@ -65,11 +77,15 @@ def _allowed_as(core: Core, message: SubmitJob | AllocateJob, sender: Sender) ->
 
 
 def checked(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> tuple[Job, int, int]:
-    """The job's record, not in the tables yet; of an array its tasks and how many of them may run at a time."""
+    """The job's record, not in the tables yet; of an array its tasks and how many of them may run
+    at a time.
+    """
     now, spec = core.time.now(), message.spec
     user_id, group_id = _allowed_as(core, message, sender)
     tasks, task_limit = read_tasks(core, spec.array) if spec.array else (0, 0)
-    job = build_job(core, message, user_id, group_id, now, by_admin=core.is_operator(sender.user_id))
+    job = build_job(
+        core, message, user_id, group_id, now, by_admin=core.is_operator(sender.user_id)
+    )
     check_policy(core, job, tasks.bit_count() or 1)
     if core.tables.reservations:
         catch_up(core, now)
@@ -103,12 +119,14 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
         core.scripts[job_id] = intern(message.script)
     else:
         job.interactive = True
-    # Users submit job after job from the same shell: what is equal is kept once, which is 2 instead of 8 kB a job.
+    # Users submit job after job from the same shell: what is equal is kept once, which is 2 instead
+    # of 8 kB a job.
     spec.environment[:] = map(intern, spec.environment)
     if tasks:
         make_array(core, job, tasks, task_limit)
     is_held = spec.hold or (spec.priority == 0 and core.is_operator(sender.user_id))
-    if not is_held and not is_feasible(core, job):  # of a held job it is found out when it is released
+    # of a held job it is found out when it is released
+    if not is_held and not is_feasible(core, job):
         job.reason = BAD_CONSTRAINTS
         job.priority = _held_or_fixed(job, is_admin=core.is_operator(sender.user_id))
         advance(job, JobEvent.CANNOT_RUN, now)
@@ -119,7 +137,11 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
         refuse(core, job)
     if not is_held and "switches" in spec.extra:
         job.switches_since = int(now)  # it has been looked at
-    if core.tables.reservations and job.reason == "None" and (reason := first_reason(core, job, now)):
+    if (
+        core.tables.reservations
+        and job.reason == "None"
+        and (reason := first_reason(core, job, now))
+    ):
         job.reason, job.reason_detail = WAITS, "" if reason == WAITS else reason
     job.priority = _held_or_fixed(job, is_admin=core.is_operator(sender.user_id))
     tables.pending[job_id] = job
@@ -148,7 +170,12 @@ def check_submission(core: Core, message: SubmitJob, sender: Sender) -> tuple[li
         return checked_components(core, message, sender), 1
     if message.spec.reservation:  # without using up a job id
         catch_up(core, core.time.now())
-        check_access(core, message.spec.reservation, _allowed_as(core, message, sender)[0], message.spec.account)
+        check_access(
+            core,
+            message.spec.reservation,
+            _allowed_as(core, message, sender)[0],
+            message.spec.account,
+        )
     job, tasks, _ = checked(core, message, sender)
     return [job], tasks.bit_count() or 1
 
@@ -159,23 +186,43 @@ def checked_components(core: Core, message: SubmitJob | AllocateJob, sender: Sen
     specs = [message.spec, *message.components]
     if any(spec.array for spec in specs):
         raise SlurmError(ErrorCode.INVALID_ARRAY)
-    jobs = [build_job(core, msgspec.structs.replace(message, spec=spec), user_id, group_id, now, by_admin=by_admin) for spec in specs]
+    jobs = [
+        build_job(
+            core,
+            msgspec.structs.replace(message, spec=spec),
+            user_id,
+            group_id,
+            now,
+            by_admin=by_admin,
+        )
+        for spec in specs
+    ]
     limits = at_work(core)
     with ExitStack() as taken_in:
         for job in jobs:
             check_policy(core, job, 1)
             if limits is not None:
-                taken_in.enter_context(limits.with_submitted(job, core.tables.partitions[job.partitions[0]]))
+                taken_in.enter_context(
+                    limits.with_submitted(job, core.tables.partitions[job.partitions[0]])
+                )
     for job in jobs:
-        job.excluded_nodes |= reduce(or_, (other.required_nodes for other in jobs if other is not job))
+        job.excluded_nodes |= reduce(
+            or_, (other.required_nodes for other in jobs if other is not job)
+        )
     return jobs
 
 
 def take_in_components(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job:
-    """Take in a heterogeneous job: all components, or none; the leader. Whether each could ever run is found out by the scheduler."""
+    """Take in a heterogeneous job: all components, or none; the leader. Whether each could ever run
+    is found out by the scheduler.
+    """
     jobs = checked_components(core, message, sender)
     tables, now, by_admin = core.tables, core.time.now(), core.is_operator(sender.user_id)
-    dependency = parse_dependency(message.spec.dependency, 0, core.arrays) if message.spec.dependency else None
+    dependency = (
+        parse_dependency(message.spec.dependency, 0, core.arrays)
+        if message.spec.dependency
+        else None
+    )
     for job in jobs:
         job.job_id = core.take_job_id()
         tables.jobs[job.job_id] = job
@@ -208,7 +255,15 @@ def check_reservation(core: Core, job: Job) -> None:
         raise
 
 
-def build_job(core: Core, message: SubmitJob | AllocateJob, user_id: int, group_id: int, now: float, *, by_admin: bool) -> Job:
+def build_job(
+    core: Core,
+    message: SubmitJob | AllocateJob,
+    user_id: int,
+    group_id: int,
+    now: float,
+    *,
+    by_admin: bool,
+) -> Job:
     """The job record, checked, without an id and not in the tables.
 
     Raises:
@@ -218,20 +273,35 @@ def build_job(core: Core, message: SubmitJob | AllocateJob, user_id: int, group_
     partitions = _partitions(core, message.spec, user_id)
     first = partitions[0]
     spec = fill_gpus(core, message.spec, first)
-    access = resolve(core, user_id, spec.account, spec.qos, spec.wckey, partitions, reservation=spec.reservation)
+    access = resolve(
+        core, user_id, spec.account, spec.qos, spec.wckey, partitions, reservation=spec.reservation
+    )
     if (access.account, access.qos, access.wckey) != (spec.account, spec.qos, spec.wckey):
-        spec = msgspec.structs.replace(spec, account=access.account, qos=access.qos, wckey=access.wckey)
+        spec = msgspec.structs.replace(
+            spec, account=access.account, qos=access.qos, wckey=access.wckey
+        )
     tasks, cpus_per_task, min_nodes, max_nodes, min_cpus = size(spec)
     if "spread_job" in spec.extra and spec.num_tasks is not None and max_nodes is None:
         max_nodes = max(min_nodes, min(tasks, len(core.tables.nodes.nodes)))
     if spec.nice < 0 and not by_admin:
         raise SlurmError(ErrorCode.INVALID_NICE)
-    if spec.time_min_s and (spec.time_limit_s or 0) > 0 and spec.time_min_s > (spec.time_limit_s or 0):
+    if (
+        spec.time_min_s
+        and (spec.time_limit_s or 0) > 0
+        and spec.time_min_s > (spec.time_limit_s or 0)
+    ):
         raise SlurmError(ErrorCode.INVALID_TIME_MIN)
-    if spec.time_min_s and all(each.max_time_s is not None and spec.time_min_s > each.max_time_s for each in partitions):
+    if spec.time_min_s and all(
+        each.max_time_s is not None and spec.time_min_s > each.max_time_s for each in partitions
+    ):
         raise SlurmError(ErrorCode.INVALID_TIME_MIN)
     ordered = partitions
-    if spec.begin_time is not None and spec.begin_time > now and not spec.hold and not spec.dependency:
+    if (
+        spec.begin_time is not None
+        and spec.begin_time > now
+        and not spec.hold
+        and not spec.dependency
+    ):
         ordered = sorted(partitions, key=lambda each: -each.priority_tier)
     job = Job(
         job_id=0,
@@ -266,9 +336,17 @@ def build_job(core: Core, message: SubmitJob | AllocateJob, user_id: int, group_
         raise SlurmError(ErrorCode.INVALID_TIME_LIMIT)
     if spec.deadline is not None and spec.deadline < int(now) + (spec.time_min_s or 0):
         raise SlurmError(ErrorCode.INVALID_TIME_MIN)
-    if spec.deadline is not None and job.time_limit_s is None and not spec.time_limit_s and not spec.time_min_s:
-        job.spec = msgspec.structs.replace(job.spec, time_min_s=LEAST_TO_DEADLINE_S)  # it may be given as little, so that it ends in time
-    if (wanted := spec.extra.get("batch")) and not set(wanted.split(",")) <= set(re.split(r"[&|,]", spec.features)):
+    if (
+        spec.deadline is not None
+        and job.time_limit_s is None
+        and not spec.time_limit_s
+        and not spec.time_min_s
+    ):
+        # it may be given as little, so that it ends in time
+        job.spec = msgspec.structs.replace(job.spec, time_min_s=LEAST_TO_DEADLINE_S)
+    if (wanted := spec.extra.get("batch")) and not set(wanted.split(",")) <= set(
+        re.split(r"[&|,]", spec.features)
+    ):
         raise SlurmError(ErrorCode.INVALID_BATCH_FEATURES)
     enforce_limits(core, job, partitions)
     return job
@@ -280,8 +358,12 @@ def _partitions(core: Core, spec: JobSpec, user_id: int) -> list[Partition]:
     except SlurmError as error:
         if error.code != ErrorCode.INVALID_PARTITION:
             raise
-        missing = next(name for name in spec.partition.split(",") if name not in core.tables.partitions)
-        raise SlurmError(ErrorCode.INVALID_PARTITION, f"invalid partition specified: {missing}\n{error.text}") from None
+        missing = next(
+            name for name in spec.partition.split(",") if name not in core.tables.partitions
+        )
+        raise SlurmError(
+            ErrorCode.INVALID_PARTITION, f"invalid partition specified: {missing}\n{error.text}"
+        ) from None
     is_admin = core.is_slurm_user(user_id)
     partitions = [_open_partition(core, partition) for partition in partitions]
     partitions = [partition for partition in partitions if partition.can_submit]
@@ -290,11 +372,19 @@ def _partitions(core: Core, spec: JobSpec, user_id: int) -> list[Partition]:
     for partition in partitions:
         if partition.root_only and not is_admin:
             raise SlurmError(ErrorCode.ACCESS_DENIED)
-        if partition.requires_reservation and not spec.reservation and all(each.requires_reservation for each in partitions):
+        if (
+            partition.requires_reservation
+            and not spec.reservation
+            and all(each.requires_reservation for each in partitions)
+        ):
             raise SlurmError(ErrorCode.ACCESS_DENIED)
         if user_id == 0 and (partition.disable_root_jobs or core.settings.disable_root_jobs):
             raise SlurmError(ErrorCode.ACCESS_DENIED)
-        if partition.allow_groups is not None and not is_admin and not core.users.groups_of(user_id).intersection(partition.allow_groups):
+        if (
+            partition.allow_groups is not None
+            and not is_admin
+            and not core.users.groups_of(user_id).intersection(partition.allow_groups)
+        ):
             raise SlurmError(ErrorCode.GROUP_NOT_PERMITTED)
     return partitions
 
@@ -302,7 +392,11 @@ def _partitions(core: Core, spec: JobSpec, user_id: int) -> list[Partition]:
 def _open_partition(core: Core, partition: Partition) -> Partition:
     """The partition, or while it takes no jobs its alternate."""
     seen: list[str] = []
-    while not partition.can_submit and partition.alternate in core.tables.partitions and partition.name not in seen:
+    while (
+        not partition.can_submit
+        and partition.alternate in core.tables.partitions
+        and partition.name not in seen
+    ):
         seen.append(partition.name)
         partition = core.tables.partitions[partition.alternate]
     return partition
@@ -333,13 +427,19 @@ def _named_nodes(core: Core, job: Job) -> None:
 
 
 def is_feasible(core: Core, job: Job) -> bool:
-    """Whether the job may wait. One of its partitions could hold it, or it breaks limits of one, which may change.
+    """Whether the job may wait. One of its partitions could hold it, or it breaks limits of one,
+    which may change.
 
-    Where a single partition is open and smaller than the job, that waits for a larger one, too. Nor is it noticed in a closed partition that a node's
-    CPUs are too few for the job's memory (MaxMemPerCPU); the scheduler will.
+    Where a single partition is open and smaller than the job, that waits for a larger one, too. Nor
+    is it noticed in a closed partition that a node's CPUs are too few for the job's memory
+    (MaxMemPerCPU); the scheduler will.
     """
     max_memory = (core.settings.max_memory_per_node_mb, core.settings.max_memory_per_cpu_mb)
-    needs_cpus = job.memory_cap_mb is not None and job.memory_per_node_mb is not None and job.memory_per_node_mb > job.memory_cap_mb
+    needs_cpus = (
+        job.memory_cap_mb is not None
+        and job.memory_per_node_mb is not None
+        and job.memory_per_node_mb > job.memory_cap_mb
+    )
     for name in job.partitions:
         partition = core.tables.partitions[name]
         if is_too_large(core, job, partition) or job.asked_nodes > partition.nodes.bit_count():
@@ -348,7 +448,9 @@ def is_feasible(core: Core, job: Job) -> bool:
             continue
         if limit_broken(job, partition, max_memory) or (needs_cpus and not partition.can_schedule):
             return True
-        if could_ever_run(core, job, partition) and (not job.spec.reservation or fits_reservation(core, job, partition)):
+        if could_ever_run(core, job, partition) and (
+            not job.spec.reservation or fits_reservation(core, job, partition)
+        ):
             return True
     return False
 

@@ -1,7 +1,8 @@
 """Time limits: when a running job is warned (`--signal`) and ended.
 
-Place: the controller's core; the handlers of alarms. Textbook policies (`exact_limits`) have the node daemon end the job to the second instead.
-Follows: slurm.conf(5) OverTimeLimit, KillWait; sbatch(1) --time, --signal, --deadline.
+Place: the controller's core; the handlers of alarms. Textbook policies (`exact_limits`) have the
+node daemon end the job to the second instead. Follows: slurm.conf(5) OverTimeLimit, KillWait;
+sbatch(1) --time, --signal, --deadline.
 """
 
 from __future__ import annotations
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
 
 def time_limit_is_over(core: Core, job: Job, now: float) -> None:
     """The job has run as long as it may, unless its limit was changed; that noted another time."""
-    if not job.is_running or job.end_time is None or job.end_time + over_time_limit_s(core, core.tables.partitions.get(job.partition)) > now:
+    if (
+        not job.is_running
+        or job.end_time is None
+        or job.end_time + over_time_limit_s(core, core.tables.partitions.get(job.partition)) > now
+    ):
         return
     if job.preempt_time is not None:
         end_preempted(core, job, now)
@@ -60,7 +65,10 @@ def look_for_command(core: Core, job: Job, now: float) -> None:
     since = core.silent.pop(job.job_id, None)
     if not job.is_active:
         return
-    if any(message.until_end and not later.is_gone() for message, later in core.awaited.get(job.job_id, ())):
+    if any(
+        message.until_end and not later.is_gone()
+        for message, later in core.awaited.get(job.job_id, ())
+    ):
         core.silent[job.job_id] = None
     elif since is not None and now - since >= core.settings.inactive_limit_s:
         log.info("job %d: inactivity time limit reached", job.job_id)

@@ -22,7 +22,11 @@ def drain(core: Core, names: str, reason: str, now: float) -> None:
         node = table.nodes[index]
         if not node.flags & NodeFlag.DRAIN:
             node.flags |= NodeFlag.DRAIN
-            node.reason, node.reason_time, node.reason_user_id = reason, int(now), min(core.settings.admin_ids, default=0)
+            node.reason, node.reason_time, node.reason_user_id = (
+                reason,
+                int(now),
+                min(core.settings.admin_ids, default=0),
+            )
             table.set_availability(node)
             log.error("drain_nodes: node %s state set to DRAIN, reason: %s", node.name, reason)
     core.last_node_update = now

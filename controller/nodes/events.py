@@ -1,10 +1,12 @@
 """What happens to nodes: registration, silence, failure.
 
-Place: the controller's core. Follows: slurm.conf(5) SlurmdTimeout, ReturnToService; sinfo(1) on node states. Under virtual time nobody is pinged
-from time to time: there the clock service watches the daemons.
+Place: the controller's core. Follows: slurm.conf(5) SlurmdTimeout, ReturnToService; sinfo(1) on
+node states. Under virtual time nobody is pinged from time to time: there the clock service watches
+the daemons.
 
-Whatever a node's daemon answers shows that the node is well: it loses NOT_RESPONDING, and comes back from DOWN where ReturnToService says so. That a
-job's node was set down therefore lasts, with ReturnToService=2, until the daemon has taken the order to end the job.
+Whatever a node's daemon answers shows that the node is well: it loses NOT_RESPONDING, and comes
+back from DOWN where ReturnToService says so. That a job's node was set down therefore lasts, with
+ReturnToService=2, until the daemon has taken the order to end the job.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ SIGTERM: Final = 15
 
 
 def bring_up(core: Core, nodes: int, message: RegisterNodes, now: float) -> int:
-    """Set what the registration says of its nodes. The nodes (a bitmap) that may take jobs now and could not before."""
+    """Set what the registration says of its nodes. The nodes (a bitmap) that may take jobs now and
+    could not before.
+    """
     table = core.tables.nodes
     before = table.up_nodes
     boot, start = int(message.boot_time), int(message.slurmd_start_time)
@@ -59,7 +63,9 @@ def bring_up(core: Core, nodes: int, message: RegisterNodes, now: float) -> int:
 
 
 def ask_whether_well(core: Core, nodes: int) -> None:
-    """Hear from the daemons of the nodes (a bitmap) that they are well. A front end's word says nothing of nodes, so it is not asked."""
+    """Hear from the daemons of the nodes (a bitmap) that they are well. A front end's word says
+    nothing of nodes, so it is not asked.
+    """
     if core.settings.front_end:
         return
     for record, part in core.parts(nodes):
@@ -72,7 +78,9 @@ def _heard(core: Core, nodes: int, answer: Message) -> None:
 
 
 def _well(core: Core, nodes: int, now: float) -> None:
-    """The daemons of the nodes (a bitmap) have answered: what they were asked to do or, if not, whether they are there."""
+    """The daemons of the nodes (a bitmap) have answered: what they were asked to do or, if not,
+    whether they are there.
+    """
     table = core.tables.nodes
     changed = 0
     for index in nodeset_indices(nodes & ~table.up_nodes):
@@ -103,25 +111,38 @@ def _may_return(core: Core, node: Node) -> bool:
 
 
 def ask_at_next_look(core: Core, nodes: int) -> None:
-    """Nodes that are put back into service are believed to be there when they have said so, and the controller's loop asks them."""
+    """Nodes that are put back into service are believed to be there when they have said so, and the
+    controller's loop asks them.
+    """
     core.at(next_look(core.start_time, core.time.now()), ask_whether_well, core, nodes)
 
 
 def ask_at_next_ping(core: Core, nodes: int) -> None:
-    """Nodes that are set down come back (ReturnToService=2) when they next say that they are there. In real time they are pinged anyway."""
+    """Nodes that are set down come back (ReturnToService=2) when they next say that they are there.
+    In real time they are pinged anyway.
+    """
     settings = core.settings
-    if core.time.is_virtual and nodes and settings.return_to_service == 2 and settings.slurmd_timeout_s > 0 and not settings.front_end:
+    if (
+        core.time.is_virtual
+        and nodes
+        and settings.return_to_service == 2
+        and settings.slurmd_timeout_s > 0
+        and not settings.front_end
+    ):
         since, interval = core.time.now() - core.start_time, _ping_interval(core)
         core.at(core.start_time + (since // interval + 1) * interval, ask_whether_well, core, nodes)
 
 
 def nodes_down(core: Core, nodes: int, now: float) -> None:
-    """The nodes (a bitmap) have failed, or were set down: end or requeue the jobs there, and wait for no epilog from them."""
+    """The nodes (a bitmap) have failed, or were set down: end or requeue the jobs there, and wait
+    for no epilog from them.
+    """
     if not nodes & ~core.tables.nodes.idle_nodes:
         return
     for job in list(core.tables.running.values()):
         assert job.allocation is not None
-        lost = job.allocation.nodes & nodes if job.is_active else 0  # a component may have gone with another one
+        # a component may have gone with another one
+        lost = job.allocation.nodes & nodes if job.is_active else 0
         if lost and job.spec.no_kill and lost != job.allocation.nodes:
             _go_on_without(core, job, lost, now)
         elif lost:
@@ -131,10 +152,16 @@ def nodes_down(core: Core, nodes: int, now: float) -> None:
 
 
 def _go_on_without(core: Core, job: Job, lost: int, now: float) -> None:
-    """The nodes are no longer the job's (--no-kill), but free for others once they are well. Its script ends where it ran on one of them."""
+    """The nodes are no longer the job's (--no-kill), but free for others once they are well. Its
+    script ends where it ran on one of them.
+    """
     allocation = job.allocation
     assert allocation is not None
-    loses_script = bool(lost >> allocation.first_node & 1) and not job.interactive and not core.settings.front_end
+    loses_script = (
+        bool(lost >> allocation.first_node & 1)
+        and not job.interactive
+        and not core.settings.front_end
+    )
     leave(core, job, lost, now)
     if loses_script:
         _clean_up(core, job, lost)
@@ -143,7 +170,9 @@ def _go_on_without(core: Core, job: Job, lost: int, now: float) -> None:
 
 
 def lose_node(core: Core, job: Job, lost: int, now: float) -> None:
-    """End or requeue a running job that has lost nodes (a bitmap). Nobody waits for them, but if they are there after all they hear of it."""
+    """End or requeue a running job that has lost nodes (a bitmap). Nobody waits for them, but if
+    they are there after all they hear of it.
+    """
     _clean_up(core, job, lost)
     if job.requeue and not job.interactive:
         requeue_job(core, job, now, event=JobEvent.NODE_FAILED, lost_nodes=lost)
@@ -158,7 +187,9 @@ def lose_node(core: Core, job: Job, lost: int, now: float) -> None:
 
 def _clean_up(core: Core, job: Job, nodes: int) -> None:
     for daemon, part in core.parts(nodes):
-        core.agents.send(daemon.name, TerminateJob(job.job_id, job.restarts, core.names.to_expression(part)))
+        core.agents.send(
+            daemon.name, TerminateJob(job.job_id, job.restarts, core.names.to_expression(part))
+        )
     ask_whether_well(core, nodes)
 
 
@@ -188,7 +219,8 @@ def _ping_all(core: Core) -> None:
     for record in core.daemons.values():
         if not record.is_registered:
             continue
-        # The one is a matter of the cluster's time, the other of real time: at a high rate SlurmdTimeout may be over while an answer is on its way.
+        # The one is a matter of the cluster's time, the other of real time: at a high rate
+        # SlurmdTimeout may be over while an answer is on its way.
         if now - record.last_response > core.settings.slurmd_timeout_s and not record.is_responding:
             _set_down(core, record, now)
         if not record.is_pinged:
@@ -218,7 +250,12 @@ def _set_responding(core: Core, record: DaemonRecord, *, responds: bool) -> None
     core.last_node_update = now
     nodes = core.names.to_expression(record.nodes)
     if responds:
-        log.info("Nodes %s now responding" if record.nodes & (record.nodes - 1) else "Node %s now responding", nodes)
+        log.info(
+            "Nodes %s now responding"
+            if record.nodes & (record.nodes - 1)
+            else "Node %s now responding",
+            nodes,
+        )
         core.changed("change", now)
     else:
         log.error("Nodes %s not responding", nodes)

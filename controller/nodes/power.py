@@ -1,16 +1,22 @@
 """Power saving: idle nodes are switched off, and on again for the jobs that get them.
 
-Place: the controller's core. Follows: slurm.conf(5) SuspendTime and its kin, scontrol(1) State=POWER_*. Slurm's power thread wakes every second, 1 s
-after the controller's start, and looks at the nodes if something has happened to one of them, else every 10 s (power_save_interval). Here these looks
-are timers for the first one at which there is something to do, so an idle cluster stands still.
+Place: the controller's core. Follows: slurm.conf(5) SuspendTime and its kin, scontrol(1)
+State=POWER_*. Slurm's power thread wakes every second, 1 s after the controller's start, and looks
+at the nodes if something has happened to one of them, else every 10 s (power_save_interval). Here
+these looks are timers for the first one at which there is something to do, so an idle cluster
+stands still.
 
-    on --- idle for SuspendTime, or asked for ---> POWERING_DOWN --- SuspendTimeout ---> POWERED_DOWN
-    POWERED_DOWN --- a job got it, or asked for ---> POWERING_UP --- it has booted ---> on
-                                                                --- ResumeTimeout ---> DOWN and POWERED_DOWN
+    on --- idle for SuspendTime, or asked for ---> POWERING_DOWN
+    POWERING_DOWN --- SuspendTimeout ---> POWERED_DOWN
+    POWERED_DOWN --- a job got it, or asked for ---> POWERING_UP
+    POWERING_UP --- it has booted ---> on
+    POWERING_UP --- ResumeTimeout ---> DOWN and POWERED_DOWN
 
-Nodes that are off may be given to jobs, if possible after all others. Such a job is CONFIGURING until the look of the 30 s grid of time limits at
-which all its nodes are there; only then its script is launched, and its run time counts from there. No machine is switched: the nodes' daemon
-stays, and a node is there after a while. Where jobs really run, the site's programs are called, too.
+Nodes that are off may be given to jobs, if possible after all others. Such a job is CONFIGURING
+until the look of the 30 s grid of time limits at which all its nodes are there; only then its
+script is launched, and its run time counts from there. No machine is switched: the nodes' daemon
+stays, and a node is there after a while. Where jobs really run, the site's programs are called,
+too.
 """
 
 from __future__ import annotations
@@ -39,12 +45,20 @@ TIMED_OUT: Final = "ResumeTimeout reached"
 REBOOTED: Final = "Node unexpectedly rebooted"
 PHASE_S: Final = 1.0  # the thread's first look, after the controller's start
 LOOK_S: Final = 1.0
-_ASLEEP: Final = (NodeFlag.POWERED_DOWN, NodeFlag.POWERING_DOWN, NodeFlag.POWERING_UP, NodeFlag.POWER_UP, NodeFlag.POWER_DOWN)
+_ASLEEP: Final = (
+    NodeFlag.POWERED_DOWN,
+    NodeFlag.POWERING_DOWN,
+    NodeFlag.POWERING_UP,
+    NodeFlag.POWER_UP,
+    NodeFlag.POWER_DOWN,
+)
 _ROUNDING_S: Final = 1e-4
 
 
 class Power:
-    """What is off, on its way, or asked for, as bitmaps that follow the nodes' flags; and when to look again."""
+    """What is off, on its way, or asked for, as bitmaps that follow the nodes' flags; and when to
+    look again.
+    """
 
     def __init__(self, core: Core, plan: PowerPlan) -> None:
         self.core, self.plan = core, plan
@@ -52,11 +66,13 @@ class Power:
         core.tables.nodes.boot_allowance_s = max(plan.resume_timeout_s, default=0)
         self.with_flag: dict[NodeFlag, int] = dict.fromkeys(_ASLEEP, 0)
         self._since: dict[int, float] = {}  # by node: when it began to power down or up
-        self._late: dict[int, float] = {}  # by node: when it began to boot, of those that took too long and are still at it
+        # by node: when it began to boot, of those that took too long and are still at it
+        self._late: dict[int, float] = {}
         self._off_pace, self._on_pace = Pace(), Pace()
         self._timer: tuple[float, TimerHandle] | None = None
         self._last_look = -math.inf
-        self._seen = -math.inf, -1  # the state of the node table that was considered last: when updated, and its generation
+        # the state of the node table that was considered last: when updated, and its generation
+        self._seen = -math.inf, -1
         self._left = -1  # the generation that the last look left
         self._is_asked = False
         for node in core.tables.nodes.nodes:
@@ -67,7 +83,7 @@ class Power:
         self.plan, self.mortal = plan, plan.mortal
         self.ask()
 
-    # --- flags --------------------------------------------------------------------------------------------------------------
+    # --- flags ------------------------------------------------------------------------------------
 
     def follow(self, node: Node) -> None:
         """The node's flags have changed."""
@@ -80,7 +96,9 @@ class Power:
             table.set_boot(bit, needs_boot=needs_boot)
         table.set_availability(node)
 
-    def _change(self, nodes: int, *, gains: NodeFlag = NodeFlag.NONE, loses: NodeFlag = NodeFlag.NONE) -> None:
+    def _change(
+        self, nodes: int, *, gains: NodeFlag = NodeFlag.NONE, loses: NodeFlag = NodeFlag.NONE
+    ) -> None:
         table = self.core.tables.nodes
         for index in nodeset_indices(nodes):
             node = table.nodes[index]
@@ -92,10 +110,12 @@ class Power:
         self._is_asked = True
         self._seen = -math.inf, -1
 
-    # --- when ---------------------------------------------------------------------------------------------------------------
+    # --- when -------------------------------------------------------------------------------------
 
     def arm(self) -> None:
-        """Set the timer for the next look at which there is something to do. To be called after everything that was handled."""
+        """Set the timer for the next look at which there is something to do. To be called after
+        everything that was handled.
+        """
         core = self.core
         changed, generation = core.last_node_update, core.tables.nodes.generation
         if (changed, generation) == self._seen:
@@ -113,7 +133,9 @@ class Power:
             self._set(None)
             return
         if due > base:
-            base += math.ceil((due - base) / self.plan.interval_s - _ROUNDING_S) * self.plan.interval_s
+            base += (
+                math.ceil((due - base) / self.plan.interval_s - _ROUNDING_S) * self.plan.interval_s
+            )
         self._set(base)
 
     def _set(self, when: float | None) -> None:
@@ -130,33 +152,58 @@ class Power:
         if self._to_resume or self._to_suspend_at_once:
             return -math.inf
         plan = self.plan
-        times = [self._since[index] + plan.suspend_timeout_s[index] for index in nodeset_indices(self.with_flag[NodeFlag.POWERING_DOWN])]
-        times += [self._since[index] + plan.resume_timeout_s[index] + _ROUNDING_S for index in nodeset_indices(self.with_flag[NodeFlag.POWERING_UP])]
+        times = [
+            self._since[index] + plan.suspend_timeout_s[index]
+            for index in nodeset_indices(self.with_flag[NodeFlag.POWERING_DOWN])
+        ]
+        times += [
+            self._since[index] + plan.resume_timeout_s[index] + _ROUNDING_S
+            for index in nodeset_indices(self.with_flag[NodeFlag.POWERING_UP])
+        ]
         idle = self._idle
         if idle:
             last_busy = self.core.tables.nodes.last_busy
-            times += [float(last_busy[index]) + plan.suspend_time_s[index] + 1 for index in nodeset_indices(idle)]
+            times += [
+                float(last_busy[index]) + plan.suspend_time_s[index] + 1
+                for index in nodeset_indices(idle)
+            ]
         return min(times, default=math.inf)
 
-    # --- what ---------------------------------------------------------------------------------------------------------------
+    # --- what -------------------------------------------------------------------------------------
 
     @property
     def _to_resume(self) -> int:
         """Nodes that are off and have jobs, or shall be on."""
         off = self.with_flag[NodeFlag.POWERED_DOWN]
-        return off & (~self.core.tables.nodes.idle_nodes | self.with_flag[NodeFlag.POWER_UP]) if off else 0
+        return (
+            off & (~self.core.tables.nodes.idle_nodes | self.with_flag[NodeFlag.POWER_UP])
+            if off
+            else 0
+        )
 
     @property
     def _to_suspend_at_once(self) -> int:
         asked = self.with_flag[NodeFlag.POWER_DOWN]
         table = self.core.tables.nodes
-        return asked & table.idle_nodes & ~table.completing_nodes & ~self.with_flag[NodeFlag.POWERING_UP] if asked else 0
+        return (
+            asked
+            & table.idle_nodes
+            & ~table.completing_nodes
+            & ~self.with_flag[NodeFlag.POWERING_UP]
+            if asked
+            else 0
+        )
 
     @property
     def _idle(self) -> int:
         """Nodes that will be off when they have been idle for long enough."""
         table, has = self.core.tables.nodes, self.with_flag
-        on = self.mortal & table.idle_nodes & ~table.completing_nodes & ~(has[NodeFlag.POWERED_DOWN] | has[NodeFlag.POWERING_DOWN])
+        on = (
+            self.mortal
+            & table.idle_nodes
+            & ~table.completing_nodes
+            & ~(has[NodeFlag.POWERED_DOWN] | has[NodeFlag.POWERING_DOWN])
+        )
         on &= ~(has[NodeFlag.POWERING_UP] | has[NodeFlag.POWER_DOWN] | has[NodeFlag.POWER_UP])
         if on:
             on &= ~self._with_suspended
@@ -166,9 +213,13 @@ class Power:
         if plan.exempt_counts:
             on &= ~plan.kept_on(on & table.up_nodes)
         if plan.exempt_flags or plan.spares_down:
-            on &= ~nodeset.from_positions(index for index in nodeset_indices(on) if plan.spares(table.nodes[index]))
+            on &= ~nodeset.from_positions(
+                index for index in nodeset_indices(on) if plan.spares(table.nodes[index])
+            )
         return on & ~nodeset.from_positions(
-            index for index in nodeset_indices(on) if table.nodes[index].state not in (NodeState.IDLE, NodeState.DOWN)
+            index
+            for index in nodeset_indices(on)
+            if table.nodes[index].state not in (NodeState.IDLE, NodeState.DOWN)
         )
 
     @property
@@ -202,9 +253,15 @@ class Power:
     def _finish_suspending(self, now: float) -> int:
         falling = self.with_flag[NodeFlag.POWERING_DOWN]
         plan = self.plan
-        off = nodeset.from_positions(i for i in nodeset_indices(falling) if self._since[i] + plan.suspend_timeout_s[i] <= now + _ROUNDING_S)
+        off = nodeset.from_positions(
+            i
+            for i in nodeset_indices(falling)
+            if self._since[i] + plan.suspend_timeout_s[i] <= now + _ROUNDING_S
+        )
         if off:
-            self._change(off, gains=NodeFlag.POWERED_DOWN, loses=NodeFlag.POWERING_DOWN | NodeFlag.NO_RESPOND)
+            self._change(
+                off, gains=NodeFlag.POWERED_DOWN, loses=NodeFlag.POWERING_DOWN | NodeFlag.NO_RESPOND
+            )
             self.core.tables.nodes.note_departure(off, 0)
         return off
 
@@ -214,7 +271,11 @@ class Power:
         ready = list(nodeset_indices(at_once))
         if idle := self._idle:
             last_busy = table.last_busy
-            ready += [i for i in nodeset_indices(idle) if last_busy[i] + self.plan.suspend_time_s[i] < second]
+            ready += [
+                i
+                for i in nodeset_indices(idle)
+                if last_busy[i] + self.plan.suspend_time_s[i] < second
+            ]
         ready = _some(ready, self.plan.suspend_rate, self._off_pace)
         if not ready:
             return 0
@@ -236,7 +297,11 @@ class Power:
         if not ready:
             return 0
         rising = nodeset.from_positions(ready)
-        self._change(rising, gains=NodeFlag.POWERING_UP | NodeFlag.NO_RESPOND, loses=NodeFlag.POWERED_DOWN | NodeFlag.POWER_UP)
+        self._change(
+            rising,
+            gains=NodeFlag.POWERING_UP | NodeFlag.NO_RESPOND,
+            loses=NodeFlag.POWERED_DOWN | NodeFlag.POWER_UP,
+        )
         for index in ready:
             node = self.core.tables.nodes.nodes[index]
             node.reason, node.reason_time, node.reason_user_id = "", None, 0
@@ -260,7 +325,10 @@ class Power:
         lost = NodeFlag.POWERING_UP | NodeFlag.POWER_UP | NodeFlag.POWER_DOWN | NodeFlag.DRAIN
         self._change(failed, gains=NodeFlag.POWERED_DOWN, loses=lost)
         if failed:
-            log.error("nodes %s not resumed by ResumeTimeout, they are down", self.core.names.to_expression(failed))
+            log.error(
+                "nodes %s not resumed by ResumeTimeout, they are down",
+                self.core.names.to_expression(failed),
+            )
         return failed
 
     def boot(self) -> None:
@@ -269,12 +337,17 @@ class Power:
         table, now = core.tables.nodes, core.time.now()
         up = self._unexpected(now)
         for index in nodeset_indices(self.with_flag[NodeFlag.POWERING_UP]):
-            if not self._has_booted(index, self._since[index], now) or core.settings.boot_s > self.plan.resume_timeout_s[index]:
+            if (
+                not self._has_booted(index, self._since[index], now)
+                or core.settings.boot_s > self.plan.resume_timeout_s[index]
+            ):
                 continue
             up |= 1 << index
             node = table.nodes[index]
             node.boot_time = node.slurmd_start_time = int(now)
-            if node.state is NodeState.UNKNOWN or (node.state is NodeState.DOWN and core.settings.return_to_service == 2):
+            if node.state is NodeState.UNKNOWN or (
+                node.state is NodeState.DOWN and core.settings.return_to_service == 2
+            ):
                 node.state = NodeState.IDLE
         if not up:
             return
@@ -284,18 +357,31 @@ class Power:
         core.last_node_update = now
         log.info("nodes %s have booted", core.names.to_expression(up))
         for job in core.tables.running.values():
-            if job.flags & JobFlag.CONFIGURING and job.allocation is not None and job.allocation.nodes & up:
+            if (
+                job.flags & JobFlag.CONFIGURING
+                and job.allocation is not None
+                and job.allocation.nodes & up
+            ):
                 nodes_are_there(core, job)
         core.changed("change", now)
 
     def _has_booted(self, index: int, since: float, now: float) -> bool:
         record = self.core.daemon_of_node[index]
-        return record is not None and record.is_registered and record.is_responding and now - since >= self.core.settings.boot_s - 1
+        return (
+            record is not None
+            and record.is_registered
+            and record.is_responding
+            and now - since >= self.core.settings.boot_s - 1
+        )
 
     def _unexpected(self, now: float) -> int:
-        """Nodes (a bitmap) that nobody waits for any more, and that are there after all: they are down, or serve again if ReturnToService says so."""
+        """Nodes (a bitmap) that nobody waits for any more, and that are there after all: they are
+        down, or serve again if ReturnToService says so.
+        """
         there = 0
-        for index in [index for index, since in self._late.items() if self._has_booted(index, since, now)]:
+        for index in [
+            index for index, since in self._late.items() if self._has_booted(index, since, now)
+        ]:
             del self._late[index]
             node = self.core.tables.nodes.nodes[index]
             there |= 1 << index
@@ -314,10 +400,12 @@ class Power:
             user = min(core.settings.admin_ids, default=0)
             core.run_program(user, user, program, core.names.to_expression(nodes))
 
-    # --- what administrators ask for ----------------------------------------------------------------------------------------
+    # --- what administrators ask for --------------------------------------------------------------
 
     def power_up(self, node: Node) -> None:
-        """State=POWER_UP: nothing to do for a node that is on, and forgotten for one that is just being switched off."""
+        """State=POWER_UP: nothing to do for a node that is on, and forgotten for one that is just
+        being switched off.
+        """
         if node.flags & OFF and not node.flags & NodeFlag.POWERING_DOWN:
             self._change(1 << node.index, gains=NodeFlag.POWER_UP | NodeFlag.POWERED_DOWN)
             self.ask()
@@ -326,14 +414,20 @@ class Power:
         """State=POWER_DOWN: as soon as it is idle."""
         if node.flags & NodeFlag.POWERING_DOWN:
             return
-        self._change(1 << node.index, gains=NodeFlag.POWER_DOWN, loses=NodeFlag.POWERED_DOWN | NodeFlag.POWER_UP)
+        self._change(
+            1 << node.index,
+            gains=NodeFlag.POWER_DOWN,
+            loses=NodeFlag.POWERED_DOWN | NodeFlag.POWER_UP,
+        )
         self.ask()
 
     def stay_off(self, node: Node) -> None:
-        """State=RESUME of a node that is being switched off: it is off, and may be given to jobs."""
+        """State=RESUME of a node that is being switched off: it is off, and may be given to
+        jobs.
+        """
         self._change(1 << node.index, gains=NodeFlag.POWERED_DOWN, loses=NodeFlag.POWERING_DOWN)
 
-    # --- after a restart ----------------------------------------------------------------------------------------------------
+    # --- after a restart --------------------------------------------------------------------------
 
     def recover(self, now: float) -> None:
         """The controller was away: go on with what was on its way, by the times that are known."""
@@ -343,7 +437,9 @@ class Power:
                 self._since[node.index] = now
             elif node.flags & NodeFlag.POWERING_UP:
                 self._since[node.index] = float(node.boot_request_time)
-                self.core.at(max(now, node.boot_request_time + self.core.settings.boot_s), self.boot)
+                self.core.at(
+                    max(now, node.boot_request_time + self.core.settings.boot_s), self.boot
+                )
         for job in self.core.tables.running.values():
             if job.flags & JobFlag.CONFIGURING:
                 watch_configuration(self.core, job)
@@ -358,7 +454,9 @@ def _some(ready: list[int], rate: int, pace: Pace) -> list[int]:
 
 
 def nodes_are_there(core: Core, job: Job) -> None:
-    """Some of a job's nodes are. A script waits for the next look at the limits; who waits himself asks again and again, and goes on at once."""
+    """Some of a job's nodes are. A script waits for the next look at the limits; who waits himself
+    asks again and again, and goes on at once.
+    """
     if any(message.until_ready for message, _ in core.awaited.get(job.job_id, ())):
         for each in components(job):
             finish_configuring(core, each, core.time.now())

@@ -1,10 +1,12 @@
 """scontrol reboot: nodes that are to boot again when nobody is on them.
 
-Place: the controller's core. Follows: scontrol(1) reboot, cancel_reboot. No machine is booted: whatever the executor, the nodes are away for a while
-and come back as if their daemon had registered.
+Place: the controller's core. Follows: scontrol(1) reboot, cancel_reboot. No machine is booted:
+whatever the executor, the nodes are away for a while and come back as if their daemon had
+registered.
 
-A node waits with REBOOT_REQUESTED until it is idle (and takes no new jobs meanwhile if asked for ASAP), is DOWN with REBOOT_ISSUED while it boots,
-and then returns to service, or to the state that was asked for. If it boots longer than ResumeTimeout it stays DOWN, which is found out when time
+A node waits with REBOOT_REQUESTED until it is idle (and takes no new jobs meanwhile if asked for
+ASAP), is DOWN with REBOOT_ISSUED while it boots, and then returns to service, or to the state that
+was asked for. If it boots longer than ResumeTimeout it stays DOWN, which is found out when time
 limits are looked at. Nodes that power saving has switched off are left alone.
 """
 
@@ -85,7 +87,11 @@ def watch_boots(core: Core, now: float) -> None:
     """Set the timer for the end of a boot that has just begun."""
     settings = core.settings
     in_time = settings.boot_s < settings.resume_timeout_s
-    core.at(now + settings.boot_s if in_time else next_look(core, now + settings.resume_timeout_s), _look, core)
+    core.at(
+        now + settings.boot_s if in_time else next_look(core, now + settings.resume_timeout_s),
+        _look,
+        core,
+    )
 
 
 def _look(core: Core) -> None:
@@ -93,7 +99,9 @@ def _look(core: Core) -> None:
     table, now = core.tables.nodes, core.time.now()
     done = 0
     for node in table.nodes:
-        if node.flags & NodeFlag.REBOOT_ISSUED and now - node.boot_request_time >= min(core.settings.boot_s, core.settings.resume_timeout_s):
+        if node.flags & NodeFlag.REBOOT_ISSUED and now - node.boot_request_time >= min(
+            core.settings.boot_s, core.settings.resume_timeout_s
+        ):
             done |= 1 << node.index
             _booted(node, now, in_time=core.settings.resume_timeout_s > core.settings.boot_s)
             table.set_availability(node)
@@ -122,7 +130,11 @@ def _booted(node: Node, now: float, *, in_time: bool) -> None:
 def _changed(core: Core, nodes: int, now: float) -> None:
     core.journal.nodes(nodes)
     core.last_node_update = now
-    log.info("nodes %s: %s", core.names.to_expression(nodes), core.tables.nodes.nodes[(nodes & -nodes).bit_length() - 1].reason or "booted")
+    log.info(
+        "nodes %s: %s",
+        core.names.to_expression(nodes),
+        core.tables.nodes.nodes[(nodes & -nodes).bit_length() - 1].reason or "booted",
+    )
 
 
 def recover_reboots(core: Core, now: float) -> None:

@@ -1,11 +1,13 @@
 """Triggers: programs that run when something happens to nodes or jobs.
 
-Place: the controller's core. Follows: strigger(1). Every CHECK_S seconds triggers are compared with what has happened since the last look; one whose
-event has come is handed to the edge with what it was about, at once or after its offset, and is gone unless it is permanent. As long as there are no
+Place: the controller's core. Follows: strigger(1). Every CHECK_S seconds triggers are compared with
+what has happened since the last look; one whose event has come is handed to the edge with what it
+was about, at once or after its offset, and is gone unless it is permanent. As long as there are no
 triggers nobody watches and nothing is looked at.
 
-Observed at 22.05.8: a failing node raises no event `fail`; events of a controller that has no backup never come; a job's program with PERM runs at
-every look while the ended job is known; a permanent trigger that has fired is listed first.
+Observed at 22.05.8: a failing node raises no event `fail`; events of a controller that has no
+backup never come; a job's program with PERM runs at every look while the ended job is known; a
+permanent trigger that has fired is listed first.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ def matches(trigger: Trigger, message: ClearTriggers) -> bool:
     return message.user_id < 0 or trigger.user_id == message.user_id
 
 
-# --- what happens ----------------------------------------------------------------------------------------------------------------
+# --- what happens ---------------------------------------------------------------------------------
 
 
 def watch(core: Core) -> None:
@@ -75,7 +77,11 @@ def _node_changed(core: Core, node: Node) -> None:
         happened["down"] = happened.get("down", 0) | bit
     elif before is NodeState.DOWN and node.state is not NodeState.DOWN:
         happened["up"] = happened.get("up", 0) | bit
-    if _is_draining(node.flags) and core.tables.nodes.idle_nodes & bit and not triggers.drained & bit:
+    if (
+        _is_draining(node.flags)
+        and core.tables.nodes.idle_nodes & bit
+        and not triggers.drained & bit
+    ):
         happened["drained"] = happened.get("drained", 0) | bit
     triggers.others.add("reconfig")
 
@@ -100,7 +106,9 @@ def _look(core: Core) -> None:
     if new := drained & ~triggers.drained:
         triggers.happened["drained"] = triggers.happened.get("drained", 0) | new
     triggers.drained = drained
-    gone = [each for each in triggers.listed if each.fires_at is None and not _test(core, each, now)]
+    gone = [
+        each for each in triggers.listed if each.fires_at is None and not _test(core, each, now)
+    ]
     triggers.happened, triggers.others = {}, set()
     due = [each for each in triggers.listed if each.fires_at is not None and each.fires_at <= now]
     for trigger in due:
@@ -108,7 +116,9 @@ def _look(core: Core) -> None:
         trigger.fires_at = None
     again = [each for each in reversed(due) if each.is_permanent]
     if due or gone:
-        triggers.listed = again + [each for each in triggers.listed if each not in due and each not in gone]
+        triggers.listed = again + [
+            each for each in triggers.listed if each not in due and each not in gone
+        ]
         core.journal.document(SAVED_AS)
     if triggers.listed:
         triggers.timer = core.periodically(now + CHECK_S, _never, _look, core)
@@ -117,7 +127,9 @@ def _look(core: Core) -> None:
 
 
 def _test(core: Core, trigger: Trigger, now: float) -> bool:
-    """Set the time at which the trigger fires if its event has come. False: it never can any more."""
+    """Set the time at which the trigger fires if its event has come. False: it never can any
+    more.
+    """
     if trigger.resource == "job":
         job = core.tables.jobs.get(int(trigger.resource_id))
         if job is None:
@@ -161,10 +173,17 @@ def _job_event(core: Core, trigger: Trigger, job: Job, now: float) -> bool:
     events = trigger.events
     if "fini" in events and job.is_finished:
         return True
-    if "time" in events and job.is_active and job.end_time is not None and now >= job.end_time + min(trigger.offset_s, 0):
+    if (
+        "time" in events
+        and job.is_active
+        and job.end_time is not None
+        and now >= job.end_time + min(trigger.offset_s, 0)
+    ):
         return True
     nodes = job.allocation.nodes if job.allocation is not None else 0
-    return any(event in events and core.triggers.happened.get(event, 0) & nodes for event in _NODE_EVENTS)
+    return any(
+        event in events and core.triggers.happened.get(event, 0) & nodes for event in _NODE_EVENTS
+    )
 
 
 def _idle_nodes(core: Core, least_s: int, now: float) -> int:
@@ -182,18 +201,23 @@ def _idle_nodes(core: Core, least_s: int, now: float) -> int:
     return found
 
 
-# --- the saved state -----------------------------------------------------------------------------------------------------------------
+# --- the saved state ------------------------------------------------------------------------------
 
 
 def encode(core: Core) -> bytes:
     """All triggers, for the store."""
-    return msgspec.msgpack.encode([core.triggers.next_id, [astuple(each) for each in core.triggers.listed]])
+    return msgspec.msgpack.encode(
+        [core.triggers.next_id, [astuple(each) for each in core.triggers.listed]]
+    )
 
 
 def decode(core: Core, record: bytes) -> None:
     """Put back what was saved, and watch."""
     next_id, listed = msgspec.msgpack.decode(record)
     core.triggers.next_id = next_id
-    core.triggers.listed = [Trigger(number, kind, what, tuple(events), *rest) for number, kind, what, events, *rest in listed]
+    core.triggers.listed = [
+        Trigger(number, kind, what, tuple(events), *rest)
+        for number, kind, what, events, *rest in listed
+    ]
     if core.triggers.listed:
         watch(core)

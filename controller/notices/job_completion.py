@@ -1,7 +1,7 @@
 """JobCompType=jobcomp/filetxt: a line for every job that has ended, in a text file.
 
-Place: the controller's core; the edge hands in a function that appends a line. Follows: slurm.conf(5) JobCompLoc, and the lines that Slurm 22.05.8
-writes, blank at the end included.
+Place: the controller's core; the edge hands in a function that appends a line. Follows:
+slurm.conf(5) JobCompLoc, and the lines that Slurm 22.05.8 writes, blank at the end included.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ class CompletionLog:
 
     def known(self) -> None:
         """The jobs that the controller came back with are on record as far as they had ended."""
-        self._written = {job.job_id: job.restarts for job in self._core.tables.jobs.values() if job.is_finished}
+        self._written = {
+            job.job_id: job.restarts for job in self._core.tables.jobs.values() if job.is_finished
+        }
 
     def note(self, job_id: int) -> None:
         """The job's record has changed."""
@@ -65,7 +67,9 @@ def line(core: Core, job: Job) -> str:
         "Account": spec.account,
         "QOS": spec.qos,
         "WcKey": spec.wckey,
-        "Cluster": core.settings.cluster_name if core.settings.enforced.associations or core.associations.qos else "unknown",
+        "Cluster": core.settings.cluster_name
+        if core.settings.enforced.associations or core.associations.qos
+        else "unknown",
         "SubmitTime": _time(job.submit_time),
         "EligibleTime": _time(job.eligible_time),
     }
@@ -73,19 +77,29 @@ def line(core: Core, job: Job) -> str:
         fields |= {"ArrayJobId": job.array.job_id, "ArrayTaskId": job.array_task_id}
     if job.het is not None:
         fields |= {"HetJobId": job.het.job_id, "HetJobOffset": job.het_offset}
-    fields |= {"DerivedExitCode": f"{job.derived_exit_code}:0", "ExitCode": f"{job.exit_code}:{job.exit_signal}"}
+    fields |= {
+        "DerivedExitCode": f"{job.derived_exit_code}:0",
+        "ExitCode": f"{job.exit_code}:{job.exit_signal}",
+    }
     return " ".join(f"{name}={value}" for name, value in fields.items()) + " \n"
 
 
 def _resources(core: Core, job: Job) -> str:
-    """What it had or asked for; who asked for no memory counts as having all of it, even where memory is given to nobody."""
+    """What it had or asked for; who asked for no memory counts as having all of it, even where
+    memory is given to nobody.
+    """
     text = tres_allocated(core, job, 0) or tres_requested(core, job, 0)
     if ",mem=" in text:
         return text
     nodes = job.allocation.node_count if job.allocation is not None else job.min_nodes
     cpus, _, rest = text.partition(",")
-    return f"{cpus},mem={memory_text(whole_memory_mb(core.tables.partitions.get(job.partition), core.tables.nodes) * nodes)},{rest}"
+    memory_mb = whole_memory_mb(core.tables.partitions.get(job.partition), core.tables.nodes)
+    return f"{cpus},mem={memory_text(memory_mb * nodes)},{rest}"
 
 
 def _time(seconds: int | None) -> str:
-    return "unknown" if seconds is None else datetime.fromtimestamp(seconds, tz=UTC).astimezone().strftime("%Y-%m-%dT%H:%M:%S")
+    return (
+        "unknown"
+        if seconds is None
+        else datetime.fromtimestamp(seconds, tz=UTC).astimezone().strftime("%Y-%m-%dT%H:%M:%S")
+    )

@@ -1,7 +1,8 @@
 """Mail about jobs to those who asked for it (`--mail-type`), through MailProg.
 
-Place: the controller's core; the edge (`programs.py`) runs the program. It hears of every change of a job and finds out what is new. Follows:
-sbatch(1) --mail-type, and the subjects of Slurm 22.05.8. Where jobs are emulated nobody gets mail.
+Place: the controller's core; the edge (`programs.py`) runs the program. It hears of every change of
+a job and finds out what is new. Follows: sbatch(1) --mail-type, and the subjects of Slurm 22.05.8.
+Where jobs are emulated nobody gets mail.
 """
 
 from __future__ import annotations
@@ -72,12 +73,17 @@ class Mailer:
         for level in LEVELS:
             if self._warned.get(job.job_id, 0) < level <= percent:
                 self._warned[job.job_id] = level
-                self._tell(job, f"TIME_LIMIT_{level}", f"Reached {level}% of time limit", self._run_time(job))
+                self._tell(
+                    job,
+                    f"TIME_LIMIT_{level}",
+                    f"Reached {level}% of time limit",
+                    self._run_time(job),
+                )
         if self._warned.get(job.job_id, 0) < 100 <= percent:
             self._warned[job.job_id] = 100
             self._tell(job, "TIME_LIMIT", "Reached time limit", self._run_time(job))
 
-    # --- what is told ----------------------------------------------------------------------------------------------------------
+    # --- what is told -----------------------------------------------------------------------------
 
     def _began(self, job: Job) -> None:
         if _as_array(job):
@@ -87,13 +93,24 @@ class Mailer:
                 self._tell(job, "BEGIN", "Began")
             return
         waited = int(self._core.time.now()) - (job.eligible_time or job.submit_time)
-        self._tell(job, "BEGIN", "Began", f", Queued time {_duration(waited)}", {"SLURM_JOB_QUEUED_TIME": _duration(waited)})
+        self._tell(
+            job,
+            "BEGIN",
+            "Began",
+            f", Queued time {_duration(waited)}",
+            {"SLURM_JOB_QUEUED_TIME": _duration(waited)},
+        )
 
     def _ended(self, job: Job) -> None:
         if not _as_array(job):
             is_well = job.state in _WELL
             code = "" if job.exit_signal else f", ExitCode {job.exit_code}"
-            self._tell(job, "END" if is_well else "FAIL", "Ended" if is_well else "Failed", f"{self._run_time(job)}, {job.state.name}{code}")
+            self._tell(
+                job,
+                "END" if is_well else "FAIL",
+                "Ended" if is_well else "Failed",
+                f"{self._run_time(job)}, {job.state.name}{code}",
+            )
             return
         assert job.array is not None
         tasks = list(job.array.records.values())
@@ -103,30 +120,48 @@ class Mailer:
         is_well = states <= _WELL
         state = job.state.name if len(states) == 1 else "Mixed"
         what, word = ("END", "Ended") if is_well else ("FAIL", "Failed")
-        bounds = {"SLURM_JOB_EXIT_CODE_MAX": str(max(codes)), "SLURM_JOB_EXIT_CODE_MIN": str(min(codes))}
+        bounds = {
+            "SLURM_JOB_EXIT_CODE_MAX": str(max(codes)),
+            "SLURM_JOB_EXIT_CODE_MIN": str(min(codes)),
+        }
         self._tell(job, what, word, f", {state}, ExitCode [{min(codes)}-{max(codes)}]", bounds)
 
     def _run_time(self, job: Job) -> str:
         return f", Run time {self._duration_of(job)}"
 
     def _duration_of(self, job: Job) -> str:
-        end = job.end_time if job.is_finished and job.end_time is not None else int(self._core.time.now())
+        end = (
+            job.end_time
+            if job.is_finished and job.end_time is not None
+            else int(self._core.time.now())
+        )
         return _duration(max(end - (job.start_time or end), 0))
 
-    def _tell(self, job: Job, kind: str, word: str, rest: str = "", more: dict[str, str] | None = None) -> None:
+    def _tell(
+        self, job: Job, kind: str, word: str, rest: str = "", more: dict[str, str] | None = None
+    ) -> None:
         core, spec = self._core, job.spec
         if kind not in spec.mail_type.split(",") or not core.settings.mail_program:
             return
         subject = f"Slurm {_title(job)} Name={spec.name} {word}{rest}"
-        variables = environment(core, job) | {"SLURM_JOB_MAIL_TYPE": word, "SLURM_JOB_STATE": job.state.name} | (more or {})
+        variables = (
+            environment(core, job)
+            | {"SLURM_JOB_MAIL_TYPE": word, "SLURM_JOB_STATE": job.state.name}
+            | (more or {})
+        )
         if kind not in {"BEGIN", "INVALID_DEPEND"}:
             variables["SLURM_JOB_RUN_TIME"] = self._duration_of(job)
         if job.is_finished:
-            variables |= exit_environment(job) | {"SLURM_JOB_EXIT_CODE_MAX": str(job.exit_code), **(more or {})}
+            variables |= exit_environment(job) | {
+                "SLURM_JOB_EXIT_CODE_MAX": str(job.exit_code),
+                **(more or {}),
+            }
         to = spec.mail_user or core.users.user_name(job.user_id)
         if core.settings.mail_domain and "@" not in to:
             to = f"{to}@{core.settings.mail_domain}"
-        core.run_script([core.settings.mail_program, "-s", subject, to], variables, lambda _code: None)
+        core.run_script(
+            [core.settings.mail_program, "-s", subject, to], variables, lambda _code: None
+        )
 
 
 def _stage(job: Job) -> int:

@@ -1,1 +1,3 @@
-"""Jobs that wait: whether they may be considered, for whom they wait, in which order; and those that are forgotten."""
+"""Jobs that wait: whether they may be considered, for whom they wait, in which order; and those
+that are forgotten.
+"""

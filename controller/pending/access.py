@@ -1,7 +1,8 @@
 """Which account, QOS and workload key a job has, and whether its user may have them.
 
-Place: the controller's core. What a job does not name is filled in: the user's default account, the association's default QOS. Follows: slurm.conf(5)
-AccountingStorageEnforce, AllowAccounts, AllowQos; sacctmgr(1). As long as accounting knows no user but root nothing is enforced: a cluster on which
+Place: the controller's core. What a job does not name is filled in: the user's default account, the
+association's default QOS. Follows: slurm.conf(5) AccountingStorageEnforce, AllowAccounts, AllowQos;
+sacctmgr(1). As long as accounting knows no user but root nothing is enforced: a cluster on which
 nobody could submit is no use to anybody.
 """
 
@@ -32,12 +33,21 @@ class Access(NamedTuple):
 
 
 def resolve(
-    core: Core, user_id: int, account: str, qos: str, wckey: str, partitions: Iterable[Partition], *, reservation: str = "", any_qos: bool = False
+    core: Core,
+    user_id: int,
+    account: str,
+    qos: str,
+    wckey: str,
+    partitions: Iterable[Partition],
+    *,
+    reservation: str = "",
+    any_qos: bool = False,
 ) -> Access:
     """Fill in what is not named, and check it; `any_qos`: an administrator gave it.
 
     Raises:
-        SlurmError: no such association, a QOS that is unknown or not for this association, an unknown key.
+        SlurmError: no such association, a QOS that is unknown or not for this association, an
+        unknown key.
     """
     state, enforced = core.associations, core.settings.enforced
     if not state.associations:
@@ -46,7 +56,10 @@ def resolve(
     account = account.lower() or state.default_account(user) or ""
     own = None
     names = [partition.name for partition in partitions]
-    is_enforcing = enforced.associations and (state.has_users or state.default_account(user) is not None)  # at first only of root
+    # at first only of root
+    is_enforcing = enforced.associations and (
+        state.has_users or state.default_account(user) is not None
+    )
     for name in names:
         own = state.find(account, user, name) if account else None
         if own is None and is_enforcing:
@@ -57,7 +70,11 @@ def resolve(
     found = state.qos.get(qos)
     if is_enforcing and enforced.qos:
         assert own is not None
-        if found is None or (qos not in state.allowed_qos(own) and not any_qos) or (found.has("RequiresReservation") and not reservation):
+        if (
+            found is None
+            or (qos not in state.allowed_qos(own) and not any_qos)
+            or (found.has("RequiresReservation") and not reservation)
+        ):
             raise SlurmError(ErrorCode.INVALID_QOS)
     if enforced.wckeys and is_enforcing:
         known = {each.name for each in state.wckeys if each.user == user}
@@ -72,12 +89,22 @@ def resolve(
 def flags_for_partitions(core: Core, qos: str) -> tuple[str, ...]:
     """The flags of the QOS that let its jobs pass limits of partitions."""
     found = core.associations.qos.get(qos)
-    return () if found is None or not found.flags else tuple([flag for flag in _OF_PARTITIONS if found.has(flag)])
+    return (
+        ()
+        if found is None or not found.flags
+        else tuple([flag for flag in _OF_PARTITIONS if found.has(flag)])
+    )
 
 
 def give_default_time(core: Core, job: Job, partition: Partition) -> None:
-    """A job without a time limit gets the longest that its QOS or association allows, unless the partition has a default."""
-    if job.time_limit_is_set or partition.default_time_s is not None or (limits := at_work(core)) is None:
+    """A job without a time limit gets the longest that its QOS or association allows, unless the
+    partition has a default.
+    """
+    if (
+        job.time_limit_is_set
+        or partition.default_time_s is not None
+        or (limits := at_work(core)) is None
+    ):
         return
     line = limits.line(job, partition)
     if not isinstance(line, str) and line.max_wall is not None:
@@ -91,7 +118,8 @@ def at_work(core: Core) -> JobLimits | None:
 
 
 def check_policy(core: Core, job: Job, tasks: int) -> None:
-    """Refuse a job that is one too many, or could never start where such jobs are refused (DenyOnLimit).
+    """Refuse a job that is one too many, or could never start where such jobs are refused
+    (DenyOnLimit).
 
     Raises:
         SlurmError: with the limit's name in a line of its own, which sbatch prints.
@@ -102,7 +130,9 @@ def check_policy(core: Core, job: Job, tasks: int) -> None:
     for name in job.partitions:
         reason = limits.refusal(job, core.tables.partitions[name], tasks)
         if reason:
-            raise SlurmError(ErrorCode.VIOLATES_POLICY, f"{reason}\n{ERROR_TEXT[ErrorCode.VIOLATES_POLICY]}")
+            raise SlurmError(
+                ErrorCode.VIOLATES_POLICY, f"{reason}\n{ERROR_TEXT[ErrorCode.VIOLATES_POLICY]}"
+            )
 
 
 def explain_access(job: Job, partition: Partition) -> str:
@@ -116,14 +146,22 @@ def explain_access(job: Job, partition: Partition) -> str:
             continue
         if allowed is not None:
             if mine not in allowed:
-                return f"Job's {who} not permitted to use this partition ({name} allows {','.join(allowed)} not {mine})"
+                return (
+                    f"Job's {who} not permitted to use this partition ({name} allows "
+                    f"{','.join(allowed)} not {mine})"
+                )
         elif mine in denied:
-            return f"Job's {who} not permitted to use this partition ({name} denies {','.join(denied)} including {mine})"
+            return (
+                f"Job's {who} not permitted to use this partition ({name} denies "
+                f"{','.join(denied)} including {mine})"
+            )
     return ""
 
 
 def accounting_has_changed(core: Core) -> None:
-    """Accounting has told of a change, or a partition was changed: limits and sums are worked out again."""
+    """Accounting has told of a change, or a partition was changed: limits and sums are worked out
+    again.
+    """
     now = core.time.now()
     for job in core.tables.pending.values():
         job.qos_flags = flags_for_partitions(core, job.spec.qos)

@@ -1,9 +1,11 @@
-"""Job arrays: one record for all tasks that nobody has looked at yet; a task gets a record, and a job id, of its own when it starts or is changed.
+"""Job arrays: one record for all tasks that nobody has looked at yet; a task gets a record, and a
+job id, of its own when it starts or is changed.
 
-Place: the controller's core. Follows: sbatch(1) --array; Slurm's documentation of job arrays. The array's own record keeps the array's job id, and
-the last task that is left takes it over.
+Place: the controller's core. Follows: sbatch(1) --array; Slurm's documentation of job arrays. The
+array's own record keeps the array's job id, and the last task that is left takes it over.
 
-Tasks that wait for the limit of tasks at a time (`%N`) are not eligible; when one of the array's tasks ends, the policy is told.
+Tasks that wait for the limit of tasks at a time (`%N`) are not eligible; when one of the array's
+tasks ends, the policy is told.
 
 Textbook policies know nothing of arrays: for them all tasks get their records at once.
 """
@@ -43,7 +45,9 @@ def read_tasks(core: Core, text: str) -> tuple[int, int]:
 
 
 def _step(text: str) -> int:
-    """What SLURM_ARRAY_TASK_STEP says: that of the first range with one, however even the numbers are."""
+    """What SLURM_ARRAY_TASK_STEP says: that of the first range with one, however even the numbers
+    are.
+    """
     _, colon, rest = text.partition(":")
     digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
     return int(digits) if colon and digits else 1
@@ -52,12 +56,16 @@ def _step(text: str) -> int:
 def make_array(core: Core, job: Job, tasks: int, limit: int) -> None:
     """The submitted job is an array."""
     numbers = nodeset.indices(tasks)
-    array = JobArray(job.job_id, limit, len(numbers), numbers[0], numbers[-1], _step(job.spec.array))
+    array = JobArray(
+        job.job_id, limit, len(numbers), numbers[0], numbers[-1], _step(job.spec.array)
+    )
     join(core, job, array, tasks)
 
 
 def join(core: Core, job: Job, array: JobArray, tasks: int) -> None:
-    """The job is a record of the array; `tasks` (a bitmap) are those that have no records of their own."""
+    """The job is a record of the array; `tasks` (a bitmap) are those that have no records of their
+    own.
+    """
     core.arrays[array.job_id] = array
     array.records[job.job_id] = job
     job.array, job.array_tasks = array, tasks
@@ -73,7 +81,9 @@ def restore(core: Core, job: Job, saved: JobArray) -> None:
             numbers = nodeset.indices(parse(job.spec.array, 1 << 26)[0])
         except ValueError:
             numbers = [0]
-        array = JobArray(saved.job_id, saved.limit, len(numbers), numbers[0], numbers[-1], _step(job.spec.array))
+        array = JobArray(
+            saved.job_id, saved.limit, len(numbers), numbers[0], numbers[-1], _step(job.spec.array)
+        )
     join(core, job, array, job.array_tasks)
 
 
@@ -84,7 +94,9 @@ def split_all(core: Core, job: Job) -> None:
 
 
 def split(core: Core, job: Job, task: int) -> Job:
-    """The task gets a record of its own, in the array's state; the array's becomes that of the last task if but one is left there, or of the only."""
+    """The task gets a record of its own, in the array's state; the array's becomes that of the last
+    task if but one is left there, or of the only.
+    """
     assert job.array_tasks >> task & 1, job.story
     assert job.array is not None
     job.withdrawn_tasks = 0
@@ -124,7 +136,9 @@ def _become(job: Job, task: int) -> None:
     emulation = job.emulation
     if emulation is not None and (emulation.task_run_s or emulation.task_end):
         run_s = emulation.task_run_s.get(str(task), emulation.run_s)
-        end = emulation.task_end.get(str(task), (emulation.exit_code, emulation.signal, emulation.fault))
+        end = emulation.task_end.get(
+            str(task), (emulation.exit_code, emulation.signal, emulation.fault)
+        )
         job.emulation = Emulation(run_s, end[0], end[1], fault=end[2], tag=emulation.tag)
 
 
@@ -132,7 +146,12 @@ def explain_limit(core: Core, array: JobArray) -> None:
     """As many tasks run as may: the others wait for that."""
     if array.is_full:
         for job in array.records.values():
-            if job.is_pending and job.priority and job.dependency is None and job.reason != TASK_LIMIT:
+            if (
+                job.is_pending
+                and job.priority
+                and job.dependency is None
+                and job.reason != TASK_LIMIT
+            ):
                 job.note_wait(core.time.now())
                 job.reason, job.reason_detail = TASK_LIMIT, ""
                 job.expected_start, job.expected_nodes = None, 0
@@ -140,14 +159,18 @@ def explain_limit(core: Core, array: JobArray) -> None:
 
 
 def separate(core: Core, job: Job, tasks: int) -> list[Job]:
-    """Records for just these tasks (a bitmap; 0 for a record of one): the array's own if all that are left are meant, else new ones."""
+    """Records for just these tasks (a bitmap; 0 for a record of one): the array's own if all that
+    are left are meant, else new ones.
+    """
     if not tasks or tasks == job.array_tasks:
         return [job]
     return [split(core, job, task) for task in nodeset.indices(tasks)]
 
 
 def withdraw(core: Core, job: Job, tasks: int) -> None:
-    """These waiting tasks (a bitmap) are none of the array's from here on: nobody hears of them again. Accounting has them if it was told of them."""
+    """These waiting tasks (a bitmap) are none of the array's from here on: nobody hears of them
+    again. Accounting has them if it was told of them.
+    """
     now = core.time.now()
     if now - job.submit_time >= TOLD_S:
         job.withdrawn_tasks |= tasks

@@ -1,6 +1,8 @@
-"""Who waits for a job: `srun` and `salloc` until it is ready or over, a step until its allocation is there.
+"""Who waits for a job: `srun` and `salloc` until it is ready or over, a step until its allocation
+is there.
 
-Place: pending. Tells them when it has come to that; the requests that ask are `requests/allocate.py`.
+Place: pending. Tells them when it has come to that; the requests that ask are
+`requests/allocate.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
     from understudy.controller.tables.job import Job
     from understudy.protocol.messages import AwaitJob
 
-# Reasons that those who wait hear of at once, by their beginnings, and the errors whose texts say it.
+# Reasons that those who wait hear of at once, by their beginnings, and the errors whose texts say
+# it.
 _NOTES: Final = {
     "PartitionNodeLimit": ErrorCode.NOT_AVAILABLE_NOW,
     "PartitionTimeLimit": ErrorCode.NOT_AVAILABLE_NOW,
@@ -32,14 +35,27 @@ REASON: Final = "Prolog"
 
 
 def describe(core: Core, job: Job, *, of_whole: bool = True) -> Allocated:
-    """What srun and salloc are told of the job; of a heterogeneous one's leader, of all its components."""
+    """What srun and salloc are told of the job; of a heterogeneous one's leader, of all its
+    components.
+    """
     if not job.is_running or job.allocation is None:
-        note = next((number for reason, number in _NOTES.items() if job.is_pending and job.reason.startswith(reason)), 0)
-        return Allocated(job.job_id, is_running=False, state=int(job.state), note=note, notice=job.notice)
+        note = next(
+            (
+                number
+                for reason, number in _NOTES.items()
+                if job.is_pending and job.reason.startswith(reason)
+            ),
+            0,
+        )
+        return Allocated(
+            job.job_id, is_running=False, state=int(job.state), note=note, notice=job.notice
+        )
     credential = b""
     if core.step_signer is not None:
         now = int(core.time.now())
-        credential = core.step_signer.sign_step(job.job_id, job.restarts, OF_JOB, job.node_list, job.user_id, job.group_id, now)
+        credential = core.step_signer.sign_step(
+            job.job_id, job.restarts, OF_JOB, job.node_list, job.user_id, job.group_id, now
+        )
     return Allocated(
         job.job_id,
         is_running=True,
@@ -49,7 +65,9 @@ def describe(core: Core, job: Job, *, of_whole: bool = True) -> Allocated:
         end_time=job.end_time,
         credential=credential,
         daemons=daemons_of(core, job.allocation.nodes),
-        components=[describe(core, each, of_whole=False) for each in components(job)] if job.het is not None and of_whole else [],
+        components=[describe(core, each, of_whole=False) for each in components(job)]
+        if job.het is not None and of_whole
+        else [],
         is_ready=is_ready(job),
         is_watched=core.settings.inactive_limit_s > 0,
     )
@@ -78,4 +96,6 @@ def tell_waiting(core: Core, job: Job) -> None:
 
 def is_ready(job: Job) -> bool:
     """Whether nothing has to be done any more before the job may begin."""
-    return not any(each.flags & JobFlag.CONFIGURING or each.prolog_nodes for each in components(job))
+    return not any(
+        each.flags & JobFlag.CONFIGURING or each.prolog_nodes for each in components(job)
+    )

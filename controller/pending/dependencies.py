@@ -1,4 +1,5 @@
-"""Whether what a job depends on has come to pass, and who has to be looked at when a job starts or ends.
+"""Whether what a job depends on has come to pass, and who has to be looked at when a job starts or
+ends.
 
 Place: pending. Follows: sbatch(1) --dependency.
 """
@@ -7,7 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from understudy.controller.tables.dependency import BURST_BUFFER, CORRESPONDING, SINGLETON, Dependency, Outlook, Term
+from understudy.controller.tables.dependency import (
+    BURST_BUFFER,
+    CORRESPONDING,
+    SINGLETON,
+    Dependency,
+    Outlook,
+    Term,
+)
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import JobState
 
@@ -18,11 +26,15 @@ if TYPE_CHECKING:
     from understudy.controller.tables.job import Job
 
 
-def check_circle(job: Job, dependency: Dependency | None, jobs: Mapping[int, Job], depth: int) -> None:
-    """Refuse a dependency by which the job would wait for itself. No more than `depth` jobs are tested (max_depend_depth).
+def check_circle(
+    job: Job, dependency: Dependency | None, jobs: Mapping[int, Job], depth: int
+) -> None:
+    """Refuse a dependency by which the job would wait for itself. No more than `depth` jobs are
+    tested (max_depend_depth).
 
     Raises:
-        SlurmError: one of the jobs for which it would wait, or for which those wait, waits for the job.
+        SlurmError: one of the jobs for which it would wait, or for which those wait, waits for the
+        job.
     """
     if dependency is None:
         return
@@ -35,7 +47,11 @@ def check_circle(job: Job, dependency: Dependency | None, jobs: Mapping[int, Job
             if other.job_id in seen or other.dependency is None or not other.is_pending:
                 continue
             seen.add(other.job_id)
-            further = [each for each in other.dependency.terms if each.job_id and each.outlook is Outlook.WAITING]
+            further = [
+                each
+                for each in other.dependency.terms
+                if each.job_id and each.outlook is Outlook.WAITING
+            ]
             if any(each.job_id in own and _means(each, job) for each in further):
                 raise SlurmError(ErrorCode.CIRCULAR_DEPENDENCY)
             open_terms += reversed(further)
@@ -47,15 +63,22 @@ def _means(term: Term, job: Job) -> bool:
 
 
 def evaluate(job: Job, jobs: Mapping[int, Job], now: float) -> Dependency | None:
-    """What is left of the job's dependency: terms that are met go, None when nothing is left to wait for."""
+    """What is left of the job's dependency: terms that are met go, None when nothing is left to
+    wait for.
+    """
     dependency = job.dependency
     if dependency is None:
         return None
-    terms = tuple(_seen(term, job, jobs, now) if term.outlook is Outlook.WAITING else term for term in dependency.terms)
+    terms = tuple(
+        _seen(term, job, jobs, now) if term.outlook is Outlook.WAITING else term
+        for term in dependency.terms
+    )
     changed = Dependency(terms, dependency.any_suffices)
     if changed.outlook is Outlook.MET:
         return None
-    return Dependency(tuple(term for term in terms if term.outlook is not Outlook.MET), dependency.any_suffices)
+    return Dependency(
+        tuple(term for term in terms if term.outlook is not Outlook.MET), dependency.any_suffices
+    )
 
 
 def next_test(dependency: Dependency, jobs: Mapping[int, Job]) -> int | None:
@@ -63,30 +86,52 @@ def next_test(dependency: Dependency, jobs: Mapping[int, Job]) -> int | None:
     times = [
         other.start_time + 60 * term.delay_min
         for term in dependency.terms
-        if term.delay_min and (other := jobs.get(term.job_id)) is not None and other.start_time is not None and not other.is_pending
+        if term.delay_min
+        and (other := jobs.get(term.job_id)) is not None
+        and other.start_time is not None
+        and not other.is_pending
     ]
     return min(times, default=None)
 
 
 def _seen(term: Term, job: Job, jobs: Mapping[int, Job], now: float) -> Term:
     others = _meant(term, jobs)
-    is_array = term.task is None and any(other.array is not None and other.array.job_id == term.job_id for other in others)
-    return Term(term.kind, term.job_id, term.delay_min, _look(term, job, jobs, others, now), term.task, is_array)
+    is_array = term.task is None and any(
+        other.array is not None and other.array.job_id == term.job_id for other in others
+    )
+    return Term(
+        term.kind,
+        term.job_id,
+        term.delay_min,
+        _look(term, job, jobs, others, now),
+        term.task,
+        is_array,
+    )
 
 
 def _meant(term: Term, jobs: Mapping[int, Job]) -> list[Job]:
-    """The records of the job or array on which the term depends; empty if there are none (any more)."""
+    """The records of the job or array on which the term depends; empty if there are none (any
+    more).
+    """
     other = jobs.get(term.job_id)
     if other is None or other.array is None or other.array.job_id != term.job_id:
         if other is not None or term.kind == SINGLETON:
             return [other] if other is not None else []
         # The record that had the array's id may be forgotten while other tasks are left.
-        return [each for each in jobs.values() if each.array is not None and each.array.job_id == term.job_id and _is_meant(term, each)]
+        return [
+            each
+            for each in jobs.values()
+            if each.array is not None and each.array.job_id == term.job_id and _is_meant(term, each)
+        ]
     return [each for each in other.array.records.values() if _is_meant(term, each)]
 
 
 def _is_meant(term: Term, job: Job) -> bool:
-    return term.task is None or job.array_task_id == term.task or bool(job.array_tasks >> term.task & 1)
+    return (
+        term.task is None
+        or job.array_task_id == term.task
+        or bool(job.array_tasks >> term.task & 1)
+    )
 
 
 def _look(term: Term, job: Job, jobs: Mapping[int, Job], others: list[Job], now: float) -> Outlook:
@@ -99,7 +144,8 @@ def _look(term: Term, job: Job, jobs: Mapping[int, Job], others: list[Job], now:
         if job.array_task_id is None:
             return Outlook.WAITING  # its tasks are looked at one by one
         term = Term("afterok", term.job_id, task=job.array_task_id)
-        others = [other for other in others if _is_meant(term, other)] or others  # without a counterpart: after all
+        # without a counterpart: after all
+        others = [other for other in others if _is_meant(term, other)] or others
     return _combined(term, others, now)
 
 
@@ -133,7 +179,10 @@ def _look_at(term: Term, other: Job | None, now: float) -> Outlook:
 def _has_earlier_namesake(job: Job, jobs: Mapping[int, Job]) -> bool:
     name, user_id, own = job.spec.name, job.user_id, job.job_id
     return any(
-        other.user_id == user_id and other.job_id < own and other.spec.name == name and (not other.is_finished or other.is_completing)
+        other.user_id == user_id
+        and other.job_id < own
+        and other.spec.name == name
+        and (not other.is_finished or other.is_completing)
         for other in jobs.values()
     )
 

@@ -1,7 +1,8 @@
 """Whether a pending job may be considered by the scheduler, and the reason that is shown if not.
 
-Place: pending. Called after everything that could change the answer: submission, hold, release, updates, the end of another job, a begin time that
-has come. Follows: squeue(1) "JOB REASON CODES"; slurm.conf(5) EnforcePartLimits.
+Place: pending. Called after everything that could change the answer: submission, hold, release,
+updates, the end of another job, a begin time that has come. Follows: squeue(1) "JOB REASON CODES";
+slurm.conf(5) EnforcePartLimits.
 """
 
 from __future__ import annotations
@@ -37,20 +38,39 @@ PARTITION_INACTIVE: Final = "PartitionInactive"
 DEPENDENCY: Final = "Dependency"
 NEVER_SATISFIED: Final = "DependencyNeverSatisfied"
 BEGIN_TIME: Final = "BeginTime"
-# Reasons that this module gives, and so may take away; the others belong to the scheduler or tell how a job ended.
+# Reasons that this module gives, and so may take away; the others belong to the scheduler or tell
+# how a job ended.
 _OWN: Final = frozenset(
-    {PARTITION_TIME_LIMIT, PARTITION_NODE_LIMIT, PARTITION_CONFIG, PARTITION_DOWN, PARTITION_INACTIVE, MEMORY_LIMIT}
+    {
+        PARTITION_TIME_LIMIT,
+        PARTITION_NODE_LIMIT,
+        PARTITION_CONFIG,
+        PARTITION_DOWN,
+        PARTITION_INACTIVE,
+        MEMORY_LIMIT,
+    }
     | {DEPENDENCY, NEVER_SATISFIED, BEGIN_TIME}
     | {ACCOUNT_NOT_ALLOWED, QOS_NOT_ALLOWED, HELD_BY_ADMIN, HELD_BY_USER}
 )
 
 
 def split_corresponding(core: Core, job: Job, other: Job, now: float) -> None:
-    """A task of an array on which this one depends task by task has ended: the corresponding task need not wait for the others."""
+    """A task of an array on which this one depends task by task has ended: the corresponding task
+    need not wait for the others.
+    """
     array, task = other.array, other.array_task_id
-    if array is None or task is None or not other.is_finished or other.is_completing or not job.array_tasks >> task & 1 or job.dependency is None:
+    if (
+        array is None
+        or task is None
+        or not other.is_finished
+        or other.is_completing
+        or not job.array_tasks >> task & 1
+        or job.dependency is None
+    ):
         return
-    if any(term.kind == CORRESPONDING and term.job_id == array.job_id for term in job.dependency.terms):
+    if any(
+        term.kind == CORRESPONDING and term.job_id == array.job_id for term in job.dependency.terms
+    ):
         own = split(core, job, task)
         review(core, own, now)
         if own.dependency is None:
@@ -71,7 +91,9 @@ def split_ended(core: Core, job: Job, now: float) -> None:
 
 
 def split_waiting(core: Core, now: float) -> None:
-    """A pass is about to look at the queue: arrays that wait task by task for others get records for all tasks."""
+    """A pass is about to look at the queue: arrays that wait task by task for others get records
+    for all tasks.
+    """
     for job_id in list(core.unsplit):
         job = core.tables.pending.get(job_id)
         if job is not None and not job.priority:
@@ -85,7 +107,9 @@ def split_waiting(core: Core, now: float) -> None:
 
 
 def partition_reason(core: Core, job: Job, *, for_backfill: bool = False) -> str:
-    """Why the job may start in none of its partitions, "" if it may in one; `for_backfill`: as `limit_broken`."""
+    """Why the job may start in none of its partitions, "" if it may in one; `for_backfill`: as
+    `limit_broken`.
+    """
     settings = core.settings
     max_memory = (settings.max_memory_per_node_mb, settings.max_memory_per_cpu_mb)
     first = ""
@@ -106,7 +130,8 @@ def partition_reason(core: Core, job: Job, *, for_backfill: bool = False) -> str
 
 
 def review(core: Core, job: Job, now: float, *, is_looked_at: bool = True) -> None:
-    """Bring the job's eligible time and reason in line with holds, dependencies, begin time and its partitions' limits.
+    """Bring the job's eligible time and reason in line with holds, dependencies, begin time and its
+    partitions' limits.
 
     Not `is_looked_at`: whether its dependency is met is left for later.
     """
@@ -130,7 +155,9 @@ def review(core: Core, job: Job, now: float, *, is_looked_at: bool = True) -> No
     elif job.eligible_time is None or job.eligible_time > now:
         job.eligible_time = int(now)
     limits = partition_reason(core, job)
-    job.fits_partition = not limits or (bool(job.spec.time_min_s) and not partition_reason(core, job, for_backfill=True))
+    job.fits_partition = not limits or (
+        bool(job.spec.time_min_s) and not partition_reason(core, job, for_backfill=True)
+    )
     reason = NONE
     if job.priority == 0:
         reason = job.held_by or HELD_BY_USER
@@ -144,7 +171,13 @@ def review(core: Core, job: Job, now: float, *, is_looked_at: bool = True) -> No
         job.note_wait(now)
         job.reason, job.reason_detail = reason, ""
         if reason in (ACCOUNT_NOT_ALLOWED, QOS_NOT_ALLOWED):
-            job.reason_detail = next(filter(None, (explain_access(job, core.tables.partitions[name]) for name in job.partitions)), "")
+            job.reason_detail = next(
+                filter(
+                    None,
+                    (explain_access(job, core.tables.partitions[name]) for name in job.partitions),
+                ),
+                "",
+            )
 
 
 def review_all(core: Core, now: float, *, partition: str | None = None) -> None:
@@ -174,7 +207,9 @@ def notify_dependents(core: Core, job: Job, now: float) -> None:
 
 
 def note_end(core: Core, job: Job, now: float) -> None:
-    """The job will not go on, and holds nothing any more: those that waited for it, and in time it is forgotten."""
+    """The job will not go on, and holds nothing any more: those that waited for it, and in time it
+    is forgotten.
+    """
     core.last_job_update = now
     if core.awaited:
         tell_waiting(core, job)
@@ -204,7 +239,12 @@ def _review_dependency(core: Core, job: Job, now: float) -> Outlook:
         forget_dependency(core, job)
         return Outlook.MET
     outlook = left.outlook
-    kills = job.spec.extra.get("kill_on_invalid_dep", "yes" if core.settings.kill_invalid_dependency else "no") == "yes"
+    kills = (
+        job.spec.extra.get(
+            "kill_on_invalid_dep", "yes" if core.settings.kill_invalid_dependency else "no"
+        )
+        == "yes"
+    )
     if outlook is Outlook.NEVER and kills and job.is_pending and not job.is_completing:
         job.reason, job.reason_detail = NEVER_SATISFIED, ""
         core.tables.pending.pop(job.job_id, None)

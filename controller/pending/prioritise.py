@@ -1,7 +1,8 @@
 """Priorities: when jobs get theirs, and when all are calculated again.
 
-Place: the controller's core, between the handlers and the plug-in (understudy.controller.priority). A job that is held has priority 0, one whose
-priority an administrator has set keeps it. Periods cost nothing while no job is pending: the plug-in brings use up to date when it is asked next.
+Place: the controller's core, between the handlers and the plug-in (understudy.controller.priority).
+A job that is held has priority 0, one whose priority an administrator has set keeps it. Periods
+cost nothing while no job is pending: the plug-in brings use up to date when it is asked next.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ def settle_accrual(core: Core, now: float) -> None:
 
 
 def prioritise(core: Core, job: Job, now: float) -> None:
-    """Give a job that is ready for the queue its priority, unless it is held or an administrator's matters; and see to the next period."""
+    """Give a job that is ready for the queue its priority, unless it is held or an administrator's
+    matters; and see to the next period.
+    """
     if job.priority and job.admin_priority is None:
         job.priority = core.priorities.assign(job, now)
     arm(core, now)
@@ -32,23 +35,37 @@ def prioritise(core: Core, job: Job, now: float) -> None:
 def arm(core: Core, now: float) -> None:
     """Set the timer to the next calculation."""
     if core.priority_timer is not None:
-        return  # periods have one length: an earlier end than the one that is waited for does not come
+        # periods have one length: an earlier end than the one that is waited for does not come
+        return
     when = core.priorities.next_calculation(now)
     if when is not None:
-        core.priority_timer = (when, core.periodically(when, lambda: _may_let_start(core), _calculate, core))
+        core.priority_timer = (
+            when,
+            core.periodically(when, lambda: _may_let_start(core), _calculate, core),
+        )
 
 
 def _may_let_start(core: Core) -> bool:
-    """Whether other priorities could let a job start: one that may start waits for its turn behind others. That is not hoped for longer than age
-    counts, and at most a week after anything else has happened to jobs and nodes.
+    """Whether other priorities could let a job start: one that may start waits for its turn behind
+    others. That is not hoped for longer than age counts, and at most a week after anything else has
+    happened to jobs and nodes.
     """
     tables, now = core.tables, core.time.now()
-    stamp = (core.next_job_id, core.counters.started, len(tables.pending), len(tables.running), tables.nodes.generation, core.last_partition_update)
+    stamp = (
+        core.next_job_id,
+        core.counters.started,
+        len(tables.pending),
+        len(tables.running),
+        tables.nodes.generation,
+        core.last_partition_update,
+    )
     if core.order_stamp is None or core.order_stamp[1] != stamp:
         core.order_stamp = (now, stamp)
     if now - core.order_stamp[0] > min(core.priorities.longest_age_s, LONGEST_HOPE_S):
         return False
-    return any(job.reason in BEHIND_OTHERS and job.is_eligible(now) for job in tables.pending.values())
+    return any(
+        job.reason in BEHIND_OTHERS and job.is_eligible(now) for job in tables.pending.values()
+    )
 
 
 def _calculate(core: Core) -> None:

@@ -1,7 +1,8 @@
 """Forgetting finished jobs, MinJobAge seconds after their end.
 
-Place: the controller's core. Follows: slurm.conf(5) MinJobAge; the controller looks once a minute. 0 keeps jobs for ever. Under virtual time a timer
-would drive time on when nothing else happens, and a job would be gone as soon as it has ended: there the controller looks when another job ends.
+Place: the controller's core. Follows: slurm.conf(5) MinJobAge; the controller looks once a minute.
+0 keeps jobs for ever. Under virtual time a timer would drive time on when nothing else happens, and
+a job would be gone as soon as it has ended: there the controller looks when another job ends.
 """
 
 from __future__ import annotations
@@ -47,7 +48,12 @@ def _forget_old(core: Core, now: float) -> None:
     while core.purge_queue and core.purge_queue[0][0] <= now:
         _, job_id = core.purge_queue.popleft()
         job = core.tables.jobs.get(job_id)
-        if job is None or not job.is_finished or job.is_completing or (job.end_time or 0) + core.settings.min_job_age_s > now + 1:
+        if (
+            job is None
+            or not job.is_finished
+            or job.is_completing
+            or (job.end_time or 0) + core.settings.min_job_age_s > now + 1
+        ):
             continue  # requeued meanwhile: it is scheduled again when it ends again
         forget(core, job_id, now)
 

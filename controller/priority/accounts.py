@@ -19,9 +19,13 @@ if TYPE_CHECKING:
 
 
 class AccountsOf:
-    """Implements `understudy.controller.priority.api.Accounts`. `state` gives the present copy, `user_name` a user's name for a number."""
+    """Implements `understudy.controller.priority.api.Accounts`. `state` gives the present copy,
+    `user_name` a user's name for a number.
+    """
 
-    def __init__(self, state: Callable[[], AssociationState], user_name: Callable[[int], str]) -> None:
+    def __init__(
+        self, state: Callable[[], AssociationState], user_name: Callable[[int], str]
+    ) -> None:
         self._state, self._user_name = state, user_name
         self._version = (0, -1)
         self._count = 0
@@ -41,7 +45,9 @@ class AccountsOf:
     def shares(self) -> Sequence[Share]:
         """All associations, parents before their children, siblings in their order."""
         state = self._state()
-        roots = [each for each in state.associations.values() if each.parent_id not in state.associations]
+        roots = [
+            each for each in state.associations.values() if each.parent_id not in state.associations
+        ]
         found: list[Share] = []
         waiting = sorted(roots, key=lambda each: each.id, reverse=True)
         while waiting:
@@ -53,7 +59,15 @@ class AccountsOf:
     @staticmethod
     def _share(state: AssociationState, each: Association) -> Share:
         shares = None if each.shares == SHARES_OF_PARENT else each.shares
-        return Share(each.id, each.parent_id, each.account, each.user, shares, state.effective(each).priority or 0, each.partition)
+        return Share(
+            each.id,
+            each.parent_id,
+            each.account,
+            each.user,
+            shares,
+            state.effective(each).priority or 0,
+            each.partition,
+        )
 
     def association_of(self, job: Job) -> int:
         """The id of the job's association, 0 if it has none."""

@@ -1,10 +1,10 @@
 """What a priority plug-in is given and what it must do: the contract for `PriorityType`.
 
-Entry point group `understudy.priorities`: a class called with (tables, options, accounts, start time). A plug-in does no I/O and gets the time handed
-to it.
+Entry point group `understudy.priorities`: a class called with (tables, options, accounts, start
+time). A plug-in does no I/O and gets the time handed to it.
 
-A site factor (`PrioritySiteFactorPlugin=site_factor/NAME`) is an entry point of the group `understudy.site_factors`: a class called with
-PrioritySiteFactorParameters.
+A site factor (`PrioritySiteFactorPlugin=site_factor/NAME`) is an entry point of the group
+`understudy.site_factors`: a class called with PrioritySiteFactorParameters.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ def cut(total: float) -> int:
 
 
 class Share(NamedTuple):
-    """An association as fair share sees it. `shares` None: fairshare=parent. `parent_id` 0: the root."""
+    """An association as fair share sees it. `shares` None: fairshare=parent. `parent_id` 0: the
+    root.
+    """
 
     association_id: int
     parent_id: int
@@ -87,9 +89,11 @@ class NoAccounts:
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """What a job's priority is made of: each factor between 0 and 1 (unless PriorityFlags say otherwise) and what it contributes, weighted.
+    """What a job's priority is made of: each factor between 0 and 1 (unless PriorityFlags say
+    otherwise) and what it contributes, weighted.
 
-    `time`: when they were calculated. `tres`: contributions by TRES name, `normal_tres` without their weights.
+    `time`: when they were calculated. `tres`: contributions by TRES name, `normal_tres` without
+    their weights.
     """
 
     time: int
@@ -113,16 +117,23 @@ class Factors:
     @property
     def total(self) -> int:
         """The priority that they make."""
-        weighted = self.weighted_age + self.weighted_association + self.weighted_fair_share + self.weighted_job_size
+        weighted = (
+            self.weighted_age
+            + self.weighted_association
+            + self.weighted_fair_share
+            + self.weighted_job_size
+        )
         weighted += self.weighted_partition + self.weighted_qos + sum(self.tres.values())
         return cut(weighted + self.site - self.nice)
 
 
 class Standing(NamedTuple):
-    """An association in fair share: its part of the shares, its use and its part of that, among its siblings (`is_tree`) or of the whole.
+    """An association in fair share: its part of the shares, its use and its part of that, among its
+    siblings (`is_tree`) or of the whole.
 
-    `normal_usage` None: no period has ended since the association was made. `effective_usage` None: nobody has asked for it in this period. Both with
-    classic fair share, the first with Fair Tree, too. `level_shares`: of all siblings.
+    `normal_usage` None: no period has ended since the association was made. `effective_usage` None:
+    nobody has asked for it in this period. Both with classic fair share, the first with Fair Tree,
+    too. `level_shares`: of all siblings.
     """
 
     share: Share
@@ -150,7 +161,9 @@ class PriorityPlugin(Protocol):
     last: int  # saved and given back after a restart; 0 if there is nothing to save
 
     def assign(self, job: Job, now: float) -> int:
-        """The priority of a job that becomes ready for the queue now: never 0. Sets `job.partition_priorities`, too, where they differ."""
+        """The priority of a job that becomes ready for the queue now: never 0. Sets
+        `job.partition_priorities`, too, where they differ.
+        """
 
     def changed(self, job: Job, now: float, *, is_moved: bool = False) -> None:
         """Something of a pending job was changed; `is_moved`: its partitions, too."""
@@ -173,7 +186,9 @@ class PriorityPlugin(Protocol):
 
     @property
     def usage_time(self) -> int:
-        """As of when `usage` is, 0 if none is counted; what is saved is saved again when this has changed."""
+        """As of when `usage` is, 0 if none is counted; what is saved is saved again when this has
+        changed.
+        """
 
     def usage(self) -> dict[int, float]:
         """Use by association id, for the saved state."""
@@ -185,13 +200,17 @@ class PriorityPlugin(Protocol):
         """What jobs of these associations have used so far counts no longer."""
 
     def factors(self, job: Job, partition: str = "") -> Factors | None:
-        """What the job's priority is made of in a partition ("": where it is shown), None where that has no meaning."""
+        """What the job's priority is made of in a partition ("": where it is shown), None where
+        that has no meaning.
+        """
 
     def reconfigure(self, options: PriorityOptions, now: float) -> None:
         """slurm.conf was read again; priorities change with the next calculation."""
 
     def standings(self, now: float, *, asks: bool = True) -> list[Standing]:
-        """Each association in fair share as of the last period's end, parents before their children. `asks`: what is not worked out yet, is."""
+        """Each association in fair share as of the last period's end, parents before their
+        children. `asks`: what is not worked out yet, is.
+        """
 
     @property
     def includes_running(self) -> bool:

@@ -1,6 +1,7 @@
 """priority/basic: first come, first served by falling numbers.
 
-Place: the controller's core, no I/O. Each job gets one less than the one before it, less its nice value, and keeps it. 0 means held.
+Place: the controller's core, no I/O. Each job gets one less than the one before it, less its nice
+value, and keeps it. 0 means held.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ class BasicPriority:
         self.last = FIRST + 1
 
     def assign(self, job: Job, now: float) -> int:
-        """The priority of a job that becomes ready for the queue now: never 0, which would mean held."""
+        """The priority of a job that becomes ready for the queue now: never 0, which would mean
+        held.
+        """
         del now
         self.last -= 1
         return min(max(self.last - job.nice, 1), MOST)

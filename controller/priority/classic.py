@@ -1,10 +1,14 @@
-"""Classic fair share (PriorityFlags=NO_FAIR_TREE) and its depth-oblivious form: 2^(-(effective use / normalised shares) / dampening).
+"""Classic fair share (PriorityFlags=NO_FAIR_TREE) and its depth-oblivious form: 2^(-(effective use
+/ normalised shares) / dampening).
 
-Place: the controller's core, pure. Follows: Slurm's documentation of classic fair share, and what a cluster of 22.05.8 logs with DebugFlags=PRIORITY.
+Place: the controller's core, pure. Follows: Slurm's documentation of classic fair share, and what a
+cluster of 22.05.8 logs with DebugFlags=PRIORITY.
 
-What counts when is part of it. A period's end works out the effective use of all accounts from what was used before it. A user's is worked out once
-in a period, when somebody first asks: his first job among those that get their priorities at the period's end (in the order of jobs, each running
-job adding its use when its turn comes), else his next submission or sshare. So a user's own use is fresher than his account's.
+What counts when is part of it. A period's end works out the effective use of all accounts from what
+was used before it. A user's is worked out once in a period, when somebody first asks: his first job
+among those that get their priorities at the period's end (in the order of jobs, each running job
+adding its use when its turn comes), else his next submission or sshare. So a user's own use is
+fresher than his account's.
 """
 
 from __future__ import annotations
@@ -23,14 +27,20 @@ if TYPE_CHECKING:
 
 
 class ClassicShares:
-    """By place in the tree: `shares` of the whole; `normal` use as part of all (nan: never worked out), `effective` use (nan: not asked for yet)."""
+    """By place in the tree: `shares` of the whole; `normal` use as part of all (nan: never worked
+    out), `effective` use (nan: not asked for yet).
+    """
 
-    def __init__(self, tree: ShareTree, *, dampening: float = 1.0, is_depth_oblivious: bool = False) -> None:
+    def __init__(
+        self, tree: ShareTree, *, dampening: float = 1.0, is_depth_oblivious: bool = False
+    ) -> None:
         self._dampening, self._is_depth_oblivious = dampening, is_depth_oblivious
         self._plant(tree)
 
     def replant(self, tree: ShareTree, moved: dict[int, int]) -> None:
-        """The tree was built anew; `moved` tells the new place of each old one that is left. Who is new has used nothing."""
+        """The tree was built anew; `moved` tells the new place of each old one that is left. Who is
+        new has used nothing.
+        """
         normal, effective = self.normal, self.effective
         self._plant(tree)
         for old, new in moved.items():
@@ -48,7 +58,9 @@ class ClassicShares:
             if above < 0:
                 self.shares[place] = self.effective[place] = 1.0
             else:
-                self.shares[place] = self.shares[above] * (1.0 if self._uses_parent[place] else self._level[place])
+                self.shares[place] = self.shares[above] * (
+                    1.0 if self._uses_parent[place] else self._level[place]
+                )
         self._add_up()
 
     def _add_up(self) -> None:
@@ -59,7 +71,9 @@ class ClassicShares:
                 self._siblings[above] += self.normal[place]
 
     def begin(self, use: Vector) -> None:
-        """A period has ended: accounts are judged by `use`, summed upwards; users when somebody asks."""
+        """A period has ended: accounts are judged by `use`, summed upwards; users when somebody
+        asks.
+        """
         tree = self._tree
         whole = float(use[tree.parent < 0].sum())
         self._add_up()
@@ -91,14 +105,20 @@ class ClassicShares:
         return self._by_ratio(place, above) if share > 0 and self.shares[place] > 0 else own
 
     def _by_ratio(self, place: int, above: int) -> float:
-        """R * S: R is the account's R times the ratio of use to shares among siblings, less of it the further the account is off its target."""
+        """R * S: R is the account's R times the ratio of use to shares among siblings, less of it
+        the further the account is off its target.
+        """
         siblings = self._siblings[above]
         local = self.normal[place] / siblings / self._level[place] if siblings > 0 else 0.0
         return _ratio(self.effective[above] / self.shares[above], local) * self.shares[place]
 
     def judged_as(self, place: int) -> int:
-        """Whose factor the jobs of an association get: with fairshare=parent that of the account above."""
-        return self._parent[place] if self._uses_parent[place] and self._parent[place] >= 0 else place
+        """Whose factor the jobs of an association get: with fairshare=parent that of the account
+        above.
+        """
+        return (
+            self._parent[place] if self._uses_parent[place] and self._parent[place] >= 0 else place
+        )
 
     def factor(self, place: int) -> float:
         """nan: the effective use is not worked out yet."""

@@ -18,7 +18,9 @@ FAIR_SHARE_FLAGS = frozenset({"NO_FAIR_TREE", "DEPTH_OBLIVIOUS"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorityOptions:
-    """Times in seconds. `half_life_s` 0: usage does not decay. `tres_weights` by TRES name in lower case."""
+    """Times in seconds. `half_life_s` 0: usage does not decay. `tres_weights` by TRES name in lower
+    case.
+    """
 
     weight_age: int = 0
     weight_association: int = 0
@@ -74,7 +76,9 @@ def read_options(config: SlurmConfig) -> PriorityOptions:
 
 
 def _weights(words: list[str]) -> dict[str, float]:
-    """`CPU=1000,GRES/gpu=3000`. What is no number is left out; the reader of the file has complained."""
+    """`CPU=1000,GRES/gpu=3000`. What is no number is left out; the reader of the file has
+    complained.
+    """
     found: dict[str, float] = {}
     for word in words:
         name, _, value = word.partition("=")

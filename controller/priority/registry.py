@@ -1,4 +1,5 @@
-"""Finds priority plug-ins and site factors by the names that slurm.conf gives: `PriorityType=priority/NAME`.
+"""Finds priority plug-ins and site factors by the names that slurm.conf gives:
+`PriorityType=priority/NAME`.
 
 Place: the controller's core. Plug-ins are entry points and may live in any installed distribution.
 """
@@ -34,7 +35,9 @@ def _load(group: str, key: str, prefix: str, value: str) -> Any:
         raise ConfigError(f"{key}={value} cannot be loaded from {point.value}: {error}") from error
 
 
-def priority(priority_type: str) -> Callable[[Tables, PriorityOptions, Accounts, float], PriorityPlugin]:
+def priority(
+    priority_type: str,
+) -> Callable[[Tables, PriorityOptions, Accounts, float], PriorityPlugin]:
     """The class of a priority plug-in, from PriorityType.
 
     Raises:
@@ -50,4 +53,11 @@ def site_factor(name: str, parameters: str) -> SiteFactor | None:
     Raises:
         ConfigError: nobody offers it, or it cannot be imported.
     """
-    return cast("SiteFactor", _load(SITE_FACTORS, "PrioritySiteFactorPlugin", "site_factor", name)(parameters)) if name else None
+    return (
+        cast(
+            "SiteFactor",
+            _load(SITE_FACTORS, "PrioritySiteFactorPlugin", "site_factor", name)(parameters),
+        )
+        if name
+        else None
+    )

@@ -1,6 +1,7 @@
 """PriorityUsageResetPeriod: when all use is forgotten.
 
-Place: the controller's core, pure. Follows: slurm.conf(5). Resets are at midnight of the controller's time zone.
+Place: the controller's core, pure. Follows: slurm.conf(5). Resets are at midnight of the
+controller's time zone.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from datetime import datetime, timedelta
 
 
 def next_reset(period: str, now: float) -> int | None:
-    """The first reset after `now`; None if there is none. NOW is one at the start and whenever slurm.conf is read again: not for here."""
+    """The first reset after `now`; None if there is none. NOW is one at the start and whenever
+    slurm.conf is read again: not for here.
+    """
     local = datetime.fromtimestamp(now).astimezone()
     midnight = local.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
     if period == "DAILY":

@@ -1,6 +1,7 @@
 """What of pending jobs' priorities does not change with time, as the rows of one table.
 
-Place: the controller's core, pure. A job keeps its row until it is dropped; rows are used again, so the table is as long as the longest queue was.
+Place: the controller's core, pure. A job keeps its row until it is dropped; rows are used again, so
+the table is as long as the longest queue was.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ _FIRST_SIZE: Final = 256
 
 
 class Rows:
-    """`values` has a row a job; `place`: of its association in the tree, -1 without one; `time`: when its priority was calculated."""
+    """`values` has a row a job; `place`: of its association in the tree, -1 without one; `time`:
+    when its priority was calculated.
+    """
 
     def __init__(self) -> None:
         self.row_of: dict[int, int] = {}

@@ -1,6 +1,8 @@
-"""Trackable resources as priorities and fair share count them: what a job asks for or holds, what a partition has, what it bills.
+"""Trackable resources as priorities and fair share count them: what a job asks for or holds, what a
+partition has, what it bills.
 
-Place: the controller's core, pure. Memory is counted in MB. Follows: slurm.conf(5) TRESBillingWeights, PriorityWeightTRES, PriorityFlags=MAX_TRES.
+Place: the controller's core, pure. Memory is counted in MB. Follows: slurm.conf(5)
+TRESBillingWeights, PriorityWeightTRES, PriorityFlags=MAX_TRES.
 """
 
 from __future__ import annotations
@@ -16,8 +18,16 @@ if TYPE_CHECKING:
     from understudy.controller.tables.node import NodeTable
     from understudy.controller.tables.partition import Partition
 
-_UNITS: Final = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}  # in MB, the unit of memory
-_PLAIN: Final = {"": 1.0, "K": 1024.0, "M": 1024.0**2, "G": 1024.0**3, "T": 1024.0**4, "P": 1024.0**5}
+# in MB, the unit of memory
+_UNITS: Final = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
+_PLAIN: Final = {
+    "": 1.0,
+    "K": 1024.0,
+    "M": 1024.0**2,
+    "G": 1024.0**3,
+    "T": 1024.0**4,
+    "P": 1024.0**5,
+}
 _GLOBAL: Final = ("license/", "bb/")  # not of a node
 
 
@@ -33,12 +43,18 @@ def billing_weights(text: str) -> dict[str, float]:
             weight = float(number)
         except ValueError:
             continue
-        found[name] = weight / ((_UNITS if name in ("mem", "fs/disk", "vmem") else _PLAIN).get(unit, 1.0))
+        found[name] = weight / (
+            (_UNITS if name in ("mem", "fs/disk", "vmem") else _PLAIN).get(unit, 1.0)
+        )
     return found
 
 
-def billing(tres: dict[str, float], weights: dict[str, float], *, takes_largest: bool = False) -> float:
-    """What the resources cost: their weighted sum, or (`takes_largest`) the largest of a node's plus the sum of global ones. CPUs without weights."""
+def billing(
+    tres: dict[str, float], weights: dict[str, float], *, takes_largest: bool = False
+) -> float:
+    """What the resources cost: their weighted sum, or (`takes_largest`) the largest of a node's
+    plus the sum of global ones. CPUs without weights.
+    """
     if not weights:
         return tres.get("cpu", 0.0)
     parts = [(name, tres.get(name, 0.0) * weight) for name, weight in weights.items()]
@@ -49,14 +65,20 @@ def billing(tres: dict[str, float], weights: dict[str, float], *, takes_largest:
 
 
 def tres_of(job: Job, held: Allocation | None = None) -> dict[str, float]:
-    """What the job holds, or would hold with the allocation `held`, or asks for while it has nothing."""
+    """What the job holds, or would hold with the allocation `held`, or asks for while it has
+    nothing.
+    """
     held = job.allocation if held is None else held
     if held is not None:
         cpus, nodes = held.cpus, held.node_count
         memory = sum(group.memory_mb * group.nodes.bit_count() for group in held.groups)
     else:
         cpus, nodes = job.min_cpus, job.min_nodes
-        memory = job.memory_per_cpu_mb * cpus if job.memory_per_cpu_mb is not None else (job.memory_per_node_mb or 0) * nodes
+        memory = (
+            job.memory_per_cpu_mb * cpus
+            if job.memory_per_cpu_mb is not None
+            else (job.memory_per_node_mb or 0) * nodes
+        )
     found = {"cpu": float(cpus), "mem": float(memory), "node": float(nodes)}
     spec = job.spec
     for name, count in counts_of(job, held).items():
@@ -69,7 +91,9 @@ def tres_of(job: Job, held: Allocation | None = None) -> dict[str, float]:
 
 
 def asked_for(job: Job, partition: Partition | None, table: NodeTable) -> dict[str, float]:
-    """What the job holds, or is taken to ask for while it has nothing: also all memory of its nodes, if it says nothing of memory."""
+    """What the job holds, or is taken to ask for while it has nothing: also all memory of its
+    nodes, if it says nothing of memory.
+    """
     found = tres_of(job)
     if job.allocation is None and not job.spec.mem_per_tres and not found["mem"]:
         found["mem"] = float(whole_memory_mb(partition, table) * job.min_nodes)
@@ -77,15 +101,28 @@ def asked_for(job: Job, partition: Partition | None, table: NodeTable) -> dict[s
 
 
 def whole_memory_mb(partition: Partition | None, table: NodeTable) -> int:
-    """What a node is taken to have as long as it is not chosen: the memory of the partition's first."""
-    return 0 if partition is None or not partition.nodes else int(table.memory[next(nodeset.iterate(partition.nodes))])
+    """What a node is taken to have as long as it is not chosen: the memory of the partition's
+    first.
+    """
+    return (
+        0
+        if partition is None or not partition.nodes
+        else int(table.memory[next(nodeset.iterate(partition.nodes))])
+    )
 
 
 def gres_counts(text: str) -> dict[str, int]:
     """`gpu:2,gpu:a100:1,fs` as counts by TRES name; a typed one counts under both names."""
     found: dict[str, int] = {}
     for word in text.split(","):
-        parts = word.strip().partition("(")[0].removeprefix("gres:").removeprefix("gres/").replace("=", ":").split(":")
+        parts = (
+            word.strip()
+            .partition("(")[0]
+            .removeprefix("gres:")
+            .removeprefix("gres/")
+            .replace("=", ":")
+            .split(":")
+        )
         if not parts[0] or parts[0].lower() == "none":
             continue
         count = int(parts.pop()) if len(parts) > 1 and parts[-1].isdecimal() else 1
@@ -102,7 +139,11 @@ def totals(nodes: int, table: NodeTable) -> dict[str, float]:
     if not nodes:
         return {}
     at = nodeset.positions_array(nodes)
-    found = {"cpu": float(table.cpus[at].sum()), "mem": float(table.memory[at].sum()), "node": float(len(at))}
+    found = {
+        "cpu": float(table.cpus[at].sum()),
+        "mem": float(table.memory[at].sum()),
+        "node": float(len(at)),
+    }
     by_text: dict[str, int] = {}
     for index in at.tolist():
         text = table.nodes[index].gres
@@ -124,9 +165,20 @@ class PartitionTotals:
     def of(self, partition: Partition) -> tuple[dict[str, float], dict[str, float]]:
         """(totals by TRES, billing weights)."""
         known = self._known.get(partition.name)
-        if known is None or known[0] != partition.nodes or known[1] != partition.tres_billing_weights:
+        if (
+            known is None
+            or known[0] != partition.nodes
+            or known[1] != partition.tres_billing_weights
+        ):
             weights = billing_weights(partition.tres_billing_weights)
             counted = totals(partition.nodes, self._table)
-            counted["billing"] = float(int(billing(counted, weights, takes_largest=self._takes_largest)))
-            known = self._known[partition.name] = (partition.nodes, partition.tres_billing_weights, counted, weights)
+            counted["billing"] = float(
+                int(billing(counted, weights, takes_largest=self._takes_largest))
+            )
+            known = self._known[partition.name] = (
+                partition.nodes,
+                partition.tres_billing_weights,
+                counted,
+                weights,
+            )
         return known[2], known[3]

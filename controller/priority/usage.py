@@ -1,9 +1,11 @@
 """What associations have used, decaying: the record on which fair share looks.
 
-Place: the controller's core, pure. Once every period all use is multiplied by d^period, d = 1 - 0.693/half-life, and each running job adds what it
-used in the period, times d to the power of these seconds. What a job uses between the end of the last period and its own end counts for nothing:
-recordings of 22.05.8 show no other way to get their ranks. Nothing need be done in periods in which nobody looks: running jobs that use the same
-in each of them form a geometric series, so any number of periods is brought up to date in one step.
+Place: the controller's core, pure. Once every period all use is multiplied by d^period, d = 1 -
+0.693/half-life, and each running job adds what it used in the period, times d to the power of these
+seconds. What a job uses between the end of the last period and its own end counts for nothing:
+recordings of 22.05.8 show no other way to get their ranks. Nothing need be done in periods in which
+nobody looks: running jobs that use the same in each of them form a geometric series, so any number
+of periods is brought up to date in one step.
 
     advance(now)   count the periods that are over; to be called before each of
     begin(...)     a job runs from now on
@@ -29,7 +31,9 @@ class _Running(NamedTuple):
 
 
 class Ledger:
-    """Use by place in the association tree, of each association's own jobs. Times are whole seconds; periods end at `origin` + n * `period_s`."""
+    """Use by place in the association tree, of each association's own jobs. Times are whole
+    seconds; periods end at `origin` + n * `period_s`.
+    """
 
     def __init__(self, size: int, *, origin: int, period_s: int, half_life_s: int = 0) -> None:
         assert period_s > 0
@@ -108,7 +112,9 @@ class Ledger:
         self.last += periods * self.period_s
 
     def last_period(self) -> tuple[NDArray[np.float64], list[tuple[int, int, float]]]:
-        """Use with the last period's decay and nothing else of it, and what each job that runs then added: (job, place, use)."""
+        """Use with the last period's decay and nothing else of it, and what each job that runs then
+        added: (job, place, use).
+        """
         added = []
         for job_id, job in sorted(self._running.items()):
             seconds = min(self.last - job.start, self.period_s)

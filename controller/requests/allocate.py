@@ -1,7 +1,7 @@
 """Interactive jobs: srun and salloc ask for resources, wait for them, and say when they are done.
 
-Place: the controller's core. Such a job has no script; it starts within the request if nobody is in the way.
-Follows: srun(1), salloc(1).
+Place: the controller's core. Such a job has no script; it starts within the request if nobody is in
+the way. Follows: srun(1), salloc(1).
 """
 
 from __future__ import annotations
@@ -27,7 +27,13 @@ if TYPE_CHECKING:
     from understudy.controller.core.core import Core
     from understudy.controller.ports import Sender
     from understudy.controller.tables.job import Job
-    from understudy.protocol.messages import AllocateJob, AwaitJob, CompleteJob, GetAllocation, Message
+    from understudy.protocol.messages import (
+        AllocateJob,
+        AwaitJob,
+        CompleteJob,
+        GetAllocation,
+        Message,
+    )
 
 LAUNCH_FAILURE: Final = "JobLaunchFailure"
 
@@ -38,7 +44,8 @@ def allocate(core: Core, message: AllocateJob, sender: Sender) -> Allocated:
         message = review_allocation(core, message, sender)
     if message.components:
         if message.immediate:
-            raise SlurmError(ErrorCode.NODES_BUSY)  # only a look ahead starts all components at one instant
+            # only a look ahead starts all components at one instant
+            raise SlurmError(ErrorCode.NODES_BUSY)
         return describe(core, take_in_components(core, message, sender))
     job = take_in(core, message, sender)
     now = core.time.now()
@@ -48,10 +55,18 @@ def allocate(core: Core, message: AllocateJob, sender: Sender) -> Allocated:
         eligible, reason = job.is_eligible(now), job.reason
         _give_up(core, job, now)
         if reason.startswith("Partition"):
-            raise SlurmError(ErrorCode.PARTITION_DOWN if reason == "PartitionDown" else ErrorCode.NOT_AVAILABLE_NOW)
+            raise SlurmError(
+                ErrorCode.PARTITION_DOWN
+                if reason == "PartitionDown"
+                else ErrorCode.NOT_AVAILABLE_NOW
+            )
         if not eligible:
             raise SlurmError(ErrorCode.DEPENDENCY_PROBLEM)
-        raise SlurmError(ErrorCode.NODE_NOT_AVAILABLE if job.required_nodes & ~core.tables.nodes.up_nodes else ErrorCode.NODES_BUSY)
+        raise SlurmError(
+            ErrorCode.NODE_NOT_AVAILABLE
+            if job.required_nodes & ~core.tables.nodes.up_nodes
+            else ErrorCode.NODES_BUSY
+        )
     return describe(core, job)
 
 
@@ -65,7 +80,9 @@ def _is_behind(core: Core, job: Job) -> bool:
         for name in other.partitions:
             partition = tables.partitions.get(name)
             if partition is not None and any(
-                partition.nodes & each.nodes and (partition.priority_tier, other.priority) > (each.priority_tier, job.priority) for each in own
+                partition.nodes & each.nodes
+                and (partition.priority_tier, other.priority) > (each.priority_tier, job.priority)
+                for each in own
             ):
                 return True
     return False
@@ -74,12 +91,17 @@ def _is_behind(core: Core, job: Job) -> bool:
 def _try(core: Core, job: Job, now: float) -> None:
     records = [
         Record(slurm_order(job, partition), job, partition, job.min_cpus, float("inf"))
-        for partition in sorted((core.tables.partitions[name] for name in job.partitions), key=lambda each: (-each.priority_tier, each.name))
+        for partition in sorted(
+            (core.tables.partitions[name] for name in job.partitions),
+            key=lambda each: (-each.priority_tier, each.name),
+        )
     ]
     if job.spec.reservation:
         reservation = core.tables.reservations.by_name.get(job.spec.reservation)
         records = [record._replace(reservation=reservation) for record in records]
-    for _ in MainPass(core.tables, core.selector, Planning(core), {}).run(records, len(records), now):
+    for _ in MainPass(core.tables, core.selector, Planning(core), {}).run(
+        records, len(records), now
+    ):
         pass
     if job.is_running:
         job.last_scheduler = "Submit"

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 
 def cancel_jobs(core: Core, message: CancelJobs, sender: Sender) -> JobResults:
-    """Cancel or signal each job named, or all that match and are not finished. Of those named only what is in a state that was asked for."""
+    """Cancel or signal each job named, or all that match and are not finished. Of those named only
+    what is in a state that was asked for.
+    """
     now = core.time.now()
     scripts = 0
     states = message.where.get("state", ()) if message.job_ids else ()
@@ -59,7 +61,9 @@ def cancel_jobs(core: Core, message: CancelJobs, sender: Sender) -> JobResults:
 
 
 def _withdraw_tasks(core: Core, job: Job, tasks: int, message: CancelJobs, sender: Sender) -> bool:
-    """Take waiting tasks out of their array. Whether that is all: it is not if they are to be signalled, or are the last ones."""
+    """Take waiting tasks out of their array. Whether that is all: it is not if they are to be
+    signalled, or are the last ones.
+    """
     if job.is_active or message.signal not in {None, SIGKILL} or message.batch_only:
         return False
     if not may_control(core, sender.user_id, job):
@@ -82,12 +86,18 @@ def _cancel_step(core: Core, text: str, signal: int | None, sender: Sender) -> t
     return text, 0, ""
 
 
-def _cancel_or_signal(core: Core, job: Job, message: CancelJobs, sender: Sender, now: float) -> None:
+def _cancel_or_signal(
+    core: Core, job: Job, message: CancelJobs, sender: Sender, now: float
+) -> None:
     if not may_control(core, sender.user_id, job):
         raise SlurmError(ErrorCode.ACCESS_DENIED)
     if job.is_finished:
         raise SlurmError(ErrorCode.ALREADY_DONE)
-    signal = SIGKILL if message.signal is None and message.batch_only and job.is_active else message.signal
+    signal = (
+        SIGKILL
+        if message.signal is None and message.batch_only and job.is_active
+        else message.signal
+    )
     if signal is None or (signal == SIGKILL and not message.batch_only):
         require_whole(job)
         for each in components(job):
@@ -105,6 +115,8 @@ def _cancel_or_signal(core: Core, job: Job, message: CancelJobs, sender: Sender,
             signal_job(core, job, signal, batch_only=False)
         signal_steps(core, job, signal)
     if signal in (SIGSTOP, SIGCONT) and job.is_active:
-        job.flags = job.flags | JobFlag.STOPPED if signal == SIGSTOP else job.flags & ~JobFlag.STOPPED
+        job.flags = (
+            job.flags | JobFlag.STOPPED if signal == SIGSTOP else job.flags & ~JobFlag.STOPPED
+        )
         core.last_job_update = now
         core.journal.job(job.job_id)

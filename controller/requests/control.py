@@ -44,7 +44,9 @@ def control_jobs(core: Core, message: ControlJobs, sender: Sender) -> JobResults
     if message.action in {"suspend", "resume"}:
         unknown = SlurmError(UNEXPECTED)
         results = [
-            (text, unknown.code, unknown.text) if error == ErrorCode.INVALID_JOB and _is_unknown(core, text) else (text, error, said)
+            (text, unknown.code, unknown.text)
+            if error == ErrorCode.INVALID_JOB and _is_unknown(core, text)
+            else (text, error, said)
             for text, error, said in results
         ]
     return JobResults(results)
@@ -55,8 +57,12 @@ def _is_unknown(core: Core, text: str) -> bool:
     return number.isdecimal() and int(number) not in core.tables.jobs
 
 
-def _top_jobs(core: Core, text: str, act: Callable[[Job], None], sender: Sender) -> tuple[str, int, str]:
-    """Move jobs of a list to the top. It ends with one that there is not; else the last refusal tells."""
+def _top_jobs(
+    core: Core, text: str, act: Callable[[Job], None], sender: Sender
+) -> tuple[str, int, str]:
+    """Move jobs of a list to the top. It ends with one that there is not; else the last refusal
+    tells.
+    """
     refusal: SlurmError | None = None
     try:
         _may_act(core, "top", sender)
@@ -75,7 +81,9 @@ def _top_jobs(core: Core, text: str, act: Callable[[Job], None], sender: Sender)
 
 
 def _may_act(core: Core, action: str, sender: Sender) -> None:
-    if not core.is_operator(sender.user_id) and (action in ("suspend", "resume") or (action == "top" and not core.settings.users_may_top)):
+    if not core.is_operator(sender.user_id) and (
+        action in ("suspend", "resume") or (action == "top" and not core.settings.users_may_top)
+    ):
         raise SlurmError(ErrorCode.ACCESS_DENIED)
 
 
@@ -86,7 +94,11 @@ def _act(core: Core, job: Job, message: ControlJobs, sender: Sender, now: float)
     if action in {"hold", "uhold", "release"} and job.is_finished:
         raise SlurmError(ErrorCode.FINISHED)
     if not may_control(core, sender.user_id, job):
-        raise SlurmError(ErrorCode.ACCESS_DENIED if action in {"requeue", "requeuehold"} else ErrorCode.INVALID_USER)
+        raise SlurmError(
+            ErrorCode.ACCESS_DENIED
+            if action in {"requeue", "requeuehold"}
+            else ErrorCode.INVALID_USER
+        )
     if action in ("suspend", "resume"):
         require_single(job)
         for each in components(job):
@@ -99,7 +111,13 @@ def _act(core: Core, job: Job, message: ControlJobs, sender: Sender, now: float)
         require_leader(job)
         if "incomplete" in message.options and (job.is_pending or job.is_finished):
             return
-        requeue(core, job, now, hold=action == "requeuehold", held_by=HELD_BY_ADMIN if by_admin else HELD_BY_USER)
+        requeue(
+            core,
+            job,
+            now,
+            hold=action == "requeuehold",
+            held_by=HELD_BY_ADMIN if by_admin else HELD_BY_USER,
+        )
         if "special_exit" in message.options:
             job.flags |= JobFlag.SPECIAL_EXIT
             core.journal.job(job.job_id)
@@ -108,4 +126,10 @@ def _act(core: Core, job: Job, message: ControlJobs, sender: Sender, now: float)
         if action == "release":
             release(core, each, by_admin, now)
         else:
-            hold(core, each, HELD_BY_ADMIN if by_admin and action == "hold" else HELD_BY_USER, by_admin, now)
+            hold(
+                core,
+                each,
+                HELD_BY_ADMIN if by_admin and action == "hold" else HELD_BY_USER,
+                by_admin,
+                now,
+            )

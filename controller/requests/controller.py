@@ -1,6 +1,8 @@
-"""What administrators ask of the controller itself while it runs: what it logs, factors that hold until slurm.conf is read again, words to jobs.
+"""What administrators ask of the controller itself while it runs: what it logs, factors that hold
+until slurm.conf is read again, words to jobs.
 
-Place: the controller's core. Follows: scontrol(1) setdebug, setdebugflags, schedloglevel, fsdampeningfactor, notify, update stepid.
+Place: the controller's core. Follows: scontrol(1) setdebug, setdebugflags, schedloglevel,
+fsdampeningfactor, notify, update stepid.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
     from understudy.protocol.messages import NotifyJob, SetConfiguration, UpdateStep
 
 _PERMISSION: Final = "Permission denied"
-_KEYS: Final = frozenset({"SlurmctldDebug", "DebugFlags", "SlurmSchedLogLevel", "FairShareDampeningFactor"})
+_KEYS: Final = frozenset(
+    {"SlurmctldDebug", "DebugFlags", "SlurmSchedLogLevel", "FairShareDampeningFactor"}
+)
 
 
 def set_configuration(core: Core, message: SetConfiguration, sender: Sender) -> Message:
@@ -72,7 +76,9 @@ def update_step(core: Core, message: UpdateStep, sender: Sender) -> Message:
         step = job.steps.get(int(message.step)) if message.step.isdecimal() else None
         if message.step and (step is None or not step.is_running):
             raise SlurmError(ErrorCode.INVALID_JOB)
-        for each in [step] if step is not None else [each for each in job.steps.values() if each.is_running]:
+        for each in (
+            [step] if step is not None else [each for each in job.steps.values() if each.is_running]
+        ):
             limit_step(core, job, each, _new_limit(each.time_limit_s, message.time_limit), now)
         core.last_job_update = now
 

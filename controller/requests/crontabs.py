@@ -33,7 +33,9 @@ def get_crontab(core: Core, message: GetCrontab, sender: Sender) -> Crontab:
 
 
 def set_crontab(core: Core, message: SetCrontab, sender: Sender) -> CrontabSet:
-    """Put another file in place of a user's, "" for none: its jobs are submitted, those of the old one that wait are cancelled."""
+    """Put another file in place of a user's, "" for none: its jobs are submitted, those of the old
+    one that wait are cancelled.
+    """
     if not core.settings.allows_crontabs:
         raise SlurmError(-1, OFF)
     user_id = _owner(core, message.user_id, sender)
@@ -43,7 +45,17 @@ def set_crontab(core: Core, message: SetCrontab, sender: Sender) -> CrontabSet:
     made: list[int] = []
     for position, (when, first, last, spec, script) in enumerate(message.entries):
         try:
-            made.append(_submit(core, when, first, last, SubmitJob(spec, script, None, user_id, group_id), sender, now))
+            made.append(
+                _submit(
+                    core,
+                    when,
+                    first,
+                    last,
+                    SubmitJob(spec, script, None, user_id, group_id),
+                    sender,
+                    now,
+                )
+            )
         except SlurmError as error:
             _drop(core, made, now)
             return CrontabSet([], position, error.text.split("\n")[-1])
@@ -64,7 +76,9 @@ def _owner(core: Core, user_id: int, sender: Sender) -> int:
     return user_id
 
 
-def _submit(core: Core, when: str, first: int, last: int, message: SubmitJob, sender: Sender, now: float) -> int:
+def _submit(
+    core: Core, when: str, first: int, last: int, message: SubmitJob, sender: Sender, now: float
+) -> int:
 
     try:
         begin = CronTime(when).after(now)
@@ -75,7 +89,9 @@ def _submit(core: Core, when: str, first: int, last: int, message: SubmitJob, se
     spec = msgspec.structs.replace(message.spec, begin_time=float(begin))
     job_id = submit(core, msgspec.structs.replace(message, spec=spec), sender).job_id
     core.tables.jobs[job_id].requeue = True
-    core.crontabs.entries[job_id] = Entry(job_id, when, first, last, core.tables.jobs[job_id].user_id)
+    core.crontabs.entries[job_id] = Entry(
+        job_id, when, first, last, core.tables.jobs[job_id].user_id
+    )
     return job_id
 
 

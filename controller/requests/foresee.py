@@ -1,7 +1,9 @@
-"""A look at a submission before it is made: whether it would be refused, and whether the job would start if it were alone.
+"""A look at a submission before it is made: whether it would be refused, and whether the job would
+start if it were alone.
 
-Place: the controller's core. No rule stands here: the job is checked as a submission is, and then the main scheduler's own pass tries it, with a
-planner that starts nothing. Asked by `understudy replay` before a run begins.
+Place: the controller's core. No rule stands here: the job is checked as a submission is, and then
+the main scheduler's own pass tries it, with a planner that starts nothing. Asked by `understudy
+replay` before a run begins.
 """
 
 from __future__ import annotations
@@ -78,7 +80,11 @@ def _at_once(submission: SubmitJob) -> SubmitJob:
     def bare(spec: JobSpec) -> JobSpec:
         return msgspec.structs.replace(spec, begin_time=None, deadline=None, dependency="")
 
-    return msgspec.structs.replace(submission, spec=bare(submission.spec), components=[bare(spec) for spec in submission.components])
+    return msgspec.structs.replace(
+        submission,
+        spec=bare(submission.spec),
+        components=[bare(spec) for spec in submission.components],
+    )
 
 
 def _why_not(core: Core, job: Job) -> str:
@@ -90,10 +96,16 @@ def _why_not(core: Core, job: Job) -> str:
         return job.reason
     planner = _Look(core)
     main_pass = MainPass(tables, core.selector, planner, {})
-    records = PendingQueue(tables, slurm_order, prefers=True, reservations=True).records_of(job, now)
+    records = PendingQueue(tables, slurm_order, prefers=True, reservations=True).records_of(
+        job, now
+    )
     for _ in main_pass.run(records, len(records), now):
         pass
     if planner.has_started:
         return ""
     reason = job.reason if job.reason != "None" else _RESOURCES
-    return f"{reason} ({job.reason_detail})" if job.reason_detail and reason != BAD_CONSTRAINTS else reason
+    return (
+        f"{reason} ({job.reason_detail})"
+        if job.reason_detail and reason != BAD_CONSTRAINTS
+        else reason
+    )

@@ -1,6 +1,7 @@
 """One update of one job: what handlers of `scontrol update jobid=...` get to work with.
 
-Place: the controller's core, below update_jobs and update_job_layout, which have a function for each key.
+Place: the controller's core, below update_jobs and update_job_layout, which have a function for
+each key.
 """
 
 from __future__ import annotations
@@ -17,13 +18,22 @@ if TYPE_CHECKING:
 class Change:
     """The job, and what is to become of its specification.
 
-    `by_admin`: an operator asks, who may do more than the job's owner; `of_cluster`: even an administrator.
+    `by_admin`: an operator asks, who may do more than the job's owner; `of_cluster`: even an
+    administrator.
     """
 
     __slots__ = ("by_admin", "core", "job", "now", "of_cluster", "spec")
 
-    def __init__(self, core: Core, job: Job, now: float, *, by_admin: bool, of_cluster: bool) -> None:
-        self.core, self.job, self.now, self.by_admin, self.of_cluster = core, job, now, by_admin, of_cluster
+    def __init__(
+        self, core: Core, job: Job, now: float, *, by_admin: bool, of_cluster: bool
+    ) -> None:
+        self.core, self.job, self.now, self.by_admin, self.of_cluster = (
+            core,
+            job,
+            now,
+            by_admin,
+            of_cluster,
+        )
         self.spec: dict[str, Any] = {}  # fields of the job's spec to replace
 
     def lift(self, what: str) -> None:

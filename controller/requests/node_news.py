@@ -23,7 +23,16 @@ from understudy.controller.tables.job import HELD_BY_ADMIN, LAUNCH_FAILURE, OUT_
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import JobFlag
 from understudy.protocol import endings
-from understudy.protocol.messages import BatchComplete, EpilogComplete, FindJobs, JobsFound, Message, Ok, Registered, RegisterNodes
+from understudy.protocol.messages import (
+    BatchComplete,
+    EpilogComplete,
+    FindJobs,
+    JobsFound,
+    Message,
+    Ok,
+    Registered,
+    RegisterNodes,
+)
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core
@@ -36,7 +45,9 @@ SETUP_FAILED = 53  # the "signal" of a script whose files could not be opened
 
 
 def batch_complete(core: Core, message: BatchComplete, sender: Sender) -> Message:
-    """The batch script has ended. News of an earlier run, or of a job that is ending already, changes nothing but the exit code."""
+    """The batch script has ended. News of an earlier run, or of a job that is ending already,
+    changes nothing but the exit code.
+    """
     _require_daemon(sender)
     job = core.tables.jobs.get(message.job_id)
     if job is None or job.restarts != message.restart or job.is_pending:
@@ -44,7 +55,12 @@ def batch_complete(core: Core, message: BatchComplete, sender: Sender) -> Messag
     if message.usage and core.settings.gathers_usage:
         job.batch_usage = message.usage
     if job.is_finished:
-        is_news = not job.script_ended and not job.exit_code and not job.exit_signal and (message.exit_code or message.signal)
+        is_news = (
+            not job.script_ended
+            and not job.exit_code
+            and not job.exit_signal
+            and (message.exit_code or message.signal)
+        )
         if is_news:
             job.exit_code, job.exit_signal = message.exit_code, message.signal
         if job.is_completing and (is_news or message.usage):
@@ -57,11 +73,17 @@ def batch_complete(core: Core, message: BatchComplete, sender: Sender) -> Messag
     job.exit_code, job.exit_signal, job.script_ended = message.exit_code, message.signal, True
     if message.fault == endings.KILLED:
         job.killed_by = sender.user_id
-    cleaned = job.allocation.nodes if job.allocation is not None and message.epilog_nodes == job.node_list else 0
+    cleaned = (
+        job.allocation.nodes
+        if job.allocation is not None and message.epilog_nodes == job.node_list
+        else 0
+    )
     over = message.timed_out or _is_past_limit(core, job, now)
     if message.fault == endings.MEMORY:
         job.exit_code, job.exit_signal = 0, OUT_OF_MEMORY
-        end_job(core, job, JobEvent.RAN_OUT_OF_MEMORY, now, reason="OutOfMemory", lost_nodes=cleaned)
+        end_job(
+            core, job, JobEvent.RAN_OUT_OF_MEMORY, now, reason="OutOfMemory", lost_nodes=cleaned
+        )
     elif message.fault == endings.CANCELLED:  # an emulated job's owner
         job.killed_by = job.user_id
         end_job(core, job, JobEvent.CANCELLED, now, reason="None", lost_nodes=cleaned)
@@ -99,18 +121,33 @@ def epilog_complete(core: Core, message: EpilogComplete, sender: Sender) -> Mess
 
 
 def _is_past_limit(core: Core, job: Job, now: float) -> bool:
-    """A script that ends by itself after its limit, before the controller has looked: Slurm calls that a timeout, too."""
+    """A script that ends by itself after its limit, before the controller has looked: Slurm calls
+    that a timeout, too.
+    """
     if job.end_time is None or core.policy.exact_limits:
         return False
-    return job.end_time + over_time_limit_s(core, core.tables.partitions.get(job.partition)) < int(now)
+    return job.end_time + over_time_limit_s(core, core.tables.partitions.get(job.partition)) < int(
+        now
+    )
 
 
 def _end_badly(core: Core, job: Job, message: BatchComplete, now: float) -> None:
     settings = core.settings
-    if message.exit_code in settings.requeue_exit_hold_codes or message.exit_code in settings.requeue_exit_codes:
-        requeue_after_exit(core, job, now, hold=message.exit_code in settings.requeue_exit_hold_codes)
+    if (
+        message.exit_code in settings.requeue_exit_hold_codes
+        or message.exit_code in settings.requeue_exit_codes
+    ):
+        requeue_after_exit(
+            core, job, now, hold=message.exit_code in settings.requeue_exit_hold_codes
+        )
         return
-    end_job(core, job, JobEvent.EXITED_BADLY, now, reason=LAUNCH_FAILURE if message.signal else "NonZeroExitCode")
+    end_job(
+        core,
+        job,
+        JobEvent.EXITED_BADLY,
+        now,
+        reason=LAUNCH_FAILURE if message.signal else "NonZeroExitCode",
+    )
 
 
 def _require_daemon(sender: Sender) -> None:
@@ -125,7 +162,10 @@ def register_nodes(core: Core, message: RegisterNodes, sender: Sender) -> Messag
     try:
         nodes = core.names.to_bitmap(message.nodes)
     except ValueError as error:
-        raise SlurmError(ErrorCode.INVALID_NODE, f"{message.daemon} registers nodes that are not in slurm.conf: {error}") from None
+        raise SlurmError(
+            ErrorCode.INVALID_NODE,
+            f"{message.daemon} registers nodes that are not in slurm.conf: {error}",
+        ) from None
     now = core.time.now()
     record = core.add_daemon(message.daemon, message.address, nodes)
     record.is_registered = record.is_responding = True
@@ -134,27 +174,39 @@ def register_nodes(core: Core, message: RegisterNodes, sender: Sender) -> Messag
     record.start_time = message.slurmd_start_time
     up = bring_up(core, nodes, message, now)
     core.agents.daemon_is_back(message.daemon)
-    unknown = _stray_steps(core, message.jobs_of_steps, nodes) + _settle_jobs(core, record, message.running_jobs, is_new_life=is_new_life)
+    unknown = _stray_steps(core, message.jobs_of_steps, nodes) + _settle_jobs(
+        core, record, message.running_jobs, is_new_life=is_new_life
+    )
     core.last_node_update = now
     core.journal.nodes(nodes)
     if core.power is not None:
-        core.tables.nodes.note_departure(nodes & ~core.tables.nodes.boot_nodes & core.tables.nodes.idle_nodes, int(now))
+        core.tables.nodes.note_departure(
+            nodes & ~core.tables.nodes.boot_nodes & core.tables.nodes.idle_nodes, int(now)
+        )
         core.power.boot()
     if up:
         core.changed("change", now)
     return Registered(unknown)
 
 
-def _settle_jobs(core: Core, record: DaemonRecord, runs: list[tuple[int, int]], *, is_new_life: bool) -> list[tuple[int, int]]:
+def _settle_jobs(
+    core: Core, record: DaemonRecord, runs: list[tuple[int, int]], *, is_new_life: bool
+) -> list[tuple[int, int]]:
     """Compare what the daemon has with what it should have. The runs that it should not have.
 
-    A job that it should have and has not: if nobody knows whether its launch arrived, it is sent again to a daemon that was restarted, and one that
-    knows it already says so. If it arrived, the daemon is asked what has become of it.
+    A job that it should have and has not: if nobody knows whether its launch arrived, it is sent
+    again to a daemon that was restarted, and one that knows it already says so. If it arrived, the
+    daemon is asked what has become of it.
     """
     unknown = []
     for job_id, restart in runs:
         job = core.tables.jobs.get(job_id)
-        is_here = job is not None and job.is_active and job.allocation is not None and record.nodes >> job.allocation.first_node & 1
+        is_here = (
+            job is not None
+            and job.is_active
+            and job.allocation is not None
+            and record.nodes >> job.allocation.first_node & 1
+        )
         if job is None or job.restarts != restart or not (job.is_completing or is_here):
             unknown.append((job_id, restart))  # it is over, or runs elsewhere by now
     present = set(runs)
@@ -168,7 +220,11 @@ def _settle_jobs(core: Core, record: DaemonRecord, runs: list[tuple[int, int]], 
         assert allocation is not None
         if job.prolog_nodes & record.nodes:
             ask_for_prolog(core, job, job.prolog_nodes & record.nodes)
-        if job.interactive or (job.job_id, job.restarts) in present or not record.nodes >> allocation.first_node & 1:
+        if (
+            job.interactive
+            or (job.job_id, job.restarts) in present
+            or not record.nodes >> allocation.first_node & 1
+        ):
             continue
         if job.launch_acknowledged:
             missing.append((job.job_id, job.restarts))
@@ -176,7 +232,10 @@ def _settle_jobs(core: Core, record: DaemonRecord, runs: list[tuple[int, int]], 
             launch(core, job, record)
     if missing:
         core.agents.send(
-            record.name, FindJobs(missing), wanted=lambda: any(_runs(core, run) for run in missing), done=partial(_found, core, record, missing)
+            record.name,
+            FindJobs(missing),
+            wanted=lambda: any(_runs(core, run) for run in missing),
+            done=partial(_found, core, record, missing),
         )
     return unknown
 
@@ -186,16 +245,21 @@ def _runs(core: Core, run: tuple[int, int]) -> bool:
     return job is not None and job.restarts == run[1]
 
 
-def _found(core: Core, record: DaemonRecord, missing: list[tuple[int, int]], answer: Message) -> None:
-    """The daemon's word on jobs that were not in its registration, which may be older than their launches. It was asked after they had arrived, so
-    what it neither has nor has to tell the end of went with an earlier life of it.
+def _found(
+    core: Core, record: DaemonRecord, missing: list[tuple[int, int]], answer: Message
+) -> None:
+    """The daemon's word on jobs that were not in its registration, which may be older than their
+    launches. It was asked after they had arrived, so what it neither has nor has to tell the end of
+    went with an earlier life of it.
     """
     if type(answer) is not JobsFound:
         return
     found = set(answer.jobs)
     for run in missing:
         if run not in found and _runs(core, run):
-            log.warning("job %d is missing from its batch node after %s was restarted", run[0], record.name)
+            log.warning(
+                "job %d is missing from its batch node after %s was restarted", run[0], record.name
+            )
             lose_node(core, core.tables.running[run[0]], 0, core.time.now())
 
 
@@ -206,7 +270,9 @@ def _stray_steps(core: Core, runs: list[tuple[int, int]], nodes: int) -> list[tu
         job = core.tables.jobs.get(job_id)
         allocation = job.allocation if job is not None and job.is_active else None
         is_there = job is not None and job.restarts == restart
-        if not (is_there and allocation is not None and allocation.nodes & nodes) and not (is_there and job is not None and job.is_completing):
+        if not (is_there and allocation is not None and allocation.nodes & nodes) and not (
+            is_there and job is not None and job.is_completing
+        ):
             unknown.append((job_id, restart))
     return unknown
 
@@ -245,7 +311,9 @@ def _all_ended(core: Core, job: Job) -> None:
 
 
 def prolog_failed(core: Core, job: Job | None, nodes: str) -> None:
-    """It has failed on these nodes, which get no more jobs. A batch job waits until somebody releases it; what must not run again is cancelled."""
+    """It has failed on these nodes, which get no more jobs. A batch job waits until somebody
+    releases it; what must not run again is cancelled.
+    """
     now = core.time.now()
     drain(core, nodes, "Prolog error", now)
     if job is None:

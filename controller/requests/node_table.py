@@ -1,8 +1,10 @@
 """scontrol create and delete node.
 
-Place: the controller's core. Follows: scontrol(1) "NODES - SPECIFICATIONS FOR CREATE COMMAND"; slurm.conf(5) MaxNodeCount. The node table has the
-nodes of slurm.conf. Slurm takes in new ones up to MaxNodeCount, and without a word none where there is no room, which is so unless slurm.conf leaves
-some. A node that is deleted is in no partition, and FUTURE: nobody sees it, and nothing runs there.
+Place: the controller's core. Follows: scontrol(1) "NODES - SPECIFICATIONS FOR CREATE COMMAND";
+slurm.conf(5) MaxNodeCount. The node table has the nodes of slurm.conf. Slurm takes in new ones up
+to MaxNodeCount, and without a word none where there is no room, which is so unless slurm.conf
+leaves some. A node that is deleted is in no partition, and FUTURE: nobody sees it, and nothing runs
+there.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ def change_node_table(core: Core, message: ChangeNodeTable, sender: Sender) -> M
 
 
 def _create(core: Core, expression: str, state: str) -> None:
-    """There is room for nodes if MaxNodeCount says so, and then they are refused, as the table does not grow."""
+    """There is room for nodes if MaxNodeCount says so, and then they are refused, as the table does
+    not grow.
+    """
     if state not in {"FUTURE", "CLOUD"}:
         raise SlurmError(ErrorCode.INVALID_NODE_STATE)
     try:
@@ -56,7 +60,11 @@ def _delete(core: Core, expression: str) -> None:
         raise SlurmError(ErrorCode.INVALID_NODE)
     table, now = core.tables.nodes, core.time.now()
     is_reserved = any(reservation.nodes & nodes for reservation in core.tables.reservations)
-    if nodes & ~table.idle_nodes or is_reserved or any(job.completing_nodes & nodes for job in core.completing.values()):
+    if (
+        nodes & ~table.idle_nodes
+        or is_reserved
+        or any(job.completing_nodes & nodes for job in core.completing.values())
+    ):
         raise SlurmError(ErrorCode.NODES_BUSY)
     for index in nodeset_indices(nodes):
         node = table.nodes[index]

@@ -26,7 +26,11 @@ def reboot_nodes(core: Core, message: RebootNodes, sender: Sender) -> Message:
     if not core.is_admin(sender.user_id):
         raise SlurmError(ErrorCode.PERMISSION_DENIED, "Permission denied")
     table = core.tables.nodes
-    nodes = (1 << len(table.nodes)) - 1 if message.nodes.upper() == "ALL" else node_bitmap(core, message.nodes)
+    nodes = (
+        (1 << len(table.nodes)) - 1
+        if message.nodes.upper() == "ALL"
+        else node_bitmap(core, message.nodes)
+    )
     after = AFTER.get(message.next_state.upper())
     if after is None:
         raise SlurmError(ErrorCode.INVALID_NODE_STATE)

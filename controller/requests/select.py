@@ -1,4 +1,5 @@
-"""Which jobs a request names: numbers, arrays and their tasks (`5_[1-3]`), components (`7+1`), and what became of each.
+"""Which jobs a request names: numbers, arrays and their tasks (`5_[1-3]`), components (`7+1`), and
+what became of each.
 
 Place: requests; used by those that act on several jobs.
 """
@@ -23,7 +24,8 @@ NO_ERROR: Final = "No error"  # said of tasks for which it went well, beside oth
 
 
 def find(core: Core, text: str) -> list[tuple[Job, int]]:
-    """The records that a user names: `17`, `17_3`, `17_[1-4]`, `17_*`; with each the tasks (a bitmap) of it that are meant if it has several, else 0.
+    """The records that a user names: `17`, `17_3`, `17_[1-4]`, `17_*`; with each the tasks (a
+    bitmap) of it that are meant if it has several, else 0.
 
     Raises:
         SlurmError: there is no such job or task.
@@ -81,14 +83,20 @@ def for_each(
     act: Callable[[Job], None],
     act_on_tasks: Callable[[Job, int], bool] = lambda _job, _tasks: False,
 ) -> list[tuple[str, int, str]]:
-    """Do something to each job, array or task that a user names, or with none named to all unfinished ones that match: what became of each.
+    """Do something to each job, array or task that a user names, or with none named to all
+    unfinished ones that match: what became of each.
 
-    For several tasks it went well if it did for one of them; else the first refusal tells. `act_on_tasks` is asked first where tasks are named that
-    have no records of their own; unless it says that it has done all there is to do, they get records.
+    For several tasks it went well if it did for one of them; else the first refusal tells.
+    `act_on_tasks` is asked first where tasks are named that have no records of their own; unless it
+    says that it has done all there is to do, they get records.
     """
     named: list[tuple[str, list[tuple[Job, int]] | None]] = [(text, None) for text in texts]
     if not named:
-        named = [(str(job.job_id), [(job, job.array_tasks)]) for job in select_jobs(core, where) if not job.is_finished]
+        named = [
+            (str(job.job_id), [(job, job.array_tasks)])
+            for job in select_jobs(core, where)
+            if not job.is_finished
+        ]
     results: list[tuple[str, int, str]] = []
     for text, given in named:
         try:
@@ -96,14 +104,26 @@ def for_each(
         except SlurmError as error:
             results.append((text, error.code, error.text))
             continue
-        outcomes = list(_outcomes(core, found, act, act_on_tasks, are_named="_" in text and not text.endswith("*")))
+        outcomes = list(
+            _outcomes(
+                core, found, act, act_on_tasks, are_named="_" in text and not text.endswith("*")
+            )
+        )
         refusals = [refusal for _, refusal in outcomes if refusal is not None]
-        results.append((text, refusals[0].code, refusals[0].text) if refusals and len(refusals) == len(outcomes) else (text, 0, ""))
+        results.append(
+            (text, refusals[0].code, refusals[0].text)
+            if refusals and len(refusals) == len(outcomes)
+            else (text, 0, "")
+        )
     return results
 
 
-def for_each_task(core: Core, texts: list[str], where: dict[str, list[Any]], act: Callable[[Job], None]) -> list[tuple[str, int, str]]:
-    """The same, with what became of an array's tasks if not all went well: `17_1-4` for those of whom the same is said."""
+def for_each_task(
+    core: Core, texts: list[str], where: dict[str, list[Any]], act: Callable[[Job], None]
+) -> list[tuple[str, int, str]]:
+    """The same, with what became of an array's tasks if not all went well: `17_1-4` for those of
+    whom the same is said.
+    """
     results: list[tuple[str, int, str]] = []
     if not texts:
         for job in select_jobs(core, where):
@@ -116,17 +136,34 @@ def for_each_task(core: Core, texts: list[str], where: dict[str, list[Any]], act
             wanted = _read_tasks(tasks) if tasks and number.isdecimal() else 0
             found = find(core, text)
         except SlurmError as error:
-            is_task = error.code == ErrorCode.INVALID_JOB and number.isdecimal() and tasks and _is_task_list(tasks)
-            results.append((f"{number}_{format_tasks(wanted)}" if is_task else text, error.code, error.text))
+            is_task = (
+                error.code == ErrorCode.INVALID_JOB
+                and number.isdecimal()
+                and tasks
+                and _is_task_list(tasks)
+            )
+            results.append(
+                (f"{number}_{format_tasks(wanted)}" if is_task else text, error.code, error.text)
+            )
             continue
-        results += _told(core, text, found, act, wanted, are_named="_" in text and not text.endswith("*"))
+        results += _told(
+            core, text, found, act, wanted, are_named="_" in text and not text.endswith("*")
+        )
     return results
 
 
 def _told(
-    core: Core, text: str, found: list[tuple[Job, int]], act: Callable[[Job], None], wanted: int = 0, *, are_named: bool = False
+    core: Core,
+    text: str,
+    found: list[tuple[Job, int]],
+    act: Callable[[Job], None],
+    wanted: int = 0,
+    *,
+    are_named: bool = False,
 ) -> list[tuple[str, int, str]]:
-    """What became of the jobs; for records of an array task by task, those that were wanted and are not there last."""
+    """What became of the jobs; for records of an array task by task, those that were wanted and are
+    not there last.
+    """
     array = found[0][0].array
     groups: dict[tuple[int, str], int] = {}
     for tasks, refusal in _outcomes(core, found, act, are_named=are_named):
@@ -138,7 +175,10 @@ def _told(
         groups[missing.code, missing.text] = groups.get((missing.code, missing.text), 0) | wanted
     if array is None or all(not code for code, _ in groups):
         return [(text, code, said) for code, said in groups]
-    return [(f"{array.job_id}_{format_tasks(tasks)}", code, said or NO_ERROR) for (code, said), tasks in groups.items()]
+    return [
+        (f"{array.job_id}_{format_tasks(tasks)}", code, said or NO_ERROR)
+        for (code, said), tasks in groups.items()
+    ]
 
 
 def _outcomes(
@@ -149,7 +189,9 @@ def _outcomes(
     *,
     are_named: bool,
 ) -> Iterator[tuple[int, SlurmError | None]]:
-    """The tasks (a bitmap; 0 for a job that is none) of each record that something was done to, and the refusal."""
+    """The tasks (a bitmap; 0 for a job that is none) of each record that something was done to, and
+    the refusal.
+    """
     for record, tasks in found:
         try:
             if tasks and are_named and act_on_tasks(record, tasks):

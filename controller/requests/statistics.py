@@ -1,4 +1,5 @@
-"""What sdiag tells: jobs, the schedulers' cycles, requests by type and by user, since the start or the last reset.
+"""What sdiag tells: jobs, the schedulers' cycles, requests by type and by user, since the start or
+the last reset.
 
 Place: the controller's core. Follows: sdiag(1).
 """
@@ -42,8 +43,25 @@ def get_statistics(core: Core, message: GetStatistics, sender: Sender) -> Messag
         "agents": agents.in_flight,
     }
     for name, cycles in (("main", main), ("backfill", backfill)):
-        for key in ("count", "depth", "last_depth", "last_queue", "queue", "started", "started_before", "when", "last_us", "longest_us", "us"):
+        for key in (
+            "count",
+            "depth",
+            "last_depth",
+            "last_queue",
+            "queue",
+            "started",
+            "started_before",
+            "when",
+            "last_us",
+            "longest_us",
+            "us",
+        ):
             numbers[f"{name}_{key}"] = getattr(cycles, key)
-    requests = [(name, number, count, us) for (name, number), (count, us) in counters.requests.items()]
-    users = [(core.users.user_name(user), user, count, us) for user, (count, us) in counters.users.items()]
+    requests = [
+        (name, number, count, us) for (name, number), (count, us) in counters.requests.items()
+    ]
+    users = [
+        (core.users.user_name(user), user, count, us)
+        for user, (count, us) in counters.users.items()
+    ]
     return Statistics(now, counters.since, numbers, requests, users)

@@ -1,4 +1,5 @@
-"""Steps: srun creates them, daemons say that they have ended, somebody waits for their end or cancels them.
+"""Steps: srun creates them, daemons say that they have ended, somebody waits for their end or
+cancels them.
 
 Place: requests; `jobs/steps.py` does it.
 """
@@ -14,8 +15,22 @@ from understudy.controller.jobs.start import parts_environment
 from understudy.controller.jobs.steps import OF_BATCH_NODE, SIGKILL, end_step, limit_step
 from understudy.controller.later import Later
 from understudy.controller.tables.het_job import components
-from understudy.controller.tables.step import Held, Place, Step, distribution_of, lay_out, takes_memory
-from understudy.controller.tables.step_gres import Gres, gpus_of, is_busy, share_out, too_many, used_of
+from understudy.controller.tables.step import (
+    Held,
+    Place,
+    Step,
+    distribution_of,
+    lay_out,
+    takes_memory,
+)
+from understudy.controller.tables.step_gres import (
+    Gres,
+    gpus_of,
+    is_busy,
+    share_out,
+    too_many,
+    used_of,
+)
 from understudy.model import hostlist
 from understudy.model.errors import ERROR_TEXT, ErrorCode, SlurmError
 from understudy.model.states import JobState
@@ -27,7 +42,14 @@ if TYPE_CHECKING:
     from understudy.controller.core.core import Core
     from understudy.controller.ports import Sender
     from understudy.controller.tables.job import Job
-    from understudy.protocol.messages import AwaitStep, CreateStep, GetStep, Message, StepComplete, StepSpec
+    from understudy.protocol.messages import (
+        AwaitStep,
+        CreateStep,
+        GetStep,
+        Message,
+        StepComplete,
+        StepSpec,
+    )
 
 
 def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
@@ -41,7 +63,9 @@ def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
         raise SlurmError(ErrorCode.ALREADY_DONE)
     spec, allocation, now = message.spec, job.allocation, core.time.now()
     assert allocation is not None
-    if (job if job.het is None else job.het.components.get(0, job)).next_step_id >= core.settings.max_step_count:
+    if (
+        job if job.het is None else job.het.components.get(0, job)
+    ).next_step_id >= core.settings.max_step_count:
         raise SlurmError(ErrorCode.TOO_MANY_STEPS)
     used: dict[int, tuple[int, int]] = {}
     taken: dict[int, list[Gres]] = {}
@@ -49,7 +73,10 @@ def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
         if other.is_running and not other.overlap:
             for place in other.places:
                 cpus, memory_mb = used.get(place.node, (0, 0))
-                used[place.node] = cpus + place.cpus, memory_mb + (place.memory_mb if other.takes_memory else 0)
+                used[place.node] = (
+                    cpus + place.cpus,
+                    memory_mb + (place.memory_mb if other.takes_memory else 0),
+                )
                 taken.setdefault(place.node, []).append(place.gres)
     gres = {share.node: share.gres for share in allocation.shares}
     used_gres = {node: used_of(taken.get(node, ())) for node in gres}
@@ -64,14 +91,23 @@ def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
     if said := too_many(spec, job.spec.gres, list(gres.values())):
         raise SlurmError(ErrorCode.INVALID_GRES, f"{said}\n{ERROR_TEXT[ErrorCode.INVALID_GRES]}")
     try:
-        required = [core.tables.nodes.index_of[name] for name in hostlist.expand(spec.nodes)] if spec.nodes else []
+        required = (
+            [core.tables.nodes.index_of[name] for name in hostlist.expand(spec.nodes)]
+            if spec.nodes
+            else []
+        )
         excluded = core.names.to_bitmap(spec.excluded_nodes) if spec.excluded_nodes else 0
     except (KeyError, ValueError):
         raise SlurmError(ErrorCode.INVALID_NODE) from None
     places = lay_out(spec, held, required, excluded)
     if any(gres.values()) or spec.gres or spec.tres_per_step or spec.tres_per_task:
         nodes_of = [place.node for place in places]
-        shares = share_out(spec, [len(place.tasks) for place in places], [gres[node] for node in nodes_of], [used_gres[node] for node in nodes_of])
+        shares = share_out(
+            spec,
+            [len(place.tasks) for place in places],
+            [gres[node] for node in nodes_of],
+            [used_gres[node] for node in nodes_of],
+        )
         places = [place._replace(gres=share) for place, share in zip(places, shares, strict=True)]
     nodes = 0
     for place in places:
@@ -112,13 +148,17 @@ def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
 
 
 def _shown(spec: StepSpec, job: Job, tasks: int) -> dict[str, str]:
-    """What is shown of the generic resources that the step asks for: CPUs with them; of one that asks for none what its job asks of each node."""
+    """What is shown of the generic resources that the step asks for: CPUs with them; of one that
+    asks for none what its job asks of each node.
+    """
     if not spec.asked:
         return {"tres_per_node": job.spec.gres} if job.spec.gres else {}
     kinds = {"tres_per_node", "tres_per_socket", "tres_per_step", "tres_per_task"}
     if kinds.isdisjoint(spec.asked):
         return spec.asked | ({"tres_per_node": job.spec.gres} if job.spec.gres else {})
-    per_step = ",".join(filter(None, (f"cpu:{tasks * (spec.cpus_per_task or 1)}", spec.asked.get("tres_per_step"))))
+    per_step = ",".join(
+        filter(None, (f"cpu:{tasks * (spec.cpus_per_task or 1)}", spec.asked.get("tres_per_step")))
+    )
     return spec.asked | {"tres_per_step": per_step}
 
 
@@ -133,9 +173,23 @@ def describe(core: Core, job: Job, step: Step) -> StepCreated:
         now = int(core.time.now())
         told = node_environment(core, job, is_over=False) if settings.has_prolog else ()
         credential = core.step_signer.sign_step(
-            job.job_id, job.restarts, step.step_id, step.node_list, job.user_id, job.group_id, now, program_environment=told
+            job.job_id,
+            job.restarts,
+            step.step_id,
+            step.node_list,
+            job.user_id,
+            job.group_id,
+            now,
+            program_environment=told,
         )
-    ends = [when for when in (job.end_time, None if not step.time_limit_s else step.start_time + step.time_limit_s) if when is not None]
+    ends = [
+        when
+        for when in (
+            job.end_time,
+            None if not step.time_limit_s else step.start_time + step.time_limit_s,
+        )
+        if when is not None
+    ]
     return StepCreated(
         job.job_id,
         job.restarts,
@@ -146,14 +200,20 @@ def describe(core: Core, job: Job, step: Step) -> StepCreated:
         credential,
         daemons_of(core, nodes),
         settings.tree_width,
-        [each for each in job_environment(core, job) if each.partition("=")[0] not in OF_BATCH_NODE] + parts_environment(core, step),
+        [each for each in job_environment(core, job) if each.partition("=")[0] not in OF_BATCH_NODE]
+        + parts_environment(core, step),
         job.end_time,
         int(settings.kill_wait_s),
         core.users.user_name(job.user_id),
         min(ends, default=None),
-        [gpus_of(place.gres) for place in step.places] if job.allocation is not None and any(group.gres for group in job.allocation.groups) else [],
+        [gpus_of(place.gres) for place in step.places]
+        if job.allocation is not None and any(group.gres for group in job.allocation.groups)
+        else [],
         settings.mpi_default,
-        [place.memory_mb or job.memory_per_node_mb or (job.memory_per_cpu_mb or 0) * place.cpus for place in step.places],
+        [
+            place.memory_mb or job.memory_per_node_mb or (job.memory_per_cpu_mb or 0) * place.cpus
+            for place in step.places
+        ],
     )
 
 
@@ -203,7 +263,9 @@ def step_complete(core: Core, message: StepComplete, sender: Sender) -> Message:
     if not sender.is_daemon:
         raise SlurmError(ErrorCode.ACCESS_DENIED)
     job = core.tables.jobs.get(message.job_id)
-    step = None if job is None or job.restarts != message.restart else job.steps.get(message.step_id)
+    step = (
+        None if job is None or job.restarts != message.restart else job.steps.get(message.step_id)
+    )
     if job is None or step is None or not step.is_running:
         return Ok()
     try:
@@ -234,11 +296,25 @@ def cancel_step(core: Core, text: str, signal: int | None, sender: Sender) -> No
     if step_text == "batch" and job.is_running and not job.interactive:
         signal_job(core, job, SIGKILL if signal is None else signal, batch_only=True)
         return
-    found = [(each, each.steps[int(step_text)]) for each in components(job) if int(step_text) in each.steps] if step_text.isdecimal() else []
+    found = (
+        [
+            (each, each.steps[int(step_text)])
+            for each in components(job)
+            if int(step_text) in each.steps
+        ]
+        if step_text.isdecimal()
+        else []
+    )
     running = [(each, step) for each, step in found if step.is_running]
     if not running:
         raise SlurmError(ErrorCode.INVALID_JOB)
     for each, step in running:
         if (signal is None or signal == SIGKILL) and each.is_running:
             step.killed_by = sender.user_id
-        signal_step(core, each, step, SIGKILL if signal is None else signal, ends=signal is None or signal == SIGKILL)
+        signal_step(
+            core,
+            each,
+            step,
+            SIGKILL if signal is None else signal,
+            ends=signal is None or signal == SIGKILL,
+        )

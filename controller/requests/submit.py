@@ -13,7 +13,12 @@ import msgspec
 
 from understudy.controller.facts.feasibility import could_ever_run
 from understudy.controller.jobs.site_rules import review_submission
-from understudy.controller.jobs.take_in import checked, checked_components, take_in, take_in_components
+from understudy.controller.jobs.take_in import (
+    checked,
+    checked_components,
+    take_in,
+    take_in_components,
+)
 from understudy.controller.reservations.admission import earliest_start
 from understudy.controller.scheduling.slurm.main_pass import run_length
 from understudy.model.errors import ErrorCode, SlurmError
@@ -34,7 +39,11 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
     if core.job_submit:
         message, notes = review_submission(core, message, sender)
     answer = _submit(core, message, sender)
-    return msgspec.structs.replace(answer, note="\n".join([*notes, *filter(None, [answer.note])])) if notes else answer
+    return (
+        msgspec.structs.replace(answer, note="\n".join([*notes, *filter(None, [answer.note])]))
+        if notes
+        else answer
+    )
 
 
 def _submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
@@ -54,31 +63,49 @@ def _submit_components(core: Core, message: SubmitJob, sender: Sender) -> Submit
 
 
 def _test_components(core: Core, jobs: list[Job], now: float) -> Submitted:
-    """--test-only of a heterogeneous job: from when on there are nodes for each component, all their processors, and the nodes."""
+    """--test-only of a heterogeneous job: from when on there are nodes for each component, all
+    their processors, and the nodes.
+    """
     first = min(core.take_job_id() for _ in jobs)
     start, taken = int(now), 0
     for job in jobs:
         job.excluded_nodes |= taken
         partitions = [core.tables.partitions[name] for name in job.partitions]
-        fitting = [partition for partition in partitions if core.selector.could_ever_run(job, partition, core.tables)]
+        fitting = [
+            partition
+            for partition in partitions
+            if core.selector.could_ever_run(job, partition, core.tables)
+        ]
         found = earliest_start(core, job, fitting[0], now) if fitting else None
         if found is None:
             raise SlurmError(ErrorCode.NOT_AVAILABLE)
         start, taken = max(start, found[0]), taken | found[1]
     when = datetime.fromtimestamp(start, tz=UTC).astimezone().strftime("%Y-%m-%dT%H:%M:%S")
     processors, where = sum(job.min_cpus for job in jobs), core.names.to_expression(taken)
-    return Submitted(first, f"Job {first} to start at {when} using {processors} processors on {where}")
+    return Submitted(
+        first, f"Job {first} to start at {when} using {processors} processors on {where}"
+    )
 
 
 def _delay_s(core: Core, job: Job, partition: Partition) -> int:
-    """How much later a job starts for those that wait already, as far as --test-only knows: the time for which they fill the partition."""
+    """How much later a job starts for those that wait already, as far as --test-only knows: the
+    time for which they fill the partition.
+    """
     now = core.time.now()
-    waiting = [each for each in core.tables.pending.values() if each is not job and partition.name in each.partitions and each.is_eligible(now)]
-    return sum(run_length(each, partition) * each.min_nodes for each in waiting) // max(partition.nodes.bit_count(), 1)
+    waiting = [
+        each
+        for each in core.tables.pending.values()
+        if each is not job and partition.name in each.partitions and each.is_eligible(now)
+    ]
+    return sum(run_length(each, partition) * each.min_nodes for each in waiting) // max(
+        partition.nodes.bit_count(), 1
+    )
 
 
 def _test_only(core: Core, job: Job, now: float) -> Submitted:
-    """What --test-only asks: when and where it would start. It uses up a job id, as Slurm's does."""
+    """What --test-only asks: when and where it would start. It uses up a job id, as Slurm's
+    does.
+    """
     job_id = core.take_job_id()
     for name in job.partitions:
         partition = core.tables.partitions[name]
@@ -86,8 +113,15 @@ def _test_only(core: Core, job: Job, now: float) -> Submitted:
             continue
         found = earliest_start(core, job, partition, now)
         if found is not None:
-            start, nodes = max(found[0], job.begin_time or 0) + _delay_s(core, job, partition), found[1]
+            start, nodes = (
+                max(found[0], job.begin_time or 0) + _delay_s(core, job, partition),
+                found[1],
+            )
             when = datetime.fromtimestamp(start, tz=UTC).astimezone().strftime("%Y-%m-%dT%H:%M:%S")
             where = core.names.to_expression(nodes)
-            return Submitted(job_id, f"Job {job_id} to start at {when} using {job.min_cpus} processors on nodes {where} in partition {name}")
+            return Submitted(
+                job_id,
+                f"Job {job_id} to start at {when} using {job.min_cpus} processors on "
+                f"nodes {where} in partition {name}",
+            )
     raise SlurmError(ErrorCode.NOT_AVAILABLE)

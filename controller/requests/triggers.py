@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from understudy.controller.notices.event_triggers import DENIED, EVERY, NO_JOB, NO_NODE, NO_SUCH_TRIGGER, SAVED_AS, matches, watch
+from understudy.controller.notices.event_triggers import (
+    DENIED,
+    EVERY,
+    NO_JOB,
+    NO_NODE,
+    NO_SUCH_TRIGGER,
+    SAVED_AS,
+    matches,
+    watch,
+)
 from understudy.controller.tables.triggers import Trigger
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.protocol.messages import Message, Ok
@@ -24,7 +33,11 @@ def set_trigger(core: Core, message: SetTrigger, sender: Sender) -> Message:
         raise SlurmError(DENIED)
     triggers = core.triggers
     if message.resource == "job":
-        job = core.tables.jobs.get(int(message.resource_id)) if message.resource_id.isdecimal() else None
+        job = (
+            core.tables.jobs.get(int(message.resource_id))
+            if message.resource_id.isdecimal()
+            else None
+        )
         if job is None or job.is_finished:
             raise SlurmError(NO_JOB)
     elif message.resource == "node" and message.resource_id != EVERY:
@@ -59,7 +72,9 @@ def clear_triggers(core: Core, message: ClearTriggers, sender: Sender) -> Messag
     is_admin = core.is_slurm_user(sender.user_id)
     if message.user_id >= 0 and not is_admin and message.user_id != sender.user_id:
         raise SlurmError(DENIED)
-    found = [each for each in core.triggers.listed if each.fires_at is None and matches(each, message)]
+    found = [
+        each for each in core.triggers.listed if each.fires_at is None and matches(each, message)
+    ]
     if not found:
         raise SlurmError(NO_SUCH_TRIGGER, "No such process")
     if not is_admin and any(each.user_id != sender.user_id for each in found):

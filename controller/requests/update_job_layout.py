@@ -1,6 +1,8 @@
-"""scontrol update jobid=...: the keys that say which cores, sockets, tasks and devices of its nodes a job wants.
+"""scontrol update jobid=...: the keys that say which cores, sockets, tasks and devices of its nodes
+a job wants.
 
-Place: the controller's core, under update_jobs. Follows: scontrol(1) "JOBS - SPECIFICATIONS FOR UPDATE COMMAND", and what 22.05.8 answers.
+Place: the controller's core, under update_jobs. Follows: scontrol(1) "JOBS - SPECIFICATIONS FOR
+UPDATE COMMAND", and what 22.05.8 answers.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ def _cpus_of_a_node(change: Change, text: str) -> None:
     cpus = leading_number(text)
     partition = change.core.tables.partitions.get(change.job.partition)
     nodes = 0 if partition is None else partition.nodes
-    most = max((kind.cpus for kind in change.core.tables.nodes.kinds if kind.nodes & nodes), default=0)
+    most = max(
+        (kind.cpus for kind in change.core.tables.nodes.kinds if kind.nodes & nodes), default=0
+    )
     if cpus > most:
         raise SlurmError(ErrorCode.NOT_AVAILABLE_NOW)
     change.spec["min_cpus_node"] = cpus
@@ -37,7 +41,9 @@ def _cpus_of_a_node(change: Change, text: str) -> None:
 
 
 def keep_min_cpus_node(change: Change) -> None:
-    """The number of CPUs a node that was asked for is not worked out again when tasks, or CPUs of a task, change."""
+    """The number of CPUs a node that was asked for is not worked out again when tasks, or CPUs of a
+    task, change.
+    """
     if MIN_CPUS_NODE not in change.spec.get("extra", {}):
         change.set_extra(MIN_CPUS_NODE, str(min_cpus_node(change.core, change.job, change.now)))
 
@@ -99,7 +105,9 @@ def _delay_boot(change: Change, text: str) -> None:
 
 def _site_factor(change: Change, text: str) -> None:
     change.need_admin()
-    change.set_extra("site_factor", str(max(-_LARGEST_FACTOR, min(leading_number(text), _LARGEST_FACTOR))))
+    change.set_extra(
+        "site_factor", str(max(-_LARGEST_FACTOR, min(leading_number(text), _LARGEST_FACTOR)))
+    )
 
 
 def _reset_accrual(change: Change, _text: str) -> None:
@@ -108,7 +116,9 @@ def _reset_accrual(change: Change, _text: str) -> None:
 
 
 def _devices(field: str, *, is_memory: bool = False) -> Callable[[Change, str], None]:
-    """`gpu:a100:2`, of whatever the field says; what the job asks for is looked at as a whole, as it is at its submission."""
+    """`gpu:a100:2`, of whatever the field says; what the job asks for is looked at as a whole, as
+    it is at its submission.
+    """
 
     def change_devices(change: Change, text: str) -> None:
         try:
@@ -119,7 +129,9 @@ def _devices(field: str, *, is_memory: bool = False) -> Callable[[Change, str], 
             raise SlurmError(ErrorCode.INVALID_TRES)
         change.need_pending()
         value = ",".join(f"gres:{want}" for want in wants)
-        check_gres(change.core, msgspec.structs.replace(change.job.spec, **{**change.spec, field: value}))
+        check_gres(
+            change.core, msgspec.structs.replace(change.job.spec, **{**change.spec, field: value})
+        )
         change.spec[field] = value
         if is_memory and value:
             change.spec |= {"mem_per_cpu_mb": None, "mem_per_node_mb": None}

@@ -1,7 +1,8 @@
 """scontrol update jobid=...
 
-Place: the controller's core. Follows: scontrol(1) "JOBS - SPECIFICATIONS FOR UPDATE COMMAND": owners may lower what they asked for, administrators
-may do all; much can be changed only while the job is pending.
+Place: the controller's core. Follows: scontrol(1) "JOBS - SPECIFICATIONS FOR UPDATE COMMAND":
+owners may lower what they asked for, administrators may do all; much can be changed only while the
+job is pending.
 """
 
 from __future__ import annotations
@@ -11,7 +12,12 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from understudy.controller.core.alarms import wait_until, watch_deadline, watch_limits
-from understudy.controller.core.lookups import check_features, find_partitions, may_control, node_bitmap
+from understudy.controller.core.lookups import (
+    check_features,
+    find_partitions,
+    may_control,
+    node_bitmap,
+)
 from understudy.controller.jobs.checks import check_licenses
 from understudy.controller.jobs.resize import keep_nodes, keep_number
 from understudy.controller.jobs.site_rules import review_modification
@@ -19,7 +25,11 @@ from understudy.controller.jobs.sizes import set_time_limit
 from understudy.controller.jobs.take_in import check_reservation
 from understudy.controller.pending.access import check_policy, resolve
 from understudy.controller.pending.arrays import TASK_LIMIT, explain_limit
-from understudy.controller.pending.dependencies import check_circle, forget_dependency, watch_dependency
+from understudy.controller.pending.dependencies import (
+    check_circle,
+    forget_dependency,
+    watch_dependency,
+)
 from understudy.controller.pending.eligibility import review
 from understudy.controller.requests.job_change import Change
 from understudy.controller.requests.select import for_each_task
@@ -49,9 +59,14 @@ MINUTE: Final = 60
 def update_jobs(core: Core, message: UpdateJobs, sender: Sender) -> JobResults:
     """Change each job named."""
     now = core.time.now()
-    changes = review_modification(core, message.job_ids, message.changes, sender) if core.job_submit else message.changes
+    changes = (
+        review_modification(core, message.job_ids, message.changes, sender)
+        if core.job_submit
+        else message.changes
+    )
 
-    whole = {int(text) for text in message.job_ids if text.isdecimal()}  # a number alone means all components of a heterogeneous job
+    # a number alone means all components of a heterogeneous job
+    whole = {int(text) for text in message.job_ids if text.isdecimal()}
 
     def act(job: Job) -> None:
         try:
@@ -80,7 +95,12 @@ def _update(core: Core, job: Job, changes: dict[str, str], sender: Sender, now: 
         sign = key[-1] if key[-1] in "+-" else ""
         setter(change, sign + value)
     has_moved = job.partitions != partitions
-    if not has_moved and job.spec.reservation and change.spec.get("reservation") == "" and _must_have_reservation(core, job):
+    if (
+        not has_moved
+        and job.spec.reservation
+        and change.spec.get("reservation") == ""
+        and _must_have_reservation(core, job)
+    ):
         raise SlurmError(ErrorCode.ACCESS_DENIED)
     if change.spec:
         job.spec = msgspec.structs.replace(job.spec, **change.spec)
@@ -102,7 +122,9 @@ def _update(core: Core, job: Job, changes: dict[str, str], sender: Sender, now: 
 def _must_have_reservation(core: Core, job: Job) -> bool:
     """Whether all of its partitions have ReqResv."""
     partitions = core.tables.partitions
-    return all(name in partitions and partitions[name].requires_reservation for name in job.partitions)
+    return all(
+        name in partitions and partitions[name].requires_reservation for name in job.partitions
+    )
 
 
 def _see_again(core: Core, job: Job) -> None:
@@ -118,11 +140,14 @@ def _time_limit(change: Change, text: str) -> None:
         step = parse_limit(text[1:])
         if step is None:
             raise SlurmError(ErrorCode.INVALID_TIME_LIMIT)
-        now_s = -60 if job.time_limit_s is None else job.time_limit_s  # no limit is Slurm's greatest number, which is one below none
+        # no limit is Slurm's greatest number, which is one below none
+        now_s = -60 if job.time_limit_s is None else job.time_limit_s
         limit: int | None = now_s + (step if text[0] == "+" else -step)
         if limit is not None and limit < 0:
             more, left = step // MINUTE, max(now_s, 0) // MINUTE
-            raise SlurmError(-1, f"TimeLimit decrement larger than current time limit ({more} > {left})")
+            raise SlurmError(
+                -1, f"TimeLimit decrement larger than current time limit ({more} > {left})"
+            )
     else:
         limit = parse_limit(text)
         limit = None if limit is None else whole_minutes(limit)
@@ -130,7 +155,9 @@ def _time_limit(change: Change, text: str) -> None:
         is_more = limit is None or (job.time_limit_s is not None and limit > job.time_limit_s)
         partition = change.core.tables.partitions.get(job.partition)
         most = None if partition is None else partition.max_time_s
-        if is_more and (not job.is_pending or (most is not None and (limit is None or limit > most))):
+        if is_more and (
+            not job.is_pending or (most is not None and (limit is None or limit > most))
+        ):
             raise SlurmError(ErrorCode.ACCESS_DENIED)
     change.lift("time")
     job.time_limit_s, job.time_limit_is_set = limit, True
@@ -148,7 +175,8 @@ def _priority(change: Change, text: str) -> None:
         raise SlurmError(ErrorCode.HELD)
     if not change.by_admin and value > job.priority:
         raise SlurmError(ErrorCode.ACCESS_DENIED)
-    if not change.by_admin and value and change.core.priorities.weights():  # it would be worked out again
+    # it would be worked out again
+    if not change.by_admin and value and change.core.priorities.weights():
         raise SlurmError(ErrorCode.NOT_PERSISTENT)
     if not job.is_pending:
         job.priority = value or job.priority
@@ -190,12 +218,25 @@ def _qos(change: Change, text: str) -> None:
 
 
 def _charge_to(change: Change, *, account: str, qos: str) -> None:
-    """Another account or QOS, which the job's user must be allowed; an administrator may give any QOS. Without accounting there is neither."""
+    """Another account or QOS, which the job's user must be allowed; an administrator may give any
+    QOS. Without accounting there is neither.
+    """
     core, job = change.core, change.job
     if core.job_limits is None and not core.associations.qos:
         return
-    partitions = [core.tables.partitions[name] for name in job.partitions if name in core.tables.partitions]
-    access = resolve(core, job.user_id, account, qos, job.spec.wckey, partitions, reservation=job.spec.reservation, any_qos="qos" in job.lifted)
+    partitions = [
+        core.tables.partitions[name] for name in job.partitions if name in core.tables.partitions
+    ]
+    access = resolve(
+        core,
+        job.user_id,
+        account,
+        qos,
+        job.spec.wckey,
+        partitions,
+        reservation=job.spec.reservation,
+        any_qos="qos" in job.lifted,
+    )
     before = job.spec, job.qos_flags
     job.spec = msgspec.structs.replace(job.spec, account=access.account, qos=access.qos)
     job.qos_flags = access.qos_flags
@@ -233,7 +274,8 @@ def _num_nodes(change: Change, text: str) -> None:
     low, high = int(least), int(most) if dash else job.max_nodes
     if low < 1:
         raise SlurmError(ErrorCode.INVALID_NODE_COUNT)
-    job.min_cpus = max(job.min_cpus, low * job.cpus_per_task)  # this stays, also where the number of nodes is refused
+    # this stays, also where the number of nodes is refused
+    job.min_cpus = max(job.min_cpus, low * job.cpus_per_task)
     if high is not None and high < low:
         raise SlurmError(ErrorCode.INVALID_NODE_COUNT)
     if job.num_tasks < low:
@@ -253,7 +295,8 @@ def _num_cpus(change: Change, text: str) -> None:
 def _num_tasks(change: Change, text: str) -> None:
     change.need_pending()
     job = change.job
-    job.num_tasks = _positive(text, ErrorCode.INVALID_TASK_COUNT)  # which leaves the number of CPUs as it is
+    # which leaves the number of CPUs as it is
+    job.num_tasks = _positive(text, ErrorCode.INVALID_TASK_COUNT)
     change.spec["num_tasks"] = job.num_tasks
 
 
@@ -434,7 +477,9 @@ def _contiguous(change: Change, text: str) -> None:
 
 def _name(change: Change, text: str) -> None:
     job = change.job
-    waits_for_name = job.dependency is not None and any(term.kind == "singleton" for term in job.dependency.terms)
+    waits_for_name = job.dependency is not None and any(
+        term.kind == "singleton" for term in job.dependency.terms
+    )
     if waits_for_name:
         dependency = job.dependency
         forget_dependency(change.core, job)
@@ -480,7 +525,9 @@ def _reservation(change: Change, text: str) -> None:
 
 
 def _end_time(change: Change, text: str) -> None:
-    """When a running job is to end at the latest: now, too. Its limit is shown in the whole minutes that this leaves it, one at least."""
+    """When a running job is to end at the latest: now, too. Its limit is shown in the whole minutes
+    that this leaves it, one at least.
+    """
     job = change.job
     if not job.is_running or job.start_time is None:
         raise SlurmError(ErrorCode.NOT_RUNNING)
@@ -490,7 +537,10 @@ def _end_time(change: Change, text: str) -> None:
     if not change.by_admin and job.end_time is not None and when > job.end_time:
         raise SlurmError(ErrorCode.ACCESS_DENIED)
     change.lift("time")
-    job.time_limit_s, job.time_limit_is_set = max((when - job.start_time - job.suspended_s) // MINUTE * MINUTE, MINUTE), True
+    job.time_limit_s, job.time_limit_is_set = (
+        max((when - job.start_time - job.suspended_s) // MINUTE * MINUTE, MINUTE),
+        True,
+    )
     job.end_time = when
     watch_limits(change.core, job, change.core.tables.partitions.get(job.partition))
 

@@ -1,7 +1,7 @@
 """scontrol update nodename=...
 
-Place: the controller's core. Follows: scontrol(1) "NODES - SPECIFICATIONS FOR UPDATE COMMAND": administrators only; a reason is needed to take a
-node out.
+Place: the controller's core. Follows: scontrol(1) "NODES - SPECIFICATIONS FOR UPDATE COMMAND":
+administrators only; a reason is needed to take a node out.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ _NEED_REASON: Final = frozenset({"DOWN", "DRAIN", "FAIL"})
 
 
 def update_nodes(core: Core, message: UpdateNodes, sender: Sender) -> Message:
-    """Change what is said of nodes. If the state is wrong for some of them, the others are changed all the same."""
+    """Change what is said of nodes. If the state is wrong for some of them, the others are changed
+    all the same.
+    """
     core.require_admin(sender)
     nodes = core.names.all if message.nodes.upper() == "ALL" else node_bitmap(core, message.nodes)
     if not nodes:
@@ -81,7 +83,9 @@ def update_nodes(core: Core, message: UpdateNodes, sender: Sender) -> Message:
                 continue
             if node.state is NodeState.DOWN:
                 down |= 1 << index
-        if "reason" in changes and (state or node.state is NodeState.DOWN or node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL)):
+        if "reason" in changes and (
+            state or node.state is NodeState.DOWN or node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL)
+        ):
             node.reason = changes["reason"]
             node.reason_time = int(now) if node.reason else None
             node.reason_user_id = sender.user_id
@@ -129,7 +133,11 @@ def _check_features(core: Core, nodes: int, changes: dict[str, str]) -> None:
     given = changes.get("availablefeatures", changes.get("features"))
     for index in nodeset_indices(nodes):
         node = core.tables.nodes.nodes[index]
-        active = _words(changes["activefeatures"]) if "activefeatures" in changes else node.active_features
+        active = (
+            _words(changes["activefeatures"])
+            if "activefeatures" in changes
+            else node.active_features
+        )
         if not set(active) <= set(node.features if given is None else _words(given)):
             raise SlurmError(ErrorCode.FEATURES_NOT_AVAILABLE)
 
@@ -140,7 +148,9 @@ def _describe(node: Node, changes: dict[str, str]) -> None:
     if "features" in changes or "availablefeatures" in changes:
         node.features = _words(changes.get("availablefeatures", changes.get("features", "")))
         node.active_features = node.active_features or node.features
-    node.active_features = _words(changes["activefeatures"]) if "activefeatures" in changes else node.active_features
+    node.active_features = (
+        _words(changes["activefeatures"]) if "activefeatures" in changes else node.active_features
+    )
     node.comment = changes.get("comment", node.comment)
     node.extra = changes.get("extra", node.extra)
     if "cpubind" in changes:
@@ -151,7 +161,9 @@ def _describe(node: Node, changes: dict[str, str]) -> None:
 
 
 def _set_gres(core: Core, nodes: int, text: str) -> None:
-    """Other generic resources from now on; what jobs hold stays theirs. Only a cluster that has some can be given others."""
+    """Other generic resources from now on; what jobs hold stays theirs. Only a cluster that has
+    some can be given others.
+    """
     table = core.tables.nodes
     gres = table.gres
     if gres is None or gres.configured is None:
@@ -173,7 +185,8 @@ def _set_gres(core: Core, nodes: int, text: str) -> None:
     core.forget_feasibility()
 
 
-_NOW: Final = {"DRAIN": "DRAINED", "RESUME": "IDLE", "UNDRAIN": "IDLE"}  # what Slurm's log calls the state after it was set
+# what Slurm's log calls the state after it was set
+_NOW: Final = {"DRAIN": "DRAINED", "RESUME": "IDLE", "UNDRAIN": "IDLE"}
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -194,17 +207,27 @@ def _set_state(core: Core, node: Node, state: str) -> None:
         _doubt(core, node)
         _note_return(core, node)
     elif state in ("RESUME", "IDLE"):
-        is_out = node.state in (NodeState.DOWN, NodeState.FUTURE) or node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.POWERING_DOWN)
-        if not is_out if state == "RESUME" else _is_busy(core, node) or node.state is NodeState.FUTURE:
+        is_out = node.state in (NodeState.DOWN, NodeState.FUTURE) or node.flags & (
+            NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.POWERING_DOWN
+        )
+        if (
+            not is_out
+            if state == "RESUME"
+            else _is_busy(core, node) or node.state is NodeState.FUTURE
+        ):
             raise SlurmError(ErrorCode.INVALID_NODE_STATE)
-        if state == "RESUME" and (node.state in (NodeState.DOWN, NodeState.FUTURE) or node.flags & NodeFlag.DRAIN):
+        if state == "RESUME" and (
+            node.state in (NodeState.DOWN, NodeState.FUTURE) or node.flags & NodeFlag.DRAIN
+        ):
             _doubt(core, node)
         node.flags &= ~(NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.POWER_DRAIN)
         if node.flags & IN_PROGRESS:
             give_up_reboot(core, node)
         if core.power is not None and node.flags & NodeFlag.POWERING_DOWN:
             core.power.stay_off(node)
-        if node.state in (NodeState.DOWN, NodeState.FUTURE) or (state == "IDLE" and node.state is NodeState.UNKNOWN):
+        if node.state in (NodeState.DOWN, NodeState.FUTURE) or (
+            state == "IDLE" and node.state is NodeState.UNKNOWN
+        ):
             node.state = NodeState.IDLE
             if not _is_there(core, node):
                 node.flags |= NodeFlag.NO_RESPOND
@@ -235,8 +258,12 @@ def _is_there(core: Core, node: Node) -> bool:
 
 
 def _doubt(core: Core, node: Node) -> None:
-    """Take the node for silent until its daemon has answered. That one node is back says nothing about a front end."""
-    if not core.settings.front_end and not node.flags & (NodeFlag.POWERING_DOWN | NodeFlag.POWERING_UP):
+    """Take the node for silent until its daemon has answered. That one node is back says nothing
+    about a front end.
+    """
+    if not core.settings.front_end and not node.flags & (
+        NodeFlag.POWERING_DOWN | NodeFlag.POWERING_UP
+    ):
         node.flags |= NodeFlag.NO_RESPOND
         if node.flags & NodeFlag.POWERED_DOWN:  # nobody answers there, so it stays unknown
             node.boot_time = None

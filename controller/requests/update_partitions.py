@@ -1,6 +1,7 @@
 """scontrol create, update and delete partition.
 
-Place: the controller's core. Follows: scontrol(1) "PARTITIONS - SPECIFICATIONS FOR CREATE, UPDATE, AND DELETE COMMANDS": administrators only.
+Place: the controller's core. Follows: scontrol(1) "PARTITIONS - SPECIFICATIONS FOR CREATE, UPDATE,
+AND DELETE COMMANDS": administrators only.
 """
 
 from __future__ import annotations
@@ -43,7 +44,11 @@ def update_partition(core: Core, message: UpdatePartition, sender: Sender) -> Me
     if message.action == "delete":
         _delete(core, message.name)
     elif message.action in ("create", "update"):
-        _change(core, table[message.name], {key.lower(): value for key, value in message.changes.items()})
+        _change(
+            core,
+            table[message.name],
+            {key.lower(): value for key, value in message.changes.items()},
+        )
     else:
         raise SlurmError(-1, f"unknown action {message.action}")
     core.forget_feasibility()
@@ -64,7 +69,9 @@ def _delete(core: Core, name: str) -> None:
 
 
 def _change(core: Core, partition: Partition, changes: dict[str, str]) -> None:
-    """All changes or none; except that Slurm leaves a partition without nodes when it is given nodes that do not exist."""
+    """All changes or none; except that Slurm leaves a partition without nodes when it is given
+    nodes that do not exist.
+    """
     trial = replace(partition)
     if changes.get("qos") and core.associations.qos and changes["qos"] not in core.associations.qos:
         raise SlurmError(ErrorCode.INVALID_QOS)

@@ -1,6 +1,8 @@
-"""scontrol create, update and delete reservation: what may be reserved, and which nodes and cores are.
+"""scontrol create, update and delete reservation: what may be reserved, and which nodes and cores
+are.
 
-Place: the controller's core. Follows: scontrol(1) "RESERVATIONS - SPECIFICATIONS FOR CREATE, UPDATE, AND DELETE COMMANDS": administrators only.
+Place: the controller's core. Follows: scontrol(1) "RESERVATIONS - SPECIFICATIONS FOR CREATE,
+UPDATE, AND DELETE COMMANDS": administrators only.
 """
 
 from __future__ import annotations
@@ -10,7 +12,15 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.lookups import check_features, find_partitions, node_bitmap
 from understudy.controller.reservations.admission import jobs_in
-from understudy.controller.reservations.choose import busy_nodes, check_overlap, free_cores, free_nodes, meet, pick, some_nodes
+from understudy.controller.reservations.choose import (
+    busy_nodes,
+    check_overlap,
+    free_cores,
+    free_nodes,
+    meet,
+    pick,
+    some_nodes,
+)
 from understudy.controller.reservations.over_time import arm, catch_up, remove, watch_end
 from understudy.controller.reservations.times import skip
 from understudy.controller.tables.licenses import read_licenses
@@ -84,7 +94,7 @@ def _known(core: Core, name: str) -> Reservation:
     return reservation
 
 
-# --- create --------------------------------------------------------------------------------------------------------------------
+# --- create ---------------------------------------------------------------------------------------
 
 
 def _create(core: Core, name: str, changes: dict[str, str], now: float) -> str:
@@ -134,7 +144,10 @@ def _times(changes: dict[str, str], now: float, *, floats: bool) -> tuple[int, i
             raise SlurmError(ErrorCode.INVALID_TIME)
         return start, end
     duration = _minutes(changes["duration"])
-    return start, start + YEAR_S if duration is None else start + duration if duration else UNKNOWN_END
+    return (
+        start,
+        start + YEAR_S if duration is None else start + duration if duration else UNKNOWN_END,
+    )
 
 
 def _minutes(text: str) -> int | None:
@@ -144,13 +157,21 @@ def _minutes(text: str) -> int | None:
 
 def _set_purge(reservation: Reservation, text: str) -> None:
     if reservation.flags & PURGE_COMP:
-        reservation.purge_comp_s = (parse_limit(text) or PURGE_COMP_S) if text else reservation.purge_comp_s or PURGE_COMP_S
+        reservation.purge_comp_s = (
+            (parse_limit(text) or PURGE_COMP_S)
+            if text
+            else reservation.purge_comp_s or PURGE_COMP_S
+        )
 
 
 def _set_texts(core: Core, reservation: Reservation, changes: dict[str, str], now: float) -> None:
     """Partition, licences, burst buffer and the longest delay of a start."""
     if "partitionname" in changes:
-        reservation.partition = find_partitions(core, changes["partitionname"])[0].name if changes["partitionname"] else ""
+        reservation.partition = (
+            find_partitions(core, changes["partitionname"])[0].name
+            if changes["partitionname"]
+            else ""
+        )
     if "licenses" in changes:
         _check_licenses(core, reservation, changes["licenses"], now)
         reservation.licenses = changes["licenses"]
@@ -170,7 +191,12 @@ def _check_licenses(core: Core, reservation: Reservation, text: str, now: float)
         raise SlurmError(ErrorCode.INVALID_LICENSES) from None
     held: dict[str, int] = {}
     for each in core.tables.reservations:
-        if each.licenses and each is not reservation and each.name != reservation.name and meet(each, reservation, now):
+        if (
+            each.licenses
+            and each is not reservation
+            and each.name != reservation.name
+            and meet(each, reservation, now)
+        ):
             for name, count in read_licenses(each.licenses):
                 held[name] = held.get(name, 0) + count
     for name, count in wanted:
@@ -178,29 +204,39 @@ def _check_licenses(core: Core, reservation: Reservation, text: str, now: float)
             raise SlurmError(ErrorCode.INVALID_LICENSES)
 
 
-# --- who -----------------------------------------------------------------------------------------------------------------------
+# --- who ------------------------------------------------------------------------------------------
 
 
 def _set_people(core: Core, reservation: Reservation, changes: dict[str, str]) -> None:
     for key in ("users", "users+", "users-"):
         if key in changes:
-            words, excludes = _listed(reservation.users, changes[key], key[5:], ErrorCode.INVALID_USER)
+            words, excludes = _listed(
+                reservation.users, changes[key], key[5:], ErrorCode.INVALID_USER
+            )
             ids = []
             for word in words:
                 user_id = core.users.user_id(word.lstrip("-"))
                 if user_id is None:
                     raise SlurmError(ErrorCode.INVALID_USER)
                 ids.append(user_id)
-            reservation.users, reservation.user_ids, reservation.excludes_users = words, tuple(ids), excludes
+            reservation.users, reservation.user_ids, reservation.excludes_users = (
+                words,
+                tuple(ids),
+                excludes,
+            )
     for key in ("groups", "groups+", "groups-"):
         if key in changes:
-            words, excludes = _listed(reservation.groups, changes[key], key[6:], ErrorCode.INVALID_GROUP)
+            words, excludes = _listed(
+                reservation.groups, changes[key], key[6:], ErrorCode.INVALID_GROUP
+            )
             if excludes or not all(core.users.is_group(word) for word in words):
                 raise SlurmError(ErrorCode.INVALID_GROUP)
             reservation.groups = words
     for key in ("accounts", "accounts+", "accounts-"):
         if key in changes:
-            words, excludes = _listed(reservation.accounts, changes[key], key[8:], ErrorCode.INVALID_ACCOUNT)
+            words, excludes = _listed(
+                reservation.accounts, changes[key], key[8:], ErrorCode.INVALID_ACCOUNT
+            )
             reservation.accounts, reservation.excludes_accounts = words, excludes
             reservation.accounts = words
     if reservation.users and reservation.groups:
@@ -208,7 +244,9 @@ def _set_people(core: Core, reservation: Reservation, changes: dict[str, str]) -
 
 
 def _listed(old: tuple[str, ...], text: str, sign: str, code: int) -> tuple[tuple[str, ...], bool]:
-    """The list set to, extended by, or without the words; whether it names those who are kept out."""
+    """The list set to, extended by, or without the words; whether it names those who are kept
+    out.
+    """
     given = [word for word in text.split(",") if word]
     if not sign:
         words = given
@@ -222,7 +260,7 @@ def _listed(old: tuple[str, ...], text: str, sign: str, code: int) -> tuple[tupl
     return tuple(word.lstrip("-") for word in words), bool(words) and all(out)
 
 
-# --- which nodes ---------------------------------------------------------------------------------------------------------------
+# --- which nodes ----------------------------------------------------------------------------------
 
 
 def _choose(core: Core, new: Reservation, changes: dict[str, str], now: float) -> None:
@@ -248,7 +286,9 @@ def _choose(core: Core, new: Reservation, changes: dict[str, str], now: float) -
         raise SlurmError(ErrorCode.NOT_SUPPORTED)
     if not counts and not core_counts:
         raise SlurmError(ErrorCode.INVALID_LICENSES if new.licenses else ErrorCode.INVALID_NODE)
-    partition = core.tables.partitions[new.partition] if new.partition else find_partitions(core, "")[0]
+    partition = (
+        core.tables.partitions[new.partition] if new.partition else find_partitions(core, "")[0]
+    )
     new.partition = partition.name
     if "features" in changes:
         check_features(core, changes["features"])
@@ -293,9 +333,20 @@ def _take_cores_of_named(core: Core, new: Reservation, counts: Sequence[int], no
         new.cores[node] = nodeset.lowest(free, count)
 
 
-def _take_some_cores(core: Core, new: Reservation, partition: Partition, counts: Sequence[int], core_counts: Sequence[int], now: float) -> None:
+def _take_some_cores(
+    core: Core,
+    new: Reservation,
+    partition: Partition,
+    counts: Sequence[int],
+    core_counts: Sequence[int],
+    now: float,
+) -> None:
     """Cores of nodes that are chosen for it: so many in all, or on so many nodes."""
-    candidates = [(node, free) for node in nodeset.indices(free_nodes(core, new, partition, now)) if (free := free_cores(core, new, node, now))]
+    candidates = [
+        (node, free)
+        for node in nodeset.indices(free_nodes(core, new, partition, now))
+        if (free := free_cores(core, new, node, now))
+    ]
     new.cores = {}
     if not counts and len(core_counts) == 1:
         left = core_counts[0]
@@ -312,14 +363,18 @@ def _take_some_cores(core: Core, new: Reservation, partition: Partition, counts:
         for place, size in enumerate(sizes):
             wanted = core_counts[min(place, len(core_counts) - 1)]
             each = wanted if new.flags & FIRST_CORES or not counts else -(-wanted // size)
-            fitting = [(node, free) for node, free in candidates if node not in new.cores and free.bit_count() >= each][:size]
+            fitting = [
+                (node, free)
+                for node, free in candidates
+                if node not in new.cores and free.bit_count() >= each
+            ][:size]
             if len(fitting) < size:
                 raise SlurmError(ErrorCode.NODES_BUSY)
             new.cores.update({node: nodeset.lowest(free, each) for node, free in fitting})
     new.nodes = nodeset.from_positions(new.cores)
 
 
-# --- update --------------------------------------------------------------------------------------------------------------------
+# --- update ---------------------------------------------------------------------------------------
 
 
 def _update(core: Core, reservation: Reservation, changes: dict[str, str], now: float) -> None:
@@ -336,7 +391,9 @@ def _update(core: Core, reservation: Reservation, changes: dict[str, str], now: 
     _update_times(new, changes, now)
     if "skip" in changes and not skip(new):
         raise SlurmError(ErrorCode.NOT_SKIPPABLE)
-    if new.cores is not None and ("corecnt" in changes or "nodecnt" in changes or "nodes" in changes):
+    if new.cores is not None and (
+        "corecnt" in changes or "nodecnt" in changes or "nodes" in changes
+    ):
         raise SlurmError(ErrorCode.CORES_ARE_FIXED)
     if "corecnt" in changes:
         raise SlurmError(ErrorCode.CORES_ARE_FIXED)
@@ -368,7 +425,12 @@ def _update_flags(new: Reservation, changes: dict[str, str]) -> None:
                 raise SlurmError(ErrorCode.INVALID_TIME)
             if key == "flags-":
                 wanted, unwanted = 0, wanted | unwanted
-            if key == "flags" and wanted & REPEATS and new.flags & REPEATS and not wanted & new.flags & REPEATS:
+            if (
+                key == "flags"
+                and wanted & REPEATS
+                and new.flags & REPEATS
+                and not wanted & new.flags & REPEATS
+            ):
                 raise SlurmError(ErrorCode.NOT_SUPPORTED)
             new.flags = (new.flags | wanted) & ~unwanted
             _set_purge(new, purge)
@@ -407,7 +469,9 @@ def _update_times(new: Reservation, changes: dict[str, str], now: float) -> None
 
 def _resize(core: Core, new: Reservation, count: int, now: float) -> None:
     """More nodes, as far as there are some; or fewer: the idle and lowest ones go first."""
-    partition = core.tables.partitions[new.partition] if new.partition else find_partitions(core, "")[0]
+    partition = (
+        core.tables.partitions[new.partition] if new.partition else find_partitions(core, "")[0]
+    )
     have = new.nodes.bit_count()
     if count < have:
         busy = new.nodes & ~core.tables.nodes.idle_nodes

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from understudy.controller.tables.job import Job
     from understudy.controller.tables.partition import Partition
 
-# --- jobs ----------------------------------------------------------------------------------------------------------------------
+# --- jobs -----------------------------------------------------------------------------------------
 
 
 def check_access(core: Core, names: str, user_id: int, account: str) -> None:
@@ -44,12 +44,23 @@ def first_reason(core: Core, job: Job, now: float) -> str:
     if partition is None or table.magnetic_for(job, now):
         return ""
     own = next(iter(table.of(job)), None)
-    look = table.look(job, own, partition, partition.nodes & core.tables.nodes.up_nodes, now, int(now), run_length(job, partition))
+    look = table.look(
+        job,
+        own,
+        partition,
+        partition.nodes & core.tables.nodes.up_nodes,
+        now,
+        int(now),
+        run_length(job, partition),
+    )
     return kept_back(core.selector, job, partition, look, core.tables)
 
 
-def earliest_start(core: Core, job: Job, partition: Partition, now: float) -> tuple[int, int] | None:
-    """(earliest start in seconds, bitmap of nodes) if the running jobs end at their limits, of what reservations leave to it now; or None.
+def earliest_start(
+    core: Core, job: Job, partition: Partition, now: float
+) -> tuple[int, int] | None:
+    """(earliest start in seconds, bitmap of nodes) if the running jobs end at their limits, of what
+    reservations leave to it now; or None.
 
     Raises:
         SlurmError: the job's own reservation has not begun, or is over.
@@ -58,7 +69,9 @@ def earliest_start(core: Core, job: Job, partition: Partition, now: float) -> tu
     if not table:
         return core.selector.will_run(job, partition, up_nodes, tables, int(now))
     own = next(iter(table.of(job)), None)
-    look = table.look(job, own, partition, partition.nodes & up_nodes, now, int(now), run_length(job, partition))
+    look = table.look(
+        job, own, partition, partition.nodes & up_nodes, now, int(now), run_length(job, partition)
+    )
     if look.reason == WAITS:
         raise SlurmError(ErrorCode.INVALID_TIME)
     if look.reason:
@@ -69,7 +82,9 @@ def earliest_start(core: Core, job: Job, partition: Partition, now: float) -> tu
     return found
 
 
-def may_take(core: Core, job: Job, partition: Partition, allocation: Allocation, now: float) -> bool:
+def may_take(
+    core: Core, job: Job, partition: Partition, allocation: Allocation, now: float
+) -> bool:
     """Whether no reservation stands against the job's start there."""
     table, nodes = core.tables.reservations, core.tables.nodes
     own = table.by_name.get(job.used_reservation) if job.used_reservation else None
@@ -78,11 +93,23 @@ def may_take(core: Core, job: Job, partition: Partition, allocation: Allocation,
         if own is None:
             return False
         job.used_reservation = own.name
-    look = table.look(job, own, partition, partition.nodes & nodes.up_nodes, now, int(now), run_length(job, partition))
+    look = table.look(
+        job,
+        own,
+        partition,
+        partition.nodes & nodes.up_nodes,
+        now,
+        int(now),
+        run_length(job, partition),
+    )
     if look.reason or allocation.nodes & ~look.nodes:
         return False
     blocked = blocked_cores(look, own, nodes)
-    return not any(group.nodes >> node & 1 and group.cores & mask for node, mask in blocked.items() for group in allocation.groups)
+    return not any(
+        group.nodes >> node & 1 and group.cores & mask
+        for node, mask in blocked.items()
+        for group in allocation.groups
+    )
 
 
 def latest_end(core: Core, job: Job) -> float:
@@ -97,5 +124,9 @@ def latest_end(core: Core, job: Job) -> float:
 def jobs_in(core: Core, reservation: Reservation) -> list[Job]:
     """The pending and running jobs of a reservation."""
     name = reservation.name
-    found = [job for job in core.tables.pending.values() if job.spec.reservation and name in job.spec.reservation.split(",")]
+    found = [
+        job
+        for job in core.tables.pending.values()
+        if job.spec.reservation and name in job.spec.reservation.split(",")
+    ]
     return [*found, *(job for job in core.tables.running.values() if job.used_reservation == name)]

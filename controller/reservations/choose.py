@@ -1,4 +1,5 @@
-"""Nodes for a reservation: those that are named, or so many, or so many cores, that no other has then.
+"""Nodes for a reservation: those that are named, or so many, or so many cores, that no other has
+then.
 
 Place: reservations. Follows: scontrol(1) "RESERVATIONS".
 """
@@ -38,8 +39,14 @@ def meet(one: Reservation, other: Reservation, now: float) -> bool:
 
 
 def _times_of(reservation: Reservation, now: float) -> list[tuple[int, int]]:
-    """When it is in force, in order. One that floats and comes again does so counted from where it is now."""
-    times = [(reservation.start(now), reservation.end(now)) if reservation.name else (reservation.start_time, reservation.end_time)]
+    """When it is in force, in order. One that floats and comes again does so counted from where it
+    is now.
+    """
+    times = [
+        (reservation.start(now), reservation.end(now))
+        if reservation.name
+        else (reservation.start_time, reservation.end_time)
+    ]
     if reservation.flags & REPEATS:
         again = copy(reservation)
         again.start_time, again.end_time = times[0]
@@ -50,13 +57,18 @@ def _times_of(reservation: Reservation, now: float) -> list[tuple[int, int]]:
 
 
 def _others(core: Core, new: Reservation, now: float, *, rather: bool = False) -> list[Reservation]:
-    """Other reservations of the same time with which it may not share nodes; `rather`: or, as it may, would rather not."""
+    """Other reservations of the same time with which it may not share nodes; `rather`: or, as it
+    may, would rather not.
+    """
     if new.flags & (MAINT | OVERLAP) and not rather:
         return []
     return [
         each
         for each in core.tables.reservations
-        if each.nodes and each.reservation_id != new.reservation_id and not each.flags & (MAINT | OVERLAP) and meet(each, new, now)
+        if each.nodes
+        and each.reservation_id != new.reservation_id
+        and not each.flags & (MAINT | OVERLAP)
+        and meet(each, new, now)
     ]
 
 
@@ -71,13 +83,19 @@ def busy_nodes(core: Core, new: Reservation, now: float) -> int:
     busy = 0
     for job in core.tables.running.values():
         assert job.allocation is not None
-        if (job.end_time is None or job.end_time > start) and (not new.name or job.spec.reservation != new.name):
+        if (job.end_time is None or job.end_time > start) and (
+            not new.name or job.spec.reservation != new.name
+        ):
             busy |= job.allocation.nodes
     return busy
 
 
-def free_nodes(core: Core, new: Reservation, partition: Partition, now: float, *, rather: bool = False) -> int:
-    """Nodes of the partition with its features that can take jobs and that no other reservation has."""
+def free_nodes(
+    core: Core, new: Reservation, partition: Partition, now: float, *, rather: bool = False
+) -> int:
+    """Nodes of the partition with its features that can take jobs and that no other reservation
+    has.
+    """
     nodes = partition.nodes & core.tables.nodes.up_nodes
     if new.features:
         nodes = feature_sets(new.features, core.tables.nodes.with_feature, nodes)[0]
@@ -87,8 +105,12 @@ def free_nodes(core: Core, new: Reservation, partition: Partition, now: float, *
     return nodes
 
 
-def some_nodes(core: Core, new: Reservation, partition: Partition, count: int, now: float, taken: int) -> int:
-    """So many nodes, rather those that no other reservation has and no job will be on; fewer if there are no more and no job is in the way."""
+def some_nodes(
+    core: Core, new: Reservation, partition: Partition, count: int, now: float, taken: int
+) -> int:
+    """So many nodes, rather those that no other reservation has and no job will be on; fewer if
+    there are no more and no job is in the way.
+    """
     if count > partition.nodes.bit_count():
         raise SlurmError(ErrorCode.NODES_BUSY)
     busy = busy_nodes(core, new, now)
@@ -103,7 +125,10 @@ def some_nodes(core: Core, new: Reservation, partition: Partition, count: int, n
         return chosen
     if not chosen or (nodes & busy and not new.flags & IGNORE_JOBS):
         raise SlurmError(ErrorCode.NODES_BUSY)
-    for job in sorted(core.tables.running.values(), key=lambda job: (job.end_time is None, job.end_time or 0, job.job_id)):
+    for job in sorted(
+        core.tables.running.values(),
+        key=lambda job: (job.end_time is None, job.end_time or 0, job.job_id),
+    ):
         assert job.allocation is not None
         more = job.allocation.nodes & nodes & ~chosen
         chosen |= nodeset.lowest(more, min(more.bit_count(), count - chosen.bit_count()))
@@ -111,7 +136,9 @@ def some_nodes(core: Core, new: Reservation, partition: Partition, count: int, n
 
 
 def pick(core: Core, nodes: int, count: int) -> int:
-    """So many of the nodes, or all if they are fewer: the first, whatever their weights; where there are switches, on few of them."""
+    """So many of the nodes, or all if they are fewer: the first, whatever their weights; where
+    there are switches, on few of them.
+    """
     if nodes.bit_count() <= count:
         return nodes
     tree = core.tables.nodes.tree_for(0)
@@ -121,22 +148,29 @@ def pick(core: Core, nodes: int, count: int) -> int:
     index = nodeset.positions_array(nodes)
     tree.pick(picks, index, np.ones(len(index), dtype=np.int64), None)
     chosen = 0 if picks.is_empty else nodeset.from_positions(index[picks.finish()].tolist())
-    return chosen | nodeset.lowest(nodes & ~chosen, count - chosen.bit_count())  # nodes on no switch
+    # nodes on no switch
+    return chosen | nodeset.lowest(nodes & ~chosen, count - chosen.bit_count())
 
 
-# --- cores ---------------------------------------------------------------------------------------------------------------------
+# --- cores ----------------------------------------------------------------------------------------
 
 
 def free_cores(core: Core, new: Reservation, node: int, now: float) -> int:
     """A mask of the node's cores that neither another reservation nor a job will have."""
-    free: int = (1 << int(core.tables.nodes.cores[node])) - 1 & ~core.tables.nodes.nodes[node].spec_cores
+    free: int = (1 << int(core.tables.nodes.cores[node])) - 1 & ~core.tables.nodes.nodes[
+        node
+    ].spec_cores
     for each in _others(core, new, now):
         if each.nodes >> node & 1:
             free &= 0 if each.cores is None else ~each.cores.get(node, 0)
     if not new.flags & IGNORE_JOBS:
         start = new.start_time
         for job in core.tables.running.values():
-            share = job.allocation.share_on(node) if job.allocation is not None and (job.end_time is None or job.end_time > start) else None
+            share = (
+                job.allocation.share_on(node)
+                if job.allocation is not None and (job.end_time is None or job.end_time > start)
+                else None
+            )
             if share is not None:
                 free &= ~share.cores
     return free

@@ -1,8 +1,11 @@
-"""What reservations do as time goes on: they begin, end, come again, and are forgotten; and what that means to jobs.
+"""What reservations do as time goes on: they begin, end, come again, and are forgotten; and what
+that means to jobs.
 
-Place: the controller's core. The controller's loop looks every five looks whether a reservation has begun, which asks for scheduling, and every
-thirty seconds which are over. Both are timers for the next look that matters, and only while there are jobs to which it could matter: what is shown
-is brought up to date when somebody asks. Follows: scontrol(1) "RESERVATIONS"; slurm.conf(5) ResvOverRun.
+Place: the controller's core. The controller's loop looks every five looks whether a reservation has
+begun, which asks for scheduling, and every thirty seconds which are over. Both are timers for the
+next look that matters, and only while there are jobs to which it could matter: what is shown is
+brought up to date when somebody asks. Follows: scontrol(1) "RESERVATIONS"; slurm.conf(5)
+ResvOverRun.
 """
 
 from __future__ import annotations
@@ -17,7 +20,14 @@ from understudy.controller.core.core import log
 from understudy.controller.pending.eligibility import review
 from understudy.controller.reservations.admission import jobs_in, latest_end
 from understudy.controller.reservations.choose import free_nodes, pick
-from understudy.controller.reservations.times import IDLE_ROUNDS, LOOKS_A_BEGIN, LOOKS_AN_END, come_again, last_look, look_from
+from understudy.controller.reservations.times import (
+    IDLE_ROUNDS,
+    LOOKS_A_BEGIN,
+    LOOKS_AN_END,
+    come_again,
+    last_look,
+    look_from,
+)
 from understudy.controller.rhythm import LOOK_S
 from understudy.controller.tables.reservation import DELETED, MAINTENANCE, WAITS, Reservation
 from understudy.model import nodeset
@@ -42,7 +52,8 @@ if TYPE_CHECKING:
     from understudy.controller.core.core import Core
     from understudy.controller.tables.job import Job
 
-_OWN_NODES: Final = SPEC_NODES | ALL_NODES | PART_NODES | ANY_NODES | STATIC  # its nodes are not replaced
+# its nodes are not replaced
+_OWN_NODES: Final = SPEC_NODES | ALL_NODES | PART_NODES | ANY_NODES | STATIC
 
 
 def watch_end(core: Core, job: Job) -> None:
@@ -77,7 +88,11 @@ def catch_up(core: Core, now: float) -> None:
         if not reservation.was_active and reservation.start_time <= begins:
             reservation.was_active = has_begun = True
             _run(core, core.settings.reservation_prolog, reservation)
-        if reservation.flags & PURGE_COMP and reservation.end_time > now and _is_idle_too_long(core, reservation, ends):
+        if (
+            reservation.flags & PURGE_COMP
+            and reservation.end_time > now
+            and _is_idle_too_long(core, reservation, ends)
+        ):
             reservation.end_time = int(ends)
             is_over = True
         if reservation.end_time <= ends:
@@ -90,10 +105,16 @@ def catch_up(core: Core, now: float) -> None:
 
 
 def _run(core: Core, program: str, reservation: Reservation) -> None:
-    """Run ResvProlog or ResvEpilog; nobody waits for it. Where jobs are emulated no program of the site is run."""
+    """Run ResvProlog or ResvEpilog; nobody waits for it. Where jobs are emulated no program of the
+    site is run.
+    """
     if program and not core.settings.emulates_jobs:
         core.journal.reservation(reservation.name)  # after a restart it is not run again
-        core.run_script([program, reservation.name], {}, lambda code: log.error("%s ended with %d", program, code) if code else None)
+        core.run_script(
+            [program, reservation.name],
+            {},
+            lambda code: log.error("%s ended with %d", program, code) if code else None,
+        )
 
 
 def something_has_changed(core: Core) -> None:
@@ -109,7 +130,10 @@ def arm(core: Core) -> None:
     when = inf
     is_idle = bool(table) and _is_idle(core)
     settings = core.settings
-    has_programs = bool(settings.reservation_prolog or settings.reservation_epilog) and not settings.emulates_jobs
+    has_programs = (
+        bool(settings.reservation_prolog or settings.reservation_epilog)
+        and not settings.emulates_jobs
+    )
     for each in table if core.tables.pending or core.tables.running or has_programs else ():
         if each.flags & TIME_FLOAT or (is_idle and each.flags & REPEATS):
             continue
@@ -134,25 +158,38 @@ def arm(core: Core) -> None:
 
 
 def _is_idle(core: Core) -> bool:
-    """Whether repeating reservations come and go, and nothing else happens. Else they would keep virtual time going for ever."""
+    """Whether repeating reservations come and go, and nothing else happens. Else they would keep
+    virtual time going for ever.
+    """
     if core.tables.running or not any(each.flags & REPEATS for each in core.tables.reservations):
         return False
     pending = core.tables.pending.values()
-    stamp = (core.last_partition_update, core.tables.nodes.generation, [(job.job_id, job.restarts, job.priority > 0, job.spec) for job in pending])
+    stamp = (
+        core.last_partition_update,
+        core.tables.nodes.generation,
+        [(job.job_id, job.restarts, job.priority > 0, job.spec) for job in pending],
+    )
     if stamp != core.reservation_stamp:
         core.reservation_stamp = stamp
         for each in core.tables.reservations:
             each.idle_rounds = 0
-    return all(each.idle_rounds >= IDLE_ROUNDS for each in core.tables.reservations if each.flags & REPEATS)
+    return all(
+        each.idle_rounds >= IDLE_ROUNDS for each in core.tables.reservations if each.flags & REPEATS
+    )
 
 
 def _next_exchange(core: Core, now: float) -> float:
-    """When nodes are next replaced: those that take no jobs at the loop's next look, those in use when time limits are looked at."""
+    """When nodes are next replaced: those that take no jobs at the loop's next look, those in use
+    when time limits are looked at.
+    """
     when = inf
     for each in core.tables.reservations:
         if (bad := _worn_out(core, each, now)) and _spare(core, each, now):
             is_down = bool(bad & ~core.tables.nodes.up_nodes)
-            when = min(when, look_from(core, now + SLACK_S, 1) if is_down else next_look(core, now + SLACK_S))
+            when = min(
+                when,
+                look_from(core, now + SLACK_S, 1) if is_down else next_look(core, now + SLACK_S),
+            )
     return when
 
 
@@ -165,12 +202,22 @@ def _due(core: Core) -> None:
 
 
 def _worn_out(core: Core, reservation: Reservation, now: float, *, in_use: bool = True) -> int:
-    """Nodes that the reservation would have others for: those that take no jobs and, with REPLACE, those that are in use."""
-    if reservation.cores is not None or reservation.flags & _OWN_NODES or reservation.end(now) <= now:
+    """Nodes that the reservation would have others for: those that take no jobs and, with REPLACE,
+    those that are in use.
+    """
+    if (
+        reservation.cores is not None
+        or reservation.flags & _OWN_NODES
+        or reservation.end(now) <= now
+    ):
         return 0
     nodes = core.tables.nodes
     bad = reservation.nodes & ~nodes.up_nodes
-    if in_use and reservation.flags & REPLACE and (reservation.flags & TIME_FLOAT or reservation.is_active(now)):
+    if (
+        in_use
+        and reservation.flags & REPLACE
+        and (reservation.flags & TIME_FLOAT or reservation.is_active(now))
+    ):
         bad |= reservation.nodes & ~nodes.idle_nodes
     return bad
 
@@ -180,11 +227,19 @@ def _spare(core: Core, reservation: Reservation, now: float) -> int:
     partition = core.tables.partitions.get(reservation.partition)
     if partition is None:
         return 0
-    return free_nodes(core, reservation, partition, now, rather=True) & core.tables.nodes.idle_nodes & ~reservation.nodes
+    return (
+        free_nodes(core, reservation, partition, now, rather=True)
+        & core.tables.nodes.idle_nodes
+        & ~reservation.nodes
+    )
 
 
-def _replace_nodes(core: Core, now: float, reservations: Iterable[Reservation], *, in_use: bool = True) -> None:
-    """Put idle nodes in place of those that are worn out, as far as there are some: first for those that take no jobs, then for the last in use."""
+def _replace_nodes(
+    core: Core, now: float, reservations: Iterable[Reservation], *, in_use: bool = True
+) -> None:
+    """Put idle nodes in place of those that are worn out, as far as there are some: first for those
+    that take no jobs, then for the last in use.
+    """
     for each in reservations:
         bad = _worn_out(core, each, now, in_use=in_use)
         spare = _spare(core, each, now) if bad else 0
@@ -216,16 +271,26 @@ def _is_idle_too_long(core: Core, reservation: Reservation, look: float) -> bool
 
 
 def _forget(core: Core, reservation: Reservation, now: float) -> None:
-    """A reservation that is over is deleted when no job runs in it; those that still wait for it are held, or go on without it."""
+    """A reservation that is over is deleted when no job runs in it; those that still wait for it
+    are held, or go on without it.
+    """
     jobs = jobs_in(core, reservation)
     if any(job.is_running for job in jobs):
         return
     remove(core, reservation)
     for job in jobs:
-        others = [name for name in job.spec.reservation.split(",") if name != reservation.name and name in core.tables.reservations.by_name]
+        others = [
+            name
+            for name in job.spec.reservation.split(",")
+            if name != reservation.name and name in core.tables.reservations.by_name
+        ]
         job.spec = msgspec.structs.replace(job.spec, reservation=",".join(others))
         if not others and not reservation.flags & NO_HOLD_JOBS_AFTER:
-            job.priority, job.admin_priority, job.held_by = 0, None, DELETED.format(reservation.name)
+            job.priority, job.admin_priority, job.held_by = (
+                0,
+                None,
+                DELETED.format(reservation.name),
+            )
             job.flags |= JobFlag.RESV_DEL_HOLD
             job.expected_start, job.expected_nodes = None, 0
             job.reason, job.reason_detail = job.held_by, ""

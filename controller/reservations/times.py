@@ -1,4 +1,5 @@
-"""When a reservation begins, ends and comes again: weekdays, repetitions, and the looks of Slurm's loop at which it is seen.
+"""When a reservation begins, ends and comes again: weekdays, repetitions, and the looks of Slurm's
+loop at which it is seen.
 
 Place: reservations. Follows: scontrol(1) "RESERVATIONS".
 """
@@ -16,12 +17,14 @@ if TYPE_CHECKING:
     from understudy.controller.core.core import Core
     from understudy.controller.tables.reservation import Reservation
 
-LOOKS_A_BEGIN: Final = 5  # of the controller's loop, from one look for begun reservations to the next
+# of the controller's loop, from one look for begun reservations to the next
+LOOKS_A_BEGIN: Final = 5
 LOOKS_AN_END: Final = 30
-IDLE_ROUNDS: Final = 10  # a week of days, and some: jobs for which no time was right in all of them wait for something else
+# a week of days, and some: jobs for which no time was right in all of them wait for something else
+IDLE_ROUNDS: Final = 10
 FRIDAY, SATURDAY, SUNDAY = 4, 5, 6
 
-# --- time ----------------------------------------------------------------------------------------------------------------------
+# --- time -----------------------------------------------------------------------------------------
 
 
 def look_from(core: Core, when: float, every: int) -> float:

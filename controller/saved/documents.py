@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 def encode(core: Core, name: str) -> bytes | None:
     """The document as it is now; None: there is none any more."""
-    return event_triggers.encode(core) if name == event_triggers.SAVED_AS else crontabs.encode(core, name)
+    return (
+        event_triggers.encode(core)
+        if name == event_triggers.SAVED_AS
+        else crontabs.encode(core, name)
+    )
 
 
 def decode(core: Core, name: str, record: bytes) -> None:

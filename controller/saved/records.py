@@ -1,7 +1,7 @@
 """Job records, node states and partitions as they are saved: msgpack, with a version.
 
-Place: the controller's core; used by understudy.controller.saved.store. New fields go to the end and have a default, so that older records are
-understood.
+Place: the controller's core; used by understudy.controller.saved.store. New fields go to the end
+and have a default, so that older records are understood.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class JobRecord(msgspec.Struct, array_like=True):
     required_nodes: bytes
     excluded_nodes: bytes
     nice: int
-    dependency: tuple[bool, list[tuple[Any, ...]]] | None  # of each term kind, job id, delay, outlook, task, whether it means an array
+    # of each term kind, job id, delay, outlook, task, whether it means an array
+    dependency: tuple[bool, list[tuple[Any, ...]]] | None
     allocation: list[Any] | None
     node_list: str
     completing_nodes: bytes
@@ -128,11 +129,15 @@ _decode_job = msgspec.msgpack.Decoder(JobRecord).decode
 _decode_node = msgspec.msgpack.Decoder(NodeRecord).decode
 # Fields that a record and a job have under the same name and in the same form.
 _SAME: Final = (  # noqa: SIM905 - easier to read
-    "job_id spec user_id group_id submit_time partitions priority admin_priority partition reason reason_detail begin_time eligible_time start_time "
-    "end_time time_limit_s time_limit_is_set min_nodes max_nodes num_tasks cpus_per_task min_cpus memory_per_node_mb memory_per_cpu_mb exclusive "
-    "nice node_list launch_acknowledged exit_code exit_signal derived_exit_code restarts requeue held_by admin_comment emulation kill_sent killed_by "
+    "job_id spec user_id group_id submit_time partitions priority admin_priority partition "
+    "reason reason_detail begin_time eligible_time start_time "
+    "end_time time_limit_s time_limit_is_set min_nodes max_nodes num_tasks cpus_per_task "
+    "min_cpus memory_per_node_mb memory_per_cpu_mb exclusive "
+    "nice node_list launch_acknowledged exit_code exit_signal derived_exit_code restarts "
+    "requeue held_by admin_comment emulation kill_sent killed_by "
     "lifted qos_flags used_reservation "
-    "suspend_time pre_suspend_s suspended_s preempt_time pushed_aside interactive next_step_id resize_time"
+    "suspend_time pre_suspend_s suspended_s preempt_time pushed_aside interactive "
+    "next_step_id resize_time"
 ).split()
 
 
@@ -148,7 +153,14 @@ def _pack(term: Term) -> tuple[Any, ...]:
     return (term.kind, term.job_id, term.delay_min, term.outlook.value, term.task, term.is_array)
 
 
-def _unpack(kind: str, job_id: int, delay_min: int, outlook: str, task: int | None = None, is_array: bool = False) -> Term:
+def _unpack(
+    kind: str,
+    job_id: int,
+    delay_min: int,
+    outlook: str,
+    task: int | None = None,
+    is_array: bool = False,
+) -> Term:
     return Term(kind, job_id, delay_min, Outlook(outlook), task, is_array)
 
 
@@ -239,8 +251,14 @@ def decode_job(octets: bytes) -> Job:
     _check_version(record.version)
     job = Job(**{name: getattr(record, name) for name in _SAME})
     job.state, job.flags = JobState(record.state), JobFlag(record.flags)
-    job.required_nodes, job.excluded_nodes = _bitmap(record.required_nodes), _bitmap(record.excluded_nodes)
-    job.completing_nodes, job.prolog_nodes = _bitmap(record.completing_nodes), _bitmap(record.prolog_nodes)
+    job.required_nodes, job.excluded_nodes = (
+        _bitmap(record.required_nodes),
+        _bitmap(record.excluded_nodes),
+    )
+    job.completing_nodes, job.prolog_nodes = (
+        _bitmap(record.completing_nodes),
+        _bitmap(record.prolog_nodes),
+    )
     if record.dependency is not None:
         any_suffices, terms = record.dependency
         job.dependency = Dependency(tuple(_unpack(*term) for term in terms), any_suffices)
@@ -283,7 +301,8 @@ def encode_node(node: Node) -> bytes:
 
 
 def decode_node(octets: bytes, node: Node, *, in_full: bool = False) -> None:
-    """Set the node to what was remembered of it. Its weight is slurm.conf's, and so are its features unless it comes back `in_full`.
+    """Set the node to what was remembered of it. Its weight is slurm.conf's, and so are its
+    features unless it comes back `in_full`.
 
     Raises:
         StateError: damaged, or of a later version.
@@ -294,7 +313,11 @@ def decode_node(octets: bytes, node: Node, *, in_full: bool = False) -> None:
         raise StateError(f"damaged node record: {error}") from error
     _check_version(record.version)
     node.state, node.flags = NodeState(record.state), NodeFlag(record.flags)
-    node.reason, node.reason_user_id, node.reason_time = record.reason, record.reason_user_id, record.reason_time
+    node.reason, node.reason_user_id, node.reason_time = (
+        record.reason,
+        record.reason_user_id,
+        record.reason_time,
+    )
     node.boot_time, node.slurmd_start_time = record.boot_time, record.slurmd_start_time
     if in_full:
         node.features, node.active_features = record.features, record.active_features
@@ -304,7 +327,9 @@ def decode_node(octets: bytes, node: Node, *, in_full: bool = False) -> None:
 
 def encode_partition(partition: Partition) -> bytes:
     """The partition with its version; the node bitmap is made again from the expression."""
-    fields: dict[str, Any] = {name: getattr(partition, name) for name in Partition.__dataclass_fields__ if name != "nodes"}
+    fields: dict[str, Any] = {
+        name: getattr(partition, name) for name in Partition.__dataclass_fields__ if name != "nodes"
+    }
     return _encode((VERSION, fields))
 
 
@@ -318,7 +343,9 @@ def decode_partition(octets: bytes) -> Partition:
         version, fields = msgspec.msgpack.decode(octets)
         _check_version(version)
         known: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in fields.items() if name in Partition.__dataclass_fields__
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in fields.items()
+            if name in Partition.__dataclass_fields__
         }
         return Partition(**known)
     except (msgspec.DecodeError, TypeError, ValueError) as error:
@@ -326,10 +353,20 @@ def decode_partition(octets: bytes) -> Partition:
 
 
 def encode_reservation(reservation: Reservation, nodes: str, names: Sequence[str]) -> bytes:
-    """The reservation with its version; `nodes`: its nodes as a host list, `names`: of all nodes, by which its cores are kept."""
-    fields: dict[str, Any] = {name: getattr(reservation, name) for name in Reservation.__dataclass_fields__ if name not in ("nodes", "cores")}
+    """The reservation with its version; `nodes`: its nodes as a host list, `names`: of all nodes,
+    by which its cores are kept.
+    """
+    fields: dict[str, Any] = {
+        name: getattr(reservation, name)
+        for name in Reservation.__dataclass_fields__
+        if name not in ("nodes", "cores")
+    }
     fields["node_expression"] = nodes
-    cores = None if reservation.cores is None else {names[node]: _bytes(mask) for node, mask in reservation.cores.items()}
+    cores = (
+        None
+        if reservation.cores is None
+        else {names[node]: _bytes(mask) for node, mask in reservation.cores.items()}
+    )
     return _encode((VERSION, fields, cores))
 
 
@@ -343,11 +380,15 @@ def decode_reservation(octets: bytes, index_of: dict[str, int]) -> Reservation:
         version, fields, cores = msgspec.msgpack.decode(octets)
         _check_version(version)
         known: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in fields.items() if name in Reservation.__dataclass_fields__
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in fields.items()
+            if name in Reservation.__dataclass_fields__
         }
         reservation = Reservation(**known)
         if cores is not None:
-            reservation.cores = {index_of[name]: _bitmap(mask) for name, mask in cores.items() if name in index_of}
+            reservation.cores = {
+                index_of[name]: _bitmap(mask) for name, mask in cores.items() if name in index_of
+            }
     except (msgspec.DecodeError, TypeError, ValueError) as error:
         raise StateError(f"damaged reservation record: {error}") from error
     return reservation

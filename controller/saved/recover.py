@@ -1,8 +1,10 @@
 """Coming back: saved jobs go into the tables, as they were.
 
-Place: the controller's core. Running jobs go on: their node daemons know them, and what has ended meanwhile is reported again until it is
-acknowledged. A job of which it is not known whether its launch arrived is launched again when its node daemon registers
-(understudy.controller.nodes.events). A job on nodes that are no longer where they were in slurm.conf is lost, as if its nodes had failed.
+Place: the controller's core. Running jobs go on: their node daemons know them, and what has ended
+meanwhile is reported again until it is acknowledged. A job of which it is not known whether its
+launch arrived is launched again when its node daemon registers
+(understudy.controller.nodes.events). A job on nodes that are no longer where they were in
+slurm.conf is lost, as if its nodes had failed.
 """
 
 from __future__ import annotations
@@ -10,7 +12,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from understudy.controller.core.alarms import wait_until, watch_configuration, watch_deadline, watch_limits
+from understudy.controller.core.alarms import (
+    wait_until,
+    watch_configuration,
+    watch_deadline,
+    watch_limits,
+)
 from understudy.controller.core.core import LOCAL_IDS, log
 from understudy.controller.jobs.gang import takes_turns
 from understudy.controller.jobs.suspend import hold_what_is_free
@@ -35,7 +42,9 @@ if TYPE_CHECKING:
 
 
 def recover(core: Core, jobs: Iterable[Job]) -> None:
-    """Put saved jobs (by ascending id) into the tables, and set all timers that go with them. The policy must be there already."""
+    """Put saved jobs (by ascending id) into the tables, and set all timers that go with them. The
+    policy must be there already.
+    """
     now = core.time.now()
     tables = core.tables
     nodes = tables.nodes
@@ -88,7 +97,11 @@ def _has_moved(core: Core, job: Job) -> bool:
 
 
 def _lose(core: Core, job: Job, now: float) -> None:
-    log.error("job %d ran on %s, which slurm.conf does not have any more, or elsewhere", job.job_id, job.node_list)
+    log.error(
+        "job %d ran on %s, which slurm.conf does not have any more, or elsewhere",
+        job.job_id,
+        job.node_list,
+    )
     if job.is_active:
         advance(job, JobEvent.NODE_FAILED, now)
         job.end_time, job.reason = int(now), "NodeDown"
@@ -106,7 +119,9 @@ def _lose(core: Core, job: Job, now: float) -> None:
 
 
 def _is_free(nodes: NodeTable, allocation: Allocation) -> bool:
-    """Whether nobody holds the cores; two jobs may share some after one was suspended and resumed."""
+    """Whether nobody holds the cores; two jobs may share some after one was suspended and
+    resumed.
+    """
     if not allocation.nodes & ~nodes.idle_nodes:
         return True
     used = nodes.used_cores
@@ -121,14 +136,19 @@ def _take_back(core: Core, job: Job) -> None:
     if job.is_active:
         if core.gang is not None and takes_turns(job):
             nodes.allocate(allocation)
-        elif job.state is JobState.SUSPENDED or job.held is not None or not _is_free(nodes, allocation):
+        elif (
+            job.state is JobState.SUSPENDED
+            or job.held is not None
+            or not _is_free(nodes, allocation)
+        ):
             hold_what_is_free(core, job)
         else:
             nodes.allocate(allocation)
         core.tables.running[job.job_id] = job
         core.tables.licenses.take(job.job_id, job.spec.licenses)
         watch_limits(core, job, core.tables.partitions.get(job.partition))
-        if job.flags & JobFlag.CONFIGURING and core.power is None:  # nobody knows any more what it waits for
+        # nobody knows any more what it waits for
+        if job.flags & JobFlag.CONFIGURING and core.power is None:
             watch_configuration(core, job)
         if job.used_reservation:
             watch_end(core, job)
@@ -143,7 +163,11 @@ def _take_back(core: Core, job: Job) -> None:
         core.completing[job.job_id] = job
         nodes.completing_nodes |= held
         return
-    groups = tuple(replace(group, nodes=group.nodes & held) for group in allocation.groups if group.nodes & held)
+    groups = tuple(
+        replace(group, nodes=group.nodes & held)
+        for group in allocation.groups
+        if group.nodes & held
+    )
     nodes.allocate(Allocation.of_groups(groups, whole=allocation.whole))
     core.completing[job.job_id] = job
     nodes.completing_nodes |= job.completing_nodes

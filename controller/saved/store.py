@@ -1,10 +1,12 @@
 """The controller's state on disk: SQLite under StateSaveLocation, written by group commit.
 
-Place: the edge. What changes is noted (`Dirty`, the core's journal) and written in one transaction with all that changed meanwhile. Answers and
-messages that tell of a change leave after the transaction that holds it is on disk (`Commits`), so nobody is told of what a crash could undo.
+Place: the edge. What changes is noted (`Dirty`, the core's journal) and written in one transaction
+with all that changed meanwhile. Answers and messages that tell of a change leave after the
+transaction that holds it is on disk (`Commits`), so nobody is told of what a crash could undo.
 
-While one transaction is being written, in a thread, the next one collects. Under virtual time the transaction is written at once, between two steps
-of the loop: no virtual time passes meanwhile, and the order of all that follows stays defined.
+While one transaction is being written, in a thread, the next one collects. Under virtual time the
+transaction is written at once, between two steps of the loop: no virtual time passes meanwhile, and
+the order of all that follows stays defined.
 """
 
 from __future__ import annotations
@@ -105,7 +107,9 @@ class Dirty:
         self._saved_scripts |= job_ids
 
     def __bool__(self) -> bool:
-        return bool(self._jobs or self._nodes or self._partitions or self._reservations or self._documents)
+        return bool(
+            self._jobs or self._nodes or self._partitions or self._reservations or self._documents
+        )
 
     def take(self, core: Core) -> Batch:
         """What has changed, as it is now; from here on the next batch collects."""
@@ -121,9 +125,18 @@ class Dirty:
             if job_id not in saved and not job.interactive:
                 saved.add(job_id)
                 scripts.append((job_id, core.scripts.get(job_id, "")))
-        nodes = [(node.name, encode_node(node)) for node in (core.tables.nodes.nodes[index] for index in nodeset.indices(self._nodes))]
+        nodes = [
+            (node.name, encode_node(node))
+            for node in (core.tables.nodes.nodes[index] for index in nodeset.indices(self._nodes))
+        ]
         partitions = [
-            (name, None if (partition := core.tables.partitions.get(name)) is None else encode_partition(partition)) for name in self._partitions
+            (
+                name,
+                None
+                if (partition := core.tables.partitions.get(name)) is None
+                else encode_partition(partition),
+            )
+            for name in self._partitions
         ]
         reservations = [(name, _reservation_record(core, name)) for name in self._reservations]
         counters = (core.next_job_id, core.priorities.last)
@@ -140,9 +153,30 @@ class Dirty:
         if reservations:
             state.append(("next_reservation_id", core.tables.reservations.next_id))
         saved_whole = [(name, documents.encode(core, name)) for name in self._documents]
-        self._jobs, self._nodes, self._partitions, self._reservations, self._documents = {}, 0, {}, {}, {}
-        limits_use = [] if core.job_limits is None else [(key, _pack(use)) for key, use in core.job_limits.take_touched().items()]
-        return Batch(jobs, forgotten, scripts, nodes, partitions, state, reservations, usage, limits_use, saved_whole)
+        self._jobs, self._nodes, self._partitions, self._reservations, self._documents = (
+            {},
+            0,
+            {},
+            {},
+            {},
+        )
+        limits_use = (
+            []
+            if core.job_limits is None
+            else [(key, _pack(use)) for key, use in core.job_limits.take_touched().items()]
+        )
+        return Batch(
+            jobs,
+            forgotten,
+            scripts,
+            nodes,
+            partitions,
+            state,
+            reservations,
+            usage,
+            limits_use,
+            saved_whole,
+        )
 
 
 def _reservation_record(core: Core, name: str) -> bytes | None:
@@ -166,12 +200,16 @@ class Store:
         directory.mkdir(parents=True, exist_ok=True)
         self.path = directory / "state.sqlite"
         try:
-            self._database = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None)
+            self._database = sqlite3.connect(
+                self.path, check_same_thread=False, isolation_level=None
+            )
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=FULL")
             (version,) = self._database.execute("PRAGMA user_version").fetchone()
             if version > SCHEMA_VERSION:
-                raise StateError(f"{self.path} is of version {version}, this program knows {SCHEMA_VERSION}")
+                raise StateError(
+                    f"{self.path} is of version {version}, this program knows {SCHEMA_VERSION}"
+                )
             self._database.executescript(_SCHEMA)
             self._database.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
         except sqlite3.DatabaseError as error:
@@ -192,18 +230,33 @@ class Store:
             if batch.nodes:
                 database.executemany("INSERT OR REPLACE INTO nodes VALUES (?, ?)", batch.nodes)
             if batch.partitions:
-                database.executemany("INSERT OR REPLACE INTO partitions VALUES (?, ?)", batch.partitions)
+                database.executemany(
+                    "INSERT OR REPLACE INTO partitions VALUES (?, ?)", batch.partitions
+                )
             if batch.reservations:
-                database.executemany("DELETE FROM reservations WHERE name = ?", [(name,) for name, _ in batch.reservations])
-                database.executemany("INSERT INTO reservations VALUES (?, ?)", [each for each in batch.reservations if each[1] is not None])
+                database.executemany(
+                    "DELETE FROM reservations WHERE name = ?",
+                    [(name,) for name, _ in batch.reservations],
+                )
+                database.executemany(
+                    "INSERT INTO reservations VALUES (?, ?)",
+                    [each for each in batch.reservations if each[1] is not None],
+                )
             if batch.usage is not None:
                 database.execute("DELETE FROM usage")
                 database.executemany("INSERT INTO usage VALUES (?, ?)", batch.usage)
             if batch.limits_use:
-                database.executemany("INSERT OR REPLACE INTO limits_use VALUES (?, ?)", batch.limits_use)
+                database.executemany(
+                    "INSERT OR REPLACE INTO limits_use VALUES (?, ?)", batch.limits_use
+                )
             if batch.documents:
-                database.executemany("DELETE FROM documents WHERE name = ?", [(name,) for name, _ in batch.documents])
-                database.executemany("INSERT INTO documents VALUES (?, ?)", [each for each in batch.documents if each[1] is not None])
+                database.executemany(
+                    "DELETE FROM documents WHERE name = ?", [(name,) for name, _ in batch.documents]
+                )
+                database.executemany(
+                    "INSERT INTO documents VALUES (?, ?)",
+                    [each for each in batch.documents if each[1] is not None],
+                )
             if batch.state:
                 database.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", batch.state)
             database.execute("COMMIT")
@@ -213,10 +266,12 @@ class Store:
             raise
 
     def read(self, core: Core, *, in_full: bool = False) -> list[Job]:
-        """Set states of nodes and counters of the core to what was saved; the saved jobs, for `understudy.controller.saved.recover`.
+        """Set states of nodes and counters of the core to what was saved; the saved jobs, for
+        `understudy.controller.saved.recover`.
 
-        Features of nodes and partitions are slurm.conf's, and those that were saved come back `in_full` alone (slurmctld -R). A partition that
-        slurm.conf does not have is kept as long as there are jobs for it.
+        Features of nodes and partitions are slurm.conf's, and those that were saved come back
+        `in_full` alone (slurmctld -R). A partition that slurm.conf does not have is kept as long as
+        there are jobs for it.
 
         Raises:
             StateError: a damaged record.
@@ -227,15 +282,25 @@ class Store:
             if name in index_of:
                 node = core.tables.nodes.nodes[index_of[name]]
                 decode_node(record, node, in_full=in_full)
-                if encode_node(node) != record:  # what is not taken up now must not come back another time
+                # what is not taken up now must not come back another time
+                if encode_node(node) != record:
                     core.journal.nodes(1 << node.index)
-        jobs = [decode_job(octets) for (octets,) in database.execute("SELECT record FROM jobs ORDER BY job_id")]
-        asked_for = {partition for job in jobs if not job.is_finished for partition in job.partitions}
+        jobs = [
+            decode_job(octets)
+            for (octets,) in database.execute("SELECT record FROM jobs ORDER BY job_id")
+        ]
+        asked_for = {
+            partition for job in jobs if not job.is_finished for partition in job.partitions
+        }
         if not in_full:
             unwanted = [
-                name for (name,) in database.execute("SELECT name FROM partitions") if name in core.tables.partitions or name not in asked_for
+                name
+                for (name,) in database.execute("SELECT name FROM partitions")
+                if name in core.tables.partitions or name not in asked_for
             ]
-            database.executemany("DELETE FROM partitions WHERE name = ?", [(name,) for name in unwanted])
+            database.executemany(
+                "DELETE FROM partitions WHERE name = ?", [(name,) for name in unwanted]
+            )
         for name, record in database.execute("SELECT name, record FROM partitions"):
             if record is None:
                 core.tables.partitions.pop(name, None)
@@ -243,25 +308,54 @@ class Store:
             partition = decode_partition(record)
             try:
                 expression = partition.node_expression
-                partition.nodes = core.names.all if expression.upper() == "ALL" else core.names.to_bitmap(expression)
+                partition.nodes = (
+                    core.names.all
+                    if expression.upper() == "ALL"
+                    else core.names.to_bitmap(expression)
+                )
             except ValueError as error:
-                log.warning("partition %s as saved has nodes that are not in slurm.conf: %s", name, error)
+                log.warning(
+                    "partition %s as saved has nodes that are not in slurm.conf: %s", name, error
+                )
             core.tables.partitions[name] = partition
         state = dict(database.execute("SELECT name, value FROM state"))
-        reservations = [decode_reservation(record, index_of) for (record,) in database.execute("SELECT record FROM reservations")]
+        reservations = [
+            decode_reservation(record, index_of)
+            for (record,) in database.execute("SELECT record FROM reservations")
+        ]
         for reservation in sorted(reservations, key=lambda each: each.reservation_id):
             try:
-                reservation.nodes = core.names.to_bitmap(reservation.node_expression) if reservation.node_expression else 0
+                reservation.nodes = (
+                    core.names.to_bitmap(reservation.node_expression)
+                    if reservation.node_expression
+                    else 0
+                )
             except ValueError as error:
-                log.warning("reservation %s is lost, its nodes are not in slurm.conf: %s", reservation.name, error)
+                log.warning(
+                    "reservation %s is lost, its nodes are not in slurm.conf: %s",
+                    reservation.name,
+                    error,
+                )
                 continue
             core.tables.reservations.by_name[reservation.name] = reservation
-        core.tables.reservations.next_id = max(core.tables.reservations.next_id, state.get("next_reservation_id", 0))
+        core.tables.reservations.next_id = max(
+            core.tables.reservations.next_id, state.get("next_reservation_id", 0)
+        )
         core.next_job_id = max(core.next_job_id, state.get("next_job_id", 0))
-        core.priorities.last = min(core.priorities.last, state.get("last_priority", core.priorities.last))
-        core.priorities.restore(state.get("usage_time", 0), dict(database.execute("SELECT association_id, use FROM usage")))
+        core.priorities.last = min(
+            core.priorities.last, state.get("last_priority", core.priorities.last)
+        )
+        core.priorities.restore(
+            state.get("usage_time", 0),
+            dict(database.execute("SELECT association_id, use FROM usage")),
+        )
         if core.job_limits is not None:
-            core.job_limits.restore({name: _unpack(record) for name, record in database.execute("SELECT name, record FROM limits_use")})
+            core.job_limits.restore(
+                {
+                    name: _unpack(record)
+                    for name, record in database.execute("SELECT name, record FROM limits_use")
+                }
+            )
         for name, record in database.execute("SELECT name, record FROM documents"):
             documents.decode(core, name, record)
         core.scripts.update(database.execute("SELECT job_id, script FROM scripts"))
@@ -275,7 +369,8 @@ class Store:
 class Commits:
     """Answers and messages held back until what they tell of is on disk.
 
-    `run` carries out a function elsewhere (a thread) and then calls the second with None or the exception; or does both at once under virtual time.
+    `run` carries out a function elsewhere (a thread) and then calls the second with None or the
+    exception; or does both at once under virtual time.
     """
 
     def __init__(
@@ -357,8 +452,16 @@ class HeldWire:
         self._wire.add_peer(name, address)
 
     def send(
-        self, peer: str, message: Message, on_reply: Callable[[Message], None] | None = None, timeout_s: float = 10.0, *, only_failures: bool = False
+        self,
+        peer: str,
+        message: Message,
+        on_reply: Callable[[Message], None] | None = None,
+        timeout_s: float = 10.0,
+        *,
+        only_failures: bool = False,
     ) -> None:
         """Send it when all that has changed so far is on disk."""
         assert self.commits is not None
-        self.commits.after(lambda: self._wire.send(peer, message, on_reply, timeout_s, only_failures=only_failures))
+        self.commits.after(
+            lambda: self._wire.send(peer, message, on_reply, timeout_s, only_failures=only_failures)
+        )

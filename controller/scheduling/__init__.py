@@ -1,1 +1,3 @@
-"""Decisions: which jobs start when, and on which nodes. `api.py` is the contract; nothing here does I/O."""
+"""Decisions: which jobs start when, and on which nodes. `api.py` is the contract; nothing here does
+I/O.
+"""

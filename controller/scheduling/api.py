@@ -1,7 +1,8 @@
 """What a scheduling policy is given and what it may do: the contract for plug-ins.
 
-A policy reads the tables and asks the planner to start jobs; the planner applies, and may refuse. A policy does no I/O, never awaits, and gets the
-time handed to it. Long passes yield between jobs, so that the edge can let requests in.
+A policy reads the tables and asks the planner to start jobs; the planner applies, and may refuse. A
+policy does no I/O, never awaits, and gets the time handed to it. Long passes yield between jobs, so
+that the edge can let requests in.
 """
 
 from __future__ import annotations
@@ -20,8 +21,12 @@ if TYPE_CHECKING:
 class Selector(Protocol):
     """Chooses nodes (`SelectType`)."""
 
-    def select(self, job: Job, partition: Partition, usable: int, tables: Tables) -> Allocation | None:
-        """The nodes and CPUs for the job out of the bitmap `usable` with what is free now, or None."""
+    def select(
+        self, job: Job, partition: Partition, usable: int, tables: Tables
+    ) -> Allocation | None:
+        """The nodes and CPUs for the job out of the bitmap `usable` with what is free now, or
+        None.
+        """
 
     def could_ever_run(self, job: Job, partition: Partition, tables: Tables) -> bool:
         """Whether the partition's configured nodes could hold the job if all were up and empty."""
@@ -29,8 +34,17 @@ class Selector(Protocol):
     def nodes_if_empty(self, job: Job, partition: Partition, tables: Tables) -> int | None:
         """The nodes (bitmap) that it would get then, or None."""
 
-    def will_run(self, job: Job, partition: Partition, usable: int, tables: Tables, now: int, until: int | None = None) -> tuple[int, int] | None:
-        """(earliest start in seconds, bitmap of nodes) if the running jobs end at their limits, or None.
+    def will_run(
+        self,
+        job: Job,
+        partition: Partition,
+        usable: int,
+        tables: Tables,
+        now: int,
+        until: int | None = None,
+    ) -> tuple[int, int] | None:
+        """(earliest start in seconds, bitmap of nodes) if the running jobs end at their limits, or
+        None.
 
         A start after `until` is of no use to who asks; None will do.
         """
@@ -40,17 +54,25 @@ class Planner(Protocol):
     """How a policy acts. The controller implements it."""
 
     def start(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> bool:
-        """Start the job. False if the controller refuses (something changed); the tables are then as before.
+        """Start the job. False if the controller refuses (something changed); the tables are then
+        as before.
 
-        Of a job array's record, which stands for several tasks, one task is started: as a job of its own, the last in `Tables.running`; the record
-        stays pending with the others, unless it was the last. For policies with `exact_limits` every task has its own record.
+        Of a job array's record, which stands for several tasks, one task is started: as a job of
+        its own, the last in `Tables.running`; the record stays pending with the others, unless it
+        was the last. For policies with `exact_limits` every task has its own record.
         """
 
     def preempt(self, job: Job, victims: Sequence[Job], now: float) -> bool:
-        """Have the victims make room for the job. Whether they have done so at once, as suspended ones do."""
+        """Have the victims make room for the job. Whether they have done so at once, as suspended
+        ones do.
+        """
 
-    def start_together(self, plans: Sequence[tuple[Job, Partition, Allocation]], now: float) -> bool:
-        """Start all components of a heterogeneous job, the leader first. False if the controller refuses one of them; then none has started."""
+    def start_together(
+        self, plans: Sequence[tuple[Job, Partition, Allocation]], now: float
+    ) -> bool:
+        """Start all components of a heterogeneous job, the leader first. False if the controller
+        refuses one of them; then none has started.
+        """
 
     def give_up(self, job: Job, now: float) -> None:
         """End a pending job that cannot be over by its deadline any more."""
@@ -63,31 +85,40 @@ class Planner(Protocol):
 
 
 class SchedulingPolicy(Protocol):
-    """A `SchedulerType`. Entry point group `understudy.schedulers`: a class called with (tables, selector, planner, parameters).
+    """A `SchedulerType`. Entry point group `understudy.schedulers`: a class called with (tables,
+    selector, planner, parameters).
 
-    `parameters` are SchedulerParameters split at commas, keys in lower case, "" for bare words. A policy that reads words of its own names them in
-    a class attribute, `parameter_words`; words that nobody names are complained about.
+    `parameters` are SchedulerParameters split at commas, keys in lower case, "" for bare words. A
+    policy that reads words of its own names them in a class attribute, `parameter_words`; words
+    that nobody names are complained about.
     """
 
     name: str
     exact_limits: bool  # time limits to the second, enforced by the node daemon (textbook policies)
 
     def note(self, what: str, now: float) -> None:
-        """Something happened. The first call, whatever it says, also marks the controller's start, from which phases are counted.
+        """Something happened. The first call, whatever it says, also marks the controller's start,
+        from which phases are counted.
 
         "start"   the controller is up
         "submit"  jobs have been added at the end of `pending`, and nothing else
-        "free"    resources came back: the last epilog of a job is done
-        "cleaned" as "free", of a job that was ended from outside, whose nodes say so themselves: Slurm's main scheduler runs at once
-        "change"  anything else that matters to a pending job: an update, a hold or release, a requeue, a pending job cancelled, a node or
+        "free"    resources came back: the last epilog of a job is done "cleaned" as "free", of a
+            job that was ended from outside, whose nodes say so themselves: Slurm's main scheduler
+            runs at once
+        "change"  anything else that matters to a pending job: an update, a hold or release, a
+            requeue, a pending job cancelled, a node or
                   partition changed, a time limit changed
-        "met"     a dependency is met, a begin time has come: Slurm finds out when it next builds its queue, for which nobody asks
-        "powered" nodes were switched off or on: the backfill scheduler sees it at its next pass, and the main one when it looks anyway
-        "priority" priorities of pending jobs were calculated again; no job could start for that reason alone
+        "met"     a dependency is met, a begin time has come: Slurm finds out when it next builds
+            its queue, for which nobody asks "powered" nodes were switched off or on: the backfill
+            scheduler sees it at its next pass, and the main one when it looks anyway "priority"
+            priorities of pending jobs were calculated again; no job could start for that reason
+            alone
         """
 
     def next_run(self) -> float | None:
-        """When `run` should be called next (seconds of the cluster's clock), or None when there is nothing to do."""
+        """When `run` should be called next (seconds of the cluster's clock), or None when there is
+        nothing to do.
+        """
 
     def run(self, now: float) -> Iterator[float | None]:
         """One pass. Yields between jobs: None, or the time at which it wants to go on."""

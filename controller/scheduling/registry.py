@@ -1,6 +1,8 @@
-"""Finds scheduling policies and selectors by the names that slurm.conf gives: `SchedulerType=sched/NAME`, `SelectType=select/NAME`.
+"""Finds scheduling policies and selectors by the names that slurm.conf gives:
+`SchedulerType=sched/NAME`, `SelectType=select/NAME`.
 
-Place: scheduling. Plug-ins are entry points of the groups below and may live in any installed distribution.
+Place: scheduling. Plug-ins are entry points of the groups below and may live in any installed
+distribution.
 """
 
 from __future__ import annotations
@@ -13,7 +15,12 @@ from understudy.model.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from understudy.controller.scheduling.api import Planner, PolicyParameters, SchedulingPolicy, Selector
+    from understudy.controller.scheduling.api import (
+        Planner,
+        PolicyParameters,
+        SchedulingPolicy,
+        Selector,
+    )
     from understudy.controller.tables.tables import Tables
     from understudy.model.conf import SlurmConfig
 
@@ -35,14 +42,17 @@ def _load(group: str, key: str, prefix: str, value: str) -> Any:
         raise ConfigError(f"{key}={value} cannot be loaded from {point.value}: {error}") from error
 
 
-def scheduler(scheduler_type: str) -> Callable[[Tables, Selector, Planner, PolicyParameters], SchedulingPolicy]:
+def scheduler(
+    scheduler_type: str,
+) -> Callable[[Tables, Selector, Planner, PolicyParameters], SchedulingPolicy]:
     """The class of a policy, from SchedulerType (`sched/easy`; `easy` alone will do).
 
     Raises:
         ConfigError: nobody offers it, or it cannot be imported.
     """
     return cast(
-        "Callable[[Tables, Selector, Planner, PolicyParameters], SchedulingPolicy]", _load(SCHEDULERS, "SchedulerType", "sched", scheduler_type)
+        "Callable[[Tables, Selector, Planner, PolicyParameters], SchedulingPolicy]",
+        _load(SCHEDULERS, "SchedulerType", "sched", scheduler_type),
     )
 
 
@@ -52,12 +62,15 @@ def selector(select_type: str, parameters: frozenset[str] = frozenset()) -> Sele
     Raises:
         ConfigError: nobody offers it, or it cannot be imported.
     """
-    made = _load(SELECTORS, "SelectType", "select", select_type)(frozenset(word.upper() for word in parameters))
+    made = _load(SELECTORS, "SelectType", "select", select_type)(
+        frozenset(word.upper() for word in parameters)
+    )
     return cast("Selector", made)
 
 
 def declared_words(config: SlurmConfig) -> dict[str, frozenset[str]]:
-    """The words of SchedulerParameters and SelectTypeParameters that the configured policy and selector read beyond Slurm's (`parameter_words`).
+    """The words of SchedulerParameters and SelectTypeParameters that the configured policy and
+    selector read beyond Slurm's (`parameter_words`).
 
     Raises:
         ConfigError: nobody offers them.
@@ -65,14 +78,20 @@ def declared_words(config: SlurmConfig) -> dict[str, frozenset[str]]:
     policy = _load(SCHEDULERS, "SchedulerType", "sched", config.text("SchedulerType"))
     choice = _load(SELECTORS, "SelectType", "select", config.text("SelectType"))
     offered = {"schedulerparameters": policy, "selecttypeparameters": choice}
-    return {key: frozenset(word.lower() for word in getattr(each, "parameter_words", ())) for key, each in offered.items()}
+    return {
+        key: frozenset(word.lower() for word in getattr(each, "parameter_words", ()))
+        for key, each in offered.items()
+    }
 
 
 def policy_parameters(scheduler_parameters: str) -> dict[str, str]:
-    """SchedulerParameters as policies get them: split at commas, keys in lower case, "" for bare words."""
+    """SchedulerParameters as policies get them: split at commas, keys in lower case, "" for bare
+    words.
+    """
     found: dict[str, str] = {}
     for word in scheduler_parameters.split(","):
-        key, _, value = word.strip().lstrip("=").partition("=")  # some sites write `SchedulerParameters==bf_continue`, which Slurm takes
+        # some sites write `SchedulerParameters==bf_continue`, which Slurm takes
+        key, _, value = word.strip().lstrip("=").partition("=")
         if key:
             found[key.lower()] = value
     return found

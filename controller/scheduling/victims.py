@@ -1,15 +1,17 @@
 """Preemption: which running jobs a pending one takes.
 
-Place: scheduling, pure. It names victims; the planner ends, requeues or suspends them. Follows: slurm.conf(5) PreemptType,
-SchedulerParameters preempt_*.
+Place: scheduling, pure. It names victims; the planner ends, requeues or suspends them. Follows:
+slurm.conf(5) PreemptType, SchedulerParameters preempt_*.
 
-Candidates are sorted by importance, the least important and smallest first, and taken away one by one until the job fits. Then they are sorted
-anew by how much they were of use, and it is tried again, so that a few big jobs are taken in place of many small ones. In the end only jobs on
-the chosen nodes are hit. What jobs hold that are completing counts as free already: who waits for them takes nobody else.
+Candidates are sorted by importance, the least important and smallest first, and taken away one by
+one until the job fits. Then they are sorted anew by how much they were of use, and it is tried
+again, so that a few big jobs are taken in place of many small ones. In the end only jobs on the
+chosen nodes are hit. What jobs hold that are completing counts as free already: who waits for them
+takes nobody else.
 
-Where jobs of higher partitions suspend others (PreemptMode=SUSPEND,GANG), they look for cores that nobody has, not even a job that stands still, and
-then for those that jobs of lower partitions have. Who has one of the cores that they get makes room when they start
-(understudy.controller.jobs.gang).
+Where jobs of higher partitions suspend others (PreemptMode=SUSPEND,GANG), they look for cores that
+nobody has, not even a job that stands still, and then for those that jobs of lower partitions have.
+Who has one of the cores that they get makes room when they start (understudy.controller.jobs.gang).
 """
 
 from __future__ import annotations
@@ -30,12 +32,25 @@ if TYPE_CHECKING:
     from understudy.controller.tables.tables import Tables
 
 
-def victims(preemption: Preemption, tables: Tables, job: Job, partition: Partition, usable: int, selector: Selector, now: int) -> list[Job]:
-    """The jobs to preempt so that this one can run on nodes out of the bitmap `usable`; none if that is of no use, or somebody ends already."""
+def victims(
+    preemption: Preemption,
+    tables: Tables,
+    job: Job,
+    partition: Partition,
+    usable: int,
+    selector: Selector,
+    now: int,
+) -> list[Job]:
+    """The jobs to preempt so that this one can run on nodes out of the bitmap `usable`; none if
+    that is of no use, or somebody ends already.
+    """
     if not preemption.is_on or not isinstance(selector, ChoosingSelector):
         return []
     order = preemption.candidates(job, partition, now, whole_nodes=selector.whole_nodes)
-    if not order or selector.choose_in(job, partition, usable, tables, StateWithout(tables, order)) is None:
+    if (
+        not order
+        or selector.choose_in(job, partition, usable, tables, StateWithout(tables, order)) is None
+    ):
         return []
     passes = 0
     while True:
@@ -50,21 +65,35 @@ def victims(preemption: Preemption, tables: Tables, job: Job, partition: Partiti
             state.remove(victim, suspended=preemption.stands_still(victim))
             removed.append(victim)
             nodes = selector.choose_in(job, partition, usable, tables, state)
-            use[victim.job_id] = (victim.allocation.nodes & selector.serving(job, partition, usable, tables, state)).bit_count()
+            use[victim.job_id] = (
+                victim.allocation.nodes & selector.serving(job, partition, usable, tables, state)
+            ).bit_count()
             if nodes is not None:
                 break
         if nodes is None:
             return []
         if len(order) == 1 or passes >= preemption.reorders:
-            return [each for each in removed if each.allocation is not None and each.allocation.nodes & nodes]
+            return [
+                each
+                for each in removed
+                if each.allocation is not None and each.allocation.nodes & nodes
+            ]
         passes += 1
         order = [removed[-1], *(each for each in order if each is not removed[-1])]
-        if not preemption.strict_order:  # by nodes that would do for the job once each was gone; of equals first who was removed last
+        # by nodes that would do for the job once each was gone; of equals first who was removed
+        # last
+        if not preemption.strict_order:
             order.sort(key=lambda each: -use.get(each.job_id, 0))
 
 
 def place_of(
-    preemption: Preemption, tables: Tables, victims: Iterable[Job], job: Job, partition: Partition, usable: int, selector: Selector
+    preemption: Preemption,
+    tables: Tables,
+    victims: Iterable[Job],
+    job: Job,
+    partition: Partition,
+    usable: int,
+    selector: Selector,
 ) -> Allocation | None:
     """What the job would get out of the bitmap `usable` once those are gone."""
     if not isinstance(selector, ChoosingSelector):

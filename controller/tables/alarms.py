@@ -1,6 +1,7 @@
 """The alarms that are set, as values: `alarms.py` sets them and looks at them.
 
-Place: the controller's tables. What is done about an alarm is registered by kind, so that who sets one need not know what comes of it.
+Place: the controller's tables. What is done about an alarm is registered by kind, so that who sets
+one need not know what comes of it.
 """
 
 from __future__ import annotations
@@ -37,9 +38,12 @@ def _nothing(_core: object, _job: Job, _now: float) -> None:
 
 @dataclass(slots=True, eq=False)
 class Alarms:
-    """Those that are set. `handlers`: what is done about each kind; `waited`: about a begin time that has come, or a delay that is over."""
+    """Those that are set. `handlers`: what is done about each kind; `waited`: about a begin time
+    that has come, or a delay that is over.
+    """
 
-    heap: list[tuple[float, int, int, Alarm]] = field(default_factory=list)  # (when, job id, the job's run, kind)
+    # (when, job id, the job's run, kind)
+    heap: list[tuple[float, int, int, Alarm]] = field(default_factory=list)
     timer: tuple[float, TimerHandle] | None = None
     waits: list[tuple[float, int]] = field(default_factory=list)  # heap of (when, job id)
     wait_timer: tuple[float, TimerHandle] | None = None

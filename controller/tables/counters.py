@@ -63,7 +63,11 @@ def _of_type(kind: type[Message]) -> tuple[str, int]:
 
 def _kind(message: Message) -> tuple[str, int]:
     kind = type(message)
-    return _QUERIES.get(message.table) or _of_type(kind) if isinstance(message, Query) else _of_type(kind)
+    return (
+        _QUERIES.get(message.table) or _of_type(kind)
+        if isinstance(message, Query)
+        else _of_type(kind)
+    )
 
 
 def request_name(message: Message) -> str:
@@ -79,10 +83,14 @@ class Counters:
     submitted: int = 0
     started: int = 0
     completed: int = 0
-    cancelled: int = 0  # requests that ended or signalled something, an array or a heterogeneous job being one; not jobs that the controller gave up
+    # requests that ended or signalled something, an array or a heterogeneous job being one; not
+    # jobs that the controller gave up
+    cancelled: int = 0
     failed: int = 0
-    failures: int = 0  # of the controller itself: passes, timers and requests that ended with an exception
-    requests: dict[tuple[str, int], list[int]] = field(default_factory=dict)  # (name, number): [count, microseconds]
+    # of the controller itself: passes, timers and requests that ended with an exception
+    failures: int = 0
+    # (name, number): [count, microseconds]
+    requests: dict[tuple[str, int], list[int]] = field(default_factory=dict)
     users: dict[int, list[int]] = field(default_factory=dict)
 
     def request(self, message: Message, user_id: int, microseconds: int) -> None:
@@ -104,6 +112,8 @@ class Counters:
     def reset(self, now: float) -> None:
         """Count from nought."""
         self.since = now
-        self.submitted = self.started = self.completed = self.cancelled = self.failed = self.failures = 0
+        self.submitted = self.started = self.completed = self.cancelled = self.failed = (
+            self.failures
+        ) = 0
         self.requests.clear()
         self.users.clear()

@@ -1,6 +1,7 @@
 """Job dependencies: their syntax, and whether they are met.
 
-Place: the controller's core, no I/O. Follows: sbatch(1) --dependency; squeue(1) %E on how they are shown.
+Place: the controller's core, no I/O. Follows: sbatch(1) --dependency; squeue(1) %E on how they are
+shown.
 
     afterok:17:18,after:19+10     all must be met
     afterok:17?afterany:18        one must be met
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
 
 SINGLETON: Final = "singleton"
 CORRESPONDING: Final = "aftercorr"
-BURST_BUFFER: Final = "afterburstbuffer"  # until what it leaves behind has been taken away, which nothing is here
+# until what it leaves behind has been taken away, which nothing is here
+BURST_BUFFER: Final = "afterburstbuffer"
 _KINDS: Final = ("after", "afterany", BURST_BUFFER, "afterok", "afternotok", CORRESPONDING)
-_JOB: Final = re.compile(r"\s*(\d+)(?:_(\d+|\*))?(?:\+(\d+))?(?:\([a-z]*\))?\Z")  # with what squeue shows behind it
+# with what squeue shows behind it
+_JOB: Final = re.compile(r"\s*(\d+)(?:_(\d+|\*))?(?:\+(\d+))?(?:\([a-z]*\))?\Z")
 
 
 class Outlook(Enum):
@@ -87,7 +90,8 @@ class Dependency:
 
 
 def parse(text: str, own_job_id: int = 0, arrays: Container[int] = ()) -> Dependency | None:
-    """The dependency that the text describes, None for an empty one. `arrays`: the numbers of those that there are.
+    """The dependency that the text describes, None for an empty one. `arrays`: the numbers of those
+    that there are.
 
     Raises:
         SlurmError: unknown kind, malformed job id, or the job itself.
@@ -113,5 +117,7 @@ def parse(text: str, own_job_id: int = 0, arrays: Container[int] = ()) -> Depend
                 raise SlurmError(ErrorCode.DEPENDENCY_PROBLEM)
             task = int(match[2]) if match[2] and match[2] != "*" else None
             is_array = match[2] == "*" or (task is None and int(match[1]) in arrays)
-            terms.append(Term(kind, int(match[1]), int(match[3] or 0), task=task, is_array=is_array))
+            terms.append(
+                Term(kind, int(match[1]), int(match[3] or 0), task=task, is_array=is_array)
+            )
     return Dependency(tuple(dict.fromkeys(terms)), any_suffices="?" in text)

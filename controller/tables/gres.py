@@ -1,8 +1,10 @@
-"""Generic resources of the nodes: which devices there are, where they are, how many of them are free.
+"""Generic resources of the nodes: which devices there are, where they are, how many of them are
+free.
 
-Place: the controller's core, no I/O; a part of the node table, which alone takes and gives back. Nodes that are alike share one tuple of
-`DeviceGroup`s. Counts are vectors with one entry a node; which device belongs to whom is a bit mask a node and name, looked at only for the
-nodes that a job gets.
+Place: the controller's core, no I/O; a part of the node table, which alone takes and gives back.
+Nodes that are alike share one tuple of `DeviceGroup`s. Counts are vectors with one entry a node;
+which device belongs to whom is a bit mask a node and name, looked at only for the nodes that a job
+gets.
 
 A cluster without generic resources has no such table.
 """
@@ -27,7 +29,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DeviceGroup:
-    """Devices of a node that are alike. `first`: the number of the first of them among all of that name on the node."""
+    """Devices of a node that are alike. `first`: the number of the first of them among all of that
+    name on the node.
+    """
 
     name: str
     type: str
@@ -36,7 +40,8 @@ class DeviceGroup:
     has_files: bool = False  # they are told apart, and shown by their numbers
     is_consumed: bool = True
     cores: int = 0  # bit mask of the cores near them; 0: all
-    parts: tuple[int, ...] = ()  # into how many each GPU is divided, where the name stands for parts of GPUs
+    # into how many each GPU is divided, where the name stands for parts of GPUs
+    parts: tuple[int, ...] = ()
 
     @property
     def devices(self) -> int:
@@ -45,7 +50,9 @@ class DeviceGroup:
 
 
 class Held(NamedTuple):
-    """What a job holds of one name and type on a node. `devices` is a bit mask, 0 where they are only counted; with parts of a GPU it is that GPU."""
+    """What a job holds of one name and type on a node. `devices` is a bit mask, 0 where they are
+    only counted; with parts of a GPU it is that GPU.
+    """
 
     name: str
     type: str
@@ -80,7 +87,8 @@ class GresTable:
     free: dict[str, NDArray[np.int64]] = field(init=False)
     used_devices: dict[str, list[int]] = field(init=False)  # by name; of parts of GPUs: the GPUs
     used_parts: dict[str, list[dict[int, int]]] = field(init=False)  # by name and node: of each GPU
-    shared: tuple[str, ...] = field(init=False)  # names that stand for parts of GPUs; of these the part of one GPU is free that has most
+    # names that stand for parts of GPUs; of these the part of one GPU is free that has most
+    shared: tuple[str, ...] = field(init=False)
     has_cores: bool = field(init=False)  # some devices are nearer to some cores
 
     def __post_init__(self) -> None:
@@ -97,7 +105,15 @@ class GresTable:
                 for key in keys_of(group.name, group.type):
                     counts.setdefault(key, [0] * len(self.layouts))[index] += group.count
         self.total = {key: np.array(values, dtype=np.int64) for key, values in counts.items()}
-        self.shared = tuple(name for name in SHARED if any(group.parts and group.name == name for layout in set(self.layouts) for group in layout))
+        self.shared = tuple(
+            name
+            for name in SHARED
+            if any(
+                group.parts and group.name == name
+                for layout in set(self.layouts)
+                for group in layout
+            )
+        )
         self.has_cores = any(group.cores for layout in set(self.layouts) for group in layout)
 
     def set_layout(self, index: int, layout: Layout) -> None:
@@ -108,8 +124,12 @@ class GresTable:
         self.layouts[index] = layout
         self._count()
         nothing = np.zeros(len(self.layouts), dtype=np.int64)
-        self.total = dict.fromkeys(before, nothing) | self.total  # jobs may hold what no node is said to have any more
-        self.free = {key: vector - (before.get(key, nothing) - self.free.get(key, nothing)) for key, vector in self.total.items()}
+        # jobs may hold what no node is said to have any more
+        self.total = dict.fromkeys(before, nothing) | self.total
+        self.free = {
+            key: vector - (before.get(key, nothing) - self.free.get(key, nothing))
+            for key, vector in self.total.items()
+        }
         self._find_room(range(len(self.layouts)))
 
     def beside(self, held: Iterable[tuple[int, tuple[Held, ...]]]) -> GresTable:
@@ -123,7 +143,8 @@ class GresTable:
         """A job takes the same on each of the nodes (indices)."""
         for index in nodes:
             for name, _, amount, devices in held:
-                used = self.used_devices.setdefault(name, [0] * len(self.layouts))  # GresTypes may have lost it since the job started
+                # GresTypes may have lost it since the job started
+                used = self.used_devices.setdefault(name, [0] * len(self.layouts))
                 if name in self.shared:
                     self._use_part(name, index, devices, amount)
                     continue
@@ -171,12 +192,20 @@ class GresTable:
 
     def room(self, group: DeviceGroup, index: int) -> list[int]:
         """How many parts of each GPU a job could get on the node."""
-        return room_in(group, self.used_parts[group.name][index], self.used_devices.get(GPU, [0] * (index + 1))[index])
+        return room_in(
+            group,
+            self.used_parts[group.name][index],
+            self.used_devices.get(GPU, [0] * (index + 1))[index],
+        )
 
 
 def room_in(group: DeviceGroup, used: Mapping[int, int], whole: int) -> list[int]:
-    """The free parts of each GPU. `used`: parts in use; `whole`: GPUs that are given as such, which are not divided then; the reverse is not so, as
-    22.05 gives GPUs of which parts are in use. Where jobs have parts by `mps`, other GPUs of the node have none to give.
+    """The free parts of each GPU. `used`: parts in use; `whole`: GPUs that are given as such, which
+    are not divided then; the reverse is not so, as 22.05 gives GPUs of which parts are in use.
+    Where jobs have parts by `mps`, other GPUs of the node have none to give.
     """
     alone = group.name == "mps" and bool(used)
-    return [0 if whole >> gpu & 1 or (alone and gpu not in used) else parts - used.get(gpu, 0) for gpu, parts in enumerate(group.parts)]
+    return [
+        0 if whole >> gpu & 1 or (alone and gpu not in used) else parts - used.get(gpu, 0)
+        for gpu, parts in enumerate(group.parts)
+    ]

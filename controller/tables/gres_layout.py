@@ -1,7 +1,8 @@
-"""From the configuration to what devices each node has: a node line's Gres, with files, types and cores of the lines of gres.conf for that node.
+"""From the configuration to what devices each node has: a node line's Gres, with files, types and
+cores of the lines of gres.conf for that node.
 
-Place: the controller's core, pure. Follows slurm.conf(5) Gres, gres.conf(5). Where gres.conf says more than the node line, the node line counts; it
-may leave out what gres.conf says of types.
+Place: the controller's core, pure. Follows slurm.conf(5) Gres, gres.conf(5). Where gres.conf says
+more than the node line, the node line counts; it may leave out what gres.conf says of types.
 """
 
 from __future__ import annotations
@@ -23,15 +24,23 @@ class Layouts:
 
     def __init__(self, config: SlurmConfig) -> None:
         self.names = tuple(dict.fromkeys(config.words("GresTypes")))
-        self._lines = [(line, frozenset(hostlist.expand(line.nodes))) for line in config.gres if line.name in self.names]
+        self._lines = [
+            (line, frozenset(hostlist.expand(line.nodes)))
+            for line in config.gres
+            if line.name in self.names
+        ]
         self._known: dict[tuple[str, tuple[int, ...]], Layout] = {}
         self._groups: dict[Layout, Layout] = {}
 
     def of(self, name: str, text: str) -> Layout:
-        """The devices of the node with that name and that Gres. What cannot be read, or is of no type of GresTypes, is left out."""
+        """The devices of the node with that name and that Gres. What cannot be read, or is of no
+        type of GresTypes, is left out.
+        """
         if not text or not self.names:
             return ()
-        mine = tuple(place for place, (_, nodes) in enumerate(self._lines) if not nodes or name in nodes)
+        mine = tuple(
+            place for place, (_, nodes) in enumerate(self._lines) if not nodes or name in nodes
+        )
         known = self._known.get((text, mine))
         if known is None:
             try:
@@ -44,11 +53,20 @@ class Layouts:
         return known
 
     def has_devices_for(self, name: str, words: tuple[GresCount, ...]) -> bool:
-        """Whether of what gres.conf gives the node with that name files for, the words name just as many devices, if any."""
+        """Whether of what gres.conf gives the node with that name files for, the words name just as
+        many devices, if any.
+        """
         for word in dict.fromkeys(each.name for each in words if each.name not in SHARED):
-            lines = [line for line, nodes in self._lines if line.name == word and (not nodes or name in nodes)]
+            lines = [
+                line
+                for line, nodes in self._lines
+                if line.name == word and (not nodes or name in nodes)
+            ]
             devices = sum(line.count for line in lines)
-            if any(line.files for line in lines) and sum(each.count for each in words if each.name == word) != devices:
+            if (
+                any(line.files for line in lines)
+                and sum(each.count for each in words if each.name == word) != devices
+            ):
                 return False
         return True
 
@@ -67,13 +85,19 @@ def _layout(words: list[GresCount], lines: list[GresConf]) -> Layout:
         if word.name in SHARED and any(other.name == GPU for other in words):
             continue
         left = word.count
-        fitting = [line for line in lines if line.name == word.name and (line.type == word.type or not word.type or not line.type)]
+        fitting = [
+            line
+            for line in lines
+            if line.name == word.name and (line.type == word.type or not word.type or not line.type)
+        ]
         for line in fitting:
             count = min(line.count, left)
             if count <= 0:
                 continue
             has_files = bool(line.files) and line.count <= _MOST_DEVICES
-            groups.append(_group(word, word.type or line.type, count, line, first, has_files=has_files))
+            groups.append(
+                _group(word, word.type or line.type, count, line, first, has_files=has_files)
+            )
             left -= count
         if left:
             groups.append(_group(word, word.type, left, None, first, has_files=False))
@@ -86,7 +110,9 @@ def _layout(words: list[GresCount], lines: list[GresConf]) -> Layout:
 
 
 def _divided(word: GresCount, gpus: list[DeviceGroup], lines: list[GresConf]) -> list[DeviceGroup]:
-    """Parts of GPUs: as many of each as the lines say for its file, else the same number of each."""
+    """Parts of GPUs: as many of each as the lines say for its file, else the same number of
+    each.
+    """
     kinds = [group.type for group in gpus for _ in range(group.count)]
     files = [file for line in lines if line.name == GPU for file in hostlist.expand(line.files)]
     parts = [0] * len(kinds)
@@ -109,17 +135,29 @@ def _divided(word: GresCount, gpus: list[DeviceGroup], lines: list[GresConf]) ->
 _MOST_DEVICES = 1024
 
 
-def _group(word: GresCount, kind: str, count: int, line: GresConf | None, first: dict[str, int], *, has_files: bool) -> DeviceGroup:
+def _group(
+    word: GresCount,
+    kind: str,
+    count: int,
+    line: GresConf | None,
+    first: dict[str, int],
+    *,
+    has_files: bool,
+) -> DeviceGroup:
     start = first.get(word.name, 0)
     if has_files:
         first[word.name] = start + count
     is_consumed = word.is_consumed and (line is None or "no_consume" not in line.flags.lower())
     cores = read_cores(line.cores) if line is not None and has_files else 0
-    return DeviceGroup(word.name, kind, count, start if has_files else 0, has_files, is_consumed, cores)
+    return DeviceGroup(
+        word.name, kind, count, start if has_files else 0, has_files, is_consumed, cores
+    )
 
 
 def read_cores(text: str) -> int:
-    """`0-3,7` as a bit mask; what is no number is left out, the reader of the file has complained."""
+    """`0-3,7` as a bit mask; what is no number is left out, the reader of the file has
+    complained.
+    """
     mask = 0
     for part in text.replace("[", "").replace("]", "").split(","):
         low, _, high = part.strip().partition("-")
@@ -141,15 +179,30 @@ def gres_text(text: str, layout: Layout, cores_per_socket: int, sockets: int) ->
         for group in layout:
             if group.name == word.name and word.type in ("", group.type):
                 near |= group.cores
-        bare = ":".join(part for part in written.partition("(")[0].split(":") if part != "no_consume")
-        kinds = [group.type for group in layout if group.name == word.name and group.parts and group.type]
+        bare = ":".join(
+            part for part in written.partition("(")[0].split(":") if part != "no_consume"
+        )
+        kinds = [
+            group.type for group in layout if group.name == word.name and group.parts and group.type
+        ]
         if kinds and not word.type:
-            bare = ",".join(f"{word.name}:{group.type}:{group.count}" for group in layout if group.name == word.name)
-        on = nodeset.from_positions(socket for socket in range(sockets) if near >> socket * cores_per_socket & nodeset.mask(cores_per_socket))
+            bare = ",".join(
+                f"{word.name}:{group.type}:{group.count}"
+                for group in layout
+                if group.name == word.name
+            )
+        on = nodeset.from_positions(
+            socket
+            for socket in range(sockets)
+            if near >> socket * cores_per_socket & nodeset.mask(cores_per_socket)
+        )
         shown.append(f"{bare}(S:{ranges(on)})" if on else bare)
     return ",".join(shown)
 
 
 def ranges(mask: int) -> str:
     """A bit mask as `0-3,7`."""
-    return ",".join(str(first) if length == 1 else f"{first}-{first + length - 1}" for first, length in nodeset.runs(mask))
+    return ",".join(
+        str(first) if length == 1 else f"{first}-{first + length - 1}"
+        for first, length in nodeset.runs(mask)
+    )

@@ -1,6 +1,8 @@
-"""Generic resources as commands and accounting see them: texts and counts from what jobs hold and ask for, and from what nodes have.
+"""Generic resources as commands and accounting see them: texts and counts from what jobs hold and
+ask for, and from what nodes have.
 
-Place: the controller's core, pure; used by the columns of jobs, nodes and partitions. Follows scontrol(1) and what it prints.
+Place: the controller's core, pure; used by the columns of jobs, nodes and partitions. Follows
+scontrol(1) and what it prints.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 
 
 def counts_of(job: Job, held: Allocation | None = None) -> dict[str, int]:
-    """What the job holds, or would hold with the allocation, or asks for while it has nothing, by `gres/gpu` and `gres/gpu:a100`."""
+    """What the job holds, or would hold with the allocation, or asks for while it has nothing, by
+    `gres/gpu` and `gres/gpu:a100`.
+    """
     found: dict[str, int] = {}
     held = job.allocation if held is None else held
     if held is not None:
@@ -74,7 +78,10 @@ def used_counts(table: NodeTable, index: int) -> dict[str, int]:
     gres = table.gres
     if gres is None:
         return {}
-    used = {f"gres/{key}": int(vector[index] - gres.free[key][index]) for key, vector in gres.total.items()}
+    used = {
+        f"gres/{key}": int(vector[index] - gres.free[key][index])
+        for key, vector in gres.total.items()
+    }
     for name in gres.shared:
         for group in gres.layouts[index]:
             if group.name == name:
@@ -131,13 +138,18 @@ def node_gres_used(table: NodeTable, node: Node) -> str:
             label = ":".join(filter(None, (name, group.type)))
             if group.parts:
                 devices = used & sum(1 << gpu for gpu, count in enumerate(group.parts) if count)
-                parts.append(f"{name}:{group.type or '(null)'}:{devices.bit_count()}(IDX:{ranges(devices) or 'N/A'})")
+                parts.append(
+                    f"{name}:{group.type or '(null)'}:{devices.bit_count()}(IDX:"
+                    f"{ranges(devices) or 'N/A'})"
+                )
             elif group.has_files and group.type:
                 devices = used & sum(other.devices for other in alike)
                 parts.append(f"{label}:{devices.bit_count()}(IDX:{ranges(devices) or 'N/A'})")
             else:
                 key = keys_of(name, group.type)[-1]
-                parts.append(f"{label}:{int(gres.total[key][node.index] - gres.free[key][node.index])}")
+                parts.append(
+                    f"{label}:{int(gres.total[key][node.index] - gres.free[key][node.index])}"
+                )
         if not groups:
             parts.append(f"{name}:0")
     return ",".join(parts)

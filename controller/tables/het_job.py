@@ -1,7 +1,9 @@
-"""Heterogeneous jobs: components with records, job ids and resources of their own that are submitted, started and ended together.
+"""Heterogeneous jobs: components with records, job ids and resources of their own that are
+submitted, started and ended together.
 
-Place: the controller's core. Follows: sbatch(1) on `:` and `#SBATCH hetjob`, Slurm's documentation of heterogeneous jobs. The first component, the
-leader, gives the whole its id and runs the script. All components start at one instant (understudy.controller.scheduling.slurm.backfill); a component
+Place: the controller's core. Follows: sbatch(1) on `:` and `#SBATCH hetjob`, Slurm's documentation
+of heterogeneous jobs. The first component, the leader, gives the whole its id and runs the script.
+All components start at one instant (understudy.controller.scheduling.slurm.backfill); a component
 may be ended alone once it runs, and all of them end with their leader.
 """
 
@@ -42,7 +44,11 @@ def components(job: Job) -> list[Job]:
 
 def whole(job: Job) -> list[Job]:
     """All components of the job of which this is one."""
-    return [job] if job.het is None else [job.het.components[offset] for offset in sorted(job.het.components)]
+    return (
+        [job]
+        if job.het is None
+        else [job.het.components[offset] for offset in sorted(job.het.components)]
+    )
 
 
 def others(job: Job) -> list[Job]:

@@ -1,6 +1,8 @@
-"""A job's record and its state machine: one table of transitions, one function that moves a job, nothing else assigns the state.
+"""A job's record and its state machine: one table of transitions, one function that moves a job,
+nothing else assigns the state.
 
-Place: the controller's core, no I/O. Follows: squeue(1) on states, `../docs/architecture.md` on a job's life.
+Place: the controller's core, no I/O. Follows: squeue(1) on states, `../docs/architecture.md` on a
+job's life.
 """
 
 from __future__ import annotations
@@ -28,13 +30,14 @@ NO_USAGE: Final[Mapping[str, int]] = MappingProxyType({})
 NO_WAITS: Final[Mapping[str, float]] = MappingProxyType({})
 HELD_BY_ADMIN: Final = "JobHeldAdmin"
 HELD_BY_USER: Final = "JobHeldUser"
-BAD_CONSTRAINTS: Final = "BadConstraints"  # no partition of its own could ever hold it; also who holds it then
+# no partition of its own could ever hold it; also who holds it then
+BAD_CONSTRAINTS: Final = "BadConstraints"
 
 
 @dataclass(slots=True, eq=False)
 class JobArray:
-    """What the records of a job array share. `limit`: how many tasks may run at a time, 0 for any number; `count`, `first`, `last` and `step` tell of
-    the tasks as submitted.
+    """What the records of a job array share. `limit`: how many tasks may run at a time, 0 for any
+    number; `count`, `first`, `last` and `step` tell of the tasks as submitted.
     """
 
     job_id: int
@@ -109,7 +112,9 @@ class InvalidTransition(AssertionError):  # noqa: N818 - a bug, not an error tha
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """One job. Times are seconds of the cluster's clock since the epoch; None where it has not happened."""
+    """One job. Times are seconds of the cluster's clock since the epoch; None where it has not
+    happened.
+    """
 
     job_id: int
     spec: JobSpec
@@ -118,18 +123,23 @@ class Job:
     submit_time: int
     partitions: tuple[str, ...]  # candidates in order; [0] is shown while pending
     priority: int = 1  # 0: held
-    partition_priorities: dict[str, int] | None = None  # where its partitions give it different ones
-    admin_priority: int | None = None  # set by an administrator, and then not recalculated; textbook policies order by this one alone
+    # where its partitions give it different ones
+    partition_priorities: dict[str, int] | None = None
+    # set by an administrator, and then not recalculated; textbook policies order by this one alone
+    admin_priority: int | None = None
     state: JobState = JobState.PENDING
     flags: JobFlag = JobFlag.NONE
     partition: str = ""  # where it runs, or partitions[0]
     reason: str = "None"
     reason_detail: str = ""
-    waits: Mapping[str, float] = field(default_factory=lambda: NO_WAITS)  # seconds by reason, up to its last change; replaced, not changed
-    waits_since: float | None = None  # since when it waits for its present reason; None: since it was submitted
+    # seconds by reason, up to its last change; replaced, not changed
+    waits: Mapping[str, float] = field(default_factory=lambda: NO_WAITS)
+    # since when it waits for its present reason; None: since it was submitted
+    waits_since: float | None = None
     reason_is_fixed: bool = False  # the reason says why it ended; nothing overwrites it
     begin_time: int | None = None  # --begin
-    eligible_time: int | None = None  # from when it may run; None: held without --begin, or its dependencies are not met
+    # from when it may run; None: held without --begin, or its dependencies are not met
+    eligible_time: int | None = None
     accrue_time: int | None = None  # from when its age counts for its priority
     accrues: bool = True  # False: as many jobs' age counts as may (MaxJobsAccrue and the like)
     start_time: int | None = None
@@ -152,18 +162,22 @@ class Job:
     min_cpus: int = 1  # tasks * cpus per task
     memory_per_node_mb: int | None = None
     memory_per_cpu_mb: int | None = None
-    memory_cap_mb: int | None = None  # MaxMemPerCPU where it was submitted: whoever needs more memory on a node gets more CPUs there
+    # MaxMemPerCPU where it was submitted: whoever needs more memory on a node gets more CPUs there
+    memory_cap_mb: int | None = None
     exclusive: bool = False
     required_nodes: int = 0  # bitmap of --nodelist
     excluded_nodes: int = 0  # bitmap of --exclude
     nice: int = 0
-    fits_partition: bool = True  # within the limits of at least one of its partitions, which may start jobs
+    # within the limits of at least one of its partitions, which may start jobs
+    fits_partition: bool = True
     dependency: Dependency | None = None  # what is left of it
     allocation: Allocation | None = None  # what it holds or held in its last run
-    held: Allocation | None = None  # what it holds in the node table, where that is not its allocation: once it has been suspended
+    # what it holds in the node table, where that is not its allocation: once it has been suspended
+    held: Allocation | None = None
     node_list: str = ""  # the allocation's nodes as a host list expression
     completing_nodes: int = 0  # bitmap of nodes whose epilog has not been reported
-    prolog_nodes: int = 0  # bitmap of nodes on which its prolog has yet to end before it may begin (PrologFlags=Alloc)
+    # bitmap of nodes on which its prolog has yet to end before it may begin (PrologFlags=Alloc)
+    prolog_nodes: int = 0
     notice: str = ""  # what srun or salloc are told of its end
     launch_acknowledged: bool = False  # the node daemon has it
     script_ended: bool = False  # by itself: nobody had to tell its node
@@ -175,28 +189,36 @@ class Job:
     preemptions: int = 0  # how often it made room for others
     requeue: bool = True
     held_by: str = ""  # HELD_BY_ADMIN, HELD_BY_USER, BAD_CONSTRAINTS or ""
-    switches_since: int | None = None  # when it was first looked at with --switches: from then it waits for few leaf switches
+    # when it was first looked at with --switches: from then it waits for few leaf switches
+    switches_since: int | None = None
     most_switches: int = 0  # leaf switches that its nodes may be on, as long as it waits for that
     prefers: bool = False  # asked for with its preferred features in place of the required ones
     used_reservation: str = ""  # the one in which it runs, or is asked for
-    blocked_cores: dict[int, int] | None = None  # asked for without these (masks by node), which are reserved
+    # asked for without these (masks by node), which are reserved
+    blocked_cores: dict[int, int] | None = None
     last_sched_eval: int | None = None
     last_scheduler: str = ""  # Main, Backfill, or Submit: started as it was submitted
-    lifted: tuple[str, ...] = ()  # "time", "qos" or resources that an administrator set: their limits of associations and QOS do not count
+    # "time", "qos" or resources that an administrator set: their limits of associations and QOS do
+    # not count
+    lifted: tuple[str, ...] = ()
     qos_flags: tuple[str, ...] = ()  # those of its QOS that let it pass limits of partitions
     admin_comment: str = ""
     killed_by: int | None = None  # the user who cancelled it
     emulation: Emulation | None = None
     array: JobArray | None = None
-    array_task_id: int | None = None  # None outside arrays, and for an array's record that stands for several tasks
+    # None outside arrays, and for an array's record that stands for several tasks
+    array_task_id: int | None = None
     array_tasks: int = 0  # bitmap of the tasks for which an array's record stands
-    withdrawn_tasks: int = 0  # those of it that were cancelled while they waited, and are still on record in accounting
+    # those of it that were cancelled while they waited, and are still on record in accounting
+    withdrawn_tasks: int = 0
     het: HetJob | None = None
     het_offset: int = 0
     interactive: bool = False  # of srun or salloc: it has no script
-    steps: Mapping[int, Step] = field(default_factory=lambda: NO_STEPS)  # by number; a dict from the first step on
+    # by number; a dict from the first step on
+    steps: Mapping[int, Step] = field(default_factory=lambda: NO_STEPS)
     next_step_id: int = 0
-    batch_usage: Mapping[str, int] = field(default_factory=lambda: NO_USAGE)  # of its script, once that has ended
+    # of its script, once that has ended
+    batch_usage: Mapping[str, int] = field(default_factory=lambda: NO_USAGE)
     log: list[tuple[float, str]] = field(default_factory=list)  # the last few events, for `story`
 
     def note_wait(self, now: float) -> None:
@@ -204,13 +226,20 @@ class Job:
         if self.state is JobState.PENDING:
             waited_s = now - (self.submit_time if self.waits_since is None else self.waits_since)
             if waited_s > 0 and self.reason != "None":
-                self.waits = {**self.waits, self.reason: self.waits.get(self.reason, 0.0) + waited_s}
+                self.waits = {
+                    **self.waits,
+                    self.reason: self.waits.get(self.reason, 0.0) + waited_s,
+                }
             self.waits_since = now
 
     def longest_wait(self, now: float) -> str:
         """The reason that it waited for longest, "" if it had to wait for none."""
         self.note_wait(now)
-        return max((waited_s, reason) for reason, waited_s in self.waits.items())[1] if self.waits else ""
+        return (
+            max((waited_s, reason) for reason, waited_s in self.waits.items())[1]
+            if self.waits
+            else ""
+        )
 
     @property
     def is_pending(self) -> bool:
@@ -239,17 +268,29 @@ class Job:
         return self.completing_nodes != 0
 
     def is_eligible(self, now: float) -> bool:
-        """Whether a scheduler may start it: pending, not held, begin time reached, dependencies met, within a partition's and its array's limits."""
+        """Whether a scheduler may start it: pending, not held, begin time reached, dependencies
+        met, within a partition's and its array's limits.
+        """
         eligible = self.eligible_time
         if self.array is not None and self.array.is_full:
             return False
-        return self.priority > 0 and eligible is not None and eligible <= now and self.fits_partition and self.state is JobState.PENDING
+        return (
+            self.priority > 0
+            and eligible is not None
+            and eligible <= now
+            and self.fits_partition
+            and self.state is JobState.PENDING
+        )
 
     @property
     def asked_nodes(self) -> int:
-        """The least number of nodes that was asked for, as limits look at it: what follows from --ntasks-per-node alone does not count."""
+        """The least number of nodes that was asked for, as limits look at it: what follows from
+        --ntasks-per-node alone does not count.
+        """
         if self.spec.ntasks_per_node and self.spec.num_tasks is not None:
-            return min(self.min_nodes, max(self.spec.min_nodes or 1, self.required_nodes.bit_count()))
+            return min(
+                self.min_nodes, max(self.spec.min_nodes or 1, self.required_nodes.bit_count())
+            )
         return self.min_nodes
 
     @property
@@ -259,7 +300,9 @@ class Job:
     @property
     def story(self) -> str:
         """The job's last events, for error messages."""
-        return f"job {self.job_id} {self.state.name}: " + "; ".join(f"{t:.3f} {what}" for t, what in self.log)
+        return f"job {self.job_id} {self.state.name}: " + "; ".join(
+            f"{t:.3f} {what}" for t, what in self.log
+        )
 
 
 def advance(job: Job, event: JobEvent, now: float) -> None:

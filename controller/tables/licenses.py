@@ -1,7 +1,8 @@
 """Licences: what a cluster has of them, and what the running jobs have taken.
 
-Place: scheduling, pure. Follows slurm.conf(5) Licenses and sbatch(1) --licenses: `matlab:2,ansys` takes both (`;` means the same). A job has its
-licences from its start to its end; its epilog does not need them.
+Place: scheduling, pure. Follows slurm.conf(5) Licenses and sbatch(1) --licenses: `matlab:2,ansys`
+takes both (`;` means the same). A job has its licences from its start to its end; its epilog does
+not need them.
 """
 
 from __future__ import annotations
@@ -39,11 +40,15 @@ class LicensePool:
     _held: dict[int, list[tuple[str, int]]] = field(default_factory=dict)  # by job id
 
     def are_free(self, text: str, held_back: Mapping[str, int] | None = None) -> bool:
-        """Whether a job that asks for this could have it now; `held_back`: licences that are reserved for others."""
+        """Whether a job that asks for this could have it now; `held_back`: licences that are
+        reserved for others.
+        """
         return not text or self._grant(text, held_back) is not None
 
     def take(self, job_id: int, text: str) -> None:
-        """The job runs: it has its licences, also where (after a change of the configuration) there are not so many."""
+        """The job runs: it has its licences, also where (after a change of the configuration) there
+        are not so many.
+        """
         if not text:
             return
         granted = self._grant(text) or read_licenses(text)
@@ -56,12 +61,20 @@ class LicensePool:
         for name, count in self._held.pop(job_id, ()):
             self.used[name] -= count
 
-    def _grant(self, text: str, held_back: Mapping[str, int] | None = None) -> list[tuple[str, int]] | None:
+    def _grant(
+        self, text: str, held_back: Mapping[str, int] | None = None
+    ) -> list[tuple[str, int]] | None:
         held_back = held_back or {}
         wanted: dict[str, int] = {}
         for name, count in read_licenses(text):
             wanted[name] = wanted.get(name, 0) + count
-        return list(wanted.items()) if all(count <= self._free(name) - held_back.get(name, 0) for name, count in wanted.items()) else None
+        return (
+            list(wanted.items())
+            if all(
+                count <= self._free(name) - held_back.get(name, 0) for name, count in wanted.items()
+            )
+            else None
+        )
 
     def _free(self, name: str) -> int:
         return self.totals.get(name, 0) - self.used.get(name, 0)

@@ -1,10 +1,13 @@
-"""The node table: every node's properties and what is free on it, as vectors, so that a whole cluster is looked at in a few operations.
+"""The node table: every node's properties and what is free on it, as vectors, so that a whole
+cluster is looked at in a few operations.
 
-Place: the controller's core, no I/O. Node sets are Python ints used as bitmaps: bit i is the node with index i (in the order of names).
-Only this module changes free CPUs, cores and memory; only through `allocate` and `release`.
+Place: the controller's core, no I/O. Node sets are Python ints used as bitmaps: bit i is the node
+with index i (in the order of names). Only this module changes free CPUs, cores and memory; only
+through `allocate` and `release`.
 
-A job on idle nodes is written into the vectors only when somebody looks at them; until then the bitmaps say all there is to say. Where jobs take
-whole nodes nobody ever looks, and a job's coming and going costs a few operations on bitmaps however many nodes it has.
+A job on idle nodes is written into the vectors only when somebody looks at them; until then the
+bitmaps say all there is to say. Where jobs take whole nodes nobody ever looks, and a job's coming
+and going costs a few operations on bitmaps however many nodes it has.
 """
 
 from __future__ import annotations
@@ -31,11 +34,18 @@ if TYPE_CHECKING:
 
 OFF: Final = NodeFlag.POWERED_DOWN | NodeFlag.POWERING_DOWN | NodeFlag.POWERING_UP
 
-CLOSED: Final = NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.NO_RESPOND | NodeFlag.POWERING_DOWN | NodeFlag.REBOOT_ISSUED
+CLOSED: Final = (
+    NodeFlag.DRAIN
+    | NodeFlag.FAIL
+    | NodeFlag.NO_RESPOND
+    | NodeFlag.POWERING_DOWN
+    | NodeFlag.REBOOT_ISSUED
+)
 _OFF: Final = NodeFlag.POWERED_DOWN | NodeFlag.POWERING_UP  # nobody expects them to respond
 BOOT_WEIGHT: Final = 1 << 40  # above all weights that can be configured
 _DEPARTURES: Final = 4096  # of which a list is kept until somebody asks; most overwrite each other
-# Nodes with fewer cores than this have their cores in use in a machine integer, larger ones in Python's.
+# Nodes with fewer cores than this have their cores in use in a machine integer, larger ones in
+# Python's.
 _INT_BITS: Final = 63
 
 
@@ -58,7 +68,8 @@ class Node:
     address: str
     hostname: str
     port: int
-    state: NodeState = NodeState.UNKNOWN  # base as set: UNKNOWN, DOWN, IDLE, FUTURE; ALLOCATED and MIXED follow from the vectors
+    # base as set: UNKNOWN, DOWN, IDLE, FUTURE; ALLOCATED and MIXED follow from the vectors
+    state: NodeState = NodeState.UNKNOWN
     flags: NodeFlag = NodeFlag.NONE
     reason: str = ""
     reason_user_id: int = 0
@@ -67,18 +78,21 @@ class Node:
     slurmd_start_time: int | None = None
     last_busy: int = 0
     last_response: float = 0.0
-    next_state: NodeState = NodeState.UNKNOWN  # after the reboot that is requested or issued; UNKNOWN: as before
+    # after the reboot that is requested or issued; UNKNOWN: as before
+    next_state: NodeState = NodeState.UNKNOWN
     boot_request_time: int = 0  # when the last reboot was issued
     daemon: str = ""  # the node daemon that stands for it
     comment: str = ""
     extra: str = ""
     cpu_bind: str = ""  # as shown: cores, sockets ...
-    spec_cores: int = 0  # a mask: cores that are the system's (CoreSpecCount, CpuSpecList), which no job gets
+    # a mask: cores that are the system's (CoreSpecCount, CpuSpecList), which no job gets
+    spec_cores: int = 0
     mem_spec_mb: int = 0  # memory that is the system's (MemSpecLimit)
     active_features: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self.active_features = self.active_features or self.features  # none is active only after an update
+        # none is active only after an update
+        self.active_features = self.active_features or self.features
 
     @property
     def cpus_of_core(self) -> int:
@@ -87,8 +101,14 @@ class Node:
 
     @property
     def effective_cpus(self) -> int:
-        """Those that jobs can have: of a node with fewer CPUs than cores (CPUs= the sockets), no more are the system's than leave cores too few."""
-        return min(self.cpus, (self.sockets * self.cores_per_socket - self.spec_cores.bit_count()) * self.cpus_of_core)
+        """Those that jobs can have: of a node with fewer CPUs than cores (CPUs= the sockets), no
+        more are the system's than leave cores too few.
+        """
+        return min(
+            self.cpus,
+            (self.sockets * self.cores_per_socket - self.spec_cores.bit_count())
+            * self.cpus_of_core,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +151,16 @@ class NodeTable:
     cores: NDArray[np.int64] = field(init=False)  # cores in all
     threads: NDArray[np.int64] = field(init=False)  # per core
     core_cpus: NDArray[np.int64] = field(init=False)  # CPUs of a core
-    spec_cores: dict[int, int] = field(init=False)  # masks of cores that are the system's, of nodes that have such
+    # masks of cores that are the system's, of nodes that have such
+    spec_cores: dict[int, int] = field(init=False)
     memory: NDArray[np.int64] = field(init=False)  # MB
     all_memory: NDArray[np.int64] = field(init=False)  # MB, the system's with it
     weight: NDArray[np.int64] = field(init=False)
     tmp_disk: NDArray[np.int64] = field(init=False)  # MB
     up_nodes: int = 0  # registered, neither down nor draining nor failing: new jobs may go there
     idle_nodes: int = 0  # no job holds anything there (up or not)
-    completing_nodes: int = 0  # jobs are being cleaned up there; NodeFlag.COMPLETING is shown for them
+    # jobs are being cleaned up there; NodeFlag.COMPLETING is shown for them
+    completing_nodes: int = 0
     exclusive_nodes: int = 0  # held whole by one job
     full_nodes: int = 0  # no free CPU
     owned_nodes: int = 0  # where only jobs of one user may run
@@ -151,10 +173,12 @@ class NodeTable:
     _job_count: NDArray[np.int64] = field(init=False)
     _used_cores: NDArray[np.int64] | NDArray[np.object_] = field(init=False)
     _last_busy: NDArray[np.int64] = field(init=False)
-    _departures: list[tuple[int, int]] = field(default_factory=list)  # (nodes, when) that are not in `_last_busy` yet, in order
+    # (nodes, when) that are not in `_last_busy` yet, in order
+    _departures: list[tuple[int, int]] = field(default_factory=list)
     watcher: Callable[[Node], None] | None = None  # told of each node whose state may have changed
     tree: Tree | None = None  # the switches, where topology/tree is configured
-    _late: dict[int, Allocation] = field(default_factory=dict)  # by id(): each alone on its nodes, and not in the vectors yet
+    # by id(): each alone on its nodes, and not in the vectors yet
+    _late: dict[int, Allocation] = field(default_factory=dict)
     _kinds: list[NodeKind] | None = None
     _configured_kinds: list[NodeKind] = field(default_factory=list)
     _features: dict[str, int] | None = None
@@ -182,7 +206,11 @@ class NodeTable:
         self._job_count = np.zeros(len(nodes), dtype=np.int64)
         self._last_busy = np.zeros(len(nodes), dtype=np.int64)
         most = max((n.sockets * n.cores_per_socket for n in nodes), default=0)
-        self._used_cores = np.zeros(len(nodes), dtype=np.int64) if most < _INT_BITS else np.full(len(nodes), 0, dtype=np.object_)
+        self._used_cores = (
+            np.zeros(len(nodes), dtype=np.int64)
+            if most < _INT_BITS
+            else np.full(len(nodes), 0, dtype=np.object_)
+        )
         for index, cores in self.spec_cores.items():
             self._used_cores[index] = cores
         self.idle_nodes = (1 << len(nodes)) - 1
@@ -202,7 +230,9 @@ class NodeTable:
         return self._free_memory
 
     def free_gres(self, key: str) -> NDArray[np.int64] | None:
-        """How many devices of a name (`gpu`) or name and type (`gpu:a`) are free on each node; None: nobody has them."""
+        """How many devices of a name (`gpu`) or name and type (`gpu:a`) are free on each node;
+        None: nobody has them.
+        """
         return None if self.gres is None else self.gres.free.get(key)
 
     @property
@@ -245,7 +275,9 @@ class NodeTable:
         return listed
 
     def allocate(self, allocation: Allocation, *, whole: bool = False) -> None:
-        """Take the shares. `whole` (also the allocation's own): no other job may use the nodes meanwhile."""
+        """Take the shares. `whole` (also the allocation's own): no other job may use the nodes
+        meanwhile.
+        """
         nodes = allocation.nodes
         if allocation.owned:
             self.owned_nodes |= nodes
@@ -290,7 +322,9 @@ class NodeTable:
             lowest = left.min()
             assert lowest >= 0, "nodes over-committed"
             used = self._used_cores[at]
-            assert not (used & cores).any(), f"cores of {self._first_with(nodes, cores)} given twice"
+            assert not (used & cores).any(), (
+                f"cores of {self._first_with(nodes, cores)} given twice"
+            )
             self._used_cores[at] = used | cores
             self._free_cpus[at] = left
             if group.memory_mb:
@@ -341,17 +375,23 @@ class NodeTable:
         return self.nodes[node].cpus_of_core
 
     def _first_with(self, nodes: int, cores: int) -> str:
-        return next(self.nodes[i].name for i in nodeset.indices(nodes) if self._used_cores[i] & cores)
+        return next(
+            self.nodes[i].name for i in nodeset.indices(nodes) if self._used_cores[i] & cores
+        )
 
     def release(self, allocation: Allocation, nodes: int) -> None:
-        """Give back the shares on those of the allocation's nodes that are in `nodes` (a bitmap)."""
+        """Give back the shares on those of the allocation's nodes that are in `nodes` (a
+        bitmap).
+        """
         if id(allocation) in self._late and not allocation.nodes & ~nodes:
             del self._late[id(allocation)]
             freed = idle = allocation.nodes
         else:
             if self._late:
                 self._catch_up()
-            freed, idle = (self._give_back_shared if allocation.is_shared else self._give_back)(allocation, nodes)
+            freed, idle = (self._give_back_shared if allocation.is_shared else self._give_back)(
+                allocation, nodes
+            )
         self.full_nodes &= ~freed
         self.idle_nodes |= idle
         self.exclusive_nodes &= ~idle
@@ -387,14 +427,29 @@ class NodeTable:
 
     @property
     def kinds(self) -> list[NodeKind]:
-        """The kinds of nodes, in the order of each kind's first node. Those that have to boot are kinds of their own, heavier than all others."""
+        """The kinds of nodes, in the order of each kind's first node. Those that have to boot are
+        kinds of their own, heavier than all others.
+        """
         if self._kinds is None:
             alike: dict[tuple[int, ...], list[int]] = {}
             for n in self.nodes:
                 cores, memory = n.sockets * n.cores_per_socket, n.memory_mb - n.mem_spec_mb
-                key = (n.effective_cpus, n.sockets, cores, n.threads_per_core, memory, n.tmp_disk_mb, n.weight, n.spec_cores, n.cpus, n.memory_mb)
+                key = (
+                    n.effective_cpus,
+                    n.sockets,
+                    cores,
+                    n.threads_per_core,
+                    memory,
+                    n.tmp_disk_mb,
+                    n.weight,
+                    n.spec_cores,
+                    n.cpus,
+                    n.memory_mb,
+                )
                 alike.setdefault(key, []).append(n.index)
-            self._configured_kinds = [NodeKind(nodeset.from_positions(indices), *key) for key, indices in alike.items()]
+            self._configured_kinds = [
+                NodeKind(nodeset.from_positions(indices), *key) for key, indices in alike.items()
+            ]
             self._kinds = self._configured_kinds if not self.boot_nodes else self._split_kinds()
         return self._kinds
 
@@ -402,7 +457,10 @@ class NodeTable:
         split = [
             replace(kind, nodes=part, weight=kind.weight | heavier)
             for kind in self._configured_kinds
-            for part, heavier in ((kind.nodes & ~self.boot_nodes, 0), (kind.nodes & self.boot_nodes, BOOT_WEIGHT))
+            for part, heavier in (
+                (kind.nodes & ~self.boot_nodes, 0),
+                (kind.nodes & self.boot_nodes, BOOT_WEIGHT),
+            )
             if part
         ]
         return sorted(split, key=lambda kind: nodeset.first(kind.nodes))
@@ -440,11 +498,15 @@ class NodeTable:
             for n in self.nodes:
                 for name in n.active_features:
                     found.setdefault(name, []).append(n.index)
-            self._features = {name: nodeset.from_positions(indices) for name, indices in found.items()}
+            self._features = {
+                name: nodeset.from_positions(indices) for name, indices in found.items()
+            }
         return self._features.get(feature, 0)
 
     def reconfigured(self) -> None:
-        """Look again at what is said of the nodes: to be called after a change of weight, features or sizes."""
+        """Look again at what is said of the nodes: to be called after a change of weight, features
+        or sizes.
+        """
         if self._late:
             self._catch_up()
         self._kinds = self._features = None
@@ -478,13 +540,17 @@ class NodeTable:
 
 def takes_jobs(node: Node) -> bool:
     """Whether new jobs may go there: it is up, or off and can be switched on."""
-    if node.flags & CLOSED and not (node.flags & CLOSED == NodeFlag.NO_RESPOND and node.flags & _OFF):
+    if node.flags & CLOSED and not (
+        node.flags & CLOSED == NodeFlag.NO_RESPOND and node.flags & _OFF
+    ):
         return False
     return node.state is NodeState.IDLE
 
 
 def _places(nodes: int) -> slice | NDArray[np.intp]:
-    """Where to look in a vector for the nodes: a slice if they are consecutive, which costs a fraction of an index vector."""
+    """Where to look in a vector for the nodes: a slice if they are consecutive, which costs a
+    fraction of an index vector.
+    """
     start = nodeset.first(nodes)
     run = nodes >> start
     if run & (run + 1) == 0:
@@ -493,7 +559,9 @@ def _places(nodes: int) -> slice | NDArray[np.intp]:
 
 
 def room_beside(table: GresTable, key: str, groups: Iterable[ShareGroup]) -> NDArray[np.int64]:
-    """What would be free on each node of a name that stands for parts of GPUs, if only these were held."""
+    """What would be free on each node of a name that stands for parts of GPUs, if only these were
+    held.
+    """
     name = key.partition(":")[0]
     used: dict[int, dict[int, int]] = {}
     whole: dict[int, int] = {}
@@ -511,5 +579,7 @@ def room_beside(table: GresTable, key: str, groups: Iterable[ShareGroup]) -> NDA
     for index, layout in enumerate(table.layouts):
         for each in layout:
             if each.parts and key in keys_of(each.name, each.type):
-                found[index] = max(int(found[index]), *room_in(each, used.get(index, {}), whole.get(index, 0)))
+                found[index] = max(
+                    int(found[index]), *room_in(each, used.get(index, {}), whole.get(index, 0))
+                )
     return found

@@ -1,4 +1,5 @@
-"""Partitions as the controller holds them, made from the configuration's PartitionName lines, and whether a job is within their limits.
+"""Partitions as the controller holds them, made from the configuration's PartitionName lines, and
+whether a job is within their limits.
 
 Place: the controller's core, no I/O.
 """
@@ -22,7 +23,9 @@ QOS_NOT_ALLOWED: Final = "QOSNotAllowed"
 
 @dataclass(slots=True, eq=False)
 class Partition:
-    """One partition. Times in seconds, None for no limit. `nodes` is a bitmap over the node table."""
+    """One partition. Times in seconds, None for no limit. `nodes` is a bitmap over the node
+    table.
+    """
 
     name: str
     nodes: int = 0
@@ -73,7 +76,9 @@ class Partition:
 
     @property
     def can_schedule(self) -> bool:
-        """Whether pending jobs may be started: DRAIN keeps new ones out, but lets those start that are there."""
+        """Whether pending jobs may be started: DRAIN keeps new ones out, but lets those start that
+        are there.
+        """
         return self.state in ("UP", "DRAIN")
 
     @property
@@ -81,31 +86,69 @@ class Partition:
         return self.state in ("UP", "DOWN")
 
 
-def limit_broken(job: Job, partition: Partition, max_memory: tuple[int | None, int | None] = (None, None), *, for_backfill: bool = False) -> str:
-    """The partition's limit that the job breaks, "" if none. `max_memory`: the cluster's (per node, per CPU).
+def limit_broken(
+    job: Job,
+    partition: Partition,
+    max_memory: tuple[int | None, int | None] = (None, None),
+    *,
+    for_backfill: bool = False,
+) -> str:
+    """The partition's limit that the job breaks, "" if none. `max_memory`: the cluster's (per node,
+    per CPU).
 
     `for_backfill`: it may be content with the time of --time-min, which backfill alone gives.
     """
     passes = job.qos_flags
-    most_s, least_s = partition.max_time_s, (job.spec.time_min_s if for_backfill else None) or job.time_limit_s
-    is_longer = job.time_limit_is_set and most_s is not None and (least_s is None or least_s > most_s)
+    most_s, least_s = (
+        partition.max_time_s,
+        (job.spec.time_min_s if for_backfill else None) or job.time_limit_s,
+    )
+    is_longer = (
+        job.time_limit_is_set and most_s is not None and (least_s is None or least_s > most_s)
+    )
     if is_longer and "PartitionTimeLimit" not in passes:
         return PARTITION_TIME_LIMIT
-    if partition.max_nodes is not None and max(job.asked_nodes, job.max_nodes or 0) > partition.max_nodes and "PartitionMaxNodes" not in passes:
+    if (
+        partition.max_nodes is not None
+        and max(job.asked_nodes, job.max_nodes or 0) > partition.max_nodes
+        and "PartitionMaxNodes" not in passes
+    ):
         return PARTITION_NODE_LIMIT
     if job.min_nodes > 1 and job.asked_nodes > partition.nodes.bit_count():
         return PARTITION_NODE_LIMIT
-    if job.max_nodes is not None and job.max_nodes < partition.min_nodes and "PartitionMinNodes" not in passes:
+    if (
+        job.max_nodes is not None
+        and job.max_nodes < partition.min_nodes
+        and "PartitionMinNodes" not in passes
+    ):
         return PARTITION_NODE_LIMIT
-    per_node = partition.max_memory_per_node_mb if partition.max_memory_per_node_mb is not None else max_memory[0]
-    if per_node is not None and job.memory_per_node_mb is not None and job.memory_per_node_mb > per_node:
+    per_node = (
+        partition.max_memory_per_node_mb
+        if partition.max_memory_per_node_mb is not None
+        else max_memory[0]
+    )
+    if (
+        per_node is not None
+        and job.memory_per_node_mb is not None
+        and job.memory_per_node_mb > per_node
+    ):
         return MEMORY_LIMIT
-    per_cpu = partition.max_memory_per_cpu_mb if partition.max_memory_per_cpu_mb is not None else max_memory[1]
-    if per_cpu is not None and job.memory_per_cpu_mb is not None and job.memory_per_cpu_mb > per_cpu:
+    per_cpu = (
+        partition.max_memory_per_cpu_mb
+        if partition.max_memory_per_cpu_mb is not None
+        else max_memory[1]
+    )
+    if (
+        per_cpu is not None
+        and job.memory_per_cpu_mb is not None
+        and job.memory_per_cpu_mb > per_cpu
+    ):
         return MEMORY_LIMIT
     if partition.allow_accounts is not None or partition.deny_accounts:
         account, allowed = job.spec.account, partition.allow_accounts
-        if account and (account not in allowed if allowed is not None else account in partition.deny_accounts):
+        if account and (
+            account not in allowed if allowed is not None else account in partition.deny_accounts
+        ):
             return ACCOUNT_NOT_ALLOWED
     if partition.allow_qos is not None or partition.deny_qos:
         qos, allowed = job.spec.qos, partition.allow_qos

@@ -1,7 +1,8 @@
 """Power saving as configured: which nodes are switched off after how long, and how fast.
 
-Place: the controller's core, pure; made from slurm.conf. Follows: slurm.conf(5) Suspend*, Resume*, power_save_interval.
-Where several of a node's partitions have a time of their own, the longest counts.
+Place: the controller's core, pure; made from slurm.conf. Follows: slurm.conf(5) Suspend*, Resume*,
+power_save_interval. Where several of a node's partitions have a time of their own, the longest
+counts.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class PowerPlan:
     resume_rate: int = 300
     interval_s: int = 10  # between two looks if nothing happens to nodes
     exempt: int = 0  # bitmap: never switched off by themselves
-    exempt_counts: tuple[tuple[int, int], ...] = ()  # (bitmap, how many usable ones of them stay on)
+    # (bitmap, how many usable ones of them stay on)
+    exempt_counts: tuple[tuple[int, int], ...] = ()
     exempt_flags: NodeFlag = NodeFlag.NONE
     spares_down: bool = False
     suspend_program: str = ""
@@ -48,32 +50,53 @@ class PowerPlan:
 
     @classmethod
     def of(cls, config: SlurmConfig) -> PowerPlan | None:
-        """None if no node is ever switched off: SuspendTime is infinite everywhere, or one of the two programs is not named."""
+        """None if no node is ever switched off: SuspendTime is infinite everywhere, or one of the
+        two programs is not named.
+        """
         suspend = _per_node(config, "SuspendTime", _limit(config.text("SuspendTime")))
         in_cloud = any(node.state.upper() == "CLOUD" for node in config.nodes)
-        if not ((in_cloud or any(time != math.inf for time in suspend)) and config.text("SuspendProgram") and config.text("ResumeProgram")):
+        if not (
+            (in_cloud or any(time != math.inf for time in suspend))
+            and config.text("SuspendProgram")
+            and config.text("ResumeProgram")
+        ):
             return None
         exempt, counts = 0, []
         for text in _WORD.findall(config.text("SuspendExcNodes")):
             counted = _COUNTED.fullmatch(text)
             nodes = nodeset.from_positions(
-                config.index_of[name] for name in hostlist.expand(counted[1] if counted else text) if name in config.index_of
+                config.index_of[name]
+                for name in hostlist.expand(counted[1] if counted else text)
+                if name in config.index_of
             )
             if counted:
                 counts.append((nodes, int(counted[2])))
             else:
                 exempt |= nodes
-        spared = {name for part in config.partitions if part.name in config.words("SuspendExcParts") for name in part.nodes}
+        spared = {
+            name
+            for part in config.partitions
+            if part.name in config.words("SuspendExcParts")
+            for name in part.nodes
+        }
         states = {word.upper() for word in config.words("SuspendExcStates")}
         flags = NodeFlag.NONE
         for name in sorted(states & _FLAGS.keys()):
             flags |= _FLAGS[name]
-        parameters = dict(word.lower().partition("=")[::2] for word in config.words("SlurmctldParameters"))
+        parameters = dict(
+            word.lower().partition("=")[::2] for word in config.words("SlurmctldParameters")
+        )
         interval = parameters.get("power_save_interval", "")
         return cls(
             suspend,
-            tuple(int(time) for time in _per_node(config, "SuspendTimeout", config.count("SuspendTimeout"))),
-            tuple(int(time) for time in _per_node(config, "ResumeTimeout", config.count("ResumeTimeout"))),
+            tuple(
+                int(time)
+                for time in _per_node(config, "SuspendTimeout", config.count("SuspendTimeout"))
+            ),
+            tuple(
+                int(time)
+                for time in _per_node(config, "ResumeTimeout", config.count("ResumeTimeout"))
+            ),
             config.count("SuspendRate"),
             config.count("ResumeRate"),
             max(int(interval), 1) if interval.isdecimal() else 10,
@@ -89,11 +112,18 @@ class PowerPlan:
     @property
     def mortal(self) -> int:
         """The nodes (a bitmap) that may be switched off when they are idle."""
-        return nodeset.from_positions(index for index, time in enumerate(self.suspend_time_s) if time != math.inf) & ~self.exempt
+        return (
+            nodeset.from_positions(
+                index for index, time in enumerate(self.suspend_time_s) if time != math.inf
+            )
+            & ~self.exempt
+        )
 
     def spares(self, node: Node) -> bool:
         """Whether the node stays on for its state (SuspendExcStates)."""
-        return bool(node.flags & self.exempt_flags) or (self.spares_down and node.state is NodeState.DOWN)
+        return bool(node.flags & self.exempt_flags) or (
+            self.spares_down and node.state is NodeState.DOWN
+        )
 
     def kept_on(self, usable: int) -> int:
         """Those of the usable nodes (a bitmap) that stay on because so many of a set shall."""
@@ -121,8 +151,9 @@ def _limit(text: str) -> float:
 
 @dataclass(slots=True)
 class Pace:
-    """How many nodes may be switched at once. What was switched is forgotten bit by bit: at each look a sixtieth of the rest for each second since
-    the last one. Recorded from 22.05.8; with a look every 10 s and a rate of 7 it lets 7 go, then 1, 1, 2, 1, 1 ...
+    """How many nodes may be switched at once. What was switched is forgotten bit by bit: at each
+    look a sixtieth of the rest for each second since the last one. Recorded from 22.05.8; with a
+    look every 10 s and a rate of 7 it lets 7 go, then 1, 1, 2, 1, 1 ...
     """
 
     count: float = 0.0

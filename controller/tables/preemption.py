@@ -1,7 +1,8 @@
 """Preemption: who may preempt whom, and how; and which jobs are candidates.
 
-Place: tables, pure. Which of them are taken is `victims.py`'s. Follows: slurm.conf(5) PreemptType, PreemptMode, PreemptExemptTime,
-SchedulerParameters preempt_*; sacctmgr(1) Preempt, PreemptMode, PreemptExemptTime, GraceTime.
+Place: tables, pure. Which of them are taken is `victims.py`'s. Follows: slurm.conf(5) PreemptType,
+PreemptMode, PreemptExemptTime, SchedulerParameters preempt_*; sacctmgr(1) Preempt, PreemptMode,
+PreemptExemptTime, GraceTime.
 """
 
 from __future__ import annotations
@@ -41,7 +42,13 @@ class Rules:
         """From PreemptType, PreemptMode and PreemptExemptTime."""
         kind = preempt_type.strip().lower().rpartition("/")[2]
         mode, within, gang = read_mode(preempt_mode)
-        return cls(kind if kind in (BY_PARTITION, BY_QOS) else "", mode or OFF, within, gang, max(exempt_s or 0, 0))
+        return cls(
+            kind if kind in (BY_PARTITION, BY_QOS) else "",
+            mode or OFF,
+            within,
+            gang,
+            max(exempt_s or 0, 0),
+        )
 
 
 def read_mode(text: str) -> tuple[str, bool, bool]:
@@ -62,23 +69,33 @@ class Preemption:
         parameters: Mapping[str, str],
         qos_of: Callable[[Job], Qos | None],
     ) -> None:
-        self._partitions, self._running, self.rules, self.qos_of = partitions, running, rules, qos_of
+        self._partitions, self._running, self.rules, self.qos_of = (
+            partitions,
+            running,
+            rules,
+            qos_of,
+        )
         self._youngest_first = "preempt_youngest_first" in parameters
         self.strict_order = "preempt_strict_order" in parameters
-        self.spared_until: int | None = None  # when the first job may be preempted that the last pass had to spare
+        # when the first job may be preempted that the last pass had to spare
+        self.spared_until: int | None = None
         self.reorders = number(parameters, "preempt_reorder_count", 1)
 
     @property
     def is_on(self) -> bool:
         return bool(self.rules.kind)
 
-    # --- who may preempt whom, and how ----------------------------------------------------------------------------------------
+    # --- who may preempt whom, and how ------------------------------------------------------------
 
     def may_preempt(self, job: Job, partition: Partition, victim: Job) -> bool:
         """Whether the rules let a pending job, in this partition, preempt one that runs."""
         if self.rules.kind == BY_PARTITION:
             where = self._partitions.get(victim.partition)
-            return where is not None and where.priority_tier < partition.priority_tier and self.mode_of(victim) != OFF
+            return (
+                where is not None
+                and where.priority_tier < partition.priority_tier
+                and self.mode_of(victim) != OFF
+            )
         qos, against = self.qos_of(job), self.qos_of(victim)
         if qos is None or against is None:
             return False
@@ -123,26 +140,43 @@ class Preemption:
 
     @property
     def pushes_aside(self) -> bool:
-        """Whether jobs of higher partitions take the cores of lower ones as if they were free: who is in their way makes room once they start.
+        """Whether jobs of higher partitions take the cores of lower ones as if they were free: who
+        is in their way makes room once they start.
 
-        So where PreemptMode says SUSPEND, and where it says GANG and a partition has a PreemptMode=SUSPEND of its own.
+        So where PreemptMode says SUSPEND, and where it says GANG and a partition has a
+        PreemptMode=SUSPEND of its own.
         """
         if self.rules.kind != BY_PARTITION:
             return False
         if self.rules.mode == SUSPEND:
             return True
-        return self.rules.gang and any(read_mode(each.preempt_mode)[0] == SUSPEND for each in self._partitions.values())
+        return self.rules.gang and any(
+            read_mode(each.preempt_mode)[0] == SUSPEND for each in self._partitions.values()
+        )
 
     def may_push_aside(self, partition: Partition, other: Job) -> bool:
-        """Whether one of that partition may have the other job's cores; it stands still, or goes, when that one starts."""
+        """Whether one of that partition may have the other job's cores; it stands still, or goes,
+        when that one starts.
+        """
         where = self._partitions.get(other.partition)
-        if where is None or where.priority_tier >= partition.priority_tier or other.allocation is None or not other.allocation.overlaid:
+        if (
+            where is None
+            or where.priority_tier >= partition.priority_tier
+            or other.allocation is None
+            or not other.allocation.overlaid
+        ):
             return False
         return self.mode_of(other) != OFF if self.rules.mode == SUSPEND else self.suspends(other)
 
     def loses_its_place(self, other: Job) -> bool:
-        """Whether it goes for good when one of a higher partition has started on its cores; else it stands still."""
-        return self.rules.kind == BY_PARTITION and self.rules.mode == SUSPEND and self.mode_of(other) not in (SUSPEND, OFF)
+        """Whether it goes for good when one of a higher partition has started on its cores; else it
+        stands still.
+        """
+        return (
+            self.rules.kind == BY_PARTITION
+            and self.rules.mode == SUSPEND
+            and self.mode_of(other) not in (SUSPEND, OFF)
+        )
 
     def suspends(self, victim: Job) -> bool:
         """Whether the job stands still when it is preempted, and goes on later."""
@@ -152,31 +186,49 @@ class Preemption:
         """Whether a victim that is chosen is suspended; partitions alone have it ended instead."""
         return self.rules.kind == BY_QOS and self.suspends(victim)
 
-    # --- whom ------------------------------------------------------------------------------------------------------------------
+    # --- whom -------------------------------------------------------------------------------------
 
-    def candidates(self, job: Job, partition: Partition, now: int, *, whole_nodes: bool = False) -> list[Job]:
-        """Running jobs that the job may preempt, in the order in which they are taken. `whole_nodes`: as select/linear does.
+    def candidates(
+        self, job: Job, partition: Partition, now: int, *, whole_nodes: bool = False
+    ) -> list[Job]:
+        """Running jobs that the job may preempt, in the order in which they are taken.
+        `whole_nodes`: as select/linear does.
 
-        Where those in its way make room once it starts, only those are named that give back more than their cores, if they stand still, too.
-        Nobody stands still without gang scheduling: whose partition wants that is spared, and ended where whole nodes are given. (As recorded.)
+        Where those in its way make room once it starts, only those are named that give back more
+        than their cores, if they stand still, too. Nobody stands still without gang scheduling:
+        whose partition wants that is spared, and ended where whole nodes are given. (As recorded.)
         """
         pushes_aside = self.pushes_aside
         spares_suspended = self.rules.kind == BY_PARTITION and (pushes_aside or not whole_nodes)
         found: list[Job] = []
         for victim in self._running.values():
             held = victim.allocation
-            if held is None or not held.nodes & partition.nodes or not self.may_preempt(job, partition, victim):
+            if (
+                held is None
+                or not held.nodes & partition.nodes
+                or not self.may_preempt(job, partition, victim)
+            ):
                 continue
-            if (spares_suspended and self.suspends(victim)) or not (victim.is_running or pushes_aside):
+            if (spares_suspended and self.suspends(victim)) or not (
+                victim.is_running or pushes_aside
+            ):
                 continue
             assert victim.start_time is not None
             if not self.stands_still(victim) and victim.start_time + self.exempt_s(victim) > now:
                 until = victim.start_time + self.exempt_s(victim)
-                self.spared_until = until if self.spared_until is None else min(until, self.spared_until)
+                self.spared_until = (
+                    until if self.spared_until is None else min(until, self.spared_until)
+                )
                 continue
             found.append(victim)
         if self._youngest_first:
             found.sort(key=lambda each: (-(each.start_time or 0), each.job_id))
         else:
-            found.sort(key=lambda each: (self.importance(each), each.allocation.node_count if each.allocation else 0, each.job_id))
+            found.sort(
+                key=lambda each: (
+                    self.importance(each),
+                    each.allocation.node_count if each.allocation else 0,
+                    each.job_id,
+                )
+            )
         return found

@@ -1,9 +1,12 @@
-"""Advance reservations as schedulers see them: which nodes and cores a job may have from when to when.
+"""Advance reservations as schedulers see them: which nodes and cores a job may have from when to
+when.
 
-Place: scheduling, pure. Follows: scontrol(1) "RESERVATIONS". What creates and changes them is understudy.controller.requests.update_reservations.
+Place: scheduling, pure. Follows: scontrol(1) "RESERVATIONS". What creates and changes them is
+understudy.controller.requests.update_reservations.
 
-A job outside a reservation may not have its nodes if the job's time limit reaches into it; a job inside may have nothing else. Maintenance and
-overlapping reservations take nodes from jobs in other reservations, too.
+A job outside a reservation may not have its nodes if the job's time limit reaches into it; a job
+inside may have nothing else. Maintenance and overlapping reservations take nodes from jobs in other
+reservations, too.
 """
 
 from __future__ import annotations
@@ -42,7 +45,9 @@ _NO_CORES: Final[dict[int, int]] = {}
 
 @dataclass(slots=True, eq=False)
 class Reservation:
-    """One reservation. `nodes` is a bitmap; `cores`: masks of the reserved cores by node, None for whole nodes."""
+    """One reservation. `nodes` is a bitmap; `cores`: masks of the reserved cores by node, None for
+    whole nodes.
+    """
 
     name: str
     reservation_id: int
@@ -67,7 +72,8 @@ class Reservation:
     idle_since: int | None = None  # when its last job ended (PURGE_COMP)
     was_active: bool = False  # its begin has been noticed
     has_ended: bool = False  # its end has been noticed
-    recorded_from: int = 0  # since when it is as accounting has it, if it was changed while in force
+    # since when it is as accounting has it, if it was changed while in force
+    recorded_from: int = 0
     idle_rounds: int = 0  # how often it has come again while nothing else happened
 
     def start(self, now: float) -> int:
@@ -83,9 +89,15 @@ class Reservation:
         return self.start(now) <= now < self.end(now)
 
     def lets_overlap(self, job: Job) -> bool:
-        """Whether a job of others may be on its nodes, as it ends in good time when told to (MaxStartDelay, --signal=R)."""
+        """Whether a job of others may be on its nodes, as it ends in good time when told to
+        (MaxStartDelay, --signal=R).
+        """
         delay = self.max_start_delay_s
-        return delay is not None and job.spec.kill_signal_reservation and job.spec.kill_signal_before_s <= delay
+        return (
+            delay is not None
+            and job.spec.kill_signal_reservation
+            and job.spec.kill_signal_before_s <= delay
+        )
 
     @property
     def duration_s(self) -> int:
@@ -115,7 +127,9 @@ class Reservation:
 
 
 class Look(NamedTuple):
-    """What reservations leave to a job: nodes, cores of them that it may not have, and, if it is not to be at all, why."""
+    """What reservations leave to a job: nodes, cores of them that it may not have, and, if it is
+    not to be at all, why.
+    """
 
     nodes: int
     cores: dict[int, int] = _NO_CORES
@@ -143,25 +157,53 @@ class ReservationTable:
         """The reservations that the job names and that exist."""
         if not job.spec.reservation:
             return []
-        return [found for name in job.spec.reservation.split(",") if (found := self.by_name.get(name)) is not None]
+        return [
+            found
+            for name in job.spec.reservation.split(",")
+            if (found := self.by_name.get(name)) is not None
+        ]
 
     def magnetic_for(self, job: Job, now: float) -> list[Reservation]:
         """Reservations that draw jobs which name none."""
         if job.spec.reservation:
             return []
-        return [each for each in self if each.flags & MAGNETIC and each.is_active(now) and each.admits(job.user_id, job.spec.account, self.groups_of)]
+        return [
+            each
+            for each in self
+            if each.flags & MAGNETIC
+            and each.is_active(now)
+            and each.admits(job.user_id, job.spec.account, self.groups_of)
+        ]
 
-    def look(self, job: Job, own: Reservation | None, partition: Partition, nodes: int, now: float, start: int, length: float) -> Look:
-        """What of `nodes` the job may have from `start` on for `length` seconds; `own`: as a job of that reservation."""
+    def look(
+        self,
+        job: Job,
+        own: Reservation | None,
+        partition: Partition,
+        nodes: int,
+        now: float,
+        start: int,
+        length: float,
+    ) -> Look:
+        """What of `nodes` the job may have from `start` on for `length` seconds; `own`: as a job of
+        that reservation.
+        """
         if own is not None:
             return self._inside(own, nodes, now, start, length)
         end = start + length
         cores: dict[int, int] = {}
         overlaps = False
         for each in self:
-            if not each.nodes or each.start(now) >= end or each.end(now) <= start or each.lets_overlap(job):
+            if (
+                not each.nodes
+                or each.start(now) >= end
+                or each.end(now) <= start
+                or each.lets_overlap(job)
+            ):
                 continue
-            whole_partition = each.flags & ALL_NODES or (each.flags & PART_NODES and each.partition == partition.name)
+            whole_partition = each.flags & ALL_NODES or (
+                each.flags & PART_NODES and each.partition == partition.name
+            )
             if whole_partition or (each.flags & MAINT and not partition.nodes & ~each.nodes):
                 return Look(0, reason=MAINTENANCE, when=each.end(now))
             if job.required_nodes & each.nodes and (each.cores is None or job.exclusive):
@@ -186,7 +228,12 @@ class ReservationTable:
         is_maintenance = False
         if not own.flags & MAINT:
             for each in self:
-                if each is own or each.cores is not None or each.start(now) >= end or each.end(now) <= start:
+                if (
+                    each is own
+                    or each.cores is not None
+                    or each.start(now) >= end
+                    or each.end(now) <= start
+                ):
                     continue
                 if own.flags & OVERLAP and not each.flags & MAINT:
                     continue
@@ -196,8 +243,12 @@ class ReservationTable:
         cores = own.cores or _NO_CORES
         return Look(nodes, cores, "", start, before != nodes, is_maintenance)
 
-    def look_later(self, job: Job, partition: Partition, nodes: int, now: float, start: int, length: float) -> Look:
-        """As `look` for a job outside, but at the end of reservations that forbid the start; with a reason if none of the next ends helps."""
+    def look_later(
+        self, job: Job, partition: Partition, nodes: int, now: float, start: int, length: float
+    ) -> Look:
+        """As `look` for a job outside, but at the end of reservations that forbid the start; with a
+        reason if none of the next ends helps.
+        """
         found = self.look(job, None, partition, nodes, now, start, length)
         for _ in range(_TRIES):
             if not found.reason:
@@ -209,7 +260,9 @@ class ReservationTable:
         """When the next reservation is over after that time."""
         return min((end for each in self if (end := each.end(now)) > start), default=None)
 
-    def licenses_held_back(self, own: Reservation | None, now: float, length: float) -> dict[str, int]:
+    def licenses_held_back(
+        self, own: Reservation | None, now: float, length: float
+    ) -> dict[str, int]:
         """Licences that reservations keep from the job while it would run."""
         held: dict[str, int] = {}
         end = now + length
@@ -230,7 +283,13 @@ class ReservationTable:
 
     def next_change(self, now: float) -> float:
         """When the next reservation begins or ends; infinite if none does."""
-        times = [when for each in self if not each.flags & TIME_FLOAT for when in (each.start_time, each.end_time) if when > now]
+        times = [
+            when
+            for each in self
+            if not each.flags & TIME_FLOAT
+            for when in (each.start_time, each.end_time)
+            if when > now
+        ]
         return min(times, default=inf)
 
     def nodes_in(self, now: float) -> tuple[int, int]:
@@ -246,7 +305,9 @@ class ReservationTable:
 
 
 def blocked_cores(look: Look, own: Reservation | None, table: NodeTable) -> dict[int, int]:
-    """The cores that the job may not have, by node: those that others have reserved, or all but those of its own reservation."""
+    """The cores that the job may not have, by node: those that others have reserved, or all but
+    those of its own reservation.
+    """
     if own is None or not look.cores:
         return look.cores
     return {node: ((1 << int(table.cores[node])) - 1) & ~mask for node, mask in look.cores.items()}

@@ -1,6 +1,7 @@
 """What the controller takes from slurm.conf, in the units that it works with.
 
-Place: the controller's core; made once from the configuration by understudy.controller.edge.build. Follows: slurm.conf(5), defaults of 22.05.
+Place: the controller's core; made once from the configuration by understudy.controller.edge.build.
+Follows: slurm.conf(5), defaults of 22.05.
 """
 
 from __future__ import annotations
@@ -30,10 +31,19 @@ class Enforced:
         said = {word.strip().lower() for word in words}
         everything = "all" in said
         limits = everything or "limits" in said or "safe" in said or "2" in said
-        qos, safe, wckeys = everything or "qos" in said, everything or "safe" in said, everything or "wckeys" in said or "wckey" in said
+        qos, safe, wckeys = (
+            everything or "qos" in said,
+            everything or "safe" in said,
+            everything or "wckeys" in said or "wckey" in said,
+        )
         without_jobs = "nojobs" in said
         return cls(
-            associations=limits or qos or safe or wckeys or "1" in said or any(word.startswith("assoc") for word in said),
+            associations=limits
+            or qos
+            or safe
+            or wckeys
+            or "1" in said
+            or any(word.startswith("assoc") for word in said),
             limits=limits,
             qos=qos,
             safe=safe,
@@ -53,7 +63,8 @@ class Settings:
     cluster_name: str = "cluster"
     controller_host: str = "localhost"
     admin_ids: frozenset[int] = frozenset()  # SlurmUser and the cluster's owner; root is one anyway
-    private_data: frozenset[str] = frozenset()  # what users see only of their own, words of PrivateData
+    # what users see only of their own, words of PrivateData
+    private_data: frozenset[str] = frozenset()
     first_job_id: int = 1
     max_job_id: int = 67_043_328
     max_job_count: int = 10_000
@@ -71,7 +82,8 @@ class Settings:
     allows_crontabs: bool = False  # ScronParameters=enable
     disable_root_jobs: bool = False
     return_to_service: int = 0
-    front_end: bool = False  # one node daemon answers for all nodes (FrontendName): that it is well says nothing of them
+    # one node daemon answers for all nodes (FrontendName): that it is well says nothing of them
+    front_end: bool = False
     resume_timeout_s: int = 60
     boot_s: float = 30.0  # how long an emulated node takes to boot (understudy_boot_s)
     shows_cloud: bool = False  # PrivateData=cloud: also nodes in the cloud that are off
@@ -97,10 +109,13 @@ class Settings:
     time_slice_s: int = 30  # SchedulerTimeSlice
     licenses: dict[str, int] = field(default_factory=dict)
     gres_types: tuple[str, ...] = ()  # in the order of the file
-    tracked_tres: tuple[str, ...] = ()  # what AccountingStorageTRES names beside CPUs, memory and the like
+    # what AccountingStorageTRES names beside CPUs, memory and the like
+    tracked_tres: tuple[str, ...] = ()
     enforced: Enforced = field(default_factory=Enforced)  # AccountingStorageEnforce
-    gpu_defaults: dict[str, int] = field(default_factory=dict)  # DefCpuPerGPU and DefMemPerGPU as "cpu" and "mem"
-    tracked_gres: tuple[str, ...] = ()  # those of AccountingStorageTRES, as `gres/gpu`, in the order of the file
+    # DefCpuPerGPU and DefMemPerGPU as "cpu" and "mem"
+    gpu_defaults: dict[str, int] = field(default_factory=dict)
+    # those of AccountingStorageTRES, as `gres/gpu`, in the order of the file
+    tracked_gres: tuple[str, ...] = ()
     prolog_slurmctld: str = ""
     epilog_slurmctld: str = ""
     reservation_prolog: str = ""

@@ -1,9 +1,12 @@
-"""Cores that several jobs have: in partitions with OverSubscribe=FORCE (YES where the job agrees), and where higher partitions suspend lower ones.
+"""Cores that several jobs have: in partitions with OverSubscribe=FORCE (YES where the job agrees),
+and where higher partitions suspend lower ones.
 
-Place: the controller's core, no I/O; part of the node table. The jobs that share in a partition are kept in rows. Within a row no core is given
-twice; a partition has as many rows as jobs may share a core. A new job goes into the first row that has its cores. When one leaves, the others are
-laid out anew, those with the lowest cores first; of those that begin with the same core, those of the emptiest row. Jobs that share with nobody of
-their partition, and only make room for those of higher ones, are in no row.
+Place: the controller's core, no I/O; part of the node table. The jobs that share in a partition are
+kept in rows. Within a row no core is given twice; a partition has as many rows as jobs may share a
+core. A new job goes into the first row that has its cores. When one leaves, the others are laid out
+anew, those with the lowest cores first; of those that begin with the same core, those of the
+emptiest row. Jobs that share with nobody of their partition, and only make room for those of higher
+ones, are in no row.
 """
 
 from __future__ import annotations
@@ -26,8 +29,10 @@ Cores = dict[int, int]
 class SharedCores:
     """By partition: what each job holds, and the rows."""
 
-    held: dict[str, dict[int, Cores]] = field(default_factory=dict)  # the inner key is the id() of the allocation; "": those in no row
-    masks: dict[int, list[int]] = field(default_factory=dict)  # what each of them holds of a node, by the node's index
+    # the inner key is the id() of the allocation; "": those in no row
+    held: dict[str, dict[int, Cores]] = field(default_factory=dict)
+    # what each of them holds of a node, by the node's index
+    masks: dict[int, list[int]] = field(default_factory=dict)
     rows: dict[str, list[Cores]] = field(default_factory=dict)
     members: dict[str, list[list[int]]] = field(default_factory=dict)  # who is in each row
 
@@ -48,7 +53,11 @@ class SharedCores:
         name = allocation.shared_in
         held = self.held[name]
         cores = held[id(allocation)]
-        left = {node: cores.pop(node) for node in nodeset.indices(nodes & allocation.nodes) if node in cores}
+        left = {
+            node: cores.pop(node)
+            for node in nodeset.indices(nodes & allocation.nodes)
+            if node in cores
+        }
         for node, mask in left.items():
             self.masks[node].remove(mask)
         order = self.order(name)
@@ -66,7 +75,9 @@ class SharedCores:
     def order(self, partition: str) -> list[int]:
         """The allocations as they are taken to be laid out anew: row by row, the emptiest first."""
         held = self.held.get(partition, {})
-        rows = sorted(self.members.get(partition, []), key=lambda row: sum(size(held[key]) for key in row))
+        rows = sorted(
+            self.members.get(partition, []), key=lambda row: sum(size(held[key]) for key in row)
+        )
         return [key for row in rows for key in row]
 
     def on(self, nodes: Iterable[int]) -> Cores:
@@ -80,13 +91,21 @@ class SharedCores:
 
 def cores_of(allocation: Allocation) -> Cores:
     """The cores on each of the allocation's nodes."""
-    return {node: group.cores for group in allocation.groups for node in nodeset.indices(group.nodes)}
+    return {
+        node: group.cores for group in allocation.groups for node in nodeset.indices(group.nodes)
+    }
 
 
-def lay(rows: list[Cores], cores: Cores, members: list[list[int]] | None = None, key: int = 0) -> None:
-    """Put a job into the first row in which none of its cores is given; `members`: who is in each row, to which its `key` is added."""
+def lay(
+    rows: list[Cores], cores: Cores, members: list[list[int]] | None = None, key: int = 0
+) -> None:
+    """Put a job into the first row in which none of its cores is given; `members`: who is in each
+    row, to which its `key` is added.
+    """
     number = 0
-    while number < len(rows) and any(rows[number].get(node, 0) & mask for node, mask in cores.items()):
+    while number < len(rows) and any(
+        rows[number].get(node, 0) & mask for node, mask in cores.items()
+    ):
         number += 1
     if number == len(rows):
         rows.append({})

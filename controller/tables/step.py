@@ -1,6 +1,8 @@
-"""Job steps' records, and the layout of a step: which of the job's nodes, which tasks and CPUs on each.
+"""Job steps' records, and the layout of a step: which of the job's nodes, which tasks and CPUs on
+each.
 
-Place: the controller's core, pure. Follows: srun(1) on --nodes, --ntasks, --relative, --distribution, --exact, --overlap, --exclusive.
+Place: the controller's core, pure. Follows: srun(1) on --nodes, --ntasks, --relative,
+--distribution, --exact, --overlap, --exclusive.
 """
 
 from __future__ import annotations
@@ -90,26 +92,53 @@ class Step:
                 self.host,
                 self.pid,
             ),
-            *(self.submit_line, int(self.state), self.end_time, self.open_nodes.to_bytes((self.open_nodes.bit_length() + 7) >> 3, "little")),
-            *(self.exit_code, self.exit_signal, self.killed_by, self.usage, self.takes_memory, self.asked),
+            *(
+                self.submit_line,
+                int(self.state),
+                self.end_time,
+                self.open_nodes.to_bytes((self.open_nodes.bit_length() + 7) >> 3, "little"),
+            ),
+            *(
+                self.exit_code,
+                self.exit_signal,
+                self.killed_by,
+                self.usage,
+                self.takes_memory,
+                self.asked,
+            ),
         ]
 
     @classmethod
     def unpack(cls, packed: list[Any]) -> Step:
         """The reverse of `pack`."""
         step = cls(*packed)
-        step.places = [Place(place[0], place[1], place[2], place[3], _unpack_gres(place[4]) if len(place) > 4 else ()) for place in packed[2]]
+        step.places = [
+            Place(
+                place[0],
+                place[1],
+                place[2],
+                place[3],
+                _unpack_gres(place[4]) if len(place) > 4 else (),
+            )
+            for place in packed[2]
+        ]
         step.state = JobState(packed[11])
         step.open_nodes = int.from_bytes(packed[13], "little")
         return step
 
 
 def _pack_gres(gres: tuple[GresHeld, ...]) -> list[list[Any]]:
-    return [[*each[:3], each.devices.to_bytes((each.devices.bit_length() + 7) >> 3, "little")] for each in gres]
+    return [
+        [*each[:3], each.devices.to_bytes((each.devices.bit_length() + 7) >> 3, "little")]
+        for each in gres
+    ]
 
 
 def _unpack_gres(packed: list[list[Any]]) -> tuple[GresHeld, ...]:
-    return tuple(GresHeld(name, kind, amount, int.from_bytes(devices, "little")) for name, kind, amount, devices in packed)
+    return tuple(
+        GresHeld(name, kind, amount, int.from_bytes(devices, "little"))
+        for name, kind, amount, devices in packed
+    )
 
 
 class Held(NamedTuple):
@@ -124,10 +153,13 @@ class Held(NamedTuple):
     has_busy_gres: bool = False  # other steps have the generic resources that the step wants here
 
 
-def lay_out(spec: StepSpec, held: Sequence[Held], required: Sequence[int], excluded: int) -> list[Place]:
+def lay_out(
+    spec: StepSpec, held: Sequence[Held], required: Sequence[int], excluded: int
+) -> list[Place]:
     """Nodes, tasks and CPUs for a step out of what the job has, in the job's order of nodes.
 
-    `required`: node indices of --nodelist, in its order; with the distribution "arbitrary" one for each task. `excluded`: a bitmap.
+    `required`: node indices of --nodelist, in its order; with the distribution "arbitrary" one for
+    each task. `excluded`: a bitmap.
 
     Raises:
         SlurmError: it can never be had; with NODES_BUSY: not as long as other steps run.
@@ -144,16 +176,46 @@ def lay_out(spec: StepSpec, held: Sequence[Held], required: Sequence[int], exclu
     cpus_per_task = spec.cpus_per_task or 1
     tasks, least, most = _counts(spec, len(held), len(wanted))
     if least > len(held):
-        raise SlurmError(ErrorCode.TOO_MANY_CPUS if spec.relative is None or held else ErrorCode.INVALID_NODE_COUNT)
-    if not spec.overcommit and not spec.overlap and tasks * cpus_per_task > sum(each.cpus for each in held):
+        raise SlurmError(
+            ErrorCode.TOO_MANY_CPUS
+            if spec.relative is None or held
+            else ErrorCode.INVALID_NODE_COUNT
+        )
+    if (
+        not spec.overcommit
+        and not spec.overlap
+        and tasks * cpus_per_task > sum(each.cpus for each in held)
+    ):
         raise SlurmError(ErrorCode.TOO_MANY_CPUS)
     fits = _could_hold(spec, held, cpus_per_task)
     if least > len(fits):
         raise SlurmError(ErrorCode.TOO_MANY_CPUS)
     free = fits if spec.overlap else [each for each in fits if _is_free(each, spec, cpus_per_task)]
-    chosen = _choose(free, list(wanted), least, most, tasks, cpus_per_task, overcommit=spec.overcommit or spec.overlap, spec=spec)
+    chosen = _choose(
+        free,
+        list(wanted),
+        least,
+        most,
+        tasks,
+        cpus_per_task,
+        overcommit=spec.overcommit or spec.overlap,
+        spec=spec,
+    )
     if chosen is None:
-        if _choose(fits, list(wanted), least, most, tasks, cpus_per_task, overcommit=spec.overcommit, spec=spec, idle=True) is None:
+        if (
+            _choose(
+                fits,
+                list(wanted),
+                least,
+                most,
+                tasks,
+                cpus_per_task,
+                overcommit=spec.overcommit,
+                spec=spec,
+                idle=True,
+            )
+            is None
+        ):
             raise SlurmError(ErrorCode.TOO_MANY_CPUS)
         raise SlurmError(ErrorCode.NODES_BUSY)
     capacity = [max(_room(each, spec) // cpus_per_task, 1) for each in chosen]
@@ -166,9 +228,17 @@ def _counts(spec: StepSpec, nodes: int, wanted: int) -> tuple[int, int, int]:
     """(tasks, least nodes, most nodes)."""
     if spec.num_tasks is not None and spec.num_tasks < 1:
         raise SlurmError(ErrorCode.INVALID_TASK_COUNT)
-    least = spec.min_nodes if spec.min_nodes is not None else wanted or (nodes if spec.num_tasks is None else 1)
+    least = (
+        spec.min_nodes
+        if spec.min_nodes is not None
+        else wanted or (nodes if spec.num_tasks is None else 1)
+    )
     least = max(least, wanted, 1)
-    most = max(spec.max_nodes or (least if spec.min_nodes is not None or spec.num_tasks is None else nodes), least)
+    most = max(
+        spec.max_nodes
+        or (least if spec.min_nodes is not None or spec.num_tasks is None else nodes),
+        least,
+    )
     tasks = spec.num_tasks or (spec.ntasks_per_node or 1) * least
     if spec.ntasks_per_node:
         least = max(least, -(-tasks // spec.ntasks_per_node))
@@ -183,10 +253,16 @@ def _is_exact(spec: StepSpec) -> bool:
 
 def _could_hold(spec: StepSpec, held: Sequence[Held], cpus_per_task: int) -> list[Held]:
     """The nodes that have what one task needs, if no other step were there."""
-    memory = [each for each in held if _memory(spec, each, cpus_per_task) <= each.memory_mb or not each.memory_mb]
+    memory = [
+        each
+        for each in held
+        if _memory(spec, each, cpus_per_task) <= each.memory_mb or not each.memory_mb
+    ]
     if not memory and held:
         raise SlurmError(ErrorCode.NO_MEMORY)
-    return [each for each in memory if each.cpus >= cpus_per_task or spec.overcommit or spec.overlap]
+    return [
+        each for each in memory if each.cpus >= cpus_per_task or spec.overcommit or spec.overlap
+    ]
 
 
 def _memory(spec: StepSpec, held: Held, cpus: int) -> int:
@@ -208,9 +284,15 @@ def takes_memory(spec: StepSpec) -> bool:
 def _is_free(held: Held, spec: StepSpec, cpus_per_task: int) -> bool:
     if held.has_busy_gres:
         return False
-    if held.memory_mb and takes_memory(spec) and held.used_memory_mb + _memory(spec, held, cpus_per_task) > held.memory_mb:
+    if (
+        held.memory_mb
+        and takes_memory(spec)
+        and held.used_memory_mb + _memory(spec, held, cpus_per_task) > held.memory_mb
+    ):
         return False
-    return held.used_cpus == 0 if not _is_exact(spec) else held.cpus - held.used_cpus >= cpus_per_task
+    return (
+        held.used_cpus == 0 if not _is_exact(spec) else held.cpus - held.used_cpus >= cpus_per_task
+    )
 
 
 def _room(held: Held, spec: StepSpec, *, idle: bool = False) -> int:
@@ -240,10 +322,15 @@ def _choose(
 
     chosen = [of_node[node] for node in wanted]
     others = [each for each in free if each.node not in set(wanted)]
-    while others and (len(chosen) < least or (not overcommit and len(chosen) < most and sum(map(room, chosen)) < tasks)):
+    while others and (
+        len(chosen) < least
+        or (not overcommit and len(chosen) < most and sum(map(room, chosen)) < tasks)
+    ):
         chosen.append(others.pop(0))
     if not overcommit and sum(map(room, chosen)) < tasks:
-        roomy = sorted((each for each in free if each.node not in set(wanted)), key=lambda each: -room(each))
+        roomy = sorted(
+            (each for each in free if each.node not in set(wanted)), key=lambda each: -room(each)
+        )
         chosen = [of_node[node] for node in wanted] + roomy[: most - len(wanted)]
         if sum(map(room, chosen)) < tasks:
             return None
@@ -252,14 +339,18 @@ def _choose(
 
 
 def distribution_of(spec: StepSpec, tasks: int, nodes: int) -> str:
-    """As asked for, else over nodes alone: block, or cyclic where no node has more than one task."""
+    """As asked for, else over nodes alone: block, or cyclic where no node has more than one
+    task.
+    """
     if spec.distribution and spec.distribution not in PACKINGS:
         return spec.distribution
     return "cyclic" if tasks <= nodes else "block"
 
 
 def deal(tasks: int, capacity: Sequence[int], distribution: str) -> list[list[int]]:
-    """The numbers of each node's tasks. Each node gets one at least; what is beyond all capacity is spread evenly."""
+    """The numbers of each node's tasks. Each node gets one at least; what is beyond all capacity is
+    spread evenly.
+    """
     nodes = len(capacity)
     kind, _, size = distribution.partition(",")[0].partition(":")[0].partition("=")
     if kind == "plane" and (not size.isdigit() or not int(size)):
@@ -295,13 +386,17 @@ def deal(tasks: int, capacity: Sequence[int], distribution: str) -> list[list[in
 def _places(spec: StepSpec, chosen: Sequence[Held], dealt: Sequence[list[int]]) -> list[Place]:
     places = []
     for each, tasks in zip(chosen, dealt, strict=True):
-        cpus = min(len(tasks) * (spec.cpus_per_task or 1), each.cpus) if _is_exact(spec) else each.cpus
+        cpus = (
+            min(len(tasks) * (spec.cpus_per_task or 1), each.cpus) if _is_exact(spec) else each.cpus
+        )
         places.append(Place(each.node, tasks, cpus, _memory(spec, each, cpus)))
     return places
 
 
 def _arbitrary(spec: StepSpec, of_node: Mapping[int, Held], required: Sequence[int]) -> list[Place]:
-    """One task for each entry of the list of nodes, in its order; the nodes themselves in the job's."""
+    """One task for each entry of the list of nodes, in its order; the nodes themselves in the
+    job's.
+    """
     tasks = spec.num_tasks or len(required)
     if tasks > len(required):
         raise SlurmError(UNSPECIFIED)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 class Limits(Protocol):
-    """Limits of associations and qualities of service. Each question is answered by the reason to show, "" if no limit is in the way.
+    """Limits of associations and qualities of service. Each question is answered by the reason to
+    show, "" if no limit is in the way.
 
     Ask nothing of it unless `enforced`.
     """
@@ -35,7 +36,9 @@ class Limits(Protocol):
     def by_request(self, job: Job, partition: Partition, now: float, *, whole: bool = True) -> str:
         """Whether it may have the resources that it asks for; not `whole`: no nodes could help."""
 
-    def by_allocation(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> str:
+    def by_allocation(
+        self, job: Job, partition: Partition, allocation: Allocation, now: float
+    ) -> str:
         """Whether it may have just this."""
 
     def most_nodes(self, job: Job, partition: Partition) -> int | None:
@@ -61,7 +64,9 @@ class NoLimits:
         del job, partition, now, whole
         return ""
 
-    def by_allocation(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> str:
+    def by_allocation(
+        self, job: Job, partition: Partition, allocation: Allocation, now: float
+    ) -> str:
         del job, partition, allocation, now
         return ""
 
@@ -82,8 +87,9 @@ class NoLimits:
 class Tables:
     """The controller's tables, as a policy reads them.
 
-    `pending` and `running` are kept by the controller: insertion-ordered, keyed by job id. A job whose resources are not yet given back
-    (completing) is in neither, but its nodes are in `nodes.completing_nodes` and their resources still taken.
+    `pending` and `running` are kept by the controller: insertion-ordered, keyed by job id. A job
+    whose resources are not yet given back (completing) is in neither, but its nodes are in
+    `nodes.completing_nodes` and their resources still taken.
     """
 
     nodes: NodeTable
@@ -96,11 +102,17 @@ class Tables:
     reservations: ReservationTable = field(default_factory=ReservationTable)
     preemption: Preemption | None = None  # None: no job may preempt another
     version: int = 0  # raised with every change that could let a job start
-    completing: dict[int, Job] = field(default_factory=dict)  # jobs whose resources are not all given back
+    # jobs whose resources are not all given back
+    completing: dict[int, Job] = field(default_factory=dict)
     complete_wait_s: int = 0  # CompleteWait
     looked_at: Job | None = None  # the job that a pass is at: who is to blame if the pass fails
 
     def waits_for_cleaning(self, now: float) -> bool:
-        """Whether no job may start because one ended less than CompleteWait ago whose nodes are not clean."""
+        """Whether no job may start because one ended less than CompleteWait ago whose nodes are not
+        clean.
+        """
         wait = self.complete_wait_s
-        return bool(wait) and any(job.end_time is not None and now - job.end_time < wait for job in self.completing.values())
+        return bool(wait) and any(
+            job.end_time is not None and now - job.end_time < wait
+            for job in self.completing.values()
+        )

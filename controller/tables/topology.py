@@ -1,13 +1,17 @@
-"""topology/tree: the switches between the nodes, and node choice that crosses as few of them as it can.
+"""topology/tree: the switches between the nodes, and node choice that crosses as few of them as it
+can.
 
-Place: scheduling, pure; `best_fit` asks it where a tree is configured. Follows topology.conf(5); the order of preference is that of recordings of
-Slurm 22.05. Leaf switches are used up one after the other. Each time they are compared in the order of the file: one takes the place of the best so
+Place: scheduling, pure; `best_fit` asks it where a tree is configured. Follows topology.conf(5);
+the order of preference is that of recordings of Slurm 22.05. Leaf switches are used up one after
+the other. Each time they are compared in the order of the file: one takes the place of the best so
 far if it is nearer to the leaves in use and no worse a fit, or as near and a better fit.
 
-A fit is judged from the leaves upwards: of two switches that hold all nodes still wanted the smaller is better, else the one that does; where neither
-does, the switches above them are judged, and under a common one the larger is better.
+A fit is judged from the leaves upwards: of two switches that hold all nodes still wanted the
+smaller is better, else the one that does; where neither does, the switches above them are judged,
+and under a common one the larger is better.
 
-select/linear goes its own way: the smallest switch that suffices, and below it the smallest leaves first.
+select/linear goes its own way: the smallest switch that suffices, and below it the smallest leaves
+first.
 """
 
 from __future__ import annotations
@@ -41,7 +45,9 @@ class Picks(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Switch:
-    """`nodes`: a bitmap of all nodes below it, `level` 0 for a leaf, `parent` a place in the list of switches (-1: none), `below` as configured."""
+    """`nodes`: a bitmap of all nodes below it, `level` 0 for a leaf, `parent` a place in the list
+    of switches (-1: none), `below` as configured.
+    """
 
     name: str
     level: int
@@ -74,10 +80,14 @@ class Tree:
         for i, mine in enumerate(self._ancestors):
             at = {switch: up for up, switch in enumerate(mine)}
             for j, theirs in enumerate(self._ancestors):
-                self.distance[i, j] = next((up + at[switch] for up, switch in enumerate(theirs) if switch in at), far)
+                self.distance[i, j] = next(
+                    (up + at[switch] for up, switch in enumerate(theirs) if switch in at), far
+                )
 
     @classmethod
-    def of(cls, conf: Sequence[SwitchConf], index_of: Mapping[str, int], *, optional: bool = False) -> Tree | None:
+    def of(
+        cls, conf: Sequence[SwitchConf], index_of: Mapping[str, int], *, optional: bool = False
+    ) -> Tree | None:
         """The tree of topology.conf, which has been checked; None without switches."""
         if not conf:
             return None
@@ -86,17 +96,35 @@ class Tree:
 
         def level(name: str) -> int:
             if name not in levels:
-                levels[name] = 1 + max((level(below) for below in by_name[name].switches if below in by_name), default=-1)
+                levels[name] = 1 + max(
+                    (level(below) for below in by_name[name].switches if below in by_name),
+                    default=-1,
+                )
             return levels[name]
 
         ordered = sorted(conf, key=lambda each: level(each.name))
         place = {each.name: number for number, each in enumerate(ordered)}
-        parent = {place[below]: place[each.name] for each in ordered for below in each.switches if below in place}
-        nodes = [nodeset.from_positions(index_of[name] for name in each.nodes if name in index_of) for each in ordered]
+        parent = {
+            place[below]: place[each.name]
+            for each in ordered
+            for below in each.switches
+            if below in place
+        }
+        nodes = [
+            nodeset.from_positions(index_of[name] for name in each.nodes if name in index_of)
+            for each in ordered
+        ]
         for number, above in sorted(parent.items()):
             nodes[above] |= nodes[number]
         switches = [
-            Switch(each.name, levels[each.name], each.link_speed, nodes[number], parent.get(number, -1), tuple(each.switches))
+            Switch(
+                each.name,
+                levels[each.name],
+                each.link_speed,
+                nodes[number],
+                parent.get(number, -1),
+                tuple(each.switches),
+            )
             for number, each in enumerate(ordered)
         ]
         return cls(switches, len(index_of), optional)
@@ -110,14 +138,26 @@ class Tree:
 
     def path_of(self, node: int) -> list[Switch]:
         """The switches above a node, from the leaf up."""
-        return [self.switches[number] for number in self._ancestors[int(self.leaf_of[node])]] if self.leaf_of[node] >= 0 else []
+        return (
+            [self.switches[number] for number in self._ancestors[int(self.leaf_of[node])]]
+            if self.leaf_of[node] >= 0
+            else []
+        )
 
     def leaves_of(self, nodes: int) -> int:
         """How many leaf switches the nodes (a bitmap) are on."""
         return len(np.unique(self.leaf_of[nodeset.positions_array(nodes)]))
 
-    def pick(self, picks: Picks, index: NDArray[np.intp], cpus: NDArray[np.int64], required: NDArray[np.bool_] | None) -> None:
-        """Let `picks` take what it needs of the nodes `index`, which can give `cpus`; the required ones it has already."""
+    def pick(
+        self,
+        picks: Picks,
+        index: NDArray[np.intp],
+        cpus: NDArray[np.int64],
+        required: NDArray[np.bool_] | None,
+    ) -> None:
+        """Let `picks` take what it needs of the nodes `index`, which can give `cpus`; the required
+        ones it has already.
+        """
         leaf = self.leaf_of[index]
         counts = self._counts(leaf)
         free = leaf >= 0
@@ -145,8 +185,16 @@ class Tree:
             here = order[bounds[number] : bounds[number + 1]]
             picks.take(here, cpus[here])
 
-    def pick_small_leaves(self, picks: Picks, index: NDArray[np.intp], cpus: NDArray[np.int64], required: NDArray[np.bool_] | None) -> None:
-        """As `pick`, in select/linear: below the smallest switch that suffices, the leaves of required nodes, then the smallest ones."""
+    def pick_small_leaves(
+        self,
+        picks: Picks,
+        index: NDArray[np.intp],
+        cpus: NDArray[np.int64],
+        required: NDArray[np.bool_] | None,
+    ) -> None:
+        """As `pick`, in select/linear: below the smallest switch that suffices, the leaves of
+        required nodes, then the smallest ones.
+        """
         leaf = self.leaf_of[index]
         free = leaf >= 0
         starts: set[int] = set()
@@ -157,26 +205,40 @@ class Tree:
         enough = [
             number
             for number in range(len(self.switches))
-            if nodes[number] >= picks.nodes and sums[number] >= picks.cpus and all(number in self._ancestors[start] for start in starts)
+            if nodes[number] >= picks.nodes
+            and sums[number] >= picks.cpus
+            and all(number in self._ancestors[start] for start in starts)
         ]
         if not enough:
             return
         above = min(enough, key=lambda number: nodes[number])
-        leaves = [number for number in range(self.leaves) if nodes[number] and above in self._ancestors[number]]
+        leaves = [
+            number
+            for number in range(self.leaves)
+            if nodes[number] and above in self._ancestors[number]
+        ]
         for number in sorted(leaves, key=lambda each: (each not in starts, nodes[each])):
             if not picks.is_complete:
                 here = np.flatnonzero(free & (leaf == number))
                 picks.take(here, cpus[here])
 
-    def _counts(self, leaf: NDArray[np.intp], weights: NDArray[np.int64] | None = None) -> list[int]:
+    def _counts(
+        self, leaf: NDArray[np.intp], weights: NDArray[np.int64] | None = None
+    ) -> list[int]:
         """Usable nodes below each switch, or the sums of their weights."""
-        counts: list[int] = np.bincount(leaf[leaf >= 0], None if weights is None else weights[leaf >= 0], minlength=len(self.switches)).tolist()
+        counts: list[int] = np.bincount(
+            leaf[leaf >= 0],
+            None if weights is None else weights[leaf >= 0],
+            minlength=len(self.switches),
+        ).tolist()
         for number, switch in enumerate(self.switches):
             if switch.parent >= 0:
                 counts[switch.parent] += counts[number]
         return counts
 
-    def _best(self, leaves: NDArray[np.intp], distance: NDArray[np.int64], counts: list[int], wanted: int) -> int:
+    def _best(
+        self, leaves: NDArray[np.intp], distance: NDArray[np.int64], counts: list[int], wanted: int
+    ) -> int:
         """The leaf to go on with. Of those alike in all that counts only the first is looked at."""
         alike: dict[tuple[int, int, int], int] = {}
         for number, far in zip(leaves.tolist(), distance[leaves].tolist(), strict=True):

@@ -1,6 +1,7 @@
 """The triggers that the controller keeps, and what has happened since it last looked at them.
 
-Place: the controller's core; values alone. understudy.controller.notices.event_triggers sets, tests and fires them.
+Place: the controller's core; values alone. understudy.controller.notices.event_triggers sets, tests
+and fires them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Trigger:
-    """One trigger. `resource`: job, node, slurmctld, slurmdbd, database or other; `fires_at`: when its program is to run, once its event has come."""
+    """One trigger. `resource`: job, node, slurmctld, slurmdbd, database or other; `fires_at`: when
+    its program is to run, once its event has come.
+    """
 
     trigger_id: int
     resource: str
@@ -32,7 +35,15 @@ class Trigger:
     @property
     def identity(self) -> tuple[object, ...]:
         """What two triggers may not share."""
-        return (self.resource, self.resource_id, self.events, self.offset_s, self.user_id, self.is_permanent, self.program)
+        return (
+            self.resource,
+            self.resource_id,
+            self.events,
+            self.offset_s,
+            self.user_id,
+            self.is_permanent,
+            self.program,
+        )
 
 
 @dataclass(slots=True, eq=False)
@@ -43,7 +54,8 @@ class Triggers:
     next_id: int = 1
     happened: dict[str, int] = field(default_factory=dict)  # by event: nodes
     others: set[str] = field(default_factory=set)  # events that are about no node
-    seen: dict[int, tuple[NodeState, NodeFlag]] = field(default_factory=dict)  # by node index: its state when it was looked at last
+    # by node index: its state when it was looked at last
+    seen: dict[int, tuple[NodeState, NodeFlag]] = field(default_factory=dict)
     drained: int = 0  # as of the last look
     timer: TimerHandle | None = None
 

@@ -1,6 +1,8 @@
-"""What `scontrol show assoc_mgr` asks: users, associations and qualities of service as the controller knows them, with their limits and use.
+"""What `scontrol show assoc_mgr` asks: users, associations and qualities of service as the
+controller knows them, with their limits and use.
 
-Place: the controller's core, pure. Follows: scontrol(1) "show assoc_mgr". Use is counted where limits are enforced.
+Place: the controller's core, pure. Follows: scontrol(1) "show assoc_mgr". Use is counted where
+limits are enforced.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ def user_rows(core: Core, _now: float) -> list[dict[str, Any]]:
 def association_rows(core: Core, now: float) -> list[dict[str, Any]]:
     """A row for each association, from the root down."""
     state = core.associations
-    standings = {each.share.association_id: each for each in core.priorities.standings(now, asks=False)}
+    standings = {
+        each.share.association_id: each for each in core.priorities.standings(now, asks=False)
+    }
     used = _Figures(core, now)
     places = _places(state)
     rows: list[dict[str, Any]] = []
@@ -100,19 +104,34 @@ def qos_rows(core: Core, now: float) -> list[dict[str, Any]]:
                 "max_tres_mins_per_job": _pairs(qos.max_tres_mins_per_job),
                 "min_prio_threshold": qos.min_prio_threshold,
                 "min_tres_per_job": _pairs(qos.min_tres_per_job),
-                "preempt_mode": "OFF" if qos.preempt_mode == "cluster" else qos.preempt_mode.upper(),
+                "preempt_mode": "OFF"
+                if qos.preempt_mode == "cluster"
+                else qos.preempt_mode.upper(),
                 "priority": qos.priority,
                 "by_account": [
                     used.within(
                         name,
                         use,
-                        (qos.max_jobs_per_account, qos.max_jobs_accrue_per_account, qos.max_submit_jobs_per_account),
+                        (
+                            qos.max_jobs_per_account,
+                            qos.max_jobs_accrue_per_account,
+                            qos.max_submit_jobs_per_account,
+                        ),
                         qos.max_tres_per_account,
                     )
                     for name, use in accounts.items()
                 ],
                 "by_user": [
-                    used.within(name, use, (qos.max_jobs_per_user, qos.max_jobs_accrue_per_user, qos.max_submit_jobs_per_user), qos.max_tres_per_user)
+                    used.within(
+                        name,
+                        use,
+                        (
+                            qos.max_jobs_per_user,
+                            qos.max_jobs_accrue_per_user,
+                            qos.max_submit_jobs_per_user,
+                        ),
+                        qos.max_tres_per_user,
+                    )
                     for name, use in users.items()
                 ],
             }
@@ -126,7 +145,9 @@ class _Figures:
     def __init__(self, core: Core, now: float) -> None:
         self._limits = core.job_limits
         self._jobs = core.tables.jobs
-        self._tres = [name for name, _ in sorted(core.associations.tres.items(), key=lambda item: item[1])]
+        self._tres = [
+            name for name, _ in sorted(core.associations.tres.items(), key=lambda item: item[1])
+        ]
         if self._limits is not None:
             self._limits.advance(now)
 
@@ -147,14 +168,32 @@ class _Figures:
             "grp_submit_jobs": [limits.grp_submit_jobs, use.submitted],
             "grp_wall": [limits.grp_wall, use.wall_s / 60],
             "grp_tres": self._by_tres(limits.grp_tres, self._held(use)),
-            "grp_tres_mins": self._by_tres(limits.grp_tres_mins, {name: int(amount) // 60 for name, amount in use.used_s.items()}),
-            "grp_tres_run_mins": self._by_tres(limits.grp_tres_run_mins, {name: int(amount) // 60 for name, amount in use.run_s.items()}),
+            "grp_tres_mins": self._by_tres(
+                limits.grp_tres_mins,
+                {name: int(amount) // 60 for name, amount in use.used_s.items()},
+            ),
+            "grp_tres_run_mins": self._by_tres(
+                limits.grp_tres_run_mins,
+                {name: int(amount) // 60 for name, amount in use.run_s.items()},
+            ),
         }
 
-    def within(self, name: str, use: Use, limits: tuple[int | None, int | None, int | None], tres: Mapping[str, int]) -> list[Any]:
+    def within(
+        self,
+        name: str,
+        use: Use,
+        limits: tuple[int | None, int | None, int | None],
+        tres: Mapping[str, int],
+    ) -> list[Any]:
         """What one user or account has of a QOS."""
         jobs, accruing, submitted = limits
-        return [name, [jobs, use.jobs], [accruing, use.accruing], [submitted, use.submitted], self._by_tres(tres, self._held(use))]
+        return [
+            name,
+            [jobs, use.jobs],
+            [accruing, use.accruing],
+            [submitted, use.submitted],
+            self._by_tres(tres, self._held(use)),
+        ]
 
     def _by_tres(self, limits: Mapping[str, int], used: Mapping[str, float]) -> list[list[Any]]:
         return [[name, limits.get(name), used.get(name, 0)] for name in self._tres]
@@ -170,11 +209,17 @@ class _Figures:
         return {**use.tres, "node": nodes.bit_count()}
 
 
-def _fair_share(standing: Standing | None, siblings: list[Association], *, is_root: bool) -> dict[str, Any]:
-    """What nobody has worked out yet is shown as 1; with classic fair share there are no factors here."""
+def _fair_share(
+    standing: Standing | None, siblings: list[Association], *, is_root: bool
+) -> dict[str, Any]:
+    """What nobody has worked out yet is shown as 1; with classic fair share there are no factors
+    here.
+    """
     if standing is None:
         own = [each.shares for each in siblings if each.shares != _INHERITED_SHARES]
-        found = dict.fromkeys(("normal_shares", "fair_share", "raw_usage", "normal_usage", "effective_usage"), 0.0)
+        found = dict.fromkeys(
+            ("normal_shares", "fair_share", "raw_usage", "normal_usage", "effective_usage"), 0.0
+        )
         return {**found, "level_shares": sum(own)}
     return {
         "normal_shares": standing.normal_shares,
@@ -193,19 +238,31 @@ def _pairs(limits: Mapping[str, int]) -> list[list[Any]]:
 def _in_order(state: AssociationState) -> list[Association]:
     """From the root down; of siblings users come first, each kind by name."""
     found: list[Association] = []
-    waiting = [root for root in state.associations.values() if root.parent_id not in state.associations]
+    waiting = [
+        root for root in state.associations.values() if root.parent_id not in state.associations
+    ]
     while waiting:
         association = waiting.pop()
         found.append(association)
-        waiting += sorted(state.children[association.id], key=lambda each: (not each.user, each.account, each.user, each.partition), reverse=True)
+        waiting += sorted(
+            state.children[association.id],
+            key=lambda each: (not each.user, each.account, each.user, each.partition),
+            reverse=True,
+        )
     return found
 
 
 def _places(state: AssociationState) -> dict[int, int]:
-    """Where each association's branch begins if both ends of all branches are counted, the one made last first."""
+    """Where each association's branch begins if both ends of all branches are counted, the one made
+    last first.
+    """
     found: dict[int, int] = {}
     count = 0
-    waiting = [(root, False) for root in state.associations.values() if root.parent_id not in state.associations]
+    waiting = [
+        (root, False)
+        for root in state.associations.values()
+        if root.parent_id not in state.associations
+    ]
     while waiting:
         association, is_end = waiting.pop()
         count += 1
@@ -213,5 +270,8 @@ def _places(state: AssociationState) -> dict[int, int]:
             continue
         found[association.id] = count
         waiting.append((association, True))
-        waiting += [(child, False) for child in sorted(state.children[association.id], key=lambda each: each.id)]
+        waiting += [
+            (child, False)
+            for child in sorted(state.children[association.id], key=lambda each: each.id)
+        ]
     return found

@@ -1,6 +1,8 @@
-"""The columns of the jobs table: one function each, from a job record to the value that understudy.model.records describes.
+"""The columns of the jobs table: one function each, from a job record to the value that
+understudy.model.records describes.
 
-Place: the controller's core; read by understudy.controller.views.query, which computes only the columns that were asked for.
+Place: the controller's core; read by understudy.controller.views.query, which computes only the
+columns that were asked for.
 """
 
 from __future__ import annotations
@@ -18,7 +20,13 @@ from understudy.controller.facts.job import (
     tres_allocated,
     tres_requested,
 )
-from understudy.controller.facts.streams import in_work_dir, stands_for_one, std_err, std_in, std_out
+from understudy.controller.facts.streams import (
+    in_work_dir,
+    stands_for_one,
+    std_err,
+    std_in,
+    std_out,
+)
 from understudy.controller.scheduling.select.request import sharing_rows
 from understudy.controller.tables.gres_texts import allocated, share_text
 from understudy.controller.tables.het_job import id_set
@@ -38,7 +46,8 @@ if TYPE_CHECKING:
     from understudy.controller.tables.partition import Partition
 
 JobGetter = "Callable[[Core, Job, float], Any]"
-NOT_YET_SEEN_S: Final = 3  # Slurm notes it when its main loop first sees the job, which is soon after its submission
+# Slurm notes it when its main loop first sees the job, which is soon after its submission
+NOT_YET_SEEN_S: Final = 3
 _COMPLETING: Final = int(JobFlag.COMPLETING)
 
 
@@ -56,7 +65,12 @@ def flags(_core: Core, job: Job, _now: float) -> int:
 
 def preemptable_time(core: Core, job: Job, _now: float) -> int | None:
     preemption = core.tables.preemption
-    if preemption is None or job.start_time is None or job.state is JobState.PENDING or preemption.mode_of(job) == OFF:
+    if (
+        preemption is None
+        or job.start_time is None
+        or job.state is JobState.PENDING
+        or preemption.mode_of(job) == OFF
+    ):
         return None
     return job.start_time + preemption.exempt_s(job)
 
@@ -77,11 +91,22 @@ def accrue_time(_core: Core, job: Job, now: float) -> int | None:
 
 
 def time_limit(core: Core, job: Job, _now: float) -> int | None:
-    """Until a scheduler looks at a job of several partitions, of which the first has no DefaultTime, it is bound by the most of the highest tier."""
-    if job.time_limit_is_set or len(job.partitions) == 1 or not job.is_pending or job.last_scheduler:
+    """Until a scheduler looks at a job of several partitions, of which the first has no
+    DefaultTime, it is bound by the most of the highest tier.
+    """
+    if (
+        job.time_limit_is_set
+        or len(job.partitions) == 1
+        or not job.is_pending
+        or job.last_scheduler
+    ):
         return job.time_limit_s
     if job.is_held or job.dependency is not None or job.reason == "BeginTime":
-        known = [where for name in job.spec.partition.split(",") if (where := core.tables.partitions.get(name)) is not None]
+        known = [
+            where
+            for name in job.spec.partition.split(",")
+            if (where := core.tables.partitions.get(name)) is not None
+        ]
         if known and known[0].default_time_s is None:
             return max(known, key=lambda where: where.priority_tier).max_time_s
     return job.time_limit_s
@@ -91,11 +116,22 @@ def node_shares(core: Core, job: Job, _now: float) -> list[Any]:
     if job.allocation is None:
         return []
     table = core.tables.nodes.nodes
-    return [[table[share.node].name, share.cpus, share.memory_mb, _ranges(share.cores), share_text(share.gres)] for share in job.allocation.shares]
+    return [
+        [
+            table[share.node].name,
+            share.cpus,
+            share.memory_mb,
+            _ranges(share.cores),
+            share_text(share.gres),
+        ]
+        for share in job.allocation.shares
+    ]
 
 
 def cpu_ids(core: Core, job: Job, _now: float) -> list[Any]:
-    """The CPUs of the cores that it holds, of each node: all threads of a core, where they are CPUs."""
+    """The CPUs of the cores that it holds, of each node: all threads of a core, where they are
+    CPUs.
+    """
     found = []
     table = core.tables.nodes.nodes
     for share in [] if job.allocation is None else job.allocation.shares:
@@ -111,7 +147,10 @@ def cpus_of(node: Node, cores: int) -> str:
 
 
 def _ranges(mask: int) -> str:
-    return ",".join(str(first) if length == 1 else f"{first}-{first + length - 1}" for first, length in nodeset.runs(mask))
+    return ",".join(
+        str(first) if length == 1 else f"{first}-{first + length - 1}"
+        for first, length in nodeset.runs(mask)
+    )
 
 
 def batch_host(core: Core, job: Job, _now: float) -> str:
@@ -123,8 +162,17 @@ def dependency(_core: Core, job: Job, _now: float) -> str:
 
 
 def oversubscribe(core: Core, job: Job, _now: float) -> str:
-    known = [where for name in job.partitions if (where := core.tables.partitions.get(name)) is not None] if job.is_pending else []
-    if known and job.spec.partition == ",".join(job.partitions):  # as submitted, which puts the highest tier first
+    known = (
+        [
+            where
+            for name in job.partitions
+            if (where := core.tables.partitions.get(name)) is not None
+        ]
+        if job.is_pending
+        else []
+    )
+    # as submitted, which puts the highest tier first
+    if known and job.spec.partition == ",".join(job.partitions):
         partition: Partition | None = max(known, key=lambda where: where.priority_tier)
     else:
         partition = core.tables.partitions.get(job.partition)
@@ -216,7 +264,9 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "job_id": lambda _c, j, _n: j.job_id,
     "array_job_id": lambda _c, j, _n: 0 if j.array is None else j.array.job_id,
     "array_task_id": lambda _c, j, _n: None if stands_for_one(j) else j.array_task_id,
-    "array_task_expression": lambda _c, j, _n: str(j.array_task_id) if stands_for_one(j) else format_tasks(j.array_tasks),
+    "array_task_expression": lambda _c, j, _n: (
+        str(j.array_task_id) if stands_for_one(j) else format_tasks(j.array_tasks)
+    ),
     "array_max_tasks": lambda _c, j, _n: 0 if j.array is None else j.array.limit,
     "name": lambda _c, j, _n: j.spec.name,
     "user_id": lambda _c, j, _n: j.user_id,
@@ -224,7 +274,8 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "group_id": lambda _c, j, _n: j.group_id,
     "group_name": lambda c, j, _n: c.users.group_name(j.group_id),
     "account": lambda _c, j, _n: j.spec.account,
-    "qos": lambda c, j, _n: j.spec.qos if c.associations.qos else "",  # without accounting there is none
+    # without accounting there is none
+    "qos": lambda c, j, _n: j.spec.qos if c.associations.qos else "",
     "wckey": lambda _c, j, _n: j.spec.wckey,
     "cluster": lambda c, _j, _n: c.settings.cluster_name,
     "state": state,
@@ -257,7 +308,9 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "pre_suspend_s": lambda _c, j, _n: j.pre_suspend_s,
     "deadline": lambda _c, j, _n: None if j.spec.deadline is None else int(j.spec.deadline),
     "last_sched_eval": lambda _c, j, _n: j.last_sched_eval,
-    "last_scheduler": lambda _c, j, _n: "Main" if j.last_scheduler == "Submit" else j.last_scheduler,
+    "last_scheduler": lambda _c, j, _n: (
+        "Main" if j.last_scheduler == "Submit" else j.last_scheduler
+    ),
     "time_limit_s": time_limit,
     "time_limit_is_set": lambda _c, j, _n: j.time_limit_is_set,
     "time_min_s": lambda _c, j, _n: j.spec.time_min_s,
@@ -320,8 +373,12 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "delay_boot_s": delay_boot_s,
     "burst_buffer": _extra("bb"),
     "max_cpus": lambda _c, j, _n: int(j.spec.extra.get("max_cpus") or 0) if j.is_pending else 0,
-    "kill_on_invalid_dependency": lambda _c, j, _n: {"yes": 1, "no": 0}.get(j.spec.extra.get("kill_on_invalid_dep", "")),
-    "power_flags": lambda _c, j, _n: "LEVEL" if "level" in j.spec.extra.get("power", "").lower().split(",") else "",
+    "kill_on_invalid_dependency": lambda _c, j, _n: {"yes": 1, "no": 0}.get(
+        j.spec.extra.get("kill_on_invalid_dep", "")
+    ),
+    "power_flags": lambda _c, j, _n: (
+        "LEVEL" if "level" in j.spec.extra.get("power", "").lower().split(",") else ""
+    ),
     "cluster_features": _extra("cluster_constraint"),
     "batch_features": _extra("batch"),
     "raw_std_in": lambda _c, j, _n: in_work_dir(j, j.spec.std_in or "/dev/null"),
@@ -332,7 +389,9 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "admin_comment": lambda _c, j, _n: j.admin_comment,
     "mail_type": lambda _c, j, _n: j.spec.mail_type,
     "switches": lambda _c, j, _n: _switches(j)[0],
-    "switches_wait_s": lambda c, j, _n: _switches(j, getattr(c.policy, "longest_switch_wait_s", _LONGEST_SWITCH_WAIT_S))[1],
+    "switches_wait_s": lambda c, j, _n: _switches(
+        j, getattr(c.policy, "longest_switch_wait_s", _LONGEST_SWITCH_WAIT_S)
+    )[1],
     "mail_user": lambda _c, j, _n: j.spec.mail_user,
     "submit_line": lambda _c, j, _n: j.spec.submit_line,
 }

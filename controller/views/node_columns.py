@@ -1,7 +1,8 @@
-"""The columns of the nodes table: one function each, from a node to the value that understudy.model.records describes.
+"""The columns of the nodes table: one function each, from a node to the value that
+understudy.model.records describes.
 
-Place: the controller's core; read by understudy.controller.views.query. What needs a look at all nodes (who is in which partition, memory in use) is
-prepared once per query in `NodeView`.
+Place: the controller's core; read by understudy.controller.views.query. What needs a look at all
+nodes (who is in which partition, memory in use) is prepared once per query in `NodeView`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 from understudy.controller.facts.job import memory_text
 from understudy.controller.facts.tres import tres_text
 from understudy.controller.reservations.over_time import shown_nodes
-from understudy.controller.tables.gres_texts import configured_counts, node_gres, node_gres_used, used_counts
+from understudy.controller.tables.gres_texts import (
+    configured_counts,
+    node_gres,
+    node_gres_used,
+    used_counts,
+)
 from understudy.controller.tables.node import OFF
 from understudy.controller.views.job_columns import cpus_of
 from understudy.model import nodeset
@@ -118,7 +124,11 @@ def flags(view: NodeView, node: Node) -> int:
 
 def alloc_cpus(view: NodeView, node: Node) -> int:
     """CPUs held; all of them where one job holds the node alone."""
-    return node.effective_cpus if view.whole[node.index] else node.effective_cpus - view.free_cpus[node.index]
+    return (
+        node.effective_cpus
+        if view.whole[node.index]
+        else node.effective_cpus - view.free_cpus[node.index]
+    )
 
 
 def _is_usable(node: Node) -> bool:
@@ -139,9 +149,17 @@ def alloc_memory_mb(view: NodeView, node: Node) -> int:
 
 def tres_configured(view: NodeView, node: Node) -> str:
     cpus = node.effective_cpus
-    plain = (f"cpu={cpus}," if cpus else "") + f"mem={memory_text(node.memory_mb)}" + (f",billing={cpus}" if cpus else "")
+    plain = (
+        (f"cpu={cpus}," if cpus else "")
+        + f"mem={memory_text(node.memory_mb)}"
+        + (f",billing={cpus}" if cpus else "")
+    )
     gres = view.table.gres
-    return plain if gres is None else plain + tres_text(view.core, configured_counts([gres.layouts[node.index]]))
+    return (
+        plain
+        if gres is None
+        else plain + tres_text(view.core, configured_counts([gres.layouts[node.index]]))
+    )
 
 
 def tres_allocated(view: NodeView, node: Node) -> str:
@@ -149,12 +167,18 @@ def tres_allocated(view: NodeView, node: Node) -> str:
     if not cpus and not memory:
         return ""
     plain = f"cpu={cpus}" + (f",mem={memory_text(memory)}" if memory else "")
-    return plain if view.table.gres is None else plain + tres_text(view.core, used_counts(view.table, node.index))
+    return (
+        plain
+        if view.table.gres is None
+        else plain + tres_text(view.core, used_counts(view.table, node.index))
+    )
 
 
 def cpu_load(view: NodeView, node: Node) -> float | None:
     """An emulated node is loaded by the CPUs that jobs hold."""
-    return None if node.boot_time is None else float(node.effective_cpus - view.free_cpus[node.index])
+    return (
+        None if node.boot_time is None else float(node.effective_cpus - view.free_cpus[node.index])
+    )
 
 
 def last_busy(view: NodeView, node: Node) -> int | None:
@@ -168,7 +192,11 @@ def owner(view: NodeView, node: Node) -> str | None:
     if not view.core.tables.nodes.owned_nodes >> node.index & 1:
         return None
     for job in view.core.tables.running.values():
-        if job.allocation is not None and job.allocation.owned and job.allocation.nodes >> node.index & 1:
+        if (
+            job.allocation is not None
+            and job.allocation.owned
+            and job.allocation.nodes >> node.index & 1
+        ):
             return f"{view.core.users.user_name(job.user_id)}({job.user_id})"
     return None
 

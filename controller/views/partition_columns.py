@@ -1,4 +1,5 @@
-"""The columns of the partitions table: one function each, from a partition to the value that understudy.model.records describes.
+"""The columns of the partitions table: one function each, from a partition to the value that
+understudy.model.records describes.
 
 Place: the controller's core; read by understudy.controller.views.query.
 """
@@ -22,23 +23,35 @@ if TYPE_CHECKING:
 
 
 def total_cpus(core: Core, partition: Partition) -> int:
-    return sum(kind.all_cpus * (kind.nodes & partition.nodes).bit_count() for kind in core.tables.nodes.kinds)
+    return sum(
+        kind.all_cpus * (kind.nodes & partition.nodes).bit_count()
+        for kind in core.tables.nodes.kinds
+    )
 
 
 def tres(core: Core, partition: Partition) -> str:
     if not partition.nodes:
         return ""
-    memory = sum(kind.all_memory_mb * (kind.nodes & partition.nodes).bit_count() for kind in core.tables.nodes.kinds)
-    cpus = sum(kind.cpus * (kind.nodes & partition.nodes).bit_count() for kind in core.tables.nodes.kinds)
+    memory = sum(
+        kind.all_memory_mb * (kind.nodes & partition.nodes).bit_count()
+        for kind in core.tables.nodes.kinds
+    )
+    cpus = sum(
+        kind.cpus * (kind.nodes & partition.nodes).bit_count() for kind in core.tables.nodes.kinds
+    )
     cost = cpus
     if partition.tres_billing_weights:
         have: dict[str, float] = {"cpu": cpus, "mem": memory, "node": partition.nodes.bit_count()}
         cost = int(billing(have, billing_weights(partition.tres_billing_weights)))
-    plain = f"cpu={cpus},mem={memory_text(memory)},node={partition.nodes.bit_count()},billing={cost}"
+    plain = (
+        f"cpu={cpus},mem={memory_text(memory)},node={partition.nodes.bit_count()},billing={cost}"
+    )
     gres = core.tables.nodes.gres
     if gres is None or not core.settings.tracked_gres:
         return plain
-    return plain + tres_text(core, configured_counts(gres.layouts[index] for index in nodeset.indices(partition.nodes)))
+    return plain + tres_text(
+        core, configured_counts(gres.layouts[index] for index in nodeset.indices(partition.nodes))
+    )
 
 
 def _names(value: tuple[str, ...] | None) -> list[str] | None:

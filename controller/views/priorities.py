@@ -1,4 +1,5 @@
-"""What sprio and sshare ask of priorities: the parts of each waiting job's, and each association's place in fair share.
+"""What sprio and sshare ask of priorities: the parts of each waiting job's, and each association's
+place in fair share.
 
 Place: the controller's core, pure. Follows: sprio(1), sshare(1).
 """
@@ -23,12 +24,21 @@ _NAMES: Final = ("age", "association", "fair_share", "job_size", "partition", "q
 
 
 def priority_rows(core: Core, now: float) -> list[dict[str, Any]]:
-    """A row for each job whose priority is calculated and each partition that it names, as far as it may run."""
+    """A row for each job whose priority is calculated and each partition that it names, as far as
+    it may run.
+    """
     rows: list[dict[str, Any]] = []
-    jobs = [*core.tables.pending.values(), *(core.tables.running.values() if core.priorities.includes_running else ())]
+    jobs = [
+        *core.tables.pending.values(),
+        *(core.tables.running.values() if core.priorities.includes_running else ()),
+    ]
     for job in sorted(jobs, key=lambda job: job.job_id):
         may_start = job.eligible_time is not None and job.eligible_time <= now
-        if job.priority and (may_start or core.priorities.includes_ineligible) and not job.is_finished:
+        if (
+            job.priority
+            and (may_start or core.priorities.includes_ineligible)
+            and not job.is_finished
+        ):
             rows += _rows_of(core, job)
     return rows
 
@@ -61,14 +71,19 @@ def _parts(factors: Factors | None, weights: dict[str, float]) -> dict[str, Any]
     return {
         "site": factors.site,
         **{f"weighted_{name}": getattr(factors, f"weighted_{name}") for name in _NAMES},
-        **{f"normal_{name}": getattr(factors, name) if weights.get(name) else 0.0 for name in _NAMES},
+        **{
+            f"normal_{name}": getattr(factors, name) if weights.get(name) else 0.0
+            for name in _NAMES
+        },
         "weighted_tres": [[name, amount] for name, amount in factors.tres.items()],
         "normal_tres": [[name, amount] for name, amount in factors.normal_tres.items()],
     }
 
 
 def share_rows(core: Core, now: float) -> list[dict[str, Any]]:
-    """A row for each association, from the root down; of siblings users come first, each kind by name."""
+    """A row for each association, from the root down; of siblings users come first, each kind by
+    name.
+    """
     standings = core.priorities.standings(now)
     if not standings:
         return _bare_rows(core)
@@ -100,12 +115,24 @@ def share_rows(core: Core, now: float) -> list[dict[str, Any]]:
                 "level_fair_share": standing.level_fair_share,
                 "is_tree": standing.is_tree,
                 "depth": depth,
-                "grp_tres_mins": [[name, amount] for name, amount in association.grp_tres_mins.items()] if association is not None else [],
-                "grp_tres_raw": [[name, used.get(share.association_id, {}).get(name, 0)] for name in known.tres],
-                "tres_run_mins": [[name, expected.get(share.association_id, {}).get(name, 0)] for name in known.tres],
+                "grp_tres_mins": [
+                    [name, amount] for name, amount in association.grp_tres_mins.items()
+                ]
+                if association is not None
+                else [],
+                "grp_tres_raw": [
+                    [name, used.get(share.association_id, {}).get(name, 0)] for name in known.tres
+                ],
+                "tres_run_mins": [
+                    [name, expected.get(share.association_id, {}).get(name, 0)]
+                    for name in known.tres
+                ],
             }
         )
-        siblings = sorted(below.get(share.association_id, []), key=lambda each: (not each.share.user, each.share.account, each.share.user))
+        siblings = sorted(
+            below.get(share.association_id, []),
+            key=lambda each: (not each.share.user, each.share.account, each.share.user),
+        )
         waiting += [(depth + 1, each) for each in reversed(siblings)]
     return rows
 
@@ -143,7 +170,11 @@ def _bare_rows(core: Core) -> list[dict[str, Any]]:
                 "tres_run_mins": nothing,
             }
         )
-        siblings = sorted(below.get(each.id, []), key=lambda each: (not each.user, each.account, each.user), reverse=True)
+        siblings = sorted(
+            below.get(each.id, []),
+            key=lambda each: (not each.user, each.account, each.user),
+            reverse=True,
+        )
         waiting += [(depth + 1, sibling) for sibling in siblings]
     return rows
 
@@ -162,16 +193,23 @@ def _used_minutes(core: Core, now: float) -> dict[int, dict[str, int]]:
 
 
 def _run_minutes(core: Core, now: float) -> dict[int, dict[str, int]]:
-    """What running jobs may still use until their limits, in minutes, by association; as of the last period where it is counted."""
+    """What running jobs may still use until their limits, in minutes, by association; as of the
+    last period where it is counted.
+    """
     limits = core.job_limits
     if limits is not None and limits.enforced and core.settings.enforced.limits:
         limits.advance(now)
-        return {each: {name: int(amount) // 60 for name, amount in use.run_s.items()} for each, use in limits.of_association.items()}
+        return {
+            each: {name: int(amount) // 60 for name, amount in use.run_s.items()}
+            for each, use in limits.of_association.items()
+        }
     state = core.associations
     found: dict[int, dict[str, int]] = {}
     for job in core.tables.running.values():
         user = core.users.user_name(job.user_id)
-        association = state.find(job.spec.account or state.default_account(user) or "", user, job.partition)
+        association = state.find(
+            job.spec.account or state.default_account(user) or "", user, job.partition
+        )
         if association is None or job.end_time is None or job.end_time <= now:
             continue
         left = job.end_time - int(now)

@@ -1,7 +1,8 @@
 """Queries: rows of the controller's tables, only the columns that were asked for.
 
-Place: the controller's core. A query is a generator that yields between slices, so that the edge can let others in during a long listing (it holds
-the locks for reading meanwhile, so the listing is of one instant). Its result are the rows.
+Place: the controller's core. A query is a generator that yields between slices, so that the edge
+can let others in during a long listing (it holds the locks for reading meanwhile, so the listing is
+of one instant). Its result are the rows.
 """
 
 from __future__ import annotations
@@ -34,14 +35,20 @@ if TYPE_CHECKING:
     from understudy.controller.tables.job import Job
 
 _NONE: Final[frozenset[str]] = frozenset()
-_SHOW_PLANS: Final = {"jobs": frozenset(("start_time", "end_time", "expected_start", "expected_nodes")), "nodes": frozenset(("flags",))}
+_SHOW_PLANS: Final = {
+    "jobs": frozenset(("start_time", "end_time", "expected_start", "expected_nodes")),
+    "nodes": frozenset(("flags",)),
+}
 PART: Final = 4096  # rows in a message, where the answer may come in parts
 SLICE: Final = 1000  # values computed between two yields: about a millisecond
 INVALID_QUERY: Final = -1
 
 
-def run_query(core: Core, query: Query, sender: Sender | None = None) -> Generator[Rows | None, None, Rows]:
-    """The rows of a table, as far as the sender may see them. Where parts were asked for, a part is yielded when there are many rows.
+def run_query(
+    core: Core, query: Query, sender: Sender | None = None
+) -> Generator[Rows | None, None, Rows]:
+    """The rows of a table, as far as the sender may see them. Where parts were asked for, a part is
+    yielded when there are many rows.
 
     Raises:
         SlurmError: unknown table or column, or one that the sender may not see.
@@ -103,7 +110,10 @@ def _nodes(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, 
     where = dict(query.where)
     if "name" in where:
         index_of = core.tables.nodes.index_of
-        nodes = [nodes[at] for at in sorted({index_of[name] for name in where.pop("name") if name in index_of})]
+        nodes = [
+            nodes[at]
+            for at in sorted({index_of[name] for name in where.pop("name") if name in index_of})
+        ]
     if not core.settings.shows_cloud:
         hidden = int(NodeFlag.CLOUD | NodeFlag.POWERED_DOWN)
         nodes = [node for node in nodes if int(node.flags) & hidden != hidden]
@@ -125,8 +135,14 @@ def _nodes(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, 
 
 def _partitions(core: Core, query: Query, viewer: Viewer) -> Generator[Rows | None, None, Rows]:
     hidden = set() if query.all_partitions else viewer.hidden_partitions()
-    partitions = [partition for partition in core.tables.partitions.values() if partition.name not in hidden]
-    rows = _filtered(partitions, query, lambda column: lambda partition: PARTITION_COLUMNS[column](core, partition))
+    partitions = [
+        partition for partition in core.tables.partitions.values() if partition.name not in hidden
+    ]
+    rows = _filtered(
+        partitions,
+        query,
+        lambda column: lambda partition: PARTITION_COLUMNS[column](core, partition),
+    )
     yield None
     return Rows(rows, core.time.now(), core.last_partition_update)
 
@@ -135,16 +151,30 @@ def _licenses(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | Non
     pool = core.tables.licenses
     reserved = core.tables.reservations.reserved_licenses(core.time.now())
     shown = [
-        {"name": name, "total": total, "used": pool.used.get(name, 0), "reserved": reserved.get(name, 0), "is_remote": name in core.remote_licenses}
+        {
+            "name": name,
+            "total": total,
+            "used": pool.used.get(name, 0),
+            "reserved": reserved.get(name, 0),
+            "is_remote": name in core.remote_licenses,
+        }
         for name, total in pool.totals.items()
     ]
     yield None
-    return Rows(_filtered(shown, query, lambda column: lambda row: row[column]), core.time.now(), core.last_job_update)
+    return Rows(
+        _filtered(shown, query, lambda column: lambda row: row[column]),
+        core.time.now(),
+        core.last_job_update,
+    )
 
 
 def _federation(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, None, Rows]:
     place = core.federation
-    shown = [] if place is None else [{**msgspec.structs.asdict(place), "features": list(place.features)}]
+    shown = (
+        []
+        if place is None
+        else [{**msgspec.structs.asdict(place), "features": list(place.features)}]
+    )
     yield None
     return Rows(_filtered(shown, query, lambda column: lambda row: row[column]), core.time.now())
 
@@ -153,7 +183,9 @@ def _reservations(core: Core, query: Query, viewer: Viewer) -> Generator[Rows | 
     now = core.time.now()
     catch_up(core, now)
     rows = _filtered(
-        viewer.reservations(list(core.tables.reservations)), query, lambda column: lambda each: RESERVATION_COLUMNS[column](core, each, now)
+        viewer.reservations(list(core.tables.reservations)),
+        query,
+        lambda column: lambda each: RESERVATION_COLUMNS[column](core, each, now),
     )
     yield None
     return Rows(rows, now, core.last_reservation_update)
@@ -172,46 +204,81 @@ def _topology(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | Non
         for switch in (() if tree is None else tree.switches)
     ]
     yield None
-    return Rows(_filtered(shown, query, lambda column: lambda row: row[column]), core.time.now(), core.start_time)
+    return Rows(
+        _filtered(shown, query, lambda column: lambda row: row[column]),
+        core.time.now(),
+        core.start_time,
+    )
 
 
 def _config(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, None, Rows]:
     shown = [{"name": name, "value": value} for name, value in core.show_configuration()]
     yield None
-    return Rows(_filtered(shown, query, lambda column: lambda row: row[column]), core.time.now(), core.start_time)
+    return Rows(
+        _filtered(shown, query, lambda column: lambda row: row[column]),
+        core.time.now(),
+        core.start_time,
+    )
 
 
 def _ping(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, None, Rows]:
     shown = [{"host": core.settings.controller_host, "role": "primary", "responding": True}]
     yield None
-    return Rows(_filtered(shown, query, lambda column: lambda row: row[column]), core.time.now(), core.start_time)
+    return Rows(
+        _filtered(shown, query, lambda column: lambda row: row[column]),
+        core.time.now(),
+        core.start_time,
+    )
 
 
 def _priorities(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, None, Rows]:
     now = core.time.now()
     yield None
-    return Rows(_filtered(priority_rows(core, now), query, lambda column: lambda row: row[column]), now, core.last_job_update)
+    return Rows(
+        _filtered(priority_rows(core, now), query, lambda column: lambda row: row[column]),
+        now,
+        core.last_job_update,
+    )
 
 
-def _priority_weights(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, None, Rows]:
-    shown = [{"name": name, "weight": float(weight)} for name, weight in core.priorities.weights().items()]
+def _priority_weights(
+    core: Core, query: Query, _viewer: Viewer
+) -> Generator[Rows | None, None, Rows]:
+    shown = [
+        {"name": name, "weight": float(weight)}
+        for name, weight in core.priorities.weights().items()
+    ]
     yield None
-    return Rows(_filtered(shown, query, lambda column: lambda row: row[column]), core.time.now(), core.start_time)
+    return Rows(
+        _filtered(shown, query, lambda column: lambda row: row[column]),
+        core.time.now(),
+        core.start_time,
+    )
 
 
 def _shares(core: Core, query: Query, viewer: Viewer) -> Generator[Rows | None, None, Rows]:
     now = core.time.now()
     yield None
-    return Rows(_filtered(viewer.shares(share_rows(core, now)), query, lambda column: lambda row: row[column]), now, core.last_job_update)
+    return Rows(
+        _filtered(
+            viewer.shares(share_rows(core, now)), query, lambda column: lambda row: row[column]
+        ),
+        now,
+        core.last_job_update,
+    )
 
 
 def _triggers(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, None, Rows]:
     yield None
-    return Rows(_filtered(trigger_rows(core), query, lambda column: lambda row: row[column]), core.time.now())
+    return Rows(
+        _filtered(trigger_rows(core), query, lambda column: lambda row: row[column]),
+        core.time.now(),
+    )
 
 
 def _cached(
-    rows_of: Callable[[Core, float], list[dict[str, Any]]], seen_by: Callable[[Viewer, list[dict[str, Any]]], list[dict[str, Any]]] | None = None
+    rows_of: Callable[[Core, float], list[dict[str, Any]]],
+    seen_by: Callable[[Viewer, list[dict[str, Any]]], list[dict[str, Any]]] | None = None,
 ) -> Callable[[Core, Query, Viewer], Generator[Rows | None, None, Rows]]:
     """What the controller keeps of accounting."""
 
@@ -219,12 +286,21 @@ def _cached(
         now = core.time.now()
         yield None
         found = rows_of(core, now)
-        return Rows(_filtered(found if seen_by is None else seen_by(viewer, found), query, lambda column: lambda row: row[column]), now)
+        return Rows(
+            _filtered(
+                found if seen_by is None else seen_by(viewer, found),
+                query,
+                lambda column: lambda row: row[column],
+            ),
+            now,
+        )
 
     return rows
 
 
-def _filtered(records: Sequence[Any], query: Query, getter_of: Callable[[str], Callable[[Any], Any]]) -> list[list[Any]]:
+def _filtered(
+    records: Sequence[Any], query: Query, getter_of: Callable[[str], Callable[[Any], Any]]
+) -> list[list[Any]]:
     for column, values in query.where.items():
         getter = getter_of(column)
         records = [record for record in records if getter(record) in values]
@@ -236,14 +312,20 @@ def _steps(core: Core, query: Query, viewer: Viewer) -> Generator[Rows | None, N
     now = core.time.now()
     where = dict(query.where)
     if "job_id" in where:
-        jobs = [core.tables.jobs[job_id] for job_id in sorted(set(where.pop("job_id"))) if job_id in core.tables.jobs]
+        jobs = [
+            core.tables.jobs[job_id]
+            for job_id in sorted(set(where.pop("job_id")))
+            if job_id in core.tables.jobs
+        ]
     else:
         jobs = [*core.tables.running.values(), *core.completing.values()]
         jobs.sort(key=lambda job: job.job_id)
     shown = [row for job in viewer.jobs(jobs) for row in step_rows(core, job, now)]
     yield None
     inner = Query(query.table, query.columns, where)
-    return Rows(_filtered(shown, inner, lambda column: lambda row: row[column]), now, core.last_job_update)
+    return Rows(
+        _filtered(shown, inner, lambda column: lambda row: row[column]), now, core.last_job_update
+    )
 
 
 _QUERIES: Final[dict[str, Callable[[Core, Query, Viewer], Generator[Rows | None, None, Rows]]]] = {

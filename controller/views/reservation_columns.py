@@ -1,4 +1,5 @@
-"""The columns of the reservations table: one function each, from a reservation to the value that understudy.model.records describes.
+"""The columns of the reservations table: one function each, from a reservation to the value that
+understudy.model.records describes.
 
 Place: the controller's core; read by understudy.controller.views.query.
 """
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 def core_count(core: Core, reservation: Reservation) -> int:
     if reservation.cores is not None:
         return sum(mask.bit_count() for mask in reservation.cores.values())
-    return sum(kind.job_cores.bit_count() * (kind.nodes & reservation.nodes).bit_count() for kind in core.tables.nodes.kinds)
+    return sum(
+        kind.job_cores.bit_count() * (kind.nodes & reservation.nodes).bit_count()
+        for kind in core.tables.nodes.kinds
+    )
 
 
 def cores(core: Core, reservation: Reservation) -> list[list[str]]:
@@ -33,7 +37,10 @@ def cores(core: Core, reservation: Reservation) -> list[list[str]]:
 
 
 def _ranges(mask: int) -> str:
-    return ",".join(str(first) if count == 1 else f"{first}-{first + count - 1}" for first, count in nodeset.runs(mask))
+    return ",".join(
+        str(first) if count == 1 else f"{first}-{first + count - 1}"
+        for first, count in nodeset.runs(mask)
+    )
 
 
 def _names(names: tuple[str, ...], *, excludes: bool = False) -> str:
@@ -44,7 +51,8 @@ RESERVATION_COLUMNS: Final[dict[str, Callable[[Core, Reservation, float], Any]]]
     "name": lambda _c, r, _n: r.name,
     "start_time": lambda _c, r, n: r.start(n),
     "end_time": lambda _c, r, n: r.end(n),
-    "is_active": lambda _c, r, n: r.start(n) <= int(n) <= r.end(n),  # shown so to the end of its last second
+    # shown so to the end of its last second
+    "is_active": lambda _c, r, n: r.start(n) <= int(n) <= r.end(n),
     "nodes": lambda c, r, _n: c.names.to_expression(r.nodes) if r.nodes else "",
     "node_count": lambda _c, r, _n: r.nodes.bit_count(),
     "core_count": lambda c, r, _n: core_count(c, r),

@@ -1,6 +1,7 @@
 """The rows of the table of steps: those of running jobs, batch scripts among them.
 
-Place: the controller's core; read by understudy.controller.views.query. The columns are described in understudy.model.records.
+Place: the controller's core; read by understudy.controller.views.query. The columns are described
+in understudy.model.records.
 """
 
 from __future__ import annotations
@@ -21,7 +22,16 @@ if TYPE_CHECKING:
     from understudy.controller.tables.step import Step
 
 ASKED: Final = (
-    *("cpus_per_tres", "memory_per_tres", "tres_bind", "tres_freq", "tres_per_step", "tres_per_node", "tres_per_socket", "tres_per_task"),
+    *(
+        "cpus_per_tres",
+        "memory_per_tres",
+        "tres_bind",
+        "tres_freq",
+        "tres_per_step",
+        "tres_per_node",
+        "tres_per_socket",
+        "tres_per_task",
+    ),
 )
 _LIVE: Final = frozenset((JobState.RUNNING, JobState.SUSPENDED))
 
@@ -29,7 +39,12 @@ _LIVE: Final = frozenset((JobState.RUNNING, JobState.SUSPENDED))
 def step_rows(core: Core, job: Job, now: float) -> list[dict[str, Any]]:
     """The steps of the job that have not ended, in Slurm's order: the batch script last."""
     rows = [_numbered(core, job, step, now) for step in job.steps.values() if step.is_running]
-    if job.state in _LIVE and not job.interactive and job.allocation is not None and job.start_time is not None:
+    if (
+        job.state in _LIVE
+        and not job.interactive
+        and job.allocation is not None
+        and job.start_time is not None
+    ):
         rows.append(_batch(core, job, now))
     return rows
 
@@ -60,7 +75,13 @@ def _numbered(core: Core, job: Job, step: Step, now: float) -> dict[str, Any]:
         "cpus": step.cpus,
         "num_tasks": step.tasks,
         "memory_mb": step.memory_mb,
-        "tres_allocated": tres_text(core, step.cpus, step.memory_mb, len(step.places), [held for place in step.places for held in place.gres]),
+        "tres_allocated": tres_text(
+            core,
+            step.cpus,
+            step.memory_mb,
+            len(step.places),
+            [held for place in step.places for held in place.gres],
+        ),
         "distribution": step.distribution,
         "host": step.host,
         "pid": step.pid,
@@ -98,4 +119,7 @@ def _batch(core: Core, job: Job, now: float) -> dict[str, Any]:
 def tres_text(core: Core, cpus: int, memory_mb: int, nodes: int, gres: Iterable[Held]) -> str:
     """`cpu=2,gres/gpu=2,mem=100M,node=1`."""
     memory = step_memory_mb(core, memory_mb)
-    return f"cpu={cpus}{gres_tres(core, held_counts(gres))},mem={memory_text(memory) if memory else 0},node={nodes}"
+    return (
+        f"cpu={cpus}{gres_tres(core, held_counts(gres))},mem="
+        f"{memory_text(memory) if memory else 0},node={nodes}"
+    )

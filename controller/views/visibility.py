@@ -1,8 +1,11 @@
-"""Who may see what: PrivateData of slurm.conf, and partitions that are hidden or for the members of some groups.
+"""Who may see what: PrivateData of slurm.conf, and partitions that are hidden or for the members of
+some groups.
 
-Root, SlurmUser, and accounting's operators and administrators see everything; coordinators see the jobs of their accounts.
+Root, SlurmUser, and accounting's operators and administrators see everything; coordinators see the
+jobs of their accounts.
 
-Place: the controller's core, asked by understudy.controller.views.query. Follows: slurm.conf(5) "PrivateData", "Hidden" and "AllowGroups".
+Place: the controller's core, asked by understudy.controller.views.query. Follows: slurm.conf(5)
+"PrivateData", "Hidden" and "AllowGroups".
 """
 
 from __future__ import annotations
@@ -30,7 +33,9 @@ class Viewer:
         self._core = core
         self._user_id = -1 if sender is None else sender.user_id
         self._sees_all = sender is None or sender.is_daemon or core.is_operator(sender.user_id)
-        self._name = "" if sender is None or self._sees_all else core.users.user_name(sender.user_id)
+        self._name = (
+            "" if sender is None or self._sees_all else core.users.user_name(sender.user_id)
+        )
 
     def require(self, table: str) -> None:
         """Refuse a table that is closed to the viewer.
@@ -50,7 +55,11 @@ class Viewer:
     def hidden_partitions(self) -> set[str]:
         """The partitions that only `--all` shows to the viewer."""
         partitions = self._core.tables.partitions.values()
-        return {partition.name for partition in partitions if partition.hidden or not self._is_member(partition)}
+        return {
+            partition.name
+            for partition in partitions
+            if partition.hidden or not self._is_member(partition)
+        }
 
     def _is_member(self, partition: Partition) -> bool:
         if self._sees_all or partition.allow_groups is None:
@@ -64,10 +73,17 @@ class Viewer:
         return [row for row in rows if row["user_name"] == self._name]
 
     def associations(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """One's own associations and those of accounts that one coordinates, where use is private."""
+        """One's own associations and those of accounts that one coordinates, where use is
+        private.
+        """
         if self._sees_all or "usage" not in self._core.settings.private_data:
             return rows
-        return [row for row in rows if row["user_name"] == self._name or is_coordinator(self._core, self._user_id, row["account"])]
+        return [
+            row
+            for row in rows
+            if row["user_name"] == self._name
+            or is_coordinator(self._core, self._user_id, row["account"])
+        ]
 
     def shares(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The same of fair share's rows, indented as far as what is above them is seen."""
@@ -76,7 +92,9 @@ class Viewer:
         depths: dict[int, int] = {}
         found = []
         for row in rows:
-            if row["user"] == self._name or is_coordinator(self._core, self._user_id, row["account"]):
+            if row["user"] == self._name or is_coordinator(
+                self._core, self._user_id, row["account"]
+            ):
                 depths[row["association_id"]] = depth = depths.get(row["parent_id"], -1) + 1
                 found.append({**row, "depth": depth})
         return found
@@ -85,4 +103,8 @@ class Viewer:
         """Those that the viewer may use."""
         if self._sees_all or "reservations" not in self._core.settings.private_data:
             return reservations
-        return [each for each in reservations if each.admits(self._user_id, "", self._core.users.groups_of)]
+        return [
+            each
+            for each in reservations
+            if each.admits(self._user_id, "", self._core.users.groups_of)
+        ]

@@ -1,12 +1,17 @@
-"""Kill the controller again and again while clients submit, and see whether any job that it ever acknowledged is lost, or is there twice.
+"""Kill the controller again and again while clients submit, and see whether any job that it ever
+acknowledged is lost, or is there twice.
 
-    python tests/crash/kill_controller.py [--kills 200] [--clients 4] [--seed 1] [--node-daemon-kills 0]
+    python tests/crash/kill_controller.py [--kills 200] [--clients 4] [--seed 1]
+    [--node-daemon-kills 0]
 
-The cluster is a real one: processes, sockets, state on disk, emulated jobs of a second or so in real time. At random instants, also while it comes
-up, the controller gets SIGKILL and is started again in its run directory. Clients submit through sbatch's own code, each job under a name of its
-own; a client whose connection breaks goes on with the next name, because it cannot know whether the last job was taken in. What must hold in the end:
+The cluster is a real one: processes, sockets, state on disk, emulated jobs of a second or so in
+real time. At random instants, also while it comes up, the controller gets SIGKILL and is started
+again in its run directory. Clients submit through sbatch's own code, each job under a name of its
+own; a client whose connection breaks goes on with the next name, because it cannot know whether the
+last job was taken in. What must hold in the end:
 
-- every job that was acknowledged is in the controller's table under the id and the name that sbatch printed;
+- every job that was acknowledged is in the controller's table under the id and the name that sbatch
+  printed;
 - no name is there twice (a job whose acknowledgement got lost may be there, once);
 - no id was given to two jobs;
 - every job comes to an end: completed, unless it was lost with its node daemon.
@@ -79,10 +84,14 @@ class Outcome:
 
     def __str__(self) -> str:
         states = ", ".join(f"{count} {name}" for name, count in sorted(self.states.items()))
-        node_daemons = f", {self.node_daemon_kills} of the node daemon" if self.node_daemon_kills else ""
+        node_daemons = (
+            f", {self.node_daemon_kills} of the node daemon" if self.node_daemon_kills else ""
+        )
         return (
-            f"{self.kills} kills of the controller{node_daemons}, {self.attempts} submissions, {len(self.acknowledged)} acknowledged, "
-            f"{self.in_table} in the table ({states}; {self.ran_again} ran again), {self.seconds:.0f} s: "
+            f"{self.kills} kills of the controller{node_daemons}, {self.attempts} "
+            f"submissions, {len(self.acknowledged)} acknowledged, "
+            f"{self.in_table} in the table ({states}; {self.ran_again} ran again), "
+            f"{self.seconds:.0f} s: "
             + (f"{len(self.violations)} VIOLATIONS" if self.violations else "none lost, none twice")
         )
 
@@ -111,7 +120,10 @@ class CrashingCluster:
         """SIGKILL, and wait until the daemon is no more."""
         child = self.started.children[name]
         if child.poll() is not None:
-            raise AssertionError(f"{name} ended by itself (exit code {child.returncode}), see {self.run_dir / 'logs'}")
+            raise AssertionError(
+                f"{name} ended by itself (exit code {child.returncode}), see "
+                f"{self.run_dir / 'logs'}"
+            )
         child.send_signal(signal.SIGKILL)
         child.wait()
 
@@ -119,7 +131,12 @@ class CrashingCluster:
         """Start the daemon as `understudy up` does; returns at once."""
         with (self.run_dir / "logs" / f"{name}.log").open("ab") as log:
             self.started.children[name] = subprocess.Popen(
-                launch.daemon_command(name, self.run_dir), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=self.run_dir
+                launch.daemon_command(name, self.run_dir),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                cwd=self.run_dir,
             )
 
     def await_listening(self, name: str, timeout_s: float = 30.0) -> None:
@@ -131,9 +148,14 @@ class CrashingCluster:
             if process is not None and process.pid == child.pid:
                 return
             if child.poll() is not None:
-                raise AssertionError(f"{name} ended at its start (exit code {child.returncode}), see {self.run_dir / 'logs'}")
+                raise AssertionError(
+                    f"{name} ended at its start (exit code {child.returncode}), see "
+                    f"{self.run_dir / 'logs'}"
+                )
             if time.monotonic() > deadline:
-                raise AssertionError(f"{name} does not listen after {timeout_s:.0f} s, see {self.run_dir / 'logs'}")
+                raise AssertionError(
+                    f"{name} does not listen after {timeout_s:.0f} s, see {self.run_dir / 'logs'}"
+                )
             time.sleep(0.005)
 
     def stop(self) -> None:
@@ -141,9 +163,13 @@ class CrashingCluster:
 
 
 class Submitter(threading.Thread):
-    """One client. `done` holds what was acknowledged, `attempts` counts the names that were used."""
+    """One client. `done` holds what was acknowledged, `attempts` counts the names that were
+    used.
+    """
 
-    def __init__(self, cluster: CrashingCluster, number: int, seed: int, stop: threading.Event) -> None:
+    def __init__(
+        self, cluster: CrashingCluster, number: int, seed: int, stop: threading.Event
+    ) -> None:
         super().__init__(name=f"client{number}", daemon=True)
         self._cluster, self._number, self._stop_asked = cluster, number, stop
         self._rng = random.Random(f"{seed} client {number}")
@@ -158,13 +184,28 @@ class Submitter(threading.Thread):
             name = f"c{self._number}.{self.attempts}"
             size = self._rng.choice((1, 1, 1, 2, 4, CPUS, 3 * CPUS))
             output, errors = io.StringIO(), io.StringIO()
-            context = Context("sbatch", client=client, environ={"PATH": "/bin"}, stdout=output, stderr=errors)
+            context = Context(
+                "sbatch", client=client, environ={"PATH": "/bin"}, stdout=output, stderr=errors
+            )
             script = f"sleep {self._rng.uniform(0.0, LONGEST_RUN_S):.2f}"
             again = ["--no-requeue"] if self._rng.random() < NOT_AGAIN else []
-            code = sbatch(["--parsable", f"--job-name={name}", f"--ntasks={size}", "--time=10", *again, f"--wrap={script}"], context)
+            code = sbatch(
+                [
+                    "--parsable",
+                    f"--job-name={name}",
+                    f"--ntasks={size}",
+                    "--time=10",
+                    *again,
+                    f"--wrap={script}",
+                ],
+                context,
+            )
             if code == 0:
                 self.done.append((int(output.getvalue()), name))
-            elif any(text in errors.getvalue() for text in ("Unable to contact", "timed out", "Zero Bytes")):
+            elif any(
+                text in errors.getvalue()
+                for text in ("Unable to contact", "timed out", "Zero Bytes")
+            ):
                 client = self._cluster.client()
                 self._stop_asked.wait(0.02)
             else:
@@ -219,7 +260,11 @@ def run(
                 cluster.await_listening("noded0")
                 outcome.node_daemon_kills += 1
             if (number + 1) % 20 == 0:
-                say(f"{number + 1} kills, {sum(len(submitter.done) for submitter in submitters)} jobs acknowledged, {time.monotonic() - began:.0f} s")
+                say(
+                    f"{number + 1} kills, "
+                    f"{sum(len(submitter.done) for submitter in submitters)} jobs acknowledged, "
+                    f"{time.monotonic() - began:.0f} s"
+                )
         cluster.await_listening("controller")
         stop.set()
         for submitter in submitters:
@@ -252,7 +297,10 @@ def _await_end(cluster: CrashingCluster, outcome: Outcome, drain_s: float) -> li
         if not left:
             return rows
         if time.monotonic() > deadline:
-            outcome.violations += [f"job {row[0]} ({row[1]}) has not ended: state {row[2]}, flags {row[3]:#x}" for row in left[:10]]
+            outcome.violations += [
+                f"job {row[0]} ({row[1]}) has not ended: state {row[2]}, flags {row[3]:#x}"
+                for row in left[:10]
+            ]
             outcome.violations.append(f"{len(left)} jobs have not ended after {drain_s:.0f} s")
             return rows
         time.sleep(0.1)
@@ -264,18 +312,28 @@ def _check(outcome: Outcome, rows: list[list[int | str]]) -> None:
     outcome.states = Counter(JobState(int(row[2])).name for row in rows)
     violations = outcome.violations
     times_named = Counter(str(row[1]) for row in rows)
-    violations += [f"{name} is there {count} times" for name, count in times_named.items() if count > 1]
+    violations += [
+        f"{name} is there {count} times" for name, count in times_named.items() if count > 1
+    ]
     given = Counter(job_id for job_id, _ in outcome.acknowledged)
-    violations += [f"id {job_id} was given {count} times" for job_id, count in given.items() if count > 1]
+    violations += [
+        f"id {job_id} was given {count} times" for job_id, count in given.items() if count > 1
+    ]
     for job_id, name in outcome.acknowledged:
         if job_id not in name_of:
             violations.append(f"job {job_id} ({name}) was acknowledged and is lost")
         elif name_of[job_id] != name:
             violations.append(f"job {job_id} was acknowledged as {name} and is {name_of[job_id]}")
     expected = {JobState.COMPLETED} | ({JobState.NODE_FAIL} if outcome.node_daemon_kills else set())
-    violations += [f"job {row[0]} ({row[1]}) ended as {JobState(int(row[2])).name}" for row in rows if JobState.COMPLETED <= row[2] not in expected]
+    violations += [
+        f"job {row[0]} ({row[1]}) ended as {JobState(int(row[2])).name}"
+        for row in rows
+        if JobState.COMPLETED <= row[2] not in expected
+    ]
     if not outcome.node_daemon_kills:
-        violations += [f"job {row[0]} ({row[1]}) ran {int(row[4]) + 1} times" for row in rows if row[4]]
+        violations += [
+            f"job {row[0]} ({row[1]}) ran {int(row[4]) + 1} times" for row in rows if row[4]
+        ]
 
 
 def _look_into_logs(cluster: CrashingCluster, outcome: Outcome) -> None:
@@ -288,11 +346,20 @@ def _look_into_logs(cluster: CrashingCluster, outcome: Outcome) -> None:
 
 def main() -> int:
     """The script."""
-    parser = argparse.ArgumentParser(description="Kill the controller while clients submit; no acknowledged job may be lost or be there twice.")
+    parser = argparse.ArgumentParser(
+        description="Kill the controller while clients submit; no acknowledged job may be lost "
+        "or be "
+        "there twice."
+    )
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--node-daemon-kills", type=int, default=0, help="kill the node daemon as well, after so many of the kills")
+    parser.add_argument(
+        "--node-daemon-kills",
+        type=int,
+        default=0,
+        help="kill the node daemon as well, after so many of the kills",
+    )
     arguments = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="understudy-crash-"))
     outcome = run(

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Many clusters started beside each other: `understudy up` and `down`, and replays, all with accounting, several at a time. Says what failed and ends
-with 1 then. The kinds take turns. Of the kind `disturbed` are clusters that meet with something while they start or run: the command is ended or
-killed, a second one comes, `down` comes too early, a daemon is killed. Afterwards nothing may be left, and the next `up` must find all in order.
+"""Many clusters started beside each other: `understudy up` and `down`, and replays, all with
+accounting, several at a time. Says what failed and ends with 1 then. The kinds take turns. Of the
+kind `disturbed` are clusters that meet with something while they start or run: the command is ended
+or killed, a second one comes, `down` comes too early, a daemon is killed. Afterwards nothing may be
+left, and the next `up` must find all in order.
 
     tests/crash/start_many.py --count 200 --at-once 8 --kinds port,plain
 """
@@ -32,7 +34,9 @@ AccountingStorageType=accounting_storage/slurmdbd
 NodeName=n[1-4] CPUs=4
 PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE
 """
-TRACE = "".join(f"{number} {number} -1 10 1 -1 -1 1 60 -1 1 1 1 -1 1 -1 -1 -1\n" for number in range(1, 21))
+TRACE = "".join(
+    f"{number} {number} -1 10 1 -1 -1 1 60 -1 1 1 1 -1 1 -1 -1 -1\n" for number in range(1, 21)
+)
 LIMIT_S = 300.0
 
 UP = {
@@ -42,7 +46,14 @@ UP = {
     "virtual": ["--time", "virtual", "--noded", "2"],
     "real": ["--executor", "real", "--port", "0"],
 }
-DISTURBANCES = ("end the command", "kill the command", "kill a daemon", "a second up", "an early down", "nothing")
+DISTURBANCES = (
+    "end the command",
+    "kill the command",
+    "kill a daemon",
+    "a second up",
+    "an early down",
+    "nothing",
+)
 REPLAY = {"replay": [], "one-process": ["--one-process"]}
 
 
@@ -60,37 +71,85 @@ class Many:
         """One of them; what went wrong, "" if nothing did."""
         folder = self.folder / str(number)
         (folder / "tmp").mkdir(parents=True)
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("SLURM")}
-        environment |= {"UNDERSTUDY_REGISTRY": str(folder / "registry"), "TMPDIR": str(folder / "tmp")}
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("SLURM")
+        }
+        environment |= {
+            "UNDERSTUDY_REGISTRY": str(folder / "registry"),
+            "TMPDIR": str(folder / "tmp"),
+        }
 
         def call(*words: object) -> str:
             done = subprocess.run(
-                [str(BIN / str(words[0])), *map(str, words[1:])], env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
+                [str(BIN / str(words[0])), *map(str, words[1:])],
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=LIMIT_S,
+                check=False,
             )
-            return f"{' '.join(map(str, words))}: exit code {done.returncode}\n{done.stdout}{done.stderr}" if done.returncode else ""
+            return (
+                f"{' '.join(map(str, words))}: exit code {done.returncode}\n"
+                f"{done.stdout}{done.stderr}"
+                if done.returncode
+                else ""
+            )
 
         try:
             if kind == "disturbed":
-                wrong = self.disturb(random.Random(f"{self.seed} {number}"), folder / "run", environment, call)
+                wrong = self.disturb(
+                    random.Random(f"{self.seed} {number}"), folder / "run", environment, call
+                )
             elif kind in REPLAY:
-                words = ("understudy", "replay", self.trace, "--conf", self.conf, "--out", folder / "out", *REPLAY[kind])
+                words = (
+                    "understudy",
+                    "replay",
+                    self.trace,
+                    "--conf",
+                    self.conf,
+                    "--out",
+                    folder / "out",
+                    *REPLAY[kind],
+                )
                 wrong = call(*words)
             else:
-                wrong = call("understudy", "up", "--conf", self.conf, "--run-dir", folder / "run", *UP[kind])
+                wrong = call(
+                    "understudy", "up", "--conf", self.conf, "--run-dir", folder / "run", *UP[kind]
+                )
                 if not wrong:
-                    commands = [("sacctmgr", "-i", "add", "account", "people"), ("sbatch", "-o", os.devnull, "--wrap", "true"), ("squeue",)]
-                    wrong = next(filter(None, (call(*words) for words in commands)), "") + call("understudy", "down")
+                    commands = [
+                        ("sacctmgr", "-i", "add", "account", "people"),
+                        ("sbatch", "-o", os.devnull, "--wrap", "true"),
+                        ("squeue",),
+                    ]
+                    wrong = next(filter(None, (call(*words) for words in commands)), "") + call(
+                        "understudy", "down"
+                    )
         except subprocess.TimeoutExpired as error:
             wrong = f"{error}\n"
         left = sorted(path.name for path in (folder / "tmp").iterdir())
         return wrong + (f"left in the temporary directory: {left}\n" if left else "")
 
-    def disturb(self, random: random.Random, run_dir: Path, environment: dict[str, str], call: Callable[..., str]) -> str:
+    def disturb(
+        self,
+        random: random.Random,
+        run_dir: Path,
+        environment: dict[str, str],
+        call: Callable[..., str],
+    ) -> str:
         """Start a cluster, disturb it, and look whether all is well afterwards."""
         up = ("understudy", "up", "--conf", self.conf, "--run-dir", run_dir)
-        kind, what, later_s = random.choice(sorted(UP)), random.choice(DISTURBANCES), random.uniform(0, 3)
+        kind, what, later_s = (
+            random.choice(sorted(UP)),
+            random.choice(DISTURBANCES),
+            random.uniform(0, 3),
+        )
         with subprocess.Popen(
-            [BIN / up[0], *up[1:], *UP[kind]], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+            [BIN / up[0], *up[1:], *UP[kind]],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
         ) as command:
             time.sleep(later_s)
             if what == "end the command":
@@ -107,7 +166,9 @@ class Many:
         wrong = ""
         deadline = time.monotonic() + LIMIT_S
         while (
-            (down := call("understudy", "down", "--run-dir", run_dir)) and "no cluster runs" not in down and "there is no run directory" not in down
+            (down := call("understudy", "down", "--run-dir", run_dir))
+            and "no cluster runs" not in down
+            and "there is no run directory" not in down
         ):
             if "another understudy command" not in down or time.monotonic() > deadline:
                 wrong += down
@@ -123,23 +184,35 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--at-once", type=int, default=8)
-    parser.add_argument("--kinds", default=",".join([*UP, *REPLAY, "disturbed"]), help="at commas; the default has all")
+    parser.add_argument(
+        "--kinds",
+        default=",".join([*UP, *REPLAY, "disturbed"]),
+        help="at commas; the default has all",
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the disturbances")
     options = parser.parse_args()
     kinds = options.kinds.split(",")
     failures: Counter[str] = Counter()
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="many-") as folder, ThreadPoolExecutor(options.at_once) as pool:
+    with (
+        tempfile.TemporaryDirectory(prefix="many-") as folder,
+        ThreadPoolExecutor(options.at_once) as pool,
+    ):
         many = Many(Path(folder), options.seed)
         chosen = list(itertools.islice(itertools.cycle(kinds), options.count))
-        for kind, wrong in zip(chosen, pool.map(many.run, range(options.count), chosen), strict=True):
+        for kind, wrong in zip(
+            chosen, pool.map(many.run, range(options.count), chosen), strict=True
+        ):
             if wrong:
                 failures[kind] += 1
                 print(f"--- {kind}\n{wrong}", flush=True)
     started = ", ".join(f"{count} {kind}" for kind, count in sorted(Counter(chosen).items()))
     failed = ", ".join(f"{count} {kind}" for kind, count in sorted(failures.items()))
     outcome = f"{failed} FAILED" if failed else "none failed"
-    print(f"{options.count} started, {options.at_once} at a time ({started}), {time.monotonic() - began:.0f} s: {outcome}")
+    print(
+        f"{options.count} started, {options.at_once} at a time ({started}), "
+        f"{time.monotonic() - began:.0f} s: {outcome}"
+    )
     return 1 if failures else 0
 
 

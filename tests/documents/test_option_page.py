@@ -1,4 +1,6 @@
-"""Pages that are generated are current. Apart from the unit tests, as every change of an option needs the page to be written again."""
+"""Pages that are generated are current. Apart from the unit tests, as every change of an option
+needs the page to be written again.
+"""
 
 from __future__ import annotations
 
@@ -6,4 +8,7 @@ from understudy.tool.manual.option_page import TARGET, page
 
 
 def test_the_page_of_options_is_current():
-    assert TARGET.read_text() == page(), "run `make options` (python -m understudy.tool.manual.option_page) and commit docs/options.md"
+    assert TARGET.read_text() == page(), (
+        "run `make options` (python -m understudy.tool.manual.option_page) and commit "
+        "docs/options.md"
+    )

@@ -1,4 +1,6 @@
-"""Clusters whose time is virtual or scaled, and what `understudy clock` does to it, with real processes."""
+"""Clusters whose time is virtual or scaled, and what `understudy clock` does to it, with real
+processes.
+"""
 
 import json
 import os
@@ -32,14 +34,35 @@ class Cluster:
 
     def __init__(self, folder: Path, kind: str, scheduler: str, more: str) -> None:
         self.run_dir = folder / "run"
-        self.environment = {**os.environ, "UNDERSTUDY_REGISTRY": str(folder / "registry"), "TMPDIR": str(folder)}
+        self.environment = {
+            **os.environ,
+            "UNDERSTUDY_REGISTRY": str(folder / "registry"),
+            "TMPDIR": str(folder),
+        }
         self.environment.pop("SLURM_CONF", None)
         (folder / "slurm.conf").write_text(CONF.format(scheduler=scheduler) + more)
-        up = ["up", "--conf", str(folder / "slurm.conf"), "--run-dir", str(self.run_dir), "--port", "0", "--time", kind]
+        up = [
+            "up",
+            "--conf",
+            str(folder / "slurm.conf"),
+            "--run-dir",
+            str(self.run_dir),
+            "--port",
+            "0",
+            "--time",
+            kind,
+        ]
         self("understudy", *up)
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([BIN / command[0], *command[1:]], env=self.environment, capture_output=True, text=True, timeout=30, check=False)
+        return subprocess.run(
+            [BIN / command[0], *command[1:]],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
 
     def __call__(self, *command: str) -> str:
         """What a command that succeeds prints."""
@@ -86,7 +109,9 @@ def start(tmp_path):
 
 
 def seconds(job: dict[str, str]) -> float:
-    return (datetime.fromisoformat(job["EndTime"]) - datetime.fromisoformat(job["StartTime"])).total_seconds()
+    return (
+        datetime.fromisoformat(job["EndTime"]) - datetime.fromisoformat(job["StartTime"])
+    ).total_seconds()
 
 
 def test_in_virtual_time_a_job_of_days_is_over_at_once_and_stays_to_be_seen(start):
@@ -102,7 +127,10 @@ def test_while_virtual_time_stands_still_all_commands_work_on_one_instant(start)
     cluster = start("virtual")
     cluster.clock("pause")
     assert "paused (by request)" in cluster.clock("status")
-    low, high, doomed = (cluster.sbatch("--exclusive", "--nodes=2", "--wrap", f"sleep {60 * n}", "--time=60") for n in (1, 2, 3))
+    low, high, doomed = (
+        cluster.sbatch("--exclusive", "--nodes=2", "--wrap", f"sleep {60 * n}", "--time=60")
+        for n in (1, 2, 3)
+    )
     before = [cluster("squeue", "-o", COLUMN), cluster("sinfo")]
     time.sleep(1.1)
     assert [cluster("squeue", "-o", COLUMN), cluster("sinfo")] == before
@@ -128,7 +156,10 @@ def test_virtual_time_goes_to_an_instant_by_steps_and_at_a_rate(start):
     assert "0 d 00:30:00" in status or "0 d 00:29:59" in status
     assert re.search(r" R +29:5\d", cluster("squeue", "-o", COLUMN))
     cluster.clock("step", "10m")
-    cluster.until(lambda: cluster("squeue", "-o", COLUMN), lambda queue: re.search(r" R +39:5\d", queue) is not None)
+    cluster.until(
+        lambda: cluster("squeue", "-o", COLUMN),
+        lambda queue: re.search(r" R +39:5\d", queue) is not None,
+    )
     cluster.await_clock("paused")
     cluster.clock("rate", "600")  # the last 20 minutes in two seconds
     assert "600 times real time" in cluster.clock("status")
@@ -172,7 +203,8 @@ def test_wrong_requests_to_the_clock_are_refused_and_change_nothing(start):
 
 
 def test_scaled_time_runs_stops_and_changes_its_rate(start):
-    cluster = start("scaled:60", more="MinJobAge=864000\n")  # the default is over in a fifth of a second at the higher rate
+    # the default is over in a fifth of a second at the higher rate
+    cluster = start("scaled:60", more="MinJobAge=864000\n")
     began = time.monotonic()
     job = cluster.await_state(cluster.sbatch("--time=10", "--wrap", "sleep 120"), "COMPLETED")
     assert 1.5 < time.monotonic() - began < 60
@@ -188,7 +220,9 @@ def test_scaled_time_runs_stops_and_changes_its_rate(start):
     began = time.monotonic()
     cluster.await_state(job_id, "COMPLETED")
     assert time.monotonic() - began < 60, "at 60 times real time it would be three minutes"
-    assert cluster.run("understudy", "clock", "step").returncode == 1, "only virtual time has windows"
+    assert cluster.run("understudy", "clock", "step").returncode == 1, (
+        "only virtual time has windows"
+    )
 
 
 def test_real_time_has_no_clock_to_change(start):
@@ -199,8 +233,14 @@ def test_real_time_has_no_clock_to_change(start):
 
 
 def test_who_is_silent_for_a_moment_of_scaled_time_is_not_taken_for_dead(start):
-    cluster = start("scaled:1000", more="SlurmdTimeout=30\nAccountingStorageType=accounting_storage/slurmdbd\nMinJobAge=8640000\n")
-    others = [process for process in recorded(cluster.run_dir) if process.name in ("accounting", "noded0")]
+    cluster = start(
+        "scaled:1000",
+        more="SlurmdTimeout=30\nAccountingStorageType=accounting_storage/slurmdbd\n"
+        "MinJobAge=8640000\n",
+    )
+    others = [
+        process for process in recorded(cluster.run_dir) if process.name in ("accounting", "noded0")
+    ]
     assert len(others) == 2
     for process in others:
         process.signal(signal.SIGSTOP)
@@ -210,6 +250,9 @@ def test_who_is_silent_for_a_moment_of_scaled_time_is_not_taken_for_dead(start):
     for process in others:
         process.signal(signal.SIGCONT)
     cluster.await_state(job_id, "COMPLETED")
-    cluster.until(lambda: cluster("sacct", "-X", "-n", "-P", "-j", job_id, "-o", "state"), lambda states: states.strip() == "COMPLETED")
+    cluster.until(
+        lambda: cluster("sacct", "-X", "-n", "-P", "-j", job_id, "-o", "state"),
+        lambda states: states.strip() == "COMPLETED",
+    )
     log = (cluster.run_dir / "logs" / "controller.log").read_text()
     assert not re.search("does not respond|has not responded|has not taken|no word on", log), log

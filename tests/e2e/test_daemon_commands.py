@@ -1,4 +1,6 @@
-"""slurmctld, slurmd and slurmdbd as an existing start script calls them: in any order, a node daemon for some nodes each, steps that span them."""
+"""slurmctld, slurmd and slurmdbd as an existing start script calls them: in any order, a node
+daemon for some nodes each, steps that span them.
+"""
 
 import contextlib
 import os
@@ -34,8 +36,15 @@ class Site:
         port, accounting = ports
         conf = folder / "slurm.conf"
         conf.write_text(CONF.format(port=port, accounting=accounting, folder=folder))
-        names = {"SLURM_CONF": str(conf), "XDG_STATE_HOME": f"{folder}/state", "UNDERSTUDY_REGISTRY": f"{folder}/registry"}
-        self.environment = {**{name: value for name, value in os.environ.items() if not name.startswith("SLURM")}, **names}
+        names = {
+            "SLURM_CONF": str(conf),
+            "XDG_STATE_HOME": f"{folder}/state",
+            "UNDERSTUDY_REGISTRY": f"{folder}/registry",
+        }
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("SLURM")},
+            **names,
+        }
         self.daemons = {}
 
     def command(self, name, *arguments):
@@ -46,13 +55,21 @@ class Site:
     def start(self, name, *arguments):
         with (self.folder / f"{name}.out").open("ab") as out:
             command = self.command(name, "-D", *arguments)
-            daemon = subprocess.Popen(command, env=self.environment, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
+            daemon = subprocess.Popen(
+                command, env=self.environment, stdout=out, stderr=out, stdin=subprocess.DEVNULL
+            )
         self.daemons[name, *arguments] = daemon
         return daemon
 
     def run(self, name, *arguments, check=True):
         done = subprocess.run(
-            self.command(name, *arguments), env=self.environment, cwd=self.folder, capture_output=True, text=True, check=False, timeout=60
+            self.command(name, *arguments),
+            env=self.environment,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
         )
         assert not check or done.returncode == 0, done.stderr
         return done
@@ -98,35 +115,63 @@ def test_daemons_that_are_started_one_by_one_are_a_cluster(site):
     refused = site.run("slurmctld", "-D", check=False)
     assert refused.returncode == 1
     assert "runs already" in refused.stderr
-    site.until(lambda: site.run("sacct", "-n", "-X", "-o", "State").stdout.split() == ["COMPLETED"], "accounting knows no job")
+    site.until(
+        lambda: site.run("sacct", "-n", "-X", "-o", "State").stdout.split() == ["COMPLETED"],
+        "accounting knows no job",
+    )
 
-    job = site.run("sbatch", "--parsable", "-w", "n1", "-o", "out", "--wrap", "sleep 3; echo end").stdout.strip()
-    site.until(lambda: site.run("squeue", "-h", "-j", job, "-o", "%T").stdout == "RUNNING\n", "it does not run")
+    job = site.run(
+        "sbatch", "--parsable", "-w", "n1", "-o", "out", "--wrap", "sleep 3; echo end"
+    ).stdout.strip()
+    site.until(
+        lambda: site.run("squeue", "-h", "-j", job, "-o", "%T").stdout == "RUNNING\n",
+        "it does not run",
+    )
     daemon = site.daemons["slurmd", "-N", "n1"]
     daemon.kill()
     daemon.wait()
     site.start("slurmd", "-N", "n1")
-    site.until(lambda: site.run("sacct", "-n", "-X", "-j", job, "-o", "State").stdout.split() == ["COMPLETED"], "the job is lost")
+    site.until(
+        lambda: (
+            site.run("sacct", "-n", "-X", "-j", job, "-o", "State").stdout.split() == ["COMPLETED"]
+        ),
+        "the job is lost",
+    )
     assert (site.folder / "out").read_text() == "end\n"
 
     os.kill(int((site.folder / "ctld.pid").read_text()), signal.SIGTERM)
     site.daemons["slurmctld", "-c", "-f", site.environment["SLURM_CONF"]].wait(20)
     assert not (site.folder / "ctld.pid").exists()
     site.start("slurmctld")
-    site.until(lambda: f"{job} COMPLETED\n" in site.run("squeue", "-h", "-t", "all", "-o", "%i %T", check=False).stdout, "state is lost")
+    site.until(
+        lambda: (
+            f"{job} COMPLETED\n"
+            in site.run("squeue", "-h", "-t", "all", "-o", "%i %T", check=False).stdout
+        ),
+        "state is lost",
+    )
 
 
 def test_a_daemon_that_cannot_be_says_why(site):
     refused = site.run("slurmd", "-N", "n9", check=False)
-    assert (refused.returncode, refused.stderr) == (1, 'slurmd: fatal: _find_node_record: lookup failure for node "n9"\n')
+    assert (refused.returncode, refused.stderr) == (
+        1,
+        'slurmd: fatal: _find_node_record: lookup failure for node "n9"\n',
+    )
     assert site.run("slurmctld", "-V").stdout == "slurm 22.05.8\n"
     assert Path(site.environment["SLURM_CONF"]).exists()
 
 
 def test_daemons_take_up_a_changed_configuration_and_end_together(site):
-    """Programs of the site come and go with `scontrol reconfigure`; a controller that is started again reads the file as it is now."""
+    """Programs of the site come and go with `scontrol reconfigure`; a controller that is started
+    again reads the file as it is now.
+    """
     conf = Path(site.environment["SLURM_CONF"])
-    text = conf.read_text().replace("slurmdbd", "none").replace("State=UNKNOWN", "Port=7002-7005 Features=a State=UNKNOWN")
+    text = (
+        conf.read_text()
+        .replace("slurmdbd", "none")
+        .replace("State=UNKNOWN", "Port=7002-7005 Features=a State=UNKNOWN")
+    )
     conf.write_text(text)
     controller = site.start("slurmctld")
     node = site.start("slurmd", "-N", "n[1-4]")
@@ -172,11 +217,18 @@ def test_a_daemon_in_the_background_is_found_by_its_name_and_its_command_line(si
     assert Path(f"/proc/{pid}/comm").read_text() == "slurmd\n"
     words = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
     assert words == [b"slurmd", b"-N", b"n[2-3]", b"-D"]
-    assert pid in subprocess.run(["pgrep", "-f", r"^slurmd -N n\[2-3\]"], capture_output=True, text=True, check=True).stdout.split()
+    assert (
+        pid
+        in subprocess.run(
+            ["pgrep", "-f", r"^slurmd -N n\[2-3\]"], capture_output=True, text=True, check=True
+        ).stdout.split()
+    )
 
 
 def test_logs_tell_of_jobs_as_far_as_their_level_lets_them(site):
-    """At a healthy start nothing is warned of; `-v`, SlurmctldDebug and `scontrol setdebug` choose what is written."""
+    """At a healthy start nothing is warned of; `-v`, SlurmctldDebug and `scontrol setdebug` choose
+    what is written.
+    """
     conf = Path(site.environment["SLURM_CONF"])
     text = conf.read_text().replace("slurmdbd", "none")
     conf.write_text(text)
@@ -188,9 +240,13 @@ def test_logs_tell_of_jobs_as_far_as_their_level_lets_them(site):
         return next(site.folder.glob(f"state/understudy/*/logs/{program}.log")).read_text()
 
     job = site.run("sbatch", "--parsable", "-o", "/dev/null", "--wrap", "exit 3").stdout.strip()
-    site.until(lambda: f"_job_complete: JobId={job} WEXITSTATUS 3\n" in said("slurmctld"), "its end is not told")
+    site.until(
+        lambda: f"_job_complete: JobId={job} WEXITSTATUS 3\n" in said("slurmctld"),
+        "its end is not told",
+    )
     assert re.search(
-        rf"^\[\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{{3}}\] _slurm_rpc_submit_batch_job: JobId={job} InitPrio=\d+ usec=\d+$",
+        r"^\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\] _slurm_rpc_submit_batch_job: "
+        rf"JobId={job} InitPrio=\d+ usec=\d+$",
         said("slurmctld"),
         re.MULTILINE,
     )
@@ -213,7 +269,9 @@ def test_logs_tell_of_jobs_as_far_as_their_level_lets_them(site):
 
 
 def test_logs_are_where_slurm_conf_says_or_the_command_line(site):
-    """In the foreground on the terminal, too; a log that was moved away (logrotate, which sends SIGUSR2) is begun anew."""
+    """In the foreground on the terminal, too; a log that was moved away (logrotate, which sends
+    SIGUSR2) is begun anew.
+    """
     conf = Path(site.environment["SLURM_CONF"])
     logs = f"SlurmctldLogFile={site.folder}/ctld.log\nSlurmdLogFile={site.folder}/%n.log\n"
     conf.write_text(conf.read_text().replace("slurmdbd", "none") + logs)
@@ -223,7 +281,9 @@ def test_logs_are_where_slurm_conf_says_or_the_command_line(site):
     site.until(site.all_idle, "nodes are not idle")
     log, moved = site.folder / "ctld.log", site.folder / "ctld.log.1"
     assert log.stat().st_mode & 0o777 == 0o600
-    job = site.run("sbatch", "--parsable", "-N4", "-o", "/dev/null", "--wrap", "srun true").stdout.strip()
+    job = site.run(
+        "sbatch", "--parsable", "-N4", "-o", "/dev/null", "--wrap", "srun true"
+    ).stdout.strip()
     site.until(lambda: f"_job_complete: JobId={job} done" in log.read_text(), "its end is not told")
     kept = next(site.folder.glob("state/understudy/*/logs/slurmctld.log"))
     assert "JobId=" not in kept.read_text()
@@ -234,22 +294,36 @@ def test_logs_are_where_slurm_conf_says_or_the_command_line(site):
     log.rename(moved)
     os.kill(int((site.folder / "ctld.pid").read_text()), signal.SIGUSR2)
     job = site.run("sbatch", "--parsable", "-o", "/dev/null", "--wrap", "true").stdout.strip()
-    site.until(lambda: log.exists() and f"_job_complete: JobId={job} done" in log.read_text(), "the log does not go on")
+    site.until(
+        lambda: log.exists() and f"_job_complete: JobId={job} done" in log.read_text(),
+        "the log does not go on",
+    )
     assert f"JobId={job}" not in moved.read_text()
     site.run("scontrol", "shutdown")
     site.daemons["slurmd", "-N", "n1"].wait(20)
     conf.write_text(conf.read_text().replace(f"{site.folder}/%n.log", "/nonexistent/%n.log"))
     site.start("slurmd", "-N", "n1")
-    said = "(null): _log_init: Unable to open logfile `/nonexistent/n1.log': No such file or directory\n"
-    site.until(lambda: said in (site.folder / "slurmd.out").read_text(), "that it cannot be is not said")
+    said = (
+        "(null): _log_init: Unable to open logfile `/nonexistent/n1.log': No such file or "
+        "directory\n"
+    )
+    site.until(
+        lambda: said in (site.folder / "slurmd.out").read_text(), "that it cannot be is not said"
+    )
 
 
 def test_commands_find_the_cluster_by_what_the_file_says_whoever_starts_it(site):
-    """Accounting comes first; a copy of the file leads to the same cluster; SlurmUser's cluster serves other users."""
+    """Accounting comes first; a copy of the file leads to the same cluster; SlurmUser's cluster
+    serves other users.
+    """
     conf = Path(site.environment["SLURM_CONF"])
     site.run("slurmdbd")
     site.run("sacctmgr", "-i", "add", "cluster", "d")
-    assert site.run("squeue", check=False).stderr == "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n"
+    assert (
+        site.run("squeue", check=False).stderr
+        == "slurm_load_jobs error: Unable to contact slurm controller (connect "
+        "failure)\n"
+    )
     site.run("slurmctld")
     site.run("slurmd", "-N", "n[1-4]")
     site.until(site.all_idle, "nodes are not idle")
@@ -260,7 +334,8 @@ def test_commands_find_the_cluster_by_what_the_file_says_whoever_starts_it(site)
     copy.write_text(conf.read_text() + "Nonsense=1\n")
     broken = site.run("sinfo", check=False)
     assert (broken.returncode, broken.stderr) == (
-        1, "sinfo: error: _parse_next_key: Parsing error at unrecognized key: Nonsense\nsinfo: fatal: Unable to process configuration file\n",
+        1, ("sinfo: error: _parse_next_key: Parsing error at unrecognized key: Nonsense\n"
+            "sinfo: fatal: Unable to process configuration file\n"),
     )  # fmt: skip
     site.environment["SLURM_CONF"] = str(conf)
     site.run("scontrol", "shutdown")
@@ -274,7 +349,10 @@ def test_a_cluster_of_slurm_user_serves_root_and_others(site):
     """SlurmUser is a user without a home, as it is in distributions."""
     user = pwd.getpwnam("nobody").pw_uid
     conf = Path(site.environment["SLURM_CONF"])
-    conf.write_text(conf.read_text().replace("slurmdbd", "none").replace(f"{site.folder}/ctld.pid", "/dev/null") + "SlurmUser=nobody\n")
+    conf.write_text(
+        conf.read_text().replace("slurmdbd", "none").replace(f"{site.folder}/ctld.pid", "/dev/null")
+        + "SlurmUser=nobody\n"
+    )
     for folder in (site.folder, *site.folder.parents[:3]):
         folder.chmod(folder.stat().st_mode | 0o755)
     with contextlib.ExitStack() as stack:
@@ -287,7 +365,14 @@ def test_a_cluster_of_slurm_user_serves_root_and_others(site):
 
         def command(as_user, name, *arguments):
             return subprocess.run(
-                site.command(name, *arguments), env=site.environment, user=as_user, cwd="/", capture_output=True, text=True, timeout=60, check=False
+                site.command(name, *arguments),
+                env=site.environment,
+                user=as_user,
+                cwd="/",
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
             )
 
         started = command(user, "slurmctld")

@@ -1,4 +1,6 @@
-"""GPUs of steps: which a step gets, and what its tasks are told. What is expected is what tasks of real Slurm 22.05.8 printed."""
+"""GPUs of steps: which a step gets, and what its tasks are told. What is expected is what tasks of
+real Slurm 22.05.8 printed.
+"""
 
 import pytest
 from real_cluster import RealCluster
@@ -17,16 +19,29 @@ def cluster(tmp_path_factory):
 
 
 def shown(devices: str, count: int, *more: str) -> str:
-    lines = [f"CUDA_VISIBLE_DEVICES={devices}", f"GPU_DEVICE_ORDINAL={devices}", f"ROCR_VISIBLE_DEVICES={devices}"]
-    return "\n".join(sorted([*lines, f"SLURM_GPUS_ON_NODE={count}", f"SLURM_STEP_GPUS={devices}", *more])) + "\n"
+    lines = [
+        f"CUDA_VISIBLE_DEVICES={devices}",
+        f"GPU_DEVICE_ORDINAL={devices}",
+        f"ROCR_VISIBLE_DEVICES={devices}",
+    ]
+    return (
+        "\n".join(
+            sorted([*lines, f"SLURM_GPUS_ON_NODE={count}", f"SLURM_STEP_GPUS={devices}", *more])
+        )
+        + "\n"
+    )
 
 
 def test_what_was_asked_for_is_shown(cluster):
     show = "scontrol show step $SLURM_JOB_ID.0 | grep -o 'Tres.*'"
     assert (
-        cluster.run("srun", "--gpus=1", "--gpu-bind=single:1", "bash", "-c", show).stdout == "TresBind=gpu:single:1\nTresPerStep=cpu:1,gres:gpu:1\n"
+        cluster.run("srun", "--gpus=1", "--gpu-bind=single:1", "bash", "-c", show).stdout
+        == "TresBind=gpu:single:1\nTresPerStep=cpu:1,gres:gpu:1\n"
     )
-    assert cluster.run("salloc", "-Q", "-N1", "--gres=gpu:2", "srun", "bash", "-c", show).stdout == "TresPerNode=gres:gpu:2\n"
+    assert (
+        cluster.run("salloc", "-Q", "-N1", "--gres=gpu:2", "srun", "bash", "-c", show).stdout
+        == "TresPerNode=gres:gpu:2\n"
+    )
 
 
 def test_of_srun_alone(cluster):
@@ -36,7 +51,11 @@ def test_of_srun_alone(cluster):
 def test_each_task_has_its_own_where_that_was_asked_for(cluster):
     out = cluster.run("srun", "-N1", "-n2", "--gpus-per-task=1", "-l", "bash", "-c", SHOW).stdout
     for task in range(2):
-        lines = [line.removeprefix(f"{task}: ") for line in out.splitlines() if line.startswith(f"{task}: ") and "SLURM_GPUS_PER_TASK" not in line]
+        lines = [
+            line.removeprefix(f"{task}: ")
+            for line in out.splitlines()
+            if line.startswith(f"{task}: ") and "SLURM_GPUS_PER_TASK" not in line
+        ]
         assert "\n".join(lines) + "\n" == shown(str(task), 2, "SLURMD_TRES_BIND=gpu:per_task:1")
 
 
@@ -48,7 +67,8 @@ def test_steps_of_a_script_share_its_gpus(cluster):
         echo plain; srun -n1 bash -c show
         echo one; srun -n1 --gres=gpu:1 bash -c show
         echo beside
-        srun -n1 --exact --gres=gpu:1 bash -c 'touch first; while [ ! -e second ]; do sleep 0.02; done' &
+        srun -n1 --exact --gres=gpu:1 bash -c \
+            'touch first; while [ ! -e second ]; do sleep 0.02; done' &
         while [ ! -e first ]; do sleep 0.02; done
         srun -n1 --exact --gres=gpu:2 bash -c show; touch second; wait
         echo none; srun -n1 --gres=none bash -c 'show; true'
@@ -59,7 +79,11 @@ def test_steps_of_a_script_share_its_gpus(cluster):
     assert cluster.ended(job) == "COMPLETED"
     text = cluster.text("gpus.out")
     batch = shown("0,1,2", 3).replace("SLURM_STEP_GPUS", "SLURM_JOB_GPUS")
-    expected = ["batch\n" + "".join(sorted(batch.splitlines(True))), "plain\n" + shown("0,1,2", 3), "one\n" + shown("0", 1)]
+    expected = [
+        "batch\n" + "".join(sorted(batch.splitlines(True))),
+        "plain\n" + shown("0,1,2", 3),
+        "one\n" + shown("0", 1),
+    ]
     expected += ["beside\n" + shown("1,2", 2), "none\n", "bound\n0: 2\n1: 0\n"]
     assert text == "".join(expected)
 
@@ -78,7 +102,10 @@ def test_one_without_a_word_has_all_of_them_and_waits_for_others(cluster):
     began, devices = cluster.text("all.out").split()
     assert int(began) > int(cluster.text("one.out"))
     assert devices == "0,1,2"
-    assert "step creation temporarily disabled, retrying (Requested nodes are busy)" in cluster.text("wait.out")
+    assert (
+        "step creation temporarily disabled, retrying (Requested nodes are busy)"
+        in cluster.text("wait.out")
+    )
 
 
 @pytest.mark.parametrize(
@@ -91,22 +118,43 @@ def test_one_without_a_word_has_all_of_them_and_waits_for_others(cluster):
                 "Unable to create step for job J: Invalid generic resource (gres) specification",
             ],
         ),
-        ("--gpus=5", ["Unable to create step for job J: Invalid generic resource (gres) specification"]),
-        ("--gpus-per-task=2", ["Unable to create step for job J: Insufficient GRES available in allocation"]),
+        ("--gpus=5", [("Unable to create step for job J: Invalid generic resource (gres) "
+                       "specification")]),
+        ("--gpus-per-task=2", [("Unable to create step for job J: Insufficient GRES available in "
+                                "allocation")]),
     ],
 )  # fmt: skip
 def test_more_than_the_job_has_is_refused(cluster, asked, lines):
-    job = cluster.script(f"srun -n2 {asked} true\n", "--gres=gpu:3", "-n2", "-N1", "--output=refused.out")
+    job = cluster.script(
+        f"srun -n2 {asked} true\n", "--gres=gpu:3", "-n2", "-N1", "--output=refused.out"
+    )
     cluster.ended(job)
-    assert cluster.text("refused.out").splitlines() == [f"srun: error: {line}".replace("job J", f"job {job}") for line in lines]
+    assert cluster.text("refused.out").splitlines() == [
+        f"srun: error: {line}".replace("job J", f"job {job}") for line in lines
+    ]
 
 
 def test_one_that_is_bound_to_a_gpu_of_somebody_else_is_told(cluster):
     other = cluster.script("sleep 60\n", "-w", "n4", "--gres=gpu:1", "--output=/dev/null")
     cluster.until(lambda: cluster.state(other) == "RUNNING")
-    result = cluster.run("srun", "-w", "n4", "-N1", "-n2", "-l", "--gres=gpu:2", "--gpu-bind=map_gpu:0,2", "bash", "-c", "echo $CUDA_VISIBLE_DEVICES")
+    result = cluster.run(
+        "srun",
+        "-w",
+        "n4",
+        "-N1",
+        "-n2",
+        "-l",
+        "--gres=gpu:2",
+        "--gpu-bind=map_gpu:0,2",
+        "bash",
+        "-c",
+        "echo $CUDA_VISIBLE_DEVICES",
+    )
     assert sorted(result.stdout.splitlines()) == ["0: 1", "1: 2"]
-    assert "slurmstepd-n4: error: Bind request gpu:map_gpu:0,2 does not specify any devices within the allocation for task 0." in result.stderr
+    assert (
+        "slurmstepd-n4: error: Bind request gpu:map_gpu:0,2 does not specify any devices "
+        "within the allocation for task 0." in result.stderr
+    )
     cluster.run("scancel", other)
 
 
@@ -121,17 +169,38 @@ def test_one_that_is_bound_to_a_gpu_of_somebody_else_is_told(cluster):
 def test_a_count_that_is_no_number_is_refused(cluster, command, before):
     program, operand = command
     result = cluster.run(program, "--gres=gpu:1x", operand)
-    assert (result.returncode, result.stderr) == (1, f"{before}Invalid Trackable RESource (TRES) specification\n")
+    assert (result.returncode, result.stderr) == (
+        1,
+        f"{before}Invalid Trackable RESource (TRES) specification\n",
+    )
     result = cluster.run(program, "--gpus=a:1x", operand)
-    assert (result.returncode, result.stderr) == (1, f"{program}: error: Invalid generic resource (gres) specification\n")
+    assert (result.returncode, result.stderr) == (
+        1,
+        f"{program}: error: Invalid generic resource (gres) specification\n",
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "tasks"),
-    [("--gpus=2", 4), ("--gpus=2 -n2", 4), ("--gpus=2 -n5 -N1", 5), ("--gres=gpu:2 -n3", 4), ("--gpus-per-node=2 -N2 -n2", 4), ("-n4", 4)],
+    [
+        ("--gpus=2", 4),
+        ("--gpus=2 -n2", 4),
+        ("--gpus=2 -n5 -N1", 5),
+        ("--gres=gpu:2 -n3", 4),
+        ("--gpus-per-node=2 -N2 -n2", 4),
+        ("-n4", 4),
+    ],
 )
 def test_a_step_has_tasks_for_each_gpu_or_more(cluster, options, tasks):
-    result = cluster.run("srun", "--ntasks-per-gpu=2", "--overcommit", *options.split(), "sh", "-c", "echo $SLURM_NTASKS")
+    result = cluster.run(
+        "srun",
+        "--ntasks-per-gpu=2",
+        "--overcommit",
+        *options.split(),
+        "sh",
+        "-c",
+        "echo $SLURM_NTASKS",
+    )
     assert result.stdout == f"{tasks}\n" * tasks
 
 
@@ -140,7 +209,10 @@ def test_tasks_that_are_no_multiple_of_those_for_each_gpu_are_refused(cluster):
     assert (result.returncode, result.stderr.splitlines()) == (
         1,
         [
-            "srun: error: Failed to validate job spec, -n/--ntasks has to be a multiple of --ntasks-per-gpu.",
+            (
+                "srun: error: Failed to validate job spec, -n/--ntasks has to be a multiple of "
+                "--ntasks-per-gpu."
+            ),
             "srun: error: Invalid generic resource (gres) specification",
         ],
     )

@@ -1,4 +1,6 @@
-"""A cluster that nobody starts as a whole: each daemon by `understudy daemon`, speaking to the others by TCP."""
+"""A cluster that nobody starts as a whole: each daemon by `understudy daemon`, speaking to the
+others by TCP.
+"""
 
 import os
 import subprocess
@@ -30,21 +32,64 @@ def test_daemons_that_are_started_one_by_one_are_a_cluster(tmp_path, ports):
     port, clock, first, second = ports
     run_dir, site = tmp_path / "run", tmp_path / "site"
     (tmp_path / "slurm.conf").write_text(CONF.format(port=port, run=run_dir))
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SLURM")}
-    environment |= {"SLURM_CONF": str(run_dir / "slurm.conf"), "UNDERSTUDY_REGISTRY": str(tmp_path / "registry")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("SLURM")
+    }
+    environment |= {
+        "SLURM_CONF": str(run_dir / "slurm.conf"),
+        "UNDERSTUDY_REGISTRY": str(tmp_path / "registry"),
+    }
 
     def run(*words):
-        return subprocess.run([str(BIN / words[0]), *map(str, words[1:])], env=environment, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(
+            [str(BIN / words[0]), *map(str, words[1:])],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
 
     prepared = run(
-        *("understudy", "prepare", "--conf", tmp_path / "slurm.conf", "--site", site, "--run-dir", run_dir, "--time", "scaled:1"),
-        *("--controller", "127.0.0.1", "--clock", f"127.0.0.1:{clock}", "--noded", f"127.0.0.1:{first}", "--noded", f"127.0.0.1:{second}"),
+        *(
+            "understudy",
+            "prepare",
+            "--conf",
+            tmp_path / "slurm.conf",
+            "--site",
+            site,
+            "--run-dir",
+            run_dir,
+            "--time",
+            "scaled:1",
+        ),
+        *(
+            "--controller",
+            "127.0.0.1",
+            "--clock",
+            f"127.0.0.1:{clock}",
+            "--noded",
+            f"127.0.0.1:{first}",
+            "--noded",
+            f"127.0.0.1:{second}",
+        ),
     )
     assert prepared.returncode == 0, prepared.stderr
     with (tmp_path / "log").open("wb") as log:
         daemons = [
             subprocess.Popen(
-                [str(BIN / "understudy"), "daemon", name, "--site", str(site), "--run-dir", str(run_dir)], env=environment, stderr=log, stdout=log
+                [
+                    str(BIN / "understudy"),
+                    "daemon",
+                    name,
+                    "--site",
+                    str(site),
+                    "--run-dir",
+                    str(run_dir),
+                ],
+                env=environment,
+                stderr=log,
+                stdout=log,
             )
             for name in ("noded1", "controller", "agent", "clock", "noded0")
         ]

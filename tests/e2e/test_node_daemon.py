@@ -47,7 +47,10 @@ class Controller:
             executor=executor,
             controller=f"unix:{run_dir}/controller.sock",
             key_file=str(run_dir / "key"),
-            nodeds=[NodeDaemon("noded0", f"unix:{run_dir}/noded0.sock", "n[0-9]"), NodeDaemon("noded1", f"unix:{run_dir}/noded1.sock", "n[10-19]")],
+            nodeds=[
+                NodeDaemon("noded0", f"unix:{run_dir}/noded0.sock", "n[0-9]"),
+                NodeDaemon("noded1", f"unix:{run_dir}/noded1.sock", "n[10-19]"),
+            ],
         )
         self.cluster.save(run_dir)
         self.deaf = False
@@ -64,14 +67,25 @@ class Controller:
             return Failure(-1, "not ready")
         message = request.message
         if isinstance(message, BatchComplete):
-            message = msgspec.structs.replace(message, usage={})  # what it has used differs from run to run
+            # what it has used differs from run to run
+            message = msgspec.structs.replace(message, usage={})
         self.heard.append(message)
         return Registered() if isinstance(request.message, RegisterNodes) else Ok()
 
     def start(self, name="noded0"):
         with (self.run_dir / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "understudy.noded", "--run-dir", str(self.run_dir), "--name", name], stderr=log, stdin=subprocess.DEVNULL
+                [
+                    sys.executable,
+                    "-m",
+                    "understudy.noded",
+                    "--run-dir",
+                    str(self.run_dir),
+                    "--name",
+                    name,
+                ],
+                stderr=log,
+                stdin=subprocess.DEVNULL,
             )
         self.processes.append(process)
         return process
@@ -82,13 +96,20 @@ class Controller:
             if len(found) >= count:
                 return found[-1]
             await asyncio.sleep(0.01)
-        raise AssertionError(f"no {kind.__name__}: {self.heard} {[path.read_text() for path in self.run_dir.glob('*.log')]}")
+        raise AssertionError(
+            f"no {kind.__name__}: {self.heard} "
+            f"{[path.read_text() for path in self.run_dir.glob('*.log')]}"
+        )
 
     def launch(self, job_id, script, nodes="n0"):
         now = int(time.time())
         credential = Signer(self.key).sign(job_id, 0, nodes, os.getuid(), now)
-        spec = JobSpec(name="j", work_dir=str(self.run_dir), environment=[f"PATH={os.environ['PATH']}"])
-        return LaunchBatch(job_id, 0, nodes, now, credential, os.getuid(), os.getgid(), None, script, spec)
+        spec = JobSpec(
+            name="j", work_dir=str(self.run_dir), environment=[f"PATH={os.environ['PATH']}"]
+        )
+        return LaunchBatch(
+            job_id, 0, nodes, now, credential, os.getuid(), os.getgid(), None, script, spec
+        )
 
     def end(self):
         for process in self.processes:
@@ -118,9 +139,15 @@ async def stop(process):
 async def test_a_batch_job_from_launch_to_epilog(controller):
     process = controller.start()
     registration = await controller.hear(RegisterNodes)
-    assert (registration.daemon, registration.nodes, registration.running_jobs) == ("noded0", "n[0-9]", [])
+    assert (registration.daemon, registration.nodes, registration.running_jobs) == (
+        "noded0",
+        "n[0-9]",
+        [],
+    )
     assert registration.boot_time < registration.slurmd_start_time
-    launch = controller.launch(17, "#!/bin/sh\necho $SLURM_JOB_ID on $SLURM_JOB_NODELIST\nexit 4\n", "n[0-1]")
+    launch = controller.launch(
+        17, "#!/bin/sh\necho $SLURM_JOB_ID on $SLURM_JOB_NODELIST\nexit 4\n", "n[0-1]"
+    )
     assert await controller.messenger.call("noded0", launch) == Ok()
     assert await controller.hear(BatchComplete) == BatchComplete(17, 0, 4, 0, False, "n0")
     assert (controller.run_dir / "slurm-17.out").read_text() == "17 on n[0-1]\n"
@@ -128,7 +155,9 @@ async def test_a_batch_job_from_launch_to_epilog(controller):
     assert await controller.hear(EpilogComplete) == EpilogComplete(17, 0, "n[0-1]")
     assert await stop(process) == 0
     assert "Traceback" not in (controller.run_dir / "noded0.log").read_text()
-    assert [path.name for path in (controller.run_dir / "spool" / "noded0").iterdir()] == ["journal"]
+    assert [path.name for path in (controller.run_dir / "spool" / "noded0").iterdir()] == [
+        "journal"
+    ]
     assert entries(controller.run_dir / "spool" / "noded0" / "journal") == []
 
 
@@ -136,7 +165,12 @@ async def test_a_forged_launch_starts_nothing(controller):
     controller.start()
     await controller.hear(RegisterNodes)
     launch = controller.launch(17, "#!/bin/sh\ntouch was_here\n")
-    forged = type(launch)(*[getattr(launch, name) if name != "user_id" else 0x7FFF for name in launch.__struct_fields__])
+    forged = type(launch)(
+        *[
+            getattr(launch, name) if name != "user_id" else 0x7FFF
+            for name in launch.__struct_fields__
+        ]
+    )
     answer = await controller.messenger.call("noded0", forged)
     assert (type(answer), answer.code) == (Failure, 2026)
     await asyncio.sleep(0.1)
@@ -146,7 +180,10 @@ async def test_a_forged_launch_starts_nothing(controller):
 async def test_jobs_go_on_and_nothing_is_lost_when_the_daemon_is_killed(controller):
     first = controller.start()
     await controller.hear(RegisterNodes)
-    await controller.messenger.call("noded0", controller.launch(1, "#!/bin/sh\nwhile [ ! -e go ]; do sleep 0.02; done\nexit 3\n"))
+    await controller.messenger.call(
+        "noded0",
+        controller.launch(1, "#!/bin/sh\nwhile [ ! -e go ]; do sleep 0.02; done\nexit 3\n"),
+    )
     await controller.messenger.call("noded0", controller.launch(2, "#!/bin/sh\nexit 2\n", "n1"))
     await controller.messenger.call("noded0", controller.launch(3, "#!/bin/sh\nsleep 300\n", "n2"))
     await controller.hear(BatchComplete)
@@ -162,7 +199,11 @@ async def test_jobs_go_on_and_nothing_is_lost_when_the_daemon_is_killed(controll
         [(1, 0), (2, 0), (3, 0)],
     )  # 2: until its epilog has been run again
     assert await controller.hear(EpilogComplete) == EpilogComplete(2, 0, "n1")
-    assert not [message for message in controller.heard if isinstance(message, BatchComplete) and message.job_id == 1]
+    assert not [
+        message
+        for message in controller.heard
+        if isinstance(message, BatchComplete) and message.job_id == 1
+    ]
     (controller.run_dir / "go").touch()
     while BatchComplete(1, 0, 3, 0, False, "n0") not in controller.heard:  # noqa: ASYNC110  what comes is not one event
         await asyncio.sleep(0.01)
@@ -175,7 +216,12 @@ async def test_jobs_go_on_and_nothing_is_lost_when_the_daemon_is_killed(controll
 async def test_ending_the_daemon_ends_its_jobs(controller):
     process = controller.start()
     await controller.hear(RegisterNodes)
-    await controller.messenger.call("noded0", controller.launch(1, "#!/bin/sh\ntrap '' TERM\necho $$ > pid.new; mv pid.new pid\nsleep 300\n"))
+    await controller.messenger.call(
+        "noded0",
+        controller.launch(
+            1, "#!/bin/sh\ntrap '' TERM\necho $$ > pid.new; mv pid.new pid\nsleep 300\n"
+        ),
+    )
     while not (controller.run_dir / "pid").exists():  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     pid = int((controller.run_dir / "pid").read_text())
@@ -198,7 +244,9 @@ async def test_daemons_forward_to_each_other(controller):
     controller.processes[1].kill()
     controller.processes[1].wait()
     answer = await controller.messenger.call("noded0", message, 20.0)
-    assert [(reply.nodes, reply.code) for reply in answer.replies] in ([("n[0-9]", 0), ("n[10-19]", code)] for code in (1005, 1006))
+    assert [(reply.nodes, reply.code) for reply in answer.replies] in (
+        [("n[0-9]", 0), ("n[10-19]", code)] for code in (1005, 1006)
+    )
 
 
 def test_a_daemon_that_the_cluster_does_not_have_says_so(tmp_path):
@@ -210,4 +258,7 @@ def test_a_daemon_that_the_cluster_does_not_have_says_so(tmp_path):
         timeout=20,
         check=False,
     )
-    assert (result.returncode, result.stderr) == (1, "understudy-noded: cluster c has no node daemon noded7\n")
+    assert (result.returncode, result.stderr) == (
+        1,
+        "understudy-noded: cluster c has no node daemon noded7\n",
+    )

@@ -1,4 +1,6 @@
-"""Whatever a job's processes do to get away, nothing of it is left when it is over: no process, no file of the daemon's, no socket."""
+"""Whatever a job's processes do to get away, nothing of it is left when it is over: no process, no
+file of the daemon's, no socket.
+"""
 
 import getpass
 import os
@@ -10,12 +12,14 @@ from pathlib import Path
 import pytest
 from real_cluster import RealCluster
 
-# Each writes its number down and stays: it has left its parent, its session and process group, and heeds no signal that can be ignored.
+# Each writes its number down and stays: it has left its parent, its session and process group, and
+# heeds no signal that can be ignored.
 ESCAPER = textwrap.dedent(
     """
     import os, signal, socket, sys, time
     name, keeps = sys.argv[1:3]
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGCONT, signal.SIGUSR1, signal.SIGUSR2):
+    for name in "TERM HUP INT CONT USR1 USR2".split():
+        number = getattr(signal, "SIG" + name)
         signal.signal(number, signal.SIG_IGN)
     if os.fork():
         os._exit(0)
@@ -61,7 +65,10 @@ def processes_with(mark: str) -> list[int]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             try:
-                if mark.encode() in (entry / "cmdline").read_bytes() and (entry / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX":
+                if (
+                    mark.encode() in (entry / "cmdline").read_bytes()
+                    and (entry / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+                ):
                     found.append(int(entry.name))
             except OSError:
                 continue
@@ -77,13 +84,23 @@ def nothing_is_left(cluster: RealCluster, mark: str) -> None:
 
 @pytest.mark.parametrize(
     ("by", "end", "keeps"),
-    [("script", "exit", "keeps"), ("script", "scancel", "breeds"), ("srun", "exit", "breeds"), ("srun", "scancel", "closes")],
+    [
+        ("script", "exit", "keeps"),
+        ("script", "scancel", "breeds"),
+        ("srun", "exit", "breeds"),
+        ("srun", "scancel", "closes"),
+    ],
 )
 def test_of_a_batch_job(cluster, by, end, keeps):
     mark = f"{by}-{end}-{keeps}"
-    escape = f"python3 {cluster.home}/escape.py {mark} {keeps}; while [ ! -e {mark} ]; do sleep 0.02; done; touch {mark}.up"
+    escape = (
+        f"python3 {cluster.home}/escape.py {mark} {keeps}; while [ ! -e {mark} ]; do "
+        f"sleep 0.02; done; touch {mark}.up"
+    )
     last = "exit 0" if end == "exit" else 'trap "" TERM; sleep 500; sleep 500'
-    script = f"{escape}\n{last}\n" if by == "script" else f"srun bash -c '{escape}; {last}'\n{last}\n"
+    script = (
+        f"{escape}\n{last}\n" if by == "script" else f"srun bash -c '{escape}; {last}'\n{last}\n"
+    )
     job = cluster.script(script, "--output=/dev/null")
     if end == "scancel":
         cluster.until((cluster.home / f"{mark}.up").exists)
@@ -97,7 +114,12 @@ def test_of_a_step_while_its_job_goes_on(cluster):
     job = cluster.script("sleep 500", "--output=/dev/null")
     cluster.until(lambda: cluster.state(job) == "RUNNING")
     result = cluster.run(
-        "srun", f"--jobid={job}", "--overlap", "bash", "-c", f"python3 {cluster.home}/escape.py of-step closes; sleep 0.3; cat of-step"
+        "srun",
+        f"--jobid={job}",
+        "--overlap",
+        "bash",
+        "-c",
+        f"python3 {cluster.home}/escape.py of-step closes; sleep 0.3; cat of-step",
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout
@@ -110,7 +132,10 @@ def test_of_a_step_while_its_job_goes_on(cluster):
 
 def test_when_the_job_kills_what_watches_over_it(cluster):
     mark = "killer"
-    script = f"python3 {cluster.home}/escape.py {mark} closes\nwhile [ ! -e {mark} ]; do sleep 0.02; done\nkill -9 $PPID\nsleep 500\n"
+    script = (
+        f"python3 {cluster.home}/escape.py {mark} closes\n"
+        f"while [ ! -e {mark} ]; do sleep 0.02; done\nkill -9 $PPID\nsleep 500\n"
+    )
     job = cluster.script(script, "--output=/dev/null")
     cluster.ended(job)
     nothing_is_left(cluster, mark)
@@ -118,7 +143,10 @@ def test_when_the_job_kills_what_watches_over_it(cluster):
 
 def test_when_a_task_kills_what_watches_over_it(cluster):
     mark = "task-killer"
-    run = f"python3 {cluster.home}/escape.py {mark} closes; while [ ! -e {mark} ]; do sleep 0.02; done; kill -9 $PPID; sleep 500"
+    run = (
+        f"python3 {cluster.home}/escape.py {mark} closes; while [ ! -e {mark} ]; do sleep "
+        "0.02; done; kill -9 $PPID; sleep 500"
+    )
     result = cluster.run("srun", "bash", "-c", run)
     assert result.returncode != 0
     nothing_is_left(cluster, mark)
@@ -127,8 +155,12 @@ def test_when_a_task_kills_what_watches_over_it(cluster):
 def start_away(cluster: RealCluster, mark: str) -> int:
     """A job that has a process that got away, and a step."""
     step = f"srun bash -c 'touch {mark}.task; sleep 500 # {mark}' &"
-    job = cluster.script(f"python3 {cluster.home}/escape.py {mark} closes\n{step}\nsleep 500\n", "--output=/dev/null")
-    cluster.until(lambda: (cluster.home / mark).exists() and (cluster.home / f"{mark}.task").exists())
+    job = cluster.script(
+        f"python3 {cluster.home}/escape.py {mark} closes\n{step}\nsleep 500\n", "--output=/dev/null"
+    )
+    cluster.until(
+        lambda: (cluster.home / mark).exists() and (cluster.home / f"{mark}.task").exists()
+    )
     return job
 
 

@@ -1,4 +1,6 @@
-"""A job's output is never lost or there twice, and nothing of a job outlives it, whichever process is killed and whatever its output goes to."""
+"""A job's output is never lost or there twice, and nothing of a job outlives it, whichever process
+is killed and whatever its output goes to.
+"""
 
 import os
 import signal
@@ -32,7 +34,10 @@ def processes_with(mark: str) -> list[int]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             try:
-                if mark.encode() in (entry / "cmdline").read_bytes() and (entry / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX":
+                if (
+                    mark.encode() in (entry / "cmdline").read_bytes()
+                    and (entry / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+                ):
                     found.append(int(entry.name))
             except OSError:
                 continue
@@ -55,7 +60,11 @@ def restart_controller(cluster: RealCluster) -> None:
     cluster.kill_daemon("controller")
     with (cluster.run_dir / "logs" / "controller.log").open("ab") as log:
         command = [sys.executable, "-m", "understudy.controller", "--run-dir", str(cluster.run_dir)]
-        cluster.daemons.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True))
+        cluster.daemons.append(
+            subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        )
     cluster.until(lambda: cluster.run("scontrol", "ping").returncode == 0)
 
 
@@ -75,7 +84,9 @@ def forkers(cluster: RealCluster) -> list[int]:
 
 def test_when_the_controller_is_killed_in_mid_output(cluster):
     mark = "controller-dies"
-    job = cluster.script(f"srun -o step.out bash -c '{count(mark)}'\n{count(mark)}\n", "--output=batch.out")
+    job = cluster.script(
+        f"srun -o step.out bash -c '{count(mark)}'\n{count(mark)}\n", "--output=batch.out"
+    )
     alone = cluster.start("srun", "bash", "-c", count(mark))
     cluster.until(lambda: "line 5\n" in cluster.text("step.out"))
     restart_controller(cluster)
@@ -90,7 +101,10 @@ def test_when_the_controller_is_killed_in_mid_output(cluster):
 
 def test_when_the_process_is_killed_from_which_others_are_forked(cluster):
     mark = "forker-dies"
-    job = cluster.script(f"srun -o forked.out bash -c '{count(mark)}'\nsrun -o after.out bash -c '{count(mark)}'\n", "--output=/dev/null")
+    job = cluster.script(
+        f"srun -o forked.out bash -c '{count(mark)}'\nsrun -o after.out bash -c '{count(mark)}'\n",
+        "--output=/dev/null",
+    )
     cluster.until(lambda: "line 5\n" in cluster.text("forked.out"))
     assert forkers(cluster)
     for pid in forkers(cluster):
@@ -103,7 +117,9 @@ def test_when_the_process_is_killed_from_which_others_are_forked(cluster):
 
 def test_when_srun_is_killed_its_job_ends_and_leaves_nothing(cluster):
     mark = "srun-dies"
-    step = cluster.start("srun", "--job-name", mark, "bash", "-c", f"echo up; sleep 1; {count(mark)}; sleep 500")
+    step = cluster.start(
+        "srun", "--job-name", mark, "bash", "-c", f"echo up; sleep 1; {count(mark)}; sleep 500"
+    )
     assert step.stdout.readline() == "up\n"
     job = cluster.run("squeue", "-h", "-n", mark, "-o", "%i").stdout.strip()
     step.kill()
@@ -116,7 +132,9 @@ def test_when_srun_is_killed_its_job_ends_and_leaves_nothing(cluster):
 def test_when_a_step_is_killed_from_below_the_daemon_in_mid_launch(cluster):
     mark = "mid-launch"
     for delay_s in (0.0, 0.01, 0.03, 0.1):
-        step = cluster.start("srun", "-N2", "-n4", "--job-name", mark, "bash", "-c", f"echo up; sleep 500 # {mark}")
+        step = cluster.start(
+            "srun", "-N2", "-n4", "--job-name", mark, "bash", "-c", f"echo up; sleep 500 # {mark}"
+        )
         job = job_named(cluster, mark)
         time.sleep(delay_s)
         cluster.run("scancel", job)
@@ -130,7 +148,12 @@ def test_when_jobs_are_cancelled_while_they_are_launched(cluster):
     mark = "cancelled-early"
     jobs = []
     for number in range(12):
-        jobs.append(cluster.script(f"srun bash -c 'sleep 500 # {mark}' &\nsleep 500 # {mark}\nwait\n", "--output=/dev/null"))
+        jobs.append(
+            cluster.script(
+                f"srun bash -c 'sleep 500 # {mark}' &\nsleep 500 # {mark}\nwait\n",
+                "--output=/dev/null",
+            )
+        )
         time.sleep(0.02 * (number % 4))
         cluster.run("scancel", jobs[-1])
     assert {cluster.ended(job) for job in jobs} == {"CANCELLED"}
@@ -156,7 +179,9 @@ def test_output_into_a_pipe_that_nobody_reads_can_be_cancelled(cluster, kind):
         job = str(cluster.script(f"sleep 500 # {mark}\n", f"--output={mark}"))
     else:
         os.rename(cluster.home / mark, cluster.home / f"{mark}.0")
-        cluster.start("srun", "--job-name", mark, "-o", f"{mark}.%t", "bash", "-c", f"sleep 500 # {mark}")
+        cluster.start(
+            "srun", "--job-name", mark, "-o", f"{mark}.%t", "bash", "-c", f"sleep 500 # {mark}"
+        )
         job = job_named(cluster, mark)
     cluster.until(lambda: cluster.state(job) == "RUNNING")
     time.sleep(0.5)
@@ -168,7 +193,9 @@ def test_output_into_a_pipe_that_nobody_reads_can_be_cancelled(cluster, kind):
 def test_a_full_disk_of_output_is_the_tasks_own_matter(cluster):
     result = cluster.run("srun", "bash", "-c", "echo some > /dev/full; echo $?; echo end")
     assert result.stdout == "1\nend\n"
-    job = cluster.script("echo lost\nsrun -o /dev/full echo lost too\nsrun echo $? > said\n", "--output=/dev/full")
+    job = cluster.script(
+        "echo lost\nsrun -o /dev/full echo lost too\nsrun echo $? > said\n", "--output=/dev/full"
+    )
     assert cluster.ended(job) == "COMPLETED"
     assert cluster.text("said") != ""
 
@@ -180,18 +207,31 @@ def test_a_full_spool_fails_launches_and_heals(tmp_path):
     cluster.up()
     name = next(iter(sorted(each.name for each in spool.iterdir())))
     cluster.kill_daemon()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(spool / name)], check=True)
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(spool / name)], check=True
+    )
     try:
         cluster.start_daemon()
         running = cluster.script(
-            f"srun -o full.out bash -c '{count('spool')}; touch almost; while [ ! -e go ]; do sleep 0.02; done'\n", "--output=/dev/null"
+            f"srun -o full.out bash -c '{count('spool')}; touch almost; while [ ! -e go ]; do "
+            "sleep 0.02; done'\n",
+            "--output=/dev/null",
         )
         cluster.until(lambda: "line 5\n" in cluster.text("full.out"))
-        subprocess.run(["dd", "if=/dev/zero", f"of={spool / name / 'filler'}", "bs=4096"], check=False, stderr=subprocess.DEVNULL)
+        subprocess.run(
+            ["dd", "if=/dev/zero", f"of={spool / name / 'filler'}", "bs=4096"],
+            check=False,
+            stderr=subprocess.DEVNULL,
+        )
         refused = cluster.script("echo never\n", "--output=never.out")
         step = cluster.run("srun", "--overlap", f"--jobid={running}", "echo", "step", timeout_s=30)
         assert step.returncode != 0 or step.stdout == "step\n"
-        cluster.until(lambda: "launch failed requeued held" in cluster.run("squeue", "-h", "-j", refused, "-o", "%r").stdout)
+        cluster.until(
+            lambda: (
+                "launch failed requeued held"
+                in cluster.run("squeue", "-h", "-j", refused, "-o", "%r").stdout
+            )
+        )
         cluster.until((cluster.home / "almost").exists)
         (cluster.home / "go").touch()
         assert cluster.ended(running) == "COMPLETED"

@@ -1,4 +1,6 @@
-"""The prolog of the nodes, with real jobs: when it runs on which node, who waits for it, and what is said of its failure."""
+"""The prolog of the nodes, with real jobs: when it runs on which node, who waits for it, and what
+is said of its failure.
+"""
 
 import pytest
 from real_cluster import RealCluster
@@ -10,7 +12,10 @@ until [ -e {folder}/go ]; do sleep 0.05; done
 """
 
 
-STEPS = "exec 3<&0 </dev/null; echo $SLURM_JOB_ID; read -u 3; srun -N1 -w n1 true; read -u 3; srun true; srun true"
+STEPS = (
+    "exec 3<&0 </dev/null; echo $SLURM_JOB_ID; read -u 3; srun -N1 -w n1 true; read -u 3; "
+    "srun true; srun true"
+)
 
 
 def site(folder, more=""):
@@ -40,7 +45,11 @@ def early(tmp_path_factory):
 def seen(cluster, job, context="prolog"):
     path = cluster.folder / "seen"
     lines = path.read_text().splitlines() if path.exists() else []
-    return sorted(line.split()[1] for line in lines if line.startswith(f"{context}_slurmd ") and line.endswith(f" {job}"))
+    return sorted(
+        line.split()[1]
+        for line in lines
+        if line.startswith(f"{context}_slurmd ") and line.endswith(f" {job}")
+    )
 
 
 def running(cluster):
@@ -55,7 +64,9 @@ def mended(cluster, node):
     (cluster.folder / f"fail.{node}").unlink()
     cluster.until(lambda: "drain" in cluster.run("sinfo", "-h", "-n", node, "-o", "%T").stdout)
     assert "Prolog error" in cluster.run("sinfo", "-h", "-n", node, "-o", "%E").stdout
-    cluster.until(lambda: cluster.run("sinfo", "-h", "-n", node, "-o", "%T").stdout.strip() == "drained")
+    cluster.until(
+        lambda: cluster.run("sinfo", "-h", "-n", node, "-o", "%T").stdout.strip() == "drained"
+    )
     cluster.run("scontrol", "update", f"node={node}", "state=resume")
     cluster.until(lambda: cluster.run("sinfo", "-h", "-o", "%T").stdout.split() == ["idle"])
 
@@ -91,7 +102,12 @@ def test_a_step_of_its_own_job_that_cannot_be_launched(cluster):
 def test_a_batch_job_is_held_when_it_fails_for_a_step_on_another_node(cluster):
     failing(cluster, "n3")
     job = cluster.script("srun true\nsleep 500\n", "-N2", "-w", "n[2-3]", "--output=held.out")
-    cluster.until(lambda: cluster.run("squeue", "-h", "-j", job, "-o", "%T %r").stdout.strip() == "PENDING launch failed requeued held")
+    cluster.until(
+        lambda: (
+            cluster.run("squeue", "-h", "-j", job, "-o", "%T %r").stdout.strip()
+            == "PENDING launch failed requeued held"
+        )
+    )
     assert "failed on node n3: Job prolog failed" in cluster.text("held.out")
     assert "n2" in seen(cluster, job)
     mended(cluster, "n3")
@@ -122,13 +138,24 @@ def test_a_job_that_is_cancelled_meanwhile_has_its_epilog_afterwards(cluster):
 
 def test_at_the_allocation_all_nodes_are_made_ready(early):
     (early.folder / "go").unlink()
-    holder = early.start("salloc", "-N2", "-w", "n[1,4]", "bash", "-c", "squeue -h -j $SLURM_JOB_ID -o '%T %r'; srun -N1 true")
+    holder = early.start(
+        "salloc",
+        "-N2",
+        "-w",
+        "n[1,4]",
+        "bash",
+        "-c",
+        "squeue -h -j $SLURM_JOB_ID -o '%T %r'; srun -N1 true",
+    )
     job = early.until(lambda: running(early))
     early.until(lambda: seen(early, job) == ["n1", "n4"])
     assert "Reason=Prolog " in early.run("scontrol", "-o", "show", "job", job).stdout
     (early.folder / "go").touch()
     out, err = holder.communicate(timeout=60)
-    assert err.splitlines()[1:3] == ["salloc: Waiting for resource configuration", "salloc: Nodes n[1,4] are ready for job"]
+    assert err.splitlines()[1:3] == [
+        "salloc: Waiting for resource configuration",
+        "salloc: Nodes n[1,4] are ready for job",
+    ]
     assert out.splitlines() == ["RUNNING None"]
     assert seen(early, job) == ["n1", "n4"]
 

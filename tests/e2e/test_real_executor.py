@@ -1,4 +1,6 @@
-"""Real batch scripts as child processes: what they get, what becomes of them, what is left of them."""
+"""Real batch scripts as child processes: what they get, what becomes of them, what is left of
+them.
+"""
 
 import asyncio
 import contextlib
@@ -38,7 +40,8 @@ class Site:
             logging.getLogger("test"),
             cluster="c",
             conf="/c/slurm.conf",
-            settings=NodeSettings(**({"kill_wait_s": 10.0} | options)),  # a busy machine takes its time,
+            # a busy machine takes its time,
+            settings=NodeSettings(**({"kill_wait_s": 10.0} | options)),
         )
         self.usage: dict[str, int] = {}
         self.fault = ""
@@ -48,13 +51,40 @@ class Site:
         self.ends.put_nowait((*key, exit_code, number))
 
     def launch(
-        self, script, job_id=1, *, restart=0, environment=(), user=ME, start_time=None, submitted=None, memory_mb=0, program_environment=(), **spec
+        self,
+        script,
+        job_id=1,
+        *,
+        restart=0,
+        environment=(),
+        user=ME,
+        start_time=None,
+        submitted=None,
+        memory_mb=0,
+        program_environment=(),
+        **spec,
     ):
         text = "#!/bin/bash\n" + textwrap.dedent(script) if not script.startswith("#!") else script
-        fields = {"name": "test", "work_dir": str(self.work), "environment": submitted or [f"PATH={os.environ['PATH']}"]} | spec
+        fields = {
+            "name": "test",
+            "work_dir": str(self.work),
+            "environment": submitted or [f"PATH={os.environ['PATH']}"],
+        } | spec
         when = int(time.time()) if start_time is None else start_time
         own = {"memory_mb": memory_mb, "program_environment": list(program_environment)}
-        return LaunchBatch(job_id, restart, "n1", when, b"", *user, None, text, JobSpec(**fields), list(environment), **own)
+        return LaunchBatch(
+            job_id,
+            restart,
+            "n1",
+            when,
+            b"",
+            *user,
+            None,
+            text,
+            JobSpec(**fields),
+            list(environment),
+            **own,
+        )
 
     async def end(self):
         return await asyncio.wait_for(self.ends.get(), 60)
@@ -82,14 +112,23 @@ async def site(tmp_path):
 
 
 async def test_a_script_runs_in_its_directory_with_its_arguments_and_environment(site):
-    script = 'pwd; echo "$1|$2|$SLURM_JOB_ID|$SLURMD_NODENAME|$MINE"; [ $SLURM_TASK_PID = $$ ] && echo same; cat; basename $0'
+    script = (
+        'pwd; echo "$1|$2|$SLURM_JOB_ID|$SLURMD_NODENAME|$MINE"; [ $SLURM_TASK_PID = $$ ] '
+        "&& echo same; cat; basename $0"
+    )
     end = await site.run(script, arguments=["a", "b c"], environment=["SLURM_JOB_ID=1"])
     assert end == (1, 0, 0, 0)
     assert site.output().splitlines() == [str(site.work), "a|b c|1|n1|", "same", "slurm_script"]
 
 
 @pytest.mark.parametrize(
-    ("script", "expected"), [("exit 3", (3, 0)), ("kill -9 $$", (0, 9)), ("kill -TERM $$; sleep 5", (0, 15)), ("exit 137", (137, 0))]
+    ("script", "expected"),
+    [
+        ("exit 3", (3, 0)),
+        ("kill -9 $$", (0, 9)),
+        ("kill -TERM $$; sleep 5", (0, 15)),
+        ("exit 137", (137, 0)),
+    ],
 )
 async def test_exit_codes_and_signals_are_told_apart(site, script, expected):
     assert (await site.run(script))[2:] == expected
@@ -97,7 +136,9 @@ async def test_exit_codes_and_signals_are_told_apart(site, script, expected):
 
 async def test_output_files_are_named_appended_and_apart(site):
     (site.work / "old").write_text("before\n")
-    await site.run("echo out; echo err >&2", std_out="old", std_err="%x-%5j.err", open_mode="append")
+    await site.run(
+        "echo out; echo err >&2", std_out="old", std_err="%x-%5j.err", open_mode="append"
+    )
     assert site.output("old") == "before\nout\n"
     assert site.output("test-00001.err") == "err\n"
     await site.run("echo again", std_out="old", open_mode="truncate")
@@ -118,7 +159,10 @@ async def test_a_file_that_cannot_be_opened_fails_the_job_as_slurm_does(site, fi
 async def test_a_missing_directory_is_replaced_by_tmp(site):
     await site.run("pwd", work_dir="/nonexistent/dir", std_out=str(site.work / "out"))
     assert site.output("out").splitlines() == [
-        "slurmstepd-n1: error: couldn't chdir to `/nonexistent/dir': No such file or directory: going to /tmp instead",
+        (
+            "slurmstepd-n1: error: couldn't chdir to `/nonexistent/dir': No such file or "
+            "directory: going to /tmp instead"
+        ),
         "/tmp",
     ]
     assert await site.run("pwd", job_id=2, work_dir="/nonexistent/dir") == (2, 0, 0, 53)
@@ -126,7 +170,11 @@ async def test_a_missing_directory_is_replaced_by_tmp(site):
 
 async def test_a_missing_interpreter_is_named_in_the_output(site):
     assert await site.run("#!/nonexistent/interp\n") == (1, 0, 2, 0)
-    assert site.output() == "slurmstepd-n1: error: execve(): bad interpreter(/nonexistent/interp): No such file or directory\n"
+    assert (
+        site.output()
+        == "slurmstepd-n1: error: execve(): bad interpreter(/nonexistent/interp): No such "
+        "file or directory\n"
+    )
 
 
 async def test_processes_that_the_script_leaves_behind_are_ended(site):
@@ -136,13 +184,19 @@ async def test_processes_that_the_script_leaves_behind_are_ended(site):
 
 
 async def test_a_killed_script_may_catch_the_first_signal(site):
-    site.executor.start(site.launch('trap "echo caught; exit 7" TERM; echo ready; sleep 300 & wait'))
+    site.executor.start(
+        site.launch('trap "echo caught; exit 7" TERM; echo ready; sleep 300 & wait')
+    )
     await site.until(lambda: (site.work / "slurm-1.out").exists() and "ready" in site.output())
     site.executor.kill((1, 0))
     assert await site.end() == (1, 0, 7, 0)
     lines = site.output().splitlines()
     assert lines[0] == "ready"
-    assert any(line.startswith("slurmstepd-n1: error: *** JOB 1 ON n1 CANCELLED AT 2") and line.endswith(" ***") for line in lines)
+    assert any(
+        line.startswith("slurmstepd-n1: error: *** JOB 1 ON n1 CANCELLED AT 2")
+        and line.endswith(" ***")
+        for line in lines
+    )
     assert "caught" in lines
     assert "TIME LIMIT" not in site.output()
 
@@ -152,7 +206,11 @@ async def test_a_script_is_told_why_it_is_ended(site):
     await site.until(lambda: (site.work / "slurm-1.out").exists() and "ready" in site.output())
     site.executor.kill((1, 0), "JOB REQUEUE")
     assert await site.end() == (1, 0, 0, 15)
-    assert [line for line in site.output().splitlines() if "CANCELLED AT" in line and line.endswith(" DUE TO JOB REQUEUE ***")]
+    assert [
+        line
+        for line in site.output().splitlines()
+        if "CANCELLED AT" in line and line.endswith(" DUE TO JOB REQUEUE ***")
+    ]
 
 
 async def test_a_script_that_does_not_end_is_killed_by_force_after_kill_wait(tmp_path):
@@ -183,7 +241,9 @@ async def test_a_stopped_script_is_continued_to_be_ended(site):
 
 
 async def test_the_time_limit_is_named_as_the_cause(site):
-    site.executor.start(site.launch("echo ready; sleep 300", time_limit_s=60, start_time=int(time.time()) - 60))
+    site.executor.start(
+        site.launch("echo ready; sleep 300", time_limit_s=60, start_time=int(time.time()) - 60)
+    )
     await site.until(lambda: (site.work / "slurm-1.out").exists() and "ready" in site.output())
     site.executor.kill((1, 0))
     await site.end()
@@ -194,12 +254,18 @@ async def test_a_signal_goes_to_all_processes_or_to_the_script_alone(site):
     turns = "while [ ! -e stop ]; do sleep 0.02; done"
     child = f"""bash -c 'trap "echo child" USR1; echo up; {turns}'"""
     site.executor.start(site.launch(f"{child} & trap 'echo script' USR1; echo ready; {turns}"))
-    await site.until(lambda: (site.work / "slurm-1.out").exists() and {"ready", "up"} <= set(site.output().split()))
+    await site.until(
+        lambda: (
+            (site.work / "slurm-1.out").exists() and {"ready", "up"} <= set(site.output().split())
+        )
+    )
     site.executor.signal((1, 0), signal.SIGUSR1, batch_only=True)
     await site.until(lambda: "script" in site.output())
     assert "child" not in site.output()
     site.executor.signal((1, 0), signal.SIGUSR1, batch_only=False)
-    await site.until(lambda: "child" in site.output() and site.output().splitlines().count("script") == 2)
+    await site.until(
+        lambda: "child" in site.output() and site.output().splitlines().count("script") == 2
+    )
     (site.work / "stop").touch()
     assert (await site.end())[2:] == (0, 0)
 
@@ -225,7 +291,9 @@ async def test_root_runs_scripts_as_their_user(site, tmp_path):
         if folder.owner() == getpass.getuser() and not folder.stat().st_mode & 0o001:
             folder.chmod(folder.stat().st_mode | 0o011)
     site.work.chmod(0o777)
-    end = await site.run("id -un; id -gn; umask", user=(daemon.pw_uid, daemon.pw_gid), environment=[])
+    end = await site.run(
+        "id -un; id -gn; umask", user=(daemon.pw_uid, daemon.pw_gid), environment=[]
+    )
     assert end == (1, 0, 0, 0)
     assert site.output().split()[:2] == ["daemon", "daemon"]
     assert (site.work / "slurm-1.out").stat().st_uid == daemon.pw_uid
@@ -245,19 +313,36 @@ def program(path, text):
 
 
 async def test_the_epilog_runs_on_each_node_and_says_where_it_failed(tmp_path):
-    text = f'echo "$SLURM_JOB_ID $SLURMD_NODENAME $SLURM_SCRIPT_CONTEXT" > {tmp_path}/seen.$SLURMD_NODENAME; [ $SLURMD_NODENAME != n2 ]'
+    text = (
+        'echo "$SLURM_JOB_ID $SLURMD_NODENAME $SLURM_SCRIPT_CONTEXT" > '
+        f"{tmp_path}/seen.$SLURMD_NODENAME; [ $SLURMD_NODENAME != n2 ]"
+    )
     site = Site(tmp_path, epilog=(program(tmp_path / "epilog", text),))
     done = []
     job = NodeJob((5, 0), "n[1-2]", "n1", os.getuid(), program_environment=["SLURM_JOB_ID=5"])
-    site.executor.run_epilog(job, "n[1-2]", 0.0, lambda _job, nodes, failed="": done.append((nodes, failed)))
+    site.executor.run_epilog(
+        job, "n[1-2]", 0.0, lambda _job, nodes, failed="": done.append((nodes, failed))
+    )
     await site.until(lambda: done == [("n[1-2]", "n2")])
     assert (tmp_path / "seen.n1").read_text() == "5 n1 epilog_slurmd\n"
     site.executor.close()
 
 
-@pytest.mark.parametrize(("code", "expected", "fault"), [(0, (1, 0, 7, 0), ""), (1, (1, 0, 0, 0), "prolog")])
-async def test_the_prolog_runs_before_the_script_which_it_can_prevent(tmp_path, code, expected, fault):
-    site = Site(tmp_path, prolog=(program(tmp_path / "prolog", f"echo $SLURM_SCRIPT_CONTEXT $A > {tmp_path}/work/seen; exit {code}"),))
+@pytest.mark.parametrize(
+    ("code", "expected", "fault"), [(0, (1, 0, 7, 0), ""), (1, (1, 0, 0, 0), "prolog")]
+)
+async def test_the_prolog_runs_before_the_script_which_it_can_prevent(
+    tmp_path, code, expected, fault
+):
+    site = Site(
+        tmp_path,
+        prolog=(
+            program(
+                tmp_path / "prolog",
+                f"echo $SLURM_SCRIPT_CONTEXT $A > {tmp_path}/work/seen; exit {code}",
+            ),
+        ),
+    )
     assert await site.run("cat seen; exit 7", program_environment=("A=x",)) == expected
     assert site.fault == fault
     assert (site.work / "seen").read_text() == "prolog_slurmd x\n"
@@ -267,27 +352,48 @@ async def test_the_prolog_runs_before_the_script_which_it_can_prevent(tmp_path, 
 
 async def test_task_prolog_and_epilog_run_as_the_task_does(tmp_path):
     prolog = program(
-        tmp_path / "prolog", 'echo "export TP=a b"; echo "print  hello"; echo print; echo "unset GONE"; echo nonsense; echo no >&2; exit $FAIL'
+        tmp_path / "prolog",
+        'echo "export TP=a b"; echo "print  hello"; echo print; echo "unset GONE"; '
+        "echo nonsense; echo no >&2; exit $FAIL",
     )
-    epilog = program(tmp_path / "epilog", "echo nothing; echo $SLURM_SCRIPT_CONTEXT $GONE >&2; exit 3")
+    epilog = program(
+        tmp_path / "epilog", "echo nothing; echo $SLURM_SCRIPT_CONTEXT $GONE >&2; exit 3"
+    )
     site = Site(tmp_path, task_prolog=prolog, task_epilog=epilog)
     path = f"PATH={os.environ['PATH']}"
-    assert await site.run('echo "$TP|$GONE"; exit 5', submitted=[path, "GONE=x", "FAIL=0"]) == (1, 0, 5, 0)
+    assert await site.run('echo "$TP|$GONE"; exit 5', submitted=[path, "GONE=x", "FAIL=0"]) == (
+        1,
+        0,
+        5,
+        0,
+    )
     last = ["epilog_task x", "slurmstepd-n1: error: --task-epilog failed status=768"]
     assert site.output().splitlines() == ["hello", "a b|", *last]
     assert await site.run("echo never", submitted=[path, "GONE=x", "FAIL=2"]) == (1, 0, 2, 0)
-    assert site.output().splitlines() == ["hello", "slurmstepd-n1: error: TaskProlog failed status=2", *last]
+    assert site.output().splitlines() == [
+        "hello",
+        "slurmstepd-n1: error: TaskProlog failed status=2",
+        *last,
+    ]
     site.executor.close()
 
 
 async def test_the_health_check_runs_for_each_node_one_at_a_time(tmp_path):
-    text = f"echo >> {tmp_path}/checked.$SLURMD_NODENAME; until [ -e {tmp_path}/go ]; do sleep 0.02; done"
-    settings, programs = NodeSettings(health_program=program(tmp_path / "health", text)), Programs(logging.getLogger("test"))
+    text = (
+        f"echo >> {tmp_path}/checked.$SLURMD_NODENAME; until [ -e {tmp_path}/go ]; do "
+        "sleep 0.02; done"
+    )
+    settings, programs = (
+        NodeSettings(health_program=program(tmp_path / "health", text)),
+        Programs(logging.getLogger("test")),
+    )
     health = HealthCheck(settings, programs, "/c/slurm.conf", logging.getLogger("test"))
 
     async def until(count):
         for _ in range(1000):
-            if [path.read_text().count("\n") for path in sorted(tmp_path.glob("checked.*"))] == count:
+            if [
+                path.read_text().count("\n") for path in sorted(tmp_path.glob("checked.*"))
+            ] == count:
                 return
             await asyncio.sleep(0.01)
         raise AssertionError(list(tmp_path.iterdir()))
@@ -309,29 +415,51 @@ async def test_the_health_check_runs_for_each_node_one_at_a_time(tmp_path):
 
 async def test_what_a_script_uses_is_measured(tmp_path):
     site = Site(tmp_path, gather_s=1)
-    code = "import time; b = bytearray(80 << 20); t = time.process_time()\nwhile time.process_time() - t < 0.3: pass\ntime.sleep(1.2)"
+    code = (
+        "import time; b = bytearray(80 << 20); t = time.process_time()\n"
+        "while time.process_time() - t < 0.3: pass\ntime.sleep(1.2)"
+    )
     await site.run(f"{sys.executable} -c '{code}'")
     assert 0.3e6 <= site.usage["user_cpu_us"] + site.usage["system_cpu_us"] < 3e6
     assert 80 << 20 < site.usage["max_rss"] < 160 << 20
     assert site.usage["max_vmsize"] > site.usage["max_rss"]
-    assert (site.usage["tasks"], site.usage["max_rss_task"], site.usage["max_rss_node"]) == (1, 0, 0)
+    assert (site.usage["tasks"], site.usage["max_rss_task"], site.usage["max_rss_node"]) == (
+        1,
+        0,
+        0,
+    )
     assert 0.2e6 <= site.usage["sum_cpu_us"] < 3e6
     assert site.usage["sum_read"] > 0
     site.executor.close()
 
 
-@pytest.mark.parametrize(("rule", "expected", "fault"), [(KILL_JOB, (1, 0, 0, 9), "killed"), (KILL_LARGEST, (1, 0, 4, 0), "memory")])
+@pytest.mark.parametrize(
+    ("rule", "expected", "fault"),
+    [(KILL_JOB, (1, 0, 0, 9), "killed"), (KILL_LARGEST, (1, 0, 4, 0), "memory")],
+)
 async def test_who_uses_more_memory_than_he_has_is_killed(tmp_path, rule, expected, fault):
     site = Site(tmp_path, over_memory=rule)
-    assert await site.run(f"{sys.executable} -c 'import time; b = bytearray(90 << 20); time.sleep(20)' || exit 4", memory_mb=50) == expected
+    assert (
+        await site.run(
+            f"{sys.executable} -c 'import time; b = bytearray(90 << 20); time.sleep(20)' || exit 4",
+            memory_mb=50,
+        )
+        == expected
+    )
     assert site.fault == fault
-    words = {KILL_JOB: " > 52428800), being killed\n", KILL_LARGEST: "Detected 1 oom-kill event(s) in StepId=1.batch."}
+    words = {
+        KILL_JOB: " > 52428800), being killed\n",
+        KILL_LARGEST: "Detected 1 oom-kill event(s) in StepId=1.batch.",
+    }
     assert words[rule] in site.output()
     site.executor.close()
 
 
 async def test_limits_of_the_submitter_become_those_of_the_script(site):
-    await site.run("ulimit -n; ulimit -c", submitted=[f"PATH={os.environ['PATH']}", "SLURM_RLIMIT_NOFILE=77", "SLURM_RLIMIT_CORE=0"])
+    await site.run(
+        "ulimit -n; ulimit -c",
+        submitted=[f"PATH={os.environ['PATH']}", "SLURM_RLIMIT_NOFILE=77", "SLURM_RLIMIT_CORE=0"],
+    )
     assert site.output() == "77\n0\n"
 
 
@@ -349,7 +477,7 @@ async def test_closing_ends_all_scripts(tmp_path):
     await site.until(lambda: not _is_alive(pid))
 
 
-# --- a daemon that is killed ---------------------------------------------------------------------------------------------------
+# --- a daemon that is killed ----------------------------------------------------------------------
 
 _FIRST_LIFE = """
 import asyncio, logging, os, signal, sys

@@ -1,4 +1,6 @@
-"""What srun, salloc, sbcast and sattach print, return and write, beside what Slurm 22.05.8 was seen to (`recorded_steps.yaml`)."""
+"""What srun, salloc, sbcast and sattach print, return and write, beside what Slurm 22.05.8 was seen
+to (`recorded_steps.yaml`).
+"""
 
 import getpass
 import re
@@ -21,9 +23,12 @@ FIRST_JOB = 1000
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    cluster = RealCluster(tmp_path_factory.mktemp("c"), more=f"FirstJobId={FIRST_JOB}", kill_wait_s=2)
+    cluster = RealCluster(
+        tmp_path_factory.mktemp("c"), more=f"FirstJobId={FIRST_JOB}", kill_wait_s=2
+    )
     cluster.up()
-    cluster.environment["PATH"] = f"{Path(__file__).with_name('bin')}:{cluster.environment['PATH']}"  # signal-at
+    # signal-at
+    cluster.environment["PATH"] = f"{Path(__file__).with_name('bin')}:{cluster.environment['PATH']}"
     cluster.environment |= {"USER": getpass.getuser(), "TERM": "dumb", "SHELL": "/bin/bash"}
     yield cluster
     cluster.down()
@@ -36,13 +41,22 @@ def last_job(cluster) -> int:
     return max([FIRST_JOB - 1, *jobs])
 
 
-@pytest.mark.parametrize("recorded", CONVERSATIONS, ids=[each["run"].replace("\n", " ")[:60] for each in CONVERSATIONS])
+@pytest.mark.parametrize(
+    "recorded", CONVERSATIONS, ids=[each["run"].replace("\n", " ")[:60] for each in CONVERSATIONS]
+)
 def test_a_command_answers_as_slurm_does(cluster, tmp_path, recorded):
-    cluster.until(lambda: not cluster.run("squeue", "-h").stdout)  # what the case before has left is ending
+    cluster.until(
+        lambda: not cluster.run("squeue", "-h").stdout
+    )  # what the case before has left is ending
     before = last_job(cluster)
-    recorded = yaml.safe_load(yaml.dump(recorded).replace("<host>", socket.gethostname().partition(".")[0]).replace("<user>", getpass.getuser()))
+    recorded = yaml.safe_load(
+        yaml.dump(recorded)
+        .replace("<host>", socket.gethostname().partition(".")[0])
+        .replace("<user>", getpass.getuser())
+    )
     result = subprocess.run(
-        ["/bin/bash", "-c", recorded["run"]], cwd=tmp_path, env=cluster.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        ["/bin/bash", "-c", recorded["run"]], cwd=tmp_path, env=cluster.environment,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True,
         timeout=180, check=False,
     )  # fmt: skip
 
@@ -50,7 +64,13 @@ def test_a_command_answers_as_slurm_does(cluster, tmp_path, recorded):
         """With names in place of what differs from run to run."""
         text = text.replace(str(tmp_path), "DIR")
         text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", "TIME", text)
-        return re.sub(r"(?<!\d)\d{4,}(?!\d)", lambda found: f"J{int(found[0]) - before}" if 0 < int(found[0]) - before < 20 else found[0], text)
+        return re.sub(
+            r"(?<!\d)\d{4,}(?!\d)",
+            lambda found: (
+                f"J{int(found[0]) - before}" if 0 < int(found[0]) - before < 20 else found[0]
+            ),
+            text,
+        )
 
     def lines(text: str) -> list[str]:
         found = common(text).strip("\n").split("\n")
@@ -58,11 +78,15 @@ def test_a_command_answers_as_slurm_does(cluster, tmp_path, recorded):
 
     assert lines(result.stdout) == recorded.get("out", "").split("\n")
     found = [
-        line for line in common(result.stderr).split("\n") if line and line not in recorded.get("may", [])
+        line
+        for line in common(result.stderr).split("\n")
+        if line and line not in recorded.get("may", [])
     ]  # seen in some runs only, there as here
     assert sorted(found) == recorded.get("err", [])
     assert result.returncode == recorded.get("code", 0)
     for name, content in recorded.get("files", {}).items():
-        (path,) = [path for path in tmp_path.rglob("*") if common(str(path.relative_to(tmp_path))) == name]
+        (path,) = [
+            path for path in tmp_path.rglob("*") if common(str(path.relative_to(tmp_path))) == name
+        ]
         assert sorted(common(path.read_text()).split("\n")) == sorted(content.split("\n"))
     shutil.rmtree(tmp_path, ignore_errors=True)

@@ -26,10 +26,33 @@ class Replay:
         trace.write_text(JOB.format(id=1, submit=0) + JOB.format(id=2, submit=7200))
         (folder / "tmp").mkdir()
         self.out = folder / "out"
-        self.environment = {**os.environ, "UNDERSTUDY_REGISTRY": str(folder / "registry"), "TMPDIR": str(folder / "tmp")}
+        self.environment = {
+            **os.environ,
+            "UNDERSTUDY_REGISTRY": str(folder / "registry"),
+            "TMPDIR": str(folder / "tmp"),
+        }
         self.environment.pop("SLURM_CONF", None)
-        arguments = ["replay", str(trace), "--nodes", "4", "--scheduler", "easy", "--break", "1h", "--out", str(self.out), "--patience", "1"]
-        self.process = subprocess.Popen([UNDERSTUDY, *arguments], env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        arguments = [
+            "replay",
+            str(trace),
+            "--nodes",
+            "4",
+            "--scheduler",
+            "easy",
+            "--break",
+            "1h",
+            "--out",
+            str(self.out),
+            "--patience",
+            "1",
+        ]
+        self.process = subprocess.Popen(
+            [UNDERSTUDY, *arguments],
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
         deadline = time.monotonic() + 30
         while "paused (breakpoint)" not in self.run(UNDERSTUDY, "clock", "status"):
             assert self.process.poll() is None, self.process.communicate()[0]
@@ -39,12 +62,18 @@ class Replay:
         self.daemons = recorded(self.run_dir)
 
     def run(self, *command: str) -> str:
-        return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=30, check=False).stdout
+        return subprocess.run(
+            command, env=self.environment, capture_output=True, text=True, timeout=30, check=False
+        ).stdout
 
     def left(self) -> list[str]:
-        """What is left of it but its results: processes, temporary files, its place in the registry."""
+        """What is left of it but its results: processes, temporary files, its place in the
+        registry.
+        """
         files = [*(self.folder / "tmp").iterdir(), *(self.folder / "registry").glob("*")]
-        return [process.name for process in daemons_of(self.run_dir)] + [path.name for path in files]
+        return [process.name for process in daemons_of(self.run_dir)] + [
+            path.name for path in files
+        ]
 
     def end(self) -> tuple[int, str]:
         said, _ = self.process.communicate(timeout=30)
@@ -102,7 +131,10 @@ def test_jobs_that_can_never_start_end_it_and_are_named(replay):
     replay.run(UNDERSTUDY, "clock", "resume")
     code, said = replay.end()
     assert code == 4
-    assert "1 of 2 jobs never started\n    1: ReqNodeNotAvail" in said or "1 of 2 jobs never started\n    1: Resources, as job 2" in said
+    assert (
+        "1 of 2 jobs never started\n    1: ReqNodeNotAvail" in said
+        or "1 of 2 jobs never started\n    1: Resources, as job 2" in said
+    )
     assert (replay.out / "jobs.csv").read_text().splitlines()[2].startswith("2,7200,,,PENDING,")
 
 
@@ -112,7 +144,9 @@ def test_whoever_interrupts_it_gets_it_ended(replay, number):
     code, said = replay.end()
     assert code == 128 + number
     assert "interrupted" in said
-    assert (replay.out / "jobs.csv").read_text().splitlines()[1].startswith("1,0,0,100,COMPLETED,1,"), "what is known by then, asked of the cluster"
+    assert (
+        (replay.out / "jobs.csv").read_text().splitlines()[1].startswith("1,0,0,100,COMPLETED,1,")
+    ), "what is known by then, asked of the cluster"
     assert json.loads((replay.out / "summary.json").read_text())["ran"] == 1
     assert not replay.run_dir.exists()
 
@@ -132,8 +166,20 @@ def test_nothing_is_left_of_one_in_a_single_process_that_is_killed(tmp_path):
     trace = tmp_path / "endless.swf"
     trace.write_text("".join(JOB.format(id=number, submit=number) for number in range(1, 50_001)))
     (tmp_path / "tmp").mkdir()
-    arguments = ["replay", str(trace), "--nodes", "4", "--one-process", "--out", str(tmp_path / "out")]
-    process = subprocess.Popen([UNDERSTUDY, *arguments], env={**os.environ, "TMPDIR": str(tmp_path / "tmp")}, stdout=subprocess.DEVNULL)
+    arguments = [
+        "replay",
+        str(trace),
+        "--nodes",
+        "4",
+        "--one-process",
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    process = subprocess.Popen(
+        [UNDERSTUDY, *arguments],
+        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+        stdout=subprocess.DEVNULL,
+    )
     deadline = time.monotonic() + 60
     while not (tmp_path / "out" / "logs" / "replay.log").exists():
         assert process.poll() is None

@@ -1,4 +1,6 @@
-"""A scheduler, selector or priority plug-in that fails ends a replay at once, in one process and in many, with what was logged."""
+"""A scheduler, selector or priority plug-in that fails ends a replay at once, in one process and in
+many, with what was logged.
+"""
 
 import os
 import subprocess
@@ -47,8 +49,12 @@ faulty = faulty:Priority
 
 
 @pytest.mark.parametrize("arguments", [["--one-process"], []])
-@pytest.mark.parametrize("key", ["SchedulerType=sched", "SelectType=select", "PriorityType=priority"])
-def test_a_plug_in_that_fails_ends_a_replay_with_its_last_lines_and_a_code(tmp_path, key, arguments):
+@pytest.mark.parametrize(
+    "key", ["SchedulerType=sched", "SelectType=select", "PriorityType=priority"]
+)
+def test_a_plug_in_that_fails_ends_a_replay_with_its_last_lines_and_a_code(
+    tmp_path, key, arguments
+):
     site = tmp_path / "site"
     about = site / "faulty-1.0.dist-info"
     about.mkdir(parents=True)
@@ -57,13 +63,32 @@ def test_a_plug_in_that_fails_ends_a_replay_with_its_last_lines_and_a_code(tmp_p
     (about / "entry_points.txt").write_text(ENTRY_POINTS)
     (tmp_path / "tmp").mkdir()
     conf = tmp_path / "slurm.conf"
-    conf.write_text(f"ClusterName=c\nSlurmctldHost=localhost\n{key}/faulty\nNodeName=n[1-4]\nPartitionName=p Nodes=n[1-4] Default=YES\n")
+    conf.write_text(
+        f"ClusterName=c\nSlurmctldHost=localhost\n{key}/faulty\nNodeName=n[1-4]\n"
+        "PartitionName=p Nodes=n[1-4] Default=YES\n"
+    )
     trace = tmp_path / "three.swf"
     trace.write_text("".join(JOB.format(number, 1000 * number) for number in (1, 2, 3)))
-    environment = {**os.environ, "PYTHONPATH": str(site), "TMPDIR": str(tmp_path / "tmp"), "UNDERSTUDY_REGISTRY": str(tmp_path / "registry")}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(site),
+        "TMPDIR": str(tmp_path / "tmp"),
+        "UNDERSTUDY_REGISTRY": str(tmp_path / "registry"),
+    }
     environment.pop("SLURM_CONF", None)
-    command = [UNDERSTUDY, "replay", str(trace), "--conf", str(conf), "--out", str(tmp_path / "out"), *arguments]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    command = [
+        UNDERSTUDY,
+        "replay",
+        str(trace),
+        "--conf",
+        str(conf),
+        "--out",
+        str(tmp_path / "out"),
+        *arguments,
+    ]
+    ended = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
     assert ended.returncode == 1, ended.stdout + ended.stderr
     assert "the run ended early: controller" in ended.stderr
     assert "ZeroDivisionError: of the plug-in" in ended.stderr

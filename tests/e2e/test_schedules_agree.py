@@ -1,4 +1,6 @@
-"""The same trace through real processes, again, through one process and through four node daemons: one schedule, and the textbook's."""
+"""The same trace through real processes, again, through one process and through four node daemons:
+one schedule, and the textbook's.
+"""
 
 import csv
 import json
@@ -19,7 +21,11 @@ BIN = Path(sys.executable).parent
 
 @pytest.fixture
 def environment(tmp_path):
-    clean = {key: value for key, value in os.environ.items() if not key.startswith(("SLURM", "SQUEUE", "SINFO", "SBATCH"))}
+    clean = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("SLURM", "SQUEUE", "SINFO", "SBATCH"))
+    }
     return clean | {"UNDERSTUDY_REGISTRY": str(tmp_path / "registry"), "TMPDIR": str(tmp_path)}
 
 
@@ -31,17 +37,37 @@ def trace(tmp_path):
 
 
 def understudy(environment, *words, timeout=120):
-    return subprocess.run([BIN / "understudy", *words], env=environment, capture_output=True, text=True, timeout=timeout, check=False)
+    return subprocess.run(
+        [BIN / "understudy", *words],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
 
 
 def replay(environment, trace, out, *options):
-    done = understudy(environment, "replay", str(trace), "--nodes", "37", "--cpus", "4", "--out", str(out), *options)
+    done = understudy(
+        environment,
+        "replay",
+        str(trace),
+        "--nodes",
+        "37",
+        "--cpus",
+        "4",
+        "--out",
+        str(out),
+        *options,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads((out / "summary.json").read_text())["schedule_sha256"]
 
 
 @pytest.mark.parametrize("policy", ["easy", "fcfs"])
-def test_a_textbook_schedule_is_right_and_the_same_however_the_daemons_are_spread(environment, trace, tmp_path, policy):
+def test_a_textbook_schedule_is_right_and_the_same_however_the_daemons_are_spread(
+    environment, trace, tmp_path, policy
+):
     hashes = {
         replay(environment, trace, tmp_path / "a", "--scheduler", policy),
         replay(environment, trace, tmp_path / "b", "--scheduler", policy, "--noded", "4"),
@@ -49,7 +75,9 @@ def test_a_textbook_schedule_is_right_and_the_same_however_the_daemons_are_sprea
     }
     assert len(hashes) == 1
     jobs = read_swf(trace).jobs
-    expected = {job.id: start for job, start in zip(jobs, starts(policy, jobs, 37 * 4), strict=True)}
+    expected = {
+        job.id: start for job, start in zip(jobs, starts(policy, jobs, 37 * 4), strict=True)
+    }
     with (tmp_path / "a" / "jobs.csv").open() as file:
         found = {int(row["job"]): int(row["start"]) for row in csv.DictReader(file)}
     assert found == expected
@@ -68,10 +96,28 @@ def test_backfill_decides_the_same_in_one_process_and_in_many(environment, trace
     )
 
 
-def test_a_replay_stops_at_a_breakpoint_can_be_looked_at_and_changed_and_goes_on(environment, trace, tmp_path):
+def test_a_replay_stops_at_a_breakpoint_can_be_looked_at_and_changed_and_goes_on(
+    environment, trace, tmp_path
+):
     out = tmp_path / "out"
-    command = [BIN / "understudy", "replay", str(trace), "--nodes", "37", "--cpus", "4", "--scheduler", "easy", "--break", "1d", "--out", str(out)]
-    running = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    command = [
+        BIN / "understudy",
+        "replay",
+        str(trace),
+        "--nodes",
+        "37",
+        "--cpus",
+        "4",
+        "--scheduler",
+        "easy",
+        "--break",
+        "1d",
+        "--out",
+        str(out),
+    ]
+    running = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     try:
         until = time.monotonic() + 30
         while "paused" not in (status := understudy(environment, "clock", "status").stdout):
@@ -81,7 +127,14 @@ def test_a_replay_stops_at_a_breakpoint_can_be_looked_at_and_changed_and_goes_on
         assert "1 d 00:00:0" in status or "0 d 23:59:59" in status
 
         def ask(*words):
-            return subprocess.run([BIN / words[0], *words[1:]], env=environment, capture_output=True, text=True, timeout=20, check=True).stdout
+            return subprocess.run(
+                [BIN / words[0], *words[1:]],
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=20,
+                check=True,
+            ).stdout
 
         assert ask("squeue") == ask("squeue"), "time stands still"
         assert "n[" in ask("sinfo", "-h", "-o", "%N")

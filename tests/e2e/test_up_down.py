@@ -33,7 +33,12 @@ class Site:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.run_dirs: set[Path] = set()
-        self.environment = {**os.environ, "UNDERSTUDY_REGISTRY": str(folder / "registry"), "XDG_STATE_HOME": str(folder / "home"), "COLUMNS": "200"}
+        self.environment = {
+            **os.environ,
+            "UNDERSTUDY_REGISTRY": str(folder / "registry"),
+            "XDG_STATE_HOME": str(folder / "home"),
+            "COLUMNS": "200",
+        }
         self.environment.pop("SLURM_CONF", None)
 
     def conf(self, name: str = "tux", *, nodes: int = 8, port: int = 6817) -> str:
@@ -41,9 +46,16 @@ class Site:
         path.write_text(CONF.format(name=name, nodes=nodes, port=port))
         return str(path)
 
-    def __call__(self, command: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    def __call__(
+        self, command: str, *arguments: str, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [str(BIN / command), *arguments], env={**self.environment, **environment}, capture_output=True, text=True, timeout=60, check=False
+            [str(BIN / command), *arguments],
+            env={**self.environment, **environment},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
         )
 
     def up(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -90,7 +102,14 @@ def test_with_a_clock_service_it_is_the_same(site, kind):
     up = site.up("--conf", site.conf(), "--time", kind, "--noded", "3")
     assert up.returncode == 0, up.stderr
     daemons = recorded(site.run_dir)
-    assert [process.name for process in daemons] == ["agent", "clock", "controller", "noded0", "noded1", "noded2"]
+    assert [process.name for process in daemons] == [
+        "agent",
+        "clock",
+        "controller",
+        "noded0",
+        "noded1",
+        "noded2",
+    ]
     assert "8 idle" in site("understudy", "status").stdout
     assert site("understudy", "down").returncode == 0
     assert not any(process.is_running for process in daemons)
@@ -101,7 +120,10 @@ def test_status_shows_daemons_nodes_and_jobs(site):
     status = site("understudy", "status")
     assert status.returncode == 0, status.stderr
     assert "Cluster tux" in status.stdout
-    assert len(re.findall(r"^(agent|controller|noded0) +\d+ +running", status.stdout, re.MULTILINE)) == 3
+    assert (
+        len(re.findall(r"^(agent|controller|noded0) +\d+ +running", status.stdout, re.MULTILINE))
+        == 3
+    )
     assert re.search(r"^Nodes +8 idle$", status.stdout, re.MULTILINE)
     assert re.search(r"^Jobs +none$", status.stdout, re.MULTILINE)
     site("scontrol", "update", "nodename=n[7-8]", "state=drain", "reason=x")
@@ -168,7 +190,12 @@ def test_down_ends_the_scripts_of_jobs(site, noded_is_killed):
     site.up("--conf", site.conf(), "--executor", "real")
     mark = site.folder / "mark"
     script = f"sleep 600 & echo $! > {mark}.new; mv {mark}.new {mark}; wait"
-    assert site("sbatch", f"--output={os.devnull}", f"--chdir={site.folder}", "--wrap", script).returncode == 0
+    assert (
+        site(
+            "sbatch", f"--output={os.devnull}", f"--chdir={site.folder}", "--wrap", script
+        ).returncode
+        == 0
+    )
     deadline = time.monotonic() + 20
     while not mark.exists():
         assert time.monotonic() < deadline
@@ -206,7 +233,9 @@ def test_commands_reach_the_cluster_that_slurm_conf_names(site):
     site.up("--conf", site.conf("second", nodes=5))
     assert "n[1-5]" in site("sinfo", "--noheader").stdout
     assert "n[1-3]" in site("sinfo", "--noheader", SLURM_CONF=str(first / "slurm.conf")).stdout
-    assert "n[1-3]" in site("sinfo", "--noheader", SLURM_CONF=str(site.folder / "first.conf")).stdout
+    assert (
+        "n[1-3]" in site("sinfo", "--noheader", SLURM_CONF=str(site.folder / "first.conf")).stdout
+    )
 
 
 def test_a_run_directory_with_a_long_path_works(site):
@@ -231,7 +260,10 @@ def test_jobs_survive_down_and_up(site):
 def test_daemons_of_an_up_that_is_killed_half_way_end_and_the_next_one_starts(site):
     run_dir = site.folder / "run"
     conf = site.conf()
-    process = subprocess.Popen([str(BIN / "understudy"), "up", "--port", "0", "--conf", conf, "--run-dir", str(run_dir)], env=site.environment)
+    process = subprocess.Popen(
+        [str(BIN / "understudy"), "up", "--port", "0", "--conf", conf, "--run-dir", str(run_dir)],
+        env=site.environment,
+    )
     deadline = time.monotonic() + 60
     while not daemons_of(run_dir):
         assert process.poll() is None

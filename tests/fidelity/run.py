@@ -1,6 +1,8 @@
-"""`make fidelity`: every workload of ../shared/fidelity through a cluster under virtual time, scored beside real Slurm's own spread.
+"""`make fidelity`: every workload of ../shared/fidelity through a cluster under virtual time,
+scored beside real Slurm's own spread.
 
-The workloads and the comparer are not part of this repository; where ../shared is absent, it says so and ends with 0.
+The workloads and the comparer are not part of this repository; where ../shared is absent, it says
+so and ends with 0.
 """
 
 from __future__ import annotations
@@ -17,9 +19,25 @@ KIT = ROOT.parent / "shared" / "fidelity"
 
 def run(workload: Path, out: Path, *, one_process: bool) -> str:
     """Replay one workload; its last lines where it failed."""
-    command = [str(Path(sys.executable).parent / "understudy"), "replay", str(workload), "--out", str(out)]
-    done = subprocess.run([*command, *(["--one-process"] if one_process else [])], capture_output=True, text=True, check=False, timeout=1200)
-    return "" if done.returncode in (0, 3, 4) else "\n".join((done.stdout + done.stderr).strip().splitlines()[-3:])
+    command = [
+        str(Path(sys.executable).parent / "understudy"),
+        "replay",
+        str(workload),
+        "--out",
+        str(out),
+    ]
+    done = subprocess.run(
+        [*command, *(["--one-process"] if one_process else [])],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1200,
+    )
+    return (
+        ""
+        if done.returncode in (0, 3, 4)
+        else "\n".join((done.stdout + done.stderr).strip().splitlines()[-3:])
+    )
 
 
 def main() -> int:
@@ -42,8 +60,16 @@ def main() -> int:
                 continue
             result = out / f"{name}.jsonl"
             result.write_text((out / name / "result.jsonl").read_text())
-            compared = subprocess.run([str(KIT / "compare"), str(KIT / name), str(result)], capture_output=True, text=True, check=False)
-            print(f"{name:24} {compared.stdout.strip().splitlines()[-1] if compared.stdout.strip() else compared.stderr.strip()}", flush=True)
+            compared = subprocess.run(
+                [str(KIT / "compare"), str(KIT / name), str(result)],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            print(
+                f"{name:24} {(compared.stdout or compared.stderr).strip().splitlines()[-1]}",
+                flush=True,
+            )
         return subprocess.run([str(KIT / "compare"), str(KIT), str(out)], check=False).returncode
 
 

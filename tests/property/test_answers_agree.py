@@ -1,4 +1,6 @@
-"""The questions to a selector agree, whatever cluster and request: who is told that he could run now is started, and has what he asked for."""
+"""The questions to a selector agree, whatever cluster and request: who is told that he could run
+now is started, and has what he asked for.
+"""
 
 import pytest
 from hypothesis import given
@@ -13,7 +15,15 @@ from understudy.controller.tables.partition import Partition
 from understudy.model import nodeset
 
 SIZE = 5
-PARAMETERS = ("CR_CPU", "CR_CPU_MEMORY", "CR_CORE", "CR_CORE_MEMORY", "CR_SOCKET", "CR_SOCKET_MEMORY", "CR_MEMORY")
+PARAMETERS = (
+    "CR_CPU",
+    "CR_CPU_MEMORY",
+    "CR_CORE",
+    "CR_CORE_MEMORY",
+    "CR_SOCKET",
+    "CR_SOCKET_MEMORY",
+    "CR_MEMORY",
+)
 MORE = ("CR_LLN", "CR_ONE_TASK_PER_CORE", "CR_PACK_NODES", "CR_CORE_DEFAULT_DIST_BLOCK")
 OVERSUBSCRIBE = ("NO", "NO", "EXCLUSIVE", "YES:2", "FORCE:2")
 
@@ -23,16 +33,31 @@ def machines(draw, *, with_gres):
     """Nodes of one to three kinds; with GPUs on some, if that is wanted."""
     kinds = []
     for _ in range(draw(st.integers(1, 3))):
-        sockets, cores, threads = draw(st.integers(1, 2)), draw(st.integers(1, 4)), draw(st.integers(1, 2))
-        one = {"sockets": sockets, "cores": cores, "threads": threads, "memory": draw(st.sampled_from((400, 1000, 1700)))}
-        one |= {"weight": draw(st.sampled_from((1, 5))), "features": draw(st.sampled_from(("", "a", "b", "a,b")))}
+        sockets, cores, threads = (
+            draw(st.integers(1, 2)),
+            draw(st.integers(1, 4)),
+            draw(st.integers(1, 2)),
+        )
+        one = {
+            "sockets": sockets,
+            "cores": cores,
+            "threads": threads,
+            "memory": draw(st.sampled_from((400, 1000, 1700))),
+        }
+        one |= {
+            "weight": draw(st.sampled_from((1, 5))),
+            "features": draw(st.sampled_from(("", "a", "b", "a,b"))),
+        }
         if sockets * cores > 2:
             one["spec_cores"] = draw(st.sampled_from((0, 0, 1, 1 << sockets * cores - 1)))
         gpus = ()
         if with_gres and draw(st.booleans()):
             half = (1 << cores) - 1
             near = [half, half << cores] if sockets == 2 and draw(st.booleans()) else [None]
-            gpus = tuple(DeviceGroup("gpu", "a", 2, 2 * at, has_files=True, cores=mask or 0) for at, mask in enumerate(near))
+            gpus = tuple(
+                DeviceGroup("gpu", "a", 2, 2 * at, has_files=True, cores=mask or 0)
+                for at, mask in enumerate(near)
+            )
         kinds.append((one, gpus))
     return [draw(st.sampled_from(kinds)) for _ in range(SIZE)]
 
@@ -41,7 +66,10 @@ def made(drawn, oversubscribe):
     table = table_of([node(i, **one) for i, (one, _) in enumerate(drawn)])
     if any(gpus for _, gpus in drawn):
         table.gres = GresTable(("gpu",), [gpus for _, gpus in drawn])
-    return tables_of(table, [Partition("main", nodes=nodeset.mask(SIZE), is_default=True, oversubscribe=oversubscribe)])
+    return tables_of(
+        table,
+        [Partition("main", nodes=nodeset.mask(SIZE), is_default=True, oversubscribe=oversubscribe)],
+    )
 
 
 @st.composite
@@ -49,7 +77,11 @@ def requests(draw, *, with_gres):
     """Fields of a job, as commands make them."""
     tasks, least = draw(st.integers(1, 12)), draw(st.integers(1, 3))
     tasks = max(tasks, least)
-    said = {"num_tasks": tasks, "min_nodes": least, "cpus_per_task": draw(st.sampled_from((1, 1, 2, 3)))}
+    said = {
+        "num_tasks": tasks,
+        "min_nodes": least,
+        "cpus_per_task": draw(st.sampled_from((1, 1, 2, 3))),
+    }
     rare = st.integers(0, 5).map(lambda drawn: drawn == 0)
     if draw(st.booleans()):
         said["max_nodes"] = draw(st.integers(least, SIZE))
@@ -76,9 +108,14 @@ def requests(draw, *, with_gres):
     if draw(rare):
         said["contiguous"] = True
     if draw(rare):
-        said["features"] = draw(st.sampled_from(("a", "a&b", "a|b", "[a|b]")))  # counted ones are looked ahead for one by one, as Slurm does
+        # counted ones are looked ahead for one by one, as Slurm does
+        said["features"] = draw(st.sampled_from(("a", "a&b", "a|b", "[a|b]")))
     if draw(rare):
-        said["extra"] = {draw(st.sampled_from(("sockets_per_node", "cores_per_socket"))): str(draw(st.integers(1, 2)))}
+        said["extra"] = {
+            draw(st.sampled_from(("sockets_per_node", "cores_per_socket"))): str(
+                draw(st.integers(1, 2))
+            )
+        }
     if draw(rare):
         said["distribution"] = draw(st.sampled_from(("block", "cyclic", "block:block", "plane=2")))
     if with_gres and draw(st.booleans()):
@@ -89,7 +126,9 @@ def requests(draw, *, with_gres):
     if draw(rare):
         required = draw(nodes) & ~said.get("excluded_nodes", 0)
         if said.get("contiguous") and required:
-            required = nodeset.span(nodeset.first(required), draw(st.integers(1, SIZE))) & nodeset.mask(SIZE)
+            required = nodeset.span(
+                nodeset.first(required), draw(st.integers(1, SIZE))
+            ) & nodeset.mask(SIZE)
             said["excluded_nodes"] = said.get("excluded_nodes", 0) & ~required
         said["required_nodes"] = required
         said["min_nodes"] = max(said["min_nodes"], said["required_nodes"].bit_count())
@@ -103,10 +142,17 @@ nodes = st.integers(0, nodeset.mask(SIZE))
 
 @st.composite
 def clusters(draw, *, with_gres):
-    """A selector and its tables. Where select/linear shares nodes, Slurm itself tells who asks ahead of more nodes than he is given."""
-    words = frozenset({draw(st.sampled_from(PARAMETERS)), *draw(st.sets(st.sampled_from(MORE), max_size=1))})
+    """A selector and its tables. Where select/linear shares nodes, Slurm itself tells who asks
+    ahead of more nodes than he is given.
+    """
+    words = frozenset(
+        {draw(st.sampled_from(PARAMETERS)), *draw(st.sets(st.sampled_from(MORE), max_size=1))}
+    )
     is_linear = draw(st.integers(0, 5)) == 0
-    tables = made(draw(machines(with_gres=with_gres)), draw(st.sampled_from(("NO", "EXCLUSIVE") if is_linear else OVERSUBSCRIBE)))
+    tables = made(
+        draw(machines(with_gres=with_gres)),
+        draw(st.sampled_from(("NO", "EXCLUSIVE") if is_linear else OVERSUBSCRIBE)),
+    )
     return SelectLinear(words & {"CR_MEMORY"}) if is_linear else SelectConsTres(words), tables
 
 
@@ -116,14 +162,27 @@ def check(job, got, tables, selector):
     assert not job.required_nodes & ~got.nodes
     assert not got.nodes & job.excluded_nodes
     assert job.min_nodes <= got.node_count <= (job.max_nodes or SIZE)
-    if spec.contiguous and not selector.whole_nodes and "CR_LLN" not in selector.parameters and job.max_nodes in (None, job.min_nodes):
-        first = nodeset.first(got.nodes)  # as in Slurm, nodes that it need not have may be anywhere, and those that are too small are passed over
-        assert not nodeset.span(first, nodeset.last(got.nodes) - first + 1) & ~got.nodes & (job.excluded_nodes | table.full_nodes)
+    if (
+        spec.contiguous
+        and not selector.whole_nodes
+        and "CR_LLN" not in selector.parameters
+        and job.max_nodes in (None, job.min_nodes)
+    ):
+        # as in Slurm, nodes that it need not have may be anywhere, and those that are too small are
+        # passed over
+        first = nodeset.first(got.nodes)
+        assert (
+            not nodeset.span(first, nodeset.last(got.nodes) - first + 1)
+            & ~got.nodes
+            & (job.excluded_nodes | table.full_nodes)
+        )
     tasks = 0
     for share in got.shares:
         one = table.nodes[share.node]
         free = ~table.used_cores[share.node] if got.shared_in == "" else -1
-        assert not share.cores & ~((1 << one.sockets * one.cores_per_socket) - 1), "cores that it has"
+        assert not share.cores & ~((1 << one.sockets * one.cores_per_socket) - 1), (
+            "cores that it has"
+        )
         assert not share.cores & one.spec_cores
         assert share.cores & free == share.cores, "cores of others"
         assert share.memory_mb <= table.free_memory[share.node], "memory of others"
@@ -142,10 +201,15 @@ def check(job, got, tables, selector):
     if job.cpus_per_task == 1:  # else it may have fewer, as in Slurm
         assert got.cpus >= job.num_tasks
     if spec.tres_per_job and selector.counts_gpus:
-        given, asked = sum(held.amount for share in got.shares for held in share.gres), int(spec.tres_per_job.partition(":")[2])
+        given, asked = (
+            sum(held.amount for share in got.shares for held in share.gres),
+            int(spec.tres_per_job.partition(":")[2]),
+        )
         assert given >= asked  # each of its nodes may have to give one
     if spec.tres_per_task and selector.counts_gpus:
-        assert sum(held.amount for share in got.shares for held in share.gres) >= int(spec.tres_per_task.partition(":")[2])
+        assert sum(held.amount for share in got.shares for held in share.gres) >= int(
+            spec.tres_per_task.partition(":")[2]
+        )
 
 
 def agree(selector, tables, job, now):
@@ -154,12 +218,15 @@ def agree(selector, tables, job, now):
     expected = selector.will_run(job, partition, up, tables, now)
     got = selector.select(job, partition, up, tables)
     could = selector.could_ever_run(job, partition, tables)
-    assert (expected is not None and expected[0] <= now) == (got is not None), f"expected {expected}, got {got}"
+    assert (expected is not None and expected[0] <= now) == (got is not None), (
+        f"expected {expected}, got {got}"
+    )
     if expected is not None:
         assert could
     if got is not None:
         check(job, got, tables, selector)
-    if not tables.running and not (selector.whole_nodes and job.memory_per_cpu_mb):  # Slurm lets those wait for ever
+    # Slurm lets those wait for ever
+    if not tables.running and not (selector.whole_nodes and job.memory_per_cpu_mb):
         assert could == (got is not None)
     return got
 
@@ -176,10 +243,19 @@ def test_who_could_run_now_is_started_on_idle_nodes_and_has_what_he_asked_for(wi
 def test_who_could_run_now_is_started_beside_others(with_gres, data):
     selector, tables = data.draw(clusters(with_gres=with_gres))
     for job_id in range(1, 5):
-        job = make_job(job_id, limit_s=data.draw(st.sampled_from((60, 600))), **data.draw(requests(with_gres=with_gres)))
+        job = make_job(
+            job_id,
+            limit_s=data.draw(st.sampled_from((60, 600))),
+            **data.draw(requests(with_gres=with_gres)),
+        )
         got = agree(selector, tables, job, 0)
         if got is not None:
             tables.nodes.allocate(got)
             advance(job, JobEvent.ALLOCATED, 0)
-            job.allocation, job.partition, job.start_time, job.end_time = got, "main", 0, job.time_limit_s
+            job.allocation, job.partition, job.start_time, job.end_time = (
+                got,
+                "main",
+                0,
+                job.time_limit_s,
+            )
             tables.jobs[job_id] = tables.running[job_id] = job

@@ -23,20 +23,38 @@ def test_every_line_is_a_job_or_counted_and_normal_form_is_kept_when_read_again(
     trace = parse_swf([" ".join(map(str, row)) for row in rows])
     assert len(trace.jobs) + trace.dropped.total() == len(rows)
     assert all(1 <= job.run <= job.req and job.procs >= 1 for job in trace.jobs)
-    again = parse_swf([f"{j.id} {j.submit} -1 {j.run} {j.procs} -1 -1 {j.procs} {j.req}" + " -1" * 9 for j in trace.jobs]).jobs
-    assert [(j.id, j.submit, j.run, j.procs, j.req) for j in again] == [(j.id, j.submit, j.run, j.procs, j.req) for j in trace.jobs]
+    again = parse_swf(
+        [
+            f"{j.id} {j.submit} -1 {j.run} {j.procs} -1 -1 {j.procs} {j.req}" + " -1" * 9
+            for j in trace.jobs
+        ]
+    ).jobs
+    assert [(j.id, j.submit, j.run, j.procs, j.req) for j in again] == [
+        (j.id, j.submit, j.run, j.procs, j.req) for j in trace.jobs
+    ]
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 500), st.integers(0, 500), st.integers(1, 64)), min_size=1),
+    st.lists(
+        st.tuples(
+            st.integers(0, 10_000), st.integers(0, 500), st.integers(0, 500), st.integers(1, 64)
+        ),
+        min_size=1,
+    ),
     st.integers(1, 50),
 )
 def test_the_buckets_hold_all_cpu_time_and_all_waiting(jobs, buckets):
-    records = [JobRecord(n, s, s + wait, s + wait + run, "COMPLETED", cpus, "", 1) for n, (s, wait, run, cpus) in enumerate(jobs, 1)]
+    records = [
+        JobRecord(n, s, s + wait, s + wait + run, "COMPLETED", cpus, "", 1)
+        for n, (s, wait, run, cpus) in enumerate(jobs, 1)
+    ]
     series = time_series(Columns.of(records), buckets)
     widths = [b - a for a, b in zip(series.edges, series.edges[1:], strict=False)]
     cpu_seconds = sum(r.cpus * (r.end - r.start) for r in records)
     assert abs(sum(series.cpus_in_use * widths) - cpu_seconds) <= 1e-6 * max(cpu_seconds, 1)
     waited = sum(r.start - r.submit for r in records)
     assert abs(sum(series.waiting_jobs * widths) - waited) <= 1e-6 * max(waited, 1)
-    assert all(most >= mean - 1e-9 for most, mean in zip(series.waiting_jobs_max, series.waiting_jobs, strict=True))
+    assert all(
+        most >= mean - 1e-9
+        for most, mean in zip(series.waiting_jobs_max, series.waiting_jobs, strict=True)
+    )

@@ -22,7 +22,15 @@ def trees(draw: st.DrawFn) -> tuple[ShareTree, np.ndarray]:
         parent = draw(st.sampled_from(accounts))
         is_user = draw(st.booleans())
         shares = draw(st.one_of(st.none(), st.integers(0, 4)) if is_user else st.integers(0, 4))
-        rows.append(Share(number, parent, f"a{parent if is_user else number}", f"u{number}" if is_user else "", shares))
+        rows.append(
+            Share(
+                number,
+                parent,
+                f"a{parent if is_user else number}",
+                f"u{number}" if is_user else "",
+                shares,
+            )
+        )
         if not is_user:
             accounts.append(number)
     made = ShareTree(rows)
@@ -72,7 +80,9 @@ def test_one_sort_ranks_as_the_walk_does(made: tuple[ShareTree, np.ndarray]) -> 
 
 
 @given(trees())
-def test_all_users_of_a_better_account_come_before_all_of_a_worse_one(made: tuple[ShareTree, np.ndarray]) -> None:
+def test_all_users_of_a_better_account_come_before_all_of_a_worse_one(
+    made: tuple[ShareTree, np.ndarray],
+) -> None:
     tree, use = made
     level, factors = level_fair_share(tree, use), fair_tree(tree, use)
     for one in range(len(tree.users)):
@@ -86,7 +96,9 @@ def test_all_users_of_a_better_account_come_before_all_of_a_worse_one(made: tupl
 
 
 @given(trees())
-def test_factors_are_between_0_and_1_and_somebody_is_first(made: tuple[ShareTree, np.ndarray]) -> None:
+def test_factors_are_between_0_and_1_and_somebody_is_first(
+    made: tuple[ShareTree, np.ndarray],
+) -> None:
     tree, use = made
     assert ((fair_tree(tree, use) >= 0) & (fair_tree(tree, use) <= 1)).all()
     for is_depth_oblivious in (False, True):
@@ -122,8 +134,13 @@ class Plain:
     st.sampled_from([0, 120, 604_800]),
     st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 1), st.integers(0, 6)), max_size=12),
 )
-def test_any_number_of_periods_in_one_step_are_as_if_each_had_run(period_s: int, half_life_s: int, events: list[tuple[int, int, int]]) -> None:
-    quick, plain = Ledger(2, origin=0, period_s=period_s, half_life_s=half_life_s), Plain(period_s, half_life_s)
+def test_any_number_of_periods_in_one_step_are_as_if_each_had_run(
+    period_s: int, half_life_s: int, events: list[tuple[int, int, int]]
+) -> None:
+    quick, plain = (
+        Ledger(2, origin=0, period_s=period_s, half_life_s=half_life_s),
+        Plain(period_s, half_life_s),
+    )
     now = 0
     for wait, place, job_id in events:
         now += wait

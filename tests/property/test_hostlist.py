@@ -13,7 +13,10 @@ names = st.builds(
     lambda prefix, number: prefix + number,
     st.sampled_from(["n", "rack1n", "rack10n", "rack2n", "a-", "n0x", "login"]),
     st.one_of(
-        st.just(""), st.integers(0, 30).map(str), st.integers(0, 120).map(lambda n: f"{n:02d}"), st.integers(95, 105).map(lambda n: f"{n:03d}")
+        st.just(""),
+        st.integers(0, 30).map(str),
+        st.integers(0, 120).map(lambda n: f"{n:02d}"),
+        st.integers(95, 105).map(lambda n: f"{n:03d}"),
     ),
 )
 
@@ -26,7 +29,9 @@ def test_compressed_in_order_reads_back_in_order(given_names: list[str]) -> None
 
 
 @given(st.lists(names, max_size=60), st.randoms(use_true_random=False))
-def test_sorted_expression_holds_the_same_names_and_ignores_their_order(given_names: list[str], random: object) -> None:
+def test_sorted_expression_holds_the_same_names_and_ignores_their_order(
+    given_names: list[str], random: object
+) -> None:
     expression = hostlist.compress(given_names)
     assert Counter(hostlist.expand(expression)) == Counter(given_names)
     shuffled = list(given_names)
@@ -35,7 +40,9 @@ def test_sorted_expression_holds_the_same_names_and_ignores_their_order(given_na
 
 
 @given(st.lists(names, unique=True, max_size=60), st.integers(min_value=0))
-def test_node_sets_read_back_and_hold_the_names_that_they_say(table_names: list[str], chosen: int) -> None:
+def test_node_sets_read_back_and_hold_the_names_that_they_say(
+    table_names: list[str], chosen: int
+) -> None:
     table = NodeNames(table_names)
     chosen &= table.all
     expression = table.to_expression(chosen)
@@ -47,11 +54,15 @@ def test_node_sets_read_back_and_hold_the_names_that_they_say(table_names: list[
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=6), st.integers(min_value=0))
-def test_a_table_of_plain_numbers_writes_what_compress_writes(starts: list[int], chosen: int) -> None:
+def test_a_table_of_plain_numbers_writes_what_compress_writes(
+    starts: list[int], chosen: int
+) -> None:
     table_names = list(dict.fromkeys(f"n{start + step}" for start in starts for step in range(5)))
     table = NodeNames(table_names)
     chosen &= table.all
-    assert table.to_expression(chosen) == hostlist.compress(name for index, name in enumerate(table_names) if chosen >> index & 1)
+    assert table.to_expression(chosen) == hostlist.compress(
+        name for index, name in enumerate(table_names) if chosen >> index & 1
+    )
 
 
 @given(st.text(alphabet="ab[]-,019 x", max_size=30))

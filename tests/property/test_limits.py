@@ -1,4 +1,6 @@
-"""Whatever is submitted, ends, is cancelled or changed: no limit is exceeded, and sums that are kept are those that a recount finds."""
+"""Whatever is submitted, ends, is cancelled or changed: no limit is exceeded, and sums that are
+kept are those that a recount finds.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +22,32 @@ SMALL = st.integers(0, 12)
 LIMITS: dict[str, Any] = {
     "grp_jobs": SMALL,
     "grp_submit_jobs": st.integers(3, 9),
-    "grp_tres": st.fixed_dictionaries({}, optional={"cpu": SMALL, "node": st.integers(0, 3), "mem": st.integers(0, 99)}),
+    "grp_tres": st.fixed_dictionaries(
+        {}, optional={"cpu": SMALL, "node": st.integers(0, 3), "mem": st.integers(0, 99)}
+    ),
     "grp_tres_run_mins": st.fixed_dictionaries({}, optional={"cpu": st.integers(0, 60)}),
 }
 OF_QOS: dict[str, Any] = LIMITS | {
     "max_jobs_per_user": SMALL,
     "max_jobs_per_account": SMALL,
-    "max_tres_per_user": st.fixed_dictionaries({}, optional={"cpu": SMALL, "node": st.integers(0, 3)}),
+    "max_tres_per_user": st.fixed_dictionaries(
+        {}, optional={"cpu": SMALL, "node": st.integers(0, 3)}
+    ),
     "max_tres_per_account": st.fixed_dictionaries({}, optional={"cpu": SMALL}),
 }
 SUBMIT = st.tuples(
     st.just("submit"),
     st.fixed_dictionaries(
-        {"num_tasks": st.integers(1, 9), "time_limit_s": st.sampled_from((60, 120, 300)), "mem_per_cpu_mb": st.integers(1, 20)},
-        optional={"qos": st.just("q"), "array": st.sampled_from(("0-2", "0-4%2")), "hold": st.just(value=True)},
+        {
+            "num_tasks": st.integers(1, 9),
+            "time_limit_s": st.sampled_from((60, 120, 300)),
+            "mem_per_cpu_mb": st.integers(1, 20),
+        },
+        optional={
+            "qos": st.just("q"),
+            "array": st.sampled_from(("0-2", "0-4%2")),
+            "hold": st.just(value=True),
+        },
     ),
 )
 STEPS = st.lists(
@@ -55,26 +69,40 @@ def recount(house: House) -> dict[str, Any]:
     for job in house.core.tables.jobs.values():
         if job.is_finished:
             continue
-        qos, bottom = job.spec.qos, {"lower": "a4" if job.user_id == 1000 else "a5", "other": "a7"}[job.spec.account]
+        qos, bottom = (
+            job.spec.qos,
+            {"lower": "a4" if job.user_id == 1000 else "a5", "other": "a7"}[job.spec.account],
+        )
         chain = {"lower": ["a3", "a2", "a1"], "other": ["a6", "a1"]}[job.spec.account]
         for where in (bottom, *chain, qos, f"{qos} {job.user_id}", f"{qos} {job.spec.account}"):
             entry = found.setdefault(where, [0, 0, {}])
             entry[1] += job.array_tasks.bit_count() or 1
             if job.allocation is not None and job.is_running:
                 entry[0] += 1
-                memory = sum(group.memory_mb * group.nodes.bit_count() for group in job.allocation.groups)
-                held = {"cpu": job.allocation.cpus, "billing": job.allocation.cpus, "node": job.allocation.node_count, "mem": memory}
+                memory = sum(
+                    group.memory_mb * group.nodes.bit_count() for group in job.allocation.groups
+                )
+                held = {
+                    "cpu": job.allocation.cpus,
+                    "billing": job.allocation.cpus,
+                    "node": job.allocation.node_count,
+                    "mem": memory,
+                }
                 for name, amount in held.items():
                     entry[2][name] = entry[2].get(name, 0) + amount
     return {where: tuple(entry) for where, entry in found.items()}
 
 
 def check_limits(house: House, changed: set[str], of_q: set[str]) -> None:
-    """No sum is above its limit, unless the limit was lowered since, or the QOS states one of its own (`of_q`)."""
+    """No sum is above its limit, unless the limit was lowered since, or the QOS states one of its
+    own (`of_q`).
+    """
     limits = house.limits
     upper, of_upper = house.core.associations.associations[2], limits.of_association[2]
     qos, of_qos = house.core.associations.qos["q"], limits.of_qos["q"]
-    upper = msgspec.structs.replace(upper, **{name: {} if "tres" in name else None for name in (of_q | changed) & LIMITS.keys()})
+    upper = msgspec.structs.replace(
+        upper, **{name: {} if "tres" in name else None for name in (of_q | changed) & LIMITS.keys()}
+    )
     for rules, use in ((upper, of_upper), (qos, of_qos.whole)):
         assert "grp_jobs" in changed or rules.grp_jobs is None or use.jobs <= rules.grp_jobs
         assert rules.grp_submit_jobs is None or use.submitted <= rules.grp_submit_jobs
@@ -93,18 +121,33 @@ def check_limits(house: House, changed: set[str], of_q: set[str]) -> None:
 
 
 @settings(deadline=None, max_examples=40)
-@given(of_upper=st.fixed_dictionaries({}, optional=LIMITS), of_q=st.fixed_dictionaries({}, optional=OF_QOS), steps=STEPS, users=st.data())
-def test_no_limit_is_exceeded_and_sums_are_right(of_upper: dict[str, Any], of_q: dict[str, Any], steps: list[tuple[str, Any]], users: Any) -> None:
+@given(
+    of_upper=st.fixed_dictionaries({}, optional=LIMITS),
+    of_q=st.fixed_dictionaries({}, optional=OF_QOS),
+    steps=STEPS,
+    users=st.data(),
+)
+def test_no_limit_is_exceeded_and_sums_are_right(
+    of_upper: dict[str, Any], of_q: dict[str, Any], steps: list[tuple[str, Any]], users: Any
+) -> None:
     house = House()
     house.set_association(2, **of_upper)
     house.set_qos("q", **of_q)
     changed: set[str] = set()
-    caps_nodes = "node" in f"{of_upper}{of_q}{steps}"  # who needs more is refused as if there were no more, as in Slurm
+    # who needs more is refused as if there were no more, as in Slurm
+    caps_nodes = "node" in f"{of_upper}{of_q}{steps}"
 
     def submit(spec: dict[str, Any]) -> None:
         sender = users.draw(st.sampled_from((USER, OTHER)))
-        answer = house.ask(SubmitJob(JobSpec(name="j", work_dir="/", **spec), "#!/bin/sh\n", Emulation(100.0)), sender)
-        codes = (ErrorCode.VIOLATES_POLICY, ErrorCode.NOT_AVAILABLE) if caps_nodes else (ErrorCode.VIOLATES_POLICY,)
+        answer = house.ask(
+            SubmitJob(JobSpec(name="j", work_dir="/", **spec), "#!/bin/sh\n", Emulation(100.0)),
+            sender,
+        )
+        codes = (
+            (ErrorCode.VIOLATES_POLICY, ErrorCode.NOT_AVAILABLE)
+            if caps_nodes
+            else (ErrorCode.VIOLATES_POLICY,)
+        )
         assert not isinstance(answer, Failure) or answer.code in codes
 
     def finish(number: int) -> None:
@@ -125,7 +168,13 @@ def test_no_limit_is_exceeded_and_sums_are_right(of_upper: dict[str, Any], of_q:
         changed.update(limits)
         house.set_qos("q", **limits)
 
-    actions: dict[str, Callable[[Any], None]] = {"submit": submit, "finish": finish, "cancel": cancel, "limit": limit, "wait": house.run}
+    actions: dict[str, Callable[[Any], None]] = {
+        "submit": submit,
+        "finish": finish,
+        "cancel": cancel,
+        "limit": limit,
+        "wait": house.run,
+    }
     for what, how in steps:
         actions[what](how)
         house.acknowledge()

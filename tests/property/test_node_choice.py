@@ -1,4 +1,6 @@
-"""What must hold of any choice of nodes: features, counts, required nodes and switches are as asked for."""
+"""What must hold of any choice of nodes: features, counts, required nodes and switches are as asked
+for.
+"""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,15 +12,28 @@ from understudy.model.conf_companions import SwitchConf
 
 SIZE = 12
 FEATURES = ("", "a", "b", "a,b")
-clusters = st.lists(st.tuples(st.integers(1, 4), st.sampled_from((1, 5)), st.sampled_from(FEATURES)), min_size=SIZE, max_size=SIZE)
+clusters = st.lists(
+    st.tuples(st.integers(1, 4), st.sampled_from((1, 5)), st.sampled_from(FEATURES)),
+    min_size=SIZE,
+    max_size=SIZE,
+)
 sets = st.integers(0, (1 << SIZE) - 1)
 
 
 def tables(drawn, *, with_tree=False):
-    made = table_of([node(i, cores=cores, weight=weight, features=features) for i, (cores, weight, features) in enumerate(drawn)])
+    made = table_of(
+        [
+            node(i, cores=cores, weight=weight, features=features)
+            for i, (cores, weight, features) in enumerate(drawn)
+        ]
+    )
     if with_tree:
-        conf = [SwitchConf(f"s{i}", [f"n{4 * i + k}" for k in range(4)], [], 1, "", 1) for i in range(3)]
-        made.tree = Tree.of([*conf, SwitchConf("top", [], ["s0", "s1", "s2"], 1, "", 1)], made.index_of)
+        conf = [
+            SwitchConf(f"s{i}", [f"n{4 * i + k}" for k in range(4)], [], 1, "", 1) for i in range(3)
+        ]
+        made.tree = Tree.of(
+            [*conf, SwitchConf("top", [], ["s0", "s1", "s2"], 1, "", 1)], made.index_of
+        )
     return tables_of(made)
 
 
@@ -28,10 +43,18 @@ def select(made, usable, **fields):
 
 
 @given(clusters, sets, sets, st.integers(1, 6), st.integers(1, 20), st.booleans())
-def test_a_choice_is_usable_large_enough_and_holds_the_required_nodes(drawn, usable, required, nodes, tasks, with_tree):
+def test_a_choice_is_usable_large_enough_and_holds_the_required_nodes(
+    drawn, usable, required, nodes, tasks, with_tree
+):
     required &= usable
     least = max(nodes, required.bit_count())
-    got = select(tables(drawn, with_tree=with_tree), usable, min_nodes=least, num_tasks=max(tasks, least), required_nodes=required)
+    got = select(
+        tables(drawn, with_tree=with_tree),
+        usable,
+        min_nodes=least,
+        num_tasks=max(tasks, least),
+        required_nodes=required,
+    )
     if got is None:
         return
     assert not got.nodes & ~usable
@@ -78,5 +101,7 @@ def test_a_job_that_fits_on_one_leaf_gets_one(drawn, usable, nodes):
     made = tables([(1, 1, features) for _, _, features in drawn], with_tree=True)
     got = select(made, usable, min_nodes=nodes, num_tasks=nodes, max_nodes=nodes)
     assert (got is None) == (usable.bit_count() < nodes)
-    if got is not None and any((usable & switch.nodes).bit_count() >= nodes for switch in made.nodes.tree.switches[:3]):
+    if got is not None and any(
+        (usable & switch.nodes).bit_count() >= nodes for switch in made.nodes.tree.switches[:3]
+    ):
         assert made.nodes.tree.leaves_of(got.nodes) == 1

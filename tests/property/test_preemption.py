@@ -14,7 +14,13 @@ from understudy.model.states import JobState
 
 NODES = 5
 running_jobs = st.lists(
-    st.tuples(st.sampled_from(("low", "mid", "high")), st.integers(0, NODES - 1), st.integers(1, 3), st.integers(1, 4), st.integers(0, 90)),
+    st.tuples(
+        st.sampled_from(("low", "mid", "high")),
+        st.integers(0, NODES - 1),
+        st.integers(1, 3),
+        st.integers(1, 4),
+        st.integers(0, 90),
+    ),
     max_size=8,
 )
 
@@ -27,12 +33,24 @@ running_jobs = st.lists(
     st.integers(0, 60),
     st.sampled_from(("", "strict", "young")),
 )
-def test_victims_may_be_preempted_and_let_the_job_run(running, partition, nodes, each, exempt_s, order):
-    parameters = {"strict": {"preempt_strict_order": ""}, "young": {"preempt_youngest_first": ""}, "": {}}[order]
+def test_victims_may_be_preempted_and_let_the_job_run(
+    running, partition, nodes, each, exempt_s, order
+):
+    parameters = {
+        "strict": {"preempt_strict_order": ""},
+        "young": {"preempt_youngest_first": ""},
+        "": {},
+    }[order]
     busy = Busy(count=NODES, parameters=parameters, exempt_s=exempt_s)
     tables, selector = busy.tables, busy.selector
     for number, (where, first, count, cpus, start) in enumerate(running, 1):
-        job = make_job(number, min_nodes=count, num_tasks=count * cpus, ntasks_per_node=cpus, partitions=(where,))
+        job = make_job(
+            number,
+            min_nodes=count,
+            num_tasks=count * cpus,
+            ntasks_per_node=cpus,
+            partitions=(where,),
+        )
         usable = nodeset.mask(NODES) & ~nodeset.mask(first)
         job.allocation = selector.select(job, tables.partitions[where], usable, tables)
         if job.allocation is None:
@@ -40,7 +58,9 @@ def test_victims_may_be_preempted_and_let_the_job_run(running, partition, nodes,
         tables.nodes.allocate(job.allocation)
         job.state, job.start_time, job.partition = JobState.RUNNING, start, where
         tables.running[number] = tables.jobs[number] = job
-    asked = make_job(99, min_nodes=nodes, num_tasks=nodes * each, ntasks_per_node=each, partitions=(partition,))
+    asked = make_job(
+        99, min_nodes=nodes, num_tasks=nodes * each, ntasks_per_node=each, partitions=(partition,)
+    )
     where = tables.partitions[partition]
     fits = selector.select(asked, where, nodeset.mask(NODES), tables) is not None
     chosen = victims(busy.preemption, tables, asked, where, nodeset.mask(NODES), selector, 100)
@@ -51,7 +71,17 @@ def test_victims_may_be_preempted_and_let_the_job_run(running, partition, nodes,
     if fits:
         assert chosen == []
     elif chosen:
-        assert selector.choose_in(asked, where, nodeset.mask(NODES), tables, StateWithout(tables, chosen)) is not None
+        assert (
+            selector.choose_in(
+                asked, where, nodeset.mask(NODES), tables, StateWithout(tables, chosen)
+            )
+            is not None
+        )
     else:
         everybody = busy.preemption.candidates(asked, where, 100)
-        assert selector.choose_in(asked, where, nodeset.mask(NODES), tables, StateWithout(tables, everybody)) is None
+        assert (
+            selector.choose_in(
+                asked, where, nodeset.mask(NODES), tables, StateWithout(tables, everybody)
+            )
+            is None
+        )

@@ -1,4 +1,6 @@
-"""Whether two reservations ever meet: as if each time of the one were held against each of the other."""
+"""Whether two reservations ever meet: as if each time of the one were held against each of the
+other.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def reservations(draw: st.DrawFn) -> Reservation:
 
 
 def times(reservation: Reservation) -> list[tuple[int, int]]:
-    each = Reservation("r", 1, reservation.start(NOW), reservation.end(NOW), flags=reservation.flags)
+    each = Reservation(
+        "r", 1, reservation.start(NOW), reservation.end(NOW), flags=reservation.flags
+    )
     found = [(each.start_time, each.end_time)]
     while come_again(each) and each.start_time < found[0][0] + DAYS_AHEAD * 86_400:
         found.append((each.start_time, each.end_time))
@@ -36,5 +40,8 @@ def times(reservation: Reservation) -> list[tuple[int, int]]:
 
 @given(reservations(), reservations())
 def test_reservations_meet_if_any_of_their_times_do(one: Reservation, other: Reservation) -> None:
-    expected = any(start < behind and begin < end for (start, end), (begin, behind) in product(times(one), times(other)))
+    expected = any(
+        start < behind and begin < end
+        for (start, end), (begin, behind) in product(times(one), times(other))
+    )
     assert meet(one, other, NOW) == meet(other, one, NOW) == expected

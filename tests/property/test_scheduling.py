@@ -1,4 +1,6 @@
-"""Schedules of random little workloads, compared with a slow textbook and with what must hold of any schedule."""
+"""Schedules of random little workloads, compared with a slow textbook and with what must hold of
+any schedule.
+"""
 
 import pytest
 from hypothesis import example, given, settings
@@ -19,7 +21,13 @@ from understudy.model import nodeset
 from understudy.model.reservations import FLEX, MAINT, OVERLAP
 
 PROCESSORS = 6
-jobs = st.lists(st.tuples(st.integers(0, 40), st.integers(1, PROCESSORS), st.integers(1, 30), st.integers(1, 30)), min_size=1, max_size=25)
+jobs = st.lists(
+    st.tuples(
+        st.integers(0, 40), st.integers(1, PROCESSORS), st.integers(1, 30), st.integers(1, 30)
+    ),
+    min_size=1,
+    max_size=25,
+)
 
 
 def workload(drawn):
@@ -28,7 +36,9 @@ def workload(drawn):
 
 
 def slow_textbook(rows, *, backfill):
-    """Second by second: completions, submissions, one pass. Written without a look at the policy."""
+    """Second by second: completions, submissions, one pass. Written without a look at the
+    policy.
+    """
     waiting, running, starts = [], {}, {}
     second = 0
     while len(starts) < len(rows) or running:
@@ -41,7 +51,9 @@ def slow_textbook(rows, *, backfill):
             need = rows[waiting[0]][1]
 
             def idle_at(when, running=running):
-                return PROCESSORS - sum(rows[i][1] for i, s in running.items() if s + rows[i][3] > when)
+                return PROCESSORS - sum(
+                    rows[i][1] for i, s in running.items() if s + rows[i][3] > when
+                )
 
             shadow = next(t for t in range(second, second + 10_000) if idle_at(t) >= need)
             extra = idle_at(shadow) - need
@@ -59,7 +71,13 @@ def slow_textbook(rows, *, backfill):
 
 
 def scheduled(policy, rows, made=None, selector=None, parameters=None):
-    world = World(made or table(PROCESSORS), policy, selector or SelectConsTres(frozenset({"CR_CPU"})), parameters, check=True)
+    world = World(
+        made or table(PROCESSORS),
+        policy,
+        selector or SelectConsTres(frozenset({"CR_CPU"})),
+        parameters,
+        check=True,
+    )
     world.policy.note("start", 0.0)
     for submit, size, run, limit in rows:
         world.submit(at=submit, cpus=size, run_s=run, limit_s=limit)
@@ -133,7 +151,11 @@ def test_backfill_starts_every_job_and_over_commits_nothing(drawn):
 @given(jobs)
 def test_no_job_lower_in_the_queue_delays_what_backfill_promises_its_head(drawn):
     rows = [(submit, size, run * 60, limit * 60) for submit, size, run, limit in workload(drawn)]
-    world = scheduled(Backfill, rows, parameters={"bf_interval": "1", "bf_resolution": "1", "batch_sched_delay": "1"})
+    world = scheduled(
+        Backfill,
+        rows,
+        parameters={"bf_interval": "1", "bf_resolution": "1", "batch_sched_delay": "1"},
+    )
     started = {job_id: when for when, job_id in world.start_log}
     for job_id, promises in world.promises.items():
         for when, start in promises:
@@ -148,7 +170,9 @@ class AtAnyPace(Backfill):
     def __init__(self, *arguments):
         super().__init__(*arguments)
         ran = self.backfill_trigger.ran
-        self.backfill_trigger.ran = lambda now, changed, **_: ran(now, changed=changed, promised=False)
+        self.backfill_trigger.ran = lambda now, changed, **_: ran(
+            now, changed=changed, promised=False
+        )
 
 
 class PlansWhenAsked(AtAnyPace):
@@ -160,11 +184,25 @@ class PlansWhenAsked(AtAnyPace):
 
 
 @settings(max_examples=40, deadline=None)
-@given(jobs, st.sampled_from([{}, {"bf_interval": "7"}, {"bf_max_job_test": "3"}, {"bf_max_job_user": "2"}, {"bf_max_job_start": "1"}]))
+@given(
+    jobs,
+    st.sampled_from(
+        [
+            {},
+            {"bf_interval": "7"},
+            {"bf_max_job_test": "3"},
+            {"bf_max_job_user": "2"},
+            {"bf_max_job_start": "1"},
+        ]
+    ),
+)
 def test_promises_that_nobody_asks_for_decide_nothing(drawn, parameters):
     rows = [(submit, size, run * 60, limit * 60) for submit, size, run, limit in workload(drawn)]
     machine = {"made": table(3, cores=2), "parameters": parameters}
-    assert scheduled(PlansWhenAsked, rows, **machine).start_log == scheduled(AtAnyPace, rows, **{**machine, "made": table(3, cores=2)}).start_log
+    assert (
+        scheduled(PlansWhenAsked, rows, **machine).start_log
+        == scheduled(AtAnyPace, rows, **{**machine, "made": table(3, cores=2)}).start_log
+    )
 
 
 @given(st.integers(1, 2**40 - 1), st.data())
@@ -187,7 +225,11 @@ def test_wide_and_narrow_bitmaps_are_searched_to_the_same_end(bits, shift, data)
     assert alike_wide(bits, count) == alike_narrow(bits, count)
 
 
-clusters = st.lists(st.tuples(st.integers(1, 2), st.integers(1, 4), st.integers(1, 2), st.integers(1, 3)), min_size=1, max_size=10)
+clusters = st.lists(
+    st.tuples(st.integers(1, 2), st.integers(1, 4), st.integers(1, 2), st.integers(1, 3)),
+    min_size=1,
+    max_size=10,
+)
 requests = st.fixed_dictionaries(
     {
         "num_tasks": st.integers(1, 12),
@@ -203,15 +245,26 @@ requests = st.fixed_dictionaries(
 
 
 ONE = {
-    "num_tasks": 1, "cpus_per_task": 1, "min_nodes": 1, "exclusive": False, "memory_per_node_mb": None, "excluded_nodes": 0, "ntasks_per_node": None,
+    "num_tasks": 1, "cpus_per_task": 1, "min_nodes": 1, "exclusive": False,
+    "memory_per_node_mb": None, "excluded_nodes": 0, "ntasks_per_node": None,
     "max_nodes": None,
 }  # fmt: skip
 
 
-@example([(1, 1, 1, 1), (2, 3, 1, 2), (1, 3, 2, 1)], [ONE, ONE, ONE | {"num_tasks": 3, "cpus_per_task": 3}], "CR_CORE")
-@given(clusters, st.lists(requests, min_size=1, max_size=12), st.sampled_from(["CR_CORE", "CR_CORE_MEMORY", "CR_SOCKET", "CR_CPU", "linear"]))
+@example(
+    [(1, 1, 1, 1), (2, 3, 1, 2), (1, 3, 2, 1)],
+    [ONE, ONE, ONE | {"num_tasks": 3, "cpus_per_task": 3}],
+    "CR_CORE",
+)
+@given(
+    clusters,
+    st.lists(requests, min_size=1, max_size=12),
+    st.sampled_from(["CR_CORE", "CR_CORE_MEMORY", "CR_SOCKET", "CR_CPU", "linear"]),
+)
 def test_what_is_selected_satisfies_the_request_and_is_free(cluster, asked, word):
-    made = table_of([node(i, sockets=s, cores=c, threads=t, weight=w) for i, (s, c, t, w) in enumerate(cluster)])
+    made = table_of(
+        [node(i, sockets=s, cores=c, threads=t, weight=w) for i, (s, c, t, w) in enumerate(cluster)]
+    )
     tables = tables_of(made)
     selector = SelectLinear() if word == "linear" else SelectConsTres(frozenset({word}))
     main = tables.partitions["main"]
@@ -230,8 +283,12 @@ def test_what_is_selected_satisfies_the_request_and_is_free(cluster, asked, word
             assert allocation.node_count <= fields["max_nodes"]
         assert allocation.tasks >= fields["num_tasks"]
         each = fields["cpus_per_task"]
-        # Where a task's CPUs are spread over what nodes have left over, tasks may have to share some.
-        may_share = allocation.node_count > 1 and (fields["min_nodes"] > 1 or any(made.free_cpus[share.node] % each for share in allocation.shares))
+        # Where a task's CPUs are spread over what nodes have left over, tasks may have to share
+        # some.
+        may_share = allocation.node_count > 1 and (
+            fields["min_nodes"] > 1
+            or any(made.free_cpus[share.node] % each for share in allocation.shares)
+        )
         for share in allocation.shares:
             assert share.tasks >= 1
             assert may_share or share.cpus >= share.tasks * each
@@ -252,7 +309,13 @@ def test_what_is_selected_satisfies_the_request_and_is_free(cluster, asked, word
     assert made.exclusive_nodes == made.full_nodes == 0
 
 
-@given(st.lists(st.tuples(st.integers(0, 5000), st.integers(1, 3000), st.integers(1, 255)), max_size=12), st.integers(0, 6000), st.integers(1, 3000))
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 5000), st.integers(1, 3000), st.integers(1, 255)), max_size=12
+    ),
+    st.integers(0, 6000),
+    st.integers(1, 3000),
+)
 def test_slots_know_at_every_second_which_nodes_are_promised(promises, start, length):
     slots = Slots(1000, 3600, 60, 255)
     taken = [255] * 20_000
@@ -273,10 +336,17 @@ def test_slots_know_at_every_second_which_nodes_are_promised(promises, start, le
         assert slots.usable(start, start + length, 255)[0] == free
 
 
-promise_lists = st.lists(st.tuples(st.integers(0, 5000), st.integers(1, 3000), st.integers(1, 255)), max_size=20)
+promise_lists = st.lists(
+    st.tuples(st.integers(0, 5000), st.integers(1, 3000), st.integers(1, 255)), max_size=20
+)
 
 
-@given(promise_lists, st.integers(1, 4000), st.integers(1, 255), st.lists(st.integers(0, 900), min_size=1, max_size=12))
+@given(
+    promise_lists,
+    st.integers(1, 4000),
+    st.integers(1, 255),
+    st.lists(st.integers(0, 900), min_size=1, max_size=12),
+)
 def test_a_window_that_moves_on_sees_what_a_look_at_all_slots_sees(promises, length, nodes, steps):
     slots = Slots(1000, 3600, 60, 255)
     for begin, lasting, promised in promises:
@@ -287,9 +357,18 @@ def test_a_window_that_moves_on_sees_what_a_look_at_all_slots_sees(promises, len
             assert window.at(start) == slots.usable(start, start + length, nodes)
 
 
-@given(clusters, st.lists(requests, min_size=2, max_size=12), st.sampled_from(["CR_CORE", "CR_CORE_MEMORY", "linear"]), st.data())
-def test_a_start_is_found_before_any_time_after_it_and_not_before_one_ahead_of_it(cluster, asked, word, data):
-    made = table_of([node(i, sockets=s, cores=c, threads=t, weight=w) for i, (s, c, t, w) in enumerate(cluster)])
+@given(
+    clusters,
+    st.lists(requests, min_size=2, max_size=12),
+    st.sampled_from(["CR_CORE", "CR_CORE_MEMORY", "linear"]),
+    st.data(),
+)
+def test_a_start_is_found_before_any_time_after_it_and_not_before_one_ahead_of_it(
+    cluster, asked, word, data
+):
+    made = table_of(
+        [node(i, sockets=s, cores=c, threads=t, weight=w) for i, (s, c, t, w) in enumerate(cluster)]
+    )
     tables = tables_of(made)
     selector = SelectLinear() if word == "linear" else SelectConsTres(frozenset({word}))
     main = tables.partitions["main"]
@@ -298,30 +377,60 @@ def test_a_start_is_found_before_any_time_after_it_and_not_before_one_ahead_of_i
         usable = main.nodes & ~data.draw(st.integers(0, 15))
         found = selector.will_run(job, main, usable, tables, 100)
         until = data.draw(st.integers(100, 9100))
-        assert selector.will_run(job, main, usable, tables, 100, until) == (found if found is not None and found[0] <= until else None)
+        assert selector.will_run(job, main, usable, tables, 100, until) == (
+            found if found is not None and found[0] <= until else None
+        )
         allocation = selector.select(job, main, main.nodes, tables)
         if allocation is not None:
             made.allocate(allocation)
-            job.allocation, job.start_time, job.state = allocation, data.draw(st.integers(0, 100)), job.state.RUNNING
+            job.allocation, job.start_time, job.state = (
+                allocation,
+                data.draw(st.integers(0, 100)),
+                job.state.RUNNING,
+            )
             tables.jobs[job_id] = tables.running[job_id] = job
 
 
 reservation_lists = st.lists(
-    st.tuples(st.integers(0, 400), st.integers(1, 400), st.integers(1, 15), st.sampled_from([0, MAINT, OVERLAP, FLEX])), min_size=1, max_size=4
+    st.tuples(
+        st.integers(0, 400),
+        st.integers(1, 400),
+        st.integers(1, 15),
+        st.sampled_from([0, MAINT, OVERLAP, FLEX]),
+    ),
+    min_size=1,
+    max_size=4,
 )
-reserved_jobs = st.lists(st.tuples(st.integers(0, 300), st.integers(1, 4), st.integers(1, 200), st.integers(0, 4)), min_size=1, max_size=12)
+reserved_jobs = st.lists(
+    st.tuples(st.integers(0, 300), st.integers(1, 4), st.integers(1, 200), st.integers(0, 4)),
+    min_size=1,
+    max_size=12,
+)
 
 
 @given(reservation_lists, reserved_jobs, st.sampled_from([Builtin, Backfill]))
 def test_no_job_runs_on_nodes_that_are_reserved_for_others(given_reservations, drawn, policy):
-    """Each job's time limit ends before a reservation of its nodes begins, unless that is its own; and a job inside has nothing else."""
+    """Each job's time limit ends before a reservation of its nodes begins, unless that is its own;
+    and a job inside has nothing else.
+    """
     tables = tables_of(table(4))
-    reservations = {f"r{i}": Reservation(f"r{i}", i, s, s + n, nodes=nodes, flags=f) for i, (s, n, nodes, f) in enumerate(given_reservations)}
+    reservations = {
+        f"r{i}": Reservation(f"r{i}", i, s, s + n, nodes=nodes, flags=f)
+        for i, (s, n, nodes, f) in enumerate(given_reservations)
+    }
     tables.reservations = ReservationTable(reservations)
-    world = World(tables, policy, SelectConsTres(frozenset({"CR_CPU"})), {"bf_interval": "5", "bf_resolution": "1"}, check=True)
+    world = World(
+        tables,
+        policy,
+        SelectConsTres(frozenset({"CR_CPU"})),
+        {"bf_interval": "5", "bf_resolution": "1"},
+        check=True,
+    )
     world.policy.note("start", 0.0)
     for at, cpus, limit, own in sorted(drawn):
-        world.submit(at=at, cpus=cpus, run_s=limit, limit_s=limit, reservation=f"r{own - 1}" if own else "")
+        world.submit(
+            at=at, cpus=cpus, run_s=limit, limit_s=limit, reservation=f"r{own - 1}" if own else ""
+        )
     for each in reservations.values():
         for when in (each.start_time, each.end_time):
             world.call(when, lambda when=when: world.policy.note("change", float(when)))
@@ -335,7 +444,12 @@ def test_no_job_runs_on_nodes_that_are_reserved_for_others(given_reservations, d
             assert not job.allocation.nodes & ~own.nodes
             assert own.start_time <= begin < own.end_time
         for other in reservations.values():
-            if other is own or not other.nodes & job.allocation.nodes or other.start_time >= end or other.end_time <= begin:
+            if (
+                other is own
+                or not other.nodes & job.allocation.nodes
+                or other.start_time >= end
+                or other.end_time <= begin
+            ):
                 continue
             assert own is not None, "a reservation was overrun"
             assert own.flags & MAINT or (own.flags & OVERLAP and not other.flags & MAINT)

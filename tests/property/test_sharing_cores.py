@@ -8,7 +8,11 @@ from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.tables.partition import Partition
 from understudy.model import nodeset
 
-clusters = st.lists(st.tuples(st.integers(1, 2), st.integers(1, 4), st.integers(1, 2), st.integers(1, 3)), min_size=1, max_size=10)
+clusters = st.lists(
+    st.tuples(st.integers(1, 2), st.integers(1, 4), st.integers(1, 2), st.integers(1, 3)),
+    min_size=1,
+    max_size=10,
+)
 shared_requests = st.tuples(
     st.sampled_from(["main", "force", "yes"]),
     st.integers(1, 10),
@@ -19,19 +23,32 @@ shared_requests = st.tuples(
             "ntasks_per_socket": st.none() | st.integers(1, 3),
             "threads_per_core": st.none() | st.integers(1, 2),
             "memory_per_node_mb": st.none() | st.integers(1, 400),
-            "extra": st.sampled_from([{}, {}, {"exclusive": "user"}, {"spread_job": "1"}, {"sockets_per_node": "2"}]),
+            "extra": st.sampled_from(
+                [{}, {}, {"exclusive": "user"}, {"spread_job": "1"}, {"sockets_per_node": "2"}]
+            ),
         }
     ),
     st.integers(1, 2),
 )
 
 
-@given(clusters, st.lists(shared_requests, min_size=1, max_size=14), st.sampled_from(["CR_CORE", "CR_CORE_MEMORY", "CR_SOCKET", "CR_CPU"]), st.data())
+@given(
+    clusters,
+    st.lists(shared_requests, min_size=1, max_size=14),
+    st.sampled_from(["CR_CORE", "CR_CORE_MEMORY", "CR_SOCKET", "CR_CPU"]),
+    st.data(),
+)
 def test_no_core_is_shared_by_more_jobs_than_may_nor_memory_given_twice(cluster, asked, word, data):
-    made = table_of([node(i, sockets=s, cores=c, threads=t, weight=w) for i, (s, c, t, w) in enumerate(cluster)])
+    made = table_of(
+        [node(i, sockets=s, cores=c, threads=t, weight=w) for i, (s, c, t, w) in enumerate(cluster)]
+    )
     every = nodeset.mask(len(cluster))
     tables = tables_of(
-        made, [Partition(name, nodes=every, oversubscribe=how) for name, how in (("main", "NO"), ("force", "FORCE:3"), ("yes", "YES:2"))]
+        made,
+        [
+            Partition(name, nodes=every, oversubscribe=how)
+            for name, how in (("main", "NO"), ("force", "FORCE:3"), ("yes", "YES:2"))
+        ],
     )
     selector = SelectConsTres(frozenset({word}))
     for job_id, (name, tasks, fields, user) in enumerate(asked, 1):
@@ -57,7 +74,9 @@ def test_no_core_is_shared_by_more_jobs_than_may_nor_memory_given_twice(cluster,
 
 
 def check_shared(tables):
-    """Every core has as many jobs of each partition as may be there, or one that shares with nobody; nodes of one user have his jobs alone."""
+    """Every core has as many jobs of each partition as may be there, or one that shares with
+    nobody; nodes of one user have his jobs alone.
+    """
     made = tables.nodes
     held = {}
     owners, users = {}, {}

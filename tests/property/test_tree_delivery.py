@@ -1,4 +1,6 @@
-"""Whole trees with dead, hanging and half-answering heads anywhere: every node is reported exactly once, and living ones are reached."""
+"""Whole trees with dead, hanging and half-answering heads anywhere: every node is reported exactly
+once, and living ones are reached.
+"""
 
 import random
 from collections import Counter
@@ -12,9 +14,13 @@ from understudy.protocol.tree import ForwardTree, Routes, Send, budget_s, merged
 
 
 class Site:
-    """All node daemons at once, each doing with a Forward what a daemon does, in zero time. Pending messages are answered in any order."""
+    """All node daemons at once, each doing with a Forward what a daemon does, in zero time. Pending
+    messages are answered in any order.
+    """
 
-    def __init__(self, daemon_of: dict[str, str], dead: dict[str, int], mute: set[str], order: random.Random) -> None:
+    def __init__(
+        self, daemon_of: dict[str, str], dead: dict[str, int], mute: set[str], order: random.Random
+    ) -> None:
         self.routes, self.dead, self.mute, self.order = Routes(daemon_of), dead, mute, order
         self.reached: Counter[str] = Counter()
         self.widest = 0
@@ -34,10 +40,20 @@ class Site:
         nodes = expand(message.nodes)
         targets, strangers = self.routes.targets(nodes, every_hop=message.every_hop)
         assert not strangers
-        own = targets[0] if message.every_hop else next(target for target in targets if target.peer == daemon)
+        own = (
+            targets[0]
+            if message.every_hop
+            else next(target for target in targets if target.peer == daemon)
+        )
         assert own is targets[0], "the head of a part comes first"
         self.reached.update(own.nodes)
-        tree = ForwardTree(message.inner, targets[1:], message.width, message.timeout_s, every_hop=message.every_hop)
+        tree = ForwardTree(
+            message.inner,
+            targets[1:],
+            message.width,
+            message.timeout_s,
+            every_hop=message.every_hop,
+        )
         below = self.run(tree, tree.start())
         if daemon in self.mute:  # it forgets to say anything about itself
             return below
@@ -54,16 +70,28 @@ class Site:
     every_hop=st.booleans(),
     seed=st.integers(0, 2**32),
 )
-@example(count=16384, width=32, per_daemon=1, dead_share=0.0, mute_share=0.0, every_hop=False, seed=1)
-@example(count=16384, width=32, per_daemon=16384, dead_share=0.0, mute_share=0.0, every_hop=True, seed=1)
-@example(count=4096, width=32, per_daemon=1, dead_share=0.3, mute_share=0.1, every_hop=False, seed=2)
-def test_every_node_is_reported_exactly_once_and_every_living_one_is_reached(count, width, per_daemon, dead_share, mute_share, every_hop, seed):
+@example(
+    count=16384, width=32, per_daemon=1, dead_share=0.0, mute_share=0.0, every_hop=False, seed=1
+)
+@example(
+    count=16384, width=32, per_daemon=16384, dead_share=0.0, mute_share=0.0, every_hop=True, seed=1
+)
+@example(
+    count=4096, width=32, per_daemon=1, dead_share=0.3, mute_share=0.1, every_hop=False, seed=2
+)
+def test_every_node_is_reported_exactly_once_and_every_living_one_is_reached(
+    count, width, per_daemon, dead_share, mute_share, every_hop, seed
+):
     order = random.Random(seed)
     width = max(width, 2) if every_hop or count > 200 else width  # a chain is as deep as it is long
     nodes = [f"n{i}" for i in range(count)]
     daemon_of = {node: f"d{i // per_daemon}" for i, node in enumerate(nodes)}
     daemons = sorted(set(daemon_of.values()))
-    dead = {daemon: order.choice([1005, 1006, 5004]) for daemon in daemons if order.random() < dead_share}
+    dead = {
+        daemon: order.choice([1005, 1006, 5004])
+        for daemon in daemons
+        if order.random() < dead_share
+    }
     mute = {daemon for daemon in daemons if order.random() < mute_share}
     site = Site(daemon_of, dead, mute, order)
     targets, _ = site.routes.targets(nodes, every_hop=every_hop)
@@ -86,12 +114,16 @@ def test_every_node_is_reported_exactly_once_and_every_living_one_is_reached(cou
 
 @given(
     st.dictionaries(
-        st.integers(0, 50).map(lambda i: f"n{i}"), st.tuples(st.sampled_from([0, 1005, 2017]), st.sampled_from(["", "text"])), max_size=30
+        st.integers(0, 50).map(lambda i: f"n{i}"),
+        st.tuples(st.sampled_from([0, 1005, 2017]), st.sampled_from(["", "text"])),
+        max_size=30,
     )
 )
 def test_merging_loses_no_answer(outcomes):
     replies = merged(outcomes).replies
-    assert {node: (reply.code, reply.text) for reply in replies for node in expand(reply.nodes)} == outcomes
+    assert {
+        node: (reply.code, reply.text) for reply in replies for node in expand(reply.nodes)
+    } == outcomes
     assert len(replies) == len(set(outcomes.values()))
 
 

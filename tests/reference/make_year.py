@@ -1,6 +1,8 @@
-"""Writes examples/year.swf.gz and examples/year-easy.csv.gz: python tests/reference/make_year.py [FOLDER].
+"""Writes examples/year.swf.gz and examples/year-easy.csv.gz: python tests/reference/make_year.py
+[FOLDER].
 
-The jobs come from the project's generator, the answers from the reference implementation beside this file. The same program gives the same content.
+The jobs come from the project's generator, the answers from the reference implementation beside
+this file. The same program gives the same content.
 """
 
 from __future__ import annotations
@@ -39,8 +41,14 @@ def year() -> list[TraceJob]:
 
 def answers(jobs: list[TraceJob], processors: int) -> str:
     """The answers file's text: what EASY does with the jobs."""
-    starts = easy([Task(job.id, job.submit, job.run, job.procs, job.req) for job in jobs], processors)
-    rows = [f"{job.id},{job.submit},{starts[job.id]},{starts[job.id] + job.run},{job.procs},{job.req}\n" for job in jobs if job.id in starts]
+    starts = easy(
+        [Task(job.id, job.submit, job.run, job.procs, job.req) for job in jobs], processors
+    )
+    rows = [
+        f"{job.id},{job.submit},{starts[job.id]},{starts[job.id] + job.run},{job.procs},{job.req}\n"
+        for job in jobs
+        if job.id in starts
+    ]
     return "".join(["id,submit,start,end,procs,req\n", *rows])
 
 
@@ -48,7 +56,9 @@ def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2] / "examples"
     jobs = year()
     write_swf(folder / "year.swf.gz", jobs, HEADER)
-    (folder / "year-easy.csv.gz").write_bytes(gzip.compress(answers(jobs, NODES).encode(), 9, mtime=0))
+    (folder / "year-easy.csv.gz").write_bytes(
+        gzip.compress(answers(jobs, NODES).encode(), 9, mtime=0)
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""The reference implementation against answers that others agree on, and against cases worked out by hand."""
+"""The reference implementation against answers that others agree on, and against cases worked out
+by hand.
+"""
 
 import csv
 import gzip
@@ -16,10 +18,15 @@ ORACLES = Path(__file__).parents[2].parent / "shared" / "oracles"
 def test_every_job_of_kth_sp2_starts_and_ends_when_the_agreed_answers_say(name, policy):
     if not ORACLES.is_dir():
         pytest.skip(f"third-party answers are not part of the repository; looked in {ORACLES}")
-    tasks = [Task(job.id, job.submit, job.run, job.procs, job.req) for job in read_swf(ORACLES / "kth-sp2-normalised.swf.gz").jobs]
+    tasks = [
+        Task(job.id, job.submit, job.run, job.procs, job.req)
+        for job in read_swf(ORACLES / "kth-sp2-normalised.swf.gz").jobs
+    ]
     run = {task.id: task.run for task in tasks}
     with gzip.open(ORACLES / f"kth-sp2-{name}.csv.gz", "rt") as answers:
-        expected = {int(row["id"]): (int(row["start"]), int(row["end"])) for row in csv.DictReader(answers)}
+        expected = {
+            int(row["id"]): (int(row["start"]), int(row["end"])) for row in csv.DictReader(answers)
+        }
     starts = policy(tasks, 100)
     assert len(expected) == 28_481
     assert {job: (start, start + run[job]) for job, start in starts.items()} == expected
@@ -31,12 +38,18 @@ def test_fcfs_never_passes_the_head_of_the_queue():
 
 
 def test_easy_starts_a_job_that_ends_exactly_at_the_shadow_time():
-    tasks = [Task(1, 0, 100, 6, 100), Task(2, 1, 10, 8, 10), Task(3, 2, 98, 4, 98), Task(4, 3, 98, 4, 98)]
+    tasks = [
+        Task(1, 0, 100, 6, 100),
+        Task(2, 1, 10, 8, 10),
+        Task(3, 2, 98, 4, 98),
+        Task(4, 3, 98, 4, 98),
+    ]
     assert easy(tasks, 10) == {1: 0, 2: 100, 3: 2, 4: 110}
 
 
 def test_easy_uses_up_the_extra_processors_only_with_jobs_that_outlast_the_shadow_time():
-    # The head needs 8 of 10 at 100: 2 are extra. Job 3 takes one of them for long, job 4 is short, job 5 takes the other, nothing is left for job 6.
+    # The head needs 8 of 10 at 100: 2 are extra. Job 3 takes one of them for long, job 4 is short,
+    # job 5 takes the other, nothing is left for job 6.
     tasks = [
         Task(1, 0, 100, 6, 100),
         Task(2, 1, 10, 8, 10),
@@ -49,8 +62,14 @@ def test_easy_uses_up_the_extra_processors_only_with_jobs_that_outlast_the_shado
 
 
 def test_easy_releases_all_estimates_of_one_instant_together():
-    # Both running jobs are estimated to end at 100, so the head's need of 3 leaves 7 extra, not 2: job 4 may outlast the shadow time.
-    tasks = [Task(1, 0, 100, 5, 100), Task(2, 0, 100, 4, 100), Task(3, 1, 10, 5, 10), Task(4, 2, 300, 1, 300)]
+    # Both running jobs are estimated to end at 100, so the head's need of 3 leaves 7 extra, not 2:
+    # job 4 may outlast the shadow time.
+    tasks = [
+        Task(1, 0, 100, 5, 100),
+        Task(2, 0, 100, 4, 100),
+        Task(3, 1, 10, 5, 10),
+        Task(4, 2, 300, 1, 300),
+    ]
     assert easy(tasks, 10)[4] == 2
 
 

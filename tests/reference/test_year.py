@@ -24,7 +24,9 @@ def test_the_year_is_what_the_generator_writes(jobs, tmp_path):
 
 
 def test_the_answers_are_what_the_reference_says(jobs):
-    assert gzip.decompress((EXAMPLES / "year-easy.csv.gz").read_bytes()).decode() == answers(jobs, NODES)
+    assert gzip.decompress((EXAMPLES / "year-easy.csv.gz").read_bytes()).decode() == answers(
+        jobs, NODES
+    )
 
 
 @pytest.mark.parametrize("name", ["year.swf.gz", "year-easy.csv.gz"])
@@ -35,6 +37,10 @@ def test_the_compressed_files_carry_no_time_stamp(name):
 def test_the_year_is_a_year_of_the_stated_load():
     trace = read_swf(EXAMPLES / "year.swf.gz", strict=True)
     assert len(trace.jobs) == JOBS
-    assert (trace.max_procs, trace.max_nodes, trace.unix_start_time) == (NODES, NODES, 1_704_067_200)
+    assert (trace.max_procs, trace.max_nodes, trace.unix_start_time) == (
+        NODES,
+        NODES,
+        1_704_067_200,
+    )
     assert trace.jobs[-1].submit / 86_400 == pytest.approx(DAYS, abs=1)
     assert offered_load(trace.jobs, NODES) == pytest.approx(LOAD, rel=0.01)

@@ -1,14 +1,18 @@
-"""What two textbook policies do with a workload, job by job: plain, slow, and independent of the product.
+"""What two textbook policies do with a workload, job by job: plain, slow, and independent of the
+product.
 
 It shares no code with the controller: what both agree on is then more than one program's opinion.
 
-The machine is a pool of identical processors without overheads. Decisions are taken at every instant at which something happens: first all
-completions of that instant, then all submissions, then one scheduling pass. The queue's order is (submit, id).
+The machine is a pool of identical processors without overheads. Decisions are taken at every
+instant at which something happens: first all completions of that instant, then all submissions,
+then one scheduling pass. The queue's order is (submit, id).
 
 - FCFS starts jobs from the head of the queue until one does not fit.
-- EASY does the same, then reserves for the head: running jobs are taken in the order of their estimated ends (start + requested time), those of one
-  instant together, until the head would fit. That instant is the shadow time; what is then free beyond the head's need is extra. A waiting job, in
-  the queue's order, starts now if it fits and either ends (now + requested) by the shadow time, or takes no more than the extra, which it uses up.
+- EASY does the same, then reserves for the head: running jobs are taken in the order of their
+  estimated ends (start + requested time), those of one instant together, until the head would fit.
+  That instant is the shadow time; what is then free beyond the head's need is extra. A waiting job,
+  in the queue's order, starts now if it fits and either ends (now + requested) by the shadow time,
+  or takes no more than the extra, which it uses up.
 """
 
 from __future__ import annotations
@@ -40,7 +44,12 @@ def easy(tasks: list[Task], processors: int) -> dict[int, int]:
 
 
 def _simulate(tasks: list[Task], processors: int, *, backfill: bool) -> dict[int, int]:
-    arrivals = deque(sorted((task for task in tasks if task.procs <= processors), key=lambda task: (task.submit, task.id)))
+    arrivals = deque(
+        sorted(
+            (task for task in tasks if task.procs <= processors),
+            key=lambda task: (task.submit, task.id),
+        )
+    )
     queue: deque[Task] = deque()
     running: dict[int, Task] = {}
     ends: list[tuple[int, int]] = []  # heap of (end, id)
@@ -55,7 +64,10 @@ def _simulate(tasks: list[Task], processors: int, *, backfill: bool) -> dict[int
         heapq.heappush(ends, (now + task.run, task.id))
 
     while arrivals or ends:
-        now = min(arrivals[0].submit if arrivals else ends[0][0], ends[0][0] if ends else arrivals[0].submit)
+        now = min(
+            arrivals[0].submit if arrivals else ends[0][0],
+            ends[0][0] if ends else arrivals[0].submit,
+        )
         while ends and ends[0][0] == now:
             free += running.pop(heapq.heappop(ends)[1]).procs
         while arrivals and arrivals[0].submit == now:
@@ -63,7 +75,9 @@ def _simulate(tasks: list[Task], processors: int, *, backfill: bool) -> dict[int
         while queue and queue[0].procs <= free:
             start(queue.popleft(), now)
         if backfill and len(queue) > 1 and free > 0:
-            shadow, extra = _reservation(queue[0], free, [(starts[i] + task.req, task.procs) for i, task in running.items()])
+            shadow, extra = _reservation(
+                queue[0], free, [(starts[i] + task.req, task.procs) for i, task in running.items()]
+            )
             kept = deque([queue.popleft()])
             for task in queue:
                 ends_in_time = now + task.req <= shadow

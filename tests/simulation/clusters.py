@@ -1,11 +1,15 @@
 """Whole clusters in one virtual loop, with everything that can happen to them drawn from one seed.
 
-A simulation has two phases. In the first, users submit, cancel, hold and change jobs, administrators take nodes out and bring them back, nodes
-misbehave, links fail and daemons die; after every stimulus the controller's tables are checked (controller/edge/validate.py), and what users were
-told. In the second everything is healed, and then all jobs must come to an end within a bounded time.
+A simulation has two phases. In the first, users submit, cancel, hold and change jobs,
+administrators take nodes out and bring them back, nodes misbehave, links fail and daemons die;
+after every stimulus the controller's tables are checked (controller/edge/validate.py), and what
+users were told. In the second everything is healed, and then all jobs must come to an end within a
+bounded time.
 
-    simulate(seed)       raises SimulationFailed, which names the seed and the command that runs it again
-    simulate(seed).log   a digest of every message that anybody received, and when: equal for equal seeds
+    simulate(seed)       raises SimulationFailed, which names the seed and the command that runs it
+        again
+    simulate(seed).log   a digest of every message that anybody received, and when: equal for equal
+        seeds
 """
 
 from __future__ import annotations
@@ -26,7 +30,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simulation.draw import EPOCH, Draw
-from simulation.lives import KEY, CountedTime, FailingNetwork, Life, MortalMessenger, disk_that_takes
+from simulation.lives import (
+    KEY,
+    CountedTime,
+    FailingNetwork,
+    Life,
+    MortalMessenger,
+    disk_that_takes,
+)
 
 from understudy.clock.daemon import Daemon
 from understudy.clock.virtual_loop import VirtualEventLoop
@@ -68,14 +79,24 @@ if TYPE_CHECKING:
 
 ROOT, ANN, BOB = 0, 1000, 1001
 LONGEST_S = 120  # of real time
-HOPELESS = ("DependencyNeverSatisfied", "PartitionTimeLimit", "PartitionNodeLimit", "PartitionConfig", "BadConstraints")
+HOPELESS = (
+    "DependencyNeverSatisfied",
+    "PartitionTimeLimit",
+    "PartitionNodeLimit",
+    "PartitionConfig",
+    "BadConstraints",
+)
 INTERNAL_ERROR = 2090
 _COMMAND = "python tests/simulation/run.py --seed {} --trace"
-SAVES_POWER = NodeFlag.POWERED_DOWN | NodeFlag.POWERING_DOWN | NodeFlag.POWERING_UP | NodeFlag.NO_RESPOND
+SAVES_POWER = (
+    NodeFlag.POWERED_DOWN | NodeFlag.POWERING_DOWN | NodeFlag.POWERING_UP | NodeFlag.NO_RESPOND
+)
 
 
 class SimulationFailed(AssertionError):  # noqa: N818  says what happened
-    """Something that must hold does not. The text says what, with which seed, and how to see it again."""
+    """Something that must hold does not. The text says what, with which seed, and how to see it
+    again.
+    """
 
 
 @dataclass
@@ -88,7 +109,8 @@ class Outcome:
     ends: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     lost_messages: int = 0
-    schedule: list[tuple[str, int | None, int | None, str, str]] = field(default_factory=list)  # name, start, end, state, nodes
+    # name, start, end, state, nodes
+    schedule: list[tuple[str, int | None, int | None, str, str]] = field(default_factory=list)
     days: float = 0.0
 
 
@@ -113,23 +135,29 @@ class Simulation:
         self.front_ends: dict[str, FrontEnd] = {}
         self.faults = {noded.name: FaultTable() for noded in self.cluster.nodeds}
         self.clock = CountedTime(self.loop, EPOCH, self._new_life("clients"), seems_real=False)
-        self.users = {user: self._messenger(f"user{user}", self.life_of["clients"], user_id=user) for user in (ROOT, ANN, BOB)}
+        self.users = {
+            user: self._messenger(f"user{user}", self.life_of["clients"], user_id=user)
+            for user in (ROOT, ANN, BOB)
+        }
         self.told: dict[int, str] = {}  # job id -> name, as acknowledged
         self.owner: dict[int, int] = {}
         self.arrays: dict[int, int] = {}  # job id -> bitmap of its tasks
-        self.withdrawn: dict[
-            int, int
-        ] = {}  # ... of those that somebody asked to cancel by number: where they still waited, nobody hears of them again
+        # ... that somebody asked to cancel by number: where they still waited, nobody hears
+        # of them again
+        self.withdrawn: dict[int, int] = {}
         self.answered: set[str] = set()
         self.refused: Counter[str] = Counter()
-        self.seen: dict[int, tuple[JobState, int]] = {}  # job id -> (state, restarts) when last looked at
+        # job id -> (state, restarts) when last looked at
+        self.seen: dict[int, tuple[JobState, int]] = {}
         self.runs: dict[str, float] = {}  # name -> how long it is to run
-        # For all jobs to end once everything is healed: one after the other, and the slowest repetitions.
+        # For all jobs to end once everything is healed: one after the other, and the slowest
+        # repetitions.
         self.patience_s = 86_400.0 + 2 * self.draw.jobs * (self.draw.longest_run_s + 300)
-        self.resized: set[int] = set()  # jobs whose sizes were changed, perhaps beyond what any node has
+        # jobs whose sizes were changed, perhaps beyond what any node has
+        self.resized: set[int] = set()
         self.is_healed = False
 
-    # --- the cluster ---------------------------------------------------------------------------------------------------------
+    # --- the cluster ------------------------------------------------------------------------------
 
     def _cluster(self) -> Cluster:
         draw = self.draw
@@ -140,7 +168,10 @@ class Simulation:
         (self.folder / "slurm.conf").write_text(draw.conf)
         names = [f"n{number}" for number in range(1, draw.nodes + 1)]
         bounds = [draw.nodes * part // draw.node_daemons for part in range(draw.node_daemons + 1)]
-        nodeds = [NodeDaemon(f"noded{i}", "", compress(names[bounds[i] : bounds[i + 1]])) for i in range(draw.node_daemons)]
+        nodeds = [
+            NodeDaemon(f"noded{i}", "", compress(names[bounds[i] : bounds[i + 1]]))
+            for i in range(draw.node_daemons)
+        ]
         return Cluster(
             "simulation",
             str(self.folder / "slurm.conf"),
@@ -175,7 +206,9 @@ class Simulation:
     def _daemon(self, name: str) -> Daemon:
         life = self._new_life(name)
         time = CountedTime(self.loop, EPOCH, life, seems_real=self.draw.seems_real)
-        daemon = self.daemons[name] = Daemon(name, self.cluster, self.folder, self._messenger(name, life), time)
+        daemon = self.daemons[name] = Daemon(
+            name, self.cluster, self.folder, self._messenger(name, life), time
+        )
         return daemon
 
     async def start_controller(self) -> None:
@@ -214,7 +247,7 @@ class Simulation:
                 self.controller.store.close()
             self.controller = None
 
-    # --- what must hold ------------------------------------------------------------------------------------------------------
+    # --- what must hold ---------------------------------------------------------------------------
 
     def _heard(self, receiver: str, sender: str, message: Message) -> None:
         self._note(f"{sender} > {receiver}: {brief(message)}")
@@ -248,10 +281,15 @@ class Simulation:
             if before == now:
                 continue
             if before is not None:
-                assert job.restarts >= before[1], f"restarts went back from {before[1]}: {job.story}"
-                assert not before[0].is_finished or job.is_pending or job.restarts > before[1] or job.state is before[0], (
-                    f"was {before[0].name}: {job.story}"
+                assert job.restarts >= before[1], (
+                    f"restarts went back from {before[1]}: {job.story}"
                 )
+                assert (
+                    not before[0].is_finished
+                    or job.is_pending
+                    or job.restarts > before[1]
+                    or job.state is before[0]
+                ), f"was {before[0].name}: {job.story}"
             seen[job_id] = now
 
     def _give_up(self) -> None:
@@ -262,11 +300,19 @@ class Simulation:
         self.problems.append(f"at {self.loop.now_us / 1e6:.6f}: {what}")
         self._give_up()
 
-    # --- what users do -------------------------------------------------------------------------------------------------------
+    # --- what users do ----------------------------------------------------------------------------
 
-    def ask(self, user: int, message: Message, then: Callable[[Message], None] | None = None, timeout_s: float = 30.0) -> None:
+    def ask(
+        self,
+        user: int,
+        message: Message,
+        then: Callable[[Message], None] | None = None,
+        timeout_s: float = 30.0,
+    ) -> None:
         def answered(answer: Message) -> None:
-            if isinstance(answer, Failure) and (answer.code in (INTERNAL_ERROR, 1000) or "nternal error" in answer.text):
+            if isinstance(answer, Failure) and (
+                answer.code in (INTERNAL_ERROR, 1000) or "nternal error" in answer.text
+            ):
                 self.violation(f"{message} was answered by {answer}")
             for result in getattr(answer, "results", ()):
                 if result[1] == INTERNAL_ERROR or "nternal error" in result[2]:
@@ -280,10 +326,21 @@ class Simulation:
         rng, draw = self.rng, self.draw
         user = rng.choice((ROOT, ANN, ANN, BOB))
         name = f"j{number}"
-        run_s = float(rng.randint(1, draw.longest_run_s)) if rng.random() < 0.9 else round(rng.uniform(0, 5), 3)
+        run_s = (
+            float(rng.randint(1, draw.longest_run_s))
+            if rng.random() < 0.9
+            else round(rng.uniform(0, 5), 3)
+        )
         outlasts = rng.random() < draw.limits_matter
-        minutes = max(1, int(run_s / 60 * (rng.uniform(0.1, 0.9) if outlasts else rng.uniform(1.05, 4))) + (0 if outlasts else 1))
-        fields: dict[str, Any] = {"name": name, "time_limit_s": None if rng.random() < 0.1 else 60 * minutes}
+        minutes = max(
+            1,
+            int(run_s / 60 * (rng.uniform(0.1, 0.9) if outlasts else rng.uniform(1.05, 4)))
+            + (0 if outlasts else 1),
+        )
+        fields: dict[str, Any] = {
+            "name": name,
+            "time_limit_s": None if rng.random() < 0.1 else 60 * minutes,
+        }
         most = draw.nodes * draw.cpus
         match rng.randrange(4):
             case 0:
@@ -293,13 +350,18 @@ class Simulation:
             case 2:
                 fields["min_nodes"] = fields["max_nodes"] = rng.randint(1, draw.nodes)
             case _:
-                fields["num_tasks"], fields["cpus_per_task"] = rng.randint(1, draw.nodes), rng.randint(1, draw.cpus)
+                fields["num_tasks"], fields["cpus_per_task"] = (
+                    rng.randint(1, draw.nodes),
+                    rng.randint(1, draw.cpus),
+                )
         if draw.scheduler not in ("fcfs", "easy"):
             fields |= self._special_wishes(number)
         tasks = 1
         if draw.arrays and rng.random() < draw.arrays:
             tasks = rng.randint(1, 6)
-            fields["array"] = rng.choice((f"1-{tasks}", f"0-{tasks - 1}", f"10-{9 + tasks}")) + rng.choice(("", "%1", "%2"))
+            fields["array"] = rng.choice(
+                (f"1-{tasks}", f"0-{tasks - 1}", f"10-{9 + tasks}")
+            ) + rng.choice(("", "%1", "%2"))
         if draw.licenses and rng.random() < 0.3:
             fields["licenses"] = f"matlab:{rng.randint(1, draw.licenses)}"
         exit_code = rng.choice((1, 127)) if rng.random() < 0.1 else 0
@@ -310,10 +372,14 @@ class Simulation:
             self.answered.add(name)
             if isinstance(answer, Submitted):
                 if answer.job_id in self.told:
-                    self.violation(f"id {answer.job_id} was given to {self.told[answer.job_id]} and to {name}")
+                    self.violation(
+                        f"id {answer.job_id} was given to {self.told[answer.job_id]} and to {name}"
+                    )
                 self.told[answer.job_id], self.owner[answer.job_id] = name, user
                 if "array" in fields:
-                    self.arrays[answer.job_id] = parse_tasks(fields["array"].partition("%")[0], 1000)
+                    self.arrays[answer.job_id] = parse_tasks(
+                        fields["array"].partition("%")[0], 1000
+                    )
             elif isinstance(answer, Failure):
                 self.refused[f"{answer.code} {answer.text}"] += 1
 
@@ -329,7 +395,9 @@ class Simulation:
             fields["begin_time"] = now + rng.randint(0, 600)
         if rng.random() < 0.1 and self.told:
             kind = rng.choice(("afterany", "afterok", "afternotok", "after", "singleton"))
-            fields["dependency"] = kind if kind == "singleton" else f"{kind}:{rng.choice(sorted(self.told))}"
+            fields["dependency"] = (
+                kind if kind == "singleton" else f"{kind}:{rng.choice(sorted(self.told))}"
+            )
             if kind == "singleton":
                 fields["name"] = "alone"
         if rng.random() < 0.1:
@@ -350,7 +418,10 @@ class Simulation:
         if draw.seed % 2 and rng.random() < 0.3:
             fields["partition"] = rng.choice(("half", "half,main", "main,half"))
         if rng.random() < 0.05:
-            fields["kill_signal"], fields["kill_signal_before_s"] = rng.choice((10, 15)), rng.randint(0, 120)
+            fields["kill_signal"], fields["kill_signal_before_s"] = (
+                rng.choice((10, 15)),
+                rng.randint(0, 120),
+            )
         if "name" in fields:
             self.runs.setdefault(f"j{number}", 0.0)
         return fields
@@ -370,7 +441,9 @@ class Simulation:
             case 0 | 1 | 2:
                 message = CancelJobs(ids)
             case 3:
-                message = CancelJobs(ids, signal=rng.choice((9, 10, 15, 18, 19)), batch_only=rng.random() < 0.5)
+                message = CancelJobs(
+                    ids, signal=rng.choice((9, 10, 15, 18, 19)), batch_only=rng.random() < 0.5
+                )
             case 4:
                 message = ControlJobs(rng.choice(("hold", "uhold")), ids)
             case 5 | 6:
@@ -394,13 +467,27 @@ class Simulation:
         self.ask(user, message)
 
     def _expect_rows(self, answer: Message) -> None:
-        if not isinstance(answer, Rows) and not (isinstance(answer, Failure) and answer.code in (1005, 1006, 5004)):
+        if not isinstance(answer, Rows) and not (
+            isinstance(answer, Failure) and answer.code in (1005, 1006, 5004)
+        ):
             self.violation(f"a query was answered by {answer}")
 
     def _change(self) -> dict[str, str]:
         rng, draw = self.rng, self.draw
         key = rng.choice(
-            ("priority", "timelimit", "timelimit+", "nice", "partition", "starttime", "numnodes", "dependency", "comment", "jobname", "numcpus")
+            (
+                "priority",
+                "timelimit",
+                "timelimit+",
+                "nice",
+                "partition",
+                "starttime",
+                "numnodes",
+                "dependency",
+                "comment",
+                "jobname",
+                "numcpus",
+            )
         )
         values = {
             "priority": str(rng.choice((0, 1, 1000, 4_000_000_000))),
@@ -425,13 +512,20 @@ class Simulation:
         state = rng.choice(("DOWN", "DRAIN", "RESUME", "RESUME", "UNDRAIN", "IDLE", "FAIL"))
         match rng.randrange(8):
             case 0:
-                self.ask(ROOT, UpdatePartition("update", "main", {"state": rng.choice(("UP", "DOWN", "DRAIN", "INACTIVE"))}))
+                self.ask(
+                    ROOT,
+                    UpdatePartition(
+                        "update", "main", {"state": rng.choice(("UP", "DOWN", "DRAIN", "INACTIVE"))}
+                    ),
+                )
             case 1:
                 self.ask(ROOT, Reconfigure())
             case _:
-                self.ask(ROOT, UpdateNodes(f"n[{first}-{last}]", {"state": state, "reason": "because"}))
+                self.ask(
+                    ROOT, UpdateNodes(f"n[{first}-{last}]", {"state": state, "reason": "because"})
+                )
 
-    # --- what goes wrong -----------------------------------------------------------------------------------------------------
+    # --- what goes wrong --------------------------------------------------------------------------
 
     def misbehave(self, lasts_s: float) -> None:
         rng = self.rng
@@ -464,7 +558,9 @@ class Simulation:
         self.kill(name)
 
         def start() -> None:
-            task = self.loop.create_task(self.start_controller() if name == "controller" else self.start_noded(name))
+            task = self.loop.create_task(
+                self.start_controller() if name == "controller" else self.start_noded(name)
+            )
             task.add_done_callback(self._started)
 
         self._after(away_s, start)
@@ -476,7 +572,7 @@ class Simulation:
     def _after(self, seconds: float, action: Callable[..., None], *args: Any) -> None:
         self.clock.call_at(self.clock.now() + seconds, action, *args)
 
-    # --- the phases ----------------------------------------------------------------------------------------------------------
+    # --- the phases -------------------------------------------------------------------------------
 
     async def run(self) -> Outcome:
         self.done: asyncio.Future[None] = self.loop.create_future()
@@ -484,7 +580,9 @@ class Simulation:
         self.loop.on_stalled = self._stalled
         self.users[ROOT].add_peer("controller", "")
         with contextlib.ExitStack() as stack:
-            stack.enter_context(disk_that_takes(self.loop, self.draw.disk_s, lambda: self.life_of["controller"]))
+            stack.enter_context(
+                disk_that_takes(self.loop, self.draw.disk_s, lambda: self.life_of["controller"])
+            )
             await self.start_controller()
             for noded in self.cluster.nodeds:
                 await self.start_noded(noded.name)
@@ -531,10 +629,13 @@ class Simulation:
         for table in self.faults.values():
             table.clear()
         tasks = [self.loop.create_task(self.start_controller())]
-        tasks += [self.loop.create_task(self.start_noded(noded.name)) for noded in self.cluster.nodeds]
+        tasks += [
+            self.loop.create_task(self.start_noded(noded.name)) for noded in self.cluster.nodeds
+        ]
         for task in tasks:
             task.add_done_callback(self._started)
-        self._after(2 * 1000.0, self._let_go)  # by now what waited for a repetition has been repeated
+        # by now what waited for a repetition has been repeated
+        self._after(2 * 1000.0, self._let_go)
         self._after(2 * 1000.0 + self.patience_s, self._lose_patience)
 
     def _let_go(self) -> None:
@@ -543,7 +644,9 @@ class Simulation:
         for number in range(1, self.draw.nodes + 1):
             self.ask(ROOT, UpdateNodes(f"n{number}", {"state": "RESUME"}))
         self.ask(ROOT, ControlJobs("release", [], where={"state": [int(JobState.PENDING)]}))
-        self.ask(ROOT, CancelJobs([], signal=signal.SIGCONT, where={"state": [int(JobState.RUNNING)]}))
+        self.ask(
+            ROOT, CancelJobs([], signal=signal.SIGCONT, where={"state": [int(JobState.RUNNING)]})
+        )
         self._after(1.0, self._cancel_hopeless)
         self.ask(ROOT, AwaitEmpty(), self._empty, float("inf"))
 
@@ -554,8 +657,17 @@ class Simulation:
         self.ask(ROOT, CancelJobs([], where={"reason": list(HOPELESS)}))
         if self.controller is not None:
             core = self.controller.core
-            resized = [core.tables.jobs[job] for job in sorted(self.resized) if job in core.tables.pending]
-            too_large = [job for job in resized if not any(could_ever_run(core, job, core.tables.partitions[name]) for name in job.partitions)]
+            resized = [
+                core.tables.jobs[job] for job in sorted(self.resized) if job in core.tables.pending
+            ]
+            too_large = [
+                job
+                for job in resized
+                if not any(
+                    could_ever_run(core, job, core.tables.partitions[name])
+                    for name in job.partitions
+                )
+            ]
             if too_large:
                 self.ask(ROOT, CancelJobs([str(job.job_id) for job in too_large]))
         self._after(6 * 3600.0, self._cancel_hopeless)
@@ -568,9 +680,17 @@ class Simulation:
         if isinstance(answer, Rows):
             left = [row for row in answer.rows if row[2] < JobState.COMPLETED or row[3]]
             assert self.controller is not None
-            jobs = sorted((self.controller.core.tables.jobs[row[0]] for row in left), key=lambda job: job.reason == "Priority")[:3]
-            told = "\n".join(f"    {job.reason} {job.story}\n      {brief(job.spec)} {job}" for job in jobs)
-            self.violation(f"{len(left)} jobs have not ended {self.patience_s / 86_400:.1f} days after all was healed:\n{told}")
+            jobs = sorted(
+                (self.controller.core.tables.jobs[row[0]] for row in left),
+                key=lambda job: job.reason == "Priority",
+            )[:3]
+            told = "\n".join(
+                f"    {job.reason} {job.story}\n      {brief(job.spec)} {job}" for job in jobs
+            )
+            self.violation(
+                f"{len(left)} jobs have not ended {self.patience_s / 86_400:.1f} days "
+                f"after all was healed:\n{told}"
+            )
         else:
             self.violation(f"the controller does not answer although all is healed: {answer}")
 
@@ -584,11 +704,23 @@ class Simulation:
         if isinstance(answer, Failure):
             self.violation(f"AwaitEmpty was answered by {answer}")
             return
-        columns = ["job_id", "name", "state", "flags", "submit_time", "start_time", "end_time", "nodes", "restarts", "exit_code", "time_limit_s"]
+        columns = [
+            "job_id",
+            "name",
+            "state",
+            "flags",
+            "submit_time",
+            "start_time",
+            "end_time",
+            "nodes",
+            "restarts",
+            "exit_code",
+            "time_limit_s",
+        ]
         columns += ["array_job_id", "array_task_id", "array_task_expression"]
         self.ask(ROOT, Query("jobs", columns), lambda answer: self._judge(answer, columns))
 
-    # --- the verdict ---------------------------------------------------------------------------------------------------------
+    # --- the verdict ------------------------------------------------------------------------------
 
     def _judge(self, answer: Message, columns: list[str]) -> None:
         if not isinstance(answer, Rows):
@@ -603,7 +735,9 @@ class Simulation:
                     self.violation(f"job {job_id} ({name}) was acknowledged and is not there")
                 continue
             if found[job_id]["name"] not in (name, "alone", "renamed"):
-                self.violation(f"job {job_id} was acknowledged as {name} and is {found[job_id]['name']}")
+                self.violation(
+                    f"job {job_id} was acknowledged as {name} and is {found[job_id]['name']}"
+                )
         for job in jobs:
             if not JobState(job["state"]).is_finished or job["flags"]:
                 self.violation(f"AwaitEmpty was answered, and not finished: {job}")
@@ -613,10 +747,21 @@ class Simulation:
                 self._check_duration(job)
         if not draw.min_job_age_s:
             for job_id, tasks in self.arrays.items():
-                numbers = sorted(number for job in jobs if job["array_job_id"] == job_id for number in _tasks(job))
-                missing = tasks & ~sum(1 << number for number in set(numbers)) & ~self.withdrawn.get(job_id, 0)
+                numbers = sorted(
+                    number
+                    for job in jobs
+                    if job["array_job_id"] == job_id
+                    for number in _tasks(job)
+                )
+                missing = (
+                    tasks
+                    & ~sum(1 << number for number in set(numbers))
+                    & ~self.withdrawn.get(job_id, 0)
+                )
                 if missing or len(numbers) != len(set(numbers)):
-                    self.violation(f"array {job_id} was of {nodeset.indices(tasks)} and has {numbers}")
+                    self.violation(
+                        f"array {job_id} was of {nodeset.indices(tasks)} and has {numbers}"
+                    )
         if len(self.answered) < draw.jobs and not (draw.cuts or draw.controller_deaths):
             self.violation(f"{draw.jobs - len(self.answered)} submissions were not answered")
         assert self.controller is not None
@@ -636,7 +781,16 @@ class Simulation:
             Counter(JobState(job["state"]).name for job in jobs),
             self.refused,
             self.network.lost,
-            [(job["name"], job["start_time"], job["end_time"], JobState(job["state"]).name, job["nodes"]) for job in jobs],
+            [
+                (
+                    job["name"],
+                    job["start_time"],
+                    job["end_time"],
+                    JobState(job["state"]).name,
+                    job["nodes"],
+                )
+                for job in jobs
+            ],
             self.loop.now_us / 86_400e6,
         )
         self._give_up()
@@ -655,7 +809,10 @@ class Simulation:
         if isinstance(error, SimulationFailed):
             self._give_up()
         else:
-            self.violation(f"{context.get('message')}: {error!r}\n{''.join(traceback.format_exception(error)) if error else ''}")
+            self.violation(
+                f"{context.get('message')}: {error!r}\n"
+                f"{''.join(traceback.format_exception(error)) if error else ''}"
+            )
 
     def report(self) -> str:
         return "\n".join(
@@ -685,7 +842,12 @@ def brief(message: object) -> str:
         return repr(message)
     names, defaults = message.__struct_fields__, message.__struct_defaults__
     given = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
-    shown = [f"{name}={brief(value)}" for name in names if (value := getattr(message, name)) != given.get(name, ...) and (name not in given or value)]
+    shown = [
+        f"{name}={brief(value)}"
+        for name in names
+        if (value := getattr(message, name)) != given.get(name, ...)
+        and (name not in given or value)
+    ]
     return f"{type(message).__name__}({', '.join(shown)})"
 
 
@@ -709,7 +871,9 @@ def simulate(seed: int, trace: Callable[[str], None] | None = None) -> Outcome:
     Raises:
         SimulationFailed: what must hold does not.
     """
-    with tempfile.TemporaryDirectory(prefix="understudy-simulation-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="understudy-simulation-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None
+    ) as folder:
         simulation = Simulation(seed, Path(folder), trace)
         handler = _Tracebacks(simulation)
         root = logging.getLogger("understudy")
@@ -719,7 +883,8 @@ def simulate(seed: int, trace: Callable[[str], None] | None = None) -> Outcome:
         def spins(_number: int, frame: FrameType | None) -> None:
             where = "".join(traceback.format_stack(frame)[-12:])
             simulation.problems.append(
-                f"at {simulation.loop.now_us / 1e6:.6f}: not done after {LONGEST_S} s of real time, {simulation.events} events; it was here:\n{where}"
+                f"at {simulation.loop.now_us / 1e6:.6f}: not done after {LONGEST_S} s of real "
+                f"time, {simulation.events} events; it was here:\n{where}"
             )
             raise SimulationFailed(simulation.report())
 

@@ -1,4 +1,6 @@
-"""What one seed draws: the cluster, its time and messages, the jobs, and what goes wrong when. No clusters here, only numbers."""
+"""What one seed draws: the cluster, its time and messages, the jobs, and what goes wrong when. No
+clusters here, only numbers.
+"""
 
 from __future__ import annotations
 
@@ -61,11 +63,19 @@ class Draw:
         self.scheduler = rng.choice(("builtin", "backfill", "backfill", "fcfs", "easy"))
         if self.scheduler == "backfill":
             self.parameters = rng.choice(
-                ("", "bf_interval=10", "bf_continue,bf_window=2880,bf_resolution=600", "defer,sched_interval=20", "batch_sched_delay=0")
+                (
+                    "",
+                    "bf_interval=10",
+                    "bf_continue,bf_window=2880,bf_resolution=600",
+                    "defer,sched_interval=20",
+                    "batch_sched_delay=0",
+                )
             )
         self.selector = rng.choice(("cons_tres", "cons_tres", "linear"))
         if self.selector == "cons_tres":
-            self.selector_parameters = rng.choice(("CR_CPU", "CR_Core", "CR_CPU_Memory", "CR_Core_Memory", "CR_Core,CR_Pack_Nodes"))
+            self.selector_parameters = rng.choice(
+                ("CR_CPU", "CR_Core", "CR_CPU_Memory", "CR_Core_Memory", "CR_Core,CR_Pack_Nodes")
+            )
         self.node_daemons = rng.randint(1, min(4, self.nodes))
         self.latency_s = rng.choice((0.001, 0.001, 0.0137, 0.05))
         if rng.random() < 0.3:
@@ -145,18 +155,26 @@ class Draw:
             f"JobRequeue={int(self.requeue)}",
             f"AuthInfo=cred_expire={self.credential_lifetime_s}",
             f"PriorityType=priority/{self.priority}",
-            "PriorityWeightAge=1000\nPriorityWeightJobSize=500\nPriorityWeightPartition=100\nPriorityMaxAge=1-0" if self.priority != "basic" else "",
+            "PriorityWeightAge=1000\nPriorityWeightJobSize=500\nPriorityWeightPartition=100\n"
+            "PriorityMaxAge=1-0"
+            if self.priority != "basic"
+            else "",
             f"Licenses=matlab:{self.licenses}" if self.licenses else "",
             "DefMemPerCPU=100" if self.memory_mb else "",
-            f"NodeName={names} CPUs={self.cpus} ThreadsPerCore={self.threads} CoresPerSocket={self.cpus // self.threads} Sockets=1"
+            f"NodeName={names} CPUs={self.cpus} ThreadsPerCore={self.threads} "
+            f"CoresPerSocket={self.cpus // self.threads} Sockets=1"
             + (f" RealMemory={self.memory_mb}" if self.memory_mb else ""),
-            f"SuspendTime={self.suspend_s}\nSuspendTimeout=10\nResumeTimeout=60\nSuspendProgram=/bin/true\nResumeProgram=/bin/true"
+            f"SuspendTime={self.suspend_s}\nSuspendTimeout=10\nResumeTimeout=60\n"
+            "SuspendProgram=/bin/true\nResumeProgram=/bin/true"
             if self.suspend_s
             else "",
             f"PreemptMode={self.preempt}\nSchedulerTimeSlice=20" if self.preempt else "",
             "PreemptType=preempt/partition_prio" if self.preempt not in ("", "GANG") else "",
-            f"PartitionName=main Nodes={names} Default=YES MaxTime=INFINITE DefaultTime=60 State=UP" + self._sharing,
-            f"PartitionName=half Nodes={half} MaxTime=120 State=UP" + (" PriorityTier=5" if self.preempt else "") + self._sharing
+            f"PartitionName=main Nodes={names} Default=YES MaxTime=INFINITE DefaultTime=60 State=UP"
+            + self._sharing,
+            f"PartitionName=half Nodes={half} MaxTime=120 State=UP"
+            + (" PriorityTier=5" if self.preempt else "")
+            + self._sharing
             if self.seed % 2
             else "",
         ]
@@ -165,5 +183,7 @@ class Draw:
     def __str__(self) -> str:
         default = Draw(self.seed)
         return ", ".join(
-            f"{each.name}={getattr(self, each.name)}" for each in fields(self) if getattr(self, each.name) != getattr(default, each.name)
+            f"{each.name}={getattr(self, each.name)}"
+            for each in fields(self)
+            if getattr(self, each.name) != getattr(default, each.name)
         )

@@ -1,10 +1,12 @@
-"""Fuzzed schedules: random configurations with jobs and administrators, each through a whole cluster in one process, with a look at each step.
+"""Fuzzed schedules: random configurations with jobs and administrators, each through a whole
+cluster in one process, with a look at each step.
 
     python tests/simulation/fuzz.py --count 500 [--first 1]     many
     python tests/simulation/fuzz.py --seed 17 [--shrink] [--keep FOLDER] [--trace]
 
-A failure names its seed and the command that shows it again. `--shrink` leaves out jobs, events and lines of the configuration while it still
-fails in the same way; `--keep` writes what is left as a scenario folder, which `understudy replay FOLDER --one-process` takes, too.
+A failure names its seed and the command that shows it again. `--shrink` leaves out jobs, events and
+lines of the configuration while it still fails in the same way; `--keep` writes what is left as a
+scenario folder, which `understudy replay FOLDER --one-process` takes, too.
 """
 
 from __future__ import annotations
@@ -48,7 +50,15 @@ from understudy.model.errors import ConfigError
 from understudy.model.hostlist import compress
 from understudy.model.states import JobState
 from understudy.noded.main import start as start_noded
-from understudy.protocol.messages import CancelJobs, ControlJobs, Failure, Message, UpdateNodes, UpdatePartition, UpdateReservation
+from understudy.protocol.messages import (
+    CancelJobs,
+    ControlJobs,
+    Failure,
+    Message,
+    UpdateNodes,
+    UpdatePartition,
+    UpdateReservation,
+)
 from understudy.protocol.messenger import MemoryNetwork, Messenger
 from understudy.tool.cluster.cluster_run import Participant
 from understudy.tool.replay import scenarios as scenario_run
@@ -65,11 +75,21 @@ if TYPE_CHECKING:
 
 KEY = bytes(range(32))
 LONGEST_S = 60  # of real time
-LOOK_S = 400.0  # between two looks at what is left; a backfill interval, an age limit and a repetition are shorter
+# between two looks at what is left; a backfill interval, an age limit and a repetition are shorter
+LOOK_S = 400.0
 LOOKS = 40
 COMMAND = "python tests/simulation/fuzz.py --seed {}"
-# With these a job that waits for ever may keep others from being looked at, however empty the cluster is.
-LOOKS_AT_FEW = ("bf_max_job", "depth", "bf_window", "bf_min_", "assoc_limit_stop", "max_job_start", "one_resv")
+# With these a job that waits for ever may keep others from being looked at, however empty the
+# cluster is.
+LOOKS_AT_FEW = (
+    "bf_max_job",
+    "depth",
+    "bf_window",
+    "bf_min_",
+    "assoc_limit_stop",
+    "max_job_start",
+    "one_resv",
+)
 WAITS_FOR_NOTHING = ("None", "Priority", "Resources")
 
 
@@ -77,13 +97,18 @@ class ScheduleFailed(AssertionError):  # noqa: N818  says what happened
     """Something that must hold does not: what, with which seed, and how to see it again."""
 
     def __init__(self, schedule: Schedule, problem: str, recent: str = "") -> None:
-        super().__init__(f"seed {schedule.seed}: {problem}\n{recent}to see it again: {COMMAND.format(schedule.seed)}")
+        super().__init__(
+            f"seed {schedule.seed}: {problem}\n{recent}to see it again: "
+            f"{COMMAND.format(schedule.seed)}"
+        )
         self.problem = problem
 
 
 @dataclass
 class Outcome:
-    """How the jobs of a schedule ended, why those wait that never will start, and how many steps were looked at."""
+    """How the jobs of a schedule ended, why those wait that never will start, and how many steps
+    were looked at.
+    """
 
     steps: int = 0
     ends: Counter[str] = field(default_factory=Counter)
@@ -109,7 +134,9 @@ class _Errors(logging.Handler):
 class _Run:
     """One schedule through one cluster."""
 
-    def __init__(self, schedule: Schedule, folder: Path, trace: Callable[[str], None] | None) -> None:
+    def __init__(
+        self, schedule: Schedule, folder: Path, trace: Callable[[str], None] | None
+    ) -> None:
         self.schedule, self.folder, self.trace = schedule, folder, trace
         self.problem = ""
         self.task: asyncio.Task[Outcome] | None = None
@@ -124,7 +151,13 @@ class _Run:
             (folder / name).mkdir()
         zero = float(scenario_run._EPOCH + 30)
         text = "\n".join(schedule.conf)
-        nodes = sorted({int(number) for found in re.findall(r"NodeName=n(\d+)|NodeName=n\[(\d+)-(\d+)\]", text) for number in _numbers(found)})
+        nodes = sorted(
+            {
+                int(number)
+                for found in re.findall(r"NodeName=n(\d+)|NodeName=n\[(\d+" r")-(\d+)\]", text)
+                for number in _numbers(found)
+            }
+        )
         names = [f"n{number}" for number in nodes]
         count = min(schedule.node_daemons, len(names))
         bounds = [len(names) * part // count for part in range(count + 1)]
@@ -135,7 +168,10 @@ class _Run:
             epoch=zero - CONTROLLER_LEAD_S,
             zero=zero,
             key_file=str(folder / "key"),
-            nodeds=[NodeDaemon(f"noded{part}", "", compress(names[bounds[part] : bounds[part + 1]])) for part in range(count)],
+            nodeds=[
+                NodeDaemon(f"noded{part}", "", compress(names[bounds[part] : bounds[part + 1]]))
+                for part in range(count)
+            ],
             state="memory",
             accounting="tcp:127.0.0.1:1" if schedule.accounting else "",
             user_id=0,
@@ -153,7 +189,15 @@ class _Run:
         self.root = self._messenger("root", 0)
 
     def _messenger(self, name: str, user_id: int) -> Messenger:
-        return Messenger(name, self.loop, KEY, user_id=user_id, group_id=user_id, latency_s=0.001, network=self.network)
+        return Messenger(
+            name,
+            self.loop,
+            KEY,
+            user_id=user_id,
+            group_id=user_id,
+            latency_s=0.001,
+            network=self.network,
+        )
 
     def fail(self, problem: str) -> None:
         """What must hold does not: the run is over."""
@@ -165,7 +209,10 @@ class _Run:
     def _exception(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
         if not isinstance(error, asyncio.CancelledError):
-            self.fail(f"{context.get('message')}: {error!r}\n{''.join(traceback.format_exception(error)[-3:]) if error else ''}")
+            self.fail(
+                f"{context.get('message')}: {error!r}\n"
+                f"{''.join(traceback.format_exception(error)[-3:]) if error else ''}"
+            )
 
     async def go(self) -> Outcome:
         """All of it; the outcome, if nothing failed."""
@@ -174,7 +221,9 @@ class _Run:
         daemons = []
 
         def daemon(name: str) -> Daemon:
-            daemons.append(Daemon(name, self.cluster, self.folder, self._messenger(name, 0), self.time))
+            daemons.append(
+                Daemon(name, self.cluster, self.folder, self._messenger(name, 0), self.time)
+            )
             return daemons[-1]
 
         try:
@@ -201,8 +250,16 @@ class _Run:
             for noded in self.cluster.nodeds:
                 await start_noded(daemon(noded.name))
             mine = self._messenger("replay", 0)
-            participant = Participant(self.loop, mine, self.time, self.cluster, lambda react: setattr(self.loop, "on_stalled", react))
-            run = scenario_run._Run(self.scenario, self.cluster.zero, controller.config, is_check=False)
+            participant = Participant(
+                self.loop,
+                mine,
+                self.time,
+                self.cluster,
+                lambda react: setattr(self.loop, "on_stalled", react),
+            )
+            run = scenario_run._Run(
+                self.scenario, self.cluster.zero, controller.config, is_check=False
+            )
             run._p = participant
             said = io.StringIO()
             with contextlib.redirect_stdout(said):
@@ -256,11 +313,15 @@ class _Run:
             await self._ask(CancelJobs([], where={"reservation": [name]}))
             await self._ask(UpdateReservation("delete", name, {}))
         suspended = [
-            str(job.job_id) for job in core.tables.running.values() if job.state is JobState.SUSPENDED and job.job_id not in core.pushed_aside
+            str(job.job_id)
+            for job in core.tables.running.values()
+            if job.state is JobState.SUSPENDED and job.job_id not in core.pushed_aside
         ]
         if suspended:
             await self._ask(ControlJobs("resume", suspended))
-        await self._ask(CancelJobs([], signal=signal.SIGCONT, where={"state": [int(JobState.RUNNING)]}))
+        await self._ask(
+            CancelJobs([], signal=signal.SIGCONT, where={"state": [int(JobState.RUNNING)]})
+        )
         await self._ask(ControlJobs("release", [], where={"state": [int(JobState.PENDING)]}))
 
     async def _drain(self) -> None:
@@ -270,13 +331,21 @@ class _Run:
         before: object = None
         for _ in range(LOOKS):
             await self._sleep(LOOK_S)
-            left = (sorted(core.tables.pending), [(job.job_id, job.array_tasks) for job in core.tables.pending.values()])
-            if not (core.tables.running or core.completing) and (before == left or not core.tables.pending):
+            left = (
+                sorted(core.tables.pending),
+                [(job.job_id, job.array_tasks) for job in core.tables.pending.values()],
+            )
+            if not (core.tables.running or core.completing) and (
+                before == left or not core.tables.pending
+            ):
                 return
             before = left
         busy = [*core.tables.running.values(), *core.completing.values()]
         if busy:
-            self.fail(f"{len(busy)} jobs have not ended {LOOKS * LOOK_S:.0f} s after all was healed: {busy[0].story} {busy[0].reason}")
+            self.fail(
+                f"{len(busy)} jobs have not ended {LOOKS * LOOK_S:.0f} s after all was "
+                f"healed: {busy[0].story} {busy[0].reason}"
+            )
 
     def _judge(self, run: scenario_run._Run) -> None:
         core = self.core
@@ -286,9 +355,14 @@ class _Run:
             if job_id not in core.tables.jobs and not purges:
                 self.fail(f"{submission}, job {job_id}, is lost")
         rows = []
-        # A heterogeneous job whose components cannot all have nodes waits for ever, and keeps those of one of them.
-        is_held_up = any(job.het is not None and job.priority for job in core.tables.pending.values())
-        looks_at_all = core.policy.name == "backfill" and not any(word in "\n".join(self.schedule.conf) for word in LOOKS_AT_FEW)
+        # A heterogeneous job whose components cannot all have nodes waits for ever, and keeps those
+        # of one of them.
+        is_held_up = any(
+            job.het is not None and job.priority for job in core.tables.pending.values()
+        )
+        looks_at_all = core.policy.name == "backfill" and not any(
+            word in "\n".join(self.schedule.conf) for word in LOOKS_AT_FEW
+        )
         passes = looks_at_all and not is_held_up
         now = self.time.now()
         policy = core.policy
@@ -296,28 +370,58 @@ class _Run:
         policy.queue.note("change")
         policy.queue.refresh(now)
         records = policy.queue.records
-        ahead = list(takewhile(lambda record: record.job is records[0].job, records))  # of all others, if nobody passes
+        # of all others, if nobody passes
+        ahead = list(takewhile(lambda record: record.job is records[0].job, records))
         is_blocked = any(job.reason != "Priority" for job in core.tables.pending.values())
         for job in core.tables.jobs.values():
             self.outcome.ends[job.state.name] += 1
-            rows.append(f"{job.job_id} {job.start_time} {job.end_time} {job.state.name} {job.node_list}")
+            rows.append(
+                f"{job.job_id} {job.start_time} {job.end_time} {job.state.name} {job.node_list}"
+            )
             if not job.is_pending:
                 continue
             self.outcome.waiting[job.reason] += 1
             if not job.reason:
                 self.fail(f"waits without a reason: {job.story} {job.spec.submit_line}")
-            names = job.partitions if passes else [record.partition.name for record in ahead if record.job is job and not is_held_up]
-            if job.reason in WAITS_FOR_NOTHING and not (job.reason == "Priority" and is_blocked) and self._could_start(job, names):
-                self.fail(f"waits for {job.reason} although the cluster is empty: {job.story} {job.spec.submit_line}")
+            names = (
+                job.partitions
+                if passes
+                else [
+                    record.partition.name
+                    for record in ahead
+                    if record.job is job and not is_held_up
+                ]
+            )
+            if (
+                job.reason in WAITS_FOR_NOTHING
+                and not (job.reason == "Priority" and is_blocked)
+                and self._could_start(job, names)
+            ):
+                self.fail(
+                    f"waits for {job.reason} although the cluster is empty: {job.story} "
+                    f"{job.spec.submit_line}"
+                )
         job = records[0].job if records else None
-        if job is not None and job.het is not None and looks_at_all and all(record.job.het is job.het for record in records):
-            is_kept = any(each.reason not in WAITS_FOR_NOTHING for each in job.het.components.values())
+        if (
+            job is not None
+            and job.het is not None
+            and looks_at_all
+            and all(record.job.het is job.het for record in records)
+        ):
+            is_kept = any(
+                each.reason not in WAITS_FOR_NOTHING for each in job.het.components.values()
+            )
             if not is_kept and self._could_start_together(job.het):
-                self.fail(f"waits for {job.reason} with all its components although the cluster is empty: {job.story} {job.spec.submit_line}")
+                self.fail(
+                    f"waits for {job.reason} with all its components although the cluster "
+                    f"is empty: {job.story} {job.spec.submit_line}"
+                )
         self.outcome.hash = str(hash(tuple(rows)))
 
     def _could_start_together(self, team: HetJob) -> bool:
-        """Whether nothing keeps the components of a heterogeneous job from being started in the empty cluster, each on nodes of its own."""
+        """Whether nothing keeps the components of a heterogeneous job from being started in the
+        empty cluster, each on nodes of its own.
+        """
         core = self.core
         assert core is not None
         tables, now, taken = core.tables, self.time.now(), 0
@@ -334,15 +438,25 @@ class _Run:
         return True
 
     def _could_start(self, job: Job, partitions: Iterable[str]) -> bool:
-        """Whether nothing keeps a job from being started in one of the partitions of the empty cluster."""
+        """Whether nothing keeps a job from being started in one of the partitions of the empty
+        cluster.
+        """
         core = self.core
         assert core is not None
         if job.het is not None:  # its components need nodes of their own
             return False
-        return job.is_eligible(self.time.now()) and core.tables.licenses.are_free(job.spec.licenses) and self._place(job, partitions) is not None
+        return (
+            job.is_eligible(self.time.now())
+            and core.tables.licenses.are_free(job.spec.licenses)
+            and self._place(job, partitions) is not None
+        )
 
-    def _place(self, job: Job, partitions: Iterable[str], taken: int = 0) -> tuple[Partition, Allocation] | None:
-        """Where the job could be, in the first of the partitions that has nodes for it beside those that are taken."""
+    def _place(
+        self, job: Job, partitions: Iterable[str], taken: int = 0
+    ) -> tuple[Partition, Allocation] | None:
+        """Where the job could be, in the first of the partitions that has nodes for it beside those
+        that are taken.
+        """
         core = self.core
         assert core is not None
         tables, now = core.tables, self.time.now()
@@ -350,10 +464,18 @@ class _Run:
             partition = tables.partitions.get(name)
             if partition is None or limit_broken(job, partition) or not partition.can_schedule:
                 continue
-            if tables.limits.enforced and (tables.limits.before(job, partition, now) or tables.limits.by_request(job, partition, now)):
+            if tables.limits.enforced and (
+                tables.limits.before(job, partition, now)
+                or tables.limits.by_request(job, partition, now)
+            ):
                 continue
-            allocation = core.selector.select(job, partition, partition.nodes & tables.nodes.up_nodes & ~taken, tables)
-            if allocation is not None and not (tables.limits.enforced and tables.limits.by_allocation(job, partition, allocation, now)):
+            allocation = core.selector.select(
+                job, partition, partition.nodes & tables.nodes.up_nodes & ~taken, tables
+            )
+            if allocation is not None and not (
+                tables.limits.enforced
+                and tables.limits.by_allocation(job, partition, allocation, now)
+            ):
                 return partition, allocation
         return None
 
@@ -379,7 +501,9 @@ def run_schedule(schedule: Schedule, trace: Callable[[str], None] | None = None)
         ScheduleFailed: what must hold does not.
         ConfigError: the configuration cannot be used at all.
     """
-    with tempfile.TemporaryDirectory(prefix="understudy-fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="understudy-fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None
+    ) as folder:
         run = _Run(schedule, Path(folder), trace)
         handler = _Errors(run)
         root = logging.getLogger("understudy")
@@ -388,7 +512,9 @@ def run_schedule(schedule: Schedule, trace: Callable[[str], None] | None = None)
 
         def spins(_number: int, frame: FrameType | None) -> None:
             where = "".join(traceback.format_stack(frame)[-8:])
-            raise ScheduleFailed(schedule, f"not done after {LONGEST_S} s of real time; it was here:\n{where}")
+            raise ScheduleFailed(
+                schedule, f"not done after {LONGEST_S} s of real time; it was here:\n{where}"
+            )
 
         before = signal.signal(signal.SIGALRM, spins)
         signal.alarm(LONGEST_S)
@@ -401,7 +527,9 @@ def run_schedule(schedule: Schedule, trace: Callable[[str], None] | None = None)
                 except (ConfigError, ScheduleFailed):
                     raise
                 except Exception as error:
-                    raise ScheduleFailed(schedule, f"at the end: {error!r}\n{traceback.format_exc(limit=-3)}") from error
+                    raise ScheduleFailed(
+                        schedule, f"at the end: {error!r}\n{traceback.format_exc(limit=-3)}"
+                    ) from error
             if run.problem:
                 raise ScheduleFailed(schedule, run.problem)
             return outcome
@@ -450,21 +578,32 @@ def shrink(schedule: Schedule, problem: str) -> tuple[Schedule, str]:
 
 
 def _size(schedule: Schedule) -> int:
-    return sum(len(each) for each in (schedule.events, schedule.jobs, schedule.accounting, schedule.conf))
+    return sum(
+        len(each) for each in (schedule.events, schedule.jobs, schedule.accounting, schedule.conf)
+    )
 
 
 def main() -> int:
     """Run the seeds; 1 if one of them fails."""
-    parser = argparse.ArgumentParser(description="Random configurations, jobs and administrators, through whole clusters in virtual time.")
+    parser = argparse.ArgumentParser(
+        description="Random configurations, jobs and administrators, through whole clusters in "
+        "virtual time."
+    )
     parser.add_argument("--seed", type=int, help="this one only")
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--jobs", type=int, default=JOBS, help="submissions of each")
     parser.add_argument("--trace", action="store_true", help="print what was refused")
     parser.add_argument("--shrink", action="store_true", help="make what fails smaller")
-    parser.add_argument("--keep", type=Path, help="write a schedule that fails as a scenario folder")
+    parser.add_argument(
+        "--keep", type=Path, help="write a schedule that fails as a scenario folder"
+    )
     arguments = parser.parse_args()
-    seeds = [arguments.seed] if arguments.seed is not None else range(arguments.first, arguments.first + arguments.count)
+    seeds = (
+        [arguments.seed]
+        if arguments.seed is not None
+        else range(arguments.first, arguments.first + arguments.count)
+    )
     failed: dict[int, str] = {}
     ends: Counter[str] = Counter()
     steps = refused = 0
@@ -477,7 +616,14 @@ def main() -> int:
             problem = failure.problem
             if arguments.shrink:
                 schedule, problem = shrink(schedule, problem)
-                print(f"seed {seed}, smaller: {problem}", *schedule.conf, *schedule.accounting, *schedule.jobs, *schedule.events, sep="\n    ")
+                print(
+                    f"seed {seed}, smaller: {problem}",
+                    *schedule.conf,
+                    *schedule.accounting,
+                    *schedule.jobs,
+                    *schedule.events,
+                    sep="\n    ",
+                )
             failed[seed] = problem
             print(failure, flush=True)
         except ConfigError as error:
@@ -494,7 +640,10 @@ def main() -> int:
             schedule.write(arguments.keep)
     for seed, problem in failed.items():
         print(f"seed {seed}: {kind_of('at: ' + problem.partition(': ')[2])}")
-    print(f"{len(seeds)} schedules, {steps} steps in {time.monotonic() - began:.1f} s: {dict(ends)}, {refused} refused; failed: {len(failed)}")
+    print(
+        f"{len(seeds)} schedules, {steps} steps in {time.monotonic() - began:.1f} s: "
+        f"{dict(ends)}, {refused} refused; failed: {len(failed)}"
+    )
     return 1 if failed else 0
 
 

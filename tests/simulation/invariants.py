@@ -1,4 +1,6 @@
-"""What must hold of a cluster whatever its configuration, after every step: controller/edge/validate.py, and what jobs hold told from themselves."""
+"""What must hold of a cluster whatever its configuration, after every step:
+controller/edge/validate.py, and what jobs hold told from themselves.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,14 @@ class Invariants:
         for listed in (self.core.tables.running, self.core.completing):
             for job in listed.values():
                 assert job.holding is not None
-                found.append((job, job.completing_nodes & job.holding.nodes if job.is_completing else job.holding.nodes))
+                found.append(
+                    (
+                        job,
+                        job.completing_nodes & job.holding.nodes
+                        if job.is_completing
+                        else job.holding.nodes,
+                    )
+                )
         return found
 
     def _devices(self) -> None:
@@ -59,18 +68,27 @@ class Invariants:
                 for each in share.gres:
                     key = (each.name, share.node)
                     used[key] += each.amount
-                    if each.devices and not table.used_parts.get(each.name, [{}] * (share.node + 1))[share.node]:
-                        assert not devices.get(key, 0) & each.devices, f"a device given twice: {key} {job.story}"
+                    if (
+                        each.devices
+                        and not table.used_parts.get(each.name, [{}] * (share.node + 1))[share.node]
+                    ):
+                        assert not devices.get(key, 0) & each.devices, (
+                            f"a device given twice: {key} {job.story}"
+                        )
                         devices[key] = devices.get(key, 0) | each.devices
         for name in table.names:
             if name not in table.total or name in table.shared:
                 continue
-            for node, (total, free) in enumerate(zip(table.total[name].tolist(), table.free[name].tolist(), strict=True)):
+            for node, (total, free) in enumerate(
+                zip(table.total[name].tolist(), table.free[name].tolist(), strict=True)
+            ):
                 taken = used.get((name, node), 0)
-                assert free == total - taken, f"{name} on node {node}: {total} in all, {taken} with jobs, {free} free"
-                assert table.used_devices[name][node] & devices.get((name, node), 0) == devices.get((name, node), 0), (
-                    f"devices of {name} on node {node}"
+                assert free == total - taken, (
+                    f"{name} on node {node}: {total} in all, {taken} with jobs, {free} free"
                 )
+                assert table.used_devices[name][node] & devices.get((name, node), 0) == devices.get(
+                    (name, node), 0
+                ), f"devices of {name} on node {node}"
 
     def _licenses(self) -> None:
         pool = self.core.tables.licenses
@@ -80,31 +98,48 @@ class Invariants:
                 for name, count in read_licenses(job.spec.licenses):
                     used[name] += count
         for name in {*used, *pool.used}:
-            assert used[name] == pool.used.get(name, 0), f"licences {name}: jobs have {used[name]}, the pool says {pool.used.get(name, 0)}"
-            assert used[name] <= pool.totals.get(name, 0), f"licences {name}: {used[name]} of {pool.totals.get(name, 0)}"
+            assert used[name] == pool.used.get(name, 0), (
+                f"licences {name}: jobs have {used[name]}, the pool says {pool.used.get(name, 0)}"
+            )
+            assert used[name] <= pool.totals.get(name, 0), (
+                f"licences {name}: {used[name]} of {pool.totals.get(name, 0)}"
+            )
 
     def _running(self) -> None:
-        """No core is under two jobs that really run, unless they agreed to share it side by side or an administrator resumed one of them."""
+        """No core is under two jobs that really run, unless they agreed to share it side by side or
+        an administrator resumed one of them.
+        """
         core = self.core
         under: dict[tuple[str, int], int] = {}
         lists = () if core.gang is None else core.gang.lists.values()
-        resumed = {each.job.job_id for members in lists for each in members if not each.runs}  # it is not their turn
+        # it is not their turn
+        resumed = {each.job.job_id for members in lists for each in members if not each.runs}
         for job in core.tables.running.values():
             assert job.allocation is not None
             assert job.start_time is not None
             assert job.start_time <= core.time.now(), f"starts in the future: {job.story}"
             shared = job.allocation.shared_in
-            if job.state is JobState.SUSPENDED or job.job_id in core.crowded or job.job_id in resumed or (shared and core.gang is None):
+            if (
+                job.state is JobState.SUSPENDED
+                or job.job_id in core.crowded
+                or job.job_id in resumed
+                or (shared and core.gang is None)
+            ):
                 continue
             for node, mask in cores_of(job.allocation).items():
-                assert not under.get((shared, node), 0) & mask, f"cores of node {node} under two jobs: {job.story}"
+                assert not under.get((shared, node), 0) & mask, (
+                    f"cores of node {node} under two jobs: {job.story}"
+                )
                 under[shared, node] = under.get((shared, node), 0) | mask
 
     def _nodes(self) -> None:
         table = self.core.tables.nodes
         for node in table.nodes:
             busy = table.job_count[node.index] > 0
-            if node.state in (NodeState.IDLE, NodeState.ALLOCATED) and not node.flags & NodeFlag.COMPLETING:
+            if (
+                node.state in (NodeState.IDLE, NodeState.ALLOCATED)
+                and not node.flags & NodeFlag.COMPLETING
+            ):
                 shown = node.state is NodeState.ALLOCATED
                 assert not shown or busy, f"{node.name} is allocated, and no job is there"
 
@@ -118,10 +153,19 @@ class Invariants:
                 continue
             self.seen[job_id] = now
             if before is not None:
-                assert job.restarts >= before[1], f"restarts went back from {before[1]}: {job.story}"
-                over = before[0].is_finished and not job.is_pending and job.restarts == before[1] and job.state is not before[0]
+                assert job.restarts >= before[1], (
+                    f"restarts went back from {before[1]}: {job.story}"
+                )
+                over = (
+                    before[0].is_finished
+                    and not job.is_pending
+                    and job.restarts == before[1]
+                    and job.state is not before[0]
+                )
                 assert not over, f"was {before[0].name}: {job.story}"
-            if job.state is JobState.RUNNING and (before is None or before[0] is JobState.PENDING or before[1] != job.restarts):
+            if job.state is JobState.RUNNING and (
+                before is None or before[0] is JobState.PENDING or before[1] != job.restarts
+            ):
                 self._started(job)
 
     def _started(self, job: Job) -> None:
@@ -130,26 +174,43 @@ class Invariants:
         assert job.allocation is not None
         partition = core.tables.partitions[job.partition]
         assert not job.allocation.nodes & ~partition.nodes, f"outside of its partition: {job.story}"
-        assert job.required_nodes & ~job.allocation.nodes == 0, f"without nodes that it needs: {job.story}"
-        assert not job.allocation.nodes & job.excluded_nodes, f"on nodes that it must not have: {job.story}"
+        assert job.required_nodes & ~job.allocation.nodes == 0, (
+            f"without nodes that it needs: {job.story}"
+        )
+        assert not job.allocation.nodes & job.excluded_nodes, (
+            f"on nodes that it must not have: {job.story}"
+        )
         assert not job.held_by, f"was held: {job.story}"
         devices = core.tables.nodes.gres
         for share in job.allocation.shares:
             for held in share.gres:
-                left = devices.free.get(held.name) if devices is not None and held.name not in devices.shared else None
-                assert left is None or left[share.node] >= 0, f"{held.name} on node {share.node}: more given than there are: {job.story}"
+                left = (
+                    devices.free.get(held.name)
+                    if devices is not None and held.name not in devices.shared
+                    else None
+                )
+                assert left is None or left[share.node] >= 0, (
+                    f"{held.name} on node {share.node}: more given than there are: {job.story}"
+                )
         for reservation in core.tables.reservations:
             if not reservation.is_active(now) or reservation.start(now) == int(now):
                 continue
             if job.used_reservation == reservation.name:
-                if reservation.binds_nodes and not reservation.flags & REPLACE:  # one that has taken other nodes by now: those of its jobs are in use
-                    assert not job.allocation.nodes & ~reservation.nodes, f"not on the nodes of {reservation.name}: {job.story}"
+                # one that has taken other nodes by now: those of its jobs are in use
+                if reservation.binds_nodes and not reservation.flags & REPLACE:
+                    assert not job.allocation.nodes & ~reservation.nodes, (
+                        f"not on the nodes of {reservation.name}: {job.story}"
+                    )
                 continue
             own = core.tables.reservations.by_name.get(job.used_reservation)
             if own is not None or reservation.lets_overlap(job):
                 continue
             if reservation.cores is None:
-                assert not job.allocation.nodes & reservation.nodes, f"on nodes of {reservation.name}: {job.story}"
+                assert not job.allocation.nodes & reservation.nodes, (
+                    f"on nodes of {reservation.name}: {job.story}"
+                )
                 continue
             for node, mask in cores_of(job.allocation).items():
-                assert not mask & reservation.cores.get(node, 0), f"on cores of {reservation.name}: {job.story}"
+                assert not mask & reservation.cores.get(node, 0), (
+                    f"on cores of {reservation.name}: {job.story}"
+                )

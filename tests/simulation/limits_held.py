@@ -1,7 +1,9 @@
-"""Counted anew from the running jobs: nobody has more than the limits of associations and qualities of service allow, whenever a job has started.
+"""Counted anew from the running jobs: nobody has more than the limits of associations and qualities
+of service allow, whenever a job has started.
 
-sacctmgr(1) and Slurm's page on resource limits say which limit counts: of the partition's QOS, the job's QOS, the association and those above it the
-first that says something of a kind; Grp limits of associations hold at each level.
+sacctmgr(1) and Slurm's page on resource limits say which limit counts: of the partition's QOS, the
+job's QOS, the association and those above it the first that says something of a kind; Grp limits of
+associations hold at each level.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ LEFT_BY_DECAY = 0.95  # at least, of what was used within a schedule
 
 
 class Payer(NamedTuple):
-    """Who answers for a job: its user, account, associations from its own to the root, and qualities of service, the partition's first."""
+    """Who answers for a job: its user, account, associations from its own to the root, and
+    qualities of service, the partition's first.
+    """
 
     user: str
     account: str
@@ -33,7 +37,11 @@ class Payer(NamedTuple):
         """All groups with use of their own that the job counts in."""
         yield from (f"association {each.id}" for each in self.chain)
         for each in self.qos:
-            yield from (f"qos {each.name}", f"qos {each.name} user {self.user}", f"qos {each.name} account {self.account}")
+            yield from (
+                f"qos {each.name}",
+                f"qos {each.name} user {self.user}",
+                f"qos {each.name} account {self.account}",
+            )
 
 
 class LimitsHeld:
@@ -43,10 +51,13 @@ class LimitsHeld:
         self.core = core
         self._runs: dict[tuple[int, int], tuple[Job, int, Payer, dict[str, int]]] = {}
         self._submitted: set[int] = set()
-        self._used_s: defaultdict[tuple[str, str], float] = defaultdict(float)  # by group and resource, "" for time
+        # by group and resource, "" for time
+        self._used_s: defaultdict[tuple[str, str], float] = defaultdict(float)
 
     def check(self) -> None:
-        """Raise AssertionError if a job has started, or was submitted, that a limit ought to have kept out."""
+        """Raise AssertionError if a job has started, or was submitted, that a limit ought to have
+        kept out.
+        """
         core = self.core
         enforced = core.tables.limits
         if not enforced.enforced or not core.settings.enforced.limits:
@@ -81,11 +92,22 @@ class LimitsHeld:
         if own is None:
             return None
         partition = core.tables.partitions.get(job.partition)
-        of_partition = state.qos.get(partition.qos) if partition is not None and partition.qos else None
-        found = [each for each in (of_partition, state.qos.get(job.spec.qos or state.default_qos(own))) if each is not None]
+        of_partition = (
+            state.qos.get(partition.qos) if partition is not None and partition.qos else None
+        )
+        found = [
+            each
+            for each in (of_partition, state.qos.get(job.spec.qos or state.default_qos(own)))
+            if each is not None
+        ]
         if len(found) > 1 and found[1].has("OverPartQOS"):
             found.reverse()
-        return Payer(user, account, tuple(state.chain(own)), tuple({each.name: each for each in found}.values()))
+        return Payer(
+            user,
+            account,
+            tuple(state.chain(own)),
+            tuple({each.name: each for each in found}.values()),
+        )
 
     def _held(self, job: Job) -> dict[str, int]:
         assert job.allocation is not None
@@ -98,7 +120,7 @@ class LimitsHeld:
                 held[name] = held.get(name, 0) + amount
         return held
 
-    # --- who starts ------------------------------------------------------------------------------------------------------------
+    # --- who starts -------------------------------------------------------------------------------
 
     def _started(self, job: Job) -> None:
         state = self.core.associations
@@ -107,7 +129,11 @@ class LimitsHeld:
         own = state.effective(payer.chain[0])
         said: set[tuple[str, str]] = set()
         for qos in payer.qos:
-            whole, user, account = f"qos {qos.name}", f"qos {qos.name} user {payer.user}", f"qos {qos.name} account {payer.account}"
+            whole, user, account = (
+                f"qos {qos.name}",
+                f"qos {qos.name} user {payer.user}",
+                f"qos {qos.name} account {payer.account}",
+            )
             tests: list[tuple[str, str, Mapping[str, int] | int | None, Callable[..., None]]] = [
                 ("jobs", whole, qos.grp_jobs, self._jobs),
                 ("user jobs", user, qos.max_jobs_per_user, self._jobs),
@@ -154,7 +180,9 @@ class LimitsHeld:
                         test(job, group, tres, limit, form)
 
     def _in(self, group: str, last: Job) -> list[tuple[Job, dict[str, int]]]:
-        """The running jobs, up to the last one that started, that count in the group as it is now, with what they hold."""
+        """The running jobs, up to the last one that started, that count in the group as it is now,
+        with what they hold.
+        """
         found = []
         for job in self.core.tables.running.values():
             payer = self._payer(job)
@@ -184,24 +212,34 @@ class LimitsHeld:
 
     def _per_job(self, job: Job, group: str, tres: str, limit: int, _form: str) -> None:
         amount = self._held(job).get(tres, 0)
-        assert tres in job.lifted or amount <= limit, f"{amount} {tres} of one job of {group}, at most {limit}: {job.story}"
+        assert tres in job.lifted or amount <= limit, (
+            f"{amount} {tres} of one job of {group}, at most {limit}: {job.story}"
+        )
 
     def _per_node(self, job: Job, group: str, tres: str, limit: int, _form: str) -> None:
         assert job.allocation is not None
         amount = max(share.cpus for share in job.allocation.shares) if tres == "cpu" else 0
-        assert tres in job.lifted or amount <= limit, f"{amount} {tres} of one node of a job of {group}, at most {limit}: {job.story}"
+        assert tres in job.lifted or amount <= limit, (
+            f"{amount} {tres} of one node of a job of {group}, at most {limit}: {job.story}"
+        )
 
     def _least(self, job: Job, group: str, tres: str, limit: int, _form: str) -> None:
         amount = self._held(job).get(tres, 0)
-        assert tres in job.lifted or amount >= limit, f"{amount} {tres} of one job of {group}, at least {limit}: {job.story}"
+        assert tres in job.lifted or amount >= limit, (
+            f"{amount} {tres} of one job of {group}, at least {limit}: {job.story}"
+        )
 
     def _wall(self, job: Job, group: str, _tres: str, limit: int, _form: str) -> None:
         is_within = job.time_limit_s is not None and job.time_limit_s <= limit * 60
-        assert is_within or "time" in job.lifted, f"{job.time_limit_s} s of one job of {group}, at most {limit} minutes: {job.story}"
+        assert is_within or "time" in job.lifted, (
+            f"{job.time_limit_s} s of one job of {group}, at most {limit} minutes: {job.story}"
+        )
 
     def _job_mins(self, job: Job, group: str, tres: str, limit: int, _form: str) -> None:
         minutes = self._held(job).get(tres, 0) * ((job.time_limit_s or 0) // 60)
-        assert tres in job.lifted or minutes <= limit, f"{minutes} minutes of {tres} of one job of {group}, at most {limit}: {job.story}"
+        assert tres in job.lifted or minutes <= limit, (
+            f"{minutes} minutes of {tres} of one job of {group}, at most {limit}: {job.story}"
+        )
 
     def _run_mins(self, job: Job, group: str, tres: str, limit: int, _form: str) -> None:
         if tres in job.lifted or not self._held(job).get(tres):
@@ -209,16 +247,21 @@ class LimitsHeld:
         now, seconds = int(self.core.time.now()), 0
         for each, held in self._in(group, job):
             assert each.start_time is not None
-            seconds += held.get(tres, 0) * max((each.time_limit_s or 0) - (now - each.start_time), 0)
-        assert seconds < (limit + 1) * 60, f"{seconds} seconds of {tres} to come of {group}, at most {limit} minutes: {job.story}"
+            seconds += held.get(tres, 0) * max(
+                (each.time_limit_s or 0) - (now - each.start_time), 0
+            )
+        assert seconds < (limit + 1) * 60, (
+            f"{seconds} seconds of {tres} to come of {group}, at most {limit} minutes: {job.story}"
+        )
 
     def _used(self, job: Job, group: str, tres: str, limit: int, _form: str) -> None:
         used = self._used_s[group, tres] * LEFT_BY_DECAY
         assert tres in job.lifted or used < limit * 60, (
-            f"{used:.0f} seconds of {tres or 'time'} used by {group}, at most {limit} minutes: {job.story}"
+            f"{used:.0f} seconds of {tres or 'time'} used by {group}, at most {limit} "
+            f"minutes: {job.story}"
         )
 
-    # --- who is submitted --------------------------------------------------------------------------------------------------------
+    # --- who is submitted -------------------------------------------------------------------------
 
     def _submissions(self) -> None:
         jobs = self.core.tables.jobs
@@ -234,7 +277,10 @@ class LimitsHeld:
                 limits = {
                     "all": (f"qos {qos.name}", qos.grp_submit_jobs),
                     "user": (f"qos {qos.name} user {payer.user}", qos.max_submit_jobs_per_user),
-                    "account": (f"qos {qos.name} account {payer.account}", qos.max_submit_jobs_per_account),
+                    "account": (
+                        f"qos {qos.name} account {payer.account}",
+                        qos.max_submit_jobs_per_account,
+                    ),
                 }
                 for form, (group, limit) in limits.items():
                     if limit is not None and form not in said:

@@ -1,11 +1,14 @@
-"""Daemons that can die, and a network between them that can fail, all in one process and one virtual loop.
+"""Daemons that can die, and a network between them that can fail, all in one process and one
+virtual loop.
 
-What a dead daemon left behind has no effect: its timers do not fire, what it sends goes nowhere, answers to it are not heard. Its peers notice as
-they would over sockets: requests under way fail with 1006, later ones with 1005. Over a link that is cut messages are lost without a word, and the
+What a dead daemon left behind has no effect: its timers do not fire, what it sends goes nowhere,
+answers to it are not heard. Its peers notice as they would over sockets: requests under way fail
+with 1006, later ones with 1005. Over a link that is cut messages are lost without a word, and the
 asker's deadline tells him.
 
-`CountedTime` may keep the daemons in the belief that time is real: then they ask for acknowledgements, ping, repeat what is not answered, and write
-their state in a thread (here: after some milliseconds of virtual time), as they do outside simulations.
+`CountedTime` may keep the daemons in the belief that time is real: then they ask for
+acknowledgements, ping, repeat what is not answered, and write their state in a thread (here: after
+some milliseconds of virtual time), as they do outside simulations.
 """
 
 from __future__ import annotations
@@ -39,7 +42,9 @@ class Life:
 class CountedTime(Timekeeper):
     """The cluster's time as one life of a daemon has it."""
 
-    def __init__(self, loop: VirtualEventLoop, epoch: float, life: Life, *, seems_real: bool) -> None:
+    def __init__(
+        self, loop: VirtualEventLoop, epoch: float, life: Life, *, seems_real: bool
+    ) -> None:
         super().__init__(loop, epoch)
         self._life, self._seems_real = life, seems_real
 
@@ -47,7 +52,9 @@ class CountedTime(Timekeeper):
     def is_virtual(self) -> bool:
         return not self._seems_real
 
-    def call_at(self, when: float, callback: Callable[..., object], *args: Any) -> asyncio.TimerHandle:
+    def call_at(
+        self, when: float, callback: Callable[..., object], *args: Any
+    ) -> asyncio.TimerHandle:
         return super().call_at(when, self._if_alive, callback, args)
 
     def _if_alive(self, callback: Callable[..., object], args: tuple[Any, ...]) -> None:
@@ -72,7 +79,9 @@ class FailingNetwork(MemoryNetwork):
 
 
 class MortalMessenger(Messenger):
-    """A messenger of one life of a daemon. `heard` is told of every request before it is handled."""
+    """A messenger of one life of a daemon. `heard` is told of every request before it is
+    handled.
+    """
 
     def __init__(
         self,
@@ -86,12 +95,28 @@ class MortalMessenger(Messenger):
         link_latency: dict[str, float] | None = None,
         heard: Callable[[str, str, Message], None] = lambda _to, _sender, _message: None,
     ) -> None:
-        super().__init__(name, loop, KEY, user_id=user_id, group_id=user_id, latency_s=latency_s, link_latency=link_latency, network=network)
+        super().__init__(
+            name,
+            loop,
+            KEY,
+            user_id=user_id,
+            group_id=user_id,
+            latency_s=latency_s,
+            link_latency=link_latency,
+            network=network,
+        )
         self._failing, self._life, self._heard = network, life, heard
-        self._sequence = life.number * _SEQUENCES_A_LIFE  # a message of an earlier life may be due at the same instant
+        # a message of an earlier life may be due at the same instant
+        self._sequence = life.number * _SEQUENCES_A_LIFE
 
     def send(
-        self, peer: str, message: Message, on_reply: Callable[[Message], None] | None = None, timeout_s: float = 10.0, *, only_failures: bool = False
+        self,
+        peer: str,
+        message: Message,
+        on_reply: Callable[[Message], None] | None = None,
+        timeout_s: float = 10.0,
+        *,
+        only_failures: bool = False,
     ) -> None:
         if not self._life.is_alive:
             return
@@ -130,7 +155,9 @@ class MortalMessenger(Messenger):
             super()._fail_all(peer, failure)
 
     def _take_in_memory(self, sender: Messenger, number: int, message: Message, kind: int) -> None:
-        if not self._life.is_alive or (self._failing.cut and self._failing.is_cut(self.name, sender.name)):
+        if not self._life.is_alive or (
+            self._failing.cut and self._failing.is_cut(self.name, sender.name)
+        ):
             return
         self._heard(self.name, sender.name, message)
         super()._take_in_memory(_ReplyLink(self, sender), number, message, kind)  # type: ignore[arg-type]
@@ -150,8 +177,11 @@ class _ReplyLink:
 
 
 @contextlib.contextmanager
-def disk_that_takes(loop: VirtualEventLoop, seconds: float, life: Callable[[], Life]) -> Iterator[None]:
-    """Meanwhile controllers that believe in real time take so much virtual time to write. One that dies may have written or not, but cannot say.
+def disk_that_takes(
+    loop: VirtualEventLoop, seconds: float, life: Callable[[], Life]
+) -> Iterator[None]:
+    """Meanwhile controllers that believe in real time take so much virtual time to write. One that
+    dies may have written or not, but cannot say.
 
     `life` tells the life of the controller that is being started.
     """

@@ -1,6 +1,8 @@
-"""What one seed of a fuzzed schedule draws: configuration, accounting, jobs and what administrators do, as a scenario folder has them.
+"""What one seed of a fuzzed schedule draws: configuration, accounting, jobs and what administrators
+do, as a scenario folder has them.
 
-No clusters here, only texts. The pieces are independent, so that a failing schedule can be made smaller by leaving some out.
+No clusters here, only texts. The pieces are independent, so that a failing schedule can be made
+smaller by leaving some out.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 USERS = ("fu1", "fu2", "fu3", "fu4")
 JOBS = 60
+_ENFORCED = ("associations", "associations,qos", "limits,qos", "safe,qos", "limits")
 
 
 @dataclass(frozen=True)
@@ -36,13 +39,24 @@ class Schedule:
     def write(self, folder: Path) -> None:
         """As a scenario folder."""
         folder.mkdir(parents=True, exist_ok=True)
-        texts = {"slurm.conf": self.conf, "gres.conf": self.gres, "topology.conf": self.topology, "sacctmgr.txt": self.accounting}
+        texts = {
+            "slurm.conf": self.conf,
+            "gres.conf": self.gres,
+            "topology.conf": self.topology,
+            "sacctmgr.txt": self.accounting,
+        }
         for name, lines in texts.items():
             if lines:
                 (folder / name).write_text("\n".join(lines) + "\n")
         (folder / "workload.jsonl").write_text("".join(json.dumps(job) + "\n" for job in self.jobs))
-        (folder / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in self.events))
-        about = {"name": f"seed-{self.seed}", "horizon": self.span_s + 600, "front_end": self.front_end}
+        (folder / "events.jsonl").write_text(
+            "".join(json.dumps(event) + "\n" for event in self.events)
+        )
+        about = {
+            "name": f"seed-{self.seed}",
+            "horizon": self.span_s + 600,
+            "front_end": self.front_end,
+        }
         (folder / "about.json").write_text(json.dumps(about) + "\n")
 
 
@@ -71,22 +85,38 @@ class _Drawing:
     def draw(self) -> Schedule:
         rng = self.rng
         self.nodes = rng.choice((1, 2, 4, 4, 6, 8, 8, 12))
-        self.sockets, self.cores, self.threads = rng.choice((1, 1, 2)), rng.choice((1, 2, 4, 4)), rng.choice((1, 1, 1, 2))
+        self.sockets, self.cores, self.threads = (
+            rng.choice((1, 1, 2)),
+            rng.choice((1, 2, 4, 4)),
+            rng.choice((1, 1, 1, 2)),
+        )
         self.cpus = self.sockets * self.cores * self.threads
         self.memory = rng.choice((1, 4000, 4000, 8000))
         self.is_linear = self.chance(0.2)
         self.by_memory = self.memory > 1 and self.chance(0.4)
         self.accounted = self.chance(0.4)
-        self.preempts = rng.choice(("", "", "partition_prio", "partition_prio", "qos" if self.accounted else "partition_prio"))
+        self.preempts = rng.choice(
+            (
+                "",
+                "",
+                "partition_prio",
+                "partition_prio",
+                "qos" if self.accounted else "partition_prio",
+            )
+        )
         self.gang = self.chance(0.3)
         self.saves_power = self.chance(0.08)
         self.arrays = 0.3 if self.chance(0.15) else 0.08
         self.names = self.chance(0.2)  # that several jobs have
-        self.teams = self.chance(0.3)  # of heterogeneous jobs one may wait for ever, and with it all behind it
+        # of heterogeneous jobs one may wait for ever, and with it all behind it
+        self.teams = self.chance(0.3)
         self.span = float(rng.choice((60, 200, 400)))
         # Reservations of whole minutes need a while until they matter.
         schedule = Schedule(
-            self.seed, span_s=self.span, front_end=not self.saves_power and self.chance(0.7), node_daemons=rng.randint(1, min(3, self.nodes))
+            self.seed,
+            span_s=self.span,
+            front_end=not self.saves_power and self.chance(0.7),
+            node_daemons=rng.randint(1, min(3, self.nodes)),
         )
         conf = self._conf()
         topology = self._topology()
@@ -98,7 +128,9 @@ class _Drawing:
         for number, job in enumerate(jobs, 1):
             job["id"] = f"j{number:03}"
         self._name_others(jobs)
-        events = [event for event in (self._event() for _ in range(rng.choice((0, 5, 20, 40)))) if event]
+        events = [
+            event for event in (self._event() for _ in range(rng.choice((0, 5, 20, 40)))) if event
+        ]
         events += self._reservations()
         if self.accounted and self.chance(0.3):
             events += [self._change_of_accounting() for _ in range(rng.choice((1, 3, 8)))]
@@ -113,7 +145,7 @@ class _Drawing:
             events=tuple(events),
         )
 
-    # --- the configuration -----------------------------------------------------------------------------------------------------
+    # --- the configuration ------------------------------------------------------------------------
 
     def _range(self, first: int, last: int) -> str:
         return f"n[{first}-{last}]" if last > first else f"n{first}"
@@ -125,39 +157,81 @@ class _Drawing:
     def _conf(self) -> list[str]:
         rng = self.rng
         self.backfills = self.chance(0.75)
-        lines = [f"SchedulerType=sched/{'backfill' if self.backfills else 'builtin'}", f"SchedulerParameters={self._parameters()}"]
+        lines = [
+            f"SchedulerType=sched/{'backfill' if self.backfills else 'builtin'}",
+            f"SchedulerParameters={self._parameters()}",
+        ]
         if self.is_linear:
             lines.append("SelectType=select/linear")
             lines.append("SelectTypeParameters=CR_Memory" if self.by_memory else "")
         else:
-            kind = rng.choice(("CR_Core", "CR_Core", "CR_CPU", "CR_Socket")) + ("_Memory" if self.by_memory else "")
-            more = "".join(f",{word}" for word in ("CR_Pack_Nodes", "CR_LLN", "CR_ONE_TASK_PER_CORE") if self.chance(0.08))
+            kind = rng.choice(("CR_Core", "CR_Core", "CR_CPU", "CR_Socket")) + (
+                "_Memory" if self.by_memory else ""
+            )
+            more = "".join(
+                f",{word}"
+                for word in ("CR_Pack_Nodes", "CR_LLN", "CR_ONE_TASK_PER_CORE")
+                if self.chance(0.08)
+            )
             if kind.startswith("CR_CPU"):
                 more = more.replace(",CR_ONE_TASK_PER_CORE", "")  # with which Slurm does not start
             lines += ["SelectType=select/cons_tres", f"SelectTypeParameters={kind}{more}"]
         if self.by_memory:
-            lines.append(rng.choice(("DefMemPerCPU=100", "DefMemPerNode=500", "DefMemPerCPU=100\nMaxMemPerCPU=800", "")))
+            lines.append(
+                rng.choice(
+                    (
+                        "DefMemPerCPU=100",
+                        "DefMemPerNode=500",
+                        "DefMemPerCPU=100\nMaxMemPerCPU=800",
+                        "",
+                    )
+                )
+            )
         lines += self._preemption()
         lines.append(f"MinJobAge={rng.choice((0, 0, 0, 30, 300))}")
         lines.append(f"CompleteWait={rng.choice((0, 0, 0, 5))}")
         lines.append(f"KillWait={rng.choice((5, 30))}")
         lines.append("AuthInfo=cred_expire=5")
-        lines.append(rng.choice(("", "", "EnforcePartLimits=ALL", "EnforcePartLimits=ANY", "OverTimeLimit=1", "JobRequeue=0", "ResvOverRun=1")))
+        lines.append(
+            rng.choice(
+                (
+                    "",
+                    "",
+                    "EnforcePartLimits=ALL",
+                    "EnforcePartLimits=ANY",
+                    "OverTimeLimit=1",
+                    "JobRequeue=0",
+                    "ResvOverRun=1",
+                )
+            )
+        )
         if self.chance(0.4):
             lines.append("PriorityType=priority/multifactor")
             weights = ("Age", "JobSize", "Partition", "QOS", "FairShare")
             lines += [f"PriorityWeight{weight}={rng.choice((0, 100, 1000))}" for weight in weights]
             lines.append(f"PriorityMaxAge=0-0:{rng.choice((1, 10))}\nPriorityCalcPeriod=1")
-            lines.append(rng.choice(("", "PriorityFlags=SMALL_RELATIVE_TO_TIME", "PriorityFavorSmall=YES", "PriorityFlags=MAX_TRES")))
+            lines.append(
+                rng.choice(
+                    (
+                        "",
+                        "PriorityFlags=SMALL_RELATIVE_TO_TIME",
+                        "PriorityFavorSmall=YES",
+                        "PriorityFlags=MAX_TRES",
+                    )
+                )
+            )
         if self.accounted:
             lines.append("AccountingStorageTRES=gres/gpu")
-            lines.append(f"AccountingStorageEnforce={rng.choice(('associations', 'associations,qos', 'limits,qos', 'safe,qos', 'limits'))}")
+            lines.append(f"AccountingStorageEnforce={rng.choice(_ENFORCED)}")
         if self.chance(0.3):
             self.licenses = rng.randint(1, 4)
             lines.append(f"Licenses=lic:{self.licenses}")
         lines += ["RebootProgram=/bin/true"] if self.chance(0.2) else []
         if self.saves_power:
-            lines.append("SuspendTime=30\nSuspendTimeout=10\nResumeTimeout=40\nSuspendProgram=/bin/true\nResumeProgram=/bin/true")
+            lines.append(
+                "SuspendTime=30\nSuspendTimeout=10\nResumeTimeout=40\n"
+                "SuspendProgram=/bin/true\nResumeProgram=/bin/true"
+            )
         return lines + self._nodes() + self._partitions()
 
     def _parameters(self) -> str:
@@ -205,10 +279,14 @@ class _Drawing:
         lines = []
         if self.preempts:
             kinds = (
-                ("CANCEL", "REQUEUE", "SUSPEND,GANG", "REQUEUE,GANG") if self.preempts != "qos" else ("CANCEL", "REQUEUE", "REQUEUE", "SUSPEND,GANG")
+                ("CANCEL", "REQUEUE", "SUSPEND,GANG", "REQUEUE,GANG")
+                if self.preempts != "qos"
+                else ("CANCEL", "REQUEUE", "REQUEUE", "SUSPEND,GANG")
             )
             lines += [f"PreemptType=preempt/{self.preempts}", f"PreemptMode={rng.choice(kinds)}"]
-            lines.append(f"PreemptExemptTime=00:00:{rng.choice((10, 40))}" if self.chance(0.2) else "")
+            lines.append(
+                f"PreemptExemptTime=00:00:{rng.choice((10, 40))}" if self.chance(0.2) else ""
+            )
         elif self.gang:
             lines.append("PreemptMode=GANG")
         lines.append(f"SchedulerTimeSlice={rng.choice((5, 20))}")
@@ -217,7 +295,9 @@ class _Drawing:
     def _nodes(self) -> list[str]:
         rng = self.rng
         size = f"Sockets={self.sockets} CoresPerSocket={self.cores} ThreadsPerCore={self.threads}"
-        size = f"CPUs={self.cpus} " + (size if self.threads > 1 or self.sockets > 1 or self.chance(0.5) else "")
+        size = f"CPUs={self.cpus} " + (
+            size if self.threads > 1 or self.sockets > 1 or self.chance(0.5) else ""
+        )
         memory = f" RealMemory={self.memory}" if self.memory > 1 else ""
         if not self.is_linear and self.chance(0.3):
             self.gres = {"gpu": rng.choice(((), ("a",), ("a", "b"))), "tape": ()}
@@ -236,7 +316,8 @@ class _Drawing:
                     self._files(self._range(first, last), counts)
                 line += f" Gres={','.join([*gpus, *(['tape:2'] if self.chance(0.5) else [])])}"
             if self.features and self.chance(0.7):
-                line += f" Feature={','.join(rng.sample(self.features, rng.randint(1, len(self.features))))}"
+                count = rng.randint(1, len(self.features))
+                line += f" Feature={','.join(rng.sample(self.features, count))}"
             if self.chance(0.3):
                 line += f" Weight={rng.choice((1, 5, 10))}"
             if self.chance(0.05) and self.sockets * self.cores > 1 and not self.is_linear:
@@ -250,38 +331,82 @@ class _Drawing:
     def _files(self, nodes: str, counts: list[tuple[str, int]]) -> None:
         """Lines of gres.conf: the GPUs are told apart, and may be nearer to some cores."""
         number = 0
-        near = f" Cores=0-{self.sockets * self.cores // 2 - 1}" if self.sockets * self.cores > 1 and self.chance(0.5) else ""
+        near = (
+            f" Cores=0-{self.sockets * self.cores // 2 - 1}"
+            if self.sockets * self.cores > 1 and self.chance(0.5)
+            else ""
+        )
         for kind, count in counts:
-            files = f"File=/dev/nvidia[{number}-{number + count - 1}]" if count > 1 else f"File=/dev/nvidia{number}"
-            self.devices.append(f"NodeName={nodes} Name=gpu {f'Type={kind} ' if kind else ''}{files}{near}")
+            files = (
+                f"File=/dev/nvidia[{number}-{number + count - 1}]"
+                if count > 1
+                else f"File=/dev/nvidia{number}"
+            )
+            self.devices.append(
+                f"NodeName={nodes} Name=gpu {f'Type={kind} ' if kind else ''}{files}{near}"
+            )
             number += count
 
     def _partitions(self) -> list[str]:
         rng = self.rng
-        self.partitions = ("low", "mid", "high")[: rng.choice((1, 2, 3, 3) if not self.preempts else (2, 3, 3))]
+        self.partitions = ("low", "mid", "high")[
+            : rng.choice((1, 2, 3, 3) if not self.preempts else (2, 3, 3))
+        ]
         every = self._range(1, self.nodes)
         found = []
         for place, name in enumerate(self.partitions):
-            nodes = every if place == 0 or self.chance(0.7) else self._range(rng.randint(1, self.nodes), self.nodes)
-            line = f"PartitionName={name} Nodes={nodes} PriorityTier={(1, 5, 9)[place] if self.preempts or self.chance(0.3) else 1}"
+            nodes = (
+                every
+                if place == 0 or self.chance(0.7)
+                else self._range(rng.randint(1, self.nodes), self.nodes)
+            )
+            line = (
+                f"PartitionName={name} Nodes={nodes} "
+                f"PriorityTier={(1, 5, 9)[place] if self.preempts or self.chance(0.3) else 1}"
+            )
             line += " Default=YES" if place == 0 else ""
             shared = ("EXCLUSIVE", "FORCE:1", "FORCE:2", "FORCE:3", "YES:2", "YES:4", "NO")
             if self.chance(0.7 if self.gang or "partition" in self.preempts else 0.2):
                 line += f" OverSubscribe={rng.choice(shared)}"
             if self.preempts == "partition_prio" and self.chance(0.6):
-                line += f" PreemptMode={rng.choice(('OFF', 'CANCEL', 'REQUEUE', 'REQUEUE', 'SUSPEND', 'SUSPEND'))}"
+                modes = ("OFF", "CANCEL", "REQUEUE", "REQUEUE", "SUSPEND", "SUSPEND")
+                line += f" PreemptMode={rng.choice(modes)}"
             if self.preempts and self.chance(0.4):
                 line += f" GraceTime={rng.choice((5, 20))}"
             if self.chance(0.15):
                 line += rng.choice(
-                    (" MaxTime=2", " MaxNodes=2", " MinNodes=2", " MaxCPUsPerNode=2", " DefaultTime=1", " LLN=YES", " ExclusiveUser=YES")
+                    (
+                        " MaxTime=2",
+                        " MaxNodes=2",
+                        " MinNodes=2",
+                        " MaxCPUsPerNode=2",
+                        " DefaultTime=1",
+                        " LLN=YES",
+                        " ExclusiveUser=YES",
+                    )
                 )
             if self.accounted and self.chance(0.2):
                 line += rng.choice(
-                    (" QOS=q1", " QOS=q2", " QOS=q3", " AllowAccounts=a1", " DenyQos=q1", " AllowQos=normal,q2", " TRESBillingWeights=CPU=2")
+                    (
+                        " QOS=q1",
+                        " QOS=q2",
+                        " QOS=q3",
+                        " AllowAccounts=a1",
+                        " DenyQos=q1",
+                        " AllowQos=normal,q2",
+                        " TRESBillingWeights=CPU=2",
+                    )
                 )
             if self.chance(0.03):
-                line += rng.choice((" ReqResv=YES", " DisableRootJobs=YES", " AllocNodes=ALL", " OverTimeLimit=1", " MaxMemPerCPU=1000"))
+                line += rng.choice(
+                    (
+                        " ReqResv=YES",
+                        " DisableRootJobs=YES",
+                        " AllocNodes=ALL",
+                        " OverTimeLimit=1",
+                        " MaxMemPerCPU=1000",
+                    )
+                )
             if self.by_memory and self.chance(0.15):
                 line += rng.choice((" DefMemPerCPU=50", " MaxMemPerNode=3000"))
             if "MaxTime" not in line:
@@ -293,7 +418,10 @@ class _Drawing:
         if self.nodes < 4 or not self.chance(0.15):
             return []
         half = self.nodes // 2
-        leaves = [f"SwitchName=s1 Nodes={self._range(1, half)}", f"SwitchName=s2 Nodes={self._range(half + 1, self.nodes)}"]
+        leaves = [
+            f"SwitchName=s1 Nodes={self._range(1, half)}",
+            f"SwitchName=s2 Nodes={self._range(half + 1, self.nodes)}",
+        ]
         return [*leaves, *(["SwitchName=top Switches=s[1-2]"] if self.chance(0.8) else [])]
 
     def _accounting(self) -> list[str]:
@@ -346,19 +474,31 @@ class _Drawing:
             if self.preempts == "qos" and place:
                 line += f" Preempt={','.join(self.qos[:place])}"
             if self.preempts == "qos" and self.chance(0.5):
-                line += f" PreemptMode={rng.choice(('cancel', 'requeue', 'requeue', 'suspend', 'within'))}"
+                modes = ("cancel", "requeue", "requeue", "suspend", "within")
+                line += f" PreemptMode={rng.choice(modes)}"
             if self.preempts == "qos" and self.chance(0.3):
                 line += f" GraceTime={rng.choice((5, 20))}"
             lines.append(line)
         for name in ("a1", "a2"):
-            line = f"add account {name} Description=d Organization=o Fairshare={rng.choice((1, 10))}"
-            lines.append(line + (" " + rng.choice(limits).format(rng.randint(3, 20)) if self.chance(0.4) else ""))
+            line = (
+                f"add account {name} Description=d Organization=o Fairshare={rng.choice((1, 10))}"
+            )
+            lines.append(
+                line
+                + (" " + rng.choice(limits).format(rng.randint(3, 20)) if self.chance(0.4) else "")
+            )
         for user in USERS:
-            line = f"add user {user} account={rng.choice(('a1', 'a2', 'a1,a2'))} qos=normal,{','.join(self.qos)} defaultqos=normal"
-            lines.append(line + (" " + rng.choice(limits).format(rng.randint(1, 12)) if self.chance(0.3) else ""))
+            line = (
+                f"add user {user} account={rng.choice(('a1', 'a2', 'a1,a2'))} "
+                f"qos=normal,{','.join(self.qos)} defaultqos=normal"
+            )
+            lines.append(
+                line
+                + (" " + rng.choice(limits).format(rng.randint(1, 12)) if self.chance(0.3) else "")
+            )
         return lines
 
-    # --- jobs --------------------------------------------------------------------------------------------------------------------
+    # --- jobs -------------------------------------------------------------------------------------
 
     def _when(self) -> float:
         """Half of what happens falls on full seconds, where races are."""
@@ -367,7 +507,11 @@ class _Drawing:
 
     def _job(self, number: int) -> dict[str, object]:
         rng = self.rng
-        run = rng.choice((0, 1, 8, 20, 45, 90, 130)) + round(rng.random(), 1) if self.chance(0.8) else round(rng.uniform(0, 5), 2)
+        run = (
+            rng.choice((0, 1, 8, 20, 45, 90, 130)) + round(rng.random(), 1)
+            if self.chance(0.8)
+            else round(rng.uniform(0, 5), 2)
+        )
         options: list[str] = []
         if len(self.partitions) > 1 and self.chance(0.8):
             some = rng.sample(self.partitions, rng.choice((1, 1, 1, min(2, len(self.partitions)))))
@@ -376,9 +520,15 @@ class _Drawing:
             case 0:
                 options.append(f"--ntasks={rng.randint(1, self.nodes * self.cpus)}")
             case 1:
-                options += [f"--nodes={rng.randint(1, self.nodes)}", f"--ntasks-per-node={rng.randint(1, self.cpus)}"]
+                options += [
+                    f"--nodes={rng.randint(1, self.nodes)}",
+                    f"--ntasks-per-node={rng.randint(1, self.cpus)}",
+                ]
             case 2:
-                options += [f"--ntasks={rng.randint(1, 2 * self.cpus)}", f"--cpus-per-task={rng.randint(1, self.cpus)}"]
+                options += [
+                    f"--ntasks={rng.randint(1, 2 * self.cpus)}",
+                    f"--cpus-per-task={rng.randint(1, self.cpus)}",
+                ]
             case 3:
                 least = rng.randint(1, self.nodes)
                 options.append(f"--nodes={least}-{rng.randint(least, self.nodes)}")
@@ -386,7 +536,18 @@ class _Drawing:
                 options.append(f"--nodes={rng.randint(1, self.nodes)}")
             case _:
                 options.append(f"--ntasks={rng.choice((1, 1, 2, 4))}")
-        options.append(rng.choice(("--time=1", "--time=1", "--time=2", "--time=3", "--time=5", f"--time={rng.randint(1, 9)}")))
+        options.append(
+            rng.choice(
+                (
+                    "--time=1",
+                    "--time=1",
+                    "--time=2",
+                    "--time=3",
+                    "--time=5",
+                    f"--time={rng.randint(1, 9)}",
+                )
+            )
+        )
         wishes: list[tuple[float, str]] = [
             (0.06, "--exclusive"),
             (0.02, "--exclusive=user"),
@@ -424,7 +585,13 @@ class _Drawing:
         ]
         options += [word for share, word in wishes if self.chance(share)]
         if self.memory > 1 and self.chance(0.3):
-            word = rng.choice(("--mem=0", f"--mem={rng.randint(1, self.memory)}", f"--mem-per-cpu={rng.randint(1, 2 * self.memory // self.cpus)}"))
+            word = rng.choice(
+                (
+                    "--mem=0",
+                    f"--mem={rng.randint(1, self.memory)}",
+                    f"--mem-per-cpu={rng.randint(1, 2 * self.memory // self.cpus)}",
+                )
+            )
             options.append(word)
         if self.gres and self.chance(0.5):
             options += self._devices()
@@ -447,18 +614,38 @@ class _Drawing:
         if self.accounted:
             options += [f"--account={rng.choice(('a1', 'a2'))}"] if self.chance(0.3) else []
             options += [f"--qos={rng.choice(('normal', *self.qos))}"] if self.chance(0.7) else []
-        job: dict[str, object] = {"id": "", "at": self._when(), "user": rng.choice(USERS), "run": run, "options": options}
+        job: dict[str, object] = {
+            "id": "",
+            "at": self._when(),
+            "user": rng.choice(USERS),
+            "run": run,
+            "options": options,
+        }
         if self.names and self.chance(0.5):
             job["name"] = rng.choice(("a", "b"))
             options += ["--dependency=singleton"] if self.chance(0.4) else []
         if self.chance(self.arrays):
             last = rng.randint(0, 7)
-            options.append(f"--array={rng.randint(0, last)}-{last}" + rng.choice(("", "", "%1", "%2", ":2")))
+            options.append(
+                f"--array={rng.randint(0, last)}-{last}" + rng.choice(("", "", "%1", "%2", ":2"))
+            )
         elif self.backfills and self.teams and self.chance(0.05):
             for _ in range(rng.choice((1, 1, 2))):
-                options += [":", rng.choice((f"--ntasks={rng.randint(1, self.cpus)}", f"--nodes={rng.randint(1, self.nodes)}"))]
-                options += [f"--partition={rng.choice(self.partitions)}"] if self.chance(0.5) else []
-                options += [f"--qos={rng.choice(self.qos)}"] if self.qos and self.chance(0.3) else []
+                options += [
+                    ":",
+                    rng.choice(
+                        (
+                            f"--ntasks={rng.randint(1, self.cpus)}",
+                            f"--nodes={rng.randint(1, self.nodes)}",
+                        )
+                    ),
+                ]
+                options += (
+                    [f"--partition={rng.choice(self.partitions)}"] if self.chance(0.5) else []
+                )
+                options += (
+                    [f"--qos={rng.choice(self.qos)}"] if self.qos and self.chance(0.3) else []
+                )
         if self.chance(0.08):
             job["exit"] = 1
         return job
@@ -486,18 +673,24 @@ class _Drawing:
     def _name_others(self, jobs: list[dict[str, object]]) -> None:
         """Dependencies on earlier jobs, and reservations."""
         rng = self.rng
-        self.reservations = [f"r{number}" for number in range(1, 1 + rng.choice((0, 0, 0, 1, 2, 4)))]
+        self.reservations = [
+            f"r{number}" for number in range(1, 1 + rng.choice((0, 0, 0, 1, 2, 4)))
+        ]
         for place, job in enumerate(jobs):
             options = job["options"]
             assert isinstance(options, list)
             if place and self.chance(0.06):
                 other = f"{{{jobs[rng.randrange(place)]['id']}}}"
                 kind = rng.choice(("afterany", "afterok", "afternotok", "after", "aftercorr"))
-                options.insert(0, f"--dependency={kind}:{other}" + (rng.choice((",", "?")) + f"afterany:{other}" if self.chance(0.2) else ""))
+                options.insert(
+                    0,
+                    f"--dependency={kind}:{other}"
+                    + (rng.choice((",", "?")) + f"afterany:{other}" if self.chance(0.2) else ""),
+                )
             if self.reservations and self.chance(0.25):
                 options.insert(0, f"--reservation={rng.choice(self.reservations)}")
 
-    # --- administrators ----------------------------------------------------------------------------------------------------------
+    # --- administrators ---------------------------------------------------------------------------
 
     def _reservations(self) -> list[dict[str, object]]:
         rng = self.rng
@@ -521,10 +714,21 @@ class _Drawing:
             "HOURLY",
         )
         for name in self.reservations:
-            words = [f"ReservationName={name}", f"StartTime={rng.choice(('now', f'@{rng.randrange(0, 300)}'))}", f"Duration={rng.choice((1, 2, 5))}"]
+            words = [
+                f"ReservationName={name}",
+                f"StartTime={rng.choice(('now', f'@{rng.randrange(0, 300)}'))}",
+                f"Duration={rng.choice((1, 2, 5))}",
+            ]
             words.append(
                 rng.choice(
-                    ("Users=fu1", "Users=fu1,fu2", "Users=fu1,fu2,fu3,fu4", "Users=-fu1", "Users=root", *(("Accounts=a1",) if self.accounted else ()))
+                    (
+                        "Users=fu1",
+                        "Users=fu1,fu2",
+                        "Users=fu1,fu2,fu3,fu4",
+                        "Users=-fu1",
+                        "Users=root",
+                        *(("Accounts=a1",) if self.accounted else ()),
+                    )
                 )
             )
             words.append(
@@ -534,7 +738,11 @@ class _Drawing:
                         f"NodeCnt={rng.randint(1, self.nodes)}",
                         f"CoreCnt={rng.randint(1, self.cpus)}",
                         "Nodes=ALL",
-                        *((f"Licenses=lic:{rng.randint(1, self.licenses)}",) if self.licenses else ()),
+                        *(
+                            (f"Licenses=lic:{rng.randint(1, self.licenses)}",)
+                            if self.licenses
+                            else ()
+                        ),
                     )
                 )
             )
@@ -545,14 +753,27 @@ class _Drawing:
                 chosen.append("ANY_NODES")
             words += [f"Flags={','.join(chosen)}"] if chosen else []
             words += ["MaxStartDelay=10"] if self.chance(0.05) else []
-            events.append({"at": round(rng.uniform(0, self.span / 2), 1), "cmd": ["scontrol", "create", "reservation", *words]})
+            events.append(
+                {
+                    "at": round(rng.uniform(0, self.span / 2), 1),
+                    "cmd": ["scontrol", "create", "reservation", *words],
+                }
+            )
             if self.chance(0.5):
                 change = rng.choice(
                     (
                         ["update", f"ReservationName={name}", f"Duration={rng.choice((1, 3))}"],
                         ["delete", f"ReservationName={name}"],
-                        ["update", f"ReservationName={name}", f"Users={rng.choice(('+fu3', 'fu2'))}"],
-                        ["update", f"ReservationName={name}", f"NodeCnt={rng.randint(1, self.nodes)}"],
+                        [
+                            "update",
+                            f"ReservationName={name}",
+                            f"Users={rng.choice(('+fu3', 'fu2'))}",
+                        ],
+                        [
+                            "update",
+                            f"ReservationName={name}",
+                            f"NodeCnt={rng.randint(1, self.nodes)}",
+                        ],
                         ["update", f"ReservationName={name}", "Flags+=IGNORE_JOBS"],
                         ["update", f"ReservationName={name}", f"Nodes={self._some_nodes()}"],
                         ["update", f"ReservationName={name}", "SKIP"],
@@ -564,15 +785,25 @@ class _Drawing:
     def _change_of_accounting(self) -> dict[str, object]:
         rng = self.rng
         of_associations, of_qos = self.limits
-        limit, other = rng.choice(of_associations).format(rng.randint(1, 9)), rng.choice(of_qos).format(rng.randint(1, 9))
-        limit, other = (re.sub(r"\d+$", "-1", each) if self.chance(0.3) else each for each in (limit, other))
+        limit, other = (
+            rng.choice(of_associations).format(rng.randint(1, 9)),
+            rng.choice(of_qos).format(rng.randint(1, 9)),
+        )
+        limit, other = (
+            re.sub(r"\d+$", "-1", each) if self.chance(0.3) else each for each in (limit, other)
+        )
         words = rng.choice(
             (
                 ["qos", rng.choice(self.qos), "set", other],
                 ["qos", rng.choice(self.qos), "set", f"Priority={rng.choice((0, 50))}"],
                 ["account", rng.choice(("a1", "a2")), "set", limit],
                 ["user", rng.choice(USERS), "set", limit],
-                ["user", rng.choice(USERS), "set", f"qos={rng.choice(('normal', 'normal,q1,q2,q3'))}"],
+                [
+                    "user",
+                    rng.choice(USERS),
+                    "set",
+                    f"qos={rng.choice(('normal', 'normal,q1,q2,q3'))}",
+                ],
                 ["user", rng.choice(USERS), "set", "Fairshare=5"],
             )
         )
@@ -641,14 +872,47 @@ class _Drawing:
                     "scontrol",
                     "update",
                     f"NodeName={nodes}",
-                    rng.choice(("State=FAIL", "State=UNDRAIN", "State=IDLE", "State=POWER_DOWN", "State=POWER_UP")),
+                    rng.choice(
+                        (
+                            "State=FAIL",
+                            "State=UNDRAIN",
+                            "State=IDLE",
+                            "State=POWER_DOWN",
+                            "State=POWER_UP",
+                        )
+                    ),
                 ],
             ),
-            (1, ["scontrol", "reboot", *rng.choice(((), ("ASAP",), ("ASAP", "nextstate=RESUME"))), nodes]),
+            (
+                1,
+                [
+                    "scontrol",
+                    "reboot",
+                    *rng.choice(((), ("ASAP",), ("ASAP", "nextstate=RESUME"))),
+                    nodes,
+                ],
+            ),
             (1, ["scontrol", "cancel_reboot", nodes]),
-            (1, ["scontrol", "create", f"PartitionName={rng.choice(('extra', 'low'))}", f"Nodes={nodes}", "MaxTime=INFINITE"]),
+            (
+                1,
+                [
+                    "scontrol",
+                    "create",
+                    f"PartitionName={rng.choice(('extra', 'low'))}",
+                    f"Nodes={nodes}",
+                    "MaxTime=INFINITE",
+                ],
+            ),
             (1, ["scontrol", "delete", "PartitionName=extra"]),
-            (1, ["scontrol", "update", partition, f"State={rng.choice(('UP', 'UP', 'DOWN', 'DRAIN', 'INACTIVE'))}"]),
+            (
+                1,
+                [
+                    "scontrol",
+                    "update",
+                    partition,
+                    f"State={rng.choice(('UP', 'UP', 'DOWN', 'DRAIN', 'INACTIVE'))}",
+                ],
+            ),
             (
                 1,
                 [
@@ -678,8 +942,20 @@ class _Drawing:
             ),
         ]
         if self.gres:
-            commands.append((1, ["scontrol", "update", f"NodeName={nodes}", f"Gres=gpu:{rng.randint(0, 3)}"]))
+            commands.append(
+                (1, ["scontrol", "update", f"NodeName={nodes}", f"Gres=gpu:{rng.randint(0, 3)}"])
+            )
         if self.features:
-            commands.append((1, ["scontrol", "update", f"NodeName={nodes}", f"Features={rng.choice(self.features)}"]))
+            commands.append(
+                (
+                    1,
+                    [
+                        "scontrol",
+                        "update",
+                        f"NodeName={nodes}",
+                        f"Features={rng.choice(self.features)}",
+                    ],
+                )
+            )
         weights, words = zip(*commands, strict=True)
         return {"at": self._when(), "cmd": rng.choices(words, weights)[0]}

@@ -1,5 +1,6 @@
-"""Configurations as sites write them, drawn from a seed: nodes of several kinds, partitions with all that keeps jobs out, old keys, DEFAULT lines,
-companions, includes, odd spelling. Most can run a job of one CPU somewhere; none may end a replay without saying why.
+"""Configurations as sites write them, drawn from a seed: nodes of several kinds, partitions with
+all that keeps jobs out, old keys, DEFAULT lines, companions, includes, odd spelling. Most can run a
+job of one CPU somewhere; none may end a replay without saying why.
 
     write_site(random.Random(7), folder)   a slurm.conf in `folder`, and companions beside it
 """
@@ -130,29 +131,45 @@ _PLAIN = (
     "AllowSpecResourcesUsage=1",
 )
 _SCHEDULER_WORDS = (
-    "bf_continue", "bf_window={digit}440", "bf_interval={digit}0", "bf_resolution=600", "bf_max_job_test=1000", "bf_max_job_user={digit}",
-    "bf_max_job_part={digit}0", "bf_max_job_start=2", "bf_busy_nodes", "bf_one_resv_per_job", "bf_min_age_reserve=600", "bf_min_prio_reserve=100",
-    "bf_running_job_reserve", "bf_licenses", "bf_max_time=60", "bf_yield_interval=1000000", "bf_job_part_count_reserve=2", "defer",
+    "bf_continue", "bf_window={digit}440", "bf_interval={digit}0", "bf_resolution=600",
+    "bf_max_job_test=1000", "bf_max_job_user={digit}",
+    "bf_max_job_part={digit}0", "bf_max_job_start=2", "bf_busy_nodes", "bf_one_resv_per_job",
+    "bf_min_age_reserve=600", "bf_min_prio_reserve=100",
+    "bf_running_job_reserve", "bf_licenses", "bf_max_time=60", "bf_yield_interval=1000000",
+    "bf_job_part_count_reserve=2", "defer",
     "batch_sched_delay={digit}",
-    "default_queue_depth={digit}0", "partition_job_depth={digit}", "sched_interval=30", "sched_min_interval=2000000", "sched_max_job_start={digit}",
-    "max_rpc_cnt=128", "max_switch_wait=86400", "preempt_youngest_first", "preempt_reorder_count=3", "preempt_strict_order", "assoc_limit_stop",
-    "enable_user_top", "kill_invalid_depend", "pack_serial_at_end", "bf_windw=3", "max_job_bf=300", "nohold_on_prolog_fail", "salloc_wait_nodes",
+    "default_queue_depth={digit}0", "partition_job_depth={digit}", "sched_interval=30",
+    "sched_min_interval=2000000", "sched_max_job_start={digit}",
+    "max_rpc_cnt=128", "max_switch_wait=86400", "preempt_youngest_first", "preempt_reorder_count=3",
+    "preempt_strict_order", "assoc_limit_stop",
+    "enable_user_top", "kill_invalid_depend", "pack_serial_at_end", "bf_windw=3", "max_job_bf=300",
+    "nohold_on_prolog_fail", "salloc_wait_nodes",
 )  # fmt: skip
 _PARTITION = (
-    "MaxTime=UNLIMITED", "MaxTime=2-00:00:00", "MaxTime=30", "MaxTime=INFINITE", "DefaultTime=10", "MaxNodes=1", "MaxNodes=UNLIMITED", "MinNodes=2",
-    "State=DOWN", "State=DRAIN", "State=INACTIVE", "State=UP", "Hidden=YES", "RootOnly=YES", "ReqResv=YES", "DisableRootJobs=YES", "LLN=YES",
-    "ExclusiveUser=YES", "AllowGroups=chem,bio", "AllowGroups=ALL", "AllowAccounts=physics", "DenyAccounts=guests", "AllowQos=normal,high",
-    "DenyQos=low", "QOS=normal", "PriorityTier={digit}", "PriorityJobFactor={digit}0", "Priority={digit}00", "OverSubscribe=FORCE:2",
-    "OverSubscribe=YES", "OverSubscribe=EXCLUSIVE", "OverSubscribe=FORCE", "Shared=NO", "Shared=FORCE", "PreemptMode=off", "PreemptMode=requeue",
-    "PreemptMode=suspend", "GraceTime=60", "DefMemPerCPU=2000", "DefMemPerCPU=900000", "DefMemPerNode=1000", "DefMemPerNode=900000",
-    "MaxMemPerCPU=500", "MaxMemPerNode=4000", "MaxCPUsPerNode=2", "Alternate=spare", "AllocNodes=login[1-2]", "OverTimeLimit=10",
-    "DefMemPerGPU=4000", "DefCpuPerGPU=4", "SelectTypeParameters=CR_Core_Memory", "TRESBillingWeights=CPU=1.0,Mem=0.25G,GRES/gpu=2.0",
+    "MaxTime=UNLIMITED", "MaxTime=2-00:00:00", "MaxTime=30", "MaxTime=INFINITE", "DefaultTime=10",
+    "MaxNodes=1", "MaxNodes=UNLIMITED", "MinNodes=2",
+    "State=DOWN", "State=DRAIN", "State=INACTIVE", "State=UP", "Hidden=YES", "RootOnly=YES",
+    "ReqResv=YES", "DisableRootJobs=YES", "LLN=YES",
+    "ExclusiveUser=YES", "AllowGroups=chem,bio", "AllowGroups=ALL", "AllowAccounts=physics",
+    "DenyAccounts=guests", "AllowQos=normal,high",
+    "DenyQos=low", "QOS=normal", "PriorityTier={digit}", "PriorityJobFactor={digit}0",
+    "Priority={digit}00", "OverSubscribe=FORCE:2",
+    "OverSubscribe=YES", "OverSubscribe=EXCLUSIVE", "OverSubscribe=FORCE", "Shared=NO",
+    "Shared=FORCE", "PreemptMode=off", "PreemptMode=requeue",
+    "PreemptMode=suspend", "GraceTime=60", "DefMemPerCPU=2000", "DefMemPerCPU=900000",
+    "DefMemPerNode=1000", "DefMemPerNode=900000",
+    "MaxMemPerCPU=500", "MaxMemPerNode=4000", "MaxCPUsPerNode=2", "Alternate=spare",
+    "AllocNodes=login[1-2]", "OverTimeLimit=10",
+    "DefMemPerGPU=4000", "DefCpuPerGPU=4", "SelectTypeParameters=CR_Core_Memory",
+    "TRESBillingWeights=CPU=1.0,Mem=0.25G,GRES/gpu=2.0",
     "SuspendTime=300", "ResumeTimeout=600", "CpuBind=core",
 )  # fmt: skip
 
 
 def _pick(rng: random.Random, words: tuple[str, ...], chance: float) -> list[str]:
-    return [word.replace("{digit}", str(rng.randint(1, 9))) for word in words if rng.random() < chance]
+    return [
+        word.replace("{digit}", str(rng.randint(1, 9))) for word in words if rng.random() < chance
+    ]
 
 
 def _node_lines(rng: random.Random) -> tuple[list[str], list[str], list[str]]:
@@ -160,25 +177,44 @@ def _node_lines(rng: random.Random) -> tuple[list[str], list[str], list[str]]:
     lines, names = [], []
     features = ["intel", "amd", "ib"]
     if rng.random() < 0.4:
-        lines.append(f"NodeName=DEFAULT {rng.choice(['RealMemory=4000', 'Sockets=2 CoresPerSocket=2', 'State=UNKNOWN Weight=5', 'CPUs=4'])}")
+        defaults = [
+            "RealMemory=4000",
+            "Sockets=2 CoresPerSocket=2",
+            "State=UNKNOWN Weight=5",
+            "CPUs=4",
+        ]
+        lines.append(f"NodeName=DEFAULT {rng.choice(defaults)}")
     for kind in range(rng.randint(1, 4)):
         count = rng.choice([1, 2, 5, 12])
         base = f"{rng.choice(['n', 'node', 'gpu-', 'c1'])}{'abcd'[kind]}"
-        name = rng.choice([f"{base}[1-{count}]", f"{base}[01-{count:02}]", f"{base}{kind}"]) if count > 1 else f"{base}{kind}"
+        name = (
+            rng.choice([f"{base}[1-{count}]", f"{base}[01-{count:02}]", f"{base}{kind}"])
+            if count > 1
+            else f"{base}{kind}"
+        )
         shape = rng.choice(
-            ["CPUs=4", "Procs=2", "Sockets=2 CoresPerSocket=2 ThreadsPerCore=2", "CPUs=8 Sockets=1 CoresPerSocket=4 ThreadsPerCore=2",
+            ["CPUs=4", "Procs=2", "Sockets=2 CoresPerSocket=2 ThreadsPerCore=2",
+            "CPUs=8 Sockets=1 CoresPerSocket=4 ThreadsPerCore=2",
              "CPUs=4 Boards=1 SocketsPerBoard=2 CoresPerSocket=2 ThreadsPerCore=1", "", "CPUs=3"]
         )  # fmt: skip
         more = _pick(
             rng,
-            ("RealMemory=8000", f"Feature={rng.choice(features)},x{kind}", "Features=ib", "Weight={digit}0", "TmpDisk=1000", "CoreSpecCount=1",
-             "MemSpecLimit=500", "CpuSpecList=0", "Gres=gpu:2", "Gres=gpu:tesla:2,tmp:100", "Reason=slow", "State=UNKNOWN", "State=IDLE",
+            ("RealMemory=8000", f"Feature={rng.choice(features)},x{kind}", "Features=ib",
+            "Weight={digit}0", "TmpDisk=1000", "CoreSpecCount=1",
+             "MemSpecLimit=500", "CpuSpecList=0", "Gres=gpu:2", "Gres=gpu:tesla:2,tmp:100",
+             "Reason=slow", "State=UNKNOWN", "State=IDLE",
              "Port=17005"),
             0.2,
         )  # fmt: skip
         if rng.random() < 0.15:
-            more.append(rng.choice(["State=DOWN", "State=DRAIN", "State=FUTURE", "State=CLOUD", "State=FAIL"]))
-        seen: dict[str, str] = {word.partition("=")[0].replace("Features", "Feature"): word for word in more}
+            more.append(
+                rng.choice(
+                    ["State=DOWN", "State=DRAIN", "State=FUTURE", "State=CLOUD", "State=FAIL"]
+                )
+            )
+        seen: dict[str, str] = {
+            word.partition("=")[0].replace("Features", "Feature"): word for word in more
+        }
         lines.append(" ".join(filter(None, [f"NodeName={name}", shape, *seen.values()])))
         names.append(name)
     if rng.random() < 0.1:
@@ -196,24 +232,68 @@ def _partition_lines(rng: random.Random, names: list[str]) -> list[str]:
     count = rng.randint(1, 4)
     default = rng.choice([0, 0, 0, count - 1, -1])
     for number, name in enumerate(["debug", "batch", "spare", "gpu"][:count]):
-        nodes = rng.choice(["ALL", names[0], ",".join(names), names[-1], '""'] if number else ["ALL", names[0], ",".join(names)])
-        extra: dict[str, str] = {word.partition("=")[0].replace("Shared", "OverSubscribe"): word for word in _pick(rng, _PARTITION, 0.05)}
+        nodes = rng.choice(
+            ["ALL", names[0], ",".join(names), names[-1], '""']
+            if number
+            else ["ALL", names[0], ",".join(names)]
+        )
+        extra: dict[str, str] = {
+            word.partition("=")[0].replace("Shared", "OverSubscribe"): word
+            for word in _pick(rng, _PARTITION, 0.05)
+        }
         nodes_word = [] if nodes == '""' else [f"Nodes={nodes}"]
-        lines.append(" ".join([f"PartitionName={name}", *nodes_word, *extra.values(), *(["Default=YES"] if number == default else [])]))
+        lines.append(
+            " ".join(
+                [
+                    f"PartitionName={name}",
+                    *nodes_word,
+                    *extra.values(),
+                    *(["Default=YES"] if number == default else []),
+                ]
+            )
+        )
     return lines
 
 
 def _kinds(rng: random.Random) -> list[str]:
     """Plug-ins and what goes with them."""
-    select = rng.choice(["select/cons_tres", "select/cons_tres", "select/cons_res", "select/linear", ""])
+    select = rng.choice(
+        ["select/cons_tres", "select/cons_tres", "select/cons_res", "select/linear", ""]
+    )
     lines = [f"SelectType={select}"] if select else []
     if select.startswith("select/cons") and rng.random() < 0.9:
-        word = rng.choice(["CR_CPU", "CR_Core", "CR_Core_Memory", "CR_CPU_Memory", "CR_Socket", "CR_Socket_Memory", "CR_Memory"])
+        word = rng.choice(
+            [
+                "CR_CPU",
+                "CR_Core",
+                "CR_Core_Memory",
+                "CR_CPU_Memory",
+                "CR_Socket",
+                "CR_Socket_Memory",
+                "CR_Memory",
+            ]
+        )
         lines.append(
             "SelectTypeParameters="
-            + ",".join([word, *_pick(rng, ("CR_LLN", "CR_Pack_Nodes", "CR_ONE_TASK_PER_CORE", "CR_CORE_DEFAULT_DIST_BLOCK"), 0.15)])
+            + ",".join(
+                [
+                    word,
+                    *_pick(
+                        rng,
+                        (
+                            "CR_LLN",
+                            "CR_Pack_Nodes",
+                            "CR_ONE_TASK_PER_CORE",
+                            "CR_CORE_DEFAULT_DIST_BLOCK",
+                        ),
+                        0.15,
+                    ),
+                ]
+            )
         )
-    lines.append(f"SchedulerType=sched/{rng.choice(['backfill', 'backfill', 'backfill', 'builtin'])}")
+    lines.append(
+        f"SchedulerType=sched/{rng.choice(['backfill', 'backfill', 'backfill', 'builtin'])}"
+    )
     words = _pick(rng, _SCHEDULER_WORDS, 0.12)
     if words:
         lines.append("SchedulerParameters=" + rng.choice(["", "", "="]) + ",".join(words))
@@ -221,15 +301,21 @@ def _kinds(rng: random.Random) -> list[str]:
         lines += ["PriorityType=priority/multifactor"]
         lines += _pick(
             rng,
-            ("PriorityWeightAge={digit}000", "PriorityWeightFairshare={digit}0000", "PriorityWeightJobSize=100", "PriorityWeightPartition=1000",
-             "PriorityWeightQOS=500", "PriorityWeightTRES=CPU=10,Mem=20,GRES/gpu=100", "PriorityMaxAge=7-0", "PriorityDecayHalfLife=0",
-             "PriorityUsageResetPeriod=MONTHLY", "PriorityFavorSmall=YES", "PriorityFlags=FAIR_TREE", "PriorityFlags=MAX_TRES,ACCRUE_ALWAYS",
+            ("PriorityWeightAge={digit}000", "PriorityWeightFairshare={digit}0000",
+            "PriorityWeightJobSize=100", "PriorityWeightPartition=1000",
+             "PriorityWeightQOS=500", "PriorityWeightTRES=CPU=10,Mem=20,GRES/gpu=100",
+             "PriorityMaxAge=7-0", "PriorityDecayHalfLife=0",
+             "PriorityUsageResetPeriod=MONTHLY", "PriorityFavorSmall=YES",
+             "PriorityFlags=FAIR_TREE", "PriorityFlags=MAX_TRES,ACCRUE_ALWAYS",
              "PriorityCalcPeriod=1", "FairShareDampeningFactor=5"),
             0.3,
         )  # fmt: skip
     preempt = rng.choice(["none", "none", "partition_prio", "qos"])
     if preempt != "none":
-        lines += [f"PreemptType=preempt/{preempt}", f"PreemptMode={rng.choice(['REQUEUE', 'CANCEL', 'SUSPEND,GANG'])}"]
+        lines += [
+            f"PreemptType=preempt/{preempt}",
+            f"PreemptMode={rng.choice(['REQUEUE', 'CANCEL', 'SUSPEND,GANG'])}",
+        ]
         lines += _pick(rng, ("PreemptExemptTime=00:10:00",), 0.2)
     elif rng.random() < 0.1:
         lines += ["PreemptMode=GANG", "SchedulerTimeSlice=30"]
@@ -238,8 +324,10 @@ def _kinds(rng: random.Random) -> list[str]:
         lines.append(f"AccountingStorageType=accounting_storage/{storage}")
     lines += _pick(
         rng,
-        ("AccountingStorageHost=dbhost", "AccountingStoragePort=6819", "AccountingStorageUser=slurm", "AccountingStoragePass=/var/run/munge.socket",
-         "AccountingStorageTRES=gres/gpu,license/matlab", "AccountingStoreFlags=job_comment,job_script",
+        ("AccountingStorageHost=dbhost", "AccountingStoragePort=6819",
+        "AccountingStorageUser=slurm", "AccountingStoragePass=/var/run/munge.socket",
+         "AccountingStorageTRES=gres/gpu,license/matlab",
+         "AccountingStoreFlags=job_comment,job_script",
          "AccountingStorageEnforce=associations,limits,qos,safe"),
         0.3,
     )  # fmt: skip
@@ -249,7 +337,17 @@ def _kinds(rng: random.Random) -> list[str]:
             "ResumeProgram=/usr/sbin/resume.sh",
             f"SuspendTime={rng.choice(['60', '600', '-1', 'INFINITE'])}",
         ]
-        lines += _pick(rng, ("SuspendRate={digit}", "ResumeRate=0", "ResumeTimeout=120", "SuspendTimeout=20", "SuspendExcNodes=login1"), 0.4)
+        lines += _pick(
+            rng,
+            (
+                "SuspendRate={digit}",
+                "ResumeRate=0",
+                "ResumeTimeout=120",
+                "SuspendTimeout=20",
+                "SuspendExcNodes=login1",
+            ),
+            0.4,
+        )
     if rng.random() < 0.3:
         lines += [f"DefMemPer{rng.choice(['CPU', 'Node'])}={rng.choice([100, 2000, 1_000_000])}"]
     if rng.random() < 0.3:
@@ -268,7 +366,11 @@ def _spelled(rng: random.Random, line: str) -> str:
     if way < 0.2 and " " not in value and '"' not in value:
         return f'{key}="{value}"'
     if way < 0.3:
-        return line.replace(" ", "\t") + "   # " + rng.choice(["as agreed", "für später", '50%, "maybe"'])
+        return (
+            line.replace(" ", "\t")
+            + "   # "
+            + rng.choice(["as agreed", "für später", '50%, "maybe"'])
+        )
     if way < 0.35 and " " in line:
         return line.replace(" ", " \\\n    ", 1)
     return line
@@ -277,12 +379,20 @@ def _spelled(rng: random.Random, line: str) -> str:
 def write_site(rng: random.Random, folder: Path) -> Path:
     """Draw a site."""
     folder.mkdir(parents=True, exist_ok=True)
-    head = ["SlurmctldHost=head(10.0.0.1)"] if rng.random() < 0.8 else ["ControlMachine=head", "ControlAddr=10.0.0.1"]
+    head = (
+        ["SlurmctldHost=head(10.0.0.1)"]
+        if rng.random() < 0.8
+        else ["ControlMachine=head", "ControlAddr=10.0.0.1"]
+    )
     if rng.random() < 0.2:
         head.append("SlurmctldHost=head2")
     general = [f"ClusterName={rng.choice(['site', 'Uni-HPC', 'c_1', 'SITE'])}", *head, *_kinds(rng)]
     taken = {line.partition("=")[0].lower() for line in general}
-    for line in [*_pick(rng, _PLAIN, 0.12), *_pick(rng, _OLD, 0.1), *_pick(rng, ("MinJobAge=0", "MinJobAge={digit}00", "MinJobAge=2"), 0.4)]:
+    for line in [
+        *_pick(rng, _PLAIN, 0.12),
+        *_pick(rng, _OLD, 0.1),
+        *_pick(rng, ("MinJobAge=0", "MinJobAge={digit}00", "MinJobAge=2"), 0.4),
+    ]:
         if (key := line.partition("=")[0].lower()) not in taken:
             taken.add(key)
             general.append(line)
@@ -307,13 +417,20 @@ def write_site(rng: random.Random, folder: Path) -> Path:
             + (f"SwitchName=top Switches=s[0-{len(plain) - 1}]\n" if len(plain) > 1 else "")
         )
     if rng.random() < 0.3:
-        (folder / "cgroup.conf").write_text("CgroupAutomount=yes\nConstrainCores=yes\nConstrainRAMSpace=yes\nTaskAffinity=no\n")
+        (folder / "cgroup.conf").write_text(
+            "CgroupAutomount=yes\nConstrainCores=yes\nConstrainRAMSpace=yes\nTaskAffinity=no\n"
+        )
     if rng.random() < 0.3:
         (folder / "slurmdbd.conf").write_text(
-            "AuthType=auth/munge\nDbdHost=dbhost\nStorageType=accounting_storage/mysql\nStoragePass=secret\nPurgeJobAfter=1months\nArchiveJobs=yes\nArchiveDir=/nonexistent\n"
+            "AuthType=auth/munge\nDbdHost=dbhost\nStorageType=accounting_storage/mysql\n"
+            "StoragePass=secret\nPurgeJobAfter=1months\nArchiveJobs=yes\n"
+            "ArchiveDir=/nonexistent\n"
         )
     if rng.random() < 0.2:
-        (folder / "plugstack.conf").write_text("optional /usr/lib/slurm/private-tmp.so base=/tmp\ninclude /etc/slurm/plugstack.conf.d/*.conf\n")
+        (folder / "plugstack.conf").write_text(
+            "optional /usr/lib/slurm/private-tmp.so base=/tmp\n"
+            "include /etc/slurm/plugstack.conf.d/*.conf\n"
+        )
     partitions = _partition_lines(rng, names)
     if rng.random() < 0.1:
         nodes.append("FrontendName=fe1 State=UNKNOWN")

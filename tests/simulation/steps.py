@@ -1,6 +1,8 @@
-"""srun and a cluster of emulated nodes in one virtual loop: allocation, step, launch down the tree, streams, ends; daemons may die meanwhile.
+"""srun and a cluster of emulated nodes in one virtual loop: allocation, step, launch down the tree,
+streams, ends; daemons may die meanwhile.
 
-`Srun` asks what srun asks, in its order, and takes the frames that node daemons send. The controller and the node daemons are the real ones.
+`Srun` asks what srun asks, in its order, and takes the frames that node daemons send. The
+controller and the node daemons are the real ones.
 """
 
 from __future__ import annotations
@@ -59,7 +61,9 @@ PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 
 
 class Pipe:
-    """What a node daemon writes to srun. What it still holds when its daemon dies has arrived all the same."""
+    """What a node daemon writes to srun. What it still holds when its daemon dies has arrived all
+    the same.
+    """
 
     def __init__(self, srun: Srun, daemon: str) -> None:
         self.srun, self.daemon = srun, daemon
@@ -76,10 +80,20 @@ class Pipe:
 
 
 class Srun:
-    """One srun: `outputs` are the lines of its tasks, `exits` how each ended, `failed` the nodes on which the launch failed."""
+    """One srun: `outputs` are the lines of its tasks, `exits` how each ended, `failed` the nodes on
+    which the launch failed.
+    """
 
-    def __init__(self, cluster: StepCluster, number: int, nodes: int, tasks: int, command: list[str]) -> None:
-        self.cluster, self.number, self.nodes, self.tasks, self.command = cluster, number, nodes, tasks, command
+    def __init__(
+        self, cluster: StepCluster, number: int, nodes: int, tasks: int, command: list[str]
+    ) -> None:
+        self.cluster, self.number, self.nodes, self.tasks, self.command = (
+            cluster,
+            number,
+            nodes,
+            tasks,
+            command,
+        )
         self.messenger = cluster.messenger(f"srun{number}", user_id=1000)
         self.key = number.to_bytes(4, "big")
         self.job_id = 0
@@ -96,15 +110,31 @@ class Srun:
         cluster.sruns[f"srun{number}"] = self
 
     def start(self) -> None:
-        spec = JobSpec(name=f"s{self.number}", min_nodes=self.nodes, max_nodes=self.nodes, num_tasks=self.tasks, time_limit_s=3600)
-        self.messenger.send("controller", AllocateJob(spec, user_id=1000, group_id=1000), self.allocated)
+        spec = JobSpec(
+            name=f"s{self.number}",
+            min_nodes=self.nodes,
+            max_nodes=self.nodes,
+            num_tasks=self.tasks,
+            time_limit_s=3600,
+        )
+        self.messenger.send(
+            "controller", AllocateJob(spec, user_id=1000, group_id=1000), self.allocated
+        )
 
     def allocated(self, answer: Message) -> None:
         assert isinstance(answer, Allocated), answer
         self.job_id = answer.job_id
         if answer.is_running:
-            self.messenger.send("controller", CreateStep(self.job_id, StepSpec(name="x", num_tasks=self.tasks, min_nodes=self.nodes)), self.created)
-            self.messenger.send("controller", AwaitJob(self.job_id, until_end=True), self.job_ended, 1e6)
+            self.messenger.send(
+                "controller",
+                CreateStep(
+                    self.job_id, StepSpec(name="x", num_tasks=self.tasks, min_nodes=self.nodes)
+                ),
+                self.created,
+            )
+            self.messenger.send(
+                "controller", AwaitJob(self.job_id, until_end=True), self.job_ended, 1e6
+            )
         elif not answer.state:
             self.messenger.send("controller", AwaitJob(self.job_id), self.allocated, 1e6)
         else:
@@ -117,7 +147,8 @@ class Srun:
         assert isinstance(answer, StepCreated), answer
         self.step = answer
         message = LaunchTasks(
-            answer.credential, answer.job_id, answer.restart, answer.step_id, answer.nodes, answer.tasks, answer.cpus, "ann", self.command,
+            answer.credential, answer.job_id, answer.restart, answer.step_id, answer.nodes,
+            answer.tasks, answer.cpus, "ann", self.command,
             [], "/", 0o022, self.messenger.name, self.key,
         )  # fmt: skip
         targets = [Target(name, tuple(expand(nodes))) for name, _, nodes in answer.daemons]
@@ -125,14 +156,23 @@ class Srun:
 
         def go(sends: list[Any]) -> None:
             for send in sends:
-                self.messenger.send(send.peer, send.message, lambda reply, hop=send.hop: heard(hop, reply), send.timeout_s)
+                self.messenger.send(
+                    send.peer,
+                    send.message,
+                    lambda reply, hop=send.hop: heard(hop, reply),
+                    send.timeout_s,
+                )
 
         def heard(hop: int, reply: Message) -> None:
             go(tree.answered(hop, reply))
             if tree.result is not None and not self.failed:
-                self.failed = [node for each in tree.result.replies if each.code for node in expand(each.nodes)]
+                self.failed = [
+                    node for each in tree.result.replies if each.code for node in expand(each.nodes)
+                ]
                 if self.failed:
-                    self.messenger.send("controller", CancelJobs([f"{self.job_id}.{answer.step_id}"]))
+                    self.messenger.send(
+                        "controller", CancelJobs([f"{self.job_id}.{answer.step_id}"])
+                    )
 
         first = tree.start()
         self.fan_out = len(first)
@@ -156,11 +196,17 @@ class Srun:
         elif kind == DONE:
             self.done += 1
             assert self.step is not None
-            if self.done == len(self.step.daemons) or (self.failed and self.done == len(self.heard_of)):
+            if self.done == len(self.step.daemons) or (
+                self.failed and self.done == len(self.heard_of)
+            ):
                 self.end()
 
     def end(self) -> None:
-        self.messenger.send("controller", CompleteJob(self.job_id, max(self.exits.values(), default=0) >> 8), lambda _answer: None)
+        self.messenger.send(
+            "controller",
+            CompleteJob(self.job_id, max(self.exits.values(), default=0) >> 8),
+            lambda _answer: None,
+        )
 
     def job_ended(self, _answer: Message) -> None:
         self.is_over = True
@@ -177,9 +223,13 @@ class StepCluster:
         for name in ("state", "spool"):
             (folder / name).mkdir()
         self.folder, self.rng = folder, random.Random(seed)
-        nodeds = [NodeDaemon(f"noded{i}", "", f"n[{i * nodes_each + 1}-{(i + 1) * nodes_each}]") for i in range(daemons)]
+        nodeds = [
+            NodeDaemon(f"noded{i}", "", f"n[{i * nodes_each + 1}-{(i + 1) * nodes_each}]")
+            for i in range(daemons)
+        ]
         self.cluster = Cluster(
-            "steps", str(folder / "slurm.conf"), time="virtual", epoch=EPOCH, key_file=str(folder / "key"), nodeds=nodeds, state="memory",
+            "steps", str(folder / "slurm.conf"), time="virtual", epoch=EPOCH,
+            key_file=str(folder / "key"), nodeds=nodeds, state="memory",
             default_run_s=5.0, user_id=0,
         )  # fmt: skip
         self.loop = VirtualEventLoop()
@@ -193,20 +243,28 @@ class StepCluster:
 
     def messenger(self, name: str, user_id: int = 0) -> MortalMessenger:
         life = self.lives[name] = Life(len(self.lives) + 1)
-        return MortalMessenger(name, self.loop, self.network, life, user_id=user_id, heard=self._heard)
+        return MortalMessenger(
+            name, self.loop, self.network, life, user_id=user_id, heard=self._heard
+        )
 
     def _heard(self, receiver: str, sender: str, message: Message) -> None:
-        self.digest.update(f"{self.loop.now_us} {sender}>{receiver} {type(message).__name__}\n".encode())
+        self.digest.update(
+            f"{self.loop.now_us} {sender}>{receiver} {type(message).__name__}\n".encode()
+        )
 
     def time(self, name: str) -> CountedTime:
         return CountedTime(self.loop, EPOCH, self.lives[name], seems_real=True)
 
     async def up(self) -> None:
         messenger = self.messenger("controller")
-        self.controller = await start_controller(Daemon("controller", self.cluster, self.folder, messenger, self.time("controller")))
+        self.controller = await start_controller(
+            Daemon("controller", self.cluster, self.folder, messenger, self.time("controller"))
+        )
         for noded in self.cluster.nodeds:
             messenger = self.messenger(noded.name)
-            daemon = self.daemons[noded.name] = Daemon(noded.name, self.cluster, self.folder, messenger, self.time(noded.name))
+            daemon = self.daemons[noded.name] = Daemon(
+                noded.name, self.cluster, self.folder, messenger, self.time(noded.name)
+            )
             front_end = self.front_ends[noded.name] = await start_noded(daemon)
             front_end.step_runner.open = self._opener(noded.name)
         await asyncio.sleep(5)
@@ -237,11 +295,24 @@ class StepCluster:
         problems = [problem for srun in self.sruns.values() for problem in srun.problems]
         core = self.controller.core
         there = core.tables.nodes.up_nodes.bit_count()
-        waits = {srun.job_id for srun in self.sruns.values() if srun.nodes > there and srun.job_id in core.tables.pending}  # too many nodes are lost
-        problems += [f"{name} is not over" for name, srun in self.sruns.items() if not srun.is_over and srun.job_id not in waits]
-        problems += [f"job {job.job_id} is left: {job.state.name}" for job in core.tables.running.values()]
+        # too many nodes are lost
+        waits = {
+            srun.job_id
+            for srun in self.sruns.values()
+            if srun.nodes > there and srun.job_id in core.tables.pending
+        }
+        problems += [
+            f"{name} is not over"
+            for name, srun in self.sruns.items()
+            if not srun.is_over and srun.job_id not in waits
+        ]
+        problems += [
+            f"job {job.job_id} is left: {job.state.name}" for job in core.tables.running.values()
+        ]
         problems += [f"job {job.job_id} is completing" for job in core.completing.values()]
         for name, front_end in self.front_ends.items():
-            if name not in self.dead and (front_end.core.jobs or front_end.core.steps.by_job or front_end.step_runner._steps):
+            if name not in self.dead and (
+                front_end.core.jobs or front_end.core.steps.by_job or front_end.step_runner._steps
+            ):
                 problems.append(f"{name} still has a job or a step")
         return problems

@@ -1,4 +1,6 @@
-"""Random configurations, jobs and administrators through whole clusters, with a look after each step. More by hand: make fuzz-schedules N=5000."""
+"""Random configurations, jobs and administrators through whole clusters, with a look after each
+step. More by hand: make fuzz-schedules N=5000.
+"""
 
 from collections import Counter
 from dataclasses import replace
@@ -26,7 +28,10 @@ def test_whatever_is_configured_and_done_nothing_fails_and_no_job_is_lost(batch)
 @pytest.mark.parametrize("seed", [3, 8, 22])
 def test_schedules_do_not_depend_on_how_nodes_are_dealt_to_daemons(seed):
     schedule = draw(seed, 40)
-    assert len({run_schedule(replace(schedule, node_daemons=count)).hash for count in (1, 2, 3, 7)}) == 1
+    assert (
+        len({run_schedule(replace(schedule, node_daemons=count)).hash for count in (1, 2, 3, 7)})
+        == 1
+    )
 
 
 BURST = Schedule(
@@ -37,19 +42,35 @@ BURST = Schedule(
         "NodeName=n[1-8] CPUs=2",
         "PartitionName=p Nodes=n[1-8] Default=YES MaxTime=INFINITE",
     ),
-    jobs=tuple({"id": f"j{number}", "at": 0.0, "user": "fu1", "run": 9.93, "options": ["--ntasks=1", "--time=1"]} for number in range(80)),
+    jobs=tuple(
+        {
+            "id": f"j{number}",
+            "at": 0.0,
+            "user": "fu1",
+            "run": 9.93,
+            "options": ["--ntasks=1", "--time=1"],
+        }
+        for number in range(80)
+    ),
 )
 
 
 def test_jobs_that_are_launched_together_begin_one_after_another_whoever_launches_them():
-    assert len({run_schedule(replace(BURST, node_daemons=count)).hash for count in (1, 2, 3, 7)}) == 1
+    assert (
+        len({run_schedule(replace(BURST, node_daemons=count)).hash for count in (1, 2, 3, 7)}) == 1
+    )
 
 
 def test_a_limit_is_not_held_against_jobs_that_were_submitted_before_it_was_set():
     accounts = ("add account a1 Description=d Organization=o", "add user fu1 account=a1")
     conf = (*BURST.conf, "AccountingStorageEnforce=limits")
-    lowered = {"at": 0.01, "cmd": ["sacctmgr", "-i", "modify", "account", "a1", "set", "GrpSubmitJobs=1"]}
-    outcome = run_schedule(replace(BURST, conf=conf, accounting=accounts, jobs=BURST.jobs[:20], events=(lowered,)))
+    lowered = {
+        "at": 0.01,
+        "cmd": ["sacctmgr", "-i", "modify", "account", "a1", "set", "GrpSubmitJobs=1"],
+    }
+    outcome = run_schedule(
+        replace(BURST, conf=conf, accounting=accounts, jobs=BURST.jobs[:20], events=(lowered,))
+    )
     assert outcome.ends == {"COMPLETED": 20}
 
 
@@ -60,7 +81,19 @@ def test_the_same_seed_draws_and_does_the_same():
 
 def test_the_seeds_draw_every_kind_of_configuration_job_and_deed():
     drawn = [draw(seed) for seed in range(1, 120)]
-    text = "\n".join("\n".join([*each.conf, *each.gres, *each.topology, *each.accounting, repr(each.jobs), repr(each.events)]) for each in drawn)
+    text = "\n".join(
+        "\n".join(
+            [
+                *each.conf,
+                *each.gres,
+                *each.topology,
+                *each.accounting,
+                repr(each.jobs),
+                repr(each.events),
+            ]
+        )
+        for each in drawn
+    )
     for word in (
         "select/linear",
         "CR_Socket",
@@ -112,7 +145,9 @@ def test_the_seeds_draw_every_kind_of_configuration_job_and_deed():
 
 def test_a_failure_names_its_seed_and_the_command_and_can_be_made_smaller(monkeypatch):
     def check(self):
-        assert not any(job.spec.name == "j7" for job in self.core.tables.running.values()), "j7 runs"
+        assert not any(job.spec.name == "j7" for job in self.core.tables.running.values()), (
+            "j7 runs"
+        )
 
     monkeypatch.setattr(Invariants, "check", check)
     with pytest.raises(ScheduleFailed, match="j7 runs") as caught:

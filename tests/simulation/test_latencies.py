@@ -1,5 +1,6 @@
-"""Slow networks: a textbook's schedule is the same however long messages take, as long as the news of a job's end comes
-before the middle of the second, where it decides: one message from a daemon that has all nodes, three in turn where several have them.
+"""Slow networks: a textbook's schedule is the same however long messages take, as long as the news
+of a job's end comes before the middle of the second, where it decides: one message from a daemon
+that has all nodes, three in turn where several have them.
 """
 
 import asyncio
@@ -36,7 +37,10 @@ def replay(folder, jobs, policy, *, daemons=1, latency_s=0.001, link_latency=Non
         time="virtual",
         epoch=EPOCH,
         key_file=str(folder / "key"),
-        nodeds=[NodeDaemon(f"noded{i}", "", f"n[{bounds[i]}-{bounds[i + 1] - 1}]") for i in range(daemons)],
+        nodeds=[
+            NodeDaemon(f"noded{i}", "", f"n[{bounds[i]}-{bounds[i + 1] - 1}]")
+            for i in range(daemons)
+        ],
         state="memory",
     )
     loop = VirtualEventLoop()
@@ -44,14 +48,18 @@ def replay(folder, jobs, policy, *, daemons=1, latency_s=0.001, link_latency=Non
     time = Timekeeper(loop, EPOCH)
 
     def messenger(name):
-        return Messenger(name, loop, KEY, latency_s=latency_s, link_latency=link_latency, network=network)
+        return Messenger(
+            name, loop, KEY, latency_s=latency_s, link_latency=link_latency, network=network
+        )
 
     async def run():
         await start_controller(Daemon("controller", cluster, folder, messenger("controller"), time))
         for noded in cluster.nodeds:
             await start_noded(Daemon(noded.name, cluster, folder, messenger(noded.name), time))
         ended = loop.create_future()
-        Replayer(jobs, messenger("replay"), time, ReplayOptions(zero=EPOCH + 1.0)).start(ended.set_result)
+        Replayer(jobs, messenger("replay"), time, ReplayOptions(zero=EPOCH + 1.0)).start(
+            ended.set_result
+        )
         return await ended
 
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
@@ -67,26 +75,48 @@ def jobs():
 
 
 def expected(jobs, policy):
-    return getattr(textbook, policy)([textbook.Task(job.id, job.submit, job.run, job.procs, job.req) for job in jobs], NODES * CPUS)
+    return getattr(textbook, policy)(
+        [textbook.Task(job.id, job.submit, job.run, job.procs, job.req) for job in jobs],
+        NODES * CPUS,
+    )
 
 
 @pytest.mark.parametrize("policy", ["easy", "fcfs"])
 @pytest.mark.parametrize(("latency_s", "daemons"), [(0.05, 1), (0.05, 4), (0.15, 3), (0.45, 1)])
 def test_textbook_schedules_stand_slow_messages(tmp_path, jobs, policy, latency_s, daemons):
-    assert replay(tmp_path, jobs, policy, daemons=daemons, latency_s=latency_s) == expected(jobs, policy)
+    assert replay(tmp_path, jobs, policy, daemons=daemons, latency_s=latency_s) == expected(
+        jobs, policy
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_textbook_schedules_stand_links_of_any_speed(tmp_path, jobs, seed):
     rng = random.Random(seed)
     names = ["controller", "replay", "noded0", "noded1", "noded2"]
-    link_latency = {f"{one}>{other}": rng.choice((0.0, 0.0004, 0.03, 0.1)) for one in names for other in names if one != other}
+    link_latency = {
+        f"{one}>{other}": rng.choice((0.0, 0.0004, 0.03, 0.1))
+        for one in names
+        for other in names
+        if one != other
+    }
     policy = rng.choice(("easy", "fcfs"))
-    found = replay(tmp_path, jobs, policy, daemons=3, latency_s=rng.choice((0.001, 0.05)), link_latency=link_latency)
+    found = replay(
+        tmp_path,
+        jobs,
+        policy,
+        daemons=3,
+        latency_s=rng.choice((0.001, 0.05)),
+        link_latency=link_latency,
+    )
     assert found == expected(jobs, policy)
 
 
 @pytest.mark.parametrize("policy", ["backfill", "builtin"])
 def test_slurms_schedulers_see_every_job_end_although_messages_are_slow(tmp_path, jobs, policy):
-    starts = replay(tmp_path, jobs, policy, daemons=2, latency_s=0.3, link_latency={"noded1>controller": 1.7})
-    assert all(start is not None and start >= job.submit for job, start in zip(jobs, starts.values(), strict=True))
+    starts = replay(
+        tmp_path, jobs, policy, daemons=2, latency_s=0.3, link_latency={"noded1>controller": 1.7}
+    )
+    assert all(
+        start is not None and start >= job.submit
+        for job, start in zip(jobs, starts.values(), strict=True)
+    )

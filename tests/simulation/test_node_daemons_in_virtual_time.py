@@ -1,4 +1,6 @@
-"""Node daemons on the virtual loop, all in one process: each job ends when it should, in one order on every run and for any number of daemons."""
+"""Node daemons on the virtual loop, all in one process: each job ends when it should, in one order
+on every run and for any number of daemons.
+"""
 
 import random
 from pathlib import Path
@@ -11,7 +13,16 @@ from understudy.clock.timekeeper import Timekeeper
 from understudy.clock.virtual_loop import VirtualEventLoop
 from understudy.model.cluster import Cluster, NodeDaemon
 from understudy.noded.main import start
-from understudy.protocol.messages import BatchComplete, Emulation, EpilogComplete, LaunchBatch, Ok, Registered, RegisterNodes, TerminateJob
+from understudy.protocol.messages import (
+    BatchComplete,
+    Emulation,
+    EpilogComplete,
+    LaunchBatch,
+    Ok,
+    Registered,
+    RegisterNodes,
+    TerminateJob,
+)
 from understudy.protocol.messenger import MemoryNetwork, Messenger
 
 EPOCH = 1_000_000.0
@@ -24,8 +35,18 @@ def replay(tmp_path: Path, daemons: int, jobs: int, seed: int) -> list[tuple[flo
     per_daemon = NODES // daemons
     (tmp_path / "key").write_bytes(KEY)
     (tmp_path / "key").chmod(0o600)
-    nodeds = [NodeDaemon(f"noded{i}", "", f"n[{i * per_daemon}-{(i + 1) * per_daemon - 1}]") for i in range(daemons)]
-    cluster = Cluster("c", "slurm.conf", time="virtual", epoch=EPOCH, key_file=str(tmp_path / "key"), nodeds=nodeds)
+    nodeds = [
+        NodeDaemon(f"noded{i}", "", f"n[{i * per_daemon}-{(i + 1) * per_daemon - 1}]")
+        for i in range(daemons)
+    ]
+    cluster = Cluster(
+        "c",
+        "slurm.conf",
+        time="virtual",
+        epoch=EPOCH,
+        key_file=str(tmp_path / "key"),
+        nodeds=nodeds,
+    )
     loop = VirtualEventLoop()
     network = MemoryNetwork()
     clock = Timekeeper(loop, EPOCH)
@@ -57,13 +78,28 @@ def replay(tmp_path: Path, daemons: int, jobs: int, seed: int) -> list[tuple[flo
         first = rng.randrange(NODES)
         now = int(clock.now())
         nodes = f"n{first}"
-        message = LaunchBatch(job_id, 0, nodes, now, Signer(KEY).sign(job_id, 0, nodes, 1, now), 1, 1, Emulation(run_s))
+        message = LaunchBatch(
+            job_id,
+            0,
+            nodes,
+            now,
+            Signer(KEY).sign(job_id, 0, nodes, 1, now),
+            1,
+            1,
+            Emulation(run_s),
+        )
         answers = []
         controller.send(f"noded{first // per_daemon}", message, answers.append)
 
     async def run():
         for noded in nodeds:
-            daemon = Daemon(noded.name, cluster, tmp_path, Messenger(noded.name, loop, KEY, network=network), clock)
+            daemon = Daemon(
+                noded.name,
+                cluster,
+                tmp_path,
+                Messenger(noded.name, loop, KEY, network=network),
+                clock,
+            )
             await start(daemon)
         for job_id in range(1, jobs + 1):
             left[job_id] = daemons
@@ -93,6 +129,10 @@ def test_two_runs_are_the_same_to_the_last_message(tmp_path):
 
 def test_jobs_end_at_the_same_instants_however_many_daemons_there_are(tmp_path):
     def ends(daemons):
-        return sorted((when, message.job_id) for when, message in replay(tmp_path, daemons, 200, 5) if isinstance(message, BatchComplete))
+        return sorted(
+            (when, message.job_id)
+            for when, message in replay(tmp_path, daemons, 200, 5)
+            if isinstance(message, BatchComplete)
+        )
 
     assert ends(1) == ends(4) == ends(16)

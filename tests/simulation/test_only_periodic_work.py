@@ -1,4 +1,6 @@
-"""Virtual time stands when nothing but periodic work is left, and goes on while that may let a job start."""
+"""Virtual time stands when nothing but periodic work is left, and goes on while that may let a job
+start.
+"""
 
 import csv
 import json
@@ -25,27 +27,54 @@ def run(folder, conf, jobs, *, one_process=True, accounting=""):
     (folder / "a.txt").write_text(accounting)
     out = folder / f"out-{one_process}"
     request = ReplayRequest(
-        trace=folder / "t.swf", out=out, conf=folder / "slurm.conf", one_process=one_process, accounting=folder / "a.txt" if accounting else None
+        trace=folder / "t.swf",
+        out=out,
+        conf=folder / "slurm.conf",
+        one_process=one_process,
+        accounting=folder / "a.txt" if accounting else None,
     )
     code = replay(request)
-    return code, list(csv.DictReader((out / "jobs.csv").read_text().splitlines())), json.loads((out / "summary.json").read_text())
+    return (
+        code,
+        list(csv.DictReader((out / "jobs.csv").read_text().splitlines())),
+        json.loads((out / "summary.json").read_text()),
+    )
 
 
-def test_a_replay_with_jobs_that_can_never_start_ends_and_says_why_in_one_process_and_in_many_at_the_same_instant(tmp_path, capsys):
-    jobs = [JOB.format(id=number, submit=50 * number, run=300, cpus=1, limit=7200 if number % 3 == 0 else 600) for number in range(1, 10)]
+def test_a_replay_with_jobs_that_can_never_start_ends_and_says_why_in_one_process_and_in_many(
+    tmp_path, capsys
+):
+    jobs = [
+        JOB.format(
+            id=number, submit=50 * number, run=300, cpus=1, limit=7200 if number % 3 == 0 else 600
+        )
+        for number in range(1, 10)
+    ]
     ends = []
     for one_process in (True, False):
         code, rows, summary = run(tmp_path, CONF, jobs, one_process=one_process)
         assert code == NEVER_STARTED
-        assert {row["id"]: row["reason"] for row in rows if not row["start"]} == dict.fromkeys("369", "PartitionTimeLimit")
-        assert "3 of 9 jobs never started\n    3: PartitionTimeLimit, as job 3\n" in capsys.readouterr().err
+        assert {row["id"]: row["reason"] for row in rows if not row["start"]} == dict.fromkeys(
+            "369", "PartitionTimeLimit"
+        )
+        assert (
+            "3 of 9 jobs never started\n    3: PartitionTimeLimit, as job 3\n"
+            in capsys.readouterr().err
+        )
         ends.append((summary["simulated_seconds"], summary["schedule_sha256"], summary["ran"]))
     assert ends[0] == ends[1]
 
 
-def test_jobs_that_the_controller_has_long_forgotten_are_recorded_whatever_tables_may_hold(tmp_path):
-    jobs = [JOB.format(id=number, submit=100 * number, run=60, cpus=1, limit=600) for number in range(1, 41)]
-    code, rows, summary = run(tmp_path, CONF + "MinJobAge=2\nMaxJobCount=2\nFirstJobId=1\nMaxJobId=10\n", jobs)
+def test_jobs_that_the_controller_has_long_forgotten_are_recorded_whatever_tables_may_hold(
+    tmp_path,
+):
+    jobs = [
+        JOB.format(id=number, submit=100 * number, run=60, cpus=1, limit=600)
+        for number in range(1, 41)
+    ]
+    code, rows, summary = run(
+        tmp_path, CONF + "MinJobAge=2\nMaxJobCount=2\nFirstJobId=1\nMaxJobId=10\n", jobs
+    )
     assert (code, len(rows), summary["ran"]) == (0, 40, 40)
 
 
@@ -60,9 +89,17 @@ def test_where_all_jobs_are_refused_there_are_no_figures(tmp_path, capsys):
     assert "mean_wait              -" in said.out
 
 
-def test_a_job_that_waits_for_use_to_decay_starts_and_one_that_asks_for_more_than_the_limit_ends_the_run(tmp_path):
-    limits = "add account a1 grptresmins=cpu=300\nadd account a2 grptresmins=cpu=0\nadd user u1 account=a1\nadd user u2 account=a2"
-    conf = CONF + "AccountingStorageEnforce=safe\nPriorityDecayHalfLife=01:00:00\nPriorityCalcPeriod=5\n"
+def test_a_job_that_waits_for_use_to_decay_starts_and_one_above_the_limit_ends_the_run(
+    tmp_path,
+):
+    limits = (
+        "add account a1 grptresmins=cpu=300\nadd account a2 grptresmins=cpu=0\n"
+        "add user u1 account=a1\nadd user u2 account=a2"
+    )
+    conf = (
+        CONF + "AccountingStorageEnforce=safe\nPriorityDecayHalfLife=01:00:00\n"
+        "PriorityCalcPeriod=5\n"
+    )
     owned = "{id} {submit} -1 {run} {cpus} -1 -1 {cpus} {limit} -1 1 {user} {user} -1 -1 -1 -1 -1\n"
     jobs = [
         owned.format(id=1, submit=0, run=3000, cpus=4, limit=3600, user=1),

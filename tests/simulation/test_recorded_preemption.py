@@ -1,6 +1,8 @@
-"""Small scenarios with preemption through whole clusters; where real Slurm 22.05.8 was recorded with one, jobs start then and there, too.
+"""Small scenarios with preemption through whole clusters; where real Slurm 22.05.8 was recorded
+with one, jobs start then and there, too.
 
-A folder of tests/recorded/preemption has the form that docs/scenarios.md describes; `slurm-22.05.8.jsonl` is the recording.
+A folder of tests/recorded/preemption has the form that docs/scenarios.md describes;
+`slurm-22.05.8.jsonl` is the recording.
 """
 
 from __future__ import annotations
@@ -14,26 +16,47 @@ from typing import Any
 
 import pytest
 
-FOLDERS = sorted(path.parent for path in (Path(__file__).parent.parent / "recorded" / "preemption").glob("*/workload.jsonl"))
+FOLDERS = sorted(
+    path.parent
+    for path in (Path(__file__).parent.parent / "recorded" / "preemption").glob("*/workload.jsonl")
+)
 NEAR_S = 3  # of real time: when the scheduler looks depends on when commands arrive
 OVER = {"COMPLETED", "CANCELLED", "TIMEOUT", "PREEMPTED", "FAILED", "REJECTED"}
 FOR_EVER = ("JobHeldAdmin", "JobHeldUser", "PartitionNodeLimit", "AssocGrpCpuLimit")
 
 
 def lines(path: Path) -> dict[str, dict[str, Any]]:
-    return {line["job"]: line for line in map(json.loads, path.read_text().splitlines()) if "job" in line}
+    return {
+        line["job"]: line
+        for line in map(json.loads, path.read_text().splitlines())
+        if "job" in line
+    }
 
 
 def replayed(folder: Path, out: Path) -> dict[str, dict[str, Any]]:
-    command = [str(Path(sys.executable).parent / "understudy"), "replay", str(folder), "--out", str(out), "--one-process"]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SLURM")} | {"TMPDIR": str(out.parent)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode in (0, 3, 4), done.stdout + done.stderr  # some are refused, some wait for ever
+    command = [
+        str(Path(sys.executable).parent / "understudy"),
+        "replay",
+        str(folder),
+        "--out",
+        str(out),
+        "--one-process",
+    ]
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("SLURM")
+    } | {"TMPDIR": str(out.parent)}
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    # some are refused, some wait for ever
+    assert done.returncode in (0, 3, 4), done.stdout + done.stderr
     return lines(out / "result.jsonl")
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_jobs_start_where_and_when_slurm_starts_them_and_none_is_lost(folder: Path, tmp_path: Path) -> None:
+def test_jobs_start_where_and_when_slurm_starts_them_and_none_is_lost(
+    folder: Path, tmp_path: Path
+) -> None:
     found = replayed(folder, tmp_path / "out")
     assert {line["state"] for line in found.values() if line.get("reason") not in FOR_EVER} <= OVER
     recording = folder / "slurm-22.05.8.jsonl"
@@ -41,7 +64,14 @@ def test_jobs_start_where_and_when_slurm_starts_them_and_none_is_lost(folder: Pa
         recorded = lines(recording)
         for job, line in recorded.items():
             mine = found[job]
-            assert (mine["state"], mine["nodes"], mine["restarts"]) == (line["state"], line["nodes"], line["restarts"]), job
+            assert (mine["state"], mine["nodes"], mine["restarts"]) == (
+                line["state"],
+                line["nodes"],
+                line["restarts"],
+            ), job
             for moment in ("start", "end"):
                 assert (mine[moment] is None) is (line[moment] is None), job
-                assert line[moment] is None or abs(mine[moment] - line[moment]) <= NEAR_S, (job, moment)
+                assert line[moment] is None or abs(mine[moment] - line[moment]) <= NEAR_S, (
+                    job,
+                    moment,
+                )

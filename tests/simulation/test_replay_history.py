@@ -1,4 +1,6 @@
-"""Histories that real Slurm 22.05.8 wrote, imported and replayed under the same configuration: each job starts, and what it asked for arrives."""
+"""Histories that real Slurm 22.05.8 wrote, imported and replayed under the same configuration: each
+job starts, and what it asked for arrives.
+"""
 
 import csv
 import json
@@ -23,7 +25,8 @@ FIRST = SimpleNamespace(
     other_limit={"42"},  # --time-min: it began with a shorter limit
     other_cpus=set(),
 )
-# With nodes that failed, jobs refused at their submission, and some that run, stand still or wait for ever when the history ends.
+# With nodes that failed, jobs refused at their submission, and some that run, stand still or wait
+# for ever when the history ends.
 OTHER = SimpleNamespace(
     folder=HISTORIES / "other",
     accounts=("other.cfg", "qos.txt", "resv.txt"),
@@ -34,7 +37,8 @@ OTHER = SimpleNamespace(
         **dict.fromkeys(("118", "204", "205"), "COMPLETED"),
     },
     other_limit=set(),
-    other_cpus={"76", "93"},  # --spread-job on the nodes that were free; NumCPUs was changed while it waited
+    # --spread-job on the nodes that were free; NumCPUs was changed while it waited
+    other_cpus={"76", "93"},
 )
 
 
@@ -45,9 +49,23 @@ def history(request, tmp_path_factory):
     for name in ("slurm.conf", "gres.conf"):
         (folder / name).write_text((about.folder / name).read_text())
     accounts = tuple(about.folder / name for name in about.accounts)
-    import_history(ImportRequest((about.folder / "all.txt",), folder / "scenario", accounts=accounts, say=lambda _line: None, strict=True))
-    replayed = replay_scenario(ReplayRequest(folder / "scenario", folder / "out", conf=folder / "slurm.conf", one_process=True))
-    lines = [json.loads(line) for line in (folder / "out" / "result.jsonl").read_text().splitlines()[1:]]
+    import_history(
+        ImportRequest(
+            (about.folder / "all.txt",),
+            folder / "scenario",
+            accounts=accounts,
+            say=lambda _line: None,
+            strict=True,
+        )
+    )
+    replayed = replay_scenario(
+        ReplayRequest(
+            folder / "scenario", folder / "out", conf=folder / "slurm.conf", one_process=True
+        )
+    )
+    lines = [
+        json.loads(line) for line in (folder / "out" / "result.jsonl").read_text().splitlines()[1:]
+    ]
     with (folder / "out" / "jobs.csv").open() as file:
         table = {line["id"]: line for line in csv.DictReader(file)}
     with (about.folder / "all.txt").open() as file:
@@ -57,12 +75,19 @@ def history(request, tmp_path_factory):
             if "+" not in record.job.removesuffix("+0")
         }
     return SimpleNamespace(
-        **vars(about), past=past, results={line["job"]: line for line in lines}, table=table, replayed=replayed, out=folder / "out"
+        **vars(about),
+        past=past,
+        results={line["job"]: line for line in lines},
+        table=table,
+        replayed=replayed,
+        out=folder / "out",
     )
 
 
 def ran(history):
-    return {job: record for job, record in history.past.items() if record.has_run and record.node_list}
+    return {
+        job: record for job, record in history.past.items() if record.has_run and record.node_list
+    }
 
 
 def test_each_job_that_ran_starts(history):
@@ -87,7 +112,9 @@ def test_who_is_refused_counts_once(history):
 def test_each_job_has_the_processors_the_memory_and_the_limit_that_it_had(history):
     for job, record in ran(history).items():
         if job not in history.other_limit:
-            assert history.results[job]["limit"] == (None if record.limit_min == -1 else record.limit_min * 60), job
+            assert history.results[job]["limit"] == (
+                None if record.limit_min == -1 else record.limit_min * 60
+            ), job
         if job not in history.other_cpus:
             assert history.results[job]["cpus"] == record.cpus, job
             if job in history.table:
@@ -98,4 +125,6 @@ def test_each_job_has_the_processors_the_memory_and_the_limit_that_it_had(histor
 def test_each_job_runs_as_long_as_it_did(history):
     for job, record in ran(history).items():
         if record.state == "COMPLETED":
-            assert abs(history.results[job]["end"] - history.results[job]["start"] - record.ran_s) <= 1, job
+            assert (
+                abs(history.results[job]["end"] - history.results[job]["start"] - record.ran_s) <= 1
+            ), job

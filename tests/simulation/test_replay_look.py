@@ -1,4 +1,6 @@
-"""Each run is looked at before it begins, by the controller's own rules, and `--check` does nothing else."""
+"""Each run is looked at before it begins, by the controller's own rules, and `--check` does nothing
+else.
+"""
 
 import csv
 from pathlib import Path
@@ -24,7 +26,11 @@ OPEN = "PartitionName=all Nodes=ALL Default=YES MaxTime=1:00:00\n"
 def trace(tmp_path):
     """Jobs of 1 to 20 CPUs, every fourth for two hours."""
     path = tmp_path / "some.swf"
-    lines = [f"{job} {job * 50} -1 100 {job} -1 -1 {job} {7200 if job % 4 == 0 else 600} -1 1 1 1 -1 1 -1 -1 -1\n" for job in range(1, 21)]
+    lines = [
+        f"{job} {job * 50} -1 100 {job} -1 -1 {job} {7200 if job % 4 == 0 else 600} -1 1 "
+        "1 1 -1 1 -1 -1 -1\n"
+        for job in range(1, 21)
+    ]
     path.write_text("; MaxProcs: 16\n" + "".join(lines))
     return path
 
@@ -48,13 +54,24 @@ def test_a_check_names_what_cannot_run_and_leaves_nothing_behind(trace, capsys):
 
 
 def test_a_check_of_what_can_all_run_ends_with_0(trace, capsys):
-    assert run(trace, OPEN, check=True, settings=("PartitionName=all MaxTime=INFINITE", "NodeName=n[1-4] CPUs=8"))[0] == 0
+    assert (
+        run(
+            trace,
+            OPEN,
+            check=True,
+            settings=("PartitionName=all MaxTime=INFINITE", "NodeName=n[1-4] CPUs=8"),
+        )[0]
+        == 0
+    )
     assert "20 of 20 jobs can run" in capsys.readouterr().out
 
 
 def test_refusals_are_told_in_the_controllers_words(trace, capsys):
     assert run(trace, OPEN, check=True, settings=("EnforcePartLimits=ALL",))[0] == 3
-    assert "5 jobs would be refused: Requested time limit is invalid (missing or exceeds some limit)" in capsys.readouterr().out
+    assert (
+        "5 jobs would be refused: Requested time limit is invalid (missing or exceeds some "
+        "limit)" in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,13 +79,18 @@ def test_refusals_are_told_in_the_controllers_words(trace, capsys):
     [
         "PartitionName=a Nodes=ALL RootOnly=YES\nPartitionName=b Nodes=ALL\n",
         "PartitionName=a Nodes=ALL Default=YES RootOnly=YES\nPartitionName=b Nodes=ALL\n",
-        "PartitionName=a Nodes=ALL Default=YES ReqResv=YES\nPartitionName=b Nodes=ALL AllowGroups=chemists\n",
+        (
+            "PartitionName=a Nodes=ALL Default=YES ReqResv=YES\n"
+            "PartitionName=b Nodes=ALL AllowGroups=chemists\n"
+        ),
         "PartitionName=a Nodes=ALL Default=YES State=DOWN\nPartitionName=b Nodes=ALL Hidden=YES\n",
         "PartitionName=a Nodes=ALL Default=YES State=DRAIN\nPartitionName=b Nodes=ALL\n",
         "PartitionName=a Default=YES\nPartitionName=b Nodes=ALL\n",
     ],
 )
-def test_jobs_go_where_they_can_run_if_they_cannot_in_the_default_partition(trace, capsys, partitions):
+def test_jobs_go_where_they_can_run_if_they_cannot_in_the_default_partition(
+    trace, capsys, partitions
+):
     code, out = run(trace, partitions, settings=("NodeName=n[1-4] CPUs=8",))
     said = capsys.readouterr()
     assert code == 0
@@ -78,7 +100,12 @@ def test_jobs_go_where_they_can_run_if_they_cannot_in_the_default_partition(trac
 
 
 def test_a_partition_that_is_named_is_not_left(trace, capsys):
-    run(trace, "PartitionName=a Nodes=ALL RootOnly=YES\nPartitionName=b Nodes=ALL\n", partition="a", check=True)
+    run(
+        trace,
+        "PartitionName=a Nodes=ALL RootOnly=YES\nPartitionName=b Nodes=ALL\n",
+        partition="a",
+        check=True,
+    )
     assert "20 jobs would be refused: Access/permission denied" in capsys.readouterr().out
 
 
@@ -94,15 +121,30 @@ NARROW = "PartitionName=narrow Nodes=ALL MaxNodes=1 MaxTime=1\n"
     ("partitions", "nearest"),
     [
         ("", "the configuration has no partition"),
-        ("PartitionName=a Nodes=ALL RootOnly=YES\n", "the partition a comes nearest (Access/permission denied)"),
-        ("PartitionName=a Nodes=ALL RootOnly=YES\n" + NARROW, "the partition narrow comes nearest (PartitionTimeLimit)"),
-        ("PartitionName=a Nodes=ALL Default=YES RootOnly=YES\n" + NARROW, "the partition narrow comes nearest (PartitionTimeLimit)"),
+        (
+            "PartitionName=a Nodes=ALL RootOnly=YES\n",
+            "the partition a comes nearest (Access/permission denied)",
+        ),
+        (
+            "PartitionName=a Nodes=ALL RootOnly=YES\n" + NARROW,
+            "the partition narrow comes nearest (PartitionTimeLimit)",
+        ),
+        (
+            "PartitionName=a Nodes=ALL Default=YES RootOnly=YES\n" + NARROW,
+            "the partition narrow comes nearest (PartitionTimeLimit)",
+        ),
         ("PartitionName=a Nodes=ALL Default=YES RootOnly=YES\n", ""),
     ],
 )
-def test_where_nothing_can_run_the_line_tells_why_not_in_the_partition_that_comes_nearest(trace, capsys, partitions, nearest):
+def test_where_nothing_can_run_the_line_tells_why_not_in_the_partition_that_comes_nearest(
+    trace, capsys, partitions, nearest
+):
     run(trace, partitions, settings=("EnforcePartLimits=NO",))
-    line = next(line for line in capsys.readouterr().out.splitlines() if "20 of 20 jobs would be refused" in line)
+    line = next(
+        line
+        for line in capsys.readouterr().out.splitlines()
+        if "20 of 20 jobs would be refused" in line
+    )
     run(trace, partitions, settings=("EnforcePartLimits=NO",), check=True)
     text = capsys.readouterr().out.splitlines()
     if nearest:
@@ -116,8 +158,13 @@ def test_where_nothing_can_run_the_line_tells_why_not_in_the_partition_that_come
 def scenario(tmp_path: Path, submissions: list[str], events: str = "") -> Path:
     folder = tmp_path / "scenario"
     folder.mkdir()
-    (folder / "slurm.conf").write_text("NodeName=n[1-2] CPUs=2\nPartitionName=all Nodes=ALL Default=YES MaxTime=60\n")
-    lines = [f'{{"id": "j{number}", "at": {number}, "user": "u1", "run": 10, "options": {words}}}\n' for number, words in enumerate(submissions)]
+    (folder / "slurm.conf").write_text(
+        "NodeName=n[1-2] CPUs=2\nPartitionName=all Nodes=ALL Default=YES MaxTime=60\n"
+    )
+    lines = [
+        f'{{"id": "j{number}", "at": {number}, "user": "u1", "run": 10, "options": {words}}}\n'
+        for number, words in enumerate(submissions)
+    ]
     (folder / "workload.jsonl").write_text("".join(lines))
     (folder / "events.jsonl").write_text(events)
     return folder
@@ -126,7 +173,16 @@ def scenario(tmp_path: Path, submissions: list[str], events: str = "") -> Path:
 def test_a_scenario_is_looked_at_through_sbatch(tmp_path, capsys):
     folder = scenario(
         tmp_path,
-        ["[]", '["-n9"]', '["-t", "2:00:00"]', '["--mem=lots"]', '["-p", "none"]', '["--dependency=afterok:{j0}"]', '["--array=1-3"]', '["-n9"]'],
+        [
+            "[]",
+            '["-n9"]',
+            '["-t", "2:00:00"]',
+            '["--mem=lots"]',
+            '["-p", "none"]',
+            '["--dependency=afterok:{j0}"]',
+            '["--array=1-3"]',
+            '["-n9"]',
+        ],
     )
     assert replay_scenario(ReplayRequest(folder, tmp_path / "out", check=True)) == 3
     text = capsys.readouterr().out
@@ -140,7 +196,10 @@ def test_a_scenario_is_looked_at_through_sbatch(tmp_path, capsys):
 
 
 def test_a_reservation_that_the_scenario_makes_keeps_no_job_from_being_looked_at(tmp_path, capsys):
-    event = '{"at": 1, "cmd": ["scontrol", "create", "reservation=mine", "users=u1", "nodes=n1", "starttime=now", "duration=60"]}\n'
+    event = (
+        '{"at": 1, "cmd": ["scontrol", "create", "reservation=mine", "users=u1", '
+        '"nodes=n1", "starttime=now", "duration=60"]}\n'
+    )
     folder = scenario(tmp_path, ['["--reservation=mine", "-t5"]', '["--reservation=other"]'], event)
     replay_scenario(ReplayRequest(folder, tmp_path / "out", check=True))
     text = capsys.readouterr().out
@@ -163,7 +222,9 @@ def test_job_submit_plug_ins_that_nobody_offers_are_named(trace, capsys):
 
 
 def test_a_node_with_a_cpu_a_socket_gives_whole_sockets_beside_the_systems_core(trace):
-    """CPUs= the sockets, CoreSpecCount, CR_Socket: the socket that was given counted more CPUs than the node had, which ended the scheduler."""
+    """CPUs= the sockets, CoreSpecCount, CR_Socket: the socket that was given counted more CPUs than
+    the node had, which ended the scheduler.
+    """
     node = "NodeName=n[1-4] CPUs=2 Sockets=2 CoresPerSocket=2 CoreSpecCount=1"
     code, out = run(trace, OPEN, settings=(node, "SelectTypeParameters=CR_Socket"), limit=3)
     assert code == 0
@@ -179,7 +240,12 @@ def test_a_check_leaves_no_folder_behind(trace, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("latency_s", [1.0, 5.0])
 def test_a_look_over_a_slow_network_is_over_before_the_first_job_comes(trace, latency_s):
-    code, out = run(trace, "PartitionName=all Nodes=ALL Default=YES\n", settings=("NodeName=n[1-4] CPUs=8",), latency_s=latency_s)
+    code, out = run(
+        trace,
+        "PartitionName=all Nodes=ALL Default=YES\n",
+        settings=("NodeName=n[1-4] CPUs=8",),
+        latency_s=latency_s,
+    )
     assert code == 0
     with (out / "jobs.csv").open() as file:
         submitted = [int(row["submit"]) for row in csv.DictReader(file)]

@@ -1,4 +1,6 @@
-"""Options of `understudy replay` that change a configuration have their effect, or are refused: none is passed over."""
+"""Options of `understudy replay` that change a configuration have their effect, or are refused:
+none is passed over.
+"""
 
 import json
 
@@ -25,7 +27,12 @@ PartitionName=other Nodes=n1
 @pytest.fixture
 def trace(tmp_path):
     path = tmp_path / "some.swf"
-    path.write_text("; MaxProcs: 4\n" + "".join(f"{job} {job} -1 100 2 -1 -1 2 200 -1 1 1 1 -1 1 -1 -1 -1\n" for job in range(1, 5)))
+    path.write_text(
+        "; MaxProcs: 4\n"
+        + "".join(
+            f"{job} {job} -1 100 2 -1 -1 2 200 -1 1 1 1 -1 1 -1 -1 -1\n" for job in range(1, 5)
+        )
+    )
     return path
 
 
@@ -51,7 +58,10 @@ def test_the_scheduler_and_its_parameters_act_beside_a_configuration(trace, site
 
 
 def test_what_is_set_is_in_the_folder_of_the_run_and_changes_the_schedule(trace, site):
-    plain, changed = run(trace, site), run(trace, site, settings=("NodeName=n[1-2] CPUs=1", "MaxJobCount=77"))
+    plain, changed = (
+        run(trace, site),
+        run(trace, site, settings=("NodeName=n[1-2] CPUs=1", "MaxJobCount=77")),
+    )
     assert "NodeName=n[1-2] CPUs=1" in (changed / "report.html").read_text()
     assert "MaxJobCount=77" in (changed / "slurm.conf").read_text().splitlines()
     assert (plain / "jobs.csv").read_text() != (changed / "jobs.csv").read_text()
@@ -92,13 +102,23 @@ def test_a_scenario_refuses_options_of_traces(tmp_path, option):
 def test_a_scenarios_configuration_can_be_changed(tmp_path):
     folder = tmp_path / "scenario"
     folder.mkdir()
-    (folder / "slurm.conf").write_text("NodeName=n[1-2] CPUs=2\nPartitionName=all Nodes=ALL Default=YES\n")
+    (folder / "slurm.conf").write_text(
+        "NodeName=n[1-2] CPUs=2\nPartitionName=all Nodes=ALL Default=YES\n"
+    )
     (folder / "workload.jsonl").write_text('{"id": "a", "at": 0, "user": "u1", "run": 10}\n')
-    request = ReplayRequest(folder, tmp_path / "out", one_process=True, settings=("PartitionName=all State=DOWN",))
+    request = ReplayRequest(
+        folder, tmp_path / "out", one_process=True, settings=("PartitionName=all State=DOWN",)
+    )
     assert replay_scenario(request) == NEVER_STARTED
-    (result,) = [json.loads(line) for line in (tmp_path / "out" / "result.jsonl").read_text().splitlines()[1:]]
+    (result,) = [
+        json.loads(line)
+        for line in (tmp_path / "out" / "result.jsonl").read_text().splitlines()[1:]
+    ]
     assert (result["state"], result["reason"]) == ("PENDING", "PartitionDown")
-    assert "PartitionName=all Nodes=ALL Default=YES State=DOWN" in (tmp_path / "out" / "slurm.conf").read_text()
+    assert (
+        "PartitionName=all Nodes=ALL Default=YES State=DOWN"
+        in (tmp_path / "out" / "slurm.conf").read_text()
+    )
 
 
 def test_a_replay_does_not_write_into_the_sites_record_of_jobs(trace, site, tmp_path):

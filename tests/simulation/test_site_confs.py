@@ -1,6 +1,8 @@
-"""Whatever a site's configuration says, a replay under it runs each job or says why not: generated sites here, real ones where they are at hand.
+"""Whatever a site's configuration says, a replay under it runs each job or says why not: generated
+sites here, real ones where they are at hand.
 
-Real sites' files are looked for in ../shared/slurm-confs, beside this repository; they are not a part of it.
+Real sites' files are looked for in ../shared/slurm-confs, beside this repository; they are not a
+part of it.
 """
 
 import csv
@@ -23,7 +25,8 @@ from understudy.tool.replay.traces import ReplayError, replay
 
 GENERATED = int(os.environ.get("UNDERSTUDY_SITES", "20"))
 SITES = Path(__file__).parents[2].parent / "shared" / "slurm-confs"
-IN_MANY = 1 if "UNDERSTUDY_SITES" in os.environ else 8  # each so-many-th of the real sites in many processes, too: that takes 4 s each
+# each so-many-th of the real sites in many processes, too: that takes 4 s each
+IN_MANY = 1 if "UNDERSTUDY_SITES" in os.environ else 8
 
 
 def harmless(path: Path, jobs: int) -> Path:
@@ -44,12 +47,24 @@ def is_accepted(conf: Path) -> bool:
         return False
 
 
-def replayed(conf: Path, trace: Path, out: Path, said: str, jobs: int, *, in_many: bool = False) -> list[tuple[str, ...]]:
+def replayed(
+    conf: Path, trace: Path, out: Path, said: str, jobs: int, *, in_many: bool = False
+) -> list[tuple[str, ...]]:
     """What became of the jobs. `said` tells why, where they did not all run."""
     error = ""
     if in_many:  # not in this process, which would stay on one CPU
-        command = [str(Path(sys.executable).parent / "understudy"), "replay", str(trace), "--conf", str(conf), "--out", str(out)]
-        error = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False).stderr
+        command = [
+            str(Path(sys.executable).parent / "understudy"),
+            "replay",
+            str(trace),
+            "--conf",
+            str(conf),
+            "--out",
+            str(out),
+        ]
+        error = subprocess.run(
+            command, capture_output=True, text=True, timeout=300, check=False
+        ).stderr
     else:
         try:
             replay(ReplayRequest(trace, out, conf=conf, one_process=True))
@@ -75,7 +90,14 @@ def test_a_generated_site_replays_harmless_jobs_or_says_why_not(seed, tmp_path, 
     conf = write_site(random.Random(seed), tmp_path / "site")
     if read(conf).errors:
         with pytest.raises(ConfigError):
-            replay(ReplayRequest(harmless(tmp_path / "some.swf", 3), tmp_path / "out", conf=conf, one_process=True))
+            replay(
+                ReplayRequest(
+                    harmless(tmp_path / "some.swf", 3),
+                    tmp_path / "out",
+                    conf=conf,
+                    one_process=True,
+                )
+            )
         return
     trace = harmless(tmp_path / "some.swf", 30)
     said = looked_at(conf, trace, tmp_path / "out", capsys)
@@ -93,7 +115,14 @@ def sites() -> list[Path]:
 def test_a_real_site_replays_harmless_jobs_or_says_why_not(conf, tmp_path, capsys):
     if not is_accepted(conf):
         with pytest.raises(ConfigError):
-            replay(ReplayRequest(harmless(tmp_path / "some.swf", 3), tmp_path / "out", conf=conf, one_process=True))
+            replay(
+                ReplayRequest(
+                    harmless(tmp_path / "some.swf", 3),
+                    tmp_path / "out",
+                    conf=conf,
+                    one_process=True,
+                )
+            )
         return
     trace = harmless(tmp_path / "some.swf", 100)
     said = looked_at(conf, trace, tmp_path / "out", capsys)

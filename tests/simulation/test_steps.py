@@ -1,4 +1,6 @@
-"""Steps of emulated nodes under virtual time: launched down the tree, each output and each end told once, whoever is lost meanwhile."""
+"""Steps of emulated nodes under virtual time: launched down the tree, each output and each end told
+once, whoever is lost meanwhile.
+"""
 
 import asyncio
 
@@ -23,7 +25,9 @@ def test_a_wide_step_is_launched_by_few_messages_of_srun_and_every_task_is_heard
     assert srun.fan_out == WIDTH
     assert len(srun.heard_of) == srun.done == 150
     assert srun.step is not None
-    node_of = {task: f"n{at + 1}\n".encode() for at, tasks in enumerate(srun.step.tasks) for task in tasks}
+    node_of = {
+        task: f"n{at + 1}\n".encode() for at, tasks in enumerate(srun.step.tasks) for task in tasks
+    }
     assert srun.outputs == node_of
     assert srun.exits == dict.fromkeys(range(300), 0)
 
@@ -57,7 +61,9 @@ def test_steps_of_many_sruns_end_and_leave_nothing(tmp_path, seed):
     for srun in cluster.sruns.values():
         assert sorted(srun.exits) == list(range(srun.tasks))
         assert set(srun.exits.values()) == ({256} if srun.command == ["false"] else {0})
-        assert sorted(srun.outputs) == (list(range(srun.tasks)) if srun.command == ["hostname"] else [])
+        assert sorted(srun.outputs) == (
+            list(range(srun.tasks)) if srun.command == ["hostname"] else []
+        )
     assert all(node.state is NodeState.IDLE for node in cluster.controller.core.tables.nodes.nodes)
 
 
@@ -68,7 +74,10 @@ def test_nothing_is_left_where_daemons_are_lost_in_mid_launch(tmp_path, seed):
     assert cluster.check() == [], f"seed {seed}"
     lost = {name for daemon in cluster.dead for name in cluster.front_ends[daemon].core.own.names}
     for node in cluster.controller.core.tables.nodes.nodes:
-        assert node.state is (NodeState.DOWN if node.name in lost else NodeState.IDLE), (seed, node.name)
+        assert node.state is (NodeState.DOWN if node.name in lost else NodeState.IDLE), (
+            seed,
+            node.name,
+        )
 
 
 def test_two_runs_with_losses_go_the_same_way(tmp_path):

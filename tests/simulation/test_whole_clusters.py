@@ -1,4 +1,6 @@
-"""Whole clusters in virtual time, under all that can happen to them. More seeds by hand: tests/simulation/run.py."""
+"""Whole clusters in virtual time, under all that can happen to them. More seeds by hand:
+tests/simulation/run.py.
+"""
 
 import signal
 
@@ -27,7 +29,17 @@ def test_the_seeds_here_draw_every_scheduler_and_every_trouble():
     assert {draw.scheduler for draw in draws} == {"builtin", "backfill", "fcfs", "easy"}
     assert {draw.selector for draw in draws} == {"linear", "cons_tres"}
     assert {draw.node_daemons for draw in draws} == {1, 2, 3, 4}
-    for trouble in ("meddling", "node_trouble", "faults", "cuts", "node_daemon_deaths", "controller_deaths", "link_latency", "arrays", "licenses"):
+    for trouble in (
+        "meddling",
+        "node_trouble",
+        "faults",
+        "cuts",
+        "node_daemon_deaths",
+        "controller_deaths",
+        "link_latency",
+        "arrays",
+        "licenses",
+    ):
         assert any(getattr(draw, trouble) for draw in draws), trouble
     assert {draw.seems_real for draw in draws} == {True, False}
 

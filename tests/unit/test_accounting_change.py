@@ -1,4 +1,6 @@
-"""Accounting's core: changes, what they lead to, who may make them, and what controllers hear of them."""
+"""Accounting's core: changes, what they lead to, who may make them, and what controllers hear of
+them.
+"""
 
 import pytest
 from accounting_harness import NOW, House
@@ -7,7 +9,13 @@ from understudy.accounting.core import Sender
 from understudy.accounting.tree import Tree
 from understudy.model.associations import AssociationState
 from understudy.model.errors import SlurmError
-from understudy.protocol.messages import AccountingChange, AccountingRecords, AssociationsChanged, JobRecord, Shutdown
+from understudy.protocol.messages import (
+    AccountingChange,
+    AccountingRecords,
+    AssociationsChanged,
+    JobRecord,
+    Shutdown,
+)
 
 
 @pytest.fixture
@@ -46,13 +54,23 @@ def test_what_is_refused_half_way_leaves_nothing_behind(house):
 
 
 def test_values_of_the_wrong_type_and_unknown_fields_are_refused(house):
-    for values in ({"max_jobs": -3}, {"grp_tres": {"nosuch": 1}}, {"qos": ["nosuch"]}, {"nosuch": 1}, {"max_jobs": True}):
+    for values in (
+        {"max_jobs": -3},
+        {"grp_tres": {"nosuch": 1}},
+        {"qos": ["nosuch"]},
+        {"nosuch": 1},
+        {"max_jobs": True},
+    ):
         with pytest.raises(SlurmError):
             ask(house, "add", "account", ["a"], values)
 
 
 def test_limits_of_users_are_inherited_until_somebody_says_otherwise(house):
-    house.do("add account a maxjobs=5 maxtres=cpu=9,node=3", "add account b parent=a", "add user u account=b maxtres=cpu=4")
+    house.do(
+        "add account a maxjobs=5 maxtres=cpu=9,node=3",
+        "add account b parent=a",
+        "add user u account=b maxtres=cpu=4",
+    )
     assert effective(house, "b", "u").max_jobs == 5
     assert effective(house, "b", "u").max_tres_per_job == {"cpu": 4, "node": 3}
     house.do("modify account b set maxjobs=2")
@@ -62,8 +80,20 @@ def test_limits_of_users_are_inherited_until_somebody_says_otherwise(house):
 
 
 def test_an_account_that_is_moved_takes_all_below_it_along(house):
-    house.do("add account a,b", "add account c parent=a", "add user u account=c", "modify account c set parent=b")
-    assert house.show("assoc tree format=account,user") == ["root|", " root|root", " a|", " b|", "  c|", "   c|u"]
+    house.do(
+        "add account a,b",
+        "add account c parent=a",
+        "add user u account=c",
+        "modify account c set parent=b",
+    )
+    assert house.show("assoc tree format=account,user") == [
+        "root|",
+        " root|root",
+        " a|",
+        " b|",
+        "  c|",
+        "   c|u",
+    ]
 
 
 def test_an_account_moved_below_its_own_child_changes_places_with_it(house):
@@ -84,18 +114,28 @@ def test_the_first_account_by_name_of_those_given_at_once_is_the_default(house):
 
 
 def test_an_account_stays_while_it_is_the_default_of_some_of_its_users_and_not_of_all(house):
-    house.do("add account a,b", "add user u account=a", "add user v account=b", "add user v account=a")
+    house.do(
+        "add account a,b", "add user u account=a", "add user v account=b", "add user v account=a"
+    )
     answer = ask(house, "delete", "account", where={"names": ["a"]})
     assert answer.problems == [("default_account", ["conform", "a", "u"])]
     house.do("modify user v set defaultaccount=a", "delete account a")
 
 
 def test_a_quality_of_service_that_goes_is_missing_everywhere(house):
-    house.do("add qos q", "add account a qos=normal,q defaultqos=q", "add account b qos=+q", "add qos r preempt=q")
+    house.do(
+        "add qos q",
+        "add account a qos=normal,q defaultqos=q",
+        "add account b qos=+q",
+        "add qos r preempt=q",
+    )
     said = house.sacctmgr("-i delete qos q")
     assert (said.code, said.err.splitlines()[:2]) == (
         1,
-        [" Associations listed below have these as their Default QOS.", "  DefQOS = q          C = conform    A = a                    "],
+        [
+            " Associations listed below have these as their Default QOS.",
+            "  DefQOS = q          C = conform    A = a                    ",
+        ],
     )
     house.do("modify account a set defaultqos=-1", "delete qos q")
     assert effective(house, "a").qos == ("normal",)
@@ -105,7 +145,13 @@ def test_a_quality_of_service_that_goes_is_missing_everywhere(house):
 
 
 def test_changes_of_inherited_qualities_follow_the_parents_list(house):
-    house.do("add qos q,r", "add account a", "add user u account=a", "modify user u set qos+=q", "modify account a set qos=normal,r")
+    house.do(
+        "add qos q,r",
+        "add account a",
+        "add user u account=a",
+        "modify user u set qos+=q",
+        "modify account a set qos=normal,r",
+    )
     assert effective(house, "a", "u").qos == ("normal", "r", "q")
     house.do("modify user u set qos-=normal")
     assert effective(house, "a", "u").qos == ("r", "q")
@@ -115,15 +161,28 @@ def test_changes_of_inherited_qualities_follow_the_parents_list(house):
 
 def test_nobody_but_administrators_and_coordinators_changes_anything(house):
     house.do(
-        "add account a,b", "add account c parent=a", "add user daemon account=a", "add coordinator account=a names=daemon", "add user x account=b"
+        "add account a,b",
+        "add account c parent=a",
+        "add user daemon account=a",
+        "add coordinator account=a names=daemon",
+        "add user x account=b",
     )
     with pytest.raises(SlurmError):
         ask(house, "add", "account", ["d"], user_id=1)
     with pytest.raises(SlurmError):
         ask(house, "add", "user", ["x"], {"accounts": ["b"]}, user_id=1)
     with pytest.raises(SlurmError):
-        ask(house, "add", "user", ["x"], {"accounts": ["c"], "admin_level": "Administrator"}, user_id=1)
-    assert ask(house, "add", "user", ["x"], {"accounts": ["c"]}, user_id=1).associations == [("conform", "c", "", "x", "")]
+        ask(
+            house,
+            "add",
+            "user",
+            ["x"],
+            {"accounts": ["c"], "admin_level": "Administrator"},
+            user_id=1,
+        )
+    assert ask(house, "add", "user", ["x"], {"accounts": ["c"]}, user_id=1).associations == [
+        ("conform", "c", "", "x", "")
+    ]
     with pytest.raises(SlurmError):
         ask(house, "add", "user", ["x"], {"accounts": ["c"]}, user_id=2)
 
@@ -148,7 +207,13 @@ def test_what_all_share_is_not_for_operators_to_change(house, action, entity, na
 
 
 def test_coordinators_choose_the_coordinators_of_their_accounts(house):
-    house.do("add account a", "add account b parent=a", "add account c", "add user daemon account=a", "add user bin account=b")
+    house.do(
+        "add account a",
+        "add account b parent=a",
+        "add account c",
+        "add user daemon account=a",
+        "add user bin account=b",
+    )
     house.do("add coordinator names=daemon account=a")
     ask(house, "add", "coordinator", ["bin"], where={"accounts": ["b"]}, user_id=1)
     with pytest.raises(SlurmError):
@@ -170,7 +235,12 @@ def test_who_coordinates_accounts_does_not_choose_his_own_default(house):
 
 
 def test_operators_make_nobody_an_administrator(house):
-    house.do("add account a", "add user daemon account=a adminlevel=operator", "add user bin account=a adminlevel=admin", "add user x account=a")
+    house.do(
+        "add account a",
+        "add user daemon account=a adminlevel=operator",
+        "add user bin account=a adminlevel=admin",
+        "add user x account=a",
+    )
     rise = (["x"], {"admin_level": "Operator"})
     with pytest.raises(SlurmError):
         ask(house, "modify", "user", *rise, user_id=1)
@@ -181,7 +251,10 @@ def test_operators_make_nobody_an_administrator(house):
 
 def test_only_daemons_tell_of_jobs_and_only_the_superuser_ends_accounting(house):
     with pytest.raises(SlurmError):
-        house.accounting.handle(AccountingRecords("conform", [JobRecord(1, NOW, 0, "u", 1, 1)]), Sender("command", 0, is_daemon=False))
+        house.accounting.handle(
+            AccountingRecords("conform", [JobRecord(1, NOW, 0, "u", 1, 1)]),
+            Sender("command", 0, is_daemon=False),
+        )
     with pytest.raises(SlurmError):
         house.accounting.handle(Shutdown(), Sender("command", 1, is_daemon=False))
     house.accounting.handle(Shutdown(), Sender("command", 0, is_daemon=False))
@@ -190,7 +263,14 @@ def test_only_daemons_tell_of_jobs_and_only_the_superuser_ends_accounting(house)
 
 def test_a_controller_that_follows_the_news_knows_what_a_new_one_is_told(house):
     first = house.register("conform")
-    state = AssociationState("conform", first.number, associations=first.associations, qos=first.qos, users=first.users, wckeys=first.wckeys)
+    state = AssociationState(
+        "conform",
+        first.number,
+        associations=first.associations,
+        qos=first.qos,
+        users=first.users,
+        wckeys=first.wckeys,
+    )
     lines = [
         "add qos q",
         "add account a,b qos=+q",
@@ -235,22 +315,43 @@ def test_a_controller_that_follows_the_news_knows_what_a_new_one_is_told(house):
 
 def test_left_and_right_enclose_what_is_below(house):
     house.do("add account a,b", "add account c parent=a", "add user u account=c")
-    rows = {tuple(line.split("|")[:2]): tuple(map(int, line.split("|")[2:])) for line in house.show("assoc format=account,user,lft,rgt")}
+    rows = {
+        tuple(line.split("|")[:2]): tuple(map(int, line.split("|")[2:]))
+        for line in house.show("assoc format=account,user,lft,rgt")
+    }
     assert rows["root", ""] == (1, 12)
     left, right = rows["a", ""]
-    assert left < rows["c", ""][0] < rows["c", "u"][0] < rows["c", "u"][1] < rows["c", ""][1] < right
+    assert (
+        left < rows["c", ""][0] < rows["c", "u"][0] < rows["c", "u"][1] < rows["c", ""][1] < right
+    )
 
 
 def test_coordinators_change_users_of_their_accounts_alone_and_accounts_below(house):
     house.do(
-        "add account a", "add account c parent=a", "add user daemon account=a", "add coordinator account=a names=daemon", "add user x account=a,c"
+        "add account a",
+        "add account c parent=a",
+        "add user daemon account=a",
+        "add coordinator account=a names=daemon",
+        "add user x account=a,c",
     )
-    allowed = ("modify user x set maxjobs=4", "modify account c set fairshare=4", "delete user x", "modify user daemon set defaultaccount=a")
+    allowed = (
+        "modify user x set maxjobs=4",
+        "modify account c set fairshare=4",
+        "delete user x",
+        "modify user daemon set defaultaccount=a",
+    )
     for line in allowed:
         assert house.sacctmgr(f"-i {line}", user_id=1).code == 0, line
     house.do("add account b", "add user x account=a,b")
-    for line in ("modify user x set maxjobs=4", "delete user x", "modify account a set fairshare=4", "delete account c"):
-        assert house.sacctmgr(f"-i {line}", user_id=1).err.endswith(" Error with request: Access/permission denied\n"), line
+    for line in (
+        "modify user x set maxjobs=4",
+        "delete user x",
+        "modify account a set fairshare=4",
+        "delete account c",
+    ):
+        assert house.sacctmgr(f"-i {line}", user_id=1).err.endswith(
+            " Error with request: Access/permission denied\n"
+        ), line
 
 
 def test_everybody_chooses_his_own_default_account(house):

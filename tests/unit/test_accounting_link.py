@@ -1,4 +1,6 @@
-"""The controller tells accounting what happens: of jobs, of their runs and batch steps, of nodes that cannot be used; in order, and all of it."""
+"""The controller tells accounting what happens: of jobs, of their runs and batch steps, of nodes
+that cannot be used; in order, and all of it.
+"""
 
 from dataclasses import replace
 
@@ -6,7 +8,13 @@ import msgspec
 import pytest
 from controller_harness import ROOT, START, USER, FakeSender, FakeWire, Harness
 
-from understudy.controller.accounting.link import GATHER_S, PEER, RETRY_S, AccountingLink, NotingJournal
+from understudy.controller.accounting.link import (
+    GATHER_S,
+    PEER,
+    RETRY_S,
+    AccountingLink,
+    NotingJournal,
+)
 from understudy.controller.accounting.queue import QueueFile, RecordQueue
 from understudy.controller.accounting.records import REQUEUED, RESIZING, Kept
 from understudy.controller.jobs.checks import check_licenses
@@ -45,14 +53,22 @@ GONE = Failure(1005, "no connection")
 class Told:
     """A controller with a line to accounting, and what was told on it."""
 
-    def __init__(self, *, is_virtual=False, kept=None, file=None, answers=True, before=lambda _core: None):
+    def __init__(
+        self, *, is_virtual=False, kept=None, file=None, answers=True, before=lambda _core: None
+    ):
         self.journal = NotingJournal(NoJournal())
         self.line = FakeWire()
         self.harness = Harness(journal=self.journal, is_virtual=is_virtual)
         self.soon = []
         self.file = file
         self.answers = answers
-        link = {"cluster": "conform", "host": "127.0.0.1", "port": 6817, "kept": kept or Kept(), "soon": self.soon.append}
+        link = {
+            "cluster": "conform",
+            "host": "127.0.0.1",
+            "port": 6817,
+            "kept": kept or Kept(),
+            "soon": self.soon.append,
+        }
         self.link = AccountingLink(self.harness.core, self.line, RecordQueue(), file, **link)
         self.journal.listeners.append(self.link.note)
         self.journal.note_nodes = self.link.note_nodes
@@ -93,18 +109,45 @@ def test_a_job_is_told_at_each_change_with_its_batch_step(told):
     h.run(20)
     h.complete(job, code=3)
     first, *_, last = told.of(JobRecord)
-    assert (first.state, first.name, first.comment, first.user, first.time_limit_min) == (JobState.RUNNING, "j", "", "ann", 60)
-    assert (last.state, last.exit_code, last.end_time, last.node_count, last.killed_by) == (JobState.FAILED, 3, int(START) + 20, 1, None)
+    assert (first.state, first.name, first.comment, first.user, first.time_limit_min) == (
+        JobState.RUNNING,
+        "j",
+        "",
+        "ann",
+        60,
+    )
+    assert (last.state, last.exit_code, last.end_time, last.node_count, last.killed_by) == (
+        JobState.FAILED,
+        3,
+        int(START) + 20,
+        1,
+        None,
+    )
     begun, ended = told.of(StepRecord)
-    assert (begun.step, begun.state, begun.end_time, begun.nodes) == ("batch", JobState.RUNNING, None, "n1")
-    assert (ended.state, ended.exit_code, ended.exit_signal, ended.end_time) == (JobState.FAILED, 3, 0, int(START) + 20)
+    assert (begun.step, begun.state, begun.end_time, begun.nodes) == (
+        "batch",
+        JobState.RUNNING,
+        None,
+        "n1",
+    )
+    assert (ended.state, ended.exit_code, ended.exit_signal, ended.end_time) == (
+        JobState.FAILED,
+        3,
+        0,
+        int(START) + 20,
+    )
 
 
 def test_a_job_that_no_node_can_hold_is_on_record_as_refused(told):
     h = told.harness
     assert h.refused(cpus_per_task=5) == 2014
     (record,) = told.of(JobRecord)
-    assert (record.state, record.exit_code, record.exit_signal, record.priority) == (JobState.FAILED, 1, 0, 1)
+    assert (record.state, record.exit_code, record.exit_signal, record.priority) == (
+        JobState.FAILED,
+        1,
+        0,
+        1,
+    )
     assert record.eligible_time == record.start_time == record.end_time == int(START)
     assert told.of(StepRecord) == []
 
@@ -115,12 +158,16 @@ def test_scripts_and_environments_are_told_once_if_the_configuration_says_so():
     told.harness.complete(job)
     texts = told.of(JobText)
     assert [each.text for each in texts] == ["#!/bin/sh\n", "A=1\nB=\n"]
-    assert {(each.script, each.environment) for each in told.of(JobRecord)} == {tuple(each.key for each in texts)}
+    assert {(each.script, each.environment) for each in told.of(JobRecord)} == {
+        tuple(each.key for each in texts)
+    }
     assert not Told(kept=Kept()).of(JobText)
 
 
 @pytest.mark.parametrize(("default_s", "minutes"), [(None, -1), (1800, 30)])
-def test_jobs_that_wait_have_the_default_time_of_their_partition_on_record(told, default_s, minutes):
+def test_jobs_that_wait_have_the_default_time_of_their_partition_on_record(
+    told, default_s, minutes
+):
     h = told.harness
     for partition in h.core.tables.partitions.values():
         partition.default_time_s = default_s
@@ -137,7 +184,10 @@ def test_comments_are_kept_if_the_configuration_says_so():
     assert [record.step for record in told.of(StepRecord)] == ["batch", "extern"] * 2
 
 
-@pytest.mark.parametrize(("words", "jobs", "steps"), [([], True, True), (["nosteps"], True, False), (["nojobs"], False, False)])
+@pytest.mark.parametrize(
+    ("words", "jobs", "steps"),
+    [([], True, True), (["nosteps"], True, False), (["nojobs"], False, False)],
+)
 def test_jobs_and_steps_are_told_of_unless_the_configuration_forbids_it(told, words, jobs, steps):
     told.harness.core.settings = replace(told.harness.core.settings, enforced=Enforced.of(words))
     job = told.harness.submit()
@@ -156,9 +206,16 @@ def test_who_cancels_is_on_record_and_a_job_that_never_ran_has_no_start(told):
     h.acknowledge()
     h.epilog(running)
     records = {record.job_id: record for record in told.of(JobRecord)}
-    assert (records[waiting.job_id].killed_by, records[waiting.job_id].start_time, records[waiting.job_id].end_time) == (0, None, int(START))
+    assert (
+        records[waiting.job_id].killed_by,
+        records[waiting.job_id].start_time,
+        records[waiting.job_id].end_time,
+    ) == (0, None, int(START))
     assert records[running.job_id].killed_by == 1000
-    assert [(step.state, step.exit_signal) for step in told.of(StepRecord)][-1] == (JobState.CANCELLED, 15)
+    assert [(step.state, step.exit_signal) for step in told.of(StepRecord)][-1] == (
+        JobState.CANCELLED,
+        15,
+    )
 
 
 def test_a_requeued_run_has_a_record_of_its_own(told):
@@ -176,7 +233,12 @@ def test_a_requeued_run_has_a_record_of_its_own(told):
         runs[record.submit_time, record.restarts] = record
     (first, second) = (runs[key] for key in sorted(runs))
     assert (first.state, first.end_time, first.killed_by) == (REQUEUED, int(START) + 5, None)
-    assert (second.state, second.submit_time, second.restarts, second.start_time) == (JobState.PENDING, int(START) + 5, 1, None)
+    assert (second.state, second.submit_time, second.restarts, second.start_time) == (
+        JobState.PENDING,
+        int(START) + 5,
+        1,
+        None,
+    )
 
 
 def test_a_failed_nodes_batch_step_has_no_exit_code(told):
@@ -207,7 +269,10 @@ def test_times_in_which_nodes_cannot_be_used_are_events(told):
     h.run(10)
     h.update_nodes("n[1-2]", state="resume")
     h.update_nodes("n3", weight="3")
-    found = [(event.node, event.start_time - int(START), event.end_time, event.reason) for event in told.of(EventRecord)]
+    found = [
+        (event.node, event.start_time - int(START), event.end_time, event.reason)
+        for event in told.of(EventRecord)
+    ]
     assert found == [
         ("n1", 0, None, "disk"),
         ("n2", 0, None, "disk"),
@@ -258,7 +323,9 @@ def test_records_wait_on_disk_while_accounting_is_away_and_come_in_order_once(tm
     assert told.line.sent == []
     told.answers = True
     h.run(RETRY_S)
-    assert [record.job_id for record in told.of(JobRecord)] == [job.job_id for job in jobs] + [jobs[-1].job_id + 1]
+    assert [record.job_id for record in told.of(JobRecord)] == [job.job_id for job in jobs] + [
+        jobs[-1].job_id + 1
+    ]
     assert told.file.read() == []
     told.file.close()
 
@@ -282,20 +349,39 @@ def test_nodes_that_register_again_are_no_event(told):
 
 
 def reserve(told, action, **changes):
-    answer = told.harness.ask(UpdateReservation(action, "r", {key: str(value) for key, value in changes.items()}), ROOT)
+    answer = told.harness.ask(
+        UpdateReservation(action, "r", {key: str(value) for key, value in changes.items()}), ROOT
+    )
     assert not isinstance(answer, Failure), answer
 
 
 def spans(told):
     """Reservations as accounting has them: the last record of each id and start."""
     kept = {(each.id, each.start_time): each for each in told.of(ReservationRecord)}
-    return [(each.start_time - int(START), each.end_time - int(START), each.nodes) for each in kept.values() if each.end_time > each.start_time]
+    return [
+        (each.start_time - int(START), each.end_time - int(START), each.nodes)
+        for each in kept.values()
+        if each.end_time > each.start_time
+    ]
 
 
 def test_a_reservation_is_on_record_with_what_changes_while_it_is_in_force(told):
-    reserve(told, "create", starttime=int(START), duration=60, users="ann", nodes="n[1-2]", flags="ignore_jobs")
+    reserve(
+        told,
+        "create",
+        starttime=int(START),
+        duration=60,
+        users="ann",
+        nodes="n[1-2]",
+        flags="ignore_jobs",
+    )
     (record,) = told.of(ReservationRecord)
-    assert (record.id, record.name, record.tres, record.flags) == (1, "r", {"cpu": 8}, "IGNORE_JOBS,SPEC_NODES")
+    assert (record.id, record.name, record.tres, record.flags) == (
+        1,
+        "r",
+        {"cpu": 8},
+        "IGNORE_JOBS,SPEC_NODES",
+    )
     told.harness.run(100)
     reserve(told, "update", duration=30)
     assert spans(told) == [(0, 1800, "n[1-2]")]
@@ -323,9 +409,9 @@ def test_a_job_is_on_record_with_its_reservation(told):
 def test_nodes_of_a_controller_that_knows_nothing_of_them_are_out_until_they_register():
     told = Told(before=lambda core: setattr(core.tables.nodes.nodes[1], "state", NodeState.UNKNOWN))
     node = told.harness.core.tables.nodes.nodes[1]
-    assert [(each.node, each.end_time, each.reason, each.state) for each in told.of(EventRecord)] == [
-        (node.name, None, "cold-start", int(NodeState.UNKNOWN))
-    ]
+    assert [
+        (each.node, each.end_time, each.reason, each.state) for each in told.of(EventRecord)
+    ] == [(node.name, None, "cold-start", int(NodeState.UNKNOWN))]
     node.state = NodeState.IDLE
     told.journal.nodes(0b10)
     told.settle()
@@ -340,7 +426,10 @@ def test_a_cluster_s_part_of_shared_licences_is_for_its_jobs():
     assert core.tables.licenses.totals == {"local": 1, "mat@srv": 5}
     job = told.harness.submit(licenses="mat@srv:2")
     assert job.is_running
-    assert told.harness.query("licenses", "name", "total", "used", "is_remote") == [["local", 1, 0, False], ["mat@srv", 5, 2, True]]
+    assert told.harness.query("licenses", "name", "total", "used", "is_remote") == [
+        ["local", 1, 0, False],
+        ["mat@srv", 5, 2, True],
+    ]
     with pytest.raises(SlurmError):
         check_licenses(core, "mat:1")
     core.take_associations(AssociationsChanged("conform", 3))
@@ -351,14 +440,21 @@ def test_a_cluster_s_part_of_shared_licences_is_for_its_jobs():
 
 def test_jobs_of_a_federation_have_the_clusters_number_above_their_own():
     told = Told()
-    core, place = told.harness.core, FederationPlace("fed", "conform", "h", 6817, 3, "ACTIVE", ("a",))
+    core, place = (
+        told.harness.core,
+        FederationPlace("fed", "conform", "h", 6817, 3, "ACTIVE", ("a",)),
+    )
     first = told.harness.submit().job_id
     core.take_associations(AssociationsChanged("conform", 2, federation=place, has_moved=True))
     job = told.harness.submit()
     assert job.job_id == (3 << 26) + first + 1
-    assert told.harness.query("federation", "name", "number", "state", "features") == [["fed", 3, "ACTIVE", ["a"]]]
+    assert told.harness.query("federation", "name", "number", "state", "features") == [
+        ["fed", 3, "ACTIVE", ["a"]]
+    ]
     core.take_associations(AssociationsChanged("conform", 3))
-    core.take_associations(AssociationsChanged("conform", 4, federation=replace_state(place, "DRAIN"), has_moved=True))
+    core.take_associations(
+        AssociationsChanged("conform", 4, federation=replace_state(place, "DRAIN"), has_moved=True)
+    )
     with pytest.raises(AssertionError, match="submissions disabled"):
         told.harness.submit()
     core.take_associations(AssociationsChanged("conform", 5, has_moved=True))
@@ -385,8 +481,18 @@ def test_a_job_that_goes_on_with_fewer_nodes_has_a_record_for_each_part(told, no
         runs[record.submit_time] = record
     begin = int(START)
     first, second = runs[begin], runs[begin + 5]
-    assert (first.state, first.start_time, first.end_time, first.node_count) == (RESIZING, begin, begin + 5, 2)
-    assert (second.state, second.start_time, second.end_time, second.node_count) == (JobState.COMPLETED, begin + starts, begin + 10, 1)
+    assert (first.state, first.start_time, first.end_time, first.node_count) == (
+        RESIZING,
+        begin,
+        begin + 5,
+        2,
+    )
+    assert (second.state, second.start_time, second.end_time, second.node_count) == (
+        JobState.COMPLETED,
+        begin + starts,
+        begin + 10,
+        1,
+    )
     assert second.eligible_time == begin + 5
     batch = told.of(StepRecord)[-1]  # it stays with the first part
     assert (batch.submit_time, batch.state, batch.end_time) == (begin, RESIZING, begin + 5)
@@ -405,7 +511,9 @@ def test_what_starts_as_it_is_submitted_says_so_and_steps_have_no_memory_where_n
 
 
 @pytest.mark.parametrize("is_cancelled", [True, False])
-def test_steps_that_end_with_a_job_that_is_cancelled_do_not_count_for_its_derived_exit_code(told, is_cancelled):
+def test_steps_that_end_with_a_job_that_is_cancelled_do_not_count_for_its_derived_exit_code(
+    told, is_cancelled
+):
     h = told.harness
     job = h.ask(AllocateJob(JobSpec(num_tasks=1)), USER).job_id
     h.ask(CreateStep(job, StepSpec()), USER)

@@ -14,7 +14,14 @@ from understudy.accounting.core import Accounting
 from understudy.accounting.store import Store, StoreError
 from understudy.model.dbd_conf import Purge
 from understudy.model.states import JobState
-from understudy.protocol.messages import AccountingQuery, AccountingRecords, EventRecord, JobRecord, ReservationRecord, StepRecord
+from understudy.protocol.messages import (
+    AccountingQuery,
+    AccountingRecords,
+    EventRecord,
+    JobRecord,
+    ReservationRecord,
+    StepRecord,
+)
 
 SERVERS = {"postgresql": postgresql, "mariadb": mariadb}
 
@@ -48,17 +55,30 @@ def house(url):
 
 
 def job(number, **fields):
-    return JobRecord(**{"job_id": number, "submit_time": NOW, "restarts": 0, "user": "anna", "user_id": 1001, "group_id": 100, **fields})
+    return JobRecord(
+        **{
+            "job_id": number,
+            "submit_time": NOW,
+            "restarts": 0,
+            "user": "anna",
+            "user_id": 1001,
+            "group_id": 100,
+            **fields,
+        }
+    )
 
 
 def test_what_was_changed_is_there_after_a_restart(house):
     house.do(
         "add qos fast priority=7 maxtrespu=cpu=4 flags=DenyOnLimit usagefactor=1.5 preempt=normal",
-        "add account physics grptres=cpu=64,mem=10G maxwall=1-0 fairshare=parent description='Größe ☃'",
-        "add user anna account=physics partition=debug defaultwckey=key qos=+fast adminlevel=operator",
+        "add account physics grptres=cpu=64,mem=10G maxwall=1-0 fairshare=parent "
+        "description='Größe ☃'",
+        "add user anna account=physics partition=debug defaultwckey=key qos=+fast "
+        "adminlevel=operator",
         "add coordinator account=physics names=anna",
         "delete qos normal",
-        "add resource matlab count=50 server=flex_host type=license cluster=conform percentallowed=25",
+        "add resource matlab count=50 server=flex_host type=license cluster=conform "
+        "percentallowed=25",
         "add federation fed clusters=conform",
         "modify cluster conform set features=a,b",
     )
@@ -85,9 +105,25 @@ def test_names_are_told_apart_by_case(house):
 
 def test_a_record_replaces_what_was_known_of_the_same_run(house):
     house.tell(AccountingRecords("conform", [job(1, state=0), job(2), job(1, restarts=1)]))
-    house.tell(AccountingRecords("conform", [job(1, state=int(JobState.COMPLETED), tres_allocated={"cpu": 2, "mem": 100}, work_dir="/tmp/ü")]))
+    house.tell(
+        AccountingRecords(
+            "conform",
+            [
+                job(
+                    1,
+                    state=int(JobState.COMPLETED),
+                    tres_allocated={"cpu": 2, "mem": 100},
+                    work_dir="/tmp/ü",
+                )
+            ],
+        )
+    )
     rows = house.store.find(schema.jobs, order=[schema.jobs.c.job_id, schema.jobs.c.restarts])
-    assert [(row["job_id"], row["restarts"], row["state"]) for row in rows] == [(1, 0, 3), (1, 1, 0), (2, 0, 0)]
+    assert [(row["job_id"], row["restarts"], row["state"]) for row in rows] == [
+        (1, 0, 3),
+        (1, 1, 0),
+        (2, 0, 0),
+    ]
     assert rows[0]["tres_allocated"] == {"cpu": 2, "mem": 100}
     assert rows[0]["work_dir"] == "/tmp/ü"
 
@@ -99,7 +135,9 @@ def test_records_of_all_kinds_come_back_as_they_went(house):
         ReservationRecord(3, "maintenance", NOW, NOW + 60, "n[1-2]", {"cpu": 8}, "MAINT", [1, 2]),
     ]
     house.tell(AccountingRecords("conform", records))
-    for record, table in zip(records, (schema.steps, schema.events, schema.reservations), strict=True):
+    for record, table in zip(
+        records, (schema.steps, schema.events, schema.reservations), strict=True
+    ):
         (row,) = house.store.find(table, [table.c.node != ""] if "node" in table.c else [])
         assert row.pop("cluster") == "conform"
         assert type(record)(**row) == record
@@ -124,7 +162,13 @@ def test_usage_is_added_up_by_hour_day_and_month(house):
         AccountingRecords(
             "conform",
             [
-                job(1, association_id=7, start_time=hour + 1800, end_time=hour + 2 * 3600, tres_allocated={"cpu": 2}),
+                job(
+                    1,
+                    association_id=7,
+                    start_time=hour + 1800,
+                    end_time=hour + 2 * 3600,
+                    tres_allocated={"cpu": 2},
+                ),
                 EventRecord("n1", hour + 3600, hour + 3660, tres={"cpu": 4}),
             ],
         )
@@ -132,27 +176,64 @@ def test_usage_is_added_up_by_hour_day_and_month(house):
     house.accounting.roll_up()
     used = {
         (row["period"], (row["start_time"] - hour) // 3600): row["amount"]
-        for row in house.store.find(schema.usage, [schema.usage.c.kind == "association", schema.usage.c.tres == "cpu"])
+        for row in house.store.find(
+            schema.usage, [schema.usage.c.kind == "association", schema.usage.c.tres == "cpu"]
+        )
         if row["period"] == "hour"
     }
     assert used == {("hour", 0): 3600, ("hour", 1): 7200}
     for period in ("day", "month"):
-        rows = house.store.find(schema.usage, [schema.usage.c.kind == "association", schema.usage.c.period == period])
+        rows = house.store.find(
+            schema.usage, [schema.usage.c.kind == "association", schema.usage.c.period == period]
+        )
         assert sum(row["amount"] for row in rows) == 10800
-    down = house.store.find(schema.usage, [schema.usage.c.kind == "down", schema.usage.c.period == "hour", schema.usage.c.tres == "cpu"])
+    down = house.store.find(
+        schema.usage,
+        [
+            schema.usage.c.kind == "down",
+            schema.usage.c.period == "hour",
+            schema.usage.c.tres == "cpu",
+        ],
+    )
     assert [row["amount"] for row in down] == [240]
-    idle = house.store.find(schema.usage, [schema.usage.c.kind == "idle", schema.usage.c.start_time == hour + 3600, schema.usage.c.tres == "cpu"])
+    idle = house.store.find(
+        schema.usage,
+        [
+            schema.usage.c.kind == "idle",
+            schema.usage.c.start_time == hour + 3600,
+            schema.usage.c.tres == "cpu",
+        ],
+    )
     assert {row["amount"] for row in idle if row["period"] == "hour"} == {8 * 3600 - 7200 - 240}
 
 
 def test_usage_that_is_told_late_is_added_up_again(house):
     hour = NOW // 3600 * 3600
     house.now = hour + 2 * 3600
-    house.tell(AccountingRecords("conform", [job(1, association_id=7, start_time=hour, tres_allocated={"cpu": 1})]))
+    house.tell(
+        AccountingRecords(
+            "conform", [job(1, association_id=7, start_time=hour, tres_allocated={"cpu": 1})]
+        )
+    )
     house.accounting.roll_up()
-    house.tell(AccountingRecords("conform", [job(1, association_id=7, start_time=hour, end_time=hour + 1800, tres_allocated={"cpu": 1})]))
+    house.tell(
+        AccountingRecords(
+            "conform",
+            [
+                job(
+                    1,
+                    association_id=7,
+                    start_time=hour,
+                    end_time=hour + 1800,
+                    tres_allocated={"cpu": 1},
+                )
+            ],
+        )
+    )
     house.accounting.roll_up()
-    rows = house.store.find(schema.usage, [schema.usage.c.kind == "association", schema.usage.c.period == "hour"])
+    rows = house.store.find(
+        schema.usage, [schema.usage.c.kind == "association", schema.usage.c.period == "hour"]
+    )
     assert sum(row["amount"] for row in rows) == 1800
 
 
@@ -172,11 +253,20 @@ def test_a_database_of_a_later_version_is_refused(house, url):
 def test_a_new_database_has_the_newest_version(house):
     with house.store.engine.connect() as connection:
         current = MigrationContext.configure(connection).get_current_revision()
-    assert current == migrate.ScriptDirectory.from_config(migrate.configuration()).get_current_head()
+    assert (
+        current == migrate.ScriptDirectory.from_config(migrate.configuration()).get_current_head()
+    )
 
 
 def test_gathered_records_are_written_before_somebody_asks(house):
-    house.accounting = Accounting(house.store, now=lambda: house.now, superusers=frozenset((0,)), user_name=str, stop=house.stop, gathers=True)
+    house.accounting = Accounting(
+        house.store,
+        now=lambda: house.now,
+        superusers=frozenset((0,)),
+        user_name=str,
+        stop=house.stop,
+        gathers=True,
+    )
     house.tell(AccountingRecords("conform", [job(1, state=0)]))
     house.tell(AccountingRecords("conform", [job(1, state=3), job(2, state=0)]))
     assert not house.store.find(schema.jobs)
@@ -190,7 +280,10 @@ def test_old_records_are_purged_by_kind_and_open_ones_stay(house):
         job(1, end_time=old),
         job(2, end_time=young),
         job(3),
-        *(StepRecord(number, NOW, 0, "batch", end_time=end) for number, end in ((1, old), (2, young), (3, None))),
+        *(
+            StepRecord(number, NOW, 0, "batch", end_time=end)
+            for number, end in ((1, old), (2, young), (3, None))
+        ),
         EventRecord("n1", old - 5, old),
         EventRecord("n2", old),
     ]
@@ -198,21 +291,34 @@ def test_old_records_are_purged_by_kind_and_open_ones_stay(house):
     house.accounting.purge({"Job": Purge(NOW - 500, "h")})
     left = house.store.find(schema.jobs, order=[schema.jobs.c.job_id])
     assert [row["job_id"] for row in left] == [2, 3]
-    assert sorted(row["job_id"] for row in house.store.find(schema.steps)) == [1, 2, 3]  # steps have an age of their own
+    # steps have an age of their own
+    assert sorted(row["job_id"] for row in house.store.find(schema.steps)) == [1, 2, 3]
     assert len(house.store.find(schema.events, [schema.events.c.node != ""])) == 2
     house.accounting.purge({"Step": Purge(NOW - 500, "h")})
     assert sorted(row["job_id"] for row in house.store.find(schema.steps)) == [2, 3]
     house.accounting.purge({"Event": Purge(NOW - 500, "h")})
-    assert [row["node"] for row in house.store.find(schema.events, [schema.events.c.node != ""])] == ["n2"]
+    assert [
+        row["node"] for row in house.store.find(schema.events, [schema.events.c.node != ""])
+    ] == ["n2"]
 
 
 def test_what_is_archived_goes_into_files_and_comes_back_once(house, tmp_path):
     house.do("add account physics")
     records = [
-        job(1, start_time=NOW - 900, end_time=NOW - 800, tres_allocated={"cpu": 2}, work_dir="/tmp/ü"),
-        StepRecord(1, NOW, 0, "batch", start_time=NOW - 900, end_time=NOW - 800, tres_allocated={"cpu": 2}),
+        job(
+            1,
+            start_time=NOW - 900,
+            end_time=NOW - 800,
+            tres_allocated={"cpu": 2},
+            work_dir="/tmp/ü",
+        ),
+        StepRecord(
+            1, NOW, 0, "batch", start_time=NOW - 900, end_time=NOW - 800, tres_allocated={"cpu": 2}
+        ),
         EventRecord("n1", NOW - 900, NOW - 800, reason="broken"),
-        ReservationRecord(3, "maintenance", NOW - 900, NOW - 800, "n[1-2]", {"cpu": 8}, "MAINT", [1, 2]),
+        ReservationRecord(
+            3, "maintenance", NOW - 900, NOW - 800, "n[1-2]", {"cpu": 8}, "MAINT", [1, 2]
+        ),
         job(2),
     ]
     house.tell(AccountingRecords("conform", records))
@@ -220,7 +326,8 @@ def test_what_is_archived_goes_into_files_and_comes_back_once(house, tmp_path):
     tables = [schema.jobs, schema.steps, schema.events, schema.reservations, schema.transactions]
     before = [sorted(map(str, house.store.find(table))) for table in tables]
     house.do(
-        f"archive dump directory={tmp_path} events jobs steps resv txn purgeeventafter=1day purgejobafter=24hours purgestepafter=1d"
+        f"archive dump directory={tmp_path} events jobs steps resv txn purgeeventafter=1day "
+        "purgejobafter=24hours purgestepafter=1d"
         " purgeresvafter=1days purgetxnafter=1days"
     )
     counts = [len(house.store.find(table)) for table in tables]
@@ -231,5 +338,11 @@ def test_what_is_archived_goes_into_files_and_comes_back_once(house, tmp_path):
     for path in files:
         house.do(f"archive load file={path}")
         said = house.sacctmgr(f"-i archive load {path}")
-        assert (said.code, said.err) == (1, "sacctmgr: error: Error with request.\n Problem loading archive file: Unspecified error\n")
+        assert (said.code, said.err) == (
+            1,
+            (
+                "sacctmgr: error: Error with request.\n"
+                " Problem loading archive file: Unspecified error\n"
+            ),
+        )
     assert [sorted(map(str, house.store.find(table))) for table in tables] == before

@@ -18,12 +18,17 @@ def test_a_busy_address_is_named_with_the_reason():
         addresses.listen(f"tcp:127.0.0.1:{first.getsockname()[1]}")
 
 
-@pytest.mark.parametrize("address", ["", "tcp:host", "tcp::6817", "tcp:host:port", "udp:host:1", "unix:"])
+@pytest.mark.parametrize(
+    "address", ["", "tcp:host", "tcp::6817", "tcp:host:port", "udp:host:1", "unix:"]
+)
 def test_what_is_no_address_is_refused(address):
     with pytest.raises(ValueError, match="not an address"):
         addresses.parse(address)
 
 
-@pytest.mark.parametrize(("peer", "shown"), [(("127.0.0.1", 50022), "127.0.0.1:50022"), ("", "a local process"), (b"", "a local process")])
+@pytest.mark.parametrize(
+    ("peer", "shown"),
+    [(("127.0.0.1", 50022), "127.0.0.1:50022"), ("", "a local process"), (b"", "a local process")],
+)
 def test_the_other_end_is_shown_for_the_log(peer, shown):
     assert addresses.shown(peer) == shown

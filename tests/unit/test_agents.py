@@ -8,7 +8,15 @@ from tests.controller_harness import FakeTime, FakeWire
 
 from understudy.controller.core.agents import Agents
 from understudy.model.hostlist import expand
-from understudy.protocol.messages import Failure, Forward, Message, NodeReplies, NodeReply, Ok, TerminateJob
+from understudy.protocol.messages import (
+    Failure,
+    Forward,
+    Message,
+    NodeReplies,
+    NodeReply,
+    Ok,
+    TerminateJob,
+)
 
 GONE = Failure(1005, "no connection")
 
@@ -149,7 +157,9 @@ def test_few_daemons_get_a_message_each_and_many_get_it_down_the_tree() -> None:
 
 def test_nodes_that_the_tree_does_not_reach_are_asked_again_one_daemon_at_a_time() -> None:
     s = Setup(tree_width=1)
-    s.agents.send_to_many([("noded0", "n[1-2]"), ("noded1", "n3")], lambda nodes: TerminateJob(1, 0, nodes))
+    s.agents.send_to_many(
+        [("noded0", "n[1-2]"), ("noded1", "n3")], lambda nodes: TerminateJob(1, 0, nodes)
+    )
     s.answer(NodeReplies([NodeReply("n[1-2]", 0, ""), NodeReply("n3", 1005, "no connection")]))
     (sent,) = s.wire.sent
     assert (sent.peer, sent.message) == ("noded1", TerminateJob(1, 0, "n3"))

@@ -32,7 +32,13 @@ def test_a_waiting_job_is_cancelled_whenever_its_command_is_interrupted(at):
         if at in text:
             raise KeyboardInterrupt
 
-    context = SimpleNamespace(client=Controller(), program="salloc", complain=complain, error=complain, stderr=io.StringIO())
+    context = SimpleNamespace(
+        client=Controller(),
+        program="salloc",
+        complain=complain,
+        error=complain,
+        stderr=io.StringIO(),
+    )
     with pytest.raises(KeyboardInterrupt):
         allocate(Job(0.0), 0, context, quiet=False)
     assert asked[1:] == [("CancelJobs", ["7"])]

@@ -14,15 +14,35 @@ from understudy.controller.tables.settings import Settings
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobState
 from understudy.model.task_numbers import format_tasks, parse, parse_tasks
-from understudy.protocol.messages import CancelJobs, ControlJobs, JobResults, LaunchBatch, UpdateJobs
+from understudy.protocol.messages import (
+    CancelJobs,
+    ControlJobs,
+    JobResults,
+    LaunchBatch,
+    UpdateJobs,
+)
 
 
 def states(h: Harness, array: int) -> dict[str, str]:
     """What squeue would show: id and state of each record of the array."""
-    rows = h.query("jobs", "array_task_id", "array_task_expression", "array_max_tasks", "state", "reason", array_job_id=[array])
+    rows = h.query(
+        "jobs",
+        "array_task_id",
+        "array_task_expression",
+        "array_max_tasks",
+        "state",
+        "reason",
+        array_job_id=[array],
+    )
     shown = {}
     for task, expression, most, state, reason in rows:
-        name = f"[{expression}%{most}]" if expression and most else f"[{expression}]" if expression else str(task)
+        name = (
+            f"[{expression}%{most}]"
+            if expression and most
+            else f"[{expression}]"
+            if expression
+            else str(task)
+        )
         shown[name] = JobState(state).name if state else reason
     return shown
 
@@ -67,7 +87,20 @@ def test_what_is_no_expression_is_refused(text: str) -> None:
         parse(text, 1001)
 
 
-@pytest.mark.parametrize("text", ["0-100:10", "1,3,5-7,20", "1-298:3", "3-9", "1,3,5", "7", "0,50,100", "0,4,8,12,16", "0-10,20"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0-100:10",
+        "1,3,5-7,20",
+        "1-298:3",
+        "3-9",
+        "1,3,5",
+        "7",
+        "0,50,100",
+        "0,4,8,12,16",
+        "0-10,20",
+    ],
+)
 def test_tasks_are_shown_as_slurm_shows_them(text: str) -> None:
     assert format_tasks(parse_tasks(text, 1001)) == text
 
@@ -75,7 +108,9 @@ def test_tasks_are_shown_as_slurm_shows_them(text: str) -> None:
 # --- lives
 
 
-def test_tasks_start_one_after_the_other_with_ids_of_their_own_and_the_last_keeps_the_arrays() -> None:
+def test_tasks_start_one_after_the_other_with_ids_of_their_own_and_the_last_keeps_the_arrays() -> (
+    None
+):
     h = Harness(make_tables(2, cpus=1))
     array = h.submit(array="1-3")
     assert states(h, 1) == {"1": "RUNNING", "2": "RUNNING", "3": "Resources"}
@@ -89,16 +124,32 @@ def test_tasks_start_one_after_the_other_with_ids_of_their_own_and_the_last_keep
 def test_no_more_tasks_run_at_a_time_than_the_limit_says() -> None:
     h = Harness()
     array = h.submit(array="1-5%2")
-    assert states(h, array.job_id) == {"1": "RUNNING", "2": "RUNNING", "[3-5%2]": "JobArrayTaskLimit"}
+    assert states(h, array.job_id) == {
+        "1": "RUNNING",
+        "2": "RUNNING",
+        "[3-5%2]": "JobArrayTaskLimit",
+    }
     h.complete(h.core.tables.jobs[2])
-    assert states(h, array.job_id) == {"1": "COMPLETED", "2": "RUNNING", "3": "RUNNING", "[4-5%2]": "JobArrayTaskLimit"}
+    assert states(h, array.job_id) == {
+        "1": "COMPLETED",
+        "2": "RUNNING",
+        "3": "RUNNING",
+        "[4-5%2]": "JobArrayTaskLimit",
+    }
 
 
 def test_the_limit_can_be_changed() -> None:
     h = Harness()
     array = h.submit(array="1-5%1")
-    assert act(h, UpdateJobs([str(array.job_id)], {"arraytaskthrottle": "3"})) == [(str(array.job_id), 0, "")]
-    assert states(h, array.job_id) == {"1": "RUNNING", "2": "RUNNING", "3": "RUNNING", "[4-5%3]": "JobArrayTaskLimit"}
+    assert act(h, UpdateJobs([str(array.job_id)], {"arraytaskthrottle": "3"})) == [
+        (str(array.job_id), 0, "")
+    ]
+    assert states(h, array.job_id) == {
+        "1": "RUNNING",
+        "2": "RUNNING",
+        "3": "RUNNING",
+        "[4-5%3]": "JobArrayTaskLimit",
+    }
 
 
 def test_single_tasks_are_cancelled_and_the_array_shrinks() -> None:
@@ -110,7 +161,9 @@ def test_single_tasks_are_cancelled_and_the_array_shrinks() -> None:
     assert act(h, CancelJobs([str(array)], None), OTHER)[0][1] == 2002
 
 
-def test_an_array_whose_waiting_tasks_were_all_cancelled_one_by_one_is_cancelled_and_has_none() -> None:
+def test_an_array_whose_waiting_tasks_were_all_cancelled_one_by_one_is_cancelled_and_has_none() -> (
+    None
+):
     h = Harness(make_tables(1, cpus=1))
     array = h.submit(array="1-3", hold=True).job_id
     for task in (2, 1):
@@ -118,9 +171,9 @@ def test_an_array_whose_waiting_tasks_were_all_cancelled_one_by_one_is_cancelled
     assert h.query("jobs", "array_task_expression", array_job_id=[array]) == [["3"]]
     assert act(h, CancelJobs([f"{array}_3"], None), OTHER)[0][1] == 2002
     act(h, CancelJobs([f"{array}_3"]))
-    assert h.query("jobs", "job_id", "array_task_id", "array_task_expression", "state", array_job_id=[array]) == [
-        [array, None, "", int(JobState.CANCELLED)]
-    ]
+    assert h.query(
+        "jobs", "job_id", "array_task_id", "array_task_expression", "state", array_job_id=[array]
+    ) == [[array, None, "", int(JobState.CANCELLED)]]
 
 
 def test_the_last_task_of_an_array_runs_under_its_number_after_the_others_were_cancelled() -> None:
@@ -149,7 +202,11 @@ def test_one_task_of_an_array_that_was_cancelled_is_requeued_alone() -> None:
     assert states(h, array) == {"[1-4]": "CANCELLED"}
     assert act(h, CancelJobs([f"{array}_2"]))[0][1] == 2021
     assert act(h, ControlJobs("requeue", [f"{array}_3"]))[0][1] == 0
-    assert {job.array_task_id: job.is_pending for job in h.core.arrays[array].records.values() if job.array_task_id is not None} == {3: True}
+    assert {
+        job.array_task_id: job.is_pending
+        for job in h.core.arrays[array].records.values()
+        if job.array_task_id is not None
+    } == {3: True}
     h.cancel(blocker)
 
 
@@ -170,12 +227,17 @@ def test_it_is_told_of_each_task_what_became_of_it() -> None:
     h.submit()
     array = h.submit(array="1-4").job_id
     missing = SlurmError(2017).text
-    assert act(h, ControlJobs("hold", [f"{array}_[2-6]"])) == [(f"{array}_2-4", 0, "No error"), (f"{array}_5-6", 2017, missing)]
+    assert act(h, ControlJobs("hold", [f"{array}_[2-6]"])) == [
+        (f"{array}_2-4", 0, "No error"),
+        (f"{array}_5-6", 2017, missing),
+    ]
     assert act(h, ControlJobs("hold", [f"{array}_9", "99_1", f"{array}_x"])) == [
         (f"{array}_9", 2017, missing), ("99_1", 2017, missing), (f"{array}_x", 2017, missing)
     ]  # fmt: skip
     refused = SlurmError(2010)
-    assert act(h, ControlJobs("hold", [str(array)]), OTHER) == [(f"{array}_1-4", 2010, refused.text)]
+    assert act(h, ControlJobs("hold", [str(array)]), OTHER) == [
+        (f"{array}_1-4", 2010, refused.text)
+    ]
     assert act(h, ControlJobs("suspend", ["99_1", f"{array}_9"]), ROOT) == [
         ("99_1", 1000, "Unexpected message received"), (f"{array}_9", 2017, missing)
     ]  # fmt: skip
@@ -187,11 +249,16 @@ def test_what_is_over_is_said_before_whose_it_is() -> None:
     h.run(1)
     act(h, CancelJobs([str(job.job_id)]))
     h.run(60)
-    for message in (ControlJobs("hold", [str(job.job_id)]), UpdateJobs([str(job.job_id)], {"comment": "x"})):
+    for message in (
+        ControlJobs("hold", [str(job.job_id)]),
+        UpdateJobs([str(job.job_id)], {"comment": "x"}),
+    ):
         assert act(h, message, OTHER)[0][1] == 2084
 
 
-def test_the_last_refusal_tells_of_jobs_that_are_moved_to_the_top_and_an_unknown_one_ends_it() -> None:
+def test_the_last_refusal_tells_of_jobs_that_are_moved_to_the_top_and_an_unknown_one_ends_it() -> (
+    None
+):
     h = Harness(make_tables(1, cpus=1))
     first, held = h.submit(), h.submit(hold=True)
     h.run(1)
@@ -211,7 +278,11 @@ def test_what_is_changed_of_one_task_is_not_changed_of_the_others() -> None:
     h.submit()
     array = h.submit(array="1-3", time_limit_s=600).job_id
     act(h, UpdateJobs([f"{array}_[1-2]"], {"timelimit": "5"}))
-    assert {task: h.core.job(f"{array}_{task}").time_limit_s for task in (1, 2, 3)} == {1: 300, 2: 300, 3: 600}
+    assert {task: h.core.job(f"{array}_{task}").time_limit_s for task in (1, 2, 3)} == {
+        1: 300,
+        2: 300,
+        3: 600,
+    }
     act(h, UpdateJobs([str(array)], {"timelimit": "4"}))
     assert {h.core.job(f"{array}_{task}").time_limit_s for task in (1, 2, 3)} == {240}
 
@@ -241,7 +312,9 @@ def test_a_job_waits_for_all_tasks_of_an_array() -> None:
     h = Harness()
     array = h.submit(array="1-2").job_id
     after = h.submit(dependency=f"afterok:{array}")
-    assert h.query("jobs", "dependency", job_id=[after.job_id]) == [[f"afterok:{array}_*(unfulfilled)"]]
+    assert h.query("jobs", "dependency", job_id=[after.job_id]) == [
+        [f"afterok:{array}_*(unfulfilled)"]
+    ]
     h.complete(h.core.job(f"{array}_1"))
     assert after.reason == "Dependency"
     h.complete(h.core.job(f"{array}_2"))
@@ -263,7 +336,9 @@ def test_corresponding_tasks_wait_for_each_other() -> None:
     h = Harness()
     first = h.submit(array="1-3").job_id
     second = h.submit(array="1-3", dependency=f"aftercorr:{first}").job_id
-    assert states(h, second) == {"1": "Dependency", "2": "Dependency", "3": "Dependency"}, "a pass has made records for all"
+    assert states(h, second) == {"1": "Dependency", "2": "Dependency", "3": "Dependency"}, (
+        "a pass has made records for all"
+    )
     h.complete(h.core.job(f"{first}_2"))
     assert states(h, second) == {"1": "Dependency", "2": "RUNNING", "3": "Dependency"}
     h.complete(h.core.job(f"{first}_1"), code=1)
@@ -319,7 +394,12 @@ def test_records_of_an_array_come_back_as_they_were_saved() -> None:
     array = h.submit(array="1-6%3")
     saved = decode_job(encode_job(array))
     assert saved.array is not None
-    assert (saved.array.job_id, saved.array.limit, saved.array_tasks, saved.array_task_id) == (array.job_id, 3, array.array_tasks, None)
+    assert (saved.array.job_id, saved.array.limit, saved.array_tasks, saved.array_task_id) == (
+        array.job_id,
+        3,
+        array.array_tasks,
+        None,
+    )
     after = h.submit(dependency=f"afterok:{array.job_id}:{array.job_id}_2")
     assert decode_job(encode_job(after)).dependency == after.dependency
 
@@ -329,7 +409,11 @@ def test_each_task_runs_as_long_as_was_said_of_it() -> None:
 
     h = Harness()
     h.ask(SubmitJob(JobSpec(array="1-3"), "#!/bin/sh\n", Emulation(5.0, task_run_s={"2": 20.0})))
-    runs = {task: job.emulation.run_s for task in (1, 2, 3) if (job := h.core.job(f"1_{task}")).emulation is not None}
+    runs = {
+        task: job.emulation.run_s
+        for task in (1, 2, 3)
+        if (job := h.core.job(f"1_{task}")).emulation is not None
+    }
     assert runs == {1: 5.0, 2: 20.0, 3: 5.0}
 
 
@@ -355,7 +439,15 @@ def test_a_single_task_is_shown_as_a_list_until_a_scheduler_has_looked_at_it() -
 def test_what_has_left_the_state_that_was_asked_for_is_not_cancelled() -> None:
     h = Harness()
     array = h.submit(array="0-3").job_id
-    running = [row[0] for row in h.query("jobs", "array_task_id", "state", array_job_id=[array]) if row[1] == 1]
+    running = [
+        row[0]
+        for row in h.query("jobs", "array_task_id", "state", array_job_id=[array])
+        if row[1] == 1
+    ]
     assert running
     h.ask(CancelJobs([f"{array}_{task}" for task in running], where={"state": [0]}), USER)
-    assert [row[0] for row in h.query("jobs", "array_task_id", "state", array_job_id=[array]) if row[1] == 1] == running
+    assert [
+        row[0]
+        for row in h.query("jobs", "array_task_id", "state", array_job_id=[array])
+        if row[1] == 1
+    ] == running

@@ -1,4 +1,6 @@
-"""`scontrol show assoc_mgr`: what the controller tells of users, associations and QOS, and how it is printed."""
+"""`scontrol show assoc_mgr`: what the controller tells of users, associations and QOS, and how it
+is printed.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,26 @@ def house() -> House:
     h = House()
     h.core.associations.apply(
         2,
-        users=[AccountingUser("ann"), AccountingUser("bob", "Operator", creation_time=int(h.time.now()) + 1)],
-        tres=[Tres(number, name) for number, name in ((1, "cpu"), (2, "mem"), (4, "node"), (5, "billing"))],
+        users=[
+            AccountingUser("ann"),
+            AccountingUser("bob", "Operator", creation_time=int(h.time.now()) + 1),
+        ],
+        tres=[
+            Tres(number, name)
+            for number, name in ((1, "cpu"), (2, "mem"), (4, "node"), (5, "billing"))
+        ],
     )
-    h.set_association(2, grp_jobs=9, grp_tres={"cpu": 12}, max_jobs=4, max_tres_per_job={"cpu": 8}, shares=5)
-    h.set_qos("q", max_jobs_per_user=3, max_tres_per_user={"cpu": 6}, usage_factor=2.0, preempt_mode="requeue", min_tres_per_job={"cpu": 1})
+    h.set_association(
+        2, grp_jobs=9, grp_tres={"cpu": 12}, max_jobs=4, max_tres_per_job={"cpu": 8}, shares=5
+    )
+    h.set_qos(
+        "q",
+        max_jobs_per_user=3,
+        max_tres_per_user={"cpu": 6},
+        usage_factor=2.0,
+        preempt_mode="requeue",
+        min_tres_per_job={"cpu": 1},
+    )
     return h
 
 
@@ -34,7 +51,9 @@ class Client:
         self.h = h
         self.cluster_name, self.has_accounting = "c", True
 
-    def query(self, table: str, wanted: list[str], where: dict[str, list[Any]] | None = None, **_: Any) -> Any:
+    def query(
+        self, table: str, wanted: list[str], where: dict[str, list[Any]] | None = None, **_: Any
+    ) -> Any:
         return Answer(wanted, self.h.query(table, *wanted, **(where or {})))
 
 
@@ -48,7 +67,12 @@ class Answer:
 
 def shown(h: Harness, *words: str) -> str:
     out = StringIO()
-    assert scontrol([*words], Context("scontrol", client=Client(h), environ={}, stdout=out, stderr=out)) == 0
+    assert (
+        scontrol(
+            [*words], Context("scontrol", client=Client(h), environ={}, stdout=out, stderr=out)
+        )
+        == 0
+    )
     return out.getvalue()
 
 
@@ -56,7 +80,10 @@ def block(text: str, first: str) -> list[str]:
     """The lines of the record that begins so."""
     lines = text.splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith(first))
-    end = next((number for number in range(at + 1, len(lines)) if not lines[number].startswith(" ")), len(lines))
+    end = next(
+        (number for number in range(at + 1, len(lines)) if not lines[number].startswith(" ")),
+        len(lines),
+    )
     return [line.strip() for line in lines[at:end]]
 
 
@@ -83,8 +110,12 @@ def test_an_association_is_shown_with_what_it_inherits_and_what_its_jobs_have() 
         "GrpSubmitJobs=N(2) GrpWall=N(0.00)",
         "GrpTRES=cpu=N(4),mem=N(200),node=N(1),billing=N(4)",  # both jobs share a node
     ]
-    assert lines[8] == "GrpTRESRunMins=cpu=N(80),mem=N(4000),node=N(40),billing=N(80)"  # UsageFactor 2
-    assert lines[9:11] == ["MaxJobs=4(2) MaxJobsAccrue= MaxSubmitJobs= MaxWallPJ=", "MaxTRESPJ=cpu=8"]
+    # UsageFactor 2
+    assert lines[8] == "GrpTRESRunMins=cpu=N(80),mem=N(4000),node=N(40),billing=N(80)"
+    assert lines[9:11] == [
+        "MaxJobs=4(2) MaxJobsAccrue= MaxSubmitJobs= MaxWallPJ=",
+        "MaxTRESPJ=cpu=8",
+    ]
     upper = block(shown(h, "show", "assoc_mgr"), "ClusterName=c Account=upper UserName= ")
     assert upper[3] == "ParentAccount=root(1) Lft=6 DefAssoc=No"
     assert upper[4] == "GrpJobs=9(2) GrpJobsAccrue=N(0)"
@@ -107,7 +138,13 @@ def test_a_qos_is_shown_with_users_and_accounts_within_it() -> None:
     h.submit(account="lower", qos="q", num_tasks=2, time_limit_s=600, mem_per_node_mb=100)
     h.run(5)
     lines = block(shown(h, "show", "assoc_mgr", "flags=qos"), "QOS=q(2)")
-    assert lines[-12:-7] == ["MinPrioThresh=", "MinTRESPJ=cpu=1", "PreemptMode=REQUEUE", "Priority=0", "Account Limits"]
+    assert lines[-12:-7] == [
+        "MinPrioThresh=",
+        "MinTRESPJ=cpu=1",
+        "PreemptMode=REQUEUE",
+        "Priority=0",
+        "Account Limits",
+    ]
     assert lines[-7:-4] == [
         "lower",
         "MaxJobsPA=N(1) MaxJobsAccruePA=N(0) MaxSubmitJobsPA=N(1)",
@@ -115,7 +152,12 @@ def test_a_qos_is_shown_with_users_and_accounts_within_it() -> None:
     ]
     assert "MaxJobsPU=3(1) MaxJobsAccruePU=N(0) MaxSubmitJobsPU=N(1)" in lines
     assert "MaxTRESPU=cpu=6(2),mem=N(100),node=N(1),billing=N(2)" in lines
-    assert block(shown(h, "show", "assoc_mgr", "qos=part"), "QOS=part(4)")[-4:] == ["Account Limits", "No Accounts", "User Limits", "No Users"]
+    assert block(shown(h, "show", "assoc_mgr", "qos=part"), "QOS=part(4)")[-4:] == [
+        "Account Limits",
+        "No Accounts",
+        "User Limits",
+        "No Users",
+    ]
 
 
 def test_users_are_shown_as_accounting_told_of_them() -> None:
@@ -144,7 +186,9 @@ def test_records_are_chosen_by_name(words: list[str], accounts: list[str]) -> No
         user = fields["UserName"].partition("(")[0]
         found.append(f"{fields['Account']}({user})" if user else fields["Account"])
     assert found == accounts
-    assert lines[1] == ("Association Records" if accounts else "No associations currently cached in Slurm.")
+    assert lines[1] == (
+        "Association Records" if accounts else "No associations currently cached in Slurm."
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,6 +202,8 @@ def test_records_are_chosen_by_name(words: list[str], accounts: list[str]) -> No
 )
 def test_words_that_make_no_sense(word: str, code: int, said: str) -> None:
     errors = StringIO()
-    context = Context("scontrol", client=Client(house()), environ={}, stdout=StringIO(), stderr=errors)
+    context = Context(
+        "scontrol", client=Client(house()), environ={}, stdout=StringIO(), stderr=errors
+    )
     assert scontrol(["show", "assoc_mgr", word], context) == code
     assert errors.getvalue() == said + "\n"

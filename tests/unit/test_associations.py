@@ -13,9 +13,27 @@ def state():
         4,
         associations=[
             Association(1, "c", "root", qos=("normal",)),
-            Association(2, "c", "physics", parent_id=1, max_jobs=5, max_tres_per_job={"cpu": 9, "node": 3}, grp_jobs=7, default_qos="normal"),
+            Association(
+                2,
+                "c",
+                "physics",
+                parent_id=1,
+                max_jobs=5,
+                max_tres_per_job={"cpu": 9, "node": 3},
+                grp_jobs=7,
+                default_qos="normal",
+            ),
             Association(3, "c", "optics", parent_id=2, delta_qos=("+fast",), position=-1),
-            Association(4, "c", "optics", "anna", parent_id=3, is_default=True, max_tres_per_job={"cpu": 4}, max_jobs=2),
+            Association(
+                4,
+                "c",
+                "optics",
+                "anna",
+                parent_id=3,
+                is_default=True,
+                max_tres_per_job={"cpu": 4},
+                max_jobs=2,
+            ),
             Association(5, "c", "optics", "anna", "debug", parent_id=3, qos=("fast",)),
         ],
         qos=[Qos(1, "normal"), Qos(2, "fast", flags=("DenyOnLimit",))],
@@ -61,8 +79,14 @@ def test_a_coordinator_is_one_of_all_accounts_below(state):
 def test_changes_are_taken_over_with_everything_that_depends_on_them(state):
     state.effective(state.find("optics", "anna"))
     state.apply(
-        5, associations=[Association(2, "c", "physics", parent_id=1, max_tres_per_job={"node": 1})], removed_associations=[5], removed_qos=["fast"]
+        5,
+        associations=[Association(2, "c", "physics", parent_id=1, max_tres_per_job={"node": 1})],
+        removed_associations=[5],
+        removed_qos=["fast"],
     )
     assert state.number == 5
-    assert state.effective(state.find("optics", "anna", "debug")).max_tres_per_job == {"cpu": 4, "node": 1}
+    assert state.effective(state.find("optics", "anna", "debug")).max_tres_per_job == {
+        "cpu": 4,
+        "node": 1,
+    }
     assert set(state.qos) == {"normal"}

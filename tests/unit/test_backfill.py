@@ -12,7 +12,13 @@ from understudy.model.states import JobState, NodeState
 
 
 def world(nodes=4, policy=Backfill, parameters=None, tables=None):
-    made = World(tables or table(nodes), policy, SelectConsTres(frozenset({"CR_CPU"})), parameters, check=True)
+    made = World(
+        tables or table(nodes),
+        policy,
+        SelectConsTres(frozenset({"CR_CPU"})),
+        parameters,
+        check=True,
+    )
     made.policy.note("start", 0.0)
     return made
 
@@ -47,7 +53,9 @@ def test_promises_are_made_when_somebody_asks():
 
 @pytest.mark.parametrize("asked", [False, True])
 def test_passes_that_promise_idle_nodes_follow_each_other_at_the_interval(asked):
-    """What came at 75 was started at 90, three intervals after the first pass, by Slurm, though nothing had changed at 60."""
+    """What came at 75 was started at 90, three intervals after the first pass, by Slurm, though
+    nothing had changed at 60.
+    """
     w = blocked()
     if asked:
         w.policy.plan_when_asked()
@@ -80,11 +88,14 @@ def test_a_job_longer_than_the_gap_before_a_promise_waits_for_it():
     w.run()
     assert w.starts[2] == 3606
     assert w.starts[3] > w.starts[2]
-    assert w.promises[3][0] == (30, 4200)  # behind the promise, whose end is rounded down to the minute
+    # behind the promise, whose end is rounded down to the minute
+    assert w.promises[3][0] == (30, 4200)
 
 
 def test_promises_are_rounded_down_to_the_resolution():
-    """The promise of second 3606 begins at 3600 in the plan: what would end at 3602 may not start at 30, what ends at 3600 may."""
+    """The promise of second 3606 begins at 3600 in the plan: what would end at 3602 may not start
+    at 30, what ends at 3600 may.
+    """
     w = blocked()
     w.submit(at=11, cpus=1, run_s=10, limit_s=3600)
     w.submit(at=12, cpus=1, run_s=10, limit_s=3540)
@@ -108,7 +119,11 @@ def test_the_main_scheduler_lets_nobody_pass():
 def test_a_blocked_partition_keeps_its_nodes_from_those_that_overlap_only():
     tables = tables_of(
         table(4),
-        [Partition("high", nodes=0b0011, priority_tier=2), Partition("low", nodes=0b0111), Partition("other", nodes=0b1000)],
+        [
+            Partition("high", nodes=0b0011, priority_tier=2),
+            Partition("low", nodes=0b0111),
+            Partition("other", nodes=0b1000),
+        ],
     )
     w = world(policy=Builtin, tables=tables)
     w.submit(at=1, cpus=1, run_s=900, limit_s=900, partitions=("high",))
@@ -121,7 +136,13 @@ def test_a_blocked_partition_keeps_its_nodes_from_those_that_overlap_only():
 
 
 def test_a_job_of_several_partitions_waits_in_those_only_whose_limits_it_keeps():
-    tables = tables_of(table(4), [Partition("short", nodes=0b0011, max_time_s=300, priority_tier=2), Partition("long", nodes=0b1100)])
+    tables = tables_of(
+        table(4),
+        [
+            Partition("short", nodes=0b0011, max_time_s=300, priority_tier=2),
+            Partition("long", nodes=0b1100),
+        ],
+    )
     w = world(policy=Builtin, tables=tables)
     w.submit(at=1, cpus=2, run_s=900, limit_s=900, partitions=("long",))
     w.submit(at=2, cpus=2, run_s=600, limit_s=600, partitions=("short", "long"))
@@ -142,8 +163,12 @@ def test_a_job_that_no_partition_could_ever_hold_stops_nobody():
 
 
 def test_a_job_keeps_no_nodes_in_a_partition_that_could_never_hold_it():
-    w = world(policy=Builtin, tables=tables_of(table(4), [Partition("all", nodes=0b1111), Partition("a", nodes=0b0011)]))
-    w.submit(at=1, cpus=4, run_s=60, limit_s=60, partitions=("all", "a"), required_nodes=0b0001)  # "a" comes first in the queue, by its name
+    w = world(
+        policy=Builtin,
+        tables=tables_of(table(4), [Partition("all", nodes=0b1111), Partition("a", nodes=0b0011)]),
+    )
+    # "a" comes first in the queue, by its name
+    w.submit(at=1, cpus=4, run_s=60, limit_s=60, partitions=("all", "a"), required_nodes=0b0001)
     w.run()
     assert w.tables.jobs[1].partition == "all"
 
@@ -189,7 +214,9 @@ def test_nodes_that_are_completing_are_not_given_but_promised():
 
 
 def test_the_queue_goes_by_tier_priority_time_and_id():
-    tables = tables_of(table(1), [Partition("a", nodes=1), Partition("b", nodes=1, priority_tier=5)])
+    tables = tables_of(
+        table(1), [Partition("a", nodes=1), Partition("b", nodes=1, priority_tier=5)]
+    )
     jobs = [
         make_job(1, submit=4),
         make_job(2, submit=3),
@@ -203,7 +230,14 @@ def test_the_queue_goes_by_tier_priority_time_and_id():
         tables.pending[job.job_id] = job
     queue = PendingQueue(tables, slurm_order)
     assert queue.refresh(10) is None
-    assert [(r.job.job_id, r.partition.name) for r in queue.records] == [(5, "b"), (4, "a"), (2, "a"), (3, "a"), (1, "a"), (5, "a")]
+    assert [(r.job.job_id, r.partition.name) for r in queue.records] == [
+        (5, "b"),
+        (4, "a"),
+        (2, "a"),
+        (3, "a"),
+        (1, "a"),
+        (5, "a"),
+    ]
     late = make_job(7, submit=3, partitions=("a",))
     tables.pending[7] = late
     queue.note("submit")
@@ -224,7 +258,9 @@ def test_slots_say_when_more_nodes_will_be_free():
 
 def preferring(busy_until):
     """Nodes 2 and 3 have a feature; the first job takes one of them."""
-    w = world(tables=table_of([node(0), node(1), node(2, features="fast"), node(3, features="fast")]))
+    w = world(
+        tables=table_of([node(0), node(1), node(2, features="fast"), node(3, features="fast")])
+    )
     w.submit(at=1, cpus=1, run_s=busy_until, limit_s=600, features="fast")
     return w
 
@@ -254,20 +290,59 @@ def test_a_job_with_time_min_that_backfill_starts_gets_just_that():
 
 
 def test_a_job_that_was_looked_for_whole_nodes_wants_them_in_its_other_partitions_too():
-    tables = tables_of(table(4), [Partition("whole", nodes=0b0011, priority_tier=2, oversubscribe="EXCLUSIVE"), Partition("rest", nodes=0b1100)])
+    tables = tables_of(
+        table(4),
+        [
+            Partition("whole", nodes=0b0011, priority_tier=2, oversubscribe="EXCLUSIVE"),
+            Partition("rest", nodes=0b1100),
+        ],
+    )
     w = world(tables=tables)
     w.submit(at=5, cpus=1, run_s=600, limit_s=600, partitions=("rest", "whole"))
     w.submit(at=5, cpus=2, run_s=600, limit_s=600, partitions=("rest", "whole"))
     w.run(until=20)
-    assert [(w.tables.jobs[job].partition, w.tables.jobs[job].exclusive) for job in (1, 2)] == [("whole", False), ("rest", True)]
+    assert [(w.tables.jobs[job].partition, w.tables.jobs[job].exclusive) for job in (1, 2)] == [
+        ("whole", False),
+        ("rest", True),
+    ]
 
 
 def test_backfill_alone_lets_a_job_with_time_min_into_a_partition_with_a_lower_limit():
-    tables = tables_of(table(2), [Partition("short", nodes=0b01, max_time_s=600, priority_tier=2), Partition("long", nodes=0b10)])
+    tables = tables_of(
+        table(2),
+        [
+            Partition("short", nodes=0b01, max_time_s=600, priority_tier=2),
+            Partition("long", nodes=0b10),
+        ],
+    )
     w = world(tables=tables)
-    w.submit(at=5, cpus=1, run_s=60, limit_s=7200, time_min_s=600, partitions=("short",), time_limit_is_set=True)
-    w.submit(at=6, cpus=1, run_s=60, limit_s=7200, time_min_s=660, partitions=("short",), time_limit_is_set=True)
-    w.submit(at=7, cpus=1, run_s=60, limit_s=7200, time_min_s=600, partitions=("short", "long"), time_limit_is_set=True)
+    w.submit(
+        at=5,
+        cpus=1,
+        run_s=60,
+        limit_s=7200,
+        time_min_s=600,
+        partitions=("short",),
+        time_limit_is_set=True,
+    )
+    w.submit(
+        at=6,
+        cpus=1,
+        run_s=60,
+        limit_s=7200,
+        time_min_s=660,
+        partitions=("short",),
+        time_limit_is_set=True,
+    )
+    w.submit(
+        at=7,
+        cpus=1,
+        run_s=60,
+        limit_s=7200,
+        time_min_s=600,
+        partitions=("short", "long"),
+        time_limit_is_set=True,
+    )
     w.run(until=20)
     assert [(job, w.tables.jobs[job].partition) for job in w.starts] == [(3, "long")]
     assert w.tables.jobs[1].reason == "PartitionTimeLimit"
@@ -319,8 +394,16 @@ def test_many_jobs_of_the_whole_cluster_are_promised_it_one_after_the_other():
     ("wanted", "reason", "detail"),
     [
         ({"required_nodes": 0b1000}, "ReqNodeNotAvail", "ReqNodeNotAvail, UnavailableNodes:n3"),
-        ({"required_nodes": 0b1110, "min_nodes": 3}, "ReqNodeNotAvail", "ReqNodeNotAvail, UnavailableNodes:n[2-3]"),
-        ({"required_nodes": 0b1000, "min_nodes": 3}, "ReqNodeNotAvail", "ReqNodeNotAvail, UnavailableNodes:n3"),
+        (
+            {"required_nodes": 0b1110, "min_nodes": 3},
+            "ReqNodeNotAvail",
+            "ReqNodeNotAvail, UnavailableNodes:n[2-3]",
+        ),
+        (
+            {"required_nodes": 0b1000, "min_nodes": 3},
+            "ReqNodeNotAvail",
+            "ReqNodeNotAvail, UnavailableNodes:n3",
+        ),
         ({"excluded_nodes": 0b0011}, "ReqNodeNotAvail", "ReqNodeNotAvail, UnavailableNodes:n[2-3]"),
         ({"min_nodes": 3}, "Resources", NODES_DOWN),
         ({"required_nodes": 0b0001}, "Resources", ""),
@@ -338,7 +421,9 @@ def test_who_chose_among_nodes_is_told_which_are_out_of_service(wanted, reason, 
 
 
 @pytest.mark.parametrize(("least", "ends"), [(None, True), (60, False)])
-def test_a_job_that_cannot_be_over_by_its_deadline_any_more_is_ended_when_a_scheduler_comes_to_it(least, ends):
+def test_a_job_that_cannot_be_over_by_its_deadline_any_more_is_ended_when_a_scheduler_comes_to_it(
+    least, ends
+):
     w = blocked()
     job = w.submit(at=11, cpus=1, run_s=60, limit_s=600, deadline=500.0, time_min_s=least)
     w.run(until=29)
@@ -355,7 +440,7 @@ def test_the_main_scheduler_ends_a_job_that_is_too_late_and_goes_on():
     assert (late.state, w.starts) == (JobState.DEADLINE, {2: 6})
 
 
-def test_a_begin_time_that_comes_changes_nothing_for_backfill_until_the_main_scheduler_has_seen_it():
+def test_a_begin_time_that_comes_changes_nothing_for_backfill_before_the_main_scheduler():
     w = world()
     trigger = w.policy.backfill_trigger
     trigger.ran(30.0, changed=False, promised=False)

@@ -1,4 +1,6 @@
-"""What is generated from the commands' declarations: the page of options, manual pages, completion."""
+"""What is generated from the commands' declarations: the page of options, manual pages,
+completion.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,14 @@ import subprocess
 import pytest
 from typer.testing import CliRunner
 
-from understudy.tool.manual.catalogue import EMULATED, WITHOUT_EFFECT, Command, commands, spelled, unknown_names
+from understudy.tool.manual.catalogue import (
+    EMULATED,
+    WITHOUT_EFFECT,
+    Command,
+    commands,
+    spelled,
+    unknown_names,
+)
 from understudy.tool.manual.completions import SHELLS, script
 from understudy.tool.manual.man_pages import plain, roff
 from understudy.tool.manual.option_page import page
@@ -20,7 +29,11 @@ NAMES = [command.name for command in commands()]
 def test_the_page_of_options_has_every_option_of_every_command():
     text = page()
     assert all(f"## {name}\n" in text for name in NAMES)
-    assert all(f"`--{each.long}" in text or f", --{each.long}" in text for command in commands() for each in command.listed)
+    assert all(
+        f"`--{each.long}" in text or f", --{each.long}" in text
+        for command in commands()
+        for each in command.listed
+    )
 
 
 def test_every_name_that_no_declaration_holds_is_still_right():
@@ -28,7 +41,17 @@ def test_every_name_that_no_declaration_holds_is_still_right():
 
 
 def test_all_commands_of_the_package_are_described():
-    assert {"sbatch", "squeue", "sinfo", "scancel", "scontrol", "sacct", "sacctmgr", "strigger", "scrontab"} <= set(NAMES)
+    assert {
+        "sbatch",
+        "squeue",
+        "sinfo",
+        "scancel",
+        "scontrol",
+        "sacct",
+        "sacctmgr",
+        "strigger",
+        "scrontab",
+    } <= set(NAMES)
 
 
 def option(command, name):
@@ -71,7 +94,9 @@ def test_a_manual_page_names_every_option_and_field(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_manual_page_for_man_has_no_line_that_roff_takes_for_a_request(name):
-    requests = {line.split()[0] for line in roff(Command(name)).splitlines() if line.startswith((".", "'"))}
+    requests = {
+        line.split()[0] for line in roff(Command(name)).splitlines() if line.startswith((".", "'"))
+    }
     assert requests <= {".TH", ".SH", ".TP"}
 
 
@@ -109,7 +134,9 @@ def test_bash_completes(line, expected, tmp_path):
     PATH={tmp_path}:$PATH; source {tmp_path}/script; compopt() {{ :; }}
     COMP_WORDS=({line}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMPREPLY=()
     _understudy_${{COMP_WORDS[0]}}; printf '%s\\n' "${{COMPREPLY[@]}}" """
-    said = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True, timeout=30)
+    said = subprocess.run(
+        ["bash", "-c", program], capture_output=True, text=True, check=True, timeout=30
+    )
     assert said.stdout.split() == [expected]
 
 

@@ -46,7 +46,9 @@ def test_the_main_scheduler_stops_after_max_sched_time_and_never_yields():
 
 
 def waiting(parameters):
-    """A job on all nodes for an hour and ten that wait; what of them the first backfill pass has looked at."""
+    """A job on all nodes for an hour and ten that wait; what of them the first backfill pass has
+    looked at.
+    """
     world = World(table(4), Backfill, SelectConsTres(frozenset({"CR_CPU"})), parameters)
     world.policy.note("start", 0.0)
     world.submit(at=1, cpus=4, run_s=3600, limit_s=3600)
@@ -54,7 +56,11 @@ def waiting(parameters):
         world.submit(at=5, cpus=4, run_s=60, limit_s=60)
     world.run(until=29)
     pauses = [pause for pause in world.policy.run(31.0) if pause is not None]
-    return pauses, [job_id for job_id, job in world.tables.jobs.items() if job.is_pending and job.expected_start is not None]
+    return pauses, [
+        job_id
+        for job_id, job in world.tables.jobs.items()
+        if job.is_pending and job.expected_start is not None
+    ]
 
 
 def test_bf_max_time_ends_a_pass_that_costs_time():

@@ -1,4 +1,6 @@
-"""No module of the controller or of the commands imports another in a circle: for typing and inside functions counts, too."""
+"""No module of the controller or of the commands imports another in a circle: for typing and inside
+functions counts, too.
+"""
 
 import ast
 from graphlib import TopologicalSorter
@@ -12,13 +14,25 @@ ROOT = Path(__file__).parents[2]
 def imports(room: str) -> dict[str, set[str]]:
     """Of each module the others of the room."""
     found: dict[str, set[str]] = {}
-    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in (ROOT / room).rglob("*.py") if path.name != "__init__.py"}
+    modules = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): path
+        for path in (ROOT / room).rglob("*.py")
+        if path.name != "__init__.py"
+    }
     for name, path in modules.items():
         found[name] = set()
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("understudy."):
+            if (
+                isinstance(node, ast.ImportFrom)
+                and node.module
+                and node.module.startswith("understudy.")
+            ):
                 module = node.module.removeprefix("understudy.")
-                found[name] |= {each for each in (module, *(f"{module}.{alias.name}" for alias in node.names)) if each in modules}
+                found[name] |= {
+                    each
+                    for each in (module, *(f"{module}.{alias.name}" for alias in node.names))
+                    if each in modules
+                }
     return found
 
 

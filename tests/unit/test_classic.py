@@ -1,4 +1,6 @@
-"""Classic fair share: examples worked out by hand, and every priority that real Slurm 22.05.8 gave on a cluster with a tree of accounts."""
+"""Classic fair share: examples worked out by hand, and every priority that real Slurm 22.05.8 gave
+on a cluster with a tree of accounts.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ ZERO = 1_600_000_000  # what times are counted from
 # --- by hand
 
 
-def settled(*shares: Share, used: list[float], before: list[float] | None = None, **options: Any) -> ClassicShares:
+def settled(
+    *shares: Share, used: list[float], before: list[float] | None = None, **options: Any
+) -> ClassicShares:
     tree = ShareTree(shares)
     made = ClassicShares(tree, **options)
     made.begin(tree.summed(np.array(used if before is None else before)))
@@ -57,7 +61,13 @@ def test_who_has_used_what_is_his_has_half() -> None:
     assert factors(settled(*users, used=[0, 0.0, 100.0], dampening=2.0), 3)[1:] == [1.0, 2.0**-2]
 
 
-TWO = (Share(1, 0, "root", ""), Share(2, 1, "a", "", 1), Share(3, 1, "b", "", 1), Share(4, 2, "a", "u1", 1), Share(5, 2, "a", "u2", 1))
+TWO = (
+    Share(1, 0, "root", ""),
+    Share(2, 1, "a", "", 1),
+    Share(3, 1, "b", "", 1),
+    Share(4, 2, "a", "u1", 1),
+    Share(5, 2, "a", "u2", 1),
+)
 
 
 def test_a_part_of_what_others_of_the_account_used_counts() -> None:
@@ -89,7 +99,13 @@ def test_depth_oblivious_users_follow_their_own_use_where_the_account_is_on_targ
 
 def test_with_the_parents_shares_one_is_judged_as_the_parent() -> None:
     made = settled(
-        *(Share(1, 0, "root", ""), Share(2, 1, "a", "", 3), Share(3, 1, "b", "", 1), Share(4, 2, "a", "u1", None), Share(5, 1, "root", "u2", None)),
+        *(
+            Share(1, 0, "root", ""),
+            Share(2, 1, "a", "", 3),
+            Share(3, 1, "b", "", 1),
+            Share(4, 2, "a", "u1", None),
+            Share(5, 1, "root", "u2", None),
+        ),
         used=[0, 0, 10.0, 30.0, 0.0],
     )
     assert [made.judged_as(place) for place in range(5)] == [0, 1, 2, 1, 0]
@@ -125,7 +141,9 @@ class Accounts(NoAccounts):
         found, waiting = [], self._rows[:1]
         while waiting:
             found.append(waiting.pop())
-            waiting += reversed([row for row in self._rows if row.parent_id == found[-1].association_id])
+            waiting += reversed(
+                [row for row in self._rows if row.parent_id == found[-1].association_id]
+            )
         return tuple(found)
 
     def association_of(self, job: Job) -> int:
@@ -134,20 +152,28 @@ class Accounts(NoAccounts):
 
 
 class Cluster:
-    """Gives the plug-in what happened and compares what it says. Periods ended a second after `start` and every minute from then."""
+    """Gives the plug-in what happened and compares what it says. Periods ended a second after
+    `start` and every minute from then.
+    """
 
     def __init__(self, name: str) -> None:
         self.recorded = json.loads((RECORDED / f"{name}.json").read_text())
-        config = read_text(CONF + "".join(f"{key}={value}\n" for key, value in self.recorded["conf"].items()))
+        config = read_text(
+            CONF + "".join(f"{key}={value}\n" for key, value in self.recorded["conf"].items())
+        )
         self.accounts = Accounts(self.recorded["tree"], self.recorded["jobs"])
         self.tables = build_tables(config)[0]
-        self.plugin = MultifactorPriority(self.tables, read_options(config), self.accounts, ZERO + self.recorded["start"])
+        self.plugin = MultifactorPriority(
+            self.tables, read_options(config), self.accounts, ZERO + self.recorded["start"]
+        )
         self.seen = 0
         self.wrong: list[tuple[float, int, int, int]] = []
 
     def run(self) -> None:
         for at, what, *values in self.recorded["events"]:
-            while (due := self.plugin.next_calculation(ZERO + at - 1000)) is not None and due < ZERO + at + 0.02:
+            while (
+                due := self.plugin.next_calculation(ZERO + at - 1000)
+            ) is not None and due < ZERO + at + 0.02:
                 self.plugin.calculate(due)
             getattr(self, f"_{what}")(at, *values)
 
@@ -156,7 +182,17 @@ class Cluster:
 
     def _submit(self, at: float, number: int, priority: int) -> None:
         cpus = self.recorded["jobs"][str(number)][2]
-        job = Job(number, JobSpec(num_tasks=cpus), 0, 0, int(ZERO + at), ("main",), partition="main", min_nodes=1, num_tasks=cpus)
+        job = Job(
+            number,
+            JobSpec(num_tasks=cpus),
+            0,
+            0,
+            int(ZERO + at),
+            ("main",),
+            partition="main",
+            min_nodes=1,
+            num_tasks=cpus,
+        )
         job.min_cpus, job.eligible_time = cpus, int(ZERO + at)
         self.tables.jobs[number] = self.tables.pending[number] = job
         job.priority = self.plugin.assign(job, ZERO + at)
@@ -164,7 +200,10 @@ class Cluster:
 
     def _start(self, at: float, number: int) -> None:
         job = self.tables.running[number] = self.tables.pending.pop(number)
-        job.allocation, job.state = Allocation.of_shares([NodeShare(0, job.min_cpus, 0, 0)]), JobState.RUNNING
+        job.allocation, job.state = (
+            Allocation.of_shares([NodeShare(0, job.min_cpus, 0, 0)]),
+            JobState.RUNNING,
+        )
         self.plugin.started(job, ZERO + at)
 
     def _end(self, at: float, number: int) -> None:

@@ -27,7 +27,9 @@ class Raw:
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(5)
         self.sock.connect(str(path))
-        hello = client_hello(name, os.getuid() if user_id is None else user_id, os.getgid(), is_daemon=is_daemon)
+        hello = client_hello(
+            name, os.getuid() if user_id is None else user_id, os.getgid(), is_daemon=is_daemon
+        )
         self.sock.sendall(frame(hello))
         self.channel = SealedChannel(session_secret(key, hello, self._read()), is_client=True)
 
@@ -58,7 +60,14 @@ class Raw:
 
 @pytest.fixture
 async def clock(tmp_path):
-    cluster = Cluster("tux", "tux.conf", time="virtual", epoch=1000.0, participants=["noded0"], user_id=os.getuid())
+    cluster = Cluster(
+        "tux",
+        "tux.conf",
+        time="virtual",
+        epoch=1000.0,
+        participants=["noded0"],
+        user_id=os.getuid(),
+    )
     clock = ClockService(cluster, KEY, asyncio.get_running_loop())
     clock.listen(f"unix:{tmp_path}/clock")
     clock.path = tmp_path / "clock"
@@ -94,7 +103,9 @@ async def test_only_participants_may_stop_time_between_windows(clock, caplog):
 async def test_other_users_may_look_but_not_touch(clock):
     status = await talk(clock, lambda raw: raw.control("status"), user_id=OTHER_USER)
     assert isinstance(status, ClockStatus)
-    assert await talk(clock, lambda raw: raw.control("pause"), user_id=OTHER_USER) == Failure(2002, "Access/permission denied")
+    assert await talk(clock, lambda raw: raw.control("pause"), user_id=OTHER_USER) == Failure(
+        2002, "Access/permission denied"
+    )
     assert (await talk(clock, lambda raw: raw.control("pause"))).state == "waiting"
     assert clock.windows.paused == "by request"
 
@@ -102,10 +113,15 @@ async def test_other_users_may_look_but_not_touch(clock):
 @pytest.mark.parametrize("value", [float("inf"), float("nan")])
 async def test_what_is_no_number_is_refused_and_the_connection_lives(clock, value, caplog):
     def conversation(raw):
-        return [raw.control(action, value) for action in ("break", "rate", "run-until", "break-every", "step")], raw.control("status")
+        return [
+            raw.control(action, value)
+            for action in ("break", "rate", "run-until", "break-every", "step")
+        ], raw.control("status")
 
     refusals, status = await talk(clock, conversation)
-    assert all(isinstance(each, Failure) and "no time and no rate" in each.text for each in refusals)
+    assert all(
+        isinstance(each, Failure) and "no time and no rate" in each.text for each in refusals
+    )
     assert isinstance(status, ClockStatus)
     assert not caplog.records
 
@@ -122,7 +138,9 @@ async def test_a_second_participant_of_a_name_is_refused_and_the_first_stays(clo
     assert "participant noded0 takes part already" in caplog.text
 
 
-async def test_who_watches_is_told_at_once_of_a_participant_that_died_though_another_does_not_report(clock):
+async def test_who_watches_is_told_at_once_of_a_dead_participant_though_another_does_not_report(
+    clock,
+):
     clock.windows = Windows(1000, ["controller", "noded0", "replay"])
 
     def conversation(replay):
@@ -163,7 +181,9 @@ async def test_a_malformed_frame_closes_the_connection_with_one_line(clock, capl
 
 async def test_who_proves_nothing_in_time_is_closed(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(service, "_HANDSHAKE_S", 0.0)
-    clock = ClockService(Cluster("tux", "tux.conf", time="virtual"), KEY, asyncio.get_running_loop())
+    clock = ClockService(
+        Cluster("tux", "tux.conf", time="virtual"), KEY, asyncio.get_running_loop()
+    )
     clock.listen(f"unix:{tmp_path}/clock")
     silent = socket.socket(socket.AF_UNIX)
     silent.settimeout(5)

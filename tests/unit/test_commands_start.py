@@ -10,31 +10,67 @@ import pytest
 from understudy.tool.manual.catalogue import module_of
 
 HEAVY = (
-    *("asyncio", "msgspec", "msgpack", "cryptography", "typer", "dataclasses", "argparse", "logging", "json", "numpy", "uvloop", "socket", "rich"),
+    *(
+        "asyncio",
+        "msgspec",
+        "msgpack",
+        "cryptography",
+        "typer",
+        "dataclasses",
+        "argparse",
+        "logging",
+        "json",
+        "numpy",
+        "uvloop",
+        "socket",
+        "rich",
+    ),
     "sqlalchemy",
 )
 
 
-@pytest.mark.parametrize("command", ["squeue", "sinfo", "smap", "scancel", "scontrol", "sbatch", "salloc", "srun", "sacctmgr"])
+@pytest.mark.parametrize(
+    "command",
+    ["squeue", "sinfo", "smap", "scancel", "scontrol", "sbatch", "salloc", "srun", "sacctmgr"],
+)
 def test_a_command_imports_nothing_heavy(command: str) -> None:
-    program = f"import sys, {module_of(command)}; print(*[name for name in {HEAVY!r} if name in sys.modules])"
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    program = (
+        f"import sys, {module_of(command)}; print(*[name for name in {HEAVY!r} if name in "
+        "sys.modules])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert result.stdout.split() == []
 
 
 @pytest.mark.parametrize("command", ["squeue", "sinfo", "sbatch", "salloc", "srun"])
 def test_the_commands_that_are_run_most_import_neither_re_nor_enum(command: str) -> None:
-    program = f"import sys, {module_of(command)}; print(*[name for name in ('re', 'enum', 'typing') if name in sys.modules])"
-    result = subprocess.run([sys.executable, "-S", "-c", _with_paths(program)], capture_output=True, text=True, check=True)
+    program = (
+        f"import sys, {module_of(command)}; print(*[name for name in ('re', 'enum', "
+        "'typing') if name in sys.modules])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-S", "-c", _with_paths(program)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert result.stdout.split() == []
 
 
 def test_plain_lists_of_nodes_are_read_and_written_without_re() -> None:
     program = (
         "import sys; from understudy.model.hostlist import compress, expand;"
-        "print(compress(expand('n[08-10,12]') + expand('n1,n2')), *[name for name in ('re', 'enum', 'typing') if name in sys.modules])"
+        "print(compress(expand('n[08-10,12]') + expand('n1,n2')), *[name for name in ('re', "
+        "'enum', 'typing') if name in sys.modules])"
     )
-    result = subprocess.run([sys.executable, "-S", "-c", _with_paths(program)], capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [sys.executable, "-S", "-c", _with_paths(program)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert result.stdout.split() == ["n[1-2,08-10,12]"]
 
 

@@ -17,13 +17,19 @@ HEAD = "ClusterName=test\nSlurmctldHost=head\nNodeName=n[1-4] CPUs=2\nPartitionN
 def test_a_sound_file_has_a_summary_and_exit_code_0(tmp_path: Path) -> None:
     path = tmp_path / "slurm.conf"
     path.write_text(HEAD)
-    assert conf_check.run(path) == (f"{path}: cluster test, 4 nodes, 8 CPUs, 1 partition; 0 errors, 0 warnings\n", 0)
+    assert conf_check.run(path) == (
+        f"{path}: cluster test, 4 nodes, 8 CPUs, 1 partition; 0 errors, 0 warnings\n",
+        0,
+    )
     assert conf_check.check(path) == []
 
 
 def test_errors_come_first_with_file_and_line_and_give_exit_code_1(tmp_path: Path) -> None:
     path = tmp_path / "slurm.conf"
-    path.write_text(HEAD + "FastSchedule=1\nKillWait=x\nSrunEpilog=/bin/a\nNodeName=m Gres=gpu:1\nNodeName=m2 Gres=gpu:1\nGresTypes=gpu\n")
+    path.write_text(
+        HEAD + "FastSchedule=1\nKillWait=x\nSrunEpilog=/bin/a\nNodeName=m Gres=gpu:1\n"
+        "NodeName=m2 Gres=gpu:1\nGresTypes=gpu\n"
+    )
     text, code = conf_check.run(path)
     assert code == 1
     assert text.splitlines() == [
@@ -35,10 +41,21 @@ def test_errors_come_first_with_file_and_line_and_give_exit_code_1(tmp_path: Pat
 
 
 def test_keys_set_to_their_default_do_not_count_as_without_effect() -> None:
-    assert conf_check.not_emulated(conf.read_text(HEAD + "SwitchType=switch/none\nMpiParams=ports=1-2\n")) == ["MpiParams"]
+    assert conf_check.not_emulated(
+        conf.read_text(HEAD + "SwitchType=switch/none\nMpiParams=ports=1-2\n")
+    ) == ["MpiParams"]
 
 
-@pytest.mark.parametrize("setting", ["MaxArraySize=5000", "PreemptType=preempt/qos", "PreemptMode=REQUEUE", "Licenses=a:2", "SlurmUser=slurm"])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "MaxArraySize=5000",
+        "PreemptType=preempt/qos",
+        "PreemptMode=REQUEUE",
+        "Licenses=a:2",
+        "SlurmUser=slurm",
+    ],
+)
 def test_keys_that_the_controller_heeds_are_not_said_to_be_without_effect(setting: str) -> None:
     assert conf_check.not_emulated(conf.read_text(f"{HEAD}{setting}\n")) == []
 
@@ -81,14 +98,22 @@ def test_a_bare_configuration_is_shown_with_slurm_s_defaults() -> None:
         ("PreemptMode=suspend,gang", "PreemptMode", "GANG,SUSPEND"),
         ("PreemptExemptTime=1:00", "PreemptExemptTime", "00:01:00"),
         ("ResvOverRun=UNLIMITED", "ResvOverRun", "UNLIMITED"),
-        ("SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory,CR_LLN", "SelectTypeParameters", "CR_CORE_MEMORY,CR_LLN"),
+        (
+            "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory,CR_LLN",
+            "SelectTypeParameters",
+            "CR_CORE_MEMORY,CR_LLN",
+        ),
         ("SlurmctldDebug=7", "SlurmctldDebug", "debug3"),
         ("TaskPluginParam=Cores,Verbose", "TaskPluginParam", "verbose,cores"),
         ("TrackWCKey=yes", "TrackWCKey", "Yes"),
         ("DefCpuPerGPU=2\nDefMemPerGPU=1000", "JobDefaults", "DefCpuPerGPU=2,DefMemPerGPU=1000"),
         ("PropagateResourceLimitsExcept=MEMLOCK", "PropagateResourceLimits", "(null)"),
         ("TopologyParam=NoInAddrAny", "CommunicationParameters", "NoInAddrAny"),
-        ("PriorityType=priority/multifactor\nPriorityDecayHalfLife=14-0", "PriorityDecayHalfLife", "14-00:00:00"),
+        (
+            "PriorityType=priority/multifactor\nPriorityDecayHalfLife=14-0",
+            "PriorityDecayHalfLife",
+            "14-00:00:00",
+        ),
         ("PriorityType=priority/multifactor", "PriorityCalcPeriod", "00:05:00"),
         ("EnforcePartLimits=all", "EnforcePartLimits", "ALL"),
         ("SuspendTime=300", "SuspendTime", "300 sec"),
@@ -103,33 +128,59 @@ def test_values_are_shown_as_scontrol_prints_them(setting: str, name: str, value
 def test_the_running_controller_adds_what_it_knows() -> None:
     config = conf.read_text(HEAD, "/etc/slurm/slurm.conf")
     lines = dict(config.show(boot_time="2026-11-21T09:36:14", next_job_id="17", host="vm"))
-    assert (lines["BOOT_TIME"], lines["NEXT_JOB_ID"], lines["SLURM_CONF"]) == ("2026-11-21T09:36:14", "17", "/etc/slurm/slurm.conf")
+    assert (lines["BOOT_TIME"], lines["NEXT_JOB_ID"], lines["SLURM_CONF"]) == (
+        "2026-11-21T09:36:14",
+        "17",
+        "/etc/slurm/slurm.conf",
+    )
 
 
 def test_control_groups_are_shown_below() -> None:
     config = conf.read_text(HEAD)
     config.cgroup = {"constraincores": "yes", "allowedramspace": "98.5"}
     lines = dict(conf_show.show_cgroup(config))
-    assert (lines["ConstrainCores"], lines["AllowedRAMSpace"], lines["MinRAMSpace"]) == ("yes", "98.5%", "30 MB")
+    assert (lines["ConstrainCores"], lines["AllowedRAMSpace"], lines["MinRAMSpace"]) == (
+        "yes",
+        "98.5%",
+        "30 MB",
+    )
     assert lines["CgroupPlugin"] == "(null)"
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        "PartitionName=q Nodes=n1 Alternate=p GraceTime=60 PreemptMode=off PriorityJobFactor=10 QOS=high",
-        "PartitionName=q Nodes=n1 ExclusiveUser=YES ReqResv=YES SelectTypeParameters=CR_Core TRESBillingWeights=CPU=2",
+        (
+            "PartitionName=q Nodes=n1 Alternate=p GraceTime=60 PreemptMode=off "
+            "PriorityJobFactor=10 QOS=high"
+        ),
+        (
+            "PartitionName=q Nodes=n1 ExclusiveUser=YES ReqResv=YES SelectTypeParameters=CR_Core "
+            "TRESBillingWeights=CPU=2"
+        ),
         "SlurmctldDebug=debug",
         "TaskPlugin=task/affinity",
     ],
 )
 def test_what_schedules_go_by_is_not_said_to_have_no_effect(line: str) -> None:
-    assert not_emulated(read_text(f"ClusterName=c\nSlurmctldHost=localhost\nNodeName=n1\nPartitionName=p Nodes=n1\n{line}\n")) == []
+    assert (
+        not_emulated(
+            read_text(
+                "ClusterName=c\nSlurmctldHost=localhost\nNodeName=n1\nPartitionName=p Nodes=n1\n"
+                f"{line}\n"
+            )
+        )
+        == []
+    )
 
 
-@pytest.mark.parametrize("key", ["StateSaveLocation=/var/lib/slurm", "AccountingStorageHost=db", "BatchStartTimeout=60"])
+@pytest.mark.parametrize(
+    "key", ["StateSaveLocation=/var/lib/slurm", "AccountingStorageHost=db", "BatchStartTimeout=60"]
+)
 def test_what_nobody_reads_is_said_to_have_no_effect(key: str) -> None:
-    config = read_text(f"ClusterName=c\nSlurmctldHost=localhost\nNodeName=n1\nPartitionName=p Nodes=n1\n{key}\n")
+    config = read_text(
+        f"ClusterName=c\nSlurmctldHost=localhost\nNodeName=n1\nPartitionName=p Nodes=n1\n{key}\n"
+    )
     assert not_emulated(config) == [key.partition("=")[0]]
 
 

@@ -34,7 +34,9 @@ def test_files_that_were_taken_elsewhere_together_are_found_beside_each_other(si
     assert "NodeName=n1\n" in inlined(site / "slurm.conf")
 
 
-@pytest.mark.parametrize("name", ["parts/nodes", "parts/%c.nodes", "/nowhere/nodes", '"parts/nodes"'])
+@pytest.mark.parametrize(
+    "name", ["parts/nodes", "parts/%c.nodes", "/nowhere/nodes", '"parts/nodes"']
+)
 @pytest.mark.parametrize("inner", ["parts/more", "more", "/nowhere/more"])
 def test_what_the_reader_reads_is_what_is_copied(site, name, inner):
     (site / "slurm.conf").write_text(f"ClusterName=tux\nInclude {name}\n")
@@ -63,7 +65,10 @@ def test_a_file_that_includes_itself_is_refused(site):
 
 def test_bytes_that_are_not_utf8_stay_what_they_were(site):
     (site / "slurm.conf").write_bytes(b"# M\xfcller\n")
-    assert copy_configuration(site / "slurm.conf", site.parent / "run").read_bytes() == b"# M\xfcller\n"
+    assert (
+        copy_configuration(site / "slurm.conf", site.parent / "run").read_bytes()
+        == b"# M\xfcller\n"
+    )
 
 
 def test_companions_come_along_and_those_of_an_earlier_configuration_go(site):
@@ -72,7 +77,11 @@ def test_companions_come_along_and_those_of_an_earlier_configuration_go(site):
     (site / "slurm.conf").write_text("GresTypes=gpu\n")
     (site / "gres.conf").write_text("NodeName=n1 Name=gpu Count=2\n")
     copy_configuration(site / "slurm.conf", run_dir)
-    assert sorted(path.name for path in run_dir.iterdir()) == ["conf.read", "gres.conf", "slurm.conf"]
+    assert sorted(path.name for path in run_dir.iterdir()) == [
+        "conf.read",
+        "gres.conf",
+        "slurm.conf",
+    ]
 
 
 def test_a_run_directorys_own_configuration_stays_as_it_is(site):
@@ -91,7 +100,9 @@ def test_a_configuration_has_changed_when_one_of_its_files_was_written_came_or_w
     copy_configuration(conf, run_dir)
     assert not has_changed(conf, run_dir)
     (run_dir / "slurm.conf").write_text("TreeWidth=7\n")
-    assert not has_changed(conf, run_dir), "what somebody writes into the copy holds as long as the site's file is what it was"
+    assert not has_changed(conf, run_dir), (
+        "what somebody writes into the copy holds as long as the site's file is what it was"
+    )
     (site / "more.conf").write_text("TreeWidth=50\n")
     assert has_changed(conf, run_dir)
     copy_configuration(conf, run_dir)

@@ -35,23 +35,33 @@ def test_a_key_without_a_value_goes_back_to_its_default() -> None:
 
 
 def test_a_word_joins_a_list_and_takes_the_place_of_one_of_its_name() -> None:
-    config = read_text(change("SchedulerParameters+=bf_window=2880", "SchedulerParameters+=bf_continue"))
+    config = read_text(
+        change("SchedulerParameters+=bf_window=2880", "SchedulerParameters+=bf_continue")
+    )
     assert config.words("SchedulerParameters") == ["defer", "bf_window=2880", "bf_continue"]
 
 
 def test_a_word_leaves_a_list() -> None:
-    assert read_text(change("SchedulerParameters-=defer")).words("SchedulerParameters") == ["bf_window=1440"]
+    assert read_text(change("SchedulerParameters-=defer")).words("SchedulerParameters") == [
+        "bf_window=1440"
+    ]
 
 
 def test_a_word_joins_the_default_of_a_list_but_not_the_word_none() -> None:
-    assert read_text(change("AccountingStorageTRES+=gres/gpu")).words("AccountingStorageTRES")[-2:] == ["pages", "gres/gpu"]
+    assert read_text(change("AccountingStorageTRES+=gres/gpu")).words("AccountingStorageTRES")[
+        -2:
+    ] == ["pages", "gres/gpu"]
     assert read_text(change("PrivateData+=jobs")).words("PrivateData") == ["jobs"]
 
 
 def test_a_partitions_line_gets_other_keys_and_keeps_the_rest() -> None:
     config = read_text(change("PartitionName=batch MaxTime=2-0 OverSubscribe=FORCE:2"))
     (partition,) = config.partitions
-    assert (partition.max_time_s, partition.oversubscribe, partition.is_default) == (2 * 86_400, "FORCE:2", True)
+    assert (partition.max_time_s, partition.oversubscribe, partition.is_default) == (
+        2 * 86_400,
+        "FORCE:2",
+        True,
+    )
     assert not config.errors
 
 
@@ -68,7 +78,9 @@ def test_a_line_that_is_not_there_is_added() -> None:
 
 def test_a_nodes_line_is_changed_by_the_expression_that_stands_on_it() -> None:
     config = read_text(change("NodeName=n[1-4] CPUs=8 Features=slow"))
-    assert [(node.cpus, list(node.features)) for node in config.nodes if node.name == "n3"] == [(8, ["slow"])]
+    assert [(node.cpus, list(node.features)) for node in config.nodes if node.name == "n3"] == [
+        (8, ["slow"])
+    ]
 
 
 def test_a_node_that_shares_its_line_with_others_cannot_be_changed_alone() -> None:
@@ -79,7 +91,10 @@ def test_a_node_that_shares_its_line_with_others_cannot_be_changed_alone() -> No
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("SchedulerParameter=x", "has no key SchedulerParameter .did you mean SchedulerParameters.."),
+        (
+            "SchedulerParameter=x",
+            "has no key SchedulerParameter .did you mean SchedulerParameters..",
+        ),
         ("MaxJobCount=many", "MaxJobCount"),
         ("bf_window", "it reads KEY=VALUE"),
         ("SchedulerParameters+=", "no word is given"),
@@ -103,5 +118,13 @@ def test_a_file_without_a_newline_at_its_end_gets_the_line_behind_it() -> None:
 
 
 def test_a_line_that_the_file_does_not_have_is_told_as_new_and_one_that_it_has_is_not() -> None:
-    edits = [read_edit(text) for text in ("PartitionName=batch MaxTime=3", "partitionname=btach MaxTime=3", "NodeName=n9 CPUs=2", "MaxJobCount=7")]
+    edits = [
+        read_edit(text)
+        for text in (
+            "PartitionName=batch MaxTime=3",
+            "partitionname=btach MaxTime=3",
+            "NodeName=n9 CPUs=2",
+            "MaxJobCount=7",
+        )
+    ]
     assert new_lines(CONF, edits) == ["PartitionName=btach", "NodeName=n9"]

@@ -1,4 +1,6 @@
-"""Plug-ins that slurm.conf names: those that slurmctld 22.05.8 looks for and does not find are refused, those of other versions are not."""
+"""Plug-ins that slurm.conf names: those that slurmctld 22.05.8 looks for and does not find are
+refused, those of other versions are not.
+"""
 
 import pytest
 
@@ -27,12 +29,29 @@ def test_a_plug_in_that_nobody_knows_is_refused_with_its_line(key: str) -> None:
 def test_plug_ins_of_this_version_are_taken(key: str) -> None:
     name, plugins = GLOBAL_KEYS[key].name, PLUGINS[key]
     for each in sorted(plugins.names):
-        assert not {finding.kind for finding in conf(f"{name}={plugins.kind}/{each}").findings} & {"bad_value", "foreign_word"}
+        assert not {finding.kind for finding in conf(f"{name}={plugins.kind}/{each}").findings} & {
+            "bad_value",
+            "foreign_word",
+        }
         assert bool(conf(f"{name}={each}").errors) != plugins.bare
-    assert bool(conf(f"{name}={','.join(f'{plugins.kind}/{each}' for each in sorted(plugins.names))}").errors) != plugins.several
+    assert (
+        bool(
+            conf(
+                f"{name}={','.join(f'{plugins.kind}/{each}' for each in sorted(plugins.names))}"
+            ).errors
+        )
+        != plugins.several
+    )
 
 
-@pytest.mark.parametrize("line", ["AccountingStorageType=accounting_storage/mysql", "SwitchType=switch/nrt", "TopologyPlugin=topology/block"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "AccountingStorageType=accounting_storage/mysql",
+        "SwitchType=switch/nrt",
+        "TopologyPlugin=topology/block",
+    ],
+)
 def test_a_plug_in_of_another_version_is_a_warning(line: str) -> None:
     config = conf(line)
     assert not config.errors
@@ -40,12 +59,19 @@ def test_a_plug_in_of_another_version_is_a_warning(line: str) -> None:
     assert "is a plug-in of another version" in config.findings[0].message
 
 
-@pytest.mark.parametrize("line", ["JobCompType=jobcomp/None", "ProctrackType=proctrack/sgi_job", "TaskPlugin=affinity,cgroup"])
+@pytest.mark.parametrize(
+    "line",
+    ["JobCompType=jobcomp/None", "ProctrackType=proctrack/sgi_job", "TaskPlugin=affinity,cgroup"],
+)
 def test_plug_ins_without_which_slurmctld_starts_are_not_looked_for(line: str) -> None:
     assert not conf(line).errors
 
 
-@pytest.mark.parametrize("line", ["SchedulerType=sched/bogus", "SelectType=select/bogus", "PriorityType=priority/bogus"])
-def test_a_plug_in_that_might_be_installed_and_is_not_is_named_before_anything_starts(line: str) -> None:
+@pytest.mark.parametrize(
+    "line", ["SchedulerType=sched/bogus", "SelectType=select/bogus", "PriorityType=priority/bogus"]
+)
+def test_a_plug_in_that_might_be_installed_and_is_not_is_named_before_anything_starts(
+    line: str,
+) -> None:
     with pytest.raises(ConfigError, match=f"{line} is not known; there are"):
         plugin_words(conf(line))

@@ -1,4 +1,6 @@
-"""Values that are wrong together, each as slurmctld 22.05.8 took it: what it says before it ends, and what it starts with."""
+"""Values that are wrong together, each as slurmctld 22.05.8 took it: what it says before it ends,
+and what it starts with.
+"""
 
 import pytest
 
@@ -10,13 +12,30 @@ QOS = "PreemptType=preempt/qos\nPreemptMode=REQUEUE\n"
 
 def refused(lines: str) -> list[str]:
     has_partition = "PartitionName" in lines
-    return [error.message for error in read_text(NODES + ("" if has_partition else "PartitionName=p Nodes=n1\n") + lines + "\n").errors]
+    return [
+        error.message
+        for error in read_text(
+            NODES + ("" if has_partition else "PartitionName=p Nodes=n1\n") + lines + "\n"
+        ).errors
+    ]
 
 
 @pytest.mark.parametrize(
     ("kind", "mode"),
     [
-        *(("qos", mode) for mode in ("CANCEL", "Requeue", "SUSPEND,GANG", "GANG,ON", "GANG,REQUEUE", "WITHIN,CANCEL", "SUSPEND,WITHIN", ",CANCEL,")),
+        *(
+            ("qos", mode)
+            for mode in (
+                "CANCEL",
+                "Requeue",
+                "SUSPEND,GANG",
+                "GANG,ON",
+                "GANG,REQUEUE",
+                "WITHIN,CANCEL",
+                "SUSPEND,WITHIN",
+                ",CANCEL,",
+            )
+        ),
         *(("partition_prio", mode) for mode in ("CANCEL", "GANG,GANG,CANCEL", "CANCEL,WITHIN")),
         *(("none", mode) for mode in ("OFF", "GANG", "off,gang")),
     ],
@@ -26,20 +45,36 @@ def test_a_mode_that_goes_with_the_type_is_taken(kind: str, mode: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["none", "qos", "partition_prio"])
-@pytest.mark.parametrize("mode", ["REQUEUE,CANCEL", "GANG,WITHIN", "GANG,WITHIN,SUSPEND", "CANCEL,CANCEL", "OFF,CANCEL"])
+@pytest.mark.parametrize(
+    "mode", ["REQUEUE,CANCEL", "GANG,WITHIN", "GANG,WITHIN,SUSPEND", "CANCEL,CANCEL", "OFF,CANCEL"]
+)
 def test_modes_that_do_not_go_together_are_refused_whatever_the_type(kind: str, mode: str) -> None:
-    assert refused(f"PreemptType=preempt/{kind}\nPreemptMode={mode}") == [f"PreemptMode={mode} invalid"]
+    assert refused(f"PreemptType=preempt/{kind}\nPreemptMode={mode}") == [
+        f"PreemptMode={mode} invalid"
+    ]
 
 
 @pytest.mark.parametrize("kind", ["none", "qos"])
 def test_suspension_needs_gang_scheduling(kind: str) -> None:
-    assert refused(f"PreemptType=preempt/{kind}\nPreemptMode=SUSPEND") == ["PreemptMode=SUSPEND requires GANG too"]
+    assert refused(f"PreemptType=preempt/{kind}\nPreemptMode=SUSPEND") == [
+        "PreemptMode=SUSPEND requires GANG too"
+    ]
 
 
 @pytest.mark.parametrize(
     ("kind", "mode"),
     [
-        *(("none", mode) for mode in ("CANCEL", "REQUEUE", "SUSPEND,GANG", "GANG,REQUEUE", "WITHIN", "OFF,WITHIN")),
+        *(
+            ("none", mode)
+            for mode in (
+                "CANCEL",
+                "REQUEUE",
+                "SUSPEND,GANG",
+                "GANG,REQUEUE",
+                "WITHIN",
+                "OFF,WITHIN",
+            )
+        ),
         *(("qos", mode) for mode in ("OFF", "GANG", "GANG,OFF", "WITHIN", "OFF,WITHIN")),
         ("partition_prio", "OFF"),
     ],
@@ -54,24 +89,65 @@ def test_a_type_without_its_mode_is_refused_and_the_reverse(kind: str, mode: str
 @pytest.mark.parametrize(
     ("selector", "words"),
     [
-        *(("linear", words) for words in ("CR_Memory", "CR_LLN", "CR_Memory,CR_LLN", "CR_ONE_TASK_PER_CORE", "CR_Pack_Nodes", "other_cons_tres")),
-        *(("cons_tres", words) for words in ("CR_CPU", "cr_core_memory", "CR_LLN,CR_Pack_Nodes,CR_Core", "CR_ALLOCATE_FULL_SOCKET")),
-        *(("cons_res", words) for words in ("CR_Socket_Memory", "CR_CORE,CR_ONE_TASK_PER_CORE", "other_cons_tres,CR_CPU_Memory")),
+        *(
+            ("linear", words)
+            for words in (
+                "CR_Memory",
+                "CR_LLN",
+                "CR_Memory,CR_LLN",
+                "CR_ONE_TASK_PER_CORE",
+                "CR_Pack_Nodes",
+                "other_cons_tres",
+            )
+        ),
+        *(
+            ("cons_tres", words)
+            for words in (
+                "CR_CPU",
+                "cr_core_memory",
+                "CR_LLN,CR_Pack_Nodes,CR_Core",
+                "CR_ALLOCATE_FULL_SOCKET",
+            )
+        ),
+        *(
+            ("cons_res", words)
+            for words in (
+                "CR_Socket_Memory",
+                "CR_CORE,CR_ONE_TASK_PER_CORE",
+                "other_cons_tres,CR_CPU_Memory",
+            )
+        ),
     ],
 )
 def test_units_that_go_with_the_selector_are_taken(selector: str, words: str) -> None:
     assert refused(f"SelectType=select/{selector}\nSelectTypeParameters={words}") == []
 
 
-@pytest.mark.parametrize("unit", ["CR_CPU", "CR_CPU_Memory", "CR_Core", "CR_Core_Memory", "CR_Socket", "CR_Socket_Memory", "other_cons_res,CR_Core"])
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "CR_CPU",
+        "CR_CPU_Memory",
+        "CR_Core",
+        "CR_Core_Memory",
+        "CR_Socket",
+        "CR_Socket_Memory",
+        "other_cons_res,CR_Core",
+    ],
+)
 def test_whole_nodes_have_no_unit(unit: str) -> None:
     assert refused(f"SelectTypeParameters={unit}") == [
-        f"Invalid SelectTypeParameters for select/linear: {unit}, it can't contain CR_(CPU|CORE|SOCKET)."
+        (
+            f"Invalid SelectTypeParameters for select/linear: {unit}, it can't contain "
+            "CR_(CPU|CORE|SOCKET)."
+        )
     ]
 
 
 @pytest.mark.parametrize("selector", ["cons_res", "cons_tres"])
-@pytest.mark.parametrize("words", ["CR_Memory", "CR_LLN", "CR_Memory,CR_LLN", "CR_Pack_Nodes", "other_cons_tres"])
+@pytest.mark.parametrize(
+    "words", ["CR_Memory", "CR_LLN", "CR_Memory,CR_LLN", "CR_Pack_Nodes", "other_cons_tres"]
+)
 def test_parts_of_nodes_need_a_unit_where_anything_is_said(selector: str, words: str) -> None:
     said = f"Invalid SelectTypeParameters: {words}, You need at least CR_(CPU|CORE|SOCKET)*"
     assert refused(f"SelectType=select/{selector}\nSelectTypeParameters={words}") == [said]
@@ -81,12 +157,19 @@ def test_parts_of_nodes_need_a_unit_where_anything_is_said(selector: str, words:
 @pytest.mark.parametrize("selector", ["linear", "cons_tres"])
 @pytest.mark.parametrize("words", ["CR_CPU,CR_Core", "CR_Core,CR_Memory", "CR_Core,CR_Core"])
 def test_there_is_one_unit(selector: str, words: str) -> None:
-    assert refused(f"SelectType=select/{selector}\nSelectTypeParameters={words}") == [f"Bad SelectTypeParameter: {words}"]
+    assert refused(f"SelectType=select/{selector}\nSelectTypeParameters={words}") == [
+        f"Bad SelectTypeParameter: {words}"
+    ]
 
 
 def test_a_task_for_each_core_needs_cores() -> None:
-    (said,) = refused("SelectType=select/cons_tres\nSelectTypeParameters=CR_ONE_TASK_PER_CORE,CR_CPU")
-    assert said == "CR_ONE_TASK_PER_CORE is not compatible with CR_CPU*, please change to use CR_CORE* instead."
+    (said,) = refused(
+        "SelectType=select/cons_tres\nSelectTypeParameters=CR_ONE_TASK_PER_CORE,CR_CPU"
+    )
+    assert (
+        said == "CR_ONE_TASK_PER_CORE is not compatible with CR_CPU*, please change to use "
+        "CR_CORE* instead."
+    )
 
 
 def test_words_of_another_version_and_plug_ins_of_others_are_left_alone() -> None:
@@ -98,21 +181,29 @@ def test_words_of_another_version_and_plug_ins_of_others_are_left_alone() -> Non
 @pytest.mark.parametrize("mode", ["bogus", "CANCEL,REQUEUE", "GANG,WITHIN"])
 def test_a_partitions_mode_is_looked_at_with_its_line(mode: str) -> None:
     config = read_text(NODES + QOS + f"PartitionName=p Nodes=n1 PreemptMode={mode}\n")
-    assert [(error.line, error.message) for error in config.errors] == [(6, f'Bad value "{mode}" for PreemptMode')]
+    assert [(error.line, error.message) for error in config.errors] == [
+        (6, f'Bad value "{mode}" for PreemptMode')
+    ]
 
 
-@pytest.mark.parametrize("mode", ["OFF", "GANG", "WITHIN", "suspend", "CANCEL,WITHIN", "SUSPEND,GANG"])
+@pytest.mark.parametrize(
+    "mode", ["OFF", "GANG", "WITHIN", "suspend", "CANCEL,WITHIN", "SUSPEND,GANG"]
+)
 def test_a_partitions_mode_need_not_go_with_the_clusters(mode: str) -> None:
     assert refused(QOS + f"PartitionName=p Nodes=n1 PreemptMode={mode}") == []
 
 
 def test_a_partitions_unit_is_a_core_or_a_socket() -> None:
     for words in ("CR_CPU", "CR_Memory", "CR_LLN", "NONE", "bogus"):
-        assert refused(f"PartitionName=p Nodes=n1 SelectTypeParameters={words}") == [f"Bad value for SelectTypeParameters: {words}"]
+        assert refused(f"PartitionName=p Nodes=n1 SelectTypeParameters={words}") == [
+            f"Bad value for SelectTypeParameters: {words}"
+        ]
     for words in ("CR_Core", "cr_core_memory", "CR_Socket", "CR_Socket_Memory", "CR_Core,CR_LLN"):
         assert refused(f"PartitionName=p Nodes=n1 SelectTypeParameters={words}") == []
 
 
-@pytest.mark.parametrize("text", ["foo:10:3", "foo:x", "foo:-1", "foo:3.5", "foo:5k", "bar,foo:10x"])
+@pytest.mark.parametrize(
+    "text", ["foo:10:3", "foo:x", "foo:-1", "foo:3.5", "foo:5k", "bar,foo:10x"]
+)
 def test_licences_that_cannot_be_counted_are_refused(text: str) -> None:
     assert refused(f"Licenses={text}") == [f"Invalid configured licenses: {text}"]

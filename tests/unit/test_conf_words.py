@@ -1,4 +1,6 @@
-"""Words of lists in slurm.conf: those that nobody knows are named, those of other versions too, and plug-ins declare theirs."""
+"""Words of lists in slurm.conf: those that nobody knows are named, those of other versions too, and
+plug-ins declare theirs.
+"""
 
 import re
 from pathlib import Path
@@ -12,7 +14,10 @@ from understudy.model.conf_keys import GLOBAL_KEYS
 from understudy.model.conf_words import WORDS
 from understudy.model.scheduler_parameters import complaints
 
-BASE = "ClusterName=c\nSlurmctldHost=localhost\nSelectType=select/cons_tres\nNodeName=n1\nPartitionName=p Nodes=n1\n"
+BASE = (
+    "ClusterName=c\nSlurmctldHost=localhost\nSelectType=select/cons_tres\nNodeName=n1\n"
+    "PartitionName=p Nodes=n1\n"
+)
 
 
 def said(line: str, **declared: frozenset[str]) -> list[str]:
@@ -60,7 +65,11 @@ def test_every_list_names_a_word_that_it_does_not_have(key: str) -> None:
 def test_no_word_of_a_list_is_complained_about(key: str) -> None:
     for word in sorted(WORDS[key].acts | WORDS[key].idle):
         refusal = WORDS[key].refusal.format(word=word)
-        assert not [text for text in said(f"{GLOBAL_KEYS[key].name}={word}") if "no word" in text or text == refusal]
+        assert not [
+            text
+            for text in said(f"{GLOBAL_KEYS[key].name}={word}")
+            if "no word" in text or text == refusal
+        ]
 
 
 def test_words_without_effect_are_among_what_has_none() -> None:
@@ -80,7 +89,9 @@ def test_all_words_that_schedulers_read_are_known() -> None:
     """What the code looks for is in the table as having an effect."""
     controller = Path(__file__).parents[2] / "controller"
     text = "\n".join(path.read_text() for path in controller.rglob("*.py"))
-    read = set(re.findall(r'number\((?:self\.)?parameters, "(\w+)"', text)) | set(re.findall(r'"([a-z_]+)" in (?:self\.)?parameters\b', text))
+    read = set(re.findall(r'number\((?:self\.)?parameters, "(\w+)"', text)) | set(
+        re.findall(r'"([a-z_]+)" in ' r"(?:self\.)?parameters\b", text)
+    )
     assert len(read) > 25
     assert read <= WORDS["schedulerparameters"].acts
 

@@ -52,9 +52,15 @@ def test_the_option_is_read_without_how_much_is_said(text, binding):
         ("threads", "", "quiet,threadsthreads", "threads", "threads"),
     ],
 )
-def test_tasks_are_told_how_they_are_bound(text: str, implied: str, whole: str, kind: str, values: str) -> None:
+def test_tasks_are_told_how_they_are_bound(
+    text: str, implied: str, whole: str, kind: str, values: str
+) -> None:
     told = cpu_variables(text, implied)
-    assert (told["SLURM_CPU_BIND"], told["SLURM_CPU_BIND_TYPE"], told["SLURM_CPU_BIND_LIST"]) == (whole, kind, values)
+    assert (told["SLURM_CPU_BIND"], told["SLURM_CPU_BIND_TYPE"], told["SLURM_CPU_BIND_LIST"]) == (
+        whole,
+        kind,
+        values,
+    )
 
 
 def test_nobody_is_told_of_a_binding_that_there_is_not() -> None:

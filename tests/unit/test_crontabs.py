@@ -15,7 +15,17 @@ from understudy.controller.saved import documents
 from understudy.controller.tables.settings import Settings
 from understudy.model.cron import CronError, CronTime
 from understudy.model.states import JobState
-from understudy.protocol.messages import AwaitEmpty, CancelJobs, Crontab, CrontabSet, Failure, GetCrontab, JobSpec, SetCrontab, UpdateJobs
+from understudy.protocol.messages import (
+    AwaitEmpty,
+    CancelJobs,
+    Crontab,
+    CrontabSet,
+    Failure,
+    GetCrontab,
+    JobSpec,
+    SetCrontab,
+    UpdateJobs,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -88,13 +98,16 @@ def test_what_says_no_time(text, complaint):
         CronTime(text)
 
 
-# --- the controller ----------------------------------------------------------------------------------------------------------------
+# --- the controller -------------------------------------------------------------------------------
 
 TEXT = "#SCRON -n 1\n0 * * * * first\n@daily second\n"
 
 
 def entries(*whens):
-    return [(when, at, at, JobSpec(name=f"cron{at}", work_dir="/"), "#!/bin/sh\n") for at, when in enumerate(whens, 1)]
+    return [
+        (when, at, at, JobSpec(name=f"cron{at}", work_dir="/"), "#!/bin/sh\n")
+        for at, when in enumerate(whens, 1)
+    ]
 
 
 @pytest.fixture
@@ -140,13 +153,24 @@ def test_a_run_that_fails_does_not_end_it_and_one_that_lasts_skips_times(h):
 
 @pytest.mark.parametrize("runs", [False, True])
 def test_cancelling_ends_it_and_comments_its_lines_out(h, runs):
-    answer = h.ask(SetCrontab(TEXT, [("0 * * * *", 1, 2, JobSpec(name="a", work_dir="/"), "#!/bin/sh\n"), *entries("@daily")[:0]]), USER)
+    answer = h.ask(
+        SetCrontab(
+            TEXT,
+            [
+                ("0 * * * *", 1, 2, JobSpec(name="a", work_dir="/"), "#!/bin/sh\n"),
+                *entries("@daily")[:0],
+            ],
+        ),
+        USER,
+    )
     job = h.core.tables.jobs[answer.job_ids[0]]
     if runs:
         h.run(3600)
         h.acknowledge()
     assert h.cancel(job) == 0
-    assert h.ask(GetCrontab(), USER) == Crontab("#DISABLED: #SCRON -n 1\n#DISABLED: 0 * * * * first\n@daily second\n")
+    assert h.ask(GetCrontab(), USER) == Crontab(
+        "#DISABLED: #SCRON -n 1\n#DISABLED: 0 * * * * first\n@daily second\n"
+    )
     if runs:
         h.acknowledge()
         h.epilog(job)
@@ -164,7 +188,11 @@ def test_another_file_cancels_the_old_jobs_that_wait_and_lets_running_ones_end(h
     runs, waits = install(h, "* * * * *", "@yearly")
     h.run(60)
     (new,) = install(h, "@daily")
-    assert (runs.state, waits.state, new.state) == (JobState.RUNNING, JobState.CANCELLED, JobState.PENDING)
+    assert (runs.state, waits.state, new.state) == (
+        JobState.RUNNING,
+        JobState.CANCELLED,
+        JobState.PENDING,
+    )
     h.complete(runs)
     assert runs.state is JobState.COMPLETED
 
@@ -178,9 +206,16 @@ def test_no_text_removes_the_file(h):
 
 def test_a_job_that_is_refused_undoes_all(h):
     install(h, "@daily", text="old\n")
-    bad = [*entries("@daily"), ("@daily", 2, 2, JobSpec(partition="nowhere", work_dir="/"), "#!/bin/sh\n")]
+    bad = [
+        *entries("@daily"),
+        ("@daily", 2, 2, JobSpec(partition="nowhere", work_dir="/"), "#!/bin/sh\n"),
+    ]
     answer = h.ask(SetCrontab("new\n", bad), USER)
-    assert (answer.job_ids, answer.failed_entry, answer.failure) == ([], 1, "Invalid partition name specified")
+    assert (answer.job_ids, answer.failed_entry, answer.failure) == (
+        [],
+        1,
+        "Invalid partition name specified",
+    )
     assert h.ask(GetCrontab(), USER).text == "old\n"
     assert len(h.core.tables.pending) == 1
 
@@ -226,7 +261,7 @@ def test_jobs_that_come_again_keep_nobody_waiting(h):
     assert only_entries_wait(h.core)
 
 
-# --- the command -----------------------------------------------------------------------------------------------------------------
+# --- the command ----------------------------------------------------------------------------------
 
 ENABLED = [record("config", name="ScronParameters", value="enable")]
 
@@ -243,7 +278,10 @@ def sent(client):
 
 
 def test_a_file_is_read_into_entries_with_the_options_above_them(client):
-    text = "# a comment\nNAME=value\n#SCRON -t 5\n#SCRON -J mine --mem=100\n*/5 * * * *  /bin/run this\n\n@hourly other\n"
+    text = (
+        "# a comment\nNAME=value\n#SCRON -t 5\n#SCRON -J mine --mem=100\n"
+        "*/5 * * * *  /bin/run this\n\n@hourly other\n"
+    )
     assert run_command(scrontab, "-", client=client, stdin=text).code == 0
     asked = sent(client)
     assert asked["text"] == text
@@ -293,14 +331,21 @@ def test_the_editor_gets_the_file_and_bad_lines_come_back_marked(client, tmp_pat
     editor = tmp_path / "editor"
     editor.write_text(f'#!/bin/sh\ncat "$1" >> {log}\nprintf "99 * * * * x\\n" > "$1"\n')
     editor.chmod(0o755)
-    said = run_command(scrontab, "-e", client=client, environ={"EDITOR": str(editor)}, stdin="y\nn\n")
+    said = run_command(
+        scrontab, "-e", client=client, environ={"EDITOR": str(editor)}, stdin="y\nn\n"
+    )
     assert said.code == 1
     assert said.out.count("Do you want to retry the edit? (y/n) ") == 2
     assert log.read_text() == "@daily x\n#BAD: 99 * * * * x\n"
 
 
 def test_an_editor_that_changes_nothing_sends_nothing(client):
-    assert run_command(scrontab, "-e", client=client, environ={"VISUAL": "true", "EDITOR": "false"}).code == 0
+    assert (
+        run_command(
+            scrontab, "-e", client=client, environ={"VISUAL": "true", "EDITOR": "false"}
+        ).code
+        == 0
+    )
     assert not any(name == "SetCrontab" for name, _ in client.asked)
 
 

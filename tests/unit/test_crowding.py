@@ -1,4 +1,6 @@
-"""What select/linear of 22.05.8 was seen to do on six nodes in partitions in which jobs share them."""
+"""What select/linear of 22.05.8 was seen to do on six nodes in partitions in which jobs share
+them.
+"""
 
 import pytest
 from scheduling_harness import make_job, node, table, table_of, tables_of
@@ -18,20 +20,37 @@ class Cluster:
     def __init__(self, made=None, parameters=frozenset()):
         words = {"f": "FORCE:3", "g": "FORCE:2", "y": "YES:2", "no": "NO"}
         made = made or table(6, cores=8)
-        self.tables = tables_of(made, [Partition(name, nodes=nodeset.mask(6), oversubscribe=word) for name, word in words.items()])
+        self.tables = tables_of(
+            made,
+            [
+                Partition(name, nodes=nodeset.mask(6), oversubscribe=word)
+                for name, word in words.items()
+            ],
+        )
         self.selector, self.count = SelectLinear(parameters), 0
 
     def job(self, count, partition, **said):
         self.count += 1
-        return make_job(self.count, min_nodes=count, num_tasks=count, partitions=(partition,), **said)
+        return make_job(
+            self.count, min_nodes=count, num_tasks=count, partitions=(partition,), **said
+        )
 
     def run(self, count, partition="f", on="", minutes=10, **said):
         """Start a job; the nodes that it gets, "" if it has to wait."""
-        job = self.job(count, partition, required_nodes=nodes(on) if on else 0, limit_s=minutes * 60, **said)
-        allocation = self.selector.select(job, self.tables.partitions[partition], nodeset.mask(6), self.tables)
+        job = self.job(
+            count, partition, required_nodes=nodes(on) if on else 0, limit_s=minutes * 60, **said
+        )
+        allocation = self.selector.select(
+            job, self.tables.partitions[partition], nodeset.mask(6), self.tables
+        )
         if allocation is None:
             return ""
-        job.allocation, job.partition, job.start_time, job.state = allocation, partition, 0, JobState.RUNNING
+        job.allocation, job.partition, job.start_time, job.state = (
+            allocation,
+            partition,
+            0,
+            JobState.RUNNING,
+        )
         self.tables.nodes.allocate(allocation)
         self.tables.running[job.job_id] = self.tables.jobs[job.job_id] = job
         return ",".join(f"n{i + 1}" for i in nodeset.indices(allocation.nodes))
@@ -39,7 +58,9 @@ class Cluster:
     def will_run(self, count, partition="f", **said):
         """When and where it could start."""
         job = self.job(count, partition, **said)
-        start, where = self.selector.will_run(job, self.tables.partitions[partition], nodeset.mask(6), self.tables, 0)
+        start, where = self.selector.will_run(
+            job, self.tables.partitions[partition], nodeset.mask(6), self.tables, 0
+        )
         return start, ",".join(f"n{i + 1}" for i in nodeset.indices(where))
 
 
@@ -52,7 +73,12 @@ def test_nodes_with_fewer_jobs_come_first_and_no_node_gets_more_jobs_than_the_pa
 
 def test_a_job_joins_a_running_one_of_as_many_nodes():
     cluster = Cluster()
-    assert [cluster.run(each) for each in (2, 4, 4, 3)] == ["n1,n2", "n3,n4,n5,n6", "n3,n4,n5,n6", "n1,n2,n3"]
+    assert [cluster.run(each) for each in (2, 4, 4, 3)] == [
+        "n1,n2",
+        "n3,n4,n5,n6",
+        "n3,n4,n5,n6",
+        "n1,n2,n3",
+    ]
 
 
 def test_the_first_mate_is_taken_of_which_no_node_is_fuller_than_others_need_be():
@@ -80,7 +106,12 @@ def test_jobs_of_other_partitions_count_and_can_be_mates():
 
 def test_nodes_of_a_job_that_does_not_share_are_left_alone():
     cluster = Cluster()
-    assert [cluster.run(2, "no"), cluster.run(4), cluster.run(2), cluster.run(5)] == ["n1,n2", "n3,n4,n5,n6", "n3,n4", ""]
+    assert [cluster.run(2, "no"), cluster.run(4), cluster.run(2), cluster.run(5)] == [
+        "n1,n2",
+        "n3,n4,n5,n6",
+        "n3,n4",
+        "",
+    ]
 
 
 def test_jobs_share_where_they_agree_to():
@@ -96,7 +127,12 @@ def test_jobs_share_where_they_agree_to():
 def test_lighter_nodes_are_shared_before_heavier_ones_are_used():
     made = table_of([node(i, cores=8, weight=1 if i < 3 else 5) for i in range(6)])
     cluster = Cluster(made)
-    assert [cluster.run(2), cluster.run(2), cluster.run(2), cluster.run(2)] == ["n1,n2", "n1,n2", "n1,n2", "n3,n4"]
+    assert [cluster.run(2), cluster.run(2), cluster.run(2), cluster.run(2)] == [
+        "n1,n2",
+        "n1,n2",
+        "n1,n2",
+        "n3,n4",
+    ]
 
 
 def test_who_asks_when_a_job_could_run_is_offered_all_nodes_with_room():

@@ -1,4 +1,6 @@
-"""Slurm's own names for the daemons: command lines, run directories, which nodes a slurmd stands for."""
+"""Slurm's own names for the daemons: command lines, run directories, which nodes a slurmd stands
+for.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,22 @@ def config_of(tmp_path: Path, nodes: str) -> SlurmConfig:
 
 def test_a_command_line_is_read_as_slurms_daemons_read_theirs() -> None:
     start = daemons.read_line(slurmd.KIND, ["-Dc", "-N", "n[1-2]", "-vvv", "-f", "/c", "-L/l"], {})
-    assert (str(start.conf), start.foreground, start.clear, start.verbose, start.log, start.values["N"]) == ("/c", True, True, 3, "/l", "n[1-2]")
+    assert (
+        str(start.conf),
+        start.foreground,
+        start.clear,
+        start.verbose,
+        start.log,
+        start.values["N"],
+    ) == ("/c", True, True, 3, "/l", "n[1-2]")
     assert str(daemons.read_line(slurmctld.KIND, [], {"SLURM_CONF": "/e"}).conf) == "/e"
     assert str(daemons.read_line(slurmdbd.KIND, [], {}).conf) == "/etc/slurm/slurm.conf"
 
 
-@pytest.mark.parametrize(("arguments", "code", "text"), [(["-V"], 0, "slurm 22.05.8"), (["-h"], 0, "Usage: slurmctld"), (["-Q"], 1, "slurmctld: ")])
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [(["-V"], 0, "slurm 22.05.8"), (["-h"], 0, "Usage: slurmctld"), (["-Q"], 1, "slurmctld: ")],
+)
 def test_some_command_lines_ask_for_no_daemon(arguments: list[str], code: int, text: str) -> None:
     with pytest.raises(daemons.NoDaemonError) as found:
         daemons.read_line(slurmctld.KIND, arguments, {})
@@ -41,15 +53,26 @@ def test_some_command_lines_ask_for_no_daemon(arguments: list[str], code: int, t
 
 def test_clusters_of_the_same_name_have_run_directories_of_their_own(tmp_path: Path) -> None:
     environ = {"XDG_STATE_HOME": str(tmp_path)}
-    first, second = (daemons.run_dir_of(tmp_path / name, "c", environ) for name in ("a.conf", "b.conf"))
+    first, second = (
+        daemons.run_dir_of(tmp_path / name, "c", environ) for name in ("a.conf", "b.conf")
+    )
     assert first != second
     assert first.parent == tmp_path / "understudy"
     assert daemons.run_dir_of(tmp_path / "a.conf", "c", environ) == first
-    assert daemons.run_dir_of(tmp_path / "a.conf", "c", {"UNDERSTUDY_RUN_DIR": str(tmp_path)}) == tmp_path
+    assert (
+        daemons.run_dir_of(tmp_path / "a.conf", "c", {"UNDERSTUDY_RUN_DIR": str(tmp_path)})
+        == tmp_path
+    )
 
 
-def test_a_slurmd_stands_for_the_nodes_that_are_named_or_for_those_of_its_host(tmp_path: Path) -> None:
-    config = config_of(tmp_path, f"NodeName={HOST} CPUs=1\nNodeName=n[1-3] CPUs=1\nNodeName=m1 NodeHostname={HOST} Port=7000 CPUs=1")
+def test_a_slurmd_stands_for_the_nodes_that_are_named_or_for_those_of_its_host(
+    tmp_path: Path,
+) -> None:
+    config = config_of(
+        tmp_path,
+        f"NodeName={HOST} CPUs=1\nNodeName=n[1-3] CPUs=1\n"
+        f"NodeName=m1 NodeHostname={HOST} Port=7000 CPUs=1",
+    )
     assert slurmd.own_nodes("n[1-2]", config) == ["n1", "n2"]
     assert set(slurmd.own_nodes("", config)) == {HOST, "m1"}
     with pytest.raises(LaunchError, match='lookup failure for node "x"'):
@@ -59,10 +82,16 @@ def test_a_slurmd_stands_for_the_nodes_that_are_named_or_for_those_of_its_host(t
 
 
 def test_who_joins_takes_its_nodes_from_others() -> None:
-    cluster = Cluster("c", "", nodeds=[NodeDaemon("a", "unix:/a", "n[1-4]"), NodeDaemon("b", "unix:/b", "n5")])
+    cluster = Cluster(
+        "c", "", nodeds=[NodeDaemon("a", "unix:/a", "n[1-4]"), NodeDaemon("b", "unix:/b", "n5")]
+    )
     cluster.join("b", "unix:/b", ["n4", "n5"])
     cluster.join("d", "unix:/d", ["n2"])
-    assert [(each.name, each.nodes) for each in cluster.nodeds] == [("a", "n[1,3]"), ("b", "n[4-5]"), ("d", "n2")]
+    assert [(each.name, each.nodes) for each in cluster.nodeds] == [
+        ("a", "n[1,3]"),
+        ("b", "n[4-5]"),
+        ("d", "n2"),
+    ]
 
 
 def test_this_host_is_printed_as_a_line_of_slurm_conf() -> None:

@@ -1,4 +1,6 @@
-"""slurmdbd.conf: the database that it names, how long records are kept, and errors with file and line."""
+"""slurmdbd.conf: the database that it names, how long records are kept, and errors with file and
+line.
+"""
 
 import time
 
@@ -31,20 +33,48 @@ def read(tmp_path, text):
 
 
 def test_the_database_is_named_by_a_url(tmp_path):
-    assert read(tmp_path, ORDINARY).url == "mariadb+pymysql://slurm:a%2Fb%40c@db.site.org:3307/acct?charset=utf8mb4"
-    assert read(tmp_path, "StorageType=accounting_storage/mysql").url == "mariadb+pymysql://localhost/slurm_acct_db?charset=utf8mb4"
-    assert read(tmp_path, "StorageType=accounting_storage/sqlite\nStorageLoc=/x/y.sqlite").url == "sqlite:////x/y.sqlite"
-    postgresql = read(tmp_path, "StorageType=accounting_storage/postgresql\nStorageUser=me\nStorageHost=h")
+    assert (
+        read(tmp_path, ORDINARY).url
+        == "mariadb+pymysql://slurm:a%2Fb%40c@db.site.org:3307/acct?charset="
+        "utf8mb4"
+    )
+    assert (
+        read(tmp_path, "StorageType=accounting_storage/mysql").url
+        == "mariadb+pymysql://localhost/slurm_acct_db?charset="
+        "utf8mb4"
+    )
+    assert (
+        read(tmp_path, "StorageType=accounting_storage/sqlite\nStorageLoc=/x/y.sqlite").url
+        == "sqlite:////x/y.sqlite"
+    )
+    postgresql = read(
+        tmp_path, "StorageType=accounting_storage/postgresql\nStorageUser=me\nStorageHost=h"
+    )
     assert postgresql.url == "postgresql+psycopg://me@h/slurm_acct_db"
 
 
 def test_ages_are_hours_days_or_months(tmp_path):
     config = read(tmp_path, ORDINARY)
     now = time.mktime((2023, 3, 15, 10, 20, 30, 0, 0, -1))
-    olds = [purge_of(config.text(f"Purge{name}After"), now) for name in ("Job", "Event", "TXN", "Step", "Usage")]
-    said = [(old.unit, time.strftime("%F %T", time.localtime(old.before))) if old is not None else None for old in olds]
-    assert said == [("m", "2022-03-01 00:00:00"), ("h", "2023-03-13 22:00:00"), ("m", "2023-01-01 00:00:00"), ("d", "2023-03-05 00:00:00"), None]
-    assert [time.strftime("%F %T", time.localtime(olds[index].period_start(int(now)))) for index in (0, 1, 3)] == [
+    olds = [
+        purge_of(config.text(f"Purge{name}After"), now)
+        for name in ("Job", "Event", "TXN", "Step", "Usage")
+    ]
+    said = [
+        (old.unit, time.strftime("%F %T", time.localtime(old.before))) if old is not None else None
+        for old in olds
+    ]
+    assert said == [
+        ("m", "2022-03-01 00:00:00"),
+        ("h", "2023-03-13 22:00:00"),
+        ("m", "2023-01-01 00:00:00"),
+        ("d", "2023-03-05 00:00:00"),
+        None,
+    ]
+    assert [
+        time.strftime("%F %T", time.localtime(olds[index].period_start(int(now))))
+        for index in (0, 1, 3)
+    ] == [
         "2023-03-01 00:00:00",
         "2023-03-15 10:00:00",
         "2023-03-15 00:00:00",

@@ -24,7 +24,9 @@ def test_nodes_beyond_those_that_it_must_have_serve_the_least_when_nothing_is_le
 def test_a_node_keeps_back_cores_of_its_own_size_whatever_cores_the_others_have():
     assert shares([4, 4, 1], 4, 3, np.array([2, 2, 1])) == [1, 1, 1]
     assert shares([4, 4, 1], 6, 3, np.array([2, 1, 1])) == [2, 3, 1]
-    assert shares([4, 4, 1], 3, 3, core=2) == shares([4, 4, 1], 3, 3, np.array([2, 2, 2])) == [1, 1, 1]
+    assert (
+        shares([4, 4, 1], 3, 3, core=2) == shares([4, 4, 1], 3, 3, np.array([2, 2, 2])) == [1, 1, 1]
+    )
 
 
 def test_every_node_gets_a_task_before_the_others_are_dealt_a_core_at_a_time():

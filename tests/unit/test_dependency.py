@@ -16,25 +16,44 @@ def shown(h: Harness, job_id: int) -> str:
     return str(row[0])
 
 
-@pytest.mark.parametrize("text", ["afterok", "afterok:", "afterok:x", "never:1", "afterok:1+x", "singleton:1", "afterok:1,,", "afterok:7"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "afterok",
+        "afterok:",
+        "afterok:x",
+        "never:1",
+        "afterok:1+x",
+        "singleton:1",
+        "afterok:1,,",
+        "afterok:7",
+    ],
+)
 def test_malformed_dependencies_are_refused(text: str) -> None:
     with pytest.raises(SlurmError):
         parse(text, own_job_id=7)
 
 
 def test_dependencies_are_shown_as_squeue_shows_them() -> None:
-    assert str(parse("afterok:1:2,after:3+10")) == "afterok:1(unfulfilled),afterok:2(unfulfilled),after:3+10(unfulfilled)"
+    assert (
+        str(parse("afterok:1:2,after:3+10")) == "afterok:1(unfulfilled),afterok:2(unfulfilled),"
+        "after:3+10(unfulfilled)"
+    )
     assert str(parse("afterok:1?singleton")) == "afterok:1(unfulfilled)?singleton(unfulfilled)"
     assert str(parse("afterok:1+5")) == "afterok:1+5(unfulfilled)"
     assert str(parse("afterok:1:1,afterok:1")) == "afterok:1(unfulfilled)", "said twice, kept once"
-    assert str(parse("afterok:4:5", arrays={4})) == "afterok:4_*(unfulfilled),afterok:5(unfulfilled)"
+    assert (
+        str(parse("afterok:4:5", arrays={4})) == "afterok:4_*(unfulfilled),afterok:5(unfulfilled)"
+    )
     assert parse("afterany: 1(unfulfilled)") == parse("afterany:1"), "as it is shown"
     assert parse("17") == parse("afterany:17")
     assert parse("") is None
 
 
 def test_any_term_suffices_with_question_marks_and_all_are_needed_with_commas() -> None:
-    met, never, waiting = (Term("afterok", 1, 0, outlook) for outlook in (Outlook.MET, Outlook.NEVER, Outlook.WAITING))
+    met, never, waiting = (
+        Term("afterok", 1, 0, outlook) for outlook in (Outlook.MET, Outlook.NEVER, Outlook.WAITING)
+    )
     of = parse("afterok:1").__class__
     assert of((met, never), any_suffices=True).outlook is Outlook.MET
     assert of((waiting, never), any_suffices=True).outlook is Outlook.WAITING
@@ -43,7 +62,14 @@ def test_any_term_suffices_with_question_marks_and_all_are_needed_with_commas() 
 
 
 @pytest.mark.parametrize(
-    ("kind", "code", "runs"), [("afterok", 0, True), ("afterok", 1, False), ("afternotok", 0, False), ("afternotok", 1, True), ("afterany", 1, True)]
+    ("kind", "code", "runs"),
+    [
+        ("afterok", 0, True),
+        ("afterok", 1, False),
+        ("afternotok", 0, False),
+        ("afternotok", 1, True),
+        ("afterany", 1, True),
+    ],
 )
 def test_the_end_of_a_job_decides(kind: str, code: int, runs: bool) -> None:
     h = Harness()
@@ -79,7 +105,10 @@ def test_after_waits_for_the_start_and_its_delay() -> None:
 def test_a_singleton_waits_for_earlier_jobs_of_the_same_name_and_user() -> None:
     h = Harness()
     first, other = h.submit(name="s"), h.submit(OTHER, name="s")
-    second, third = h.submit(name="s", dependency="singleton"), h.submit(name="s", dependency="singleton")
+    second, third = (
+        h.submit(name="s", dependency="singleton"),
+        h.submit(name="s", dependency="singleton"),
+    )
     assert second.is_pending
     h.complete(first)
     assert (second.is_running, third.is_pending) == (True, True)
@@ -95,7 +124,10 @@ def test_nobody_waits_for_jobs_that_there_are_not(kind: str) -> None:
     h = Harness()
     assert h.submit(dependency=f"{kind}:999").is_running
     first = h.submit()
-    assert shown(h, h.submit(dependency=f"{kind}:999,afterok:{first.job_id}").job_id) == f"afterok:{first.job_id}(unfulfilled)"
+    assert (
+        shown(h, h.submit(dependency=f"{kind}:999,afterok:{first.job_id}").job_id)
+        == f"afterok:{first.job_id}(unfulfilled)"
+    )
 
 
 def test_the_dependency_of_a_held_job_is_looked_at_when_it_is_released() -> None:
@@ -135,7 +167,10 @@ def test_a_held_job_is_released_into_its_dependency() -> None:
     first = h.submit()
     job = h.submit(dependency=f"afterok:{first.job_id}", hold=True)
     h.complete(first)
-    assert (job.reason, shown(h, job.job_id)) == ("JobHeldUser", f"afterok:{first.job_id}(unfulfilled)")
+    assert (job.reason, shown(h, job.job_id)) == (
+        "JobHeldUser",
+        f"afterok:{first.job_id}(unfulfilled)",
+    )
     h.control("release", job)
     assert job.is_running
 

@@ -33,14 +33,27 @@ def test_stars_and_capitals_are_gone(text: str, meant: str, in_records: str) -> 
 
 
 @pytest.mark.parametrize(
-    "text", ["", "foo", "block:foo", "arbitrary:block", "block,foo", ",pack", "block,pack,nopack", "fcyclic", "block:block:block:block"]
+    "text",
+    [
+        "",
+        "foo",
+        "block:foo",
+        "arbitrary:block",
+        "block,foo",
+        ",pack",
+        "block,pack,nopack",
+        "fcyclic",
+        "block:block:block:block",
+    ],
 )
 def test_others_mean_nothing(text: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
         canonical(text)
 
 
-@pytest.mark.parametrize("text", ["plane", "plane=", "plane=0", "plane=-1", "plane=2:block", "plane=2,pack"])
+@pytest.mark.parametrize(
+    "text", ["plane", "plane=", "plane=0", "plane=-1", "plane=2:block", "plane=2,pack"]
+)
 def test_a_plane_needs_a_size(text: str) -> None:
     with pytest.raises(BadPlaneError):
         canonical(text)

@@ -7,7 +7,17 @@ import json
 from understudy.documents.documents import write_document
 
 RECORDS = [
-    {"name": 'a/b "q"', "account": "", "owner": None, "load": 4.0, "flag": True, "count": 3, "list": ["x"], "none": [], "map": {"0": {"cores": []}}},
+    {
+        "name": 'a/b "q"',
+        "account": "",
+        "owner": None,
+        "load": 4.0,
+        "flag": True,
+        "count": 3,
+        "list": ["x"],
+        "none": [],
+        "map": {"0": {"cores": []}},
+    },
     {"name": "ü\n"},
 ]
 

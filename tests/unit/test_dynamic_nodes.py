@@ -21,15 +21,25 @@ def test_a_deleted_node_is_in_no_partition_and_takes_no_jobs() -> None:
     h = Harness()
     assert code(h, "delete", "n[1-3]") == 0
     assert h.query("partitions", "nodes", name=["main"]) == [["n4"]]
-    assert [NodeState(state) for (state,) in h.query("nodes", "state")][:3] == [NodeState.FUTURE] * 3
+    assert [NodeState(state) for (state,) in h.query("nodes", "state")][:3] == [
+        NodeState.FUTURE
+    ] * 3
     assert h.submit(num_tasks=1).node_list == "n4"
 
 
-@pytest.mark.parametrize(("nodes", "refusal"), [("n1", 2016), ("n4", 2016), ("n77", 2018), ("", 2018), ("n2", 0), ("ALL", 2016)])
+@pytest.mark.parametrize(
+    ("nodes", "refusal"),
+    [("n1", 2016), ("n4", 2016), ("n77", 2018), ("", 2018), ("n2", 0), ("ALL", 2016)],
+)
 def test_nodes_with_jobs_or_reservations_are_kept(nodes: str, refusal: int) -> None:
     h = Harness()
     h.submit(required_nodes="n1", num_tasks=1)
-    changes = {"starttime": str(int(START) + 100_000), "duration": "5", "users": "ann", "nodes": "n4"}
+    changes = {
+        "starttime": str(int(START) + 100_000),
+        "duration": "5",
+        "users": "ann",
+        "nodes": "n4",
+    }
     h.ask(UpdateReservation("create", "r", changes), ROOT)
     assert code(h, "delete", nodes) == refusal
 
@@ -39,7 +49,7 @@ def test_only_administrators_change_the_node_table() -> None:
     assert code(h, "delete", "n1", sender=USER) == code(h, "create", "x1", sender=USER) == 2010
 
 
-def test_where_there_is_no_room_new_nodes_are_taken_in_without_effect_and_where_there_is_some_refused() -> None:
+def test_without_room_new_nodes_are_taken_in_without_effect_and_with_some_refused() -> None:
     h = Harness()
     assert h.ask(ChangeNodeTable("create", "x[1-2]", "cloud"), ROOT) == Ok()
     assert len(h.query("nodes", "name")) == 4
@@ -52,13 +62,17 @@ def test_where_there_is_no_room_new_nodes_are_taken_in_without_effect_and_where_
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("create nodename=x9", ("scontrol: error: Only State=FUTURE and State=CLOUD allowed for nodes created by scontrol\n"
+        ("create nodename=x9", ("scontrol: error: Only State=FUTURE and State=CLOUD allowed for "
+                                "nodes created by scontrol\n"
          "Error creating the node(s): Invalid node state specified")),
-        ("create nodename=x9 state=future nosuch=1", ("scontrol: error: Failed to parse nodeline 'nodename=x9 state=future nosuch=1'\n"
+        ("create nodename=x9 state=future nosuch=1",
+        ("scontrol: error: Failed to parse nodeline 'nodename=x9 state=future nosuch=1'\n"
          "Error creating the node(s): Unspecified error")),
-        ("create nodename=x9 state=future cpus=x", ("scontrol: error: Failed to parse nodeline 'nodename=x9 state=future cpus=x'\n"
+        ("create nodename=x9 state=future cpus=x",
+        ("scontrol: error: Failed to parse nodeline 'nodename=x9 state=future cpus=x'\n"
          "Error creating the node(s): Unspecified error")),
-        ("create node x9", "scontrol: error: Failed to parse nodeline 'node x9'\nError creating the node(s): Unspecified error"),
+        ("create node x9", ("scontrol: error: Failed to parse nodeline 'node x9'\n"
+                            "Error creating the node(s): Unspecified error")),
     ],
 )  # fmt: skip
 def test_lines_that_are_none_are_not_sent(line: str, said: str) -> None:
@@ -70,10 +84,18 @@ def test_lines_that_are_none_are_not_sent(line: str, said: str) -> None:
 
 def test_what_is_asked_and_how_a_refusal_is_said() -> None:
     client = FakeClient()
-    assert run_command(scontrol, "create", "nodename=x[1-2]", "cpus=4", "state=cloud", client=client).code == 0
+    assert (
+        run_command(
+            scontrol, "create", "nodename=x[1-2]", "cpus=4", "state=cloud", client=client
+        ).code
+        == 0
+    )
     client.answers["ChangeNodeTable"] = RefusedError(2016, "Requested nodes are busy")
     result = run_command(scontrol, "delete", "node", "n3,n1", client=client)
-    assert result.err == "scontrol: error: failed to delete nodes n[1,3]\ndelete_node node: Requested nodes are busy\n"
+    assert (
+        result.err == "scontrol: error: failed to delete nodes n[1,3]\n"
+        "delete_node node: Requested nodes are busy\n"
+    )
     assert client.asked == [
         ("ChangeNodeTable", {"action": "create", "nodes": "x[1-2]", "state": "cloud"}),
         ("ChangeNodeTable", {"action": "delete", "nodes": "n3,n1", "state": ""}),

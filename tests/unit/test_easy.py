@@ -6,7 +6,9 @@ from understudy.controller.scheduling.textbook.easy import Easy
 
 
 def world(nodes, selector=None, **node):
-    return World(table(nodes, **node), Easy, selector or SelectConsTres(frozenset({"CR_CPU"})), check=True)
+    return World(
+        table(nodes, **node), Easy, selector or SelectConsTres(frozenset({"CR_CPU"})), check=True
+    )
 
 
 def test_a_short_job_passes_the_head():

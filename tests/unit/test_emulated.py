@@ -12,11 +12,33 @@ NOW = 1000.0
 
 
 def launch(job_id, run_s=10.0, *, exit_code=0, number=0, **fields):
-    return LaunchBatch(job_id, 0, "n0", fields.pop("start_time", 1000), b"", 1, 1, Emulation(run_s, exit_code, number), **fields)
+    return LaunchBatch(
+        job_id,
+        0,
+        "n0",
+        fields.pop("start_time", 1000),
+        b"",
+        1,
+        1,
+        Emulation(run_s, exit_code, number),
+        **fields,
+    )
 
 
 def scripted(script, environment=(), spec_environment=()):
-    return LaunchBatch(1, 0, "n0", 1000, b"", 1, 1, None, script, JobSpec(environment=list(spec_environment)), list(environment))
+    return LaunchBatch(
+        1,
+        0,
+        "n0",
+        1000,
+        b"",
+        1,
+        1,
+        None,
+        script,
+        JobSpec(environment=list(spec_environment)),
+        list(environment),
+    )
 
 
 @pytest.fixture
@@ -37,7 +59,10 @@ def test_with_an_exact_limit_a_job_runs_from_its_start_time(jobs):
     jobs.start(launch(2, 60.0, start_time=995, exact_limit_s=60, exit_code=2), NOW)
     jobs.start(launch(3, 60.5, start_time=995, exact_limit_s=60, exit_code=2), NOW)
     assert jobs.due(1005.0) == [Ended((1, 0), 0, 0)]
-    assert jobs.due(1055.0) == [Ended((2, 0), 2, 0), Ended((3, 0), 0, signal.SIGTERM, timed_out=True)]
+    assert jobs.due(1055.0) == [
+        Ended((2, 0), 2, 0),
+        Ended((3, 0), 0, signal.SIGTERM, timed_out=True),
+    ]
 
 
 def test_a_job_begins_when_those_before_it_are_launched():
@@ -61,14 +86,18 @@ def test_jobs_that_end_at_one_instant_are_in_order_of_job_id(jobs):
     assert [ended.key[0] for ended in jobs.due(2000.0)] == [12, 3, 5, 9]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT]
+)
 def test_a_signal_that_is_not_caught_ends_the_job(jobs, number):
     jobs.start(launch(1), NOW)
     assert jobs.signal((1, 0), number, NOW + 1) == Ended((1, 0), 0, number)
     assert jobs.next_end() is None
 
 
-@pytest.mark.parametrize("number", [0, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD, signal.SIGCONT])
+@pytest.mark.parametrize(
+    "number", [0, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD, signal.SIGCONT]
+)
 def test_other_signals_change_nothing(jobs, number):
     jobs.start(launch(1), NOW)
     assert jobs.signal((1, 0), number, NOW + 1) is None
@@ -145,8 +174,12 @@ def test_the_script_says_how_a_job_ends(script, expected):
 
 def test_the_environment_is_asked_before_the_commands_and_after_the_directives():
     environment = ["PATH=/bin", "UNDERSTUDY_RUN=30", "UNDERSTUDY_EXIT=4"]
-    assert emulation_of(scripted("#!/bin/sh\nsleep 5\n", spec_environment=environment), 1.5) == Emulation(30.0, 4, 0)
-    assert emulation_of(scripted("#!/bin/sh\n#UNDERSTUDY run=2\n", environment), 1.5) == Emulation(2.0, 4, 0)
+    assert emulation_of(
+        scripted("#!/bin/sh\nsleep 5\n", spec_environment=environment), 1.5
+    ) == Emulation(30.0, 4, 0)
+    assert emulation_of(scripted("#!/bin/sh\n#UNDERSTUDY run=2\n", environment), 1.5) == Emulation(
+        2.0, 4, 0
+    )
     assert emulation_of(scripted("", ["UNDERSTUDY_RUN=soon"]), 1.5) == Emulation(1.5, 0, 0)
 
 
@@ -156,7 +189,12 @@ def test_the_messages_emulation_comes_before_all():
 
 def test_a_script_that_is_told_to_end_goes_on_for_a_moment():
     time, ended = HandTime(), []
-    executor = EmulatedExecutor(time, 1.0, lambda key, code, number, *, timed_out: ended.append((key, time.now())), kill_s=3.5)
+    executor = EmulatedExecutor(
+        time,
+        1.0,
+        lambda key, code, number, *, timed_out: ended.append((key, time.now())),
+        kill_s=3.5,
+    )
     executor.start(launch(1, 100.0))
     executor.kill((1, 0))
     executor.kill((1, 0))

@@ -1,4 +1,6 @@
-"""Limits of associations and qualities of service, from submission to the end. Reasons and precedence as recorded from real Slurm 22.05.8."""
+"""Limits of associations and qualities of service, from submission to the end. Reasons and
+precedence as recorded from real Slurm 22.05.8.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,16 @@ from understudy.controller.tables.gres import Held
 from understudy.model.associations import Association, AssociationState
 from understudy.model.errors import ERROR_TEXT, ErrorCode
 from understudy.model.qos import Qos
-from understudy.protocol.messages import CancelJobs, ControlJobs, Emulation, Failure, JobSpec, SubmitJob, Submitted, UpdateJobs
+from understudy.protocol.messages import (
+    CancelJobs,
+    ControlJobs,
+    Emulation,
+    Failure,
+    JobSpec,
+    SubmitJob,
+    Submitted,
+    UpdateJobs,
+)
 
 if TYPE_CHECKING:
     from understudy.controller.tables.job import Job
@@ -24,15 +35,50 @@ SIZE = {"num_tasks": 8, "min_nodes": 2, "time_limit_s": 300}
 
 # Association's limit, QOS's limit, and the reasons; all are broken by a job of SIZE.
 BROKEN: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
-    ({"max_tres_per_job": {"cpu": 4}}, {"max_tres_per_job": {"cpu": 4}}, "AssocMaxCpuPerJobLimit", "QOSMaxCpuPerJobLimit"),
-    ({"max_tres_per_job": {"node": 1}}, {"max_tres_per_job": {"node": 1}}, "AssocMaxNodePerJobLimit", "QOSMaxNodePerJobLimit"),
-    ({"max_tres_per_job": {"billing": 4}}, {"max_tres_per_job": {"billing": 4}}, "AssocMaxBillingPerJob", "QOSMaxBillingPerJob"),
-    ({"max_tres_per_node": {"cpu": 3}}, {"max_tres_per_node": {"cpu": 3}}, "AssocMaxCpuPerNode", "QOSMaxCpuPerNode"),
-    ({"max_wall": 2}, {"max_wall": 2}, "AssocMaxWallDurationPerJobLimit", "QOSMaxWallDurationPerJobLimit"),
+    (
+        {"max_tres_per_job": {"cpu": 4}},
+        {"max_tres_per_job": {"cpu": 4}},
+        "AssocMaxCpuPerJobLimit",
+        "QOSMaxCpuPerJobLimit",
+    ),
+    (
+        {"max_tres_per_job": {"node": 1}},
+        {"max_tres_per_job": {"node": 1}},
+        "AssocMaxNodePerJobLimit",
+        "QOSMaxNodePerJobLimit",
+    ),
+    (
+        {"max_tres_per_job": {"billing": 4}},
+        {"max_tres_per_job": {"billing": 4}},
+        "AssocMaxBillingPerJob",
+        "QOSMaxBillingPerJob",
+    ),
+    (
+        {"max_tres_per_node": {"cpu": 3}},
+        {"max_tres_per_node": {"cpu": 3}},
+        "AssocMaxCpuPerNode",
+        "QOSMaxCpuPerNode",
+    ),
+    (
+        {"max_wall": 2},
+        {"max_wall": 2},
+        "AssocMaxWallDurationPerJobLimit",
+        "QOSMaxWallDurationPerJobLimit",
+    ),
     ({"grp_tres": {"cpu": 4}}, {"grp_tres": {"cpu": 4}}, "AssocGrpCpuLimit", "QOSGrpCpuLimit"),
     ({"grp_tres": {"node": 1}}, {"grp_tres": {"node": 1}}, "AssocGrpNodeLimit", "QOSGrpNodeLimit"),
-    ({"grp_tres_run_mins": {"cpu": 10}}, {"grp_tres_run_mins": {"cpu": 10}}, "AssocGrpCPURunMinutesLimit", "QOSGrpCPURunMinutesLimit"),
-    ({"grp_tres_mins": {"cpu": 0}}, {"grp_tres_mins": {"cpu": 0}}, "AssocGrpCPUMinutesLimit", "QOSGrpCPUMinutesLimit"),
+    (
+        {"grp_tres_run_mins": {"cpu": 10}},
+        {"grp_tres_run_mins": {"cpu": 10}},
+        "AssocGrpCPURunMinutesLimit",
+        "QOSGrpCPURunMinutesLimit",
+    ),
+    (
+        {"grp_tres_mins": {"cpu": 0}},
+        {"grp_tres_mins": {"cpu": 0}},
+        "AssocGrpCPUMinutesLimit",
+        "QOSGrpCPUMinutesLimit",
+    ),
     (
         {"max_tres_mins_per_job": {"cpu": 10}},
         {"max_tres_mins_per_job": {"cpu": 10}},
@@ -60,40 +106,58 @@ def end_period(house: House) -> None:
 
 
 def answer(house: House, sender: Any = USER, **spec: Any) -> Any:
-    return house.ask(SubmitJob(JobSpec(**{"name": "j", "work_dir": "/"} | spec), "#!/bin/sh\n", Emulation(100.0)), sender)
+    return house.ask(
+        SubmitJob(
+            JobSpec(**{"name": "j", "work_dir": "/"} | spec), "#!/bin/sh\n", Emulation(100.0)
+        ),
+        sender,
+    )
 
 
 def submit(house: House, sender: Any = USER, **spec: Any) -> Job:
     return house.submit(sender, **{"mem_per_cpu_mb": 10} | spec)
 
 
-@pytest.mark.parametrize(("association", "_qos", "reason", "_other"), [each for each in BROKEN if each[2]])
+@pytest.mark.parametrize(
+    ("association", "_qos", "reason", "_other"), [each for each in BROKEN if each[2]]
+)
 @pytest.mark.parametrize("number", [4, 3, 2])
-def test_an_associations_limit_keeps_a_job_waiting_alone(association: Any, _qos: Any, reason: str, _other: str, number: int) -> None:
+def test_an_associations_limit_keeps_a_job_waiting_alone(
+    association: Any, _qos: Any, reason: str, _other: str, number: int
+) -> None:
     house = House()
     house.set_association(number, **association)
     blocked, free = submit(house, **SIZE), submit(house, OTHER, account="other")
     house.run(WAIT_S)
     assert (blocked.reason, free.is_running) == (reason, True)
-    house.set_association(number, **{name: {} if isinstance(value, dict) else None for name, value in association.items()})
+    house.set_association(
+        number,
+        **{name: {} if isinstance(value, dict) else None for name, value in association.items()},
+    )
     house.run(WAIT_S)
     assert blocked.is_running
 
 
 @pytest.mark.parametrize(("_association", "qos", "_other", "reason"), BROKEN)
-def test_a_qos_limit_keeps_a_job_waiting_alone(_association: Any, qos: Any, _other: str, reason: str) -> None:
+def test_a_qos_limit_keeps_a_job_waiting_alone(
+    _association: Any, qos: Any, _other: str, reason: str
+) -> None:
     house = House()
     house.set_qos("q", **qos)
     blocked, free = submit(house, **SIZE, qos="q"), submit(house)
     house.run(WAIT_S)
     assert (blocked.reason, free.is_running) == (reason, True)
-    house.set_qos("q", **{name: {} if isinstance(value, dict) else None for name, value in qos.items()})
+    house.set_qos(
+        "q", **{name: {} if isinstance(value, dict) else None for name, value in qos.items()}
+    )
     house.run(WAIT_S)
     assert blocked.is_running
 
 
 @pytest.mark.parametrize(("association", "qos", "reason", "qos_reason"), BROKEN)
-def test_who_could_never_start_is_refused_where_the_qos_says_so(association: Any, qos: Any, reason: str, qos_reason: str) -> None:
+def test_who_could_never_start_is_refused_where_the_qos_says_so(
+    association: Any, qos: Any, reason: str, qos_reason: str
+) -> None:
     house = House()
     house.set_qos("q", flags=("DenyOnLimit",))
     house.set_association(4, **association)
@@ -103,7 +167,12 @@ def test_who_could_never_start_is_refused_where_the_qos_says_so(association: Any
             assert not isinstance(said, Failure)
         else:
             assert said == Failure(2050, f"{own_reason}\n{ERROR_TEXT[2050]}")
-        house.set_association(4, **{name: {} if isinstance(value, dict) else None for name, value in association.items()})
+        house.set_association(
+            4,
+            **{
+                name: {} if isinstance(value, dict) else None for name, value in association.items()
+            },
+        )
         house.set_qos("q", **qos)
 
 
@@ -150,7 +219,9 @@ def test_of_several_limits_a_submission_is_held_against_the_first(of_qos: bool) 
                 house.set_qos("q", **limits)
             else:
                 house.set_association(4, **limits)
-            assert answer(house, **SIZE, qos="q", mem_per_cpu_mb=60) == Failure(2050, f"{reason}\n{ERROR_TEXT[2050]}")
+            assert answer(house, **SIZE, qos="q", mem_per_cpu_mb=60) == Failure(
+                2050, f"{reason}\n{ERROR_TEXT[2050]}"
+            )
             if isinstance(limits[name], dict):
                 limits[name] = dict(list(limits[name].items())[1:])
             else:
@@ -161,7 +232,9 @@ def test_a_submission_that_asks_for_all_memory_counts_for_a_nodes() -> None:
     house = House()
     house.set_qos("q", flags=("DenyOnLimit",), max_tres_per_job={"mem": 100})
     assert isinstance(answer(house, qos="q", mem_per_node_mb=90), Submitted)
-    assert answer(house, qos="q", mem_per_node_mb=0) == Failure(2050, f"QOSMaxMemoryPerJob\n{ERROR_TEXT[2050]}")
+    assert answer(house, qos="q", mem_per_node_mb=0) == Failure(
+        2050, f"QOSMaxMemoryPerJob\n{ERROR_TEXT[2050]}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -192,7 +265,11 @@ def test_a_limit_of_the_qos_goes_before_the_associations() -> None:
     house = House()
     house.set_qos("q", grp_tres={"cpu": 12}, max_tres_per_job={"cpu": 8})
     house.set_association(3, grp_tres={"cpu": 6}, max_tres_per_job={"cpu": 4})
-    first, second, plain = submit(house, num_tasks=6, qos="q"), submit(house, num_tasks=7, qos="q"), submit(house, num_tasks=5)
+    first, second, plain = (
+        submit(house, num_tasks=6, qos="q"),
+        submit(house, num_tasks=7, qos="q"),
+        submit(house, num_tasks=5),
+    )
     house.run(WAIT_S)
     assert first.is_running
     assert (second.reason, plain.reason) == ("QOSGrpCpuLimit", "AssocMaxCpuPerJobLimit")
@@ -212,7 +289,13 @@ def test_the_partitions_qos_goes_before_the_jobs_unless_that_says_otherwise() ->
 
 def test_the_reasons_come_in_slurms_order() -> None:
     house = House()
-    before = {"grp_jobs": 0, "grp_wall": 0, "max_jobs_per_account": 0, "max_jobs_per_user": 0, "max_wall": 1}
+    before = {
+        "grp_jobs": 0,
+        "grp_wall": 0,
+        "max_jobs_per_account": 0,
+        "max_jobs_per_user": 0,
+        "max_wall": 1,
+    }
     after = {
         "grp_tres_mins": {"cpu": 0},
         "grp_tres": {"cpu": 1},
@@ -229,7 +312,10 @@ def test_the_reasons_come_in_slurms_order() -> None:
     seen = []
     for name in (*before, *after):
         main = house.core.tables.partitions["main"]
-        seen.append(house.limits.before(job, main, house.time.now()) or house.limits.by_request(job, main, house.time.now()))
+        seen.append(
+            house.limits.before(job, main, house.time.now())
+            or house.limits.by_request(job, main, house.time.now())
+        )
         house.set_qos("q", **{name: {} if name in after else None})
     assert seen == [
         "QOSGrpJobsLimit",
@@ -252,7 +338,10 @@ def test_the_reasons_come_in_slurms_order() -> None:
 def test_a_job_at_its_limit_holds_nobody_back_even_if_it_does_not_fit() -> None:
     house = House()
     house.set_qos("q", grp_tres={"cpu": 4}, priority=1)
-    fillers = [submit(house, OTHER, account="other", min_nodes=1, num_tasks=7, time_limit_s=3600) for _ in range(4)]
+    fillers = [
+        submit(house, OTHER, account="other", min_nodes=1, num_tasks=7, time_limit_s=3600)
+        for _ in range(4)
+    ]
     house.run(WAIT_S)
     blocked = submit(house, qos="q", num_tasks=8, min_nodes=1)
     behind = submit(house, num_tasks=1)
@@ -261,8 +350,12 @@ def test_a_job_at_its_limit_holds_nobody_back_even_if_it_does_not_fit() -> None:
     assert (blocked.reason, behind.is_running) == ("QOSGrpCpuLimit", True)
 
 
-@pytest.mark.parametrize(("limits", "passes"), [({}, False), ({"min_prio_threshold": 1 << 33}, True)])
-def test_a_job_below_the_priority_threshold_starts_if_it_can_but_holds_nobody_back(limits: Any, passes: bool) -> None:
+@pytest.mark.parametrize(
+    ("limits", "passes"), [({}, False), ({"min_prio_threshold": 1 << 33}, True)]
+)
+def test_a_job_below_the_priority_threshold_starts_if_it_can_but_holds_nobody_back(
+    limits: Any, passes: bool
+) -> None:
     house = House(parameters={"bf_interval": "-1"})
     house.set_qos("q", **limits)
     assert submit(house, qos="q", num_tasks=28, min_nodes=4).is_pending
@@ -279,7 +372,12 @@ def test_with_assoc_limit_stop_nobody_passes_a_job_at_its_limit() -> None:
     blocked, behind = submit(house), submit(house, OTHER)
     elsewhere = submit(house, OTHER, partition="small")
     house.run(WAIT_S)
-    assert (blocked.reason, behind.reason, behind.is_running, elsewhere.is_running) == ("AssocMaxJobsLimit", "Priority", False, True)
+    assert (blocked.reason, behind.reason, behind.is_running, elsewhere.is_running) == (
+        "AssocMaxJobsLimit",
+        "Priority",
+        False,
+        True,
+    )
 
 
 def test_nodes_count_once_however_many_jobs_share_them() -> None:
@@ -307,9 +405,20 @@ def test_who_takes_any_number_of_nodes_gets_no_more_than_the_limit() -> None:
     assert job.allocation.node_count <= 2
 
 
-@pytest.mark.parametrize("limits", [{"max_tres_per_job": {"node": 2}}, {"grp_tres": {"node": 2}}, {"max_tres_per_user": {"node": 2}}])
-def test_a_job_that_needs_more_nodes_for_its_tasks_than_the_limit_allows_is_refused_or_has_bad_constraints(limits: Any) -> None:
-    """Slurm 22.05.8: refused; held with BadConstraints if the limit was set while it waited; who asks for so many nodes waits for the limit."""
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"max_tres_per_job": {"node": 2}},
+        {"grp_tres": {"node": 2}},
+        {"max_tres_per_user": {"node": 2}},
+    ],
+)
+def test_a_job_with_more_nodes_for_its_tasks_than_the_limit_is_refused_or_has_bad_constraints(
+    limits: Any,
+) -> None:
+    """Slurm 22.05.8: refused; held with BadConstraints if the limit was set while it waited; who
+    asks for so many nodes waits for the limit.
+    """
     house = House()
     busy = submit(house, qos="over", num_tasks=32)
     house.run(WAIT_S)
@@ -357,7 +466,9 @@ def test_used_up_minutes_keep_jobs_waiting_until_they_have_decayed() -> None:
 
 
 @pytest.mark.parametrize("flags", [(), ("NoDecay",)])
-def test_used_up_minutes_come_back_when_the_site_resets_use_unless_the_qos_keeps_them(flags: tuple[str, ...]) -> None:
+def test_used_up_minutes_come_back_when_the_site_resets_use_unless_the_qos_keeps_them(
+    flags: tuple[str, ...],
+) -> None:
     house = House(options=PriorityOptions(calc_period_s=60, half_life_s=0))
     house.set_qos("q", flags=flags)
     first = submit(house, qos="q", num_tasks=8, time_limit_s=600)
@@ -375,14 +486,18 @@ def test_used_up_minutes_come_back_when_the_site_resets_use_unless_the_qos_keeps
     assert second.is_running is not bool(flags)
     house.limits.reconfigure(0, "DAILY", 60, house.time.now())
     house.limits.advance(house.time.now() + 2 * 86400)
-    assert house.limits.of_association[3].used_s["cpu"] <= 86400  # of one CPU since the last midnight
+    # of one CPU since the last midnight
+    assert house.limits.of_association[3].used_s["cpu"] <= 86400
 
 
 def test_safe_lets_only_those_start_that_can_end_within_the_limit() -> None:
     lax, safe = House(), House(enforce="safe,qos")
     for house in (lax, safe):
         house.set_qos("q", grp_tres_mins={"cpu": 10})
-    jobs = [[submit(house, qos="q", num_tasks=2, time_limit_s=180) for _ in range(2)] for house in (lax, safe)]
+    jobs = [
+        [submit(house, qos="q", num_tasks=2, time_limit_s=180) for _ in range(2)]
+        for house in (lax, safe)
+    ]
     for house in (lax, safe):
         house.run(WAIT_S)
     assert [[job.is_running for job in each] for each in jobs] == [[True, True], [True, False]]
@@ -393,7 +508,10 @@ def test_safe_lets_only_those_start_that_can_end_within_the_limit() -> None:
 def test_running_jobs_end_when_the_minutes_are_used_up(limits: Any) -> None:
     house = House()
     house.set_qos("q", **limits)
-    job, other = submit(house, qos="q", num_tasks=2, time_limit_s=1800), submit(house, num_tasks=2, time_limit_s=1800)
+    job, other = (
+        submit(house, qos="q", num_tasks=2, time_limit_s=1800),
+        submit(house, num_tasks=2, time_limit_s=1800),
+    )
     house.run(100)
     assert job.is_running
     house.run(130)
@@ -414,7 +532,8 @@ def test_only_so_many_pending_jobs_grow_old_as_may() -> None:
     house.ask(CancelJobs([str(first.job_id)]), USER)
     fourth = submit(house, qos="q")
     house.run(WAIT_S)
-    assert (third.accrues, fourth.accrues) == (False, True)  # who has been refused is looked at again at the end of a period
+    # who has been refused is looked at again at the end of a period
+    assert (third.accrues, fourth.accrues) == (False, True)
     house.ask(CancelJobs([str(second.job_id)]), USER)
     end_period(house)
     assert third.accrues
@@ -425,15 +544,25 @@ def test_tasks_of_arrays_grow_old_one_by_one_where_that_is_limited() -> None:
     house.set_qos("q", grp_jobs=0, grp_jobs_accrue=3)
     small, large = submit(house, qos="q", array="1-2"), submit(house, qos="q", array="1-4")
     house.run(WAIT_S)
-    records = [(job.job_id, job.array_task_id, job.accrues) for job in house.core.tables.pending.values()]
+    records = [
+        (job.job_id, job.array_task_id, job.accrues) for job in house.core.tables.pending.values()
+    ]
     assert sorted(records) == [(1, 2, True), (2, None, False), (3, 1, True), (4, 1, True)]
-    assert (small.array_tasks.bit_count(), large.array_tasks.bit_count(), house.limits.of_qos["q"].whole.accruing) == (0, 3, 3)
+    assert (
+        small.array_tasks.bit_count(),
+        large.array_tasks.bit_count(),
+        house.limits.of_qos["q"].whole.accruing,
+    ) == (0, 3, 3)
     house.ask(CancelJobs(["1_1"]), USER)
     assert house.limits.of_qos["q"].whole.accruing == 2
     house.run(WAIT_S)
     assert len(house.core.tables.pending) == 3
     end_period(house)
-    assert [job.array_task_id for job in house.core.tables.pending.values() if job.accrues and job.array is large.array] == [1, 2]
+    assert [
+        job.array_task_id
+        for job in house.core.tables.pending.values()
+        if job.accrues and job.array is large.array
+    ] == [1, 2]
 
 
 def test_an_array_whose_age_nobody_limits_stays_one_record_and_counts_with_all_its_tasks() -> None:
@@ -448,7 +577,10 @@ def test_what_is_used_decays_by_the_seconds_that_are_counted_at_once() -> None:
     house = House(options=PriorityOptions(calc_period_s=60, half_life_s=300))
     house.set_qos("q", grp_wall=1000, grp_tres_mins={"cpu": 1000})
     house.set_qos("over", grp_tres_mins={"cpu": 1000}, usage_factor=2.0, flags=("NoDecay",))
-    job, other = submit(house, qos="q", num_tasks=2, time_limit_s=600), submit(house, qos="over", num_tasks=2, time_limit_s=600)
+    job, other = (
+        submit(house, qos="q", num_tasks=2, time_limit_s=600),
+        submit(house, qos="over", num_tasks=2, time_limit_s=600),
+    )
     house.run(75)
     house.finish(job)
     house.finish(other)
@@ -473,7 +605,13 @@ def test_use_goes_on_after_a_restart() -> None:
     before.finish(job)
     saved = before.limits.take_touched()
     assert before.limits.take_touched() == {}
-    assert {key: round(used["cpu"]) for key, (_, used, _) in saved.items()}.keys() == {"a:4", "a:3", "a:2", "a:1", "q:normal"}
+    assert {key: round(used["cpu"]) for key, (_, used, _) in saved.items()}.keys() == {
+        "a:4",
+        "a:3",
+        "a:2",
+        "a:1",
+        "q:normal",
+    }
     after.limits.restore(saved)
     waiting = submit(after)
     after.run(WAIT_S)
@@ -494,7 +632,9 @@ def test_use_that_is_forgotten_blocks_nobody() -> None:
     house.set_association(6)
     house.run(WAIT_S)
     assert waiting.is_running
-    assert [round(house.limits.of_association[number].used_s["cpu"]) for number in (1, 2, 3, 4)] == [0, 0, 0, 0]
+    assert [
+        round(house.limits.of_association[number].used_s["cpu"]) for number in (1, 2, 3, 4)
+    ] == [0, 0, 0, 0]
     assert house.limits.of_qos["normal"].whole.used_s["cpu"] > 0
     house.limits.forget_use([], [], ["normal"])
     assert house.limits.of_qos["normal"].whole.used_s["cpu"] == 0
@@ -633,7 +773,10 @@ def test_nodes_in_use_come_first_for_whom_nodes_are_limited() -> None:
     house.set_association(2, grp_tres={"node": 3})
     for tasks, account in ((7, "other"), (4, "")):
         submit(house, OTHER, account=account, num_tasks=tasks, min_nodes=1, max_nodes=1)
-    limited, free = submit(house, OTHER, num_tasks=1), submit(house, OTHER, account="other", num_tasks=1)
+    limited, free = (
+        submit(house, OTHER, num_tasks=1),
+        submit(house, OTHER, account="other", num_tasks=1),
+    )
     house.run(WAIT_S)
     assert (limited.node_list, free.node_list) == ("n2", "n1"), "the least that suffices is on n1"
 
@@ -653,26 +796,36 @@ def test_who_finds_no_nodes_and_has_too_many_already_lets_others_pass() -> None:
 
 def test_while_accounting_knows_root_alone_it_is_enforced_for_root_alone() -> None:
     house = House(enforce="associations")
-    root = [Association(1, "c", "root", qos=("normal",)), Association(2, "c", "root", "root", parent_id=1, is_default=True)]
+    root = [
+        Association(1, "c", "root", qos=("normal",)),
+        Association(2, "c", "root", "root", parent_id=1, is_default=True),
+    ]
     house.core.associations = AssociationState("c", 1, associations=root, qos=[Qos(1, "normal")])
     assert answer(house, ROOT, account="nosuch").code == 2045
     assert isinstance(answer(house, ROOT), Submitted)
     assert isinstance(answer(house, OTHER, account="nosuch"), Submitted)
 
 
-@pytest.mark.parametrize(("limits", "reason"), [({"grp_jobs": 1}, "QOSGrpJobsLimit"), ({"grp_tres": {"node": 2}}, "QOSGrpNodeLimit")])
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [({"grp_jobs": 1}, "QOSGrpJobsLimit"), ({"grp_tres": {"node": 2}}, "QOSGrpNodeLimit")],
+)
 def test_components_of_a_heterogeneous_job_count_together(limits: Any, reason: str) -> None:
     """Slurm 22.05.8: it waits, and the component that is too much says why."""
     house = House()
     house.set_qos("q", **limits)
     specs = [JobSpec(name="h", work_dir="/", qos="q", min_nodes=nodes) for nodes in (2, 1)]
-    said = house.ask(SubmitJob(specs[0], "#!/bin/sh\n", Emulation(100.0), components=specs[1:]), USER)
+    said = house.ask(
+        SubmitJob(specs[0], "#!/bin/sh\n", Emulation(100.0), components=specs[1:]), USER
+    )
     assert isinstance(said, Submitted)
     house.run(WAIT_S)
     parts = [house.core.tables.jobs[said.job_id + offset] for offset in (0, 1)]
     assert [job.is_pending for job in parts] == [True, True]
     assert parts[1].reason == reason
-    house.set_qos("q", **{name: {} if isinstance(value, dict) else None for name, value in limits.items()})
+    house.set_qos(
+        "q", **{name: {} if isinstance(value, dict) else None for name, value in limits.items()}
+    )
     house.run(WAIT_S)
     assert [job.is_running for job in parts] == [True, True]
 
@@ -691,18 +844,24 @@ def test_a_job_that_waits_for_its_nodes_to_boot_leaves_nothing_of_its_minutes_be
 
 
 @pytest.mark.parametrize(("most", "is_taken"), [(1, False), (2, True)])
-def test_components_of_a_heterogeneous_job_are_submitted_together(most: int, is_taken: bool) -> None:
+def test_components_of_a_heterogeneous_job_are_submitted_together(
+    most: int, is_taken: bool
+) -> None:
     house = House()
     house.set_association(3, grp_submit_jobs=most)
     specs = [JobSpec(name="h", work_dir="/") for _ in range(2)]
-    said = house.ask(SubmitJob(specs[0], "#!/bin/sh\n", Emulation(100.0), components=specs[1:]), USER)
+    said = house.ask(
+        SubmitJob(specs[0], "#!/bin/sh\n", Emulation(100.0), components=specs[1:]), USER
+    )
     assert isinstance(said, Submitted if is_taken else Failure)
     assert len(house.core.tables.pending) == 2 * is_taken
     assert isinstance(answer(house), Failure if is_taken else Submitted)
 
 
 def test_all_devices_count_that_a_job_would_get_with_its_nodes() -> None:
-    """Slurm 22.05.8: who has a node alone has all of its devices, and waits where his limit is less."""
+    """Slurm 22.05.8: who has a node alone has all of its devices, and waits where his limit is
+    less.
+    """
     house = House()
     house.set_qos("q", max_tres_per_user={"gres/gpu": 2})
     job, partition = submit(house, qos="q"), house.core.tables.partitions["main"]

@@ -21,7 +21,11 @@ from understudy.controller.tables.settings import Enforced
 )
 def test_words_bring_others_with_them(text: str, on: str) -> None:
     enforced = Enforced.of(text.split(","))
-    assert [name for name in ("associations", "limits", "qos", "safe", "wckeys") if getattr(enforced, name)] == on.split()
+    assert [
+        name
+        for name in ("associations", "limits", "qos", "safe", "wckeys")
+        if getattr(enforced, name)
+    ] == on.split()
 
 
 def test_without_jobs_there_are_no_steps() -> None:

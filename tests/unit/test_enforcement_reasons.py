@@ -62,4 +62,6 @@ def test_limits_have_slurms_names(line: str) -> None:
 
 
 def test_other_reasons_are_no_limits() -> None:
-    assert not any(map(is_limit, ("Resources", "Priority", "QOSNotAllowed", "MaxMemPerLimit", "Licenses")))
+    assert not any(
+        map(is_limit, ("Resources", "Priority", "QOSNotAllowed", "MaxMemPerLimit", "Licenses"))
+    )

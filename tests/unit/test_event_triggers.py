@@ -1,4 +1,6 @@
-"""strigger: what it says, what it refuses, and when its programs run. Texts and tables are those of 22.05.8."""
+"""strigger: what it says, what it refuses, and when its programs run. Texts and tables are those of
+22.05.8.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,16 @@ class Watched:
     def __init__(self, **settings) -> None:
         self.h = Harness(settings=Settings(min_job_age_s=0, **settings))
         self.ran: list[tuple[float, str, str]] = []
-        self.h.core.run_program = lambda _user, _group, program, argument: self.ran.append((self.h.time.now() - START, program, argument))
+        self.h.core.run_program = lambda _user, _group, program, argument: self.ran.append(
+            (self.h.time.now() - START, program, argument)
+        )
 
-    def set(self, *events, resource="node", about="*", offset_s=0, program="/p", perm=False, sender=ROOT):
-        return self.h.ask(SetTrigger(resource, about, list(events), offset_s, program, perm), sender)
+    def set(
+        self, *events, resource="node", about="*", offset_s=0, program="/p", perm=False, sender=ROOT
+    ):
+        return self.h.ask(
+            SetTrigger(resource, about, list(events), offset_s, program, perm), sender
+        )
 
     def state(self, nodes, state):
         assert self.h.ask(UpdateNodes(nodes, {"state": state, "reason": "r"}), ROOT) == Ok()
@@ -227,15 +235,67 @@ def test_the_program_runs_as_who_set_it():
     assert ids == [(42, 43)]
 
 
-# --- the command -----------------------------------------------------------------------------------------------------------------
+# --- the command ----------------------------------------------------------------------------------
 
 LISTED = [
-    record("triggers", trigger_id=1, resource="node", resource_id="*", events=["down"], user_name="root", program="/tmp/p.sh"),
-    record("triggers", trigger_id=3, resource="node", resource_id="*", events=["up", "idle"], offset_s=20, user_name="root", program="/tmp/p.sh a b"),
-    record("triggers", trigger_id=5, resource="job", resource_id="1", events=["time"], offset_s=-600, user_name="root", program="/tmp/p.sh"),
-    record("triggers", trigger_id=7, resource="job", resource_id="1", events=["fini"], user_name="root", is_permanent=True, program="/tmp/p.sh"),
-    record("triggers", trigger_id=21, resource="other", resource_id="", events=["burst_buffer"], user_name="root", program="/tmp/p.sh"),
-    record("triggers", trigger_id=51, resource="node", resource_id="n[2-3]", events=["idle"], offset_s=20, user_name="root", program="/tmp/p.sh"),
+    record(
+        "triggers",
+        trigger_id=1,
+        resource="node",
+        resource_id="*",
+        events=["down"],
+        user_name="root",
+        program="/tmp/p.sh",
+    ),
+    record(
+        "triggers",
+        trigger_id=3,
+        resource="node",
+        resource_id="*",
+        events=["up", "idle"],
+        offset_s=20,
+        user_name="root",
+        program="/tmp/p.sh a b",
+    ),
+    record(
+        "triggers",
+        trigger_id=5,
+        resource="job",
+        resource_id="1",
+        events=["time"],
+        offset_s=-600,
+        user_name="root",
+        program="/tmp/p.sh",
+    ),
+    record(
+        "triggers",
+        trigger_id=7,
+        resource="job",
+        resource_id="1",
+        events=["fini"],
+        user_name="root",
+        is_permanent=True,
+        program="/tmp/p.sh",
+    ),
+    record(
+        "triggers",
+        trigger_id=21,
+        resource="other",
+        resource_id="",
+        events=["burst_buffer"],
+        user_name="root",
+        program="/tmp/p.sh",
+    ),
+    record(
+        "triggers",
+        trigger_id=51,
+        resource="node",
+        resource_id="n[2-3]",
+        events=["idle"],
+        offset_s=20,
+        user_name="root",
+        program="/tmp/p.sh",
+    ),
 ]
 TABLE = """\
 TRIG_ID RES_TYPE   RES_ID TYPE                                OFFSET USER     FLAGS PROGRAM
@@ -280,7 +340,10 @@ def test_what_get_chooses(options, ids):
     ("arguments", "text"),
     [
         ([], "You must use exactly one of the following options: --set, --get or --clear"),
-        (["--set", "--get"], "You must use exactly one of the following options: --set, --get or --clear"),
+        (
+            ["--set", "--get"],
+            "You must use exactly one of the following options: --set, --get or --clear",
+        ),
         (["--clear", "--node"], "You must specify a --id, --jobid, or --user to clear"),
         (["--set", "--down"], "You must specify a --program value"),
         (["--set", "--down", "--program=bin/x"], 'The --program value must start with "/"'),
@@ -291,7 +354,10 @@ def test_what_get_chooses(options, ids):
         (["--set", "--jobid=0", "--fini", "--program=/bin/sh"], "Invalid jobid 0"),
         (["--get", "--user=no-such-user"], "Invalid user no-such-user"),
         (["--set", "--flags=x", "--down", "--program=/bin/sh"], "Invalid flags x"),
-        (["--set", "--down", "--program=/bin/sh", "--offset=-70000"], "The --offset parameter must be between +/-32000"),
+        (
+            ["--set", "--down", "--program=/bin/sh", "--offset=-70000"],
+            "The --offset parameter must be between +/-32000",
+        ),
     ],
 )
 def test_what_the_command_refuses_itself(arguments, text):
@@ -303,11 +369,22 @@ def test_what_the_command_refuses_itself(arguments, text):
     ("options", "expected"),
     [
         (["-d"], ("node", "*", ["down"], 0)),
-        (["--node=n1", "-u", "-D", "-I", "--offset=20"], ("node", "n1", ["drained", "idle", "up"], 20)),
+        (
+            ["--node=n1", "-u", "-D", "-I", "--offset=20"],
+            ("node", "n1", ["drained", "idle", "up"], 20),
+        ),
         (["-j", "1_2", "-t", "--offset=-600s"], ("job", "1", ["time"], -600)),
         (["-j1", "--node=n1", "-d"], ("job", "1", ["down"], 0)),
         (["--front_end", "-d"], ("front_end", "", ["down"], 0)),
-        (["-a", "-H"], ("database", "*", ["primary_slurmctld_failure", "primary_database_resumed_operation"], 0)),
+        (
+            ["-a", "-H"],
+            (
+                "database",
+                "*",
+                ["primary_slurmctld_failure", "primary_database_resumed_operation"],
+                0,
+            ),
+        ),
         (["--burst_buffer"], ("other", "", ["burst_buffer"], 0)),
     ],
 )
@@ -321,10 +398,26 @@ def test_what_set_asks_for(options, expected):
 
 def test_a_refusal_names_the_call():
     client = FakeClient()
-    client.answers = {"SetTrigger": RefusedError(2089, "Duplicate event trigger"), "ClearTriggers": RefusedError(3, "No such process")}
-    client.answers["Query"] = RefusedError(1005, "Unable to contact slurm controller (connect failure)")
-    assert run_command(strigger, "--set", "-d", "-p/bin/sh", client=client).err == "slurm_set_trigger: Duplicate event trigger\n"
-    assert run_command(strigger, "--clear", "--id=9", client=client).err == "slurm_clear_trigger: No such process\n"
+    client.answers = {
+        "SetTrigger": RefusedError(2089, "Duplicate event trigger"),
+        "ClearTriggers": RefusedError(3, "No such process"),
+    }
+    client.answers["Query"] = RefusedError(
+        1005, "Unable to contact slurm controller (connect failure)"
+    )
+    assert (
+        run_command(strigger, "--set", "-d", "-p/bin/sh", client=client).err
+        == "slurm_set_trigger: Duplicate event "
+        "trigger\n"
+    )
+    assert (
+        run_command(strigger, "--clear", "--id=9", client=client).err
+        == "slurm_clear_trigger: No such process\n"
+    )
     quiet = run_command(strigger, "--clear", "--id=9", "-Q", client=client)
     assert (quiet.code, quiet.err) == (0, "")
-    assert run_command(strigger, "--get", client=client).err == "slurm_get_triggers: Unable to contact slurm controller (connect failure)\n"
+    assert (
+        run_command(strigger, "--get", client=client).err
+        == "slurm_get_triggers: Unable to contact slurm controller (connect "
+        "failure)\n"
+    )

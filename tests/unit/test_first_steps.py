@@ -1,6 +1,8 @@
-"""What somebody meets who tries each command for the first time: help, wrong options, no controller, one that dies, readers that go away.
+"""What somebody meets who tries each command for the first time: help, wrong options, no
+controller, one that dies, readers that go away.
 
-Texts and codes are those of 22.05.8. Each command is found by the catalogue, so a new one is held to the same.
+Texts and codes are those of 22.05.8. Each command is found by the catalogue, so a new one is held
+to the same.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ def test_help_names_every_option_and_is_no_error(name):
     assert name in said.lines[0]
 
 
-@pytest.mark.parametrize("name", [name for name, command in COMMANDS.items() if "usage" in command.options.by_long])
+@pytest.mark.parametrize(
+    "name", [name for name, command in COMMANDS.items() if "usage" in command.options.by_long]
+)
 def test_usage_is_no_error_either(name):
     said = run_command(function(name), "--usage", client=FakeClient())
     assert (said.code, said.err) == (0, "")
@@ -52,7 +56,9 @@ def test_usage_is_no_error_either(name):
     ],
 )
 def test_a_wrong_option_is_named_with_a_hint(name, argument, complaint):
-    said = run_command(function(name), argument, client=FakeClient(), usage_exit=USAGE_EXIT.get(name, 1))
+    said = run_command(
+        function(name), argument, client=FakeClient(), usage_exit=USAGE_EXIT.get(name, 1)
+    )
     assert said.code == USAGE_EXIT.get(name, 1)
     assert said.out == ""
     assert said.err.splitlines()[0] == f"{name}: {complaint}"
@@ -79,7 +85,10 @@ def test_a_wrong_option_is_named_with_a_hint(name, argument, complaint):
 def test_no_controller(line, code, text):
     name, *arguments = line.split()
     client = FakeClient()
-    client.answers = dict.fromkeys(("Query", "SubmitJob", "GetScript", "UpdateJobs", "ControlJobs", "CancelJobs"), RefusedError(1005, NO_ANSWER))
+    client.answers = dict.fromkeys(
+        ("Query", "SubmitJob", "GetScript", "UpdateJobs", "ControlJobs", "CancelJobs"),
+        RefusedError(1005, NO_ANSWER),
+    )
     said = run_command(function(name), *arguments, client=client)
     assert (said.code, said.out, said.err) == (code, "", text + "\n")
 
@@ -97,7 +106,7 @@ def test_a_wrong_value(line, code, text):
     assert (said.code, said.err) == (code, text + "\n")
 
 
-# --- real connections and streams ----------------------------------------------------------------------------------------------------
+# --- real connections and streams -----------------------------------------------------------------
 
 
 def test_nobody_listens(tmp_path):
@@ -108,7 +117,9 @@ def test_nobody_listens(tmp_path):
 
 @pytest.mark.parametrize("answer", [b"", b"\0\0", b"\0\0\0\x08half"])
 def test_a_controller_that_dies_in_the_middle(tmp_path, answer):
-    """It takes the connection and is gone before it has answered, or in the middle of its answer."""
+    """It takes the connection and is gone before it has answered, or in the middle of its
+    answer.
+    """
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(f"{tmp_path}/controller")
     listener.listen()
@@ -125,7 +136,10 @@ def test_a_controller_that_dies_in_the_middle(tmp_path, answer):
         Client(lambda: Location(controller_unix=f"unix:{tmp_path}/controller")).call("Ping")
     thread.join()
     listener.close()
-    assert (refused.value.code, refused.value.text) == (5005, "Zero Bytes were transmitted or received")
+    assert (refused.value.code, refused.value.text) == (
+        5005,
+        "Zero Bytes were transmitted or received",
+    )
 
 
 def shell(line, **environ):
@@ -133,8 +147,16 @@ def shell(line, **environ):
     program = "import sys; from understudy.commands.squeue.squeue import main; main()"
     prefix = f'squeue() {{ "{sys.executable}" -c "{program}" "$@"; }}; '
     paths = os.pathsep.join(path for path in sys.path if path)
-    env = {"PATH": os.environ["PATH"], "PYTHONPATH": paths, "UNDERSTUDY_REGISTRY": "/nowhere", "HOME": "/nowhere", **environ}
-    done = subprocess.run(["bash", "-c", prefix + line], capture_output=True, env=env, timeout=60, check=False)
+    env = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": paths,
+        "UNDERSTUDY_REGISTRY": "/nowhere",
+        "HOME": "/nowhere",
+        **environ,
+    }
+    done = subprocess.run(
+        ["bash", "-c", prefix + line], capture_output=True, env=env, timeout=60, check=False
+    )
     return done.stdout, done.stderr, done.returncode
 
 

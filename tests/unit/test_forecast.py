@@ -10,7 +10,9 @@ from understudy.controller.scheduling.slurm.forecast import Forecast
 
 
 def waiting(parameters: dict[str, str] | None = None) -> World:
-    """Three of four nodes are busy for an hour; a job of four waits, and behind it a short one for which there would be room."""
+    """Three of four nodes are busy for an hour; a job of four waits, and behind it a short one for
+    which there would be room.
+    """
     w = World(table(4), Builtin, SelectConsTres(frozenset({"CR_CPU"})), parameters, check=True)
     w.policy.note("start", 0.0)
     w.submit(at=5, cpus=3, run_s=3600, limit_s=3600)

@@ -10,7 +10,15 @@ from tests.controller_harness import START, Harness, make_tables
 
 from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobState
-from understudy.protocol.messages import Emulation, Failure, ForeseeJob, Foreseen, JobSpec, SubmitJob, Submitted
+from understudy.protocol.messages import (
+    Emulation,
+    Failure,
+    ForeseeJob,
+    Foreseen,
+    JobSpec,
+    SubmitJob,
+    Submitted,
+)
 
 
 def look(h: Harness, **spec: Any) -> Any:
@@ -32,7 +40,9 @@ def test_a_job_that_starts_has_no_reason_not_to() -> None:
         ({"hold": True}, "JobHeldUser"),
     ],
 )
-def test_a_job_that_cannot_start_has_the_reason_that_squeue_shows(spec: dict[str, Any], reason: str) -> None:
+def test_a_job_that_cannot_start_has_the_reason_that_squeue_shows(
+    spec: dict[str, Any], reason: str
+) -> None:
     h = Harness()
     assert look(h, **spec).reason == reason
     assert h.submit(**spec).reason == reason
@@ -40,7 +50,12 @@ def test_a_job_that_cannot_start_has_the_reason_that_squeue_shows(spec: dict[str
 
 def test_a_job_that_is_refused_is_refused_in_the_same_words() -> None:
     h = Harness()
-    for spec in ({"partition": "nosuch"}, {"cpus_per_task": 5}, {"features": "nosuch"}, {"reservation": "nosuch"}):
+    for spec in (
+        {"partition": "nosuch"},
+        {"cpus_per_task": 5},
+        {"features": "nosuch"},
+        {"reservation": "nosuch"},
+    ):
         answer = look(h, **spec)
         assert isinstance(answer, Failure)
         assert answer == h.ask(SubmitJob(JobSpec(**spec), "#!/bin/sh\n", Emulation(1.0)))
@@ -59,13 +74,29 @@ def test_a_closed_partition_is_told_of() -> None:
 
 
 def test_what_waits_for_a_time_or_for_others_is_looked_at_as_if_it_did_not() -> None:
-    assert look(Harness(), begin_time=START + 1e6, dependency="afterok:77", deadline=START + 2e6).reason == ""
+    assert (
+        look(
+            Harness(), begin_time=START + 1e6, dependency="afterok:77", deadline=START + 2e6
+        ).reason
+        == ""
+    )
 
 
 def test_looking_changes_nothing() -> None:
     h = Harness()
-    number, jobs, idle = h.core.take_job_id(), dict(h.core.tables.jobs), h.core.tables.nodes.idle_nodes
-    for spec in ({}, {"partition": "nosuch"}, {"time_limit_s": 100_000}, {"reservation": "nosuch"}, {"array": "1-3"}, {"hold": True}):
+    number, jobs, idle = (
+        h.core.take_job_id(),
+        dict(h.core.tables.jobs),
+        h.core.tables.nodes.idle_nodes,
+    )
+    for spec in (
+        {},
+        {"partition": "nosuch"},
+        {"time_limit_s": 100_000},
+        {"reservation": "nosuch"},
+        {"array": "1-3"},
+        {"hold": True},
+    ):
         look(h, **spec)
     assert h.core.tables.jobs == jobs
     assert not h.core.tables.pending

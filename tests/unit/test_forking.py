@@ -1,4 +1,6 @@
-"""What the process imports from which all others are forked: each fork pays for what its parent has in memory."""
+"""What the process imports from which all others are forked: each fork pays for what its parent has
+in memory.
+"""
 
 import os
 import subprocess
@@ -11,11 +13,25 @@ from understudy.noded.groups import groups_of
 
 def test_the_process_that_forks_imports_neither_threads_nor_enumerations():
     house = str(Path(understudy.__file__).parents[1])
-    heavy = ("threading", "enum", "re", "typing", "signal", "socket", "subprocess", "selectors", "pathlib", "collections")
-    program = (
-        f"import sys; sys.path.insert(0, {house!r}); import understudy.noded.forking; print(*[name for name in {heavy!r} if name in sys.modules])"
+    heavy = (
+        "threading",
+        "enum",
+        "re",
+        "typing",
+        "signal",
+        "socket",
+        "subprocess",
+        "selectors",
+        "pathlib",
+        "collections",
     )
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=True)
+    program = (
+        f"import sys; sys.path.insert(0, {house!r}); import understudy.noded.forking; "
+        f"print(*[name for name in {heavy!r} if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == []
 
 

@@ -16,10 +16,14 @@ from understudy.protocol.messages import Emulation, LaunchBatch
 SLICE_S = 10
 
 
-def harness(rows: int = 3, count: int = 1, time: FakeTime | None = None, *, register: bool = True) -> Harness:
+def harness(
+    rows: int = 3, count: int = 1, time: FakeTime | None = None, *, register: bool = True
+) -> Harness:
     tables = make_tables(count)
     tables.partitions["main"].oversubscribe = f"FORCE:{rows}"
-    h = Harness(tables, settings=Settings(min_job_age_s=0, time_slice_s=SLICE_S), time=time, register=False)
+    h = Harness(
+        tables, settings=Settings(min_job_age_s=0, time_slice_s=SLICE_S), time=time, register=False
+    )
     h.core.gang = Gang(h.core, SLICE_S)
     if register:
         h.register("noded0")
@@ -44,7 +48,11 @@ def test_jobs_take_turns_as_in_slurm(h: Harness) -> None:
     h.acknowledge()
     assert states(h) == "RSSSP"
     second = h.core.tables.jobs[2]
-    assert (second.start_time, second.suspend_time, second.pre_suspend_s) == (START + 5, START + 5, 0)
+    assert (second.start_time, second.suspend_time, second.pre_suspend_s) == (
+        START + 5,
+        START + 5,
+        0,
+    )
     seen = []
     for _ in range(5):
         h.run(SLICE_S)
@@ -98,7 +106,9 @@ def test_nobody_waits_for_a_slice_where_all_run(h: Harness) -> None:
     assert h.time.waiting <= before
 
 
-def test_a_job_that_an_administrator_suspends_leaves_the_row_until_it_is_resumed(h: Harness) -> None:
+def test_a_job_that_an_administrator_suspends_leaves_the_row_until_it_is_resumed(
+    h: Harness,
+) -> None:
     first, second = (h.submit(num_tasks=4, mem_per_cpu_mb=1) for _ in range(2))
     h.acknowledge()
     assert h.control("resume", second, ROOT) == 2087
@@ -110,7 +120,9 @@ def test_a_job_that_an_administrator_suspends_leaves_the_row_until_it_is_resumed
 
 
 def test_jobs_that_are_resumed_run_beside_others_until_their_turn_is_over() -> None:
-    """As recorded: jobs 1 to 3 of 4 CPUs each, suspended and resumed by an administrator between turns."""
+    """As recorded: jobs 1 to 3 of 4 CPUs each, suspended and resumed by an administrator between
+    turns.
+    """
     h = harness()
     jobs = [h.submit(num_tasks=4, mem_per_cpu_mb=1) for _ in range(3)]
     h.acknowledge()
@@ -165,7 +177,9 @@ def test_after_a_restart_they_take_turns_again(h: Harness) -> None:
 
 
 @pytest.mark.parametrize(("sleeps", "end"), [(False, 130.0), (True, 105.0)])
-def test_the_time_of_a_sleeping_script_goes_on_while_it_is_stopped(sleeps: bool, end: float) -> None:
+def test_the_time_of_a_sleeping_script_goes_on_while_it_is_stopped(
+    sleeps: bool, end: float
+) -> None:
     jobs = EmulatedJobs(1.0, sleeps=sleeps)
     jobs.start(LaunchBatch(1, 0, "n1", 0, b"", 0, 0, Emulation(100.0), "", None, [], None), 5.0)
     jobs.signal((1, 0), 19, 20.0)

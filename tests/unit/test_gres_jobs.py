@@ -1,4 +1,6 @@
-"""Jobs with generic resources in the controller: what is taken in, what is shown, what a job is told, what comes back after a restart."""
+"""Jobs with generic resources in the controller: what is taken in, what is shown, what a job is
+told, what comes back after a restart.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,11 @@ LAYOUT = (
     DeviceGroup("gpu", "b", 2, 2, has_files=True, cores=0b1100),
     DeviceGroup("tape", "", 3),
 )
-SETTINGS = {"min_job_age_s": 0, "gres_types": ("gpu", "tape"), "tracked_gres": ("gres/gpu", "gres/gpu:b")}
+SETTINGS = {
+    "min_job_age_s": 0,
+    "gres_types": ("gpu", "tape"),
+    "tracked_gres": ("gres/gpu", "gres/gpu:b"),
+}
 
 
 def harness(**more: Any) -> Harness:
@@ -71,11 +77,14 @@ def test_what_is_shown_of_a_job_and_of_its_nodes() -> None:
     h = harness()
     job = h.submit(num_tasks=1, gres="gres:gpu:b:1,gres:tape:2")
     assert column(h, "jobs", "gres_allocated") == ["gpu:b:1,tape:2"]
-    assert column(h, "jobs", "tres_allocated") == ["cpu=1,mem=4000M,node=1,billing=1,gres/gpu=1,gres/gpu:b=1"]
+    assert column(h, "jobs", "tres_allocated") == [
+        "cpu=1,mem=4000M,node=1,billing=1,gres/gpu=1,gres/gpu:b=1"
+    ]
     assert column(h, "jobs", "tres_per_node") == ["gres:gpu:b:1,gres:tape:2"]
     assert column(h, "jobs", "node_shares")[0][0][4] == "gpu:b:1(IDX:2),tape(CNT:2)"
     assert column(h, "nodes", "gres_used") == [
-        "gpu:a:0(IDX:N/A),gpu:b:1(IDX:2),tape:2", "gpu:a:0(IDX:N/A),gpu:b:0(IDX:N/A),tape:0", "gpu:0,tape:0", "gpu:0,tape:0",
+        "gpu:a:0(IDX:N/A),gpu:b:1(IDX:2),tape:2", "gpu:a:0(IDX:N/A),gpu:b:0(IDX:N/A),tape:0",
+        "gpu:0,tape:0", "gpu:0,tape:0",
     ]  # fmt: skip
     assert column(h, "nodes", "gres")[0] == "gpu:a:2(S:0),gpu:b:2(S:0),tape:3"
     assert column(h, "nodes", "tres_configured")[0].endswith(",gres/gpu=4,gres/gpu:b=2")
@@ -89,15 +98,24 @@ def test_a_pending_jobs_resources_follow_from_what_it_asks_for() -> None:
     h = harness()
     h.submit(hold=True, num_tasks=2, tres_per_task="gres:gpu:b:1")
     h.submit(hold=True, min_nodes=2, gres="gres:gpu:2")
-    assert [text.partition("billing=")[2] for text in column(h, "jobs", "tres_requested")] == ["2,gres/gpu=2,gres/gpu:b=2", "2,gres/gpu=4"]
+    assert [text.partition("billing=")[2] for text in column(h, "jobs", "tres_requested")] == [
+        "2,gres/gpu=2,gres/gpu:b=2",
+        "2,gres/gpu=4",
+    ]
 
 
 def test_a_job_is_told_of_the_gpus_of_its_first_node() -> None:
     h = harness()
-    job = h.submit(num_tasks=2, tres_per_job="gres:gpu:b:2", mem_per_tres="gres:gpu:100", extra={"tres_bind": "gpu:single:1"})
+    job = h.submit(
+        num_tasks=2,
+        tres_per_job="gres:gpu:b:2",
+        mem_per_tres="gres:gpu:100",
+        extra={"tres_bind": "gpu:single:1"},
+    )
     told = dict(entry.split("=", 1) for entry in job_environment(h.core, job))
     expected = {
-        "SLURM_GPUS": "b:2", "SLURM_GPUS_ON_NODE": "2", "SLURM_JOB_GPUS": "2,3", "CUDA_VISIBLE_DEVICES": "2,3", "SLURM_MEM_PER_GPU": "100",
+        "SLURM_GPUS": "b:2", "SLURM_GPUS_ON_NODE": "2", "SLURM_JOB_GPUS": "2,3",
+        "CUDA_VISIBLE_DEVICES": "2,3", "SLURM_MEM_PER_GPU": "100",
         "SLURM_GPU_BIND": "single:1",
     }  # fmt: skip
     assert {name: told.get(name) for name in expected} == expected
@@ -113,15 +131,28 @@ def test_cpus_and_memory_for_each_gpu_have_defaults() -> None:
     assert (job.allocation.cpus, job.allocation.groups[0].memory_mb) == (4, 600)
     h.core.tables.partitions["main"].job_defaults = "DefCpuPerGPU=1"
     message = SubmitJob(job.spec.__class__(gres="gres:gpu:1"), "#!/bin/sh\n")
-    assert build_job(h.core, message, USER.user_id, USER.group_id, h.time.now(), by_admin=False).spec.cpus_per_tres == "gres:gpu:1"
+    assert (
+        build_job(
+            h.core, message, USER.user_id, USER.group_id, h.time.now(), by_admin=False
+        ).spec.cpus_per_tres
+        == "gres:gpu:1"
+    )
 
 
 def test_numbers_of_tasks_and_nodes_follow_from_numbers_of_gpus() -> None:
     h = harness()
     assert h.submit(tres_per_job="gres:gpu:2", ntasks_per_tres=2).num_tasks == 4
     for wanted, tasks in ((2, 4), (3, 4), (5, 5)):
-        assert h.submit(tres_per_job="gres:gpu:2", ntasks_per_tres=2, num_tasks=wanted, hold=True).num_tasks == tasks
-        assert h.submit(gres="gres:gpu:2", ntasks_per_tres=2, num_tasks=wanted, hold=True).num_tasks == tasks
+        assert (
+            h.submit(
+                tres_per_job="gres:gpu:2", ntasks_per_tres=2, num_tasks=wanted, hold=True
+            ).num_tasks
+            == tasks
+        )
+        assert (
+            h.submit(gres="gres:gpu:2", ntasks_per_tres=2, num_tasks=wanted, hold=True).num_tasks
+            == tasks
+        )
     assert h.submit(num_tasks=4, ntasks_per_tres=2).spec.tres_per_job == "gres:gpu:2"
     each = h.submit(gres="gres:gpu:2", ntasks_per_tres=1, min_nodes=2, hold=True)
     assert (each.num_tasks, each.spec.ntasks_per_node) == (4, 2)
@@ -142,9 +173,19 @@ def test_an_administrator_changes_what_a_node_has(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "is_taken"),
-    [("gpu:4,tape:2", True), ("gpu:4,tape:9", True), ("tape:3", True), ("", True), ("gpu:2", False), ("gpu:8", False), ("gpu:5,tape:3", False)],
+    [
+        ("gpu:4,tape:2", True),
+        ("gpu:4,tape:9", True),
+        ("tape:3", True),
+        ("", True),
+        ("gpu:2", False),
+        ("gpu:8", False),
+        ("gpu:5,tape:3", False),
+    ],
 )
-def test_a_node_has_as_many_devices_as_gres_conf_has_files(tmp_path: Path, text: str, is_taken: bool) -> None:
+def test_a_node_has_as_many_devices_as_gres_conf_has_files(
+    tmp_path: Path, text: str, is_taken: bool
+) -> None:
     h = harness()
     (tmp_path / "slurm.conf").write_text("ClusterName=c\nSlurmctldHost=h\nGresTypes=gpu,tape\n")
     (tmp_path / "gres.conf").write_text("Name=gpu File=/dev/nvidia[0-3]\nName=tape Count=3\n")

@@ -22,35 +22,61 @@ def read(tmp_path: Path, nodes: str, gres: str = "") -> conf.SlurmConfig:
 def test_gres_conf_says_which_devices_are_near_which_cores(tmp_path: Path) -> None:
     config = read(
         tmp_path, "NodeName=n[1-2] CPUs=8 Gres=gpu:a:4,tape:2\n",
-        "NodeName=n1 Name=gpu Type=a File=/dev/g[0-1] Cores=0-3\nNodeName=n1 Name=gpu Type=a File=/dev/g[2-3] Cores=4-7\nName=tape Count=2\n",
+        "NodeName=n1 Name=gpu Type=a File=/dev/g[0-1] Cores=0-3\n"
+        "NodeName=n1 Name=gpu Type=a File=/dev/g[2-3] Cores=4-7\n"
+        "Name=tape Count=2\n",
     )  # fmt: skip
     layouts = Layouts(config)
     assert layouts.of("n1", "gpu:a:4,tape:2") == (
-        DeviceGroup("gpu", "a", 2, 0, has_files=True, cores=0x0F), DeviceGroup("gpu", "a", 2, 2, has_files=True, cores=0xF0),
+        DeviceGroup("gpu", "a", 2, 0, has_files=True, cores=0x0F),
+        DeviceGroup("gpu", "a", 2, 2, has_files=True, cores=0xF0),
         DeviceGroup("tape", "", 2),
     )  # fmt: skip
-    assert layouts.of("n2", "gpu:a:4,tape:2") == (DeviceGroup("gpu", "a", 4), DeviceGroup("tape", "", 2))
-    assert gres_text("gpu:a:4,tape:2", layouts.of("n1", "gpu:a:4,tape:2"), cores_per_socket=4, sockets=2) == "gpu:a:4(S:0-1),tape:2"
+    assert layouts.of("n2", "gpu:a:4,tape:2") == (
+        DeviceGroup("gpu", "a", 4),
+        DeviceGroup("tape", "", 2),
+    )
+    assert (
+        gres_text(
+            "gpu:a:4,tape:2", layouts.of("n1", "gpu:a:4,tape:2"), cores_per_socket=4, sockets=2
+        )
+        == "gpu:a:4(S:0-1),tape:2"
+    )
 
 
 def test_types_that_a_node_line_leaves_out_come_from_gres_conf(tmp_path: Path) -> None:
-    config = read(tmp_path, "NodeName=n1 Gres=gpu:3\n", "Name=gpu Type=a File=/dev/g0\nName=gpu Type=b File=/dev/g[1-2]\n")
-    assert [(group.type, group.count, group.first) for group in Layouts(config).of("n1", "gpu:3")] == [("a", 1, 0), ("b", 2, 1)]
+    config = read(
+        tmp_path,
+        "NodeName=n1 Gres=gpu:3\n",
+        "Name=gpu Type=a File=/dev/g0\nName=gpu Type=b File=/dev/g[1-2]\n",
+    )
+    assert [
+        (group.type, group.count, group.first) for group in Layouts(config).of("n1", "gpu:3")
+    ] == [("a", 1, 0), ("b", 2, 1)]
 
 
 def test_a_cluster_without_generic_resources_has_no_table(tmp_path: Path) -> None:
     assert build_tables(read(tmp_path, "NodeName=n[1-2] CPUs=8\n"))[0].nodes.gres is None
-    table = build_tables(read(tmp_path, "NodeName=n1 CPUs=8 Gres=gpu:2,disk:7\nNodeName=n2 CPUs=8\n"))[0].nodes.gres
+    table = build_tables(
+        read(tmp_path, "NodeName=n1 CPUs=8 Gres=gpu:2,disk:7\nNodeName=n2 CPUs=8\n")
+    )[0].nodes.gres
     assert table is not None
     assert {key: vector.tolist() for key, vector in table.total.items()} == {"gpu": [2, 0]}
 
 
 def test_taking_and_giving_back() -> None:
-    layout = (DeviceGroup("gpu", "a", 2, 0, has_files=True), DeviceGroup("gpu", "b", 2, 2, has_files=True))
+    layout = (
+        DeviceGroup("gpu", "a", 2, 0, has_files=True),
+        DeviceGroup("gpu", "b", 2, 2, has_files=True),
+    )
     table = GresTable(("gpu",), [layout, layout])
     held = (Held("gpu", "a", 1, 0b01), Held("gpu", "b", 1, 0b100))
     table.take([0], held)
-    assert {key: vector.tolist() for key, vector in table.free.items()} == {"gpu": [2, 4], "gpu:a": [1, 2], "gpu:b": [1, 2]}
+    assert {key: vector.tolist() for key, vector in table.free.items()} == {
+        "gpu": [2, 4],
+        "gpu:a": [1, 2],
+        "gpu:b": [1, 2],
+    }
     with pytest.raises(AssertionError, match="given twice"):
         table.take([0], (Held("gpu", "a", 1, 0b01),))
     table.give_back([0], held)

@@ -5,7 +5,15 @@ import pytest
 
 from understudy.auth.agent import vouch
 from understudy.auth.credential import CredentialError, Signer, Verifier
-from understudy.auth.handshake import AuthError, SealedChannel, client_hello, read_challenge, read_hello, server_challenge, session_secret
+from understudy.auth.handshake import (
+    AuthError,
+    SealedChannel,
+    client_hello,
+    read_challenge,
+    read_hello,
+    server_challenge,
+    session_secret,
+)
 from understudy.auth.keys import create_key, read_key
 
 KEY, OTHER = b"k" * 32, b"o" * 32
@@ -54,7 +62,15 @@ def test_a_frame_sent_back_to_its_sender_is_refused():
         client.open(client.seal(b"mirror")[4:])
 
 
-@pytest.mark.parametrize("damage", [lambda f: f[:-1], lambda f: f[:-1] + bytes([f[-1] ^ 1]), lambda f: b"", lambda f: bytes([f[0] ^ 1]) + f[1:]])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda f: f[:-1],
+        lambda f: f[:-1] + bytes([f[-1] ^ 1]),
+        lambda f: b"",
+        lambda f: bytes([f[0] ^ 1]) + f[1:],
+    ],
+)
 def test_a_damaged_frame_is_refused(damage):
     client, server = channels()
     with pytest.raises(AuthError):
@@ -93,8 +109,13 @@ def test_what_is_no_hello_is_an_auth_error_and_nothing_else(body):
 
 
 def test_the_agent_vouches_for_the_user_that_the_kernel_reports():
-    hello, challenge = client_hello("squeue", 1000, 100, is_daemon=False), server_challenge("controller")
-    assert vouch(KEY, msgpack.packb([hello, challenge]), 1000, 100) == session_secret(KEY, hello, challenge)
+    hello, challenge = (
+        client_hello("squeue", 1000, 100, is_daemon=False),
+        server_challenge("controller"),
+    )
+    assert vouch(KEY, msgpack.packb([hello, challenge]), 1000, 100) == session_secret(
+        KEY, hello, challenge
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,12 +143,23 @@ def test_a_key_file_that_others_can_read_is_refused(tmp_path):
 
 def test_a_credential_says_what_the_controller_signed():
     content = Verifier(KEY).verify(Signer(KEY).sign(7, 1, "n[1-4]", 1000, 500), now=600)
-    assert (content.job_id, content.restart, content.nodes, content.user_id, content.start_time) == (7, 1, "n[1-4]", 1000, 500)
+    assert (
+        content.job_id,
+        content.restart,
+        content.nodes,
+        content.user_id,
+        content.start_time,
+    ) == (7, 1, "n[1-4]", 1000, 500)
 
 
 def test_a_credential_that_was_altered_expired_or_signed_elsewhere_is_refused():
     signed = Signer(KEY).sign(7, 0, "n1", 1000, 500)
-    for wrong in (signed[:-1] + b"\x00", b"", signed[:64], Signer(OTHER).sign(7, 0, "n1", 1000, 500)):
+    for wrong in (
+        signed[:-1] + b"\x00",
+        b"",
+        signed[:64],
+        Signer(OTHER).sign(7, 0, "n1", 1000, 500),
+    ):
         with pytest.raises(CredentialError):
             Verifier(KEY).verify(wrong)
     with pytest.raises(CredentialError, match="expired 1 s ago"):

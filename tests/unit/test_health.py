@@ -15,7 +15,12 @@ class Site(Harness):
     """A cluster whose nodes are looked at every 30 s."""
 
     def __init__(self, states: str = "any", count: int = 4, **settings: object) -> None:
-        known = {"min_job_age_s": 0, "emulates_jobs": False, "health_interval_s": 30, "health_states": frozenset(states.split(","))}
+        known = {
+            "min_job_age_s": 0,
+            "emulates_jobs": False,
+            "health_interval_s": 30,
+            "health_states": frozenset(states.split(",")),
+        }
         super().__init__(make_tables(count), settings=Settings(**(known | settings)))  # type: ignore[arg-type]
         start_checking(self.core)
 

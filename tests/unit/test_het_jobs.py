@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 
 
 def submit(harness: Harness, *specs: JobSpec) -> list[Job]:
-    answer = harness.ask(SubmitJob(specs[0], "#!/bin/sh\n", Emulation(100.0), components=list(specs[1:])), USER)
+    answer = harness.ask(
+        SubmitJob(specs[0], "#!/bin/sh\n", Emulation(100.0), components=list(specs[1:])), USER
+    )
     assert isinstance(answer, Submitted), answer
     jobs = harness.core.tables.jobs
     return [jobs[answer.job_id + offset] for offset in range(len(specs))]
@@ -54,8 +56,12 @@ def states(jobs: list[Job]) -> list[JobState]:
     return [job.state for job in jobs]
 
 
-def test_components_start_together_on_nodes_of_their_own_and_the_leader_alone_is_launched(harness: Harness) -> None:
-    jobs = submit(harness, JobSpec(name="a", min_nodes=1), JobSpec(name="b", min_nodes=2, num_tasks=3))
+def test_components_start_together_on_nodes_of_their_own_and_the_leader_alone_is_launched(
+    harness: Harness,
+) -> None:
+    jobs = submit(
+        harness, JobSpec(name="a", min_nodes=1), JobSpec(name="b", min_nodes=2, num_tasks=3)
+    )
     harness.run(0)
     assert states(jobs) == [JobState.RUNNING] * 2
     assert [job.node_list for job in jobs] == ["n1", "n[2-3]"]
@@ -70,7 +76,14 @@ def test_nothing_starts_where_one_component_does_not_fit(harness: Harness) -> No
 
 def test_the_columns_tell_of_the_whole(harness: Harness) -> None:
     first, second = submit(harness, JobSpec(hold=True), JobSpec(hold=True))
-    rows = harness.query("jobs", "job_id", "het_job_id", "het_job_offset", "het_job_id_set", het_job_id=[first.job_id])
+    rows = harness.query(
+        "jobs",
+        "job_id",
+        "het_job_id",
+        "het_job_offset",
+        "het_job_id_set",
+        het_job_id=[first.job_id],
+    )
     ids = f"{first.job_id}-{second.job_id}"
     assert rows == [[first.job_id, first.job_id, 0, ids], [second.job_id, first.job_id, 1, ids]]
 
@@ -111,7 +124,10 @@ def test_only_the_leader_can_be_requeued(harness: Harness) -> None:
 
 
 def test_arrays_are_refused_and_one_bad_component_refuses_all(harness: Harness) -> None:
-    for specs, code in (((JobSpec(array="1-2"), JobSpec()), 2081), ((JobSpec(), JobSpec(partition="nosuch")), 2000)):
+    for specs, code in (
+        ((JobSpec(array="1-2"), JobSpec()), 2081),
+        ((JobSpec(), JobSpec(partition="nosuch")), 2000),
+    ):
         answer = harness.ask(SubmitJob(specs[0], "#!/bin/sh\n", components=list(specs[1:])), USER)
         assert isinstance(answer, Failure)
         assert answer.code == code
@@ -155,25 +171,40 @@ def test_the_main_scheduler_lets_nobody_of_the_partition_pass_a_job_with_compone
     assert simulation.starts[small.job_id] >= simulation.starts[parts[0].job_id]
 
 
-def test_an_interactive_one_is_told_of_all_its_components_and_its_steps_count_together(harness: Harness) -> None:
-    answer = harness.ask(AllocateJob(JobSpec(min_nodes=1, num_tasks=1), components=[JobSpec(min_nodes=2, num_tasks=2)]), USER)
+def test_an_interactive_one_is_told_of_all_its_components_and_its_steps_count_together(
+    harness: Harness,
+) -> None:
+    answer = harness.ask(
+        AllocateJob(
+            JobSpec(min_nodes=1, num_tasks=1), components=[JobSpec(min_nodes=2, num_tasks=2)]
+        ),
+        USER,
+    )
     assert isinstance(answer, Allocated)
     assert not answer.is_running
     harness.run(0)
     assert harness.launches() == []
     whole = harness.ask(GetAllocation(answer.job_id), USER)
     assert isinstance(whole, Allocated)
-    assert [(each.job_id, each.nodes) for each in whole.components] == [(answer.job_id, "n1"), (answer.job_id + 1, "n[2-3]")]
+    assert [(each.job_id, each.nodes) for each in whole.components] == [
+        (answer.job_id, "n1"),
+        (answer.job_id + 1, "n[2-3]"),
+    ]
     assert "SLURM_HET_SIZE=2" in whole.components[1].environment
     first = harness.ask(CreateStep(answer.job_id + 1, StepSpec()), USER)
     second = harness.ask(CreateStep(answer.job_id, StepSpec()), USER)
     assert isinstance(first, StepCreated)
     assert isinstance(second, StepCreated)
     assert (first.step_id, second.step_id) == (0, 1)
-    assert harness.ask(CreateStep(answer.job_id + 1, StepSpec(step_id=0, overlap=True)), USER) == Failure(2017, "Invalid job id specified")
+    assert harness.ask(
+        CreateStep(answer.job_id + 1, StepSpec(step_id=0, overlap=True)), USER
+    ) == Failure(2017, "Invalid job id specified")
     harness.ask(CreateStep(answer.job_id + 1, StepSpec(step_id=1, overlap=True)), USER)
     harness.ask(CancelJobs([f"{answer.job_id}.1"], None), USER)
-    assert [sent.message.job_id for sent in harness.sent(SignalTasks)] == [answer.job_id, answer.job_id + 1]
+    assert [sent.message.job_id for sent in harness.sent(SignalTasks)] == [
+        answer.job_id,
+        answer.job_id + 1,
+    ]
 
 
 def test_an_immediate_request_for_several_components_is_refused(harness: Harness) -> None:
@@ -181,7 +212,9 @@ def test_an_immediate_request_for_several_components_is_refused(harness: Harness
     assert answer == Failure(2016, "Requested nodes are busy")
 
 
-def test_an_update_of_the_job_changes_all_components_and_one_of_a_component_that_one(harness: Harness) -> None:
+def test_an_update_of_the_job_changes_all_components_and_one_of_a_component_that_one(
+    harness: Harness,
+) -> None:
     harness.ask(SubmitJob(JobSpec(hold=True), "#!/bin/sh\n", components=[JobSpec()]), USER)
     jobs = sorted(harness.core.tables.jobs.values(), key=lambda job: job.job_id)
     number = str(jobs[0].job_id)
@@ -191,9 +224,17 @@ def test_an_update_of_the_job_changes_all_components_and_one_of_a_component_that
 
 
 @pytest.mark.parametrize("victim", [0, 1])
-def test_a_job_of_which_one_component_is_preempted_goes_back_as_a_whole(harness: Harness, victim: int) -> None:
+def test_a_job_of_which_one_component_is_preempted_goes_back_as_a_whole(
+    harness: Harness, victim: int
+) -> None:
     tables = harness.core.tables
-    tables.preemption = Preemption(tables.partitions, tables.running, Rules.read("preempt/partition_prio", "REQUEUE", 0), {}, lambda _job: None)
+    tables.preemption = Preemption(
+        tables.partitions,
+        tables.running,
+        Rules.read("preempt/partition_prio", "REQUEUE", 0),
+        {},
+        lambda _job: None,
+    )
     jobs = submit(harness, JobSpec(min_nodes=1), JobSpec(min_nodes=1))
     harness.run(0)
     for _ in range(2):  # each component may be asked to go

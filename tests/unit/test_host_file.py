@@ -44,9 +44,15 @@ def test_nodelist_wins(file: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "tasks", "line"),
-    [("n1\n", 2, "Too few NodeNames in Slurm Hostfile"), ("\n", None, "Hostlist is empty!"), (None, None, "No such file or directory")],
+    [
+        ("n1\n", 2, "Too few NodeNames in Slurm Hostfile"),
+        ("\n", None, "Hostlist is empty!"),
+        (None, None, "No such file or directory"),
+    ],
 )
-def test_one_that_does_not_do_is_refused(tmp_path: Path, content: str | None, tasks: int | None, line: str) -> None:
+def test_one_that_does_not_do_is_refused(
+    tmp_path: Path, content: str | None, tasks: int | None, line: str
+) -> None:
     if content is not None:
         (tmp_path / "few").write_text(content)
     with pytest.raises(BadOptionError, match="Failure getting NodeNames from hostfile") as refused:

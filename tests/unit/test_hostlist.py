@@ -15,7 +15,11 @@ from understudy.model.hostlist import NodeNames, UnknownHostError
         ("n7,n4,n1", "n[7,4,1]", "n[1,4,7]"),
         ("a1b,a2b,a3b", "a1b,a2b,a3b", "a1b,a2b,a3b"),
         ("rack0n01,rack0n02,rack1n01", "rack0n[01-02],rack1n01", "rack0n[01-02],rack1n01"),
-        ("rack10n1,rack2n1,rack2n3,rack10n2", "rack10n1,rack2n[1,3],rack10n2", "rack2n[1,3],rack10n[1-2]"),
+        (
+            "rack10n1,rack2n1,rack2n3,rack10n2",
+            "rack10n1,rack2n[1,3],rack10n2",
+            "rack2n[1,3],rack10n[1-2]",
+        ),
         ("a1,b,a2", "a1,b,a2", "a[1-2],b"),
         ("n9,n10,n11", "n[9-11]", "n[9-11]"),
         ("n099,n100,n101", "n[099-101]", "n[099-101]"),
@@ -31,7 +35,9 @@ from understudy.model.hostlist import NodeNames, UnknownHostError
         ("B1,a1,_1,-1,.1", "B1,a1,_1,-1,.1", "-1,.1,B1,_1,a1"),
     ],
 )
-def test_names_are_compressed_as_scontrol_prints_them(names: str, in_order: str, in_sorted_order: str) -> None:
+def test_names_are_compressed_as_scontrol_prints_them(
+    names: str, in_order: str, in_sorted_order: str
+) -> None:
     assert hostlist.compress(names.split(","), sort=False) == in_order
     assert hostlist.compress(names.split(",")) == in_sorted_order
 
@@ -113,7 +119,11 @@ def test_a_consecutive_table_answers_from_ranges() -> None:
 def test_padded_and_unpadded_names_of_one_prefix_stay_apart() -> None:
     table = NodeNames(["n8", "n9", "n10", "n08", "n09", "n010"])
     assert table.to_expression(table.all) == hostlist.compress(table.names) == "n[8-9,08-10,010]"
-    assert NodeNames(["n98", "n99", "n001", "n100"]).to_expression(0b1011) == hostlist.compress(["n98", "n99", "n100"]) == "n[98-100]"
+    assert (
+        NodeNames(["n98", "n99", "n001", "n100"]).to_expression(0b1011)
+        == hostlist.compress(["n98", "n99", "n100"])
+        == "n[98-100]"
+    )
     assert table.to_bitmap("n[08-09]") == 0b011000
 
 

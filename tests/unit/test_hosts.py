@@ -8,7 +8,10 @@ from understudy.model.cluster import Cluster
 from understudy.tool.cluster import hosts
 from understudy.tool.cluster.run_dir import LaunchError
 
-CONF = "ClusterName=c\nSlurmctldHost=head\nSlurmctldPort=7001\nNodeName=n[1-5] CPUs=2\nPartitionName=p Nodes=ALL\n"
+CONF = (
+    "ClusterName=c\nSlurmctldHost=head\nSlurmctldPort=7001\nNodeName=n[1-5] CPUs=2\n"
+    "PartitionName=p Nodes=ALL\n"
+)
 
 
 @pytest.fixture
@@ -17,7 +20,11 @@ def prepare(tmp_path):
 
     def prepare(more="", **options):
         (tmp_path / "slurm.conf").write_text(CONF + more)
-        given = {"controller": "head", "noded": ["a", "b:7000"], "run_dir": tmp_path / "run"} | options
+        given = {
+            "controller": "head",
+            "noded": ["a", "b:7000"],
+            "run_dir": tmp_path / "run",
+        } | options
         return hosts.prepare(tmp_path / "site", tmp_path / "slurm.conf", **given)
 
     return prepare
@@ -59,7 +66,11 @@ def test_preparing_again_keeps_the_key(prepare, tmp_path):
         ("", {"noded": []}, "0 node daemons"),
         ("", {"time": "virtual"}, "needs a clock service"),
         ("", {"time": "virtual", "clock": "c", "executor": "real"}, "real jobs take real time"),
-        ("AccountingStorageType=accounting_storage/slurmdbd\n", {}, "asks for an accounting daemon"),
+        (
+            "AccountingStorageType=accounting_storage/slurmdbd\n",
+            {},
+            "asks for an accounting daemon",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(prepare, more, options, text):
@@ -69,7 +80,9 @@ def test_what_cannot_be_is_refused(prepare, more, options, text):
 
 def test_a_daemon_that_the_cluster_does_not_have_and_a_missing_site_are_named(prepare, tmp_path):
     prepare()
-    with pytest.raises(LaunchError, match="has no daemon noded2; it has agent, controller, noded0, noded1"):
+    with pytest.raises(
+        LaunchError, match="has no daemon noded2; it has agent, controller, noded0, noded1"
+    ):
         hosts.begin("noded2", tmp_path / "site", tmp_path / "run")
     with pytest.raises(LaunchError, match="understudy prepare"):
         hosts.begin("noded1", tmp_path / "nowhere", tmp_path / "run", patience_s=0)

@@ -1,4 +1,6 @@
-"""`understudy import` on what Slurm 22.05.8 wrote: tests/unit/histories has one history of a small cluster in several forms, and another one."""
+"""`understudy import` on what Slurm 22.05.8 wrote: tests/unit/histories has one history of a small
+cluster in several forms, and another one.
+"""
 
 import gzip
 import json
@@ -21,7 +23,9 @@ ACCOUNTS = (HISTORIES / "past.cfg", HISTORIES / "qos.txt")
 
 def bring_in(tmp_path, *names, **options):
     said: list[str] = []
-    request = ImportRequest(tuple(HISTORIES / name for name in names), tmp_path / "out", say=said.append, **options)
+    request = ImportRequest(
+        tuple(HISTORIES / name for name in names), tmp_path / "out", say=said.append, **options
+    )
     assert import_history(request) == 0
     return read_scenario(tmp_path / "out", needs_conf=False), said
 
@@ -35,13 +39,18 @@ def set_up_of(scenario):
 
 
 def test_the_history_of_a_real_cluster_becomes_a_scenario_with_all_options(tmp_path):
-    scenario, said = bring_in(tmp_path, "all.txt", conf=HISTORIES / "slurm.conf", accounts=ACCOUNTS, strict=True)
+    scenario, said = bring_in(
+        tmp_path, "all.txt", conf=HISTORIES / "slurm.conf", accounts=ACCOUNTS, strict=True
+    )
     assert len(scenario.submissions) == 32
     assert "--array=1-6%2" in options_of(scenario, "5")
     assert options_of(scenario, "9")[0] == "--dependency=afterok:{2}"
     assert options_of(scenario, "10")[0] == "--dependency=afternotok:{9},singleton"
     assert {"--gres=gpu:2", "--mem=1G", "--ntasks=4"} <= set(options_of(scenario, "3"))
-    assert {"--mem-per-cpu=200M", "--constraint=fast", "--ntasks=8", "--nodes=2"} <= set(options_of(scenario, "2"))  # of the script
+    # of the script
+    assert {"--mem-per-cpu=200M", "--constraint=fast", "--ntasks=8", "--nodes=2"} <= set(
+        options_of(scenario, "2")
+    )
     assert ":" in options_of(scenario, "7")
     assert "--time=7" in options_of(scenario, "39")  # changed by the administrator
     assert "--comment=a|b pipe" in options_of(scenario, "11")
@@ -66,27 +75,39 @@ def test_a_dump_that_is_read_twice_is_there_once(tmp_path):
     packed = tmp_path / "all.txt.gz"
     packed.write_bytes(gzip.compress((HISTORIES / "all.txt").read_bytes()))
     said: list[str] = []
-    import_history(ImportRequest((HISTORIES / "all.txt", packed), tmp_path / "out", say=said.append))
+    import_history(
+        ImportRequest((HISTORIES / "all.txt", packed), tmp_path / "out", say=said.append)
+    )
     assert len(read_scenario(tmp_path / "out", needs_conf=False).submissions) == 32
     assert "48 lines left out: the same job in an earlier file" in said
 
 
 def test_what_the_configuration_does_not_have_is_said(tmp_path):
     conf = tmp_path / "slurm.conf"
-    conf.write_text((HISTORIES / "slurm.conf").read_text().replace("PartitionName=long", "PartitionName=other"))
+    conf.write_text(
+        (HISTORIES / "slurm.conf").read_text().replace("PartitionName=long", "PartitionName=other")
+    )
     _, said = bring_in(tmp_path, "all.txt", conf=conf)
-    assert any("to the partition long, which" in line and "--map partition:long=NEW" in line for line in said)
+    assert any(
+        "to the partition long, which" in line and "--map partition:long=NEW" in line
+        for line in said
+    )
 
 
 def test_accounts_of_a_dump_become_commands_of_sacctmgr(tmp_path):
     scenario, _ = bring_in(tmp_path, "all.txt", accounts=ACCOUNTS)
     lines = set_up_of(scenario)
-    assert "add account optics parent=physics Description=optics Organization=physics Fairshare=3 GrpTRES=cpu=24" in lines
+    assert (
+        "add account optics parent=physics Description=optics Organization=physics "
+        "Fairshare=3 GrpTRES=cpu=24" in lines
+    )
     assert "add user bin account=optics DefaultAccount=optics Fairshare=1 MaxJobs=8" in lines
     assert "add qos high Priority=1000 MaxTRESPerUser=cpu=16" in lines
     assert "modify qos high set preempt=normal" in lines
     assert lines[-1] == "add coordinator account=physics name=daemon"
-    assert lines.index("add qos low Priority=1") < lines.index("add user daemon account=physics DefaultAccount=physics Fairshare=2 QOS=high,normal")
+    assert lines.index("add qos low Priority=1") < lines.index(
+        "add user daemon account=physics DefaultAccount=physics Fairshare=2 QOS=high,normal"
+    )
 
 
 def test_a_users_first_association_is_that_of_his_default_account_and_has_what_is_his_own(tmp_path):
@@ -96,12 +117,19 @@ def test_a_users_first_association_is_that_of_his_default_account_and_has_what_i
     assert lines == [
         "add qos fast",
         "add qos slow",
-        "add user games account=wet DefaultAccount=wet DefaultWCKey=alpha WCKeys=alpha,beta Fairshare=1 QOS=+fast,+slow",
+        (
+            "add user games account=wet DefaultAccount=wet DefaultWCKey=alpha WCKeys=alpha,beta "
+            "Fairshare=1 QOS=+fast,+slow"
+        ),
         "add user games account=dry Fairshare=1 QOS=+fast,+slow",
     ]
-    site.complete({("games", "dry"): None}, {"new": {("games", "dry"): None, ("bin", "dry"): None}, "normal": {("games", "dry"): None}})
+    site.complete(
+        {("games", "dry"): None},
+        {"new": {("games", "dry"): None, ("bin", "dry"): None}, "normal": {("games", "dry"): None}},
+    )
     assert "add user games account=dry Fairshare=1 QOS=+fast,+slow,+new" in site.commands()
-    assert sum("account=dry" in line and line.endswith("qos=+new") for line in site.commands()) == 3  # of bin, one a partition
+    # of bin, one a partition
+    assert sum("account=dry" in line and line.endswith("qos=+new") for line in site.commands()) == 3
 
 
 def test_a_table_of_associations_tells_the_same_users():
@@ -140,7 +168,7 @@ EVENTS = """# a comment
 -dt 5 -e submit_batch_job | -J jobid_1002 -sim-walltime -1 --uid=user1 -t 00:01:00 -n 1 -A a1 -p normal -q normal --constraint=CPU-N pseudo.job
 -dt 0 -e submit_batch_job | -J jobid_1001 -sim-walltime 7 --uid=user5 -t 00:01:00 -n 12 --ntasks-per-node=12 -A a2 -p normal --gres=gpu:1 pseudo.job
 -dt 9 -e submit_batch_job | -J jobid_1003 -sim-walltime 5 -cancel-in 60 --uid=user1 -t 5 -n 2 -d afterok:1001 pseudo.job
-"""
+"""  # noqa: E501
 
 
 def test_events_of_the_simulator_become_submissions_with_sbatchs_options(tmp_path):
@@ -148,8 +176,21 @@ def test_events_of_the_simulator_become_submissions_with_sbatchs_options(tmp_pat
     path.write_text(EVENTS)
     import_history(ImportRequest((path,), tmp_path / "out", say=lambda _line: None, strict=True))
     first, second, third = read_scenario(tmp_path / "out", needs_conf=False).submissions
-    assert (first.id, first.at, first.user, first.run, first.name) == ("1001", 0, "user5", 7, "jobid_1001")
-    assert set(first.options) == {"--time=00:01:00", "--ntasks=12", "--ntasks-per-node=12", "--account=a2", "--partition=normal", "--gres=gpu:1"}
+    assert (first.id, first.at, first.user, first.run, first.name) == (
+        "1001",
+        0,
+        "user5",
+        7,
+        "jobid_1001",
+    )
+    assert set(first.options) == {
+        "--time=00:01:00",
+        "--ntasks=12",
+        "--ntasks-per-node=12",
+        "--account=a2",
+        "--partition=normal",
+        "--gres=gpu:1",
+    }
     assert second.run > 60  # its limit ends it
     assert "--dependency=afterok:{1001}" in third.options
     (cancel,) = read_scenario(tmp_path / "out", needs_conf=False).events
@@ -194,11 +235,20 @@ def test_all_columns_of_swf_are_used_or_named(tmp_path):
     path = tmp_path / "a.swf"
     path.write_text(SWF)
     said: list[str] = []
-    import_history(ImportRequest((path,), tmp_path / "out", say=said.append, maps=("partition:2=debug",)))
+    import_history(
+        ImportRequest((path,), tmp_path / "out", say=said.append, maps=("partition:2=debug",))
+    )
     scenario = read_scenario(tmp_path / "out", needs_conf=False)
     assert scenario.zero == 1_000_000_000
     first, _, third = scenario.submissions
-    assert set(first.options) == {"--partition=pbatch", "--account=a3", "--qos=q2", "--time=2", "--mem-per-cpu=2M", "--ntasks=8"}
+    assert set(first.options) == {
+        "--partition=pbatch",
+        "--account=a3",
+        "--qos=q2",
+        "--time=2",
+        "--mem-per-cpu=2M",
+        "--ntasks=8",
+    }
     assert (first.user, first.name, first.run) == ("u7", "e9", 50)
     assert scenario.events[0].command == ("scancel", "{2}")
     assert scenario.events[0].at == 25.5
@@ -206,7 +256,10 @@ def test_all_columns_of_swf_are_used_or_named(tmp_path):
     assert "--partition=debug" in third.options
     assert third.exit == 1
     assert any("1 line left out: parts of jobs that were swapped out" in line for line in said)
-    assert {"1 job: used CPU time, which is not used", "1 job: used memory, which is not used"} <= set(said)
+    assert {
+        "1 job: used CPU time, which is not used",
+        "1 job: used memory, which is not used",
+    } <= set(said)
     assert "1 job: think time, which is not used" in said
 
 
@@ -238,7 +291,9 @@ def test_what_cannot_be_imported_is_said_in_one_line(tmp_path, arguments, why, c
     result = CliRunner().invoke(app, ["import", *arguments, "--out", str(tmp_path / "out")])
     assert result.exit_code == code
     assert result.exception is None or isinstance(result.exception, SystemExit)
-    error = [line for line in result.output.splitlines() if line.startswith("understudy import: error: ")]
+    error = [
+        line for line in result.output.splitlines() if line.startswith("understudy import: error: ")
+    ]
     assert len(error) == 1
     assert why in error[0]
 
@@ -276,7 +331,11 @@ def test_a_job_of_json_that_cannot_be_used_is_named(tmp_path):
 
 def test_what_json_of_22_05_writes_for_reservations_and_limits_is_understood(tmp_path):
     document = json.loads((HISTORIES / "jobs.json").read_text())
-    completed = [record for record in document["jobs"] if record["state"]["current"] == "COMPLETED" and not record["array"]["job_id"]]
+    completed = [
+        record
+        for record in document["jobs"]
+        if record["state"]["current"] == "COMPLETED" and not record["array"]["job_id"]
+    ]
     for place, record in enumerate(completed[-2:]):
         record["reservation"] = {"id": 7, "name": 3667558592 + place}
         record["time"]["limit"] = None
@@ -284,14 +343,20 @@ def test_what_json_of_22_05_writes_for_reservations_and_limits_is_understood(tmp
     path.write_text(json.dumps(document))
     import_history(ImportRequest((path,), tmp_path / "out", say=lambda _line: None))
     scenario = read_scenario(tmp_path / "out", needs_conf=False)
-    both = [set(each.options) for each in scenario.submissions if "--reservation=reservation7" in each.options]
+    both = [
+        set(each.options)
+        for each in scenario.submissions
+        if "--reservation=reservation7" in each.options
+    ]
     assert len(both) == 2
     assert all("--time=UNLIMITED" in options for options in both)
 
 
 def test_one_account_is_made_and_several_are():
     site = SiteAccounts()
-    said = site.complete({("ada", "phys"): None, ("bob", "phys"): None}, {"high": {("ada", "phys"): None}})
+    said = site.complete(
+        {("ada", "phys"): None, ("bob", "phys"): None}, {"high": {("ada", "phys"): None}}
+    )
     assert "1 account is made: phys" in said
     assert any(line.startswith("2 users are made: ") for line in said)
     assert "1 QOS is made: high" in said

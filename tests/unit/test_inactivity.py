@@ -23,7 +23,9 @@ class Site(Harness):
         self.gone: set[int] = set()
 
     def allocate(self, sender: FakeSender = USER) -> Job:
-        answer = self.ask(AllocateJob(JobSpec(name="a"), False, sender.user_id, sender.group_id), sender)
+        answer = self.ask(
+            AllocateJob(JobSpec(name="a"), False, sender.user_id, sender.group_id), sender
+        )
         assert isinstance(answer, Allocated)
         assert answer.is_watched == bool(self.core.settings.inactive_limit_s)
         return self.core.tables.jobs[answer.job_id]

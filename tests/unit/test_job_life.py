@@ -9,7 +9,17 @@ from understudy.auth.credential import Verifier
 from understudy.controller.jobs.start import Planning
 from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobFlag, JobState
-from understudy.protocol.messages import AwaitEmpty, BatchComplete, CancelJobs, Failure, GetScript, Ok, Script, SignalJob, TerminateJob
+from understudy.protocol.messages import (
+    AwaitEmpty,
+    BatchComplete,
+    CancelJobs,
+    Failure,
+    GetScript,
+    Ok,
+    Script,
+    SignalJob,
+    TerminateJob,
+)
 
 
 @pytest.fixture
@@ -26,7 +36,11 @@ def test_a_job_runs_from_submission_to_completion(h: Harness) -> None:
     assert launch.emulation is not None
     assert launch.emulation.run_s == 100.0
     credential = Verifier(b"k" * 32).verify(launch.credential)
-    assert (credential.job_id, credential.nodes, credential.user_id) == (job.job_id, "n[1-2]", USER.user_id)
+    assert (credential.job_id, credential.nodes, credential.user_id) == (
+        job.job_id,
+        "n[1-2]",
+        USER.user_id,
+    )
     h.acknowledge()
     assert job.launch_acknowledged
     h.run(99.5)
@@ -59,7 +73,10 @@ def test_the_nodes_of_several_daemons_are_given_back_as_each_reports() -> None:
     assert [launch.nodes for launch in h.launches()] == ["n[1-4]"]
     h.acknowledge()
     h.finish(job)
-    assert {(sent.peer, sent.message.nodes) for sent in h.sent(TerminateJob)} == {("noded0", "n[1-2]"), ("noded1", "n[3-4]")}  # type: ignore[attr-defined]
+    assert {(sent.peer, sent.message.nodes) for sent in h.sent(TerminateJob)} == {
+        ("noded0", "n[1-2]"),
+        ("noded1", "n[3-4]"),
+    }  # type: ignore[attr-defined]
     h.epilog(job, "n[3-4]", "noded1")
     assert h.core.tables.nodes.idle_nodes == 0b1100
     assert job.is_completing
@@ -71,9 +88,15 @@ def test_the_nodes_of_several_daemons_are_given_back_as_each_reports() -> None:
 
 @pytest.mark.parametrize(
     ("code", "signal", "state", "reason"),
-    [(0, 0, JobState.COMPLETED, "None"), (3, 0, JobState.FAILED, "NonZeroExitCode"), (0, 9, JobState.FAILED, "JobLaunchFailure")],
+    [
+        (0, 0, JobState.COMPLETED, "None"),
+        (3, 0, JobState.FAILED, "NonZeroExitCode"),
+        (0, 9, JobState.FAILED, "JobLaunchFailure"),
+    ],
 )
-def test_the_exit_status_decides_the_state(h: Harness, code: int, signal: int, state: JobState, reason: str) -> None:
+def test_the_exit_status_decides_the_state(
+    h: Harness, code: int, signal: int, state: JobState, reason: str
+) -> None:
     job = h.submit()
     h.finish(job, code, signal)
     assert (job.state, job.exit_code, job.exit_signal) == (state, code, signal)
@@ -120,7 +143,7 @@ def test_jobs_wait_for_resources_in_order_and_start_when_they_are_free(h: Harnes
     assert second.is_running
 
 
-# --- cancel ---------------------------------------------------------------------------------------------------------------------
+# --- cancel ---------------------------------------------------------------------------------------
 
 
 def test_a_pending_job_is_cancelled_at_once(h: Harness) -> None:
@@ -203,14 +226,19 @@ def test_jobs_are_cancelled_by_what_they_match(h: Harness) -> None:
     mine, theirs = h.submit(name="a"), h.submit(OTHER, name="a")
     h.submit(name="b")
     answer = h.ask(CancelJobs([], where={"name": ["a"]}))
-    assert answer.results == [(str(mine.job_id), 0, ""), (str(theirs.job_id), 2002, "Access/permission denied")]
+    assert answer.results == [
+        (str(mine.job_id), 0, ""),
+        (str(theirs.job_id), 2002, "Access/permission denied"),
+    ]
     assert h.result(h.ask(CancelJobs(["999"]))) == 2017
 
 
-# --- requeue --------------------------------------------------------------------------------------------------------------------
+# --- requeue --------------------------------------------------------------------------------------
 
 
-def test_a_running_job_is_requeued_and_waits_until_its_old_credential_is_worthless(h: Harness) -> None:
+def test_a_running_job_is_requeued_and_waits_until_its_old_credential_is_worthless(
+    h: Harness,
+) -> None:
     job = h.submit()
     h.acknowledge()
     assert h.control("requeue", job) == 0
@@ -221,7 +249,9 @@ def test_a_running_job_is_requeued_and_waits_until_its_old_credential_is_worthle
     h.run(7)
     h.epilog(job)
     assert (job.restarts, job.reason) == (1, "BeginTime")
-    assert (job.submit_time, job.begin_time) == (START + 7, START + 7 + 121), "counted from when its nodes are free of it"
+    assert (job.submit_time, job.begin_time) == (START + 7, START + 7 + 121), (
+        "counted from when its nodes are free of it"
+    )
     h.run(120)
     assert job.is_pending
     h.run(2)
@@ -278,7 +308,7 @@ def test_a_launch_that_is_refused_requeues_and_holds_the_job(h: Harness) -> None
     assert (job.priority, job.reason) == (0, "JobHeldAdmin")
 
 
-# --- hold -----------------------------------------------------------------------------------------------------------------------
+# --- hold -----------------------------------------------------------------------------------------
 
 
 def test_a_held_job_waits_for_release(h: Harness) -> None:
@@ -318,7 +348,7 @@ def test_a_hold_of_a_running_job_waits_until_it_is_queued_again(h: Harness) -> N
     assert job.reason == "None"
 
 
-# --- time -----------------------------------------------------------------------------------------------------------------------
+# --- time -----------------------------------------------------------------------------------------
 
 
 def test_a_begin_time_is_waited_for(h: Harness) -> None:
@@ -330,7 +360,9 @@ def test_a_begin_time_is_waited_for(h: Harness) -> None:
     assert (job.is_running, job.start_time) == (True, int(START) + 100)
 
 
-def test_a_job_that_is_cancelled_while_it_waits_has_waited_for_the_last_reason_until_then(h: Harness) -> None:
+def test_a_job_that_is_cancelled_while_it_waits_has_waited_for_the_last_reason_until_then(
+    h: Harness,
+) -> None:
     job = h.submit(begin_time=START + 100)
     h.run(60)
     h.cancel(job)
@@ -393,7 +425,9 @@ def test_over_time_limit_is_granted() -> None:
 
 
 def test_a_job_is_warned_before_its_limit(h: Harness) -> None:
-    job = h.submit(time_limit_s=600, kill_signal=10, kill_signal_before_s=60, kill_signal_batch=True)
+    job = h.submit(
+        time_limit_s=600, kill_signal=10, kill_signal_before_s=60, kill_signal_batch=True
+    )
     h.acknowledge()
     h.run(500)
     assert not h.sent(SignalJob)
@@ -430,7 +464,7 @@ def test_finished_jobs_are_forgotten_after_their_age() -> None:
     assert not h.core.scripts
 
 
-# --- the rest -------------------------------------------------------------------------------------------------------------------
+# --- the rest -------------------------------------------------------------------------------------
 
 
 def test_await_empty_is_answered_when_the_last_job_is_gone(h: Harness) -> None:

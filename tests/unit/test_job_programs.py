@@ -1,4 +1,6 @@
-"""The site's programs around jobs, and mail: when they run, what they are told, what their failure does. As Slurm 22.05.8 was seen to do."""
+"""The site's programs around jobs, and mail: when they run, what they are told, what their failure
+does. As Slurm 22.05.8 was seen to do.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,13 @@ from understudy.controller.ports import NoJournal
 from understudy.controller.tables.job import HELD_BY_ADMIN
 from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobFlag, JobState, NodeFlag
-from understudy.protocol.messages import BatchComplete, ControlJobs, EpilogComplete, LaunchBatch, TerminateJob
+from understudy.protocol.messages import (
+    BatchComplete,
+    ControlJobs,
+    EpilogComplete,
+    LaunchBatch,
+    TerminateJob,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,9 +33,13 @@ class Site(Harness):
 
     def __init__(self, **settings: object) -> None:
         journal = NotingJournal(NoJournal())
-        super().__init__(settings=Settings(min_job_age_s=0, emulates_jobs=False, **settings), journal=journal)  # type: ignore[arg-type]
+        super().__init__(
+            settings=Settings(min_job_age_s=0, emulates_jobs=False, **settings), journal=journal
+        )  # type: ignore[arg-type]
         self.programs: list[tuple[list[str], dict[str, str], Callable[[int], None]]] = []
-        self.core.run_script = lambda words, environment, done: self.programs.append((words, environment, done))
+        self.core.run_script = lambda words, environment, done: self.programs.append(
+            (words, environment, done)
+        )
         self.core.mailer = Mailer(self.core)
         journal.listeners.append(self.core.mailer.note)
 
@@ -46,7 +58,11 @@ def test_a_script_waits_for_the_prolog_of_the_controller() -> None:
     words, told, _ = site.programs[0]
     assert words == ["/p"]
     assert told["SLURM_SCRIPT_CONTEXT"] == "prolog_slurmctld"
-    assert (told["SLURM_JOB_COMMENT"], told["SLURM_JOB_ACCOUNT"], told["SLURM_JOB_NODELIST"]) == ("c", "(null)", "n1")
+    assert (told["SLURM_JOB_COMMENT"], told["SLURM_JOB_ACCOUNT"], told["SLURM_JOB_NODELIST"]) == (
+        "c",
+        "(null)",
+        "n1",
+    )
     assert job.is_running
     assert job.flags & JobFlag.CONFIGURING
     assert not site.sent(LaunchBatch)
@@ -82,7 +98,11 @@ def test_the_epilog_of_the_controller_hears_how_a_job_ended() -> None:
     site.acknowledge()
     site.finish(job, 3)
     _, told, _ = site.programs[0]
-    assert (told["SLURM_JOB_EXIT_CODE"], told["SLURM_JOB_EXIT_CODE2"], told["SLURM_SCRIPT_CONTEXT"]) == ("768", "3:0", "epilog_slurmctld")
+    assert (
+        told["SLURM_JOB_EXIT_CODE"],
+        told["SLURM_JOB_EXIT_CODE2"],
+        told["SLURM_SCRIPT_CONTEXT"],
+    ) == ("768", "3:0", "epilog_slurmctld")
 
 
 def test_nodes_are_told_what_their_programs_need_where_there_are_any() -> None:
@@ -90,7 +110,9 @@ def test_nodes_are_told_what_their_programs_need_where_there_are_any() -> None:
     job = site.submit()
     launch = site.sent(LaunchBatch, job)[0].message
     assert isinstance(launch, LaunchBatch)
-    assert {"SLURM_NODELIST=n1", "SLURM_UID=1000", "SLURM_JOB_WORK_DIR=/home/ann"} <= set(launch.program_environment)
+    assert {"SLURM_NODELIST=n1", "SLURM_UID=1000", "SLURM_JOB_WORK_DIR=/home/ann"} <= set(
+        launch.program_environment
+    )
     site.acknowledge()
     site.finish(job)
     terminate = site.sent(TerminateJob, job)[0].message
@@ -112,7 +134,11 @@ def test_a_failing_prolog_drains_its_node_and_holds_its_job() -> None:
     assert node.flags & NodeFlag.DRAIN
     assert node.reason == "Prolog error"
     assert job.is_pending
-    assert (job.priority, job.held_by, job.reason_detail) == (0, HELD_BY_ADMIN, "launch failed requeued held")
+    assert (job.priority, job.held_by, job.reason_detail) == (
+        0,
+        HELD_BY_ADMIN,
+        "launch failed requeued held",
+    )
 
 
 def test_a_failing_epilog_drains_its_node_which_is_given_back_all_the_same() -> None:
@@ -122,7 +148,11 @@ def test_a_failing_epilog_drains_its_node_which_is_given_back_all_the_same() -> 
     site.finish(job)
     site.ask(EpilogComplete(job.job_id, 0, "n[1-2]", "n2"), DAEMON)
     nodes = site.core.tables.nodes.nodes
-    assert (nodes[1].reason, bool(nodes[1].flags & NodeFlag.DRAIN), bool(nodes[0].flags & NodeFlag.DRAIN)) == ("Epilog error", True, False)
+    assert (
+        nodes[1].reason,
+        bool(nodes[1].flags & NodeFlag.DRAIN),
+        bool(nodes[0].flags & NodeFlag.DRAIN),
+    ) == ("Epilog error", True, False)
     assert not job.completing_nodes
 
 
@@ -131,11 +161,16 @@ def test_too_much_memory_ends_a_job_in_a_state_of_its_own() -> None:
     job = site.submit()
     site.acknowledge()
     site.ask(BatchComplete(job.job_id, 0, 4, 0, fault="memory", usage={"max_rss": 7}), DAEMON)
-    assert (job.state, job.exit_code, job.exit_signal, job.reason) == (JobState.OUT_OF_MEMORY, 0, 125, "OutOfMemory")
+    assert (job.state, job.exit_code, job.exit_signal, job.reason) == (
+        JobState.OUT_OF_MEMORY,
+        0,
+        125,
+        "OutOfMemory",
+    )
     assert job.batch_usage == {"max_rss": 7}
 
 
-# --- mail ----------------------------------------------------------------------------------------------------------------------
+# --- mail -----------------------------------------------------------------------------------------
 
 ALL = "INVALID_DEPEND,BEGIN,END,FAIL,REQUEUE,STAGE_OUT"
 
@@ -161,7 +196,10 @@ def test_mail_tells_of_a_jobs_beginning_and_end() -> None:
 
 def test_only_what_was_asked_for_is_mailed_to_whom_it_was_to_go() -> None:
     site = mailed(mail_domain="x.org")
-    quiet, failing = site.submit(mail_type="END"), site.submit(name="b", mail_type="FAIL", mail_user="bob@y.org")
+    quiet, failing = (
+        site.submit(mail_type="END"),
+        site.submit(name="b", mail_type="FAIL", mail_user="bob@y.org"),
+    )
     killed = site.submit(name="k", mail_type="FAIL")
     site.submit()
     site.acknowledge()
@@ -186,7 +224,9 @@ def test_an_array_gets_one_mail_for_all_unless_each_task_is_to() -> None:
     ]
     each = mailed()
     each.submit(name="m", mail_type=f"{ALL},ARRAY_TASKS", array="1-2")
-    assert min(each.subjects()) == "Slurm Array Task Job_id=1_1 (2) Name=m Began, Queued time 00:00:00"
+    assert (
+        min(each.subjects()) == "Slurm Array Task Job_id=1_1 (2) Name=m Began, Queued time 00:00:00"
+    )
     assert len(each.subjects()) == 2
 
 
@@ -221,7 +261,7 @@ def test_what_the_controller_came_back_with_is_not_mailed_again() -> None:
     assert not site.programs
 
 
-# --- what its output says ------------------------------------------------------------------------------------------------------
+# --- what its output says -------------------------------------------------------------------------
 
 
 def test_nodes_are_told_why_a_job_is_ended() -> None:
@@ -230,5 +270,8 @@ def test_nodes_are_told_why_a_job_is_ended() -> None:
     site.acknowledge()
     site.ask(ControlJobs("requeue", [str(requeued.job_id)]), ROOT)
     site.cancel(cancelled, ROOT)
-    told = {job.job_id: [sent.message.why for sent in site.sent(TerminateJob, job)] for job in (requeued, cancelled)}  # type: ignore[attr-defined]
+    told = {
+        job.job_id: [sent.message.why for sent in site.sent(TerminateJob, job)]
+        for job in (requeued, cancelled)
+    }  # type: ignore[attr-defined]
     assert told == {requeued.job_id: ["JOB REQUEUE"], cancelled.job_id: [""]}

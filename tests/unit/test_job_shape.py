@@ -1,4 +1,6 @@
-"""What sbatch makes of numbers of nodes and tasks that do not go together, and of cores that jobs may not ask for."""
+"""What sbatch makes of numbers of nodes and tasks that do not go together, and of cores that jobs
+may not ask for.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,11 @@ def submit(*arguments: str, allowed: str = "No") -> tuple[Outcome, JobSpec | Non
 @pytest.mark.parametrize(("nodes", "most"), [(["-N1"], 1), (["-N1-2"], 2), (["-N2", "-n9"], 2)])
 def test_more_nodes_are_named_than_the_job_may_have(nodes: list[str], most: int) -> None:
     outcome, spec = submit("-w", "n[1-3]", *nodes)
-    assert (outcome.code, outcome.err, spec) == (1, f"sbatch: error: invalid number of nodes (-N 3-{most})\n", None)
+    assert (outcome.code, outcome.err, spec) == (
+        1,
+        f"sbatch: error: invalid number of nodes (-N 3-{most})\n",
+        None,
+    )
 
 
 def test_more_nodes_are_named_than_there_are_tasks() -> None:
@@ -34,7 +40,10 @@ def test_more_nodes_are_named_than_there_are_tasks() -> None:
 
 def test_gpus_are_compared_with_the_nodes_that_the_tasks_leave() -> None:
     outcome, spec = submit("-N3", "-n2", "--gpus=2")
-    assert (outcome.code, outcome.err) == (0, "sbatch: Warning: can't run 2 processes on 3 nodes, setting nnodes to 2\n")
+    assert (outcome.code, outcome.err) == (
+        0,
+        "sbatch: Warning: can't run 2 processes on 3 nodes, setting nnodes to 2\n",
+    )
     assert spec is not None
     assert spec.min_nodes == 2
 
@@ -49,7 +58,10 @@ def test_named_nodes_are_no_number_of_nodes() -> None:
     assert spec.min_nodes is None
 
 
-@pytest.mark.parametrize(("option", "name"), [("-S2", "-S"), ("--core-spec=0", "-S"), ("--thread-spec=2", "--thread-spec")])
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [("-S2", "-S"), ("--core-spec=0", "-S"), ("--thread-spec=2", "--thread-spec")],
+)
 def test_specialised_cores_are_asked_for_in_vain_where_jobs_may_not(option: str, name: str) -> None:
     outcome, spec = submit(option)
     assert (outcome.code, outcome.err) == (0, f"sbatch: error: Ignoring {name} {IGNORED}\n")
@@ -67,4 +79,7 @@ def test_specialised_cores_are_asked_for_where_jobs_may() -> None:
 def test_cores_and_threads_are_not_asked_for_together() -> None:
     outcome, spec = submit("-S2", "--thread-spec=2")
     assert (outcome.code, spec) == (1, None)
-    assert outcome.err == "sbatch: fatal: -S/--core-spec and --thred-spec options are mutually exclusive\n"
+    assert (
+        outcome.err == "sbatch: fatal: -S/--core-spec and --thred-spec options are mutually "
+        "exclusive\n"
+    )

@@ -1,4 +1,6 @@
-"""Job submit plug-ins: what they may do to new jobs and changes, and what happens when they fail."""
+"""Job submit plug-ins: what they may do to new jobs and changes, and what happens when they
+fail.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ def test_a_plug_in_changes_what_is_submitted_and_says_so() -> None:
 def test_a_plug_in_refuses_with_its_words_before_the_errors() -> None:
     harness = site(Rules())
     assert ask(harness, "bad") == Failure(-1, "hello\nann may not\nUnspecified error")
-    assert ask(harness, "late") == Failure(2051, "too long\nRequested time limit is invalid (missing or exceeds some limit)")
+    assert ask(harness, "late") == Failure(
+        2051, "too long\nRequested time limit is invalid (missing or exceeds some limit)"
+    )
     assert not harness.core.tables.jobs
 
 
@@ -74,12 +78,23 @@ def test_a_plug_in_sees_interactive_jobs_and_changes_too() -> None:
     job = harness.submit(hold=True)
     harness.ask(UpdateJobs([str(job.job_id)], {"name": "x"}), ROOT)
     assert (job.spec.name, job.spec.comment) == ("x", "changed")
-    assert harness.ask(UpdateJobs([str(job.job_id)], {"priority": "1"}), ROOT) == Failure(-1, "not that\nUnspecified error")
+    assert harness.ask(UpdateJobs([str(job.job_id)], {"priority": "1"}), ROOT) == Failure(
+        -1, "not that\nUnspecified error"
+    )
 
 
 def test_plug_ins_are_entry_points_that_slurm_conf_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    points = [EntryPoint("rules", f"{__name__}:Rules", job_submit.GROUP), EntryPoint("gone", "no.such:thing", job_submit.GROUP)]
-    monkeypatch.setattr(EntryPoint, "load", lambda point: Rules if point.name == "rules" else __import__("no.such"))
-    monkeypatch.setattr(job_submit, "offered", lambda group: {point.name: point for point in points if point.group == group})
+    points = [
+        EntryPoint("rules", f"{__name__}:Rules", job_submit.GROUP),
+        EntryPoint("gone", "no.such:thing", job_submit.GROUP),
+    ]
+    monkeypatch.setattr(
+        EntryPoint, "load", lambda point: Rules if point.name == "rules" else __import__("no.such")
+    )
+    monkeypatch.setattr(
+        job_submit,
+        "offered",
+        lambda group: {point.name: point for point in points if point.group == group},
+    )
     found = load_plugins(["lua", "gone", "job_submit/rules"])
     assert [type(each) for each in found] == [Rules]

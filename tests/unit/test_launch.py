@@ -1,4 +1,6 @@
-"""Daemons are started side by side, waited for, blamed for failing and ended. Small scripts stand in for the daemons."""
+"""Daemons are started side by side, waited for, blamed for failing and ended. Small scripts stand
+in for the daemons.
+"""
 
 import os
 import socket
@@ -14,9 +16,14 @@ from understudy.tool.cluster import launch
 from understudy.tool.cluster.processes import recorded
 from understudy.tool.cluster.run_dir import LaunchError, running
 
-CONF = "ClusterName=tux\nSlurmctldHost=localhost\nSlurmctldPort={port}\nNodeName=n[1-10] CPUs=4\nPartitionName=debug Nodes=ALL Default=YES\n"
+CONF = (
+    "ClusterName=tux\nSlurmctldHost=localhost\nSlurmctldPort={port}\n"
+    "NodeName=n[1-10] CPUs=4\nPartitionName=debug Nodes=ALL Default=YES\n"
+)
 
-WITH_ACCOUNTING = CONF.replace("SlurmctldPort={port}\n", "AccountingStorageType=accounting_storage/slurmdbd\n{ports}")
+WITH_ACCOUNTING = CONF.replace(
+    "SlurmctldPort={port}\n", "AccountingStorageType=accounting_storage/slurmdbd\n{ports}"
+)
 
 READY = """
 import os, signal, sys
@@ -46,7 +53,14 @@ STUBBORN = READY.replace("lambda *_: sys.exit(0)", "signal.SIG_IGN")
 
 
 def commands(**special: str):
-    return lambda name, run_dir: [sys.executable, "-S", "-c", special.get(name, READY), name, str(run_dir)]
+    return lambda name, run_dir: [
+        sys.executable,
+        "-S",
+        "-c",
+        special.get(name, READY),
+        name,
+        str(run_dir),
+    ]
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +77,9 @@ def run_dir(tmp_path) -> Path:
 
 @pytest.fixture
 def cluster(run_dir) -> Cluster:
-    cluster = Cluster("tux", "slurm.conf", nodeds=[NodeDaemon("noded0", "", "n1"), NodeDaemon("noded1", "", "n2")])
+    cluster = Cluster(
+        "tux", "slurm.conf", nodeds=[NodeDaemon("noded0", "", "n1"), NodeDaemon("noded1", "", "n2")]
+    )
     cluster.save(run_dir)
     return cluster
 
@@ -78,7 +94,12 @@ def conf(tmp_path) -> Path:
 def test_all_daemons_are_started_and_all_are_ended(cluster, run_dir):
     started = launch.start_daemons(cluster, run_dir, commands())
     launch.wait_listening(started)
-    assert {process.name for process in running(run_dir)} == {"agent", "controller", "noded0", "noded1"}
+    assert {process.name for process in running(run_dir)} == {
+        "agent",
+        "controller",
+        "noded0",
+        "noded1",
+    }
     stopped = launch.stop(run_dir, started)
     assert sorted(stopped.ended) == ["agent", "controller", "noded0", "noded1"]
     assert stopped.killed == []
@@ -105,7 +126,9 @@ def test_a_daemon_that_does_not_end_is_killed_and_named(cluster, run_dir):
     assert launch.stop(run_dir, started, patience_s=0.1).killed == ["noded1"]
 
 
-def test_a_daemon_that_dies_at_its_start_is_named_with_the_end_of_its_log_and_the_others_are_ended(cluster, run_dir):
+def test_a_daemon_that_dies_at_its_start_is_named_with_the_end_of_its_log_and_the_others_are_ended(
+    cluster, run_dir
+):
     (run_dir / "logs" / "noded0.log").write_text("of an earlier life\n")
     started = launch.start_daemons(cluster, run_dir, commands(noded0=FAILING))
     with pytest.raises(LaunchError, match=r"noded0 ended at its start \(exit code 3\)") as raised:
@@ -133,7 +156,9 @@ def test_daemons_leave_the_terminal_alone(cluster, run_dir):
 
 
 def test_a_prepared_run_directory_describes_the_cluster(run_dir, conf):
-    cluster = launch.prepare(run_dir, conf, time="virtual", noded=3, port=0, participants=["replay"])
+    cluster = launch.prepare(
+        run_dir, conf, time="virtual", noded=3, port=0, participants=["replay"]
+    )
     assert Cluster.load(run_dir) == cluster
     assert cluster.name == "tux"
     assert [noded.nodes for noded in cluster.nodeds] == ["n[1-3]", "n[4-6]", "n[7-10]"]
@@ -153,11 +178,19 @@ def test_nobody_listens_on_tcp_who_was_not_asked_to(run_dir, conf):
     assert launch.location_of(cluster, run_dir).controller_addresses == [cluster.controller_unix]
 
 
-def test_ports_are_those_that_slurm_conf_sets_and_of_daemons_on_their_own_slurms(run_dir, conf, monkeypatch):
+def test_ports_are_those_that_slurm_conf_sets_and_of_daemons_on_their_own_slurms(
+    run_dir, conf, monkeypatch
+):
     monkeypatch.setattr(launch, "check_port", lambda _port, _origin: None)  # whoever has them
     port, other = 7001, 7002
-    conf.write_text(WITH_ACCOUNTING.format(ports=f"SlurmctldPort={port}\nAccountingStoragePort={other}\n"))
-    for tcp, expected in (("asked", (port, other)), ("always", (port, other)), ("never", (None, None))):
+    conf.write_text(
+        WITH_ACCOUNTING.format(ports=f"SlurmctldPort={port}\nAccountingStoragePort={other}\n")
+    )
+    for tcp, expected in (
+        ("asked", (port, other)),
+        ("always", (port, other)),
+        ("never", (None, None)),
+    ):
         assert launch.tcp_ports(launch.read_site(conf), conf, tcp, None) == expected
     conf.write_text(WITH_ACCOUNTING.format(ports=f"AccountingStoragePort={other}\n"))
     site = launch.read_site(conf)
@@ -172,7 +205,9 @@ def test_a_busy_port_of_accounting_is_named_with_its_own_key(run_dir, conf):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         conf.write_text(WITH_ACCOUNTING.format(ports=f"AccountingStoragePort={port}\n"))
-        with pytest.raises(LaunchError, match=rf"port {port} \(AccountingStoragePort in .*site\.conf\)"):
+        with pytest.raises(
+            LaunchError, match=rf"port {port} \(AccountingStoragePort in " r".*site\.conf\)"
+        ):
             launch.prepare(run_dir, conf)
 
 
@@ -182,7 +217,9 @@ def test_the_controller_is_given_the_socket_that_has_the_port_which_was_found_fo
     try:
         launch.wait_listening(started)
         assert Cluster.load(run_dir).controller == cluster.controller
-        with socket.create_connection(("127.0.0.1", int(cluster.controller.rpartition(":")[2]))) as connection:
+        with socket.create_connection(
+            ("127.0.0.1", int(cluster.controller.rpartition(":")[2]))
+        ) as connection:
             assert connection.recv(9) == b"at home"
     finally:
         launch.stop(run_dir, started)
@@ -219,9 +256,18 @@ def test_more_node_daemons_than_nodes_are_refused(run_dir, conf):
 
 
 def test_modules_are_compiled_where_python_does_not_do_so_by_itself(tmp_path):
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": str(tmp_path)}
-    program = "import sys; from understudy.tool.cluster.launch import compile_house; compile_house(); print(sys.dont_write_bytecode)"
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    environment = {
+        **os.environ,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONPYCACHEPREFIX": str(tmp_path),
+    }
+    program = (
+        "import sys; from understudy.tool.cluster.launch import compile_house; "
+        "compile_house(); print(sys.dont_write_bytecode)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
     assert done.stdout == "True\n"
     compiled = {path.name.partition(".")[0] for path in tmp_path.rglob("understudy/**/*.pyc")}
     assert {"sbatch", "client", "core", "real", "messenger"} <= compiled

@@ -1,4 +1,6 @@
-"""The picture of the house is in three places: the folders, the import contract and the architecture page."""
+"""The picture of the house is in three places: the folders, the import contract and the
+architecture page.
+"""
 
 import re
 import tomllib
@@ -9,10 +11,14 @@ FOLDERS = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
 
 
 def layers(within: str = "understudy") -> list[list[str]]:
-    """The layers of the contract for that package, from the top, each with the names beside each other in it."""
+    """The layers of the contract for that package, from the top, each with the names beside each
+    other in it.
+    """
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     contracts = [
-        [[name.strip() for name in layer.split("|")] for layer in each["layers"]] for each in settings["contracts"] if each["type"] == "layers"
+        [[name.strip() for name in layer.split("|")] for layer in each["layers"]]
+        for each in settings["contracts"]
+        if each["type"] == "layers"
     ]
     (mine,) = (each for each in contracts if each[0][0].rpartition(".")[0] == within)
     return [[name.rpartition(".")[2] for name in layer] for layer in mine]
@@ -23,8 +29,14 @@ def test_the_import_contract_names_every_folder_once():
 
 
 def test_the_floors_of_the_controller_are_its_folders_and_modules():
-    here = [path for path in (ROOT / "controller").iterdir() if path.name.strip("_") == path.name and path.name not in ("__init__.py", "__main__.py")]
-    assert sorted(name for layer in layers("understudy.controller") for name in layer) == sorted(path.stem for path in here)
+    here = [
+        path
+        for path in (ROOT / "controller").iterdir()
+        if path.name.strip("_") == path.name and path.name not in ("__init__.py", "__main__.py")
+    ]
+    assert sorted(name for layer in layers("understudy.controller") for name in layer) == sorted(
+        path.stem for path in here
+    )
 
 
 def test_the_architecture_page_has_the_floors_in_the_contracts_order():
@@ -37,5 +49,9 @@ def test_the_architecture_page_has_the_floors_in_the_contracts_order():
 def test_the_architecture_page_draws_the_layers_in_the_contracts_order():
     page = (ROOT / "docs" / "architecture.md").read_text()
     picture = page.partition("## The house")[2].partition("\n\nImports")[0]
-    drawn = [re.findall(r"([a-z]+)/", line) for line in picture.splitlines() if re.match(r" +[a-z]+/", line)]
+    drawn = [
+        re.findall(r"([a-z]+)/", line)
+        for line in picture.splitlines()
+        if re.match(r" +[a-z]+/", line)
+    ]
     assert drawn == layers()

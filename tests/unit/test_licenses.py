@@ -84,7 +84,9 @@ class Licensed(World):
 
 
 def test_a_job_that_waits_for_licences_blocks_nobody_and_starts_when_they_are_free() -> None:
-    world = Licensed(table(4), Backfill, SelectConsTres(frozenset({"CR_CPU"})), {"bf_interval": "10"}, check=True)
+    world = Licensed(
+        table(4), Backfill, SelectConsTres(frozenset({"CR_CPU"})), {"bf_interval": "10"}, check=True
+    )
     world.tables.licenses.totals = {"matlab": 2}
     world.policy.note("start", 0.0)
     world.submit(at=1, cpus=1, run_s=100, limit_s=600, licenses="matlab:2")
@@ -99,10 +101,18 @@ def test_a_job_that_waits_for_licences_blocks_nobody_and_starts_when_they_are_fr
 
 
 def test_licences_that_accounting_tracks_are_among_a_jobs_resources_in_its_order() -> None:
-    h = Harness(make_tables(), settings=Settings(licenses={"matlab": 4, "ansys": 2}, tracked_tres=("license/matlab", "gres/gpu")))
+    h = Harness(
+        make_tables(),
+        settings=Settings(
+            licenses={"matlab": 4, "ansys": 2}, tracked_tres=("license/matlab", "gres/gpu")
+        ),
+    )
     job = h.submit(licenses="ansys,matlab:2")
     rows = h.query("jobs", "tres_requested", "tres_allocated", job_id=[job.job_id])
-    assert [text.rpartition("billing=1")[2] for text in rows[0]] == [",license/matlab=2", ",license/matlab=2"]
+    assert [text.rpartition("billing=1")[2] for text in rows[0]] == [
+        ",license/matlab=2",
+        ",license/matlab=2",
+    ]
     plain = h.submit()
     assert h.query("jobs", "tres_allocated", job_id=[plain.job_id])[0][0].endswith("billing=1")
 

@@ -28,17 +28,43 @@ def cluster(policy: Any = Backfill, selector: Any = SELECTORS[0]) -> House:
     """Two partitions, of which the higher one preempts, on four nodes of eight CPUs."""
     house = House()
     core, tables = house.core, house.core.tables
-    tables.partitions = {each.name: each for each in (Partition("low", EVERY, priority_tier=1), Partition("high", EVERY, priority_tier=10))}
+    tables.partitions = {
+        each.name: each
+        for each in (
+            Partition("low", EVERY, priority_tier=1),
+            Partition("high", EVERY, priority_tier=10),
+        )
+    }
     core.selector = selector
-    tables.preemption = Preemption(tables.partitions, tables.running, Rules.read("preempt/partition_prio", "REQUEUE", None), {}, lambda _job: None)
-    core.policy = policy(tables, selector, Planning(core), {"bf_interval": "10", "bf_resolution": "1"})
+    tables.preemption = Preemption(
+        tables.partitions,
+        tables.running,
+        Rules.read("preempt/partition_prio", "REQUEUE", None),
+        {},
+        lambda _job: None,
+    )
+    core.policy = policy(
+        tables, selector, Planning(core), {"bf_interval": "10", "bf_resolution": "1"}
+    )
     core.policy.note("start", house.time.now())
     return house
 
 
 def filled(house: House, **spec: Any) -> list[Job]:
     """Jobs of the lower partition, one a node, of a user whom no limit concerns."""
-    jobs = [house.submit(OTHER, 9000.0, partition="low", account="other", num_tasks=8, min_nodes=1, max_nodes=1, **spec) for _ in range(4)]
+    jobs = [
+        house.submit(
+            OTHER,
+            9000.0,
+            partition="low",
+            account="other",
+            num_tasks=8,
+            min_nodes=1,
+            max_nodes=1,
+            **spec,
+        )
+        for _ in range(4)
+    ]
     house.run(15)
     house.acknowledge()
     assert all(job.is_running for job in jobs)
@@ -47,7 +73,9 @@ def filled(house: House, **spec: Any) -> list[Job]:
 
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize("policy", [Builtin, Backfill])
-def test_a_job_whose_whole_nodes_would_break_a_limit_waits_for_that_and_preempts_nobody(policy: Any, selector: Any) -> None:
+def test_a_job_whose_whole_nodes_would_break_a_limit_waits_for_that_and_preempts_nobody(
+    policy: Any, selector: Any
+) -> None:
     house = cluster(policy, selector)
     low = filled(house)
     house.set_association(4, grp_tres={"cpu": 2})

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from understudy.commands.shared import locate
-from understudy.commands.shared.locate import BadConfigurationError, Location, NoClusterError, find, from_configuration, latest, register, unregister
+from understudy.commands.shared.locate import (
+    BadConfigurationError,
+    Location,
+    NoClusterError,
+    find,
+    from_configuration,
+    latest,
+    register,
+    unregister,
+)
 from understudy.model.conf_copy import copy_configuration
 
 if TYPE_CHECKING:
@@ -28,10 +37,19 @@ def cluster(tmp_path: Path, name: str, started: float) -> Location:
     (run_dir / "slurm.conf").write_text("ClusterName=x\n")
     conf = tmp_path / f"{name}.conf"
     conf.write_text("ClusterName=x\nSlurmctldHost=localhost\n")
-    return Location(name=name, conf=str(conf), run_dir=str(run_dir), controller=f"tcp:{name}:1", controller_unix="unix:/s", started=started)
+    return Location(
+        name=name,
+        conf=str(conf),
+        run_dir=str(run_dir),
+        controller=f"tcp:{name}:1",
+        controller_unix="unix:/s",
+        started=started,
+    )
 
 
-def test_the_latest_cluster_is_found_without_slurm_conf(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_the_latest_cluster_is_found_without_slurm_conf(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
     for name, started in (("a", 1.0), ("b", 3.5), ("c", 2.0)):
         register(cluster(tmp_path, name, started))
     assert find(environ).name == "b"
@@ -40,13 +58,18 @@ def test_the_latest_cluster_is_found_without_slurm_conf(tmp_path: Path, environ:
     assert find(environ).name == "c"
 
 
-def test_slurm_conf_names_a_registered_cluster_by_its_file_or_its_copy(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_slurm_conf_names_a_registered_cluster_by_its_file_or_its_copy(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
     register(cluster(tmp_path, "a", 1.0))
     register(cluster(tmp_path, "b", 2.0))
     link = tmp_path / "link.conf"
     link.symlink_to(tmp_path / "a.conf")
     for conf in (tmp_path / "a.conf", link, tmp_path / "a" / "slurm.conf"):
-        assert find({**environ, "SLURM_CONF": str(conf)}).controller_addresses == ["unix:/s", "tcp:a:1"]
+        assert find({**environ, "SLURM_CONF": str(conf)}).controller_addresses == [
+            "unix:/s",
+            "tcp:a:1",
+        ]
 
 
 def test_registering_again_replaces_the_entry(tmp_path: Path, environ: dict[str, str]) -> None:
@@ -61,14 +84,24 @@ def test_registering_again_replaces_the_entry(tmp_path: Path, environ: dict[str,
     ("text", "controller", "agent"),
     [
         ("SlurmctldHost=head\n", "tcp:head:6817", ""),
-        ("slurmctldhost=head(10.0.0.1) # first\nSlurmctldHost=spare\nSlurmctldPort=7000-7009\n", "tcp:10.0.0.1:7000", ""),
+        (
+            "slurmctldhost=head(10.0.0.1) # first\nSlurmctldHost=spare\nSlurmctldPort=7000-7009\n",
+            "tcp:10.0.0.1:7000",
+            "",
+        ),
         ("ControlMachine=old\nControlAddr=old-ib\n", "tcp:old-ib:6817", ""),
-        ("SlurmctldHost=h SlurmctldAddr=a\nAuthInfo=ttl=5,socket=/run/a\n", "tcp:a:6817", "unix:/run/a"),
+        (
+            "SlurmctldHost=h SlurmctldAddr=a\nAuthInfo=ttl=5,socket=/run/a\n",
+            "tcp:a:6817",
+            "unix:/run/a",
+        ),
         ("ClusterName=x \\\n SlurmctldHost=h\n", "tcp:h:6817", ""),
         ("Include more.conf\n", "tcp:included:6817", ""),
     ],
 )
-def test_an_unregistered_file_says_where_the_controller_is(tmp_path: Path, environ: dict[str, str], text: str, controller: str, agent: str) -> None:
+def test_an_unregistered_file_says_where_the_controller_is(
+    tmp_path: Path, environ: dict[str, str], text: str, controller: str, agent: str
+) -> None:
     (tmp_path / "more.conf").write_text("SlurmctldHost=included\n")
     conf = tmp_path / "slurm.conf"
     conf.write_text(text)
@@ -76,7 +109,9 @@ def test_an_unregistered_file_says_where_the_controller_is(tmp_path: Path, envir
     assert (found.controller, found.agent) == (controller, agent)
 
 
-def test_a_copy_of_a_clusters_file_leads_to_it_and_another_of_its_name_does_not(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_a_copy_of_a_clusters_file_leads_to_it_and_another_of_its_name_does_not(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
     text = "ClusterName=a\nSlurmctldHost=h\nSlurmctldPort=7001\nNodeName=n1\n"
     conf = tmp_path / "slurm.conf"
     conf.write_text(text)
@@ -87,7 +122,10 @@ def test_a_copy_of_a_clusters_file_leads_to_it_and_another_of_its_name_does_not(
     copy.write_text(text)
     assert find({**environ, "SLURM_CONF": str(copy)}).run_dir == location.run_dir
     copy.write_text(text.replace("7001", "7002"))
-    assert (find({**environ, "SLURM_CONF": str(copy)}).run_dir, from_configuration(str(copy)).controller) == ("", "tcp:h:7002")
+    assert (
+        find({**environ, "SLURM_CONF": str(copy)}).run_dir,
+        from_configuration(str(copy)).controller,
+    ) == ("", "tcp:h:7002")
 
 
 @pytest.mark.parametrize(
@@ -96,18 +134,25 @@ def test_a_copy_of_a_clusters_file_leads_to_it_and_another_of_its_name_does_not(
         ("Nonsense=1", "_parse_next_key: Parsing error at unrecognized key: Nonsense"),
         ("garbage here", 'Parse error in file {conf} line 4: "garbage here"'),
         ("MaxJobCount=abc", "MaxJobCount value (abc) is not a valid number"),
-        ("NodeName=m1 Foo=3", 'Parsing error at unrecognized key: Foo\nParse error in file {conf} line 4: " Foo=3"'),
+        (
+            "NodeName=m1 Foo=3",
+            'Parsing error at unrecognized key: Foo\nParse error in file {conf} line 4: " Foo=3"',
+        ),
         ("PartitionName=x Nodes=zz9", ""),
     ],
 )
-def test_errors_in_the_file_are_told_as_slurms_commands_tell_them(tmp_path: Path, environ: dict[str, str], line: str, said: str) -> None:
+def test_errors_in_the_file_are_told_as_slurms_commands_tell_them(
+    tmp_path: Path, environ: dict[str, str], line: str, said: str
+) -> None:
     """Also of a cluster that runs, whose daemons have read it before somebody broke it."""
     run_dir, conf = tmp_path / "run", tmp_path / "slurm.conf"
     run_dir.mkdir()
     text = "ClusterName=a\nSlurmctldHost=h\nNodeName=n1\n"
     conf.write_text(text)
     copy_configuration(conf, run_dir)
-    register(Location(name="a", conf=str(conf), run_dir=str(run_dir), controller="tcp:127.0.0.1:6817"))
+    register(
+        Location(name="a", conf=str(conf), run_dir=str(run_dir), controller="tcp:127.0.0.1:6817")
+    )
     assert find({**environ, "SLURM_CONF": str(conf)}).run_dir == str(run_dir)
     conf.write_text(f"{text}{line}\n")
     if not said:

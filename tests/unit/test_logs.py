@@ -54,11 +54,15 @@ def say_all() -> None:
         ("9", "fatal: c/error: e/error: w/i/v/debug:  d/debug2: d2/debug5: d5"),
     ],
 )
-def test_a_level_lets_through_what_it_names_and_what_is_more_important(level: str, said: str) -> None:
+def test_a_level_lets_through_what_it_names_and_what_is_more_important(
+    level: str, said: str
+) -> None:
     stream = io.StringIO()
     Logs(lambda: 0.0, stream=stream, program="slurmd").configure(level, "iso8601")
     say_all()
-    assert "/".join(line.removeprefix("slurmd: ") for line in stream.getvalue().splitlines()) == said
+    assert (
+        "/".join(line.removeprefix("slurmd: ") for line in stream.getvalue().splitlines()) == said
+    )
 
 
 def test_options_win_over_the_configuration_and_setdebug_over_both() -> None:
@@ -82,7 +86,9 @@ def test_options_win_over_the_configuration_and_setdebug_over_both() -> None:
         ("short", "[Jan 02 00:00:01]"),
     ],
 )
-def test_lines_have_the_clusters_time_in_the_form_that_is_asked_for(form: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_have_the_clusters_time_in_the_form_that_is_asked_for(
+    form: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import time
 
     monkeypatch.setenv("TZ", "UTC")
@@ -113,11 +119,15 @@ def test_the_life_of_a_job_is_told_in_slurms_words(caplog: pytest.LogCaptureFixt
         job = max(h.core.tables.jobs.values(), key=lambda each: each.job_id)
         h.run()
         h.complete(job, 3)
-        server.handle(Request(SubmitJob(JobSpec(name="a", partition="nope"), script="#!/bin/sh\n"), USER))  # type: ignore[arg-type]
+        server.handle(
+            Request(SubmitJob(JobSpec(name="a", partition="nope"), script="#!/bin/sh\n"), USER)
+        )  # type: ignore[arg-type]
         server.handle(Request(CancelJobs([str(job.job_id)]), ROOT))  # type: ignore[arg-type]
         server.handle(Request(UpdateNodes("n2", {"state": "drain", "reason": "disk"}), ROOT))  # type: ignore[arg-type]
     name = f"JobId={job.job_id}"
-    assert [record.getMessage() for record in caplog.records if record.name == "understudy.controller"] == [
+    assert [
+        record.getMessage() for record in caplog.records if record.name == "understudy.controller"
+    ] == [
         f"_slurm_rpc_submit_batch_job: {name} InitPrio={job.priority} usec=0",
         f"sched: Allocate {name} NodeList={job.node_list} #CPUs=1 Partition=main",
         f"_job_complete: {name} WEXITSTATUS 3",
@@ -132,9 +142,12 @@ def test_the_life_of_a_job_is_told_in_slurms_words(caplog: pytest.LogCaptureFixt
 def test_tasks_of_arrays_are_named_as_slurm_names_them() -> None:
     h = Harness()
     first = h.submit(array="1-2")
-    tasks = sorted((job for job in h.core.tables.jobs.values() if job.array is not None), key=lambda job: job.job_id)
+    tasks = sorted(
+        (job for job in h.core.tables.jobs.values() if job.array is not None),
+        key=lambda job: job.job_id,
+    )
     assert first.array is not None
-    assert {log_lines.job_name(job) for job in tasks} <= {f"JobId={first.array.job_id}_{job.array_task_id}({job.job_id})" for job in tasks} | {
-        f"JobId={first.array.job_id}_*"
-    }
+    assert {log_lines.job_name(job) for job in tasks} <= {
+        f"JobId={first.array.job_id}_{job.array_task_id}({job.job_id})" for job in tasks
+    } | {f"JobId={first.array.job_id}_*"}
     assert log_lines.job_name(h.submit(name="alone")) == f"JobId={max(h.core.tables.jobs)}"

@@ -15,7 +15,8 @@ def a_look() -> Look:
 def test_one_line_says_all() -> None:
     line = a_look().line()
     assert line == (
-        "2 nodes, 8 CPUs, offered load 0.69; 2 of 4 jobs would be refused (2 Invalid account); 1 of 4 jobs can never start (1 PartitionConfig); "
+        "2 nodes, 8 CPUs, offered load 0.69; 2 of 4 jobs would be refused (2 Invalid "
+        "account); 1 of 4 jobs can never start (1 PartitionConfig); "
         "without effect here: TmpFS"
     )
 
@@ -28,7 +29,12 @@ def test_at_length_the_jobs_are_named() -> None:
 
 
 def test_a_job_wider_than_the_machine_is_warned_of() -> None:
-    assert a_look().warnings == ["1 job wider than the machine's 8 CPUs (the widest has 16, the first is job 2): is it the right machine?"]
+    assert a_look().warnings == [
+        (
+            "1 job wider than the machine's 8 CPUs (the widest has 16, the first is job 2): "
+            "is it the right machine?"
+        )
+    ]
 
 
 def test_a_load_that_no_machine_can_bear_is_warned_of() -> None:
@@ -50,4 +56,7 @@ def test_many_reasons_and_keys_are_cut_short_in_the_line_alone() -> None:
         look.add(str(number), 0.0, 1.0, 1, Answer(refused=f"reason {number}"))
     assert "reason 2, ...)" in look.line()
     assert "Key5 and 3 more" in look.line()
-    assert all(f"reason {number}" in look.text() and f"Key{number + 4}" in look.text() for number in range(5))
+    assert all(
+        f"reason {number}" in look.text() and f"Key{number + 4}" in look.text()
+        for number in range(5)
+    )

@@ -3,14 +3,26 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.controller.rhythm import LATE_EVERY, LATE_FIRST, LATE_S, LOOK_S, look, look_before, look_from, next_look
+from understudy.controller.rhythm import (
+    LATE_EVERY,
+    LATE_FIRST,
+    LATE_S,
+    LOOK_S,
+    look,
+    look_before,
+    look_from,
+    next_look,
+)
 
 START = 1_600_000_000.0
 
 
 def test_the_first_look_comes_a_second_after_the_start_and_others_every_second():
     assert look(START, 0) == START + 0.98
-    steps = [look(START, number) - look(START, number - 1) for number in range(LATE_FIRST + 1, LATE_FIRST + LATE_EVERY)]
+    steps = [
+        look(START, number) - look(START, number - 1)
+        for number in range(LATE_FIRST + 1, LATE_FIRST + LATE_EVERY)
+    ]
     assert all(abs(step - LOOK_S) < 1e-6 for step in steps)
 
 

@@ -4,7 +4,15 @@ from statistics import mean
 
 import pytest
 
-from understudy.experiments.lublin import BATCH, BATCH_SHARE, INTERACTIVE, LONGEST_RUN_S, ROUND_LIMITS_S, generate, offered_load
+from understudy.experiments.lublin import (
+    BATCH,
+    BATCH_SHARE,
+    INTERACTIVE,
+    LONGEST_RUN_S,
+    ROUND_LIMITS_S,
+    generate,
+    offered_load,
+)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +35,9 @@ def test_jobs_are_in_normal_form(jobs):
     assert [job.id for job in jobs] == list(range(1, 5_001))
     assert jobs[0].submit == 0
     assert all(a.submit <= b.submit for a, b in itertools.pairwise(jobs))
-    assert all(1 <= job.procs <= 256 and 1 <= job.run <= job.req and job.raw_run == job.run for job in jobs)
+    assert all(
+        1 <= job.procs <= 256 and 1 <= job.run <= job.req and job.raw_run == job.run for job in jobs
+    )
 
 
 def test_limits_are_values_that_users_type(jobs):
@@ -41,11 +51,15 @@ def test_serial_jobs_and_powers_of_two_have_their_published_shares(jobs):
     batch = [job.procs for job in jobs if job.queue == BATCH]
     assert len(batch) / len(jobs) == pytest.approx(BATCH_SHARE, abs=0.001)
     assert batch.count(1) / len(batch) == pytest.approx(0.2927, abs=0.03)
-    assert sum(p > 1 and p & (p - 1) == 0 for p in batch) / len(batch) == pytest.approx(0.6686, abs=0.04)
+    assert sum(p > 1 and p & (p - 1) == 0 for p in batch) / len(batch) == pytest.approx(
+        0.6686, abs=0.04
+    )
 
 
 def test_interactive_jobs_are_smaller_and_shorter(jobs):
-    by_class = {queue: [job for job in jobs if job.queue == queue] for queue in (BATCH, INTERACTIVE)}
+    by_class = {
+        queue: [job for job in jobs if job.queue == queue] for queue in (BATCH, INTERACTIVE)
+    }
     assert mean(j.procs for j in by_class[INTERACTIVE]) < mean(j.procs for j in by_class[BATCH])
     assert mean(j.run for j in by_class[INTERACTIVE]) < mean(j.run for j in by_class[BATCH])
 
@@ -74,4 +88,6 @@ def test_a_load_that_the_jobs_cannot_have_is_refused():
 
 @pytest.mark.parametrize("nodes", [2, 3, 16, 16_384])
 def test_machines_of_any_size_get_jobs_that_fit(nodes):
-    assert all(1 <= job.procs <= nodes for job in generate(jobs=500, nodes=nodes, days=5, load=0.3, seed=3))
+    assert all(
+        1 <= job.procs <= nodes for job in generate(jobs=500, nodes=nodes, days=5, load=0.3, seed=3)
+    )

@@ -1,4 +1,6 @@
-"""What administrators ask of the running controller: its log, words to jobs, and the names of debug flags."""
+"""What administrators ask of the running controller: its log, words to jobs, and the names of debug
+flags.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,12 @@ from understudy.protocol.messages import NotifyJob, NotifyTasks, Ok, SetConfigur
 
 @pytest.mark.parametrize(
     ("before", "change", "after"),
-    [("", "+steps,gres", "Gres,Steps"), ("Gres,Steps", "-GRES", "Steps"), ("Backfill", "+backfill", "Backfill"), ("", "-gres", "")],
+    [
+        ("", "+steps,gres", "Gres,Steps"),
+        ("Gres,Steps", "-GRES", "Steps"),
+        ("Backfill", "+backfill", "Backfill"),
+        ("", "-gres", ""),
+    ],
 )
 def test_flags_are_added_and_taken_away(before: str, change: str, after: str) -> None:
     assert changed_flags(before, change) == after
@@ -42,7 +49,11 @@ def test_words_go_to_jobs_that_run() -> None:
     job, held = h.submit(), h.submit(hold=True)
     assert notify_job(h.core, NotifyJob(str(job.job_id), "hello"), USER) == Ok()
     assert [sent.message.text for sent in h.sent(NotifyTasks)] == ["hello"]  # type: ignore[attr-defined]
-    for sender, job_id, error in ((USER, held.job_id, "presently disabled"), (OTHER, job.job_id, "Invalid user id"), (USER, 99, "Invalid job id")):
+    for sender, job_id, error in (
+        (USER, held.job_id, "presently disabled"),
+        (OTHER, job.job_id, "Invalid user id"),
+        (USER, 99, "Invalid job id"),
+    ):
         with pytest.raises(SlurmError, match=error):
             notify_job(h.core, NotifyJob(str(job_id), "x"), sender)
 

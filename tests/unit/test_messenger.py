@@ -1,4 +1,6 @@
-"""Requests and answers over sockets and in memory; what is broken or forged is refused with one line in the log."""
+"""Requests and answers over sockets and in memory; what is broken or forged is refused with one
+line in the log.
+"""
 
 import asyncio
 import logging
@@ -37,7 +39,9 @@ class Raw:
 
     def shake(self):
         challenge = self.read()
-        self.channel = SealedChannel(session_secret(self.key, self.hello, challenge), is_client=True)
+        self.channel = SealedChannel(
+            session_secret(self.key, self.hello, challenge), is_client=True
+        )
         return self
 
     def read(self):
@@ -75,7 +79,9 @@ async def test_daemons_ask_each_other(server):
     other.add_peer("controller", f"unix:{server}")
     assert await other.call("controller", Ping()) == Ok()
     assert await other.call("controller", Query("who", [])) == Rows([["noded0", 17]], 0.0)
-    assert await other.call("controller", Query("refused", [])) == Failure(2017, "Invalid job id specified")
+    assert await other.call("controller", Query("refused", [])) == Failure(
+        2017, "Invalid job id specified"
+    )
     other.close()
 
 
@@ -179,12 +185,25 @@ async def test_a_command_asks_over_a_plain_socket(server):
         (lambda raw: raw.ask("nonsense"), "malformed message"),
         (lambda raw: raw.ask([1, 1, 0, 0, [1]]), "where a request was expected"),
         (lambda raw: raw.sock.sendall((1 << 30).to_bytes(4, "big")) or raw.read(), "the limit is"),
-        (lambda raw: raw.sock.sendall(raw.channel.seal(b"x")[:-3] + b"abc") or raw.read(), "does not authenticate"),
         (
-            lambda raw: raw.sock.sendall(raw.channel.seal(msgpack.packb([0, 1, 0, 0, [23]])) * 2) or (raw.read(), raw.read()),
+            lambda raw: raw.sock.sendall(raw.channel.seal(b"x")[:-3] + b"abc") or raw.read(),
             "does not authenticate",
         ),
-        (lambda raw: raw.sock.sendall(raw.channel.seal(b"cut short")[:9]) or raw.sock.shutdown(socket.SHUT_WR) or raw.read(), "middle of a frame"),
+        (
+            lambda raw: (
+                raw.sock.sendall(raw.channel.seal(msgpack.packb([0, 1, 0, 0, [23]])) * 2)
+                or (raw.read(), raw.read())
+            ),
+            "does not authenticate",
+        ),
+        (
+            lambda raw: (
+                raw.sock.sendall(raw.channel.seal(b"cut short")[:9])
+                or raw.sock.shutdown(socket.SHUT_WR)
+                or raw.read()
+            ),
+            "middle of a frame",
+        ),
     ],
 )
 async def test_what_breaks_the_protocol_is_refused_with_one_line(server, caplog, wrong, says):
@@ -205,7 +224,15 @@ async def test_a_holder_of_a_wrong_key_is_refused_with_one_line(server, caplog):
     assert ["does not authenticate" in record.getMessage() for record in caplog.records] == [True]
 
 
-@pytest.mark.parametrize("hello", [b"GET / HTTP/1.0\r\n\r\n", b"\x00" * 40, msgpack.packb(["understudy/9", "x", 0, 0, True, b"n" * 32]), b"x" * 5000])
+@pytest.mark.parametrize(
+    "hello",
+    [
+        b"GET / HTTP/1.0\r\n\r\n",
+        b"\x00" * 40,
+        msgpack.packb(["understudy/9", "x", 0, 0, True, b"n" * 32]),
+        b"x" * 5000,
+    ],
+)
 async def test_strangers_are_refused_before_they_cost_anything(server, caplog, hello):
     caplog.set_level(logging.WARNING)
     assert await talk(server, Raw.read, hello=hello) is None
@@ -218,7 +245,13 @@ async def test_a_command_on_this_host_is_who_the_kernel_says(server):
         raw.sock.sendall(frame(msgpack.packb([0, 1, 0, 0, [14, "who", [], {}, True, False]])))
         return msgpack.unpackb(raw.read())
 
-    assert await talk(server, who, hello=LOCAL_HELLO) == [1, 1, 0, 0, [3, [["command", os.geteuid()]], 0.0, 0.0, False]]
+    assert await talk(server, who, hello=LOCAL_HELLO) == [
+        1,
+        1,
+        0,
+        0,
+        [3, [["command", os.geteuid()]], 0.0, 0.0, False],
+    ]
 
 
 async def test_over_tcp_nobody_is_believed_by_word(caplog):
@@ -240,10 +273,19 @@ def test_in_memory_messages_take_their_latency_and_keep_their_order():
         a = Messenger("a", loop, KEY, network=network, latency_s=0.001, link_latency={"a>b": 0.004})
         b = Messenger("b", loop, KEY, network=network, latency_s=0.001)
         seen = []
-        b.set_handler(lambda request: seen.append((round(loop.time(), 6), request.message.table, request.sender.name)) or Ok())
+        b.set_handler(
+            lambda request: (
+                seen.append((round(loop.time(), 6), request.message.table, request.sender.name))
+                or Ok()
+            )
+        )
         answered = []
         for name in ("one", "two", "three"):
-            a.send("b", Query(name, []), lambda answer: answered.append((round(loop.time(), 6), answer)))
+            a.send(
+                "b",
+                Query(name, []),
+                lambda answer: answered.append((round(loop.time(), 6), answer)),
+            )
         a.send("b", Query("told", []), lambda answer: answered.append("never"), only_failures=True)
         assert isinstance(await a.call("nobody", Ping()), Failure)
         await asyncio.sleep(1)
@@ -258,12 +300,16 @@ def test_in_memory_messages_take_their_latency_and_keep_their_order():
 def test_a_deadline_between_two_microseconds_is_kept_once():
     loop = VirtualEventLoop()
     network = MemoryNetwork()
-    asker, silent = Messenger("a", loop, KEY, network=network), Messenger("b", loop, KEY, network=network)
+    asker, silent = (
+        Messenger("a", loop, KEY, network=network),
+        Messenger("b", loop, KEY, network=network),
+    )
     silent.set_handler(lambda _request: None)
     answers, fired = [], []
     keep = asker._time_out
     asker._time_out = lambda: (fired.append(loop.time()), keep())
-    loop.call_at(30.62, lambda: asker.send("b", Ping(), answers.append, 10.0))  # 30.62 + 10.0 is more than 40.62
+    # 30.62 + 10.0 is more than 40.62
+    loop.call_at(30.62, lambda: asker.send("b", Ping(), answers.append, 10.0))
     try:
         loop.run_until_complete(asyncio.sleep(60.0))
     finally:

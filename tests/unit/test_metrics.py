@@ -22,12 +22,17 @@ def record(number, submit, start, end, cpus=1, state="COMPLETED", nodes="n1"):
         ("easy", 6_834.59, 0, 262_194, 92.688, 29_363_626, 0.68561),
     ],
 )
-def test_the_agreed_schedules_have_the_agreed_figures(policy, mean_wait, median, longest, slowdown, makespan, utilization):
+def test_the_agreed_schedules_have_the_agreed_figures(
+    policy, mean_wait, median, longest, slowdown, makespan, utilization
+):
     path = ORACLES / f"kth-sp2-{policy}.csv.gz"
     if not path.exists():
         pytest.skip(f"third-party answers are not part of the repository; looked for {path}")
     with gzip.open(path, "rt") as rows:
-        records = [record(int(r["id"]), int(r["submit"]), int(r["start"]), int(r["end"]), int(r["procs"])) for r in csv.DictReader(rows)]
+        records = [
+            record(int(r["id"]), int(r["submit"]), int(r["start"]), int(r["end"]), int(r["procs"]))
+            for r in csv.DictReader(rows)
+        ]
     summary = summarize(records, 100, 10.0)
     assert summary.mean_wait == pytest.approx(mean_wait, abs=0.005)
     assert (summary.median_wait, summary.max_wait, summary.makespan) == (median, longest, makespan)
@@ -36,15 +41,35 @@ def test_the_agreed_schedules_have_the_agreed_figures(policy, mean_wait, median,
 
 
 def test_a_schedule_worked_out_by_hand():
-    summary = summarize([record(1, 0, 0, 100, 2), record(2, 10, 100, 105, 4), record(3, 10, 110, 130, 4)], 4, 2.0, 140.0)
-    assert (summary.mean_wait, summary.median_wait, summary.max_wait) == (pytest.approx(190 / 3), 90, 100)
+    summary = summarize(
+        [record(1, 0, 0, 100, 2), record(2, 10, 100, 105, 4), record(3, 10, 110, 130, 4)],
+        4,
+        2.0,
+        140.0,
+    )
+    assert (summary.mean_wait, summary.median_wait, summary.max_wait) == (
+        pytest.approx(190 / 3),
+        90,
+        100,
+    )
     assert summary.mean_bounded_slowdown == pytest.approx((1 + 95 / 10 + 120 / 20) / 3)
-    assert (summary.makespan, summary.utilization) == (130, pytest.approx((200 + 20 + 80) / (4 * 130)))
+    assert (summary.makespan, summary.utilization) == (
+        130,
+        pytest.approx((200 + 20 + 80) / (4 * 130)),
+    )
     assert (summary.jobs, summary.speedup, summary.jobs_per_second) == (3, 70.0, 1.5)
 
 
 def test_jobs_that_never_ran_count_but_have_no_wait():
-    summary = summarize([record(1, 0, 5, 10), record(2, 0, None, None, state=REJECTED), record(3, 0, None, 7, state="CANCELLED")], 1, 1.0)
+    summary = summarize(
+        [
+            record(1, 0, 5, 10),
+            record(2, 0, None, None, state=REJECTED),
+            record(3, 0, None, 7, state="CANCELLED"),
+        ],
+        1,
+        1.0,
+    )
     assert summary.mean_wait == 5
     assert summary.states == {"CANCELLED": 1, "COMPLETED": 1, "REJECTED": 1}
     assert summary.jobs == 3
@@ -52,7 +77,12 @@ def test_jobs_that_never_ran_count_but_have_no_wait():
 
 def test_a_run_without_jobs_has_a_summary():
     summary = summarize([], 10, 0.0)
-    assert (summary.jobs, summary.makespan, summary.utilization, summary.speedup) == (0, 0, 0.0, 0.0)
+    assert (summary.jobs, summary.makespan, summary.utilization, summary.speedup) == (
+        0,
+        0,
+        0.0,
+        0.0,
+    )
 
 
 def test_the_summary_has_just_the_keys_that_readers_expect():
@@ -79,14 +109,22 @@ def test_the_summary_has_just_the_keys_that_readers_expect():
 
 
 def test_canonical_lines_are_in_job_order_and_empty_where_nothing_happened():
-    records = [record(2, 5, None, None, state=REJECTED, nodes=""), record(1, 0, 1, 2, nodes="n[1,3]")]
+    records = [
+        record(2, 5, None, None, state=REJECTED, nodes=""),
+        record(1, 0, 1, 2, nodes="n[1,3]"),
+    ]
     assert list(canonical_lines(records)) == ["1,0,1,2,COMPLETED,1,n[1,3]\n", "2,5,,,REJECTED,1,\n"]
 
 
 def test_the_hash_ignores_the_order_of_records_and_nothing_else_of_a_schedule():
     first, second = record(1, 0, 1, 2), record(2, 0, 2, 3)
     assert schedule_sha256([first, second]) == schedule_sha256([second, first])
-    for changed in (record(2, 0, 2, 4), record(2, 0, 2, 3, nodes="n2"), record(2, 0, 2, 3, state="TIMEOUT"), record(2, 0, 2, 3, cpus=2)):
+    for changed in (
+        record(2, 0, 2, 4),
+        record(2, 0, 2, 3, nodes="n2"),
+        record(2, 0, 2, 3, state="TIMEOUT"),
+        record(2, 0, 2, 3, cpus=2),
+    ):
         assert schedule_sha256([first, changed]) != schedule_sha256([first, second])
 
 
@@ -96,7 +134,18 @@ def test_percentiles_are_values_that_occur_and_none_where_there_are_none():
     assert percentiles(np.array([])) == [None] * 4
 
 
-@pytest.mark.parametrize(("cpus", "name"), [(1, "1"), (2, "2"), (3, "3-4"), (4, "3-4"), (5, "5-8"), (1024, "513-1024"), (1025, "1025-2048")])
+@pytest.mark.parametrize(
+    ("cpus", "name"),
+    [
+        (1, "1"),
+        (2, "2"),
+        (3, "3-4"),
+        (4, "3-4"),
+        (5, "5-8"),
+        (1024, "513-1024"),
+        (1025, "1025-2048"),
+    ],
+)
 def test_sizes_are_grouped_by_powers_of_two(cpus, name):
     assert size_class(cpus) == name
 
@@ -111,7 +160,14 @@ def test_jobs_without_a_run_are_counted_by_what_became_of_them_and_means_are_of_
         record(6, 0, 5, None, state="SUSPENDED"),
     ]
     summary = summarize(records, 1, 1.0)
-    counts = (summary.refused, summary.never_started, summary.cancelled_before_start, summary.unfinished, summary.ran, summary.jobs)
+    counts = (
+        summary.refused,
+        summary.never_started,
+        summary.cancelled_before_start,
+        summary.unfinished,
+        summary.ran,
+        summary.jobs,
+    )
     assert counts == (1, 2, 1, 1, 1, 6)
     none = summarize(records[1:3], 1, 1.0)
     assert (none.mean_wait, none.wait_p99, none.mean_bounded_slowdown) == (None, None, None)

@@ -8,7 +8,18 @@ from tests.controller_harness import START, USER, FakeSender, Harness
 from understudy.controller.nodes.events import start_pinging
 from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobState, NodeFlag, NodeState
-from understudy.protocol.messages import ControlJobs, Failure, FindJobs, LaunchBatch, Ok, Ping, Registered, RegisterNodes, TerminateJob, UpdateJobs
+from understudy.protocol.messages import (
+    ControlJobs,
+    Failure,
+    FindJobs,
+    LaunchBatch,
+    Ok,
+    Ping,
+    Registered,
+    RegisterNodes,
+    TerminateJob,
+    UpdateJobs,
+)
 
 DAEMON = FakeSender("noded0", 0, 0, is_daemon=True)
 GONE = Failure(1005, "no connection")
@@ -21,7 +32,9 @@ def test_nodes_are_unknown_until_they_register() -> None:
     assert h.query("nodes", "state", "daemon", "boot_time", name=["n1"]) == [[0, "", None]]
     assert h.register("noded0") == Registered([])
     assert job.is_running
-    assert h.query("nodes", "state", "daemon", "boot_time", name=["n2"]) == [[2, "noded0", int(START) - 100]]
+    assert h.query("nodes", "state", "daemon", "boot_time", name=["n2"]) == [
+        [2, "noded0", int(START) - 100]
+    ]
 
 
 def test_only_daemons_register_and_only_nodes_that_exist() -> None:
@@ -34,9 +47,16 @@ def test_only_daemons_register_and_only_nodes_that_exist() -> None:
 
 @pytest.mark.parametrize(
     ("returns", "reason", "state"),
-    [(0, "Not responding", NodeState.DOWN), (1, "Not responding", NodeState.IDLE), (1, "broken", NodeState.DOWN), (2, "broken", NodeState.IDLE)],
+    [
+        (0, "Not responding", NodeState.DOWN),
+        (1, "Not responding", NodeState.IDLE),
+        (1, "broken", NodeState.DOWN),
+        (2, "broken", NodeState.IDLE),
+    ],
 )
-def test_return_to_service_decides_whether_a_down_node_comes_back(returns: int, reason: str, state: NodeState) -> None:
+def test_return_to_service_decides_whether_a_down_node_comes_back(
+    returns: int, reason: str, state: NodeState
+) -> None:
     h = Harness(settings=Settings(return_to_service=returns))
     h.update_nodes("n1", state="down", reason=reason)
     h.register("noded0")
@@ -45,7 +65,10 @@ def test_return_to_service_decides_whether_a_down_node_comes_back(returns: int, 
 
 def test_a_node_moves_to_the_daemon_that_registered_it_last() -> None:
     h = Harness(daemons={"noded0": "n[1-2]", "noded1": "n[3-4]"})
-    h.ask(RegisterNodes("noded1", "unix:/b", "n[2-4]", 1.0, 1.0), FakeSender("noded1", 0, 0, is_daemon=True))
+    h.ask(
+        RegisterNodes("noded1", "unix:/b", "n[2-4]", 1.0, 1.0),
+        FakeSender("noded1", 0, 0, is_daemon=True),
+    )
     assert (h.core.daemons["noded0"].nodes, h.core.daemons["noded1"].nodes) == (0b0001, 0b1110)
     h.submit(required_nodes="n2")
     assert h.sent(LaunchBatch)[0].peer == "noded1"
@@ -82,7 +105,9 @@ def test_a_job_whose_launch_arrived_after_the_registration_was_written_is_not_lo
     assert job.is_running
 
 
-def test_a_job_that_ends_or_begins_anew_while_its_daemon_is_asked_for_it_is_not_lost_once_more() -> None:
+def test_a_job_that_ends_or_is_requeued_while_its_daemon_is_asked_for_it_is_not_lost_again() -> (
+    None
+):
     h = Harness()
     ended, requeued = h.submit(), h.submit()
     h.acknowledge()
@@ -130,7 +155,10 @@ def test_a_silent_daemon_is_pinged_marked_and_set_down() -> None:
     assert job.is_running
     h.run(150)
     h.lose()
-    assert (h.core.tables.nodes.nodes[0].state, h.core.tables.nodes.nodes[0].reason) == (NodeState.DOWN, "Not responding")
+    assert (h.core.tables.nodes.nodes[0].state, h.core.tables.nodes.nodes[0].reason) == (
+        NodeState.DOWN,
+        "Not responding",
+    )
     assert job.state is JobState.NODE_FAIL
     assert not job.is_completing
 
@@ -169,7 +197,11 @@ def test_a_node_that_is_set_down_while_its_daemon_is_well_hears_that_its_job_is_
 
 @pytest.mark.parametrize(
     ("returns", "front_end", "state", "reason"),
-    [(1, False, NodeState.DOWN, "broken"), (2, True, NodeState.DOWN, "broken"), (2, False, NodeState.IDLE, "")],
+    [
+        (1, False, NodeState.DOWN, "broken"),
+        (2, True, NodeState.DOWN, "broken"),
+        (2, False, NodeState.IDLE, ""),
+    ],
 )
 def test_a_node_set_down_under_a_job_is_back_when_its_daemon_has_taken_the_order_to_end_it(
     returns: int, front_end: bool, state: NodeState, reason: str
@@ -243,7 +275,9 @@ def test_a_job_that_runs_elsewhere_by_now_is_unknown_to_the_daemon_that_lost_it(
 
 
 @pytest.mark.parametrize("front_end", [True, False])
-def test_a_job_with_no_kill_goes_on_without_a_node_that_fails_and_the_node_is_free(front_end: bool) -> None:
+def test_a_job_with_no_kill_goes_on_without_a_node_that_fails_and_the_node_is_free(
+    front_end: bool,
+) -> None:
     h = Harness(settings=Settings(front_end=front_end))
     job = h.submit(no_kill=True, min_nodes=3, num_tasks=6, requeue=False)
     h.acknowledge()

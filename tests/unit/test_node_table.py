@@ -8,9 +8,16 @@ from understudy.model.errors import SlurmError
 
 
 def test_shares_that_are_alike_are_one_group():
-    allocation = Allocation.of_shares([NodeShare(0, 4, 15, 0, 2), NodeShare(2, 2, 3, 0, 1), NodeShare(1, 4, 15, 0, 2)])
+    allocation = Allocation.of_shares(
+        [NodeShare(0, 4, 15, 0, 2), NodeShare(2, 2, 3, 0, 1), NodeShare(1, 4, 15, 0, 2)]
+    )
     assert [group.nodes for group in allocation.groups] == [0b011, 0b100]
-    assert (allocation.cpus, allocation.tasks, allocation.node_count, allocation.first_node) == (10, 5, 3, 0)
+    assert (allocation.cpus, allocation.tasks, allocation.node_count, allocation.first_node) == (
+        10,
+        5,
+        3,
+        0,
+    )
     assert [share.node for share in allocation.shares] == [0, 1, 2]
     assert allocation.per_node_text() == "4(x2),2"
     assert allocation.cpus_on(0b101) == 6
@@ -19,7 +26,9 @@ def test_shares_that_are_alike_are_one_group():
 
 
 def test_an_allocation_survives_packing():
-    allocation = Allocation.of_groups((ShareGroup(1 << 9_999 | 3, 2, 1 << 200, 7, 2), ShareGroup(4, 1, 1, 0)), whole=True)
+    allocation = Allocation.of_groups(
+        (ShareGroup(1 << 9_999 | 3, 2, 1 << 200, 7, 2), ShareGroup(4, 1, 1, 0)), whole=True
+    )
     assert Allocation.unpack(allocation.pack()) == allocation
 
 
@@ -61,7 +70,16 @@ def test_nodes_are_of_one_kind_or_of_several():
 
 @pytest.mark.parametrize(
     ("expression", "sets"),
-    [("a", (1,)), ("a|b", (3,)), ("a&b|c", (4,)), ("a&(b|ab)", (0,)), ("[a|b]", (1, 2)), ("[a|b]|c", (5, 6)), ("none", (0,)), ("", (15,))],
+    [
+        ("a", (1,)),
+        ("a|b", (3,)),
+        ("a&b|c", (4,)),
+        ("a&(b|ab)", (0,)),
+        ("[a|b]", (1, 2)),
+        ("[a|b]|c", (5, 6)),
+        ("none", (0,)),
+        ("", (15,)),
+    ],
 )
 def test_feature_expressions_are_read_from_left_to_right(expression, sets):
     assert feature_sets(expression, lambda name: {"a": 1, "b": 2, "c": 4}.get(name, 0), 15) == sets
@@ -81,10 +99,18 @@ def test_what_jobs_hold_is_in_the_vectors_when_somebody_looks():
     for allocation in (first, second, third):  # the third joins the second
         made.allocate(allocation)
     assert (made.idle_nodes, made.full_nodes) == (0, 0b0111)
-    assert (made.free_cpus.tolist(), made.used_cores, made.job_count.tolist()) == ([0, 0, 0, 1], [3, 3, 3, 1], [1, 1, 2, 1])
+    assert (made.free_cpus.tolist(), made.used_cores, made.job_count.tolist()) == (
+        [0, 0, 0, 1],
+        [3, 3, 3, 1],
+        [1, 1, 2, 1],
+    )
     made.release(first, 0b0001)
     made.release(second, second.nodes)
-    assert (made.idle_nodes, made.full_nodes, made.free_memory.tolist()) == (0b1001, 0b0010, [1000, 990, 970, 1000])
+    assert (made.idle_nodes, made.full_nodes, made.free_memory.tolist()) == (
+        0b1001,
+        0b0010,
+        [1000, 990, 970, 1000],
+    )
 
 
 def test_a_job_that_came_and_went_unseen_leaves_no_trace():
@@ -115,7 +141,8 @@ def test_the_last_departure_of_a_node_counts():
 
 
 @pytest.mark.parametrize(
-    ("state", "schedules", "takes_in"), [("UP", True, True), ("DOWN", False, True), ("DRAIN", True, False), ("INACTIVE", False, False)]
+    ("state", "schedules", "takes_in"),
+    [("UP", True, True), ("DOWN", False, True), ("DRAIN", True, False), ("INACTIVE", False, False)],
 )
 def test_a_partitions_state_says_what_may_start_and_what_may_join(state, schedules, takes_in):
     partition = Partition("main", state=state)
@@ -142,7 +169,27 @@ _TAKEN = [
     "a*1|b*1",
     "[a|b]|c",
 ]
-_REFUSED = ["a b", " a", "a ", "(a", "a)", "[a", "a]", "()", "((a))", "a**2", "a*0", "a*x", "a*-1", "*2", "|a", "a||b", "&", "(a)(b)", "[a][b]"]
+_REFUSED = [
+    "a b",
+    " a",
+    "a ",
+    "(a",
+    "a)",
+    "[a",
+    "a]",
+    "()",
+    "((a))",
+    "a**2",
+    "a*0",
+    "a*x",
+    "a*-1",
+    "*2",
+    "|a",
+    "a||b",
+    "&",
+    "(a)(b)",
+    "[a][b]",
+]
 _REFUSED += ["[a&b]", "[a*2|b]", "[a*1|b*1]", "[a|b]*2", "a*"]
 
 

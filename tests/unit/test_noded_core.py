@@ -3,9 +3,26 @@
 import pytest
 
 from understudy.auth.credential import Credential
-from understudy.noded.core import Forget, KillScript, NodeCore, OwnNodes, Report, RunEpilog, SignalScript, StartScript
+from understudy.noded.core import (
+    Forget,
+    KillScript,
+    NodeCore,
+    OwnNodes,
+    Report,
+    RunEpilog,
+    SignalScript,
+    StartScript,
+)
 from understudy.noded.faults import Fault
-from understudy.protocol.messages import BatchComplete, EpilogComplete, Failure, LaunchBatch, Ok, SignalJob, TerminateJob
+from understudy.protocol.messages import (
+    BatchComplete,
+    EpilogComplete,
+    Failure,
+    LaunchBatch,
+    Ok,
+    SignalJob,
+    TerminateJob,
+)
 
 
 def launch(job_id=7, restart=0, nodes="n[0-3]"):
@@ -48,7 +65,9 @@ def test_a_repeated_launch_is_acknowledged_without_a_second_start(core):
     assert core.launch(message, credential(message)) == (Ok(), [])
 
 
-@pytest.mark.parametrize("changes", [{"job_id": 8}, {"restart": 1}, {"nodes": "n[0-2]"}, {"user_id": 0}])
+@pytest.mark.parametrize(
+    "changes", [{"job_id": 8}, {"restart": 1}, {"nodes": "n[0-2]"}, {"user_id": 0}]
+)
 def test_a_credential_for_something_else_is_refused(core, changes):
     message = launch()
     answer, effects = core.launch(message, credential(message, **changes))
@@ -74,13 +93,19 @@ def test_termination_after_the_end_runs_the_epilog_and_frees_the_nodes(core):
     job = started(core)
     core.script_ended((7, 0), 0, 0)
     assert core.terminate(TerminateJob(7, 0)) == (Ok(), [RunEpilog(job, "n[0-3]", 0.0)])
-    assert core.epilog_done(job, "n[0-3]") == [Report(EpilogComplete(7, 0, "n[0-3]"), ""), Forget((7, 0))]
+    assert core.epilog_done(job, "n[0-3]") == [
+        Report(EpilogComplete(7, 0, "n[0-3]"), ""),
+        Forget((7, 0)),
+    ]
     assert core.running_jobs == []
 
 
 def test_termination_of_a_running_script_kills_it_and_its_end_starts_the_epilog(core):
     job = started(core)
-    assert core.terminate(TerminateJob(7, 0, why="PREEMPTION")) == (Ok(), [KillScript((7, 0), "PREEMPTION")])
+    assert core.terminate(TerminateJob(7, 0, why="PREEMPTION")) == (
+        Ok(),
+        [KillScript((7, 0), "PREEMPTION")],
+    )
     assert core.terminate(TerminateJob(7, 0)) == (Ok(), [])
     assert core.script_ended((7, 0), 0, 15) == [RunEpilog(job, "n[0-3]", 0.0)]
     assert core.terminate(TerminateJob(7, 0)) == (Ok(), [])
@@ -90,7 +115,10 @@ def test_a_killed_script_is_reported_where_only_its_end_tells_how_it_ended():
     core = NodeCore(OwnNodes("n[0-3]", is_all=True), reports_killed=True)
     job = started(core)
     core.terminate(TerminateJob(7, 0))
-    assert core.script_ended((7, 0), 7, 0) == [Report(BatchComplete(7, 0, 7, 0, False, "n0"), "n0"), RunEpilog(job, "n[0-3]", 0.0)]
+    assert core.script_ended((7, 0), 7, 0) == [
+        Report(BatchComplete(7, 0, 7, 0, False, "n0"), "n0"),
+        RunEpilog(job, "n[0-3]", 0.0),
+    ]
 
 
 def test_termination_of_an_unknown_job_frees_the_nodes_that_it_names(core):
@@ -112,7 +140,10 @@ def test_the_nodes_of_an_unknown_job_may_come_in_several_parts(core):
     _, [second] = core.terminate(TerminateJob(9, 0, "n[0-2]"))
     assert (first.nodes, second.nodes) == ("n0", "n[1-2]")
     assert core.epilog_done(first.job, "n0") == [Report(EpilogComplete(9, 0, "n0"), "")]
-    assert core.epilog_done(second.job, "n[1-2]") == [Report(EpilogComplete(9, 0, "n[1-2]"), ""), Forget((9, 0))]
+    assert core.epilog_done(second.job, "n[1-2]") == [
+        Report(EpilogComplete(9, 0, "n[1-2]"), ""),
+        Forget((9, 0)),
+    ]
 
 
 def test_a_launch_that_arrives_after_its_termination_does_not_start(core):
@@ -162,7 +193,15 @@ def test_only_own_nodes_are_freed_when_a_job_spans_daemons():
 
 
 @pytest.mark.parametrize(
-    ("expression", "first"), [("n[0-3]", "n0"), ("n[3,7-9]", "n3"), ("x1,n[0-3]", "x1"), ("n[08-10]", "n08"), ("n5", "n5"), ("r[1-2]n[3-4]", "r1n3")]
+    ("expression", "first"),
+    [
+        ("n[0-3]", "n0"),
+        ("n[3,7-9]", "n3"),
+        ("x1,n[0-3]", "x1"),
+        ("n[08-10]", "n08"),
+        ("n5", "n5"),
+        ("r[1-2]n[3-4]", "r1n3"),
+    ],
 )
 def test_the_first_node_is_where_the_script_runs(expression, first):
     assert OwnNodes("x1", is_all=True).part(expression)[1] == first
@@ -192,9 +231,14 @@ def test_slow_and_silent_nodes_are_apart_in_the_epilog(core):
     core.script_ended((7, 0), 0, 0)
     core.faults.put(["n1"], Fault(epilog_s=30.0))
     core.faults.put(["n2"], Fault(silent=True))
-    assert core.terminate(TerminateJob(7, 0))[1] == [RunEpilog(job, "n[0,3]", 0.0), RunEpilog(job, "n2", 0.0), RunEpilog(job, "n1", 30.0)]
+    assert core.terminate(TerminateJob(7, 0))[1] == [
+        RunEpilog(job, "n[0,3]", 0.0),
+        RunEpilog(job, "n2", 0.0),
+        RunEpilog(job, "n1", 30.0),
+    ]
     assert core.epilog_done(job, "n[0,3]") == [Report(EpilogComplete(7, 0, "n[0,3]"), "n0")]
-    assert core.epilog_done(job, "n2") == [Report(EpilogComplete(7, 0, "n2"), "n2")]  # which leaves when n2 speaks again
+    # which leaves when n2 speaks again
+    assert core.epilog_done(job, "n2") == [Report(EpilogComplete(7, 0, "n2"), "n2")]
     assert core.epilog_done(job, "n1") == [Report(EpilogComplete(7, 0, "n1"), "n1"), Forget((7, 0))]
 
 

@@ -39,7 +39,7 @@ def forward(message, nodes, *, width=32, timeout_s=10.0, every_hop=False):
     return Forward(msgspec.msgpack.encode(message), nodes, width, timeout_s, every_hop)
 
 
-# --- a job's life --------------------------------------------------------------------------------------------------------------
+# --- a job's life ---------------------------------------------------------------------------------
 
 
 def test_a_job_from_launch_to_epilog():
@@ -111,7 +111,7 @@ def test_a_signal_ends_a_job_at_once():
     assert node.completions == [BatchComplete(1, 0, 0, 15, False, "n0")]
 
 
-# --- who may ask ---------------------------------------------------------------------------------------------------------------
+# --- who may ask ----------------------------------------------------------------------------------
 
 
 def test_a_launch_without_a_good_credential_is_refused():
@@ -151,7 +151,7 @@ def test_shutdown_ends_the_daemon():
     assert node.stops == 1
 
 
-# --- a controller that is away -------------------------------------------------------------------------------------------------
+# --- a controller that is away --------------------------------------------------------------------
 
 
 def test_registration_is_repeated_until_it_is_acknowledged():
@@ -185,7 +185,11 @@ def test_reports_survive_a_long_absence_of_the_controller():
     node.messenger.answer = kind_controller
     node.time.advance(61)
     assert len(node.front_end.reports) == 0
-    assert {type(each.message) for each in node.messenger.sent[sent:]} == {BatchComplete, EpilogComplete, RegisterNodes}
+    assert {type(each.message) for each in node.messenger.sent[sent:]} == {
+        BatchComplete,
+        EpilogComplete,
+        RegisterNodes,
+    }
 
 
 def test_a_controller_that_was_away_is_told_again_who_is_there():
@@ -197,7 +201,10 @@ def test_a_controller_that_was_away_is_told_again_who_is_there():
     node.time.advance(11)
     node.messenger.answer = kind_controller
     node.time.advance(60)
-    assert [message.running_jobs for message in node.messenger.messages(RegisterNodes)] == [[], [(1, 0), (2, 0)]]
+    assert [message.running_jobs for message in node.messenger.messages(RegisterNodes)] == [
+        [],
+        [(1, 0), (2, 0)],
+    ]
 
 
 def test_a_broken_connection_makes_it_register_again_although_nothing_is_to_be_reported():
@@ -251,14 +258,18 @@ def test_registration_names_the_jobs_and_the_controller_ends_those_that_it_does_
     node = Harness()
     node.ask(node.launch(1, "n0", 100.0))
     node.ask(node.launch(2, "n1", 100.0))
-    node.messenger.answer = lambda peer, message: Registered([(2, 0)]) if isinstance(message, RegisterNodes) else kind_controller(peer, message)
+    node.messenger.answer = lambda peer, message: (
+        Registered([(2, 0)])
+        if isinstance(message, RegisterNodes)
+        else kind_controller(peer, message)
+    )
     assert node.ask(Reconfigure()) == Ok()
     assert node.messenger.messages(RegisterNodes)[-1].running_jobs == [(1, 0), (2, 0)]
     assert node.epilogs == [EpilogComplete(2, 0, "n1")]
     assert node.front_end.core.running_jobs == [(1, 0)]
 
 
-# --- faults --------------------------------------------------------------------------------------------------------------------
+# --- faults ---------------------------------------------------------------------------------------
 
 
 def test_a_node_with_a_slow_epilog_is_freed_later():
@@ -284,7 +295,7 @@ def test_a_node_that_falls_silent_reports_when_it_is_heard_again():
     assert node.completions == [BatchComplete(1, 0, 0, 0, False, "n0")]
 
 
-# --- forwarding ----------------------------------------------------------------------------------------------------------------
+# --- forwarding -----------------------------------------------------------------------------------
 
 THREE = {"noded0": "n[0-3]", "noded1": "n[4-7]", "noded2": "n[8-9]"}
 
@@ -300,10 +311,15 @@ def test_the_rest_is_forwarded_and_the_answers_are_merged():
     assert answers == []
     assert node.epilogs == [EpilogComplete(5, 0, "n[0-3]")]
     first, second = node.messenger.unanswered
-    assert [(first.peer, first.message.nodes), (second.peer, second.message.nodes)] == [("noded1", "n[4-7]"), ("noded2", "n[8-9]")]
+    assert [(first.peer, first.message.nodes), (second.peer, second.message.nodes)] == [
+        ("noded1", "n[4-7]"),
+        ("noded2", "n[8-9]"),
+    ]
     first.on_reply(NodeReplies([NodeReply("n[4-7]", 0, "")]))
     second.on_reply(Failure(1005, "refused"))
-    assert answers == [NodeReplies([NodeReply("n[0-7]", 0, ""), NodeReply("n[8-9]", 1005, "refused")])]
+    assert answers == [
+        NodeReplies([NodeReply("n[0-7]", 0, ""), NodeReply("n[8-9]", 1005, "refused")])
+    ]
     node.time.advance(1000)
     assert len(answers) == 1
 
@@ -312,7 +328,9 @@ def test_what_does_not_answer_in_time_is_reported_before_the_sender_gives_up():
     node = Harness(daemons=THREE)
     answers = node.ask_later(forward(Ping(), "n[0-9]", timeout_s=10.0))
     node.time.advance(30)
-    assert answers == [NodeReplies([NodeReply("n[0-3]", 0, ""), NodeReply("n[4-9]", 5004, "no answer in time")])]
+    assert answers == [
+        NodeReplies([NodeReply("n[0-3]", 0, ""), NodeReply("n[4-9]", 5004, "no answer in time")])
+    ]
 
 
 def test_a_failed_head_is_replaced_by_the_next_of_its_part():
@@ -334,7 +352,9 @@ def test_silent_nodes_are_reported_after_a_timeout_and_all_silent_ones_not_at_al
     node.time.advance(9)
     assert answers == []
     node.time.advance(1)
-    assert answers == [NodeReplies([NodeReply("n[0,3]", 0, ""), NodeReply("n[1-2]", 5004, "no answer in time")])]
+    assert answers == [
+        NodeReplies([NodeReply("n[0,3]", 0, ""), NodeReply("n[1-2]", 5004, "no answer in time")])
+    ]
     none = node.ask_later(forward(Ping(), "n[1-2]"))
     node.time.advance(1000)
     assert none == []
@@ -343,7 +363,10 @@ def test_silent_nodes_are_reported_after_a_timeout_and_all_silent_ones_not_at_al
 def test_nodes_that_nobody_knows_are_reported():
     node = Harness()
     [replies] = node.ask_later(forward(Ping(), "x1,n0"))
-    assert replies.replies == [NodeReply("x1", 2018, "Invalid node name specified"), NodeReply("n0", 0, "")]
+    assert replies.replies == [
+        NodeReply("x1", 2018, "Invalid node name specified"),
+        NodeReply("n0", 0, ""),
+    ]
 
 
 def test_an_error_of_the_local_part_is_reported_for_each_node():
@@ -352,7 +375,14 @@ def test_an_error_of_the_local_part_is_reported_for_each_node():
     assert replies.replies == [NodeReply("n[0-1]", 2017, "Invalid job id specified")]
 
 
-@pytest.mark.parametrize("message", [Forward(b"\xc1", "n0", 32, 10.0), forward(Ping(), "n[0-"), forward(forward(Ping(), "n0"), "n0")])
+@pytest.mark.parametrize(
+    "message",
+    [
+        Forward(b"\xc1", "n0", 32, 10.0),
+        forward(Ping(), "n[0-"),
+        forward(forward(Ping(), "n0"), "n0"),
+    ],
+)
 def test_nonsense_is_refused(message):
     assert Harness().ask(message).code == 1000
 
@@ -365,12 +395,19 @@ def test_a_tree_of_whole_daemons_reaches_every_node(every_hop):
         harness = Harness(name=name, daemons=daemons)
         network[name] = harness.messenger
         harness.messenger.network = network
-    targets, _ = Routes.of(NodeDaemon(name, "", nodes) for name, nodes in daemons.items()).targets([f"n{i}" for i in range(36)], every_hop=every_hop)
+    targets, _ = Routes.of(NodeDaemon(name, "", nodes) for name, nodes in daemons.items()).targets(
+        [f"n{i}" for i in range(36)], every_hop=every_hop
+    )
     tree = ForwardTree(TerminateJob(3, 0), targets, 2, 10.0, every_hop=every_hop)
     for send in tree.start():
         network[send.peer].deliver(send.message, partial(tree.answered, send.hop))
     assert tree.result == NodeReplies([NodeReply("n[0-35]", 0, "")])
     hops = 2 + sum(len(messenger.messages(Forward)) for messenger in network.values())
     assert hops == (36 if every_hop else 9)
-    freed = [node for messenger in network.values() for message in messenger.messages(EpilogComplete) for node in expand(message.nodes)]
+    freed = [
+        node
+        for messenger in network.values()
+        for message in messenger.messages(EpilogComplete)
+        for node in expand(message.nodes)
+    ]
     assert sorted(freed) == sorted(f"n{i}" for i in range(36))

@@ -10,7 +10,13 @@ LAUNCH = LaunchBatch(7, 1, "n[0-3]", 100, b"x", 1, 1, script="#!/bin/sh\n")
 
 def test_entries_are_found_again_until_they_are_struck_out(tmp_path):
     journal = Journal(tmp_path / "journal")
-    entries = [BatchComplete(7, 1, 0, 0), EpilogComplete(7, 1, "n0"), EpilogComplete(7, 1, "n1"), LAUNCH, TerminateJob(7, 1)]
+    entries = [
+        BatchComplete(7, 1, 0, 0),
+        EpilogComplete(7, 1, "n0"),
+        EpilogComplete(7, 1, "n1"),
+        LAUNCH,
+        TerminateJob(7, 1),
+    ]
     for entry in entries:
         journal.put(entry)
         journal.put(entry)
@@ -63,7 +69,9 @@ def test_only_the_daemon_can_read_the_journal(tmp_path):
     assert (tmp_path / "journal").stat().st_mode & 0o777 == 0o700
 
 
-def test_what_finds_no_room_is_told_and_what_was_struck_out_meanwhile_does_not_come_back(tmp_path, monkeypatch):
+def test_what_finds_no_room_is_told_and_what_was_struck_out_meanwhile_does_not_come_back(
+    tmp_path, monkeypatch
+):
     journal = Journal(tmp_path)
     report = BatchComplete(1, 0, 0, 0)
     assert journal.put(report)

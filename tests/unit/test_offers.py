@@ -14,7 +14,9 @@ def install(site: Path, name: str) -> None:
     (about / "entry_points.txt").write_text(f"[{GROUP}]\n{name} = {name}:Rules\n")
 
 
-def test_what_is_installed_while_the_program_runs_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_installed_while_the_program_runs_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     install(tmp_path, "first_rules")
     assert "first_rules" in offered(GROUP)

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from understudy.commands import scancel
 from understudy.commands.scontrol import session as scontrol
-from understudy.commands.shared.options import NONE, OPTIONAL, REQUIRED, Option, OptionError, OptionTable
+from understudy.commands.shared.options import (
+    NONE,
+    OPTIONAL,
+    REQUIRED,
+    Option,
+    OptionError,
+    OptionTable,
+)
 from understudy.commands.sinfo import sinfo
 from understudy.commands.squeue import squeue
 from understudy.commands.submission import options as sbatch_options
@@ -49,7 +56,9 @@ def read(*arguments: str, permute: bool = True) -> tuple[list[tuple[str, str | N
         (["-"], [], ["-"]),
     ],
 )
-def test_options_come_in_all_forms(arguments: list[str], options: list[tuple[str, str | None]], operands: list[str]) -> None:
+def test_options_come_in_all_forms(
+    arguments: list[str], options: list[tuple[str, str | None]], operands: list[str]
+) -> None:
     assert read(*arguments) == (options, operands)
 
 
@@ -77,7 +86,10 @@ def test_mistakes_are_named_as_getopt_names_them(arguments: list[str], error: st
 
 def test_environment_variables_give_options_and_the_first_that_is_set_counts() -> None:
     environ = {"Y_STATES": "PD", "X_START": ""}
-    assert [(option.dest, value) for option, value in TABLE.from_environment(environ)] == [("start", ""), ("states", "PD")]
+    assert [(option.dest, value) for option, value in TABLE.from_environment(environ)] == [
+        ("start", ""),
+        ("states", "PD"),
+    ]
 
 
 def test_help_lists_what_has_a_text() -> None:
@@ -86,7 +98,10 @@ def test_help_lists_what_has_a_text() -> None:
     assert "--start" not in text
 
 
-@pytest.mark.parametrize("table", [squeue.OPTIONS, sinfo.OPTIONS, scancel.OPTIONS, scontrol.OPTIONS, sbatch_options.OPTIONS])
+@pytest.mark.parametrize(
+    "table",
+    [squeue.OPTIONS, sinfo.OPTIONS, scancel.OPTIONS, scontrol.OPTIONS, sbatch_options.OPTIONS],
+)
 def test_no_table_has_a_letter_or_a_name_twice(table: OptionTable) -> None:
     letters = [option.short for option in table.options if option.short]
     names = [option.long for option in table.options]
@@ -100,4 +115,6 @@ def test_any_command_line_is_either_read_or_refused_as_a_mistake(arguments: list
         options, operands = TABLE.parse(arguments)
     except OptionError:
         return
-    assert len(options) + len(operands) <= sum(len(argument) for argument in arguments) + len(arguments)
+    assert len(options) + len(operands) <= sum(len(argument) for argument in arguments) + len(
+        arguments
+    )

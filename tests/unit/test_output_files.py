@@ -12,8 +12,16 @@ TASK = Names(16, "wrap", "root", "vm", array_job_id=11, array_task_id=3)
     ("pattern", "names", "expected"),
     [
         # seen with Slurm 22.05.8
-        ("e-%j-%5j-%A-%a-%J-%N-%n-%s-%t-%u-%x-%b-%%.out", NAMES, "e-12-00012-12-4294967294-12-vm-0-batch-0-root-zz-%b-%.out"),
-        ("q%q-%10x-%05j-%10N-%3t-%2n-%4s-%3u-%12j-%-%J.lit", NAMES, "q%q-zz-00012-vm-000-00-batch-root-0000000012-%-12.lit"),
+        (
+            "e-%j-%5j-%A-%a-%J-%N-%n-%s-%t-%u-%x-%b-%%.out",
+            NAMES,
+            "e-12-00012-12-4294967294-12-vm-0-batch-0-root-zz-%b-%.out",
+        ),
+        (
+            "q%q-%10x-%05j-%10N-%3t-%2n-%4s-%3u-%12j-%-%J.lit",
+            NAMES,
+            "q%q-zz-00012-vm-000-00-batch-root-0000000012-%-12.lit",
+        ),
         ("arr-%A-%a-%3a-%b-%j-%J-%5A.out", TASK, "arr-11-3-003-%b-16-16-00011.out"),
         ("%q-\\%j-%10x-%05j.lit", NAMES, "%q-%j-%10x-%05j.lit"),
         ("plain", NAMES, "plain"),

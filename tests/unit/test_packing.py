@@ -12,7 +12,12 @@ from understudy.commands.shared import packing
 from understudy.model.byte_texts import restored
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(1 << 63), (1 << 64) - 1) | st.floats(allow_nan=False) | st.text() | st.binary(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(1 << 63), (1 << 64) - 1)
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.binary(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.integers(0, 9), inner),
     max_leaves=30,
 )
@@ -44,7 +49,9 @@ def test_values_are_packed_as_the_library_packs_them(value: object) -> None:
 
 
 @pytest.mark.usefixtures("alone")
-@pytest.mark.parametrize("value", EDGES, ids=lambda value: f"{type(value).__name__} {len(str(value))}")
+@pytest.mark.parametrize(
+    "value", EDGES, ids=lambda value: f"{type(value).__name__} {len(str(value))}"
+)
 def test_values_at_the_edges_of_their_heads_come_back(value: object) -> None:
     packed: bytes = msgpack.packb(value)
     assert packing.pack(value) == packed
@@ -63,7 +70,19 @@ def test_many_values_come_back_without_the_library() -> None:
 
 @pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize(
-    "data", [b"", b"\xa5abc", b"\x92\x01", b"\xc1", b"\xcd\x01", b"\x01\x02", b"\xd9", b"\xc4\x05ab", b"\xcb\x00", b"\xd4\x01\x00"]
+    "data",
+    [
+        b"",
+        b"\xa5abc",
+        b"\x92\x01",
+        b"\xc1",
+        b"\xcd\x01",
+        b"\x01\x02",
+        b"\xd9",
+        b"\xc4\x05ab",
+        b"\xcb\x00",
+        b"\xd4\x01\x00",
+    ],
 )
 def test_what_is_cut_short_or_no_message_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match="malformed"):
@@ -71,7 +90,11 @@ def test_what_is_cut_short_or_no_message_is_refused(data: bytes) -> None:
 
 
 def test_other_values_are_refused_as_the_library_refuses_them() -> None:
-    for value, error in ((object(), TypeError), (1 << 64, OverflowError), ("\ud800", UnicodeEncodeError)):
+    for value, error in (
+        (object(), TypeError),
+        (1 << 64, OverflowError),
+        ("\ud800", UnicodeEncodeError),
+    ):
         with pytest.raises(error):
             msgpack.packb(value)
         with pytest.raises(error):
@@ -81,4 +104,6 @@ def test_other_values_are_refused_as_the_library_refuses_them() -> None:
 def test_long_answers_are_left_to_the_library() -> None:
     imports = "import sys; from understudy.commands.shared.packing import pack, unpack"
     program = f"{imports}; print(len(unpack(pack(['x' * 20000]))[0]), 'msgpack' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split() == ["20000", "True"]
+    assert subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split() == ["20000", "True"]

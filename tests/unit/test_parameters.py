@@ -7,7 +7,20 @@ import pytest
 from understudy.model.scheduler_parameters import number
 
 
-@pytest.mark.parametrize(("text", "value"), [("7", 7), ("7x", 7), (" +7", 7), ("x", 0), ("x7", 0), ("1_000", 1), ("", 100), ("-1", 100), ("51", 100)])
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("7", 7),
+        ("7x", 7),
+        (" +7", 7),
+        ("x", 0),
+        ("x7", 0),
+        ("1_000", 1),
+        ("", 100),
+        ("-1", 100),
+        ("51", 100),
+    ],
+)
 def test_values_are_read_as_slurm_reads_them(text: str, value: int) -> None:
     assert number({"depth": text}, "depth", 100, most=50) == value
 

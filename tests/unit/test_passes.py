@@ -1,4 +1,6 @@
-"""What becomes of a pass that fails: a live controller goes on without what it failed at; a run under virtual time is told to end."""
+"""What becomes of a pass that fails: a live controller goes on without what it failed at; a run
+under virtual time is told to end.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ class Broken(SelectConsTres):
         return call
 
 
-def cluster(policy: type[SchedulingPolicy], selector: SelectConsTres, *, is_virtual: bool) -> tuple[Harness, list[Exception]]:
+def cluster(
+    policy: type[SchedulingPolicy], selector: SelectConsTres, *, is_virtual: bool
+) -> tuple[Harness, list[Exception]]:
     failures: list[Exception] = []
     harness = Harness(is_virtual=is_virtual)
     core = harness.core
@@ -49,13 +53,23 @@ def cluster(policy: type[SchedulingPolicy], selector: SelectConsTres, *, is_virt
 
 @pytest.mark.parametrize("is_virtual", [False, True])
 @pytest.mark.parametrize("policy", [Builtin, Backfill, Easy])
-def test_the_job_at_which_a_pass_fails_is_held_and_the_others_start(policy: Any, is_virtual: bool, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_job_at_which_a_pass_fails_is_held_and_the_others_start(
+    policy: Any, is_virtual: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     h, failures = cluster(policy, Broken("select", "bad", "worse"), is_virtual=is_virtual)
     bad, good, worse, last = [h.submit(name=name) for name in ("bad", "good", "worse", "last")]
     h.run(200)
-    assert [good.is_running or good.is_finished, last.is_running or last.is_finished] == [True, True]
+    assert [good.is_running or good.is_finished, last.is_running or last.is_finished] == [
+        True,
+        True,
+    ]
     for job in (bad, worse):
-        assert (job.is_pending, job.priority, job.held_by, job.reason_detail) == (True, 0, "JobHeldAdmin", "JobHeldAdmin, as scheduling it failed")
+        assert (job.is_pending, job.priority, job.held_by, job.reason_detail) == (
+            True,
+            0,
+            "JobHeldAdmin",
+            "JobHeldAdmin, as scheduling it failed",
+        )
     assert [str(error) for error in failures] == ["bad", "worse"]
     assert f"at job {bad.job_id}, which is held now, failed" in caplog.text
     assert "ZeroDivisionError: bad" in caplog.text
@@ -65,7 +79,11 @@ def test_the_job_at_which_a_pass_fails_is_held_and_the_others_start(policy: Any,
 
 def test_a_backfill_pass_that_fails_is_over_and_the_next_goes_on_behind_it() -> None:
     h, failures = cluster(Backfill, Broken("will_run", "bad"), is_virtual=False)
-    wide, bad, small = h.submit(name="wide", min_nodes=3, exclusive=True), h.submit(name="bad", min_nodes=4), h.submit(name="small", min_nodes=1)
+    wide, bad, small = (
+        h.submit(name="wide", min_nodes=3, exclusive=True),
+        h.submit(name="bad", min_nodes=4),
+        h.submit(name="small", min_nodes=1),
+    )
     h.run(3)
     h.acknowledge()
     h.run(40)
@@ -114,7 +132,18 @@ def test_a_pass_that_fails_at_no_job_comes_again_each_time_later(is_virtual: boo
     job = h.submit()
     h.run(400)
     assert len(failures) == 9
-    assert [round(when - begun) for when in policy.tries[:10]] == [0, 2, 6, 14, 30, 62, 122, 182, 242, 302]
+    assert [round(when - begun) for when in policy.tries[:10]] == [
+        0,
+        2,
+        6,
+        14,
+        30,
+        62,
+        122,
+        182,
+        242,
+        302,
+    ]
     assert job.is_running or job.is_finished
 
 

@@ -16,7 +16,16 @@ def job(number, state="COMPLETED", *, submit=0, start=10, end=70, **fields):
     fields.setdefault("user", "ada")
     start, end = (None if at is None else T + at for at in (start, end))
     fields.setdefault("node_list", "n1" if start else "")
-    return PastJob(1, str(number), state, submit=T + submit, eligible=T + submit, start=start, end=end, **fields)
+    return PastJob(
+        1,
+        str(number),
+        state,
+        submit=T + submit,
+        eligible=T + submit,
+        start=start,
+        end=end,
+        **fields,
+    )
 
 
 def scenario(*records, **options):
@@ -36,20 +45,50 @@ def options(record, **more):
 
 def test_columns_become_options():
     record = job(
-        1, partition="gpu", account="phys", qos="high", limit_min=90, req_cpus=8, min_nodes=2, nodes=2, constraints="a&b", wckey="w",
+        1, partition="gpu", account="phys", qos="high", limit_min=90, req_cpus=8, min_nodes=2,
+        nodes=2, constraints="a&b", wckey="w",
         req_tres="billing=8,cpu=8,gres/gpu:a100=4,gres/gpu=4,mem=16G,node=2",
     )  # fmt: skip
     assert options(record) == [
-        *("--partition=gpu", "--account=phys", "--qos=high", "--time=90", "--nodes=2", "--ntasks=8", "--mem-per-cpu=2048M", "--gres=gpu:a100:2"),
+        *(
+            "--partition=gpu",
+            "--account=phys",
+            "--qos=high",
+            "--time=90",
+            "--nodes=2",
+            "--ntasks=8",
+            "--mem-per-cpu=2048M",
+            "--gres=gpu:a100:2",
+        ),
         *("--constraint=a&b", "--wckey=w"),
     ]
 
 
 def test_a_submission_line_says_the_shape_and_the_columns_the_rest():
-    text = "sbatch -o x -c 4 --gres=gpu:1 --exclusive --mail-type=END -p a,b -t 10 -A other run.sh -n 99"
-    record = job(1, submit_line=text, partition="b", account="phys", limit_min=20, req_cpus=8, min_nodes=1, nodes=1)
+    text = (
+        "sbatch -o x -c 4 --gres=gpu:1 --exclusive --mail-type=END -p a,b -t 10 -A other "
+        "run.sh -n 99"
+    )
+    record = job(
+        1,
+        submit_line=text,
+        partition="b",
+        account="phys",
+        limit_min=20,
+        req_cpus=8,
+        min_nodes=1,
+        nodes=1,
+    )
     found = options(record)
-    assert set(found) == {"--partition=a,b", "--account=phys", "--time=20", "--cpus-per-task=4", "--gres=gpu:1", "--exclusive", "--nodes=1"}
+    assert set(found) == {
+        "--partition=a,b",
+        "--account=phys",
+        "--time=20",
+        "--cpus-per-task=4",
+        "--gres=gpu:1",
+        "--exclusive",
+        "--nodes=1",
+    }
 
 
 @pytest.mark.parametrize(
@@ -99,18 +138,29 @@ def test_memory_is_asked_for_as_it_was(fields, expected):
 )
 def test_what_a_job_got_tells_whether_memory_was_for_nodes_or_cpus(asked, held, expected):
     cpus, nodes, memory = asked
-    fields = {"req_cpus": cpus, "min_nodes": nodes, "req_tres": f"cpu={cpus},mem={memory}M,node={nodes}", "submit_line": "sbatch --exclusive run.sh"}
+    fields = {
+        "req_cpus": cpus,
+        "min_nodes": nodes,
+        "req_tres": f"cpu={cpus},mem={memory}M,node={nodes}",
+        "submit_line": "sbatch --exclusive run.sh",
+    }
     if held is None:
         fields |= {"state": "CANCELLED", "start": None, "cpus": cpus, "nodes": nodes}
     else:
-        fields |= {"cpus": held[0], "nodes": held[1], "alloc_tres": f"cpu={held[0]},mem={held[2]}M,node={held[1]}"}
+        fields |= {
+            "cpus": held[0],
+            "nodes": held[1],
+            "alloc_tres": f"cpu={held[0]},mem={held[2]}M,node={held[1]}",
+        }
     assert expected in options(job(1, **fields))
 
 
 def test_nodes_that_were_changed_while_a_job_waited_are_the_columns():
     fewer = job(1, submit_line="sbatch -N2 -n4 run.sh", req_cpus=4, cpus=4, min_nodes=1, nodes=1)
     assert "--nodes=1" in options(fewer)
-    assert "--nodes=1-3" in options(job(1, submit_line="sbatch -N1-3 -n4 run.sh", req_cpus=4, cpus=4, min_nodes=1, nodes=2))
+    assert "--nodes=1-3" in options(
+        job(1, submit_line="sbatch -N1-3 -n4 run.sh", req_cpus=4, cpus=4, min_nodes=1, nodes=2)
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,11 +172,14 @@ def test_nodes_that_were_changed_while_a_job_waited_are_the_columns():
         ((2, 2), (16, 2), {"--nodes=2", "--ntasks=16", "--mem-per-cpu=100M"}),
     ],
 )
-def test_without_a_line_a_job_asks_for_the_processors_that_it_got_beyond_whole_cores(asked, got, expected):
+def test_without_a_line_a_job_asks_for_the_processors_that_it_got_beyond_whole_cores(
+    asked, got, expected
+):
     (cpus, nodes), (held, on) = asked, got
     record = job(
         1, req_cpus=cpus, min_nodes=nodes, cpus=held, nodes=on,
-        req_tres=f"cpu={cpus},mem={cpus * 100}M,node={nodes}", alloc_tres=f"cpu={held},mem={held * 100}M,node={on}",
+        req_tres=f"cpu={cpus},mem={cpus * 100}M,node={nodes}",
+        alloc_tres=f"cpu={held},mem={held * 100}M,node={on}",
     )  # fmt: skip
     assert set(options(record)) == expected
     record.submit_line = "sbatch --exclusive run.sh"
@@ -144,16 +197,31 @@ def test_one_node_is_asked_for_where_it_is_known_to_have_been_one():
 
 
 def test_a_line_says_where_a_job_ran_if_no_column_does():
-    record = job(1, submit_line="sbatch -p a,b -A phys --qos=high --reservation=class run.sh", node_list="n[1-2]")
+    record = job(
+        1,
+        submit_line="sbatch -p a,b -A phys --qos=high --reservation=class run.sh",
+        node_list="n[1-2]",
+    )
     made, _ = scenario(record)
-    assert set(made.workload[0]["options"]) == {"--partition=a,b", "--account=phys", "--qos=high", "--reservation=class"}
-    assert (made.partitions, made.associations, list(made.qos)) == ({"a": 1, "b": 1}, {("ada", "phys"): None}, ["high"])
+    assert set(made.workload[0]["options"]) == {
+        "--partition=a,b",
+        "--account=phys",
+        "--qos=high",
+        "--reservation=class",
+    }
+    assert (made.partitions, made.associations, list(made.qos)) == (
+        {"a": 1, "b": 1},
+        {("ada", "phys"): None},
+        ["high"],
+    )
     assert "reservationname=class" in made.events[0]["cmd"]
 
 
 def test_limits_without_end_and_of_the_partition_stay_that():
     assert "--time=UNLIMITED" in options(job(1, limit_min=UNLIMITED))
-    assert not any(option.startswith("--time") for option in options(job(1, limit_min=PARTITION_LIMIT)))
+    assert not any(
+        option.startswith("--time") for option in options(job(1, limit_min=PARTITION_LIMIT))
+    )
 
 
 def test_the_tasks_of_an_array_are_one_submission():
@@ -170,33 +238,49 @@ def test_the_tasks_of_an_array_are_one_submission():
 def test_tasks_that_are_not_on_record_and_pauses_are_counted():
     _, counts = scenario(job("5_1", submit_line="sbatch --array=0-9:3%1 run.sh", suspended=7))
     assert dict(counts.notes) == {
-        "a task of an array that the submission line names and no record tells of (cancelled before its turn?): left out": 4,
+        "a task of an array that the submission line names and no record tells of (cancelled "
+        "before its turn?): left out": 4,
         "suspended meanwhile, which a replay does not repeat by itself": 1,
     }
 
 
 def test_components_of_a_heterogeneous_job_are_parted_by_colons_in_their_order():
     text = "sbatch -n 2 : -n 1 -C fast run.sh"
-    found = line(job("12+1", submit_line=text, req_cpus=1), job("12+0", submit_line=text, req_cpus=2))
+    found = line(
+        job("12+1", submit_line=text, req_cpus=1), job("12+0", submit_line=text, req_cpus=2)
+    )
     at = found["options"].index(":")
     assert "--ntasks=2" in found["options"][:at]
     assert {"--ntasks=1", "--constraint=fast"} <= set(found["options"][at:])
 
 
 def test_who_was_cancelled_while_he_waited_is_cancelled_at_the_same_time():
-    made, _ = scenario(job(1), job(2, "CANCELLED", submit=5, start=None, end=40), job(3, "CANCELLED", start=40, end=40, node_list=""))
-    assert made.events == [{"at": 40.5, "cmd": ["scancel", "{3}"]}, {"at": 40.5, "cmd": ["scancel", "{2}"]}]
+    made, _ = scenario(
+        job(1),
+        job(2, "CANCELLED", submit=5, start=None, end=40),
+        job(3, "CANCELLED", start=40, end=40, node_list=""),
+    )
+    assert made.events == [
+        {"at": 40.5, "cmd": ["scancel", "{3}"]},
+        {"at": 40.5, "cmd": ["scancel", "{2}"]},
+    ]
 
 
 def test_who_missed_his_deadline_misses_it_again():
-    made, _ = scenario(job(1), job(2, "DEADLINE", start=None, end=40, submit_line="sbatch --deadline=now+1hour run.sh"))
+    made, _ = scenario(
+        job(1),
+        job(2, "DEADLINE", start=None, end=40, submit_line="sbatch --deadline=now+1hour run.sh"),
+    )
     assert not made.events
     made, _ = scenario(job(1), job(2, "DEADLINE", start=None, end=40))
     assert made.events == [{"at": 40.5, "cmd": ["scancel", "{2}"]}]
 
 
 def test_the_end_of_a_run_follows_from_its_length():
-    made, _ = scenario(job(1, "REQUEUED", start=10, end=None, elapsed=20), job(1, submit=30, start=160, end=None, elapsed=40))
+    made, _ = scenario(
+        job(1, "REQUEUED", start=10, end=None, elapsed=20),
+        job(1, submit=30, start=160, end=None, elapsed=40),
+    )
     assert made.events == [{"at": 30.5, "cmd": ["scontrol", "requeue", "{1}"]}]
 
 
@@ -222,7 +306,9 @@ def test_a_job_that_was_preempted_is_not_preempted_by_hand():
 
 
 def test_a_number_that_means_another_job_later_on_is_another_submission():
-    made, _ = scenario(job(1, name="a", end=30), job(1, submit=900, start=910, end=950, name="b", user="bob"))
+    made, _ = scenario(
+        job(1, name="a", end=30), job(1, submit=900, start=910, end=950, name="b", user="bob")
+    )
     assert [each["id"] for each in made.workload] == ["1", "1x2"]
 
 
@@ -243,10 +329,14 @@ def test_a_begin_time_counts_from_the_submission():
 
 
 def test_jobs_that_run_when_it_begins_go_on_on_their_nodes_before_those_that_wait():
-    running = job(1, start=100, end=4000, limit_min=100, node_list="n[3-4]", nodes=2, min_nodes=2, req_cpus=4)
+    running = job(
+        1, start=100, end=4000, limit_min=100, node_list="n[3-4]", nodes=2, min_nodes=2, req_cpus=4
+    )
     waiting = job(2, start=2000, end=2500)
     over = job(3, start=100, end=900)
-    made, counts = scenario(waiting, over, running, job(4, submit=1500, start=1600, end=1700), since=T + 1000)
+    made, counts = scenario(
+        waiting, over, running, job(4, submit=1500, start=1600, end=1700), since=T + 1000
+    )
     assert [(each["id"], each["at"]) for each in made.workload] == [("1", 0), ("2", 0), ("4", 500)]
     first = made.workload[0]
     assert first["run"] == 3000
@@ -262,21 +352,46 @@ def test_what_is_submitted_later_than_until_is_left_out():
 
 def test_names_are_changed_as_the_user_says():
     mapped = Mapped(
-        {"partition": {"old": "new"}, "account": {"x": "y"}, "node": {"a1": "b1"}, "feature": {"f": "g"}, "gres": {"k80": "a100"}, "qos": {"q": ""}}
+        {
+            "partition": {"old": "new"},
+            "account": {"x": "y"},
+            "node": {"a1": "b1"},
+            "feature": {"f": "g"},
+            "gres": {"k80": "a100"},
+            "qos": {"q": ""},
+        }
     )
     text = "sbatch -w a[1-2] -C f&h --gres=gpu:k80:1 run.sh"
     record = job(1, partition="old", account="x", qos="q", submit_line=text)
     assert set(options(record, mapped=mapped)) == {
-        *("--partition=new", "--account=y", "--nodelist=b1,a2", "--constraint=g&h", "--gres=gpu:a100:1"),
+        *(
+            "--partition=new",
+            "--account=y",
+            "--nodelist=b1,a2",
+            "--constraint=g&h",
+            "--gres=gpu:a100:1",
+        ),
     }
     assert "--partition=p" in options(record, mapped=Mapped(partition="p"))
 
 
 def test_a_reservation_is_made_of_what_its_jobs_tell():
-    made, _ = scenario(job(1, reservation="maint", node_list="n[1-2]"), job(2, submit=5, reservation="maint", node_list="n3", user="bob", end=100))
+    made, _ = scenario(
+        job(1, reservation="maint", node_list="n[1-2]"),
+        job(2, submit=5, reservation="maint", node_list="n3", user="bob", end=100),
+    )
     (event,) = made.events
     assert event["cmd"] == [
-        *("scontrol", "create", "reservation", "reservationname=maint", "starttime=@10", "endtime=@160", "nodes=n[1-3]", "users=ada,bob"),
+        *(
+            "scontrol",
+            "create",
+            "reservation",
+            "reservationname=maint",
+            "starttime=@10",
+            "endtime=@160",
+            "nodes=n[1-3]",
+            "users=ada,bob",
+        ),
         "flags=ignore_jobs,overlap",
     ]
 
@@ -289,7 +404,10 @@ def test_a_reservation_in_which_no_job_ran_is_left_out():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("sbatch -n4 -p x --wrap=sleep 10 --mem=5G", [{"ntasks": "4", "partition": "x", "wrap": "sleep", "mem": "5G"}]),
+        (
+            "sbatch -n4 -p x --wrap=sleep 10 --mem=5G",
+            [{"ntasks": "4", "partition": "x", "wrap": "sleep", "mem": "5G"}],
+        ),
         ("/usr/bin/srun --pty -n 2 bash", [{"ntasks": "2"}]),
         ("salloc -N 3 -t 5 make", [{"nodes": "3", "time": "5"}]),
         ("sbatch -n 1 : -n 2 x", [{"ntasks": "1"}, {"ntasks": "2"}]),
@@ -304,7 +422,13 @@ def test_submission_lines_are_read_as_the_command_reads_them(text, expected):
 
 @pytest.mark.parametrize(
     ("fields", "run"),
-    [({"elapsed": 45}, 45), ({"elapsed": 0}, 3600), ({}, 3600), ({"limit_min": 7}, 420), ({"state": "FAILED", "elapsed": 45}, 45)],
+    [
+        ({"elapsed": 45}, 45),
+        ({"elapsed": 0}, 3600),
+        ({}, 3600),
+        ({"limit_min": 7}, 420),
+        ({"state": "FAILED", "elapsed": 45}, 45),
+    ],
 )
 def test_an_end_before_the_start_is_counted_and_the_run_is_what_else_is_known(fields, run):
     state = fields.pop("state", "COMPLETED")
@@ -330,26 +454,43 @@ DAY = 86_400
 
 def submitted_daily(first, last):
     """One job a quarter of a day, each of which runs for an hour, from one day to another."""
-    return [job(1000 + at // 3600, submit=at, start=at + 60, end=at + 3660) for at in range(first * DAY, last * DAY, DAY // 4)]
+    return [
+        job(1000 + at // 3600, submit=at, start=at + 60, end=at + 3660)
+        for at in range(first * DAY, last * DAY, DAY // 4)
+    ]
 
 
 def test_a_dump_of_a_window_in_which_earlier_jobs_ran_gets_the_advice_to_begin_with_it():
-    earlier = [job(1, submit=0, start=60, end=12 * DAY), job(2, submit=5 * DAY, start=6 * DAY, end=11 * DAY)]
+    earlier = [
+        job(1, submit=0, start=60, end=12 * DAY),
+        job(2, submit=5 * DAY, start=6 * DAY, end=11 * DAY),
+    ]
     made, _ = scenario(*earlier, *submitted_daily(10, 40))
     begins = T + 10 * DAY + 3660 - 1
     assert made.advice.startswith("3 jobs began before 20")
-    assert f"--from {time.strftime('%Y-%m-%dT%H:%M:%S', time.localtime(begins))} starts them as running" in made.advice
+    assert (
+        f"--from {time.strftime('%Y-%m-%dT%H:%M:%S', time.localtime(begins))} starts them "
+        "as running" in made.advice
+    )
     again, counts = scenario(*earlier, *submitted_daily(10, 40), since=begins)
     assert not again.advice
     assert len(again.workload) == len(made.workload)
-    assert counts.notes["running when the scenario begins: to start then on its nodes for the rest of its time"] == 3
+    assert (
+        counts.notes[
+            "running when the scenario begins: to start then on its nodes for the rest of its time"
+        ]
+        == 3
+    )
 
 
 @pytest.mark.parametrize(
     "records",
     [
         submitted_daily(0, 30),
-        [job(1 + at // 3600, submit=at, start=at, end=at + 8 * DAY) for at in range(0, 30 * DAY, DAY // 4)],  # whole, of long jobs
+        [
+            job(1 + at // 3600, submit=at, start=at, end=at + 8 * DAY)
+            for at in range(0, 30 * DAY, DAY // 4)
+        ],  # whole, of long jobs
         [job(1, submit=0, start=60, end=3660), *submitted_daily(20, 40)],  # whole, with a pause
         [job(1, submit=0, start=60, end=None, state="RUNNING")],
         [job(1, "CANCELLED", submit=0, start=None, end=90, node_list="")],

@@ -14,10 +14,20 @@ class Part:
     def __init__(self, layout: list[list[int]], nodes: list[int]) -> None:
         self.sent: list[bytes] = []
         self.aborted: list[int] = []
-        order = {"job": 7, "step": 0, "size": sum(map(len, layout)), "layout": layout, "nodes": [{"tasks": layout[at]} for at in nodes]}
+        order = {
+            "job": 7,
+            "step": 0,
+            "size": sum(map(len, layout)),
+            "layout": layout,
+            "nodes": [{"tasks": layout[at]} for at in nodes],
+        }
         self.server = Server(order, self.sent.append, self.aborted.append)
         self.poll = select.poll()
-        self.tasks = {rank: socket.socket(fileno=self.server.open(rank, self.poll)) for at in nodes for rank in layout[at]}
+        self.tasks = {
+            rank: socket.socket(fileno=self.server.open(rank, self.poll))
+            for at in nodes
+            for rank in layout[at]
+        }
 
     def ask(self, rank: int, text: bytes) -> bytes:
         self.tasks[rank].sendall(text)
@@ -45,9 +55,16 @@ def framed(text: bytes) -> bytes:
 
 def test_keys_are_seen_by_all_tasks_after_the_barrier() -> None:
     first, second = Part([[0], [1]], [0]), Part([[0], [1]], [1])
-    assert first.ask(0, b"cmd=init pmi_version=1 pmi_subversion=1\n") == b"cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n"
+    assert (
+        first.ask(0, b"cmd=init pmi_version=1 pmi_subversion=1\n")
+        == b"cmd=response_to_init pmi_version=1 pmi_subversion=1 "
+        b"rc=0\n"
+    )
     second.ask(1, b"cmd=init pmi_version=1 pmi_subversion=1\n")
-    assert first.ask(0, b"cmd=put kvsname=7.0 key=a value=tcp://x=1\n") == b"cmd=put_result rc=0 msg=success\n"
+    assert (
+        first.ask(0, b"cmd=put kvsname=7.0 key=a value=tcp://x=1\n")
+        == b"cmd=put_result rc=0 msg=success\n"
+    )
     assert first.ask(0, b"cmd=barrier_in\n") == b""
     assert second.ask(1, b"cmd=barrier_in\n") == b""
     merged = b"\n".join(first.sent + second.sent)
@@ -55,7 +72,10 @@ def test_keys_are_seen_by_all_tasks_after_the_barrier() -> None:
     second.server.exchanged(merged)
     assert first.answer(0) == b"cmd=barrier_out rc=0\n"
     assert second.answer(1) == b"cmd=barrier_out rc=0\n"
-    assert second.ask(1, b"cmd=get kvsname=7.0 key=a\n") == b"cmd=get_result rc=0 msg=success value=tcp://x=1\n"
+    assert (
+        second.ask(1, b"cmd=get kvsname=7.0 key=a\n") == b"cmd=get_result rc=0 msg=success "
+        b"value=tcp://x=1\n"
+    )
     first.close()
     second.close()
 

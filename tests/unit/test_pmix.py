@@ -157,7 +157,9 @@ def test_without_the_library_pmix_is_refused_as_by_slurm(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("kind", ["", "pmix_v1", "PMI2"])
 def test_other_types_are_refused(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pmix_library, "NAME", "libpmix.so.none")
-    assert complaint_of(kind).startswith(f"Couldn't find the specified plugin name for mpi/{kind} looking at all files\n")
+    assert complaint_of(kind).startswith(
+        f"Couldn't find the specified plugin name for mpi/{kind} looking at all files\n"
+    )
 
 
 @pytest.mark.parametrize(("kind", "name"), [("none", ""), ("openmpi", ""), ("pmi2", "pmi2")])

@@ -1,4 +1,6 @@
-"""Power saving: idle nodes are switched off, and on again for the jobs that get them. Times as real Slurm 22.05 shows them."""
+"""Power saving: idle nodes are switched off, and on again for the jobs that get them. Times as real
+Slurm 22.05 shows them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,16 @@ from understudy.controller.tables.power_plan import Pace, PowerPlan
 from understudy.controller.tables.settings import Settings
 from understudy.model.conf import read_text
 from understudy.model.states import JobFlag, JobState, NodeFlag, NodeState
-from understudy.protocol.messages import AllocateJob, AwaitJob, Failure, JobSpec, LaunchBatch, Ok, RebootNodes, TerminateJob
+from understudy.protocol.messages import (
+    AllocateJob,
+    AwaitJob,
+    Failure,
+    JobSpec,
+    LaunchBatch,
+    Ok,
+    RebootNodes,
+    TerminateJob,
+)
 
 CONF = """ClusterName=c
 SlurmctldHost=localhost
@@ -38,7 +49,11 @@ def plan_of(extra: str = "", side: str = "") -> PowerPlan:
 
 
 def harness(extra: str = "", *, boot_s: float = 6.0) -> Harness:
-    h = Harness(make_tables(), settings=Settings(min_job_age_s=0, boot_s=boot_s, credential_lifetime_s=20), register=False)
+    h = Harness(
+        make_tables(),
+        settings=Settings(min_job_age_s=0, boot_s=boot_s, credential_lifetime_s=20),
+        register=False,
+    )
     h.core.power = Power(h.core, plan_of(extra))
     h.register("noded0")
     return h
@@ -57,7 +72,9 @@ OFF, FALLING = NodeFlag.POWERED_DOWN, NodeFlag.POWERING_DOWN
 RISING = NodeFlag.POWERING_UP | NodeFlag.NO_RESPOND
 
 
-def test_idle_nodes_are_switched_off_at_a_ten_second_look_and_are_off_at_another(h: Harness) -> None:
+def test_idle_nodes_are_switched_off_at_a_ten_second_look_and_are_off_at_another(
+    h: Harness,
+) -> None:
     h.run(20.9)
     assert flags(h) == [NodeFlag.NONE] * 4
     h.run(0.2)
@@ -119,7 +136,11 @@ def test_a_node_that_does_not_boot_in_time_is_down_and_off_and_its_job_waits_aga
     job = h.submit(required_nodes="n1")
     h.run(45)
     node = h.core.tables.nodes.nodes[0]
-    assert (node.state, node.flags, node.reason) == (NodeState.DOWN, OFF | NodeFlag.NO_RESPOND, TIMED_OUT)
+    assert (node.state, node.flags, node.reason) == (
+        NodeState.DOWN,
+        OFF | NodeFlag.NO_RESPOND,
+        TIMED_OUT,
+    )
     assert job.is_pending
     assert h.query("nodes", "last_busy", name=["n1"]) == [[None]]
     assert h.update_nodes("n1", state="resume") == Ok()
@@ -183,7 +204,12 @@ def test_without_power_saving_such_states_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rate", "off"), [("SuspendRate=1", [1, 1, 1, 1, 2, 2, 2]), ("SuspendRate=2", [2, 2, 3, 3, 3, 4, 4]), ("SuspendRate=0", [4] * 7)]
+    ("rate", "off"),
+    [
+        ("SuspendRate=1", [1, 1, 1, 1, 2, 2, 2]),
+        ("SuspendRate=2", [2, 2, 3, 3, 3, 4, 4]),
+        ("SuspendRate=0", [4] * 7),
+    ],
 )
 def test_so_many_nodes_are_switched_off_by_and_by(rate: str, off: list[int]) -> None:
     h = harness(rate)
@@ -208,7 +234,9 @@ def test_exempt_nodes_stay_on(extra: str, stay: list[int]) -> None:
     h = harness(extra)
     h.update_nodes("n1", state="drain", reason="x")
     h.run(60)
-    assert [index for index, each in enumerate(flags(h)) if not each & OFF] == (stay if extra != "SuspendExcNodes=n[1-3]:2,n4" else [1, 2, 3])
+    assert [index for index, each in enumerate(flags(h)) if not each & OFF] == (
+        stay if extra != "SuspendExcNodes=n[1-3]:2,n4" else [1, 2, 3]
+    )
 
 
 def test_the_longest_time_of_a_nodes_partitions_counts() -> None:
@@ -218,7 +246,9 @@ def test_the_longest_time_of_a_nodes_partitions_counts() -> None:
     assert plan_of("SlurmctldParameters=power_save_interval=3").interval_s == 3
 
 
-@pytest.mark.parametrize("gone", ["SuspendTime=15\n", "SuspendProgram=/bin/true\n", "ResumeProgram=/bin/true\n"])
+@pytest.mark.parametrize(
+    "gone", ["SuspendTime=15\n", "SuspendProgram=/bin/true\n", "ResumeProgram=/bin/true\n"]
+)
 def test_there_is_no_power_saving_without_a_time_or_a_program(gone: str) -> None:
     assert PowerPlan.of(read_text(CONF.format("", "").replace(gone, ""))) is None
 
@@ -243,7 +273,11 @@ def test_looks_that_were_left_out_count_as_looks() -> None:
 
 
 def test_nodes_in_the_cloud_are_off_and_hidden_until_they_are_needed() -> None:
-    config = read_text(CONF.format("NodeName=c1 CPUs=4 RealMemory=4000 State=CLOUD\nPartitionName=cloud Nodes=c1", ""))
+    config = read_text(
+        CONF.format(
+            "NodeName=c1 CPUs=4 RealMemory=4000 State=CLOUD\nPartitionName=cloud Nodes=c1", ""
+        )
+    )
     tables, _ = build_tables(config)
     plan = PowerPlan.of(config)
     assert plan is not None
@@ -262,7 +296,9 @@ def test_nodes_in_the_cloud_are_off_and_hidden_until_they_are_needed() -> None:
 
 
 def test_with_private_data_cloud_all_nodes_are_shown() -> None:
-    config = read_text(CONF.format("NodeName=c1 CPUs=4 State=CLOUD\nPartitionName=cloud Nodes=c1", ""))
+    config = read_text(
+        CONF.format("NodeName=c1 CPUs=4 State=CLOUD\nPartitionName=cloud Nodes=c1", "")
+    )
     tables, _ = build_tables(config)
     h = Harness(tables, settings=Settings(shows_cloud=True), register=False)
     assert ["c1"] in h.query("nodes", "name")
@@ -313,7 +349,9 @@ def test_power_down_takes_back_power_up(h: Harness) -> None:
     assert flags(h)[0] == OFF
 
 
-def test_a_job_for_a_node_that_is_being_switched_off_waits_for_the_backfill_scheduler(h: Harness) -> None:
+def test_a_job_for_a_node_that_is_being_switched_off_waits_for_the_backfill_scheduler(
+    h: Harness,
+) -> None:
     h.run(22)
     job = h.submit(required_nodes="n1")
     asked = []
@@ -337,7 +375,9 @@ def test_nodes_with_jobs_that_stand_still_stay_on(h: Harness) -> None:
     assert flags(h) == [OFF] * 4
 
 
-def test_the_time_without_jobs_counts_from_the_last_jobs_end_and_from_a_return_to_service(h: Harness) -> None:
+def test_the_time_without_jobs_counts_from_the_last_jobs_end_and_from_a_return_to_service(
+    h: Harness,
+) -> None:
     first, second = (h.submit(required_nodes="n1", mem_per_cpu_mb=1) for _ in range(2))
     h.acknowledge()
     before = h.query("nodes", "last_busy", name=["n1"])
@@ -379,7 +419,11 @@ def test_a_node_that_boots_too_late_is_down_until_somebody_looks_after_it() -> N
     h.submit(required_nodes="n1")
     h.run(40)
     node = h.core.tables.nodes.nodes[0]
-    assert (node.state, node.flags, node.reason) == (NodeState.DOWN, OFF | NodeFlag.NO_RESPOND, TIMED_OUT)
+    assert (node.state, node.flags, node.reason) == (
+        NodeState.DOWN,
+        OFF | NodeFlag.NO_RESPOND,
+        TIMED_OUT,
+    )
     h.run(8)
     assert (node.state, node.flags, node.reason) == (NodeState.DOWN, NodeFlag.NONE, REBOOTED)
 
@@ -396,7 +440,9 @@ def test_a_node_that_is_off_and_put_back_into_service_is_unknown_until_it_boots(
     assert h.launches(job)
 
 
-def test_a_reboot_is_not_for_nodes_that_are_off_and_ends_when_one_is_switched_off(h: Harness) -> None:
+def test_a_reboot_is_not_for_nodes_that_are_off_and_ends_when_one_is_switched_off(
+    h: Harness,
+) -> None:
     h.run(60)
     assert h.ask(RebootNodes("n1"), ROOT) == Ok()
     assert flags(h)[0] == OFF

@@ -37,8 +37,21 @@ def partitions(nodes=EVERY, **low):
     ]
 
 
-def preemption(tables, mode="CANCEL", kind="partition_prio", exempt_s=0, parameters=None, qos_of=lambda _job: None):
-    made = Preemption(tables.partitions, tables.running, Rules.read(f"preempt/{kind}", mode, exempt_s), parameters or {}, qos_of)
+def preemption(
+    tables,
+    mode="CANCEL",
+    kind="partition_prio",
+    exempt_s=0,
+    parameters=None,
+    qos_of=lambda _job: None,
+):
+    made = Preemption(
+        tables.partitions,
+        tables.running,
+        Rules.read(f"preempt/{kind}", mode, exempt_s),
+        parameters or {},
+        qos_of,
+    )
     tables.preemption = made
     return made
 
@@ -46,14 +59,24 @@ def preemption(tables, mode="CANCEL", kind="partition_prio", exempt_s=0, paramet
 class Busy:
     """Tables in which jobs run: each (partition, nodes, CPUs a node, start time)."""
 
-    def __init__(self, *running, parameters=None, count=4, cpus=4, mode="CANCEL", exempt_s=0, **low):
+    def __init__(
+        self, *running, parameters=None, count=4, cpus=4, mode="CANCEL", exempt_s=0, **low
+    ):
         self.tables = tables_of(table(count, cores=cpus), partitions(nodeset.mask(count), **low))
         self.selector = SelectConsTres(frozenset({"CR_CORE"}))
         self.preemption = preemption(self.tables, mode, exempt_s=exempt_s, parameters=parameters)
         for number, (partition, nodes, each, start) in enumerate(running, 1):
-            job = make_job(number, min_nodes=len(nodes), num_tasks=len(nodes) * each, ntasks_per_node=each, partitions=(partition,))
+            job = make_job(
+                number,
+                min_nodes=len(nodes),
+                num_tasks=len(nodes) * each,
+                ntasks_per_node=each,
+                partitions=(partition,),
+            )
             usable = nodeset.from_positions(nodes)
-            job.allocation = self.selector.select(job, self.tables.partitions[partition], usable, self.tables)
+            job.allocation = self.selector.select(
+                job, self.tables.partitions[partition], usable, self.tables
+            )
             assert job.allocation is not None
             self.tables.nodes.allocate(job.allocation)
             job.state, job.start_time, job.partition = JobState.RUNNING, start, partition
@@ -62,7 +85,13 @@ class Busy:
     def victims(self, partition="high", now=100, **job):
         asked = make_job(99, partitions=(partition,), **job)
         found = victims(
-            self.preemption, self.tables, asked, self.tables.partitions[partition], nodeset.mask(len(self.tables.nodes.nodes)), self.selector, now
+            self.preemption,
+            self.tables,
+            asked,
+            self.tables.partitions[partition],
+            nodeset.mask(len(self.tables.nodes.nodes)),
+            self.selector,
+            now,
         )
         return [each.job_id for each in found]
 
@@ -85,10 +114,18 @@ def test_of_equals_the_first_is_taken_or_the_youngest_if_asked_for():
 
 
 def test_one_big_job_goes_in_place_of_several_small_ones():
-    running = [("low", [0], 2, 1), ("low", [0], 2, 1), ("high", [1], 2, 1), ("low", [1], 2, 1), ("low", [2, 3], 4, 1)]
+    running = [
+        ("low", [0], 2, 1),
+        ("low", [0], 2, 1),
+        ("high", [1], 2, 1),
+        ("low", [1], 2, 1),
+        ("low", [2, 3], 4, 1),
+    ]
     job = {"min_nodes": 2, "num_tasks": 8, "ntasks_per_node": 4}
     assert Busy(*running).victims(**job) == [5]
-    small = Busy(*running[:2], ("low", [1, 2], 4, 1), parameters={"preempt_reorder_count": "0"}, count=3)
+    small = Busy(
+        *running[:2], ("low", [1, 2], 4, 1), parameters={"preempt_reorder_count": "0"}, count=3
+    )
     assert small.victims(min_nodes=3, num_tasks=12) == [1, 2, 3]
 
 
@@ -100,12 +137,25 @@ def test_a_job_is_of_use_with_all_nodes_that_could_be_taken_and_not_just_those_c
 
 
 def test_a_job_is_of_use_only_with_nodes_that_would_do_once_it_is_gone():
-    running = [("high", [0], 2, 1), ("low", [1], 4, 1), ("low", [2, 3], 1, 1), ("low", [2], 3, 1), ("high", [3], 1, 1), ("low", [4, 5, 6], 4, 1)]
+    running = [
+        ("high", [0], 2, 1),
+        ("low", [1], 4, 1),
+        ("low", [2, 3], 1, 1),
+        ("low", [2], 3, 1),
+        ("high", [3], 1, 1),
+        ("low", [4, 5, 6], 4, 1),
+    ]
     assert Busy(*running, count=7).victims(min_nodes=4, num_tasks=8, ntasks_per_node=2) == [4, 2]
 
 
 def test_of_equally_useful_jobs_the_one_that_was_needed_at_last_comes_first():
-    running = [("low", [0], 3, 1), ("low", [0], 1, 1), ("low", [1], 2, 1), ("high", [1], 2, 1), ("high", [2], 3, 1)]
+    running = [
+        ("low", [0], 3, 1),
+        ("low", [0], 1, 1),
+        ("low", [1], 2, 1),
+        ("high", [1], 2, 1),
+        ("high", [2], 3, 1),
+    ]
     assert sorted(Busy(*running, count=3).victims(num_tasks=6)) == [1, 3]
 
 
@@ -153,20 +203,33 @@ def test_who_waits_for_a_job_that_ends_takes_nobody_else():
     assert busy.victims(min_nodes=2, num_tasks=8) == [2]
 
 
-@pytest.mark.parametrize("asked", [{"gres": "gpu:1"}, {"exclusive": True}, {"tres_per_job": "gres:gpu:2"}, {}])
-@pytest.mark.parametrize("selector", [SelectConsTres(frozenset({"CR_CORE_MEMORY"})), SelectLinear()])
-def test_what_a_job_would_get_in_place_of_others_is_what_it_gets_once_they_are_gone(selector, asked):
+@pytest.mark.parametrize(
+    "asked", [{"gres": "gpu:1"}, {"exclusive": True}, {"tres_per_job": "gres:gpu:2"}, {}]
+)
+@pytest.mark.parametrize(
+    "selector", [SelectConsTres(frozenset({"CR_CORE_MEMORY"})), SelectLinear()]
+)
+def test_what_a_job_would_get_in_place_of_others_is_what_it_gets_once_they_are_gone(
+    selector, asked
+):
     busy = Busy()
     busy.selector, nodes, high = selector, busy.tables.nodes, busy.tables.partitions["high"]
     nodes.gres = GresTable(("gpu",), [(DeviceGroup("gpu", "", 2, 0, has_files=True),)] * 4)
     for number in range(1, 5):
-        job = make_job(number, partitions=("low",), num_tasks=3, gres="gpu:2", memory_per_node_mb=400)
-        job.allocation = selector.select(job, busy.tables.partitions["low"], 1 << number - 1, busy.tables)
+        job = make_job(
+            number, partitions=("low",), num_tasks=3, gres="gpu:2", memory_per_node_mb=400
+        )
+        job.allocation = selector.select(
+            job, busy.tables.partitions["low"], 1 << number - 1, busy.tables
+        )
         nodes.allocate(job.allocation)
         job.state, job.start_time, job.partition = JobState.RUNNING, 0, "low"
         busy.tables.running[number] = busy.tables.jobs[number] = job
     job, gone = make_job(99, partitions=("high",), num_tasks=2, **asked), busy.tables.running[3]
-    assert place_of(busy.preemption, busy.tables, [], job, high, EVERY ^ 1, selector) is None or not asked
+    assert (
+        place_of(busy.preemption, busy.tables, [], job, high, EVERY ^ 1, selector) is None
+        or not asked
+    )
     place = place_of(busy.preemption, busy.tables, [gone], job, high, EVERY, selector)
     del busy.tables.running[3]
     nodes.release(gone.allocation, gone.allocation.nodes)
@@ -188,7 +251,10 @@ def test_a_qos_preempts_those_in_its_list():
     tables, qos_of = qos_tables()
     made = preemption(tables, "CANCEL", "qos", 20, qos_of=qos_of)
     main = tables.partitions["main"]
-    jobs = {name: make_job(i, qos=name, priority=i) for i, name in enumerate(("low", "mid", "high", ""), 1)}
+    jobs = {
+        name: make_job(i, qos=name, priority=i)
+        for i, name in enumerate(("low", "mid", "high", ""), 1)
+    }
     may = {(a, b) for a in jobs for b in jobs if made.may_preempt(jobs[a], main, jobs[b])}
     assert may == {("mid", "low"), ("high", "low"), ("high", "mid")}
     assert [made.mode_of(jobs[name]) for name in ("low", "mid")] == ["CANCEL", "REQUEUE"]
@@ -208,7 +274,11 @@ def test_who_may_preempt_goes_first_in_the_queue():
     tables, qos_of = qos_tables()
     made = preemption(tables, "CANCEL", "qos", qos_of=qos_of)
     queue = PendingQueue(tables, preempting_order(made, slurm_order))
-    for job in (make_job(1, qos="low", priority=50), make_job(2, qos="", priority=60), make_job(3, qos="high", priority=1)):
+    for job in (
+        make_job(1, qos="low", priority=50),
+        make_job(2, qos="", priority=60),
+        make_job(3, qos="high", priority=1),
+    ):
         tables.pending[job.job_id] = job
     queue.refresh(0)
     assert [record.job.job_id for record in queue.records] == [2, 3, 1]
@@ -217,20 +287,32 @@ def test_who_may_preempt_goes_first_in_the_queue():
 
 @pytest.mark.parametrize("names", ["ABC", "ACB", "BAC", "BCA", "CAB", "CBA"])
 def test_where_priorities_and_preemption_go_round_in_a_circle_the_order_is_slurms(names):
-    """Slurm 22.05.8 started whoever was submitted first: by priority A goes before B and B before C, C before A since it may preempt it."""
+    """Slurm 22.05.8 started whoever was submitted first: by priority A goes before B and B before
+    C, C before A since it may preempt it.
+    """
     tables, qos_of = qos_tables()
-    queue = PendingQueue(tables, preempting_order(preemption(tables, "CANCEL", "qos", qos_of=qos_of), slurm_order))
+    queue = PendingQueue(
+        tables, preempting_order(preemption(tables, "CANCEL", "qos", qos_of=qos_of), slurm_order)
+    )
     said = {"A": ("low", 30), "B": ("", 20), "C": ("high", 10)}
     for job_id, name in enumerate(names, 1):
-        tables.pending[job_id] = make_job(job_id, name=name, qos=said[name][0], priority=said[name][1])
+        tables.pending[job_id] = make_job(
+            job_id, name=name, qos=said[name][0], priority=said[name][1]
+        )
     queue.refresh(0)
-    assert [record.job.spec.name for record in queue.records] == list({"A": "ABC", "B": "BCA", "C": "CAB"}[names[0]])
+    assert [record.job.spec.name for record in queue.records] == list(
+        {"A": "ABC", "B": "BCA", "C": "CAB"}[names[0]]
+    )
 
 
 def test_jobs_in_reservations_are_put_among_others_of_a_queue_whose_qos_may_preempt():
     tables, qos_of = qos_tables()
-    tables.reservations.by_name["draws"] = Reservation("draws", 1, 0, 500, MAGNETIC, EVERY, user_ids=(1000,))
-    tables.reservations.by_name["named"] = Reservation("named", 2, 0, 500, 0, EVERY, user_ids=(1000,))
+    tables.reservations.by_name["draws"] = Reservation(
+        "draws", 1, 0, 500, MAGNETIC, EVERY, user_ids=(1000,)
+    )
+    tables.reservations.by_name["named"] = Reservation(
+        "named", 2, 0, 500, 0, EVERY, user_ids=(1000,)
+    )
     order = preempting_order(preemption(tables, "CANCEL", "qos", qos_of=qos_of), slurm_order)
     queue = PendingQueue(tables, order, prefers=True, reservations=True)
     jobs = [
@@ -243,15 +325,26 @@ def test_jobs_in_reservations_are_put_among_others_of_a_queue_whose_qos_may_pree
     for job in jobs:
         tables.pending[job.job_id] = job
     queue.refresh(0)
-    found = [(record.job.job_id, record.reservation.name if record.reservation else "") for record in queue.records]
-    assert found == [(4, "named"), (2, "draws"), (2, ""), (5, ""), (1, "named"), (3, "draws"), (3, "")]
+    found = [
+        (record.job.job_id, record.reservation.name if record.reservation else "")
+        for record in queue.records
+    ]
+    assert found == [
+        (4, "named"),
+        (2, "draws"),
+        (2, ""),
+        (5, ""),
+        (1, "named"),
+        (3, "draws"),
+        (3, ""),
+    ]
     tables.pending[6] = make_job(6, qos="high", priority=99, reservation="named")
     queue.note("submit")
     queue.refresh(0)
     assert queue.records[0].job.job_id == 6
 
 
-# --- in the controller ---------------------------------------------------------------------------------------------------------
+# --- in the controller ----------------------------------------------------------------------------
 
 
 def cluster(mode="CANCEL", policy=Builtin, exempt_s=0, **low):
@@ -337,14 +430,19 @@ def test_a_grace_time_sets_the_end_and_the_next_look_at_limits_ends_it():
     assert [each.state for each in jobs] == [JobState.PREEMPTED] + [JobState.RUNNING] * 3
 
 
-def test_after_the_grace_time_another_job_ends_it_and_the_same_one_only_as_long_after_as_ending_a_job_may_take():
-    for who, seconds, state in (("other", 11, JobState.PREEMPTED), ("same", 39, JobState.RUNNING), ("same", 40, JobState.PREEMPTED)):
+def test_after_the_grace_time_another_job_ends_it_at_once_and_the_same_one_later():
+    for who, seconds, state in (
+        ("other", 11, JobState.PREEMPTED),
+        ("same", 39, JobState.RUNNING),
+        ("same", 40, JobState.PREEMPTED),
+    ):
         harness = cluster()
         jobs = fill(harness, "mid")
         job, other = submit(harness, "high"), submit(harness, "high")
         harness.run(4)
         asks = job if who == "same" else other
-        assert not make_room(harness.core, other, jobs[:1], jobs[0].end_time - 1)  # in its grace time
+        # in its grace time
+        assert not make_room(harness.core, other, jobs[:1], jobs[0].end_time - 1)
         other.preempting_since = None
         assert not make_room(harness.core, asks, jobs[:1], job.preempting_since + seconds)
         assert jobs[0].state is state
@@ -363,7 +461,9 @@ def test_exempt_jobs_are_hit_when_their_time_is_over():
 def test_the_times_are_shown():
     harness = cluster(exempt_s=2)
     jobs = fill(harness)
-    assert harness.query("jobs", "preemptable_time", "preempt_time", job_id=[1]) == [[jobs[0].start_time + 2, None]]
+    assert harness.query("jobs", "preemptable_time", "preempt_time", job_id=[1]) == [
+        [jobs[0].start_time + 2, None]
+    ]
     harness.core.tables.preemption = None
     assert harness.query("jobs", "preemptable_time", job_id=[1]) == [[None]]
 
@@ -403,17 +503,25 @@ def suspending(*running, **low):
 
 def on(busy, partition, **job):
     where = busy.tables.partitions[partition]
-    allocation = busy.selector.select(make_job(99, partitions=(partition,), **job), where, EVERY, busy.tables)
+    allocation = busy.selector.select(
+        make_job(99, partitions=(partition,), **job), where, EVERY, busy.tables
+    )
     if allocation is None:
         return None, []
     cores = cores_of(allocation)
     held = {each.job_id: cores_of(each.allocation) for each in busy.tables.running.values()}
-    others = [job_id for job_id, theirs in held.items() if any(mask & cores.get(node, 0) for node, mask in theirs.items())]
+    others = [
+        job_id
+        for job_id, theirs in held.items()
+        if any(mask & cores.get(node, 0) for node, mask in theirs.items())
+    ]
     return nodeset.indices(allocation.nodes), others
 
 
 def test_who_suspends_others_gets_cores_that_nobody_has_if_they_suffice():
-    busy = suspending(("low", [0], 2, 0), ("low", [1], 4, 0), ("low", [2], 4, 0), ("low", [3], 1, 0))
+    busy = suspending(
+        ("low", [0], 2, 0), ("low", [1], 4, 0), ("low", [2], 4, 0), ("low", [3], 1, 0)
+    )
     assert on(busy, "high", num_tasks=2) == ([0], [])
     assert on(busy, "high", min_nodes=2, num_tasks=4, ntasks_per_node=2) == ([0, 3], [])
 
@@ -434,14 +542,26 @@ def test_who_suspends_others_and_has_his_nodes_alone_waits_for_their_devices():
 
 def test_who_suspends_others_else_chooses_as_if_lower_partitions_were_empty():
     """Slurm 22.05 suspended two jobs on the first node, though one on another would have done."""
-    busy = suspending(("low", [0], 1, 0), ("low", [0], 2, 0), ("low", [1], 4, 0), ("high", [2], 1, 0), ("low", [3], 1, 0))
+    busy = suspending(
+        ("low", [0], 1, 0),
+        ("low", [0], 2, 0),
+        ("low", [1], 4, 0),
+        ("high", [2], 1, 0),
+        ("low", [3], 1, 0),
+    )
     assert on(busy, "high", min_nodes=1, max_nodes=1, num_tasks=4, ntasks_per_node=4) == ([3], [5])
     assert on(busy, "high", min_nodes=2, num_tasks=8, ntasks_per_node=4) == ([0, 1], [1, 2, 3])
     assert on(busy, "low", min_nodes=1, max_nodes=1, num_tasks=4, ntasks_per_node=4) == (None, [])
 
 
 def test_who_suspends_others_spares_those_of_higher_tiers_as_long_as_lower_ones_do():
-    busy = suspending(("mid", [0], 1, 0), ("low", [0], 3, 0), ("low", [1], 4, 0), ("mid", [2], 4, 0), ("mid", [3], 4, 0))
+    busy = suspending(
+        ("mid", [0], 1, 0),
+        ("low", [0], 3, 0),
+        ("low", [1], 4, 0),
+        ("mid", [2], 4, 0),
+        ("mid", [3], 4, 0),
+    )
     assert on(busy, "high", num_tasks=4) == ([1], [3])
     assert on(busy, "high", min_nodes=2, num_tasks=8, ntasks_per_node=4) == ([0, 1], [1, 2, 3])
 
@@ -477,7 +597,9 @@ def test_those_of_higher_partitions_go_on_first():
 
 
 def test_jobs_that_share_their_cores_push_lower_ones_aside_and_take_turns():
-    """As recorded from Slurm 22.05.8, with OverSubscribe=FORCE:1, and FORCE:2 in the middle partition."""
+    """As recorded from Slurm 22.05.8, with OverSubscribe=FORCE:1, and FORCE:2 in the middle
+    partition.
+    """
     harness = cluster("SUSPEND,GANG", Backfill)
     for name, rows in (("low", 1), ("mid", 2), ("high", 1)):
         harness.core.tables.partitions[name].oversubscribe = f"FORCE:{rows}"
@@ -487,7 +609,11 @@ def test_jobs_that_share_their_cores_push_lower_ones_aside_and_take_turns():
     harness.run(5)
     harness.acknowledge()
     assert [job.state for job in low] == [JobState.SUSPENDED] + [JobState.RUNNING] * 3
-    assert (first.state, second.state, third.state) == (JobState.RUNNING, JobState.SUSPENDED, JobState.PENDING)
+    assert (first.state, second.state, third.state) == (
+        JobState.RUNNING,
+        JobState.SUSPENDED,
+        JobState.PENDING,
+    )
     harness.run(10)
     harness.acknowledge()
     assert {first.state, second.state} == {JobState.RUNNING, JobState.SUSPENDED}
@@ -500,7 +626,9 @@ def test_jobs_that_share_their_cores_push_lower_ones_aside_and_take_turns():
 
 
 def tiered(**modes):
-    """A cluster in which higher partitions take the cores of lower ones; `modes`: PreemptMode by partition."""
+    """A cluster in which higher partitions take the cores of lower ones; `modes`: PreemptMode by
+    partition.
+    """
     harness = cluster("SUSPEND,GANG", Backfill)
     for name, mode in modes.items():
         harness.core.tables.partitions[name].preempt_mode = mode
@@ -513,7 +641,9 @@ def after(harness, seconds=5):
 
 
 def test_a_job_below_two_others_goes_on_when_both_are_gone_and_its_cores_are_never_counted_twice():
-    """Recorded (over-committed-suspend-over-requeue): the middle job is requeued, and the lowest still has no place beside the highest."""
+    """Recorded (over-committed-suspend-over-requeue): the middle job is requeued, and the lowest
+    still has no place beside the highest.
+    """
     harness = tiered(mid="REQUEUE")
     low = fill(harness)
     mid = submit(harness, "mid", required_nodes="n1")
@@ -532,8 +662,12 @@ def test_a_job_below_two_others_goes_on_when_both_are_gone_and_its_cores_are_nev
     assert (low[0].state, mid.state) == (JobState.SUSPENDED, JobState.RUNNING)
 
 
-@pytest.mark.parametrize(("mode", "state"), [("REQUEUE", JobState.PENDING), ("CANCEL", JobState.PREEMPTED)])
-def test_who_is_in_the_way_goes_at_once_whatever_its_grace_time_and_the_other_has_started_by_then(mode, state):
+@pytest.mark.parametrize(
+    ("mode", "state"), [("REQUEUE", JobState.PENDING), ("CANCEL", JobState.PREEMPTED)]
+)
+def test_who_is_in_the_way_goes_at_once_whatever_its_grace_time_and_the_other_has_started_by_then(
+    mode, state
+):
     """Slurm 22.05.8 did so with GraceTime=12 and 8."""
     harness = tiered(low=mode)
     harness.core.tables.partitions["low"].grace_time_s = 12
@@ -595,16 +729,30 @@ def test_who_is_requeued_gives_back_memory_that_a_higher_job_lacks_and_who_is_su
         asked = make_job(99, partitions=("high",), num_tasks=2, memory_per_node_mb=400)
         where, usable = busy.tables.partitions["high"], 0b11
         assert busy.selector.select(asked, where, usable, busy.tables) is None
-        assert [each.job_id for each in victims(busy.preemption, busy.tables, asked, where, usable, busy.selector, 100)] == taken
+        assert [
+            each.job_id
+            for each in victims(
+                busy.preemption, busy.tables, asked, where, usable, busy.selector, 100
+            )
+        ] == taken
 
 
-def test_a_partition_that_asks_for_suspension_without_gang_scheduling_is_spared_by_all_but_whole_nodes():
-    """As recorded (suspending-partition-without-gang and -linear): nobody stands still, and on whole nodes the job is ended."""
+def test_suspension_without_gang_scheduling_spares_a_partition_from_all_but_whole_nodes():
+    """As recorded (suspending-partition-without-gang and -linear): nobody stands still, and on
+    whole nodes the job is ended.
+    """
     for mode in ("REQUEUE", "CANCEL"):
-        busy = Busy(*[("low", [node], 4, 0) for node in range(4)], mode=mode, preempt_mode="SUSPEND")
+        busy = Busy(
+            *[("low", [node], 4, 0) for node in range(4)], mode=mode, preempt_mode="SUSPEND"
+        )
         assert on(busy, "high", num_tasks=4) == (None, [])
         assert busy.victims(num_tasks=4) == []
-        assert [each.job_id for each in busy.preemption.candidates(make_job(99), busy.tables.partitions["high"], 100, whole_nodes=True)] == [
+        assert [
+            each.job_id
+            for each in busy.preemption.candidates(
+                make_job(99), busy.tables.partitions["high"], 100, whole_nodes=True
+            )
+        ] == [
             1,
             2,
             3,
@@ -613,9 +761,14 @@ def test_a_partition_that_asks_for_suspension_without_gang_scheduling_is_spared_
         assert not busy.preemption.stands_still(busy.tables.running[1])
 
 
-def test_with_gang_scheduling_only_jobs_of_partitions_that_ask_for_suspension_make_room_once_others_have_started():
+def test_with_gang_scheduling_only_partitions_that_ask_for_suspension_make_room():
     """As recorded (suspending-partition-with-gang)."""
-    busy = Busy(*[("low", [node], 4, 0) for node in range(3)], ("mid", [3], 4, 0), mode="REQUEUE,GANG", preempt_mode="SUSPEND")
+    busy = Busy(
+        *[("low", [node], 4, 0) for node in range(3)],
+        ("mid", [3], 4, 0),
+        mode="REQUEUE,GANG",
+        preempt_mode="SUSPEND",
+    )
     assert on(busy, "high", num_tasks=4)[1] == [1]
     assert busy.victims(num_tasks=4) == []
     assert not busy.preemption.loses_its_place(busy.tables.running[4])
@@ -625,7 +778,7 @@ def test_with_gang_scheduling_only_jobs_of_partitions_that_ask_for_suspension_ma
     assert busy.victims(num_tasks=4) == [4]
 
 
-def test_a_job_shares_cores_of_its_equals_but_not_those_on_which_a_higher_one_has_pushed_them_aside():
+def test_a_job_shares_cores_of_its_equals_but_not_where_a_higher_one_has_suspended_them():
     busy = suspending(("mid", [0], 2, 0))
     for each in busy.tables.partitions.values():
         each.oversubscribe = "FORCE:2" if each.name == "mid" else "FORCE:1"
@@ -637,7 +790,9 @@ def test_a_job_shares_cores_of_its_equals_but_not_those_on_which_a_higher_one_ha
 
     def start(number, partition, tasks):
         job = make_job(number, partitions=(partition,), num_tasks=tasks)
-        job.allocation = busy.selector.select(job, busy.tables.partitions[partition], 1, busy.tables)
+        job.allocation = busy.selector.select(
+            job, busy.tables.partitions[partition], 1, busy.tables
+        )
         job.partition, job.state, job.start_time = partition, JobState.RUNNING, 0
         busy.tables.nodes.allocate(job.allocation)
         busy.tables.running[number] = busy.tables.jobs[number] = job

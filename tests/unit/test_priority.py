@@ -36,9 +36,16 @@ NOW = START
 
 
 class FakeAccounts(NoAccounts):
-    """Associations 1 root, 2 account `a`, 3 user `ann` of it, 4 user `bob` of it; all jobs are of association `of`."""
+    """Associations 1 root, 2 account `a`, 3 user `ann` of it, 4 user `bob` of it; all jobs are of
+    association `of`.
+    """
 
-    rows = (Share(1, 0, "root", ""), Share(2, 1, "a", "", 3, 5), Share(3, 2, "a", "ann", 1, 5), Share(4, 2, "a", "bob", 1, 10))
+    rows = (
+        Share(1, 0, "root", ""),
+        Share(2, 1, "a", "", 3, 5),
+        Share(3, 2, "a", "ann", 1, 5),
+        Share(4, 2, "a", "bob", 1, 10),
+    )
 
     def __init__(self, of: int = 3, qos: QosFacts | None = None) -> None:
         self.version = 1
@@ -59,19 +66,35 @@ class FakeAccounts(NoAccounts):
 
 def make_job(number: int = 1, *, waits_since: int | None = int(NOW), **fields: object) -> Job:
     spec = JobSpec(wckey=str(fields.pop("association", "")))
-    job = Job(number, spec, 1000, 1000, int(NOW), ("main",), partition="main", min_nodes=1, min_cpus=4, time_limit_s=600)
+    job = Job(
+        number,
+        spec,
+        1000,
+        1000,
+        int(NOW),
+        ("main",),
+        partition="main",
+        min_nodes=1,
+        min_cpus=4,
+        time_limit_s=600,
+    )
     job.eligible_time = waits_since
     for name, value in fields.items():
         setattr(job, name, value)
     return job
 
 
-def plugin(tables: Tables | None = None, accounts: NoAccounts | None = None, flags: str = "", **options: object) -> MultifactorPriority:
+def plugin(
+    tables: Tables | None = None,
+    accounts: NoAccounts | None = None,
+    flags: str = "",
+    **options: object,
+) -> MultifactorPriority:
     made = replace(PriorityOptions(), flags=frozenset(flags.split()), **options)  # type: ignore[arg-type]
     return MultifactorPriority(tables or make_tables(), made, accounts, NOW)
 
 
-# --- single factors: four nodes of four CPUs; partitions `main` with all of them and `small` with one
+# --- single factors: four nodes of four CPUs; partitions `main` with all of them and `small` with o
 
 
 @pytest.mark.parametrize(
@@ -97,23 +120,38 @@ def test_large_jobs_are_favoured_unless_small_ones_are() -> None:
 
 
 def test_size_may_be_judged_by_the_time_limit() -> None:
-    job = make_job(min_nodes=2, min_cpus=4, time_limit_s=120)  # two nodes are worth eight CPUs: 8 / 2 minutes / 16
+    # two nodes are worth eight CPUs: 8 / 2 minutes / 16
+    job = make_job(min_nodes=2, min_cpus=4, time_limit_s=120)
     assert plugin(flags="SMALL_RELATIVE_TO_TIME", weight_job_size=1000).assign(job, NOW) == 250
 
 
 def test_a_partition_counts_beside_the_best_one() -> None:
     tables = make_tables()
-    tables.partitions["main"].priority_job_factor, tables.partitions["small"].priority_job_factor = 10, 40
+    (
+        tables.partitions["main"].priority_job_factor,
+        tables.partitions["small"].priority_job_factor,
+    ) = 10, 40
     assert plugin(tables, weight_partition=1000).assign(make_job(), NOW) == 250
-    assert plugin(tables, flags="NO_NORMAL_PART", weight_partition=1000).assign(make_job(), NOW) == 10_000
+    assert (
+        plugin(tables, flags="NO_NORMAL_PART", weight_partition=1000).assign(make_job(), NOW)
+        == 10_000
+    )
 
 
 def test_qos_and_association_count_beside_the_best_ones() -> None:
     accounts = FakeAccounts(qos=QosFacts(40))
     assert plugin(accounts=accounts, weight_qos=1000).assign(make_job(), NOW) == 400
-    assert plugin(accounts=accounts, flags="NO_NORMAL_QOS", weight_qos=1000).assign(make_job(), NOW) == 40_000
+    assert (
+        plugin(accounts=accounts, flags="NO_NORMAL_QOS", weight_qos=1000).assign(make_job(), NOW)
+        == 40_000
+    )
     assert plugin(accounts=accounts, weight_association=1000).assign(make_job(), NOW) == 500
-    assert plugin(accounts=accounts, flags="NO_NORMAL_ASSOC", weight_association=1000).assign(make_job(), NOW) == 5000
+    assert (
+        plugin(accounts=accounts, flags="NO_NORMAL_ASSOC", weight_association=1000).assign(
+            make_job(), NOW
+        )
+        == 5000
+    )
 
 
 def test_tres_count_beside_what_the_partition_has() -> None:
@@ -130,7 +168,8 @@ def test_who_says_nothing_of_memory_asks_for_all_of_the_first_nodes() -> None:
     assert made.assign(make_job(min_nodes=2), NOW) == 4000
     assert made.assign(make_job(min_nodes=2, memory_per_node_mb=500), NOW) == 1000
     tables.nodes.memory[0] = 8000
-    assert plugin(tables, tres_weights={"mem": 100.0}).assign(make_job(min_nodes=4), NOW) == 160  # more than there is
+    # more than there is
+    assert plugin(tables, tres_weights={"mem": 100.0}).assign(make_job(min_nodes=4), NOW) == 160
 
 
 def test_licences_count_beside_all_of_the_cluster() -> None:
@@ -148,7 +187,8 @@ def test_what_a_job_bills_is_a_whole_number_and_the_same_in_all_its_partitions()
     tables = make_tables()
     tables.partitions["small"].tres_billing_weights = "CPU=1.3"  # 5.2 in all, cut to 5
     made = plugin(tables, tres_weights={"billing": 1000.0})
-    assert made.assign(make_job(min_cpus=3, partition="small", partitions=("small",)), NOW) == 600  # 3.9 cut to 3
+    # 3.9 cut to 3
+    assert made.assign(make_job(min_cpus=3, partition="small", partitions=("small",)), NOW) == 600
     job = make_job(min_cpus=3, partition="small", partitions=("small", "main"))
     made.assign(job, NOW)
     assert job.partition_priorities == {"small": 600, "main": 187}
@@ -168,17 +208,28 @@ def test_nice_lowers_and_the_least_is_one() -> None:
 
 def test_a_job_of_several_partitions_has_a_priority_in_each() -> None:
     tables = make_tables()
-    tables.partitions["main"].priority_job_factor, tables.partitions["small"].priority_job_factor = 10, 40
+    (
+        tables.partitions["main"].priority_job_factor,
+        tables.partitions["small"].priority_job_factor,
+    ) = 10, 40
     job = make_job(partitions=("main", "small"))
     assert plugin(tables, weight_partition=1000).assign(job, NOW) == 250
     assert job.partition_priorities == {"main": 250, "small": 1000}
 
 
-def test_a_job_that_may_start_shows_the_last_of_its_priorities_once_it_is_calculated_again() -> None:
+def test_a_job_that_may_start_shows_the_last_of_its_priorities_once_it_is_calculated_again() -> (
+    None
+):
     tables = make_tables()
-    tables.partitions["main"].priority_job_factor, tables.partitions["small"].priority_job_factor = 10, 40
+    (
+        tables.partitions["main"].priority_job_factor,
+        tables.partitions["small"].priority_job_factor,
+    ) = 10, 40
     made = plugin(tables, weight_partition=1000)
-    job, not_yet = make_job(1, partitions=("main", "small")), make_job(2, partitions=("main", "small"), waits_since=None)
+    job, not_yet = (
+        make_job(1, partitions=("main", "small")),
+        make_job(2, partitions=("main", "small"), waits_since=None),
+    )
     for each in (job, not_yet):
         tables.pending[each.job_id] = each
         each.priority = made.assign(each, NOW)
@@ -193,7 +244,10 @@ def test_a_job_that_may_start_shows_the_last_of_its_priorities_once_it_is_calcul
 
 def test_a_job_of_several_partitions_that_may_not_fall_keeps_the_best_that_it_has_shown() -> None:
     tables = make_tables()
-    tables.partitions["main"].priority_job_factor, tables.partitions["small"].priority_job_factor = 40, 10
+    (
+        tables.partitions["main"].priority_job_factor,
+        tables.partitions["small"].priority_job_factor,
+    ) = 40, 10
     made = plugin(tables, weight_partition=1000, flags="INCR_ONLY")
     job = tables.pending[1] = make_job(1, partitions=("main", "small"))
     job.priority = made.assign(job, NOW)
@@ -214,18 +268,33 @@ def test_what_partitions_and_nice_values_have_become_counts_from_the_next_period
     made.calculate(NOW + 301)
     factors = made.factors(job)
     assert factors is not None
-    assert (factors.weighted_partition, factors.nice, factors.total, job.priority) == (500, 5, 495, 495)
+    assert (factors.weighted_partition, factors.nice, factors.total, job.priority) == (
+        500,
+        5,
+        495,
+        495,
+    )
 
 
 def test_the_factors_of_a_job_can_be_looked_at() -> None:
-    made = plugin(accounts=FakeAccounts(qos=QosFacts(40)), weight_age=1000, max_age_s=100, weight_qos=1000, tres_weights={"cpu": 100.0})
+    made = plugin(
+        accounts=FakeAccounts(qos=QosFacts(40)),
+        weight_age=1000,
+        max_age_s=100,
+        weight_qos=1000,
+        tres_weights={"cpu": 100.0},
+    )
     job = make_job(nice=7)
     assert made.factors(job) is None
     made.assign(job, NOW + 50)
     factors = made.factors(job)
     assert factors is not None
     assert (factors.age, factors.qos, factors.nice) == (0.5, 0.4, 7)
-    assert (factors.weighted_age, factors.weighted_qos, factors.tres) == (500.0, 400.0, {"cpu": 25.0})
+    assert (factors.weighted_age, factors.weighted_qos, factors.tres) == (
+        500.0,
+        400.0,
+        {"cpu": 25.0},
+    )
 
 
 def test_a_site_adds_its_own_share() -> None:
@@ -250,7 +319,12 @@ def test_a_site_adds_its_own_share() -> None:
 def test_between_periods_nothing_changes_and_each_one_changes_all() -> None:
     made = plugin(weight_age=1000, max_age_s=1000, calc_period_s=60)
     assert made.next_calculation(NOW) is None
-    jobs = [make_job(1), make_job(2, nice=3), make_job(3, priority=0), make_job(4, admin_priority=5, priority=5)]
+    jobs = [
+        make_job(1),
+        make_job(2, nice=3),
+        make_job(3, priority=0),
+        make_job(4, admin_priority=5, priority=5),
+    ]
     for job in jobs:
         made.tables.pending[job.job_id] = job
     for job in jobs[:2]:
@@ -266,7 +340,9 @@ def test_between_periods_nothing_changes_and_each_one_changes_all() -> None:
 
 def test_priorities_may_be_kept_from_falling() -> None:
     tables = make_tables()
-    falling = plugin(tables, accounts=FakeAccounts(qos=QosFacts(100)), flags="INCR_ONLY", weight_qos=1000)
+    falling = plugin(
+        tables, accounts=FakeAccounts(qos=QosFacts(100)), flags="INCR_ONLY", weight_qos=1000
+    )
     job = make_job()
     tables.pending[1] = job
     job.priority = falling.assign(job, NOW)
@@ -355,7 +431,12 @@ def test_use_stays_with_its_association_when_others_come() -> None:
     accounts = FakeAccounts()
     made = plugin(accounts=accounts, calc_period_s=60, half_life_s=0)
     run(made, 1, 4, 1, 61)
-    accounts.rows = (accounts.rows[0], Share(9, 1, "b", "", 1), Share(10, 9, "b", "cem", 1), *accounts.rows[1:])  # type: ignore[assignment]
+    accounts.rows = (
+        accounts.rows[0],
+        Share(9, 1, "b", "", 1),
+        Share(10, 9, "b", "cem", 1),
+        *accounts.rows[1:],
+    )  # type: ignore[assignment]
     accounts.version = 2
     made.assign(make_job(2), NOW + 62)
     assert made.ledger.use[made.tree.place_of[4]] == 240.0
@@ -385,7 +466,9 @@ def test_use_outlives_a_restart_and_decays_meanwhile() -> None:
     assert again.usage() == {3: pytest.approx(saved[3] * made.ledger.decay**541)}
     accounts.rows, accounts.version = FakeAccounts.rows, 2
     again.assign(make_job(), NOW + 603)
-    assert again.ledger.use[again.tree.place_of[3]] == pytest.approx(saved[3] * made.ledger.decay**541)
+    assert again.ledger.use[again.tree.place_of[3]] == pytest.approx(
+        saved[3] * made.ledger.decay**541
+    )
 
 
 # --- use
@@ -466,7 +549,7 @@ def test_a_user_ties_with_the_best_of_an_account_beside_it() -> None:
     assert fair_share.fair_tree(made, use).tolist() == [0, 0, 1.0, 1.0, pytest.approx(1 / 3)]
 
 
-def test_users_of_the_parents_share_are_first_in_their_account_and_accounts_of_it_hand_their_children_up() -> None:
+def test_users_with_the_parents_share_come_first_and_such_accounts_hand_their_children_up() -> None:
     made = tree(
         Share(1, 0, "root", ""),
         Share(2, 1, "a", "", None),
@@ -475,7 +558,10 @@ def test_users_of_the_parents_share_are_first_in_their_account_and_accounts_of_i
         Share(5, 2, "a", "u2", None),
     )
     assert made.parent.tolist() == [-1, 0, 0, 0, 0]
-    assert fair_share.level_fair_share(made, made.summed(np.array([0, 0, 10.0, 10.0, 10.0])))[4] == np.inf
+    assert (
+        fair_share.level_fair_share(made, made.summed(np.array([0, 0, 10.0, 10.0, 10.0])))[4]
+        == np.inf
+    )
 
 
 # --- TRES
@@ -491,7 +577,11 @@ def test_billing_weights_know_units() -> None:
 
 
 def test_gres_count_with_and_without_their_type() -> None:
-    assert gres_counts("gpu:a100:2,gpu:1,fs(S:0)") == {"gres/gpu": 3, "gres/gpu:a100": 2, "gres/fs": 1}
+    assert gres_counts("gpu:a100:2,gpu:1,fs(S:0)") == {
+        "gres/gpu": 3,
+        "gres/gpu:a100": 2,
+        "gres/fs": 1,
+    }
     assert gres_counts("none") == {}
 
 
@@ -518,11 +608,18 @@ def test_resets_are_at_local_midnight() -> None:
 def test_options_are_read_from_the_configuration() -> None:
     options = read_options(
         read_text(
-            "ClusterName=c\nSlurmctldHost=h\nPriorityType=priority/multifactor\nPriorityWeightAge=7\nPriorityWeightTRES=CPU=5,GRES/gpu=6\n"
-            "PriorityDecayHalfLife=00:02:00\nPriorityCalcPeriod=1\nPriorityMaxAge=1-0\nPriorityFlags=no_normal_all,DEPTH_OBLIVIOUS\nPriorityFavorSmall=YES\n"
+            "ClusterName=c\nSlurmctldHost=h\nPriorityType=priority/multifactor\n"
+            "PriorityWeightAge=7\nPriorityWeightTRES=CPU=5,GRES/gpu=6\n"
+            "PriorityDecayHalfLife=00:02:00\nPriorityCalcPeriod=1\nPriorityMaxAge=1-0\n"
+            "PriorityFlags=no_normal_all,DEPTH_OBLIVIOUS\nPriorityFavorSmall=YES\n"
         )
     )
-    assert (options.weight_age, options.half_life_s, options.calc_period_s, options.max_age_s) == (7, 120, 60, 86400)
+    assert (options.weight_age, options.half_life_s, options.calc_period_s, options.max_age_s) == (
+        7,
+        120,
+        60,
+        86400,
+    )
     assert options.tres_weights == {"cpu": 5.0, "gres/gpu": 6.0}
     assert options.favors_small
     assert "NO_NORMAL_QOS" in options
@@ -551,7 +648,9 @@ def test_associations_of_accounting_are_read_parents_first() -> None:
         qos=[Qos(1, "normal"), Qos(2, "high", priority=50)],
     )
     accounts = AccountsOf(lambda: state, {1000: "ann", 1001: "bob"}.__getitem__)
-    assert [(share.association_id, share.shares, share.priority) for share in accounts.shares()] == [(1, 1, 0), (2, 7, 4), (5, 1, 4), (6, None, 4)]
+    assert [
+        (share.association_id, share.shares, share.priority) for share in accounts.shares()
+    ] == [(1, 1, 0), (2, 7, 4), (5, 1, 4), (6, None, 4)]
     assert accounts.association_of(make_job()) == 5
     assert accounts.association_of(make_job(user_id=1001)) == 0  # has no default account
     assert accounts.highest_qos_priority() == 50
@@ -567,7 +666,12 @@ def test_associations_of_accounting_are_read_parents_first() -> None:
 def test_the_controller_calculates_again_each_period_while_jobs_wait() -> None:
     tables = make_tables(1, cpus=1)
     h = Harness(tables, time=FakeTime())
-    h.core.priorities = MultifactorPriority(tables, PriorityOptions(weight_age=1000, max_age_s=1000, calc_period_s=60), None, h.time.now())
+    h.core.priorities = MultifactorPriority(
+        tables,
+        PriorityOptions(weight_age=1000, max_age_s=1000, calc_period_s=60),
+        None,
+        h.time.now(),
+    )
     first = h.submit(time_limit_s=3600)
     second, fixed = h.submit(), h.submit(ROOT, priority=77)
     assert (first.is_running, second.priority) == (True, 1)
@@ -592,7 +696,9 @@ def test_the_controller_calculates_again_each_period_while_jobs_wait() -> None:
 def test_a_changed_configuration_counts_from_the_next_calculation_on() -> None:
     harness = Harness(make_tables())
     core = harness.core
-    core.priorities = MultifactorPriority(core.tables, PriorityOptions(weight_job_size=1000), None, START)
+    core.priorities = MultifactorPriority(
+        core.tables, PriorityOptions(weight_job_size=1000), None, START
+    )
     harness.submit(min_nodes=4, exclusive=True)
     job = harness.submit()
     before = job.priority

@@ -27,7 +27,9 @@ ZERO = 1_600_000_000  # a recording's T0
 LOOKED_S = 0.9  # the recorder's samples have whole seconds
 COMPLETION_S = 0.07  # from the end of a script until real Slurm had booked it
 
-pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="the recordings are not beside this repository (../shared/fidelity)")
+pytestmark = pytest.mark.skipif(
+    not FOLDER.exists(), reason="the recordings are not beside this repository (../shared/fidelity)"
+)
 
 
 class Accounts:
@@ -45,10 +47,26 @@ class Accounts:
             shares = int(keys.get("fairshare", "1"))
             if words[:2] == ["add", "account"]:
                 places[words[2], ""] = len(self.rows) + 1
-                self.rows.append(Share(len(self.rows) + 1, places[keys.get("parent", "root"), ""], words[2], "", shares))
+                self.rows.append(
+                    Share(
+                        len(self.rows) + 1,
+                        places[keys.get("parent", "root"), ""],
+                        words[2],
+                        "",
+                        shares,
+                    )
+                )
             elif words[:2] == ["add", "user"]:
                 places[keys["account"], words[2]] = len(self.rows) + 1
-                self.rows.append(Share(len(self.rows) + 1, places[keys["account"], ""], keys["account"], words[2], shares))
+                self.rows.append(
+                    Share(
+                        len(self.rows) + 1,
+                        places[keys["account"], ""],
+                        keys["account"],
+                        words[2],
+                        shares,
+                    )
+                )
             elif words[:2] == ["add", "qos"]:
                 self.qos[words[2]] = QosFacts(int(keys["priority"]))
         self.places = places
@@ -61,7 +79,9 @@ class Accounts:
 
     def association_of(self, job: Job) -> int:
         user = self.users[job.job_id]
-        account = job.spec.account or next((each.account for each in self.rows if each.user == user), "")
+        account = job.spec.account or next(
+            (each.account for each in self.rows if each.user == user), ""
+        )
         return self.places.get((account, user), 0)
 
     def qos_of(self, job: Job) -> QosFacts | None:
@@ -73,36 +93,77 @@ class Accounts:
 
 def spec_of(options: list[str], default_partition: str) -> JobSpec:
     values = dict(option.removeprefix("--").split("=", 1) for option in options if "=" in option)
-    counts = {"nodes": "min_nodes", "ntasks": "num_tasks", "ntasks-per-node": "ntasks_per_node", "cpus-per-task": "cpus_per_task"}
-    fields: dict[str, Any] = {field: int(values[option].partition("-")[0]) for option, field in counts.items() if option in values}
+    counts = {
+        "nodes": "min_nodes",
+        "ntasks": "num_tasks",
+        "ntasks-per-node": "ntasks_per_node",
+        "cpus-per-task": "cpus_per_task",
+    }
+    fields: dict[str, Any] = {
+        field: int(values[option].partition("-")[0])
+        for option, field in counts.items()
+        if option in values
+    }
     fields["nice"] = int(values.get("nice", "0"))  # the recorder submitted as an administrator
     texts = {key: values[key] for key in ("qos", "account") if key in values}
-    return JobSpec(**fields, **texts, partition=values.get("partition", default_partition), time_limit_s=60 * int(values.get("time", 60)))
+    return JobSpec(
+        **fields,
+        **texts,
+        partition=values.get("partition", default_partition),
+        time_limit_s=60 * int(values.get("time", 60)),
+    )
 
 
 def job_of(number: int, spec: JobSpec, submit: int) -> Job:
     tasks, cpus_per_task, min_nodes, max_nodes, min_cpus = size(spec)
     names = tuple(spec.partition.split(","))
-    job = Job(number, spec, 0, 0, submit, names, partition=names[0], min_nodes=min_nodes, max_nodes=max_nodes, num_tasks=tasks)
-    job.cpus_per_task, job.min_cpus, job.nice, job.time_limit_s = cpus_per_task, min_cpus, spec.nice, spec.time_limit_s
+    job = Job(
+        number,
+        spec,
+        0,
+        0,
+        submit,
+        names,
+        partition=names[0],
+        min_nodes=min_nodes,
+        max_nodes=max_nodes,
+        num_tasks=tasks,
+    )
+    job.cpus_per_task, job.min_cpus, job.nice, job.time_limit_s = (
+        cpus_per_task,
+        min_cpus,
+        spec.nice,
+        spec.time_limit_s,
+    )
     job.eligible_time = submit
     return job
 
 
 class Replay:
-    """Feeds a recording's submissions, starts and ends to the plug-in, and looks at priorities when the recording did."""
+    """Feeds a recording's submissions, starts and ends to the plug-in, and looks at priorities when
+    the recording did.
+    """
 
     def __init__(self, workload: str, run: int) -> None:
         folder = FOLDER / workload
         config = read(folder / "slurm.conf")
         self.tables: Tables = build_tables(config)[0]
-        header, *self.rows = (json.loads(line) for line in (folder / f"run{run}.jsonl").read_text().splitlines())
+        header, *self.rows = (
+            json.loads(line) for line in (folder / f"run{run}.jsonl").read_text().splitlines()
+        )
         self.accounts = Accounts(folder / "sacctmgr.txt")
-        self.plugin = MultifactorPriority(self.tables, read_options(config), self.accounts, ZERO + header["controller_start"])
-        submissions = [json.loads(line) for line in (folder / "workload.jsonl").read_text().splitlines()]
+        self.plugin = MultifactorPriority(
+            self.tables, read_options(config), self.accounts, ZERO + header["controller_start"]
+        )
+        submissions = [
+            json.loads(line) for line in (folder / "workload.jsonl").read_text().splitlines()
+        ]
         self.submissions = {each["id"]: each for each in submissions}
         default = config.default_partition
-        self.specs = {each["id"]: spec_of(each["options"], default.name if default else "") for each in submissions}
+        self.specs = {
+            each["id"]: spec_of(each["options"], default.name if default else "")
+            for each in submissions
+        }
         self.seen: list[tuple[str, float, int, int]] = []  # job, when, recorded, ours
 
     def run(self) -> None:
@@ -110,14 +171,24 @@ class Replay:
         for row in self.rows:
             if row["state"] in ("REJECTED", "ARRAY_MASTER") or "_" in row["job"] or row["restarts"]:
                 continue
-            events.append((max(self.submissions[row["job"]]["at"] + 0.2, row["submit"]), 1, "submit", row, 0))
-            events += [(when + LOOKED_S, 2, "look", row, priority) for when, _, priority in row.get("pending", ())]
+            events.append(
+                (max(self.submissions[row["job"]]["at"] + 0.2, row["submit"]), 1, "submit", row, 0)
+            )
+            events += [
+                (when + LOOKED_S, 2, "look", row, priority)
+                for when, _, priority in row.get("pending", ())
+            ]
             if row["start"] is not None and row["end"] is not None:
                 started = row["attempts"][-1]["at"]
                 ended = started + self.submissions[row["job"]]["run"] + COMPLETION_S
-                events += [(started, 2, "look", row, row["priority"]), (started, 3, "start", row, 0)]
+                events += [
+                    (started, 2, "look", row, row["priority"]),
+                    (started, 3, "start", row, 0),
+                ]
                 events.append((min(max(ended, row["end"]), row["end"] + 0.99), 0, "end", row, 0))
-        for when, _, what, row, recorded in sorted(events, key=lambda event: (event[0], event[1], event[3]["jobid"])):
+        for when, _, what, row, recorded in sorted(
+            events, key=lambda event: (event[0], event[1], event[3]["jobid"])
+        ):
             self._calculate_until(ZERO + when)
             getattr(self, f"_{what}")(row, when, recorded)
 
@@ -150,7 +221,9 @@ class Replay:
 
 
 @pytest.mark.parametrize("run", [1, 2, 3])
-@pytest.mark.parametrize(("workload", "share"), [("ep-multifactor", 1.0), ("fairshare", 0.98), ("mixed-large", 1.0)])
+@pytest.mark.parametrize(
+    ("workload", "share"), [("ep-multifactor", 1.0), ("fairshare", 0.98), ("mixed-large", 1.0)]
+)
 def test_every_recorded_priority_is_reproduced(workload: str, share: float, run: int) -> None:
     replay = Replay(workload, run)
     replay.run()

@@ -8,13 +8,26 @@ from collections.abc import Iterator
 
 import pytest
 
-from understudy.tool.cluster.processes import Process, descendants, end, heed_termination, identify, read_pid_file, recorded
+from understudy.tool.cluster.processes import (
+    Process,
+    descendants,
+    end,
+    heed_termination,
+    identify,
+    read_pid_file,
+    recorded,
+)
 
 OBEDIENT = "import signal; print(flush=True); signal.pause()"
-STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); signal.pause()"
+STUBBORN = (
+    "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); "
+    "signal.pause()"
+)
 PARENT = """
 import signal, subprocess, sys
-child = subprocess.Popen([sys.executable, "-S", "-c", "import signal; signal.pause()"], start_new_session=True)
+child = subprocess.Popen(
+    [sys.executable, "-S", "-c", "import signal; signal.pause()"], start_new_session=True
+)
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print(child.pid, flush=True)
 signal.pause()
@@ -27,7 +40,9 @@ class Children:
         self.first_line = ""
 
     def start(self, script: str) -> Process:
-        child = subprocess.Popen([sys.executable, "-S", "-c", script], stdout=subprocess.PIPE, text=True)
+        child = subprocess.Popen(
+            [sys.executable, "-S", "-c", script], stdout=subprocess.PIPE, text=True
+        )
         self.started.append(child)
         assert child.stdout is not None
         self.first_line = child.stdout.readline()

@@ -1,4 +1,6 @@
-"""The prolog of the nodes at a job's allocation: who waits for it, and what its failure does. As Slurm 22.05.8 was seen to do."""
+"""The prolog of the nodes at a job's allocation: who waits for it, and what its failure does. As
+Slurm 22.05.8 was seen to do.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,16 @@ from understudy.controller.saved.records import decode_job, encode_job
 from understudy.controller.tables.job import HELD_BY_ADMIN, Job
 from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobState, NodeFlag
-from understudy.protocol.messages import Allocated, AllocateJob, AwaitJob, Failure, JobSpec, LaunchBatch, LaunchProlog, PrologComplete
+from understudy.protocol.messages import (
+    Allocated,
+    AllocateJob,
+    AwaitJob,
+    Failure,
+    JobSpec,
+    LaunchBatch,
+    LaunchProlog,
+    PrologComplete,
+)
 
 DAEMON = FakeSender("noded0", 0, 0, is_daemon=True)
 
@@ -19,13 +30,19 @@ class Site(Harness):
     """A cluster with a Prolog."""
 
     def __init__(self, *flags: str) -> None:
-        super().__init__(settings=Settings(min_job_age_s=0, emulates_jobs=False, has_prolog=True, prolog_flags=frozenset(flags)))
+        super().__init__(
+            settings=Settings(
+                min_job_age_s=0, emulates_jobs=False, has_prolog=True, prolog_flags=frozenset(flags)
+            )
+        )
 
     def ended(self, job: Job, nodes: str, failed: str = "", restart: int = 0) -> None:
         self.ask(PrologComplete(job.job_id, restart, nodes, failed), DAEMON)
 
     def allocate(self) -> tuple[Job, Allocated]:
-        answer = self.ask(AllocateJob(JobSpec(name="a", min_nodes=2), False, USER.user_id, USER.group_id), USER)
+        answer = self.ask(
+            AllocateJob(JobSpec(name="a", min_nodes=2), False, USER.user_id, USER.group_id), USER
+        )
         assert isinstance(answer, Allocated)
         return self.core.tables.jobs[answer.job_id], answer
 
@@ -94,7 +111,11 @@ def test_a_failure_drains_the_node_and_holds_a_batch_job() -> None:
     assert [bool(node.flags & NodeFlag.DRAIN) for node in nodes[:2]] == [False, True]
     assert nodes[1].reason == "Prolog error"
     assert job.is_pending
-    assert (job.held_by, job.reason_detail, job.prolog_nodes) == (HELD_BY_ADMIN, "launch failed requeued held", 0)
+    assert (job.held_by, job.reason_detail, job.prolog_nodes) == (
+        HELD_BY_ADMIN,
+        "launch failed requeued held",
+        0,
+    )
 
 
 @pytest.mark.parametrize("until", ["until_ready", "until_end"])

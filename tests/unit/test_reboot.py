@@ -171,5 +171,9 @@ def test_the_reason_is_of_the_time_of_the_last_step(h: Harness) -> None:
     h.update_nodes("n1", state="down", reason="dd")
     h.acknowledge()
     h.run(2)
-    assert node(h) == (NodeState.DOWN, NodeFlag.DRAIN | NodeFlag.REBOOT_ISSUED, "dd : reboot issued")
+    assert node(h) == (
+        NodeState.DOWN,
+        NodeFlag.DRAIN | NodeFlag.REBOOT_ISSUED,
+        "dd : reboot issued",
+    )
     assert h.query("nodes", "reason_time", name=["n1"])[0][0] > START + 49

@@ -1,4 +1,6 @@
-"""scontrol reconfigure: what is taken over, what is refused; and what is said of SchedulerParameters that are not taken."""
+"""scontrol reconfigure: what is taken over, what is refused; and what is said of
+SchedulerParameters that are not taken.
+"""
 
 from __future__ import annotations
 
@@ -39,15 +41,23 @@ def changed(tmp_path: Path, old: str, new: str) -> Harness:
     before = load(path)
     h = Harness(build_tables(before)[0])
     path.write_text(CONF.replace(old, new))
-    take_over(h.core, path, before, lambda config: Settings(complete_wait_s=config.count("CompleteWait")))
+    take_over(
+        h.core, path, before, lambda config: Settings(complete_wait_s=config.count("CompleteWait"))
+    )
     return h
 
 
 @pytest.mark.parametrize(
     ("old", "new", "code"),
-    [("sched/backfill", "sched/builtin", 2032), ("select/cons_tres", "select/linear", 2033), ("CPUs=4", "CPUs=8", 2049)],
+    [
+        ("sched/backfill", "sched/builtin", 2032),
+        ("select/cons_tres", "select/linear", 2033),
+        ("CPUs=4", "CPUs=8", 2049),
+    ],
 )
-def test_what_needs_a_restart_is_refused_with_slurms_error(tmp_path: Path, old: str, new: str, code: int) -> None:
+def test_what_needs_a_restart_is_refused_with_slurms_error(
+    tmp_path: Path, old: str, new: str, code: int
+) -> None:
     with pytest.raises(SlurmError) as raised:
         changed(tmp_path, old, new)
     assert raised.value.code == code
@@ -55,7 +65,9 @@ def test_what_needs_a_restart_is_refused_with_slurms_error(tmp_path: Path, old: 
 
 def test_complete_wait_and_the_switches_are_taken_over(tmp_path: Path) -> None:
     (tmp_path / "topology.conf").write_text("SwitchName=s1 Nodes=n[1-4]\n")
-    h = changed(tmp_path, "ClusterName=c\n", "ClusterName=c\nCompleteWait=7\nTopologyPlugin=topology/tree\n")
+    h = changed(
+        tmp_path, "ClusterName=c\n", "ClusterName=c\nCompleteWait=7\nTopologyPlugin=topology/tree\n"
+    )
     assert h.core.tables.complete_wait_s == 7
     assert h.core.tables.nodes.tree is not None
 
@@ -67,11 +79,21 @@ def test_a_policy_takes_over_parameters_and_preemption_and_keeps_its_phases() ->
     policy.note("start", 100.0)
     before = policy.next_run()
     assert policy.backfill_trigger.next_run() == pytest.approx(130.57)
-    tables.preemption = Preemption(tables.partitions, tables.running, Rules.read("preempt/partition_prio", "REQUEUE", None), {}, lambda _job: None)
+    tables.preemption = Preemption(
+        tables.partitions,
+        tables.running,
+        Rules.read("preempt/partition_prio", "REQUEUE", None),
+        {},
+        lambda _job: None,
+    )
     policy.reconfigure({"bf_interval": "5", "default_queue_depth": "7", "bf_max_job_test": "3"})
     assert policy.next_run() == before
     assert policy.backfill_trigger.next_run() == pytest.approx(130.57)
-    assert (policy.trigger.depth, policy.backfill_trigger.interval_s, policy.backfill.max_tests) == (7, 5, 3)
+    assert (
+        policy.trigger.depth,
+        policy.backfill_trigger.interval_s,
+        policy.backfill.max_tests,
+    ) == (7, 5, 3)
     policy.queue.refresh(101.0)
     assert [record.job.job_id for record in policy.queue.records] == [1]
 
@@ -95,8 +117,10 @@ def test_time_slices_begin_and_end_with_the_preempt_mode() -> None:
 
 def test_values_that_slurm_does_not_take_are_named_with_its_words() -> None:
     text = (
-        "bf_interval=-5,sched_interval=x,default_queue_depth=-1,max_rpc_cnt=-3,bf_window=0,sched_min_interval=-1,bf_busy_nodes,nosuch=1,"
-        "batch_sched_delay=-1,bf_resolution=5000,partition_job_depth=-1,sched_max_job_start=-1,bf_min_prio_reserve=x,bf_yield_interval=0,defer"
+        "bf_interval=-5,sched_interval=x,default_queue_depth=-1,max_rpc_cnt=-3,bf_window=0,"
+        "sched_min_interval=-1,bf_busy_nodes,nosuch=1,"
+        "batch_sched_delay=-1,bf_resolution=5000,partition_job_depth=-1,"
+        "sched_max_job_start=-1,bf_min_prio_reserve=x,bf_yield_interval=0,defer"
     )
     assert list(complaints(text)) == [
         "Invalid SchedulerParameters bf_interval: -5",
@@ -116,5 +140,7 @@ def test_values_that_slurm_does_not_take_are_named_with_its_words() -> None:
 def test_the_check_of_a_configuration_names_their_line() -> None:
     config = read_text(CONF + "SchedulerParameters=bf_window=0,bf_interval=20\n")
     found = [finding for finding in config.findings if finding.key == "SchedulerParameters"]
-    assert [(finding.line, finding.message) for finding in found] == [(7, "Invalid SchedulerParameters bf_window: 0")]
+    assert [(finding.line, finding.message) for finding in found] == [
+        (7, "Invalid SchedulerParameters bf_window: 0")
+    ]
     assert not config.errors

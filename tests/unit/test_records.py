@@ -9,7 +9,9 @@ from understudy.model import records
 def test_every_column_has_a_meaning_and_says_what_none_means(table: str) -> None:
     for name, column in records.TABLES[table].items():
         assert column.meaning, name
-        assert column.optional == ("None:" in column.meaning or "None for" in column.meaning or "; None" in column.meaning), name
+        assert column.optional == (
+            "None:" in column.meaning or "None for" in column.meaning or "; None" in column.meaning
+        ), name
 
 
 def test_values_are_checked_against_their_column() -> None:

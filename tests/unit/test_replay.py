@@ -9,7 +9,17 @@ from understudy.experiments.recording import Recording
 from understudy.experiments.records import REJECTED, JobRecord, record_of
 from understudy.experiments.replay import Replayer, ReplayOptions, owners
 from understudy.experiments.trace import TraceJob
-from understudy.protocol.messages import AwaitEmpty, Emulation, Failure, FollowJobs, JobRun, JobRuns, Ok, SubmitJob, Submitted
+from understudy.protocol.messages import (
+    AwaitEmpty,
+    Emulation,
+    Failure,
+    FollowJobs,
+    JobRun,
+    JobRuns,
+    Ok,
+    SubmitJob,
+    Submitted,
+)
 
 EPOCH = 1_700_000_000.0
 LATENCY = 0.001
@@ -18,7 +28,19 @@ LATENCY = 0.001
 def run_of(number, tag, submit, start, end, state, cpus=1, nodes="n1", limit=60, **fields):
     """What the controller tells of a run."""
     plain = dict.fromkeys(JobRun.__struct_fields__, "")
-    plain |= dict.fromkeys(("array_job_id", "het_job_id", "het_offset", "exit_code", "exit_signal", "node_count", "memory_mb", "restarts"), 0)
+    plain |= dict.fromkeys(
+        (
+            "array_job_id",
+            "het_job_id",
+            "het_offset",
+            "exit_code",
+            "exit_signal",
+            "node_count",
+            "memory_mb",
+            "restarts",
+        ),
+        0,
+    )
     known = {
         "job_id": number,
         "tag": tag,
@@ -30,7 +52,9 @@ def run_of(number, tag, submit, start, end, state, cpus=1, nodes="n1", limit=60,
         "cpus": cpus,
         "nodes": nodes,
     }
-    return JobRun(**{**plain, "eligible": submit, "priority": 1, "preemptions": 0, **known, **fields})
+    return JobRun(
+        **{**plain, "eligible": submit, "priority": 1, "preemptions": 0, **known, **fields}
+    )
 
 
 class Clock:
@@ -63,10 +87,14 @@ class Controller:
         self.asked = None
         self.empty_at = clock.now()
 
-    def send(self, peer, message, on_reply=None, timeout_s=10.0, *, only_failures=False, ahead_s=0.0):
+    def send(
+        self, peer, message, on_reply=None, timeout_s=10.0, *, only_failures=False, ahead_s=0.0
+    ):
         assert peer == "controller"
         self.received.append((self.clock.now() + ahead_s, message, timeout_s))
-        self.clock.call_at(self.clock.now() + ahead_s + LATENCY, self._answer, message, on_reply, only_failures)
+        self.clock.call_at(
+            self.clock.now() + ahead_s + LATENCY, self._answer, message, on_reply, only_failures
+        )
 
     def _answer(self, message, on_reply, only_failures):
         if isinstance(message, FollowJobs) and FollowJobs not in self.refuse:
@@ -94,14 +122,18 @@ class Controller:
                 end = start + int(min(emulation.run_s, spec.time_limit_s))
                 state = "COMPLETED" if emulation.run_s <= spec.time_limit_s else "TIMEOUT"
                 nodes, limit = f"n[1-{spec.num_tasks}]", spec.time_limit_s
-                self.runs[job_id] = run_of(job_id, emulation.tag, int(now), start, end, state, spec.num_tasks, nodes, limit)
+                self.runs[job_id] = run_of(
+                    job_id, emulation.tag, int(now), start, end, state, spec.num_tasks, nodes, limit
+                )
                 self.empty_at = max(self.empty_at, end)
                 return now, Submitted(job_id)
             case AwaitEmpty():
                 return max(now, self.empty_at), Ok()
             case FollowJobs(after=after):
                 ended, self.runs = list(self.runs.values()), {}
-                return now, JobRuns(ended, [run for number, run in self.open.items() if number > after])
+                return now, JobRuns(
+                    ended, [run for number, run in self.open.items() if number > after]
+                )
         raise AssertionError(message)
 
 
@@ -123,9 +155,19 @@ def replay(jobs, controller=None, clock=None, options=None, on_progress=None):
 
 def test_each_job_is_submitted_at_its_time_and_jobs_of_one_instant_in_their_order():
     outcome, controller = replay([job(1, 0), job(2, 0), job(3, 500), job(4, 500), job(5, 501)])
-    submissions = [(when, message.spec.name) for when, message, _ in controller.received if isinstance(message, SubmitJob)]
+    submissions = [
+        (when, message.spec.name)
+        for when, message, _ in controller.received
+        if isinstance(message, SubmitJob)
+    ]
     zero = EPOCH + 1
-    assert submissions == [(zero, "1"), (zero, "2"), (zero + 500, "3"), (zero + 500, "4"), (zero + 501, "5")]
+    assert submissions == [
+        (zero, "1"),
+        (zero, "2"),
+        (zero + 500, "3"),
+        (zero + 500, "4"),
+        (zero + 501, "5"),
+    ]
     assert outcome.error == ""
 
 
@@ -138,17 +180,30 @@ def test_submissions_that_are_sent_together_are_each_delivered_at_their_time():
             super().send(peer, message, *rest, **more)
 
     clock = Clock()
-    _, controller = replay([job(n, 100 * n) for n in range(6)], Watching(clock), clock, ReplayOptions(jobs_ahead=4))
+    _, controller = replay(
+        [job(n, 100 * n) for n in range(6)], Watching(clock), clock, ReplayOptions(jobs_ahead=4)
+    )
     zero = EPOCH + 1
-    assert [when for when, message, _ in controller.received if isinstance(message, SubmitJob)] == [zero + 100 * n for n in range(6)]
+    assert [when for when, message, _ in controller.received if isinstance(message, SubmitJob)] == [
+        zero + 100 * n for n in range(6)
+    ]
     assert sent[1:7] == [zero] * 4 + [zero + 400] * 2
-    assert [when for when, message, _ in controller.received if isinstance(message, AwaitEmpty)] == [zero + 500]
+    assert [
+        when for when, message, _ in controller.received if isinstance(message, AwaitEmpty)
+    ] == [zero + 500]
 
 
 def test_a_job_asks_for_what_the_trace_says():
-    _, controller = replay([job(7, 0, run=60, raw_run=75, procs=3, req=60)], options=ReplayOptions(partition="batch"))
+    _, controller = replay(
+        [job(7, 0, run=60, raw_run=75, procs=3, req=60)], options=ReplayOptions(partition="batch")
+    )
     message = controller.received[1][1]
-    assert (message.spec.name, message.spec.num_tasks, message.spec.time_limit_s, message.spec.partition) == ("7", 3, 60, "batch")
+    assert (
+        message.spec.name,
+        message.spec.num_tasks,
+        message.spec.time_limit_s,
+        message.spec.partition,
+    ) == ("7", 3, 60, "batch")
     assert message.spec.min_nodes is None
     assert message.emulation == Emulation(run_s=75, tag="7")
     assert message.script.startswith("#!")
@@ -157,28 +212,61 @@ def test_a_job_asks_for_what_the_trace_says():
 def test_records_count_from_the_traces_zero():
     outcome, _ = replay([job(1, 0), job(2, 100, run=60, raw_run=75, procs=2)])
     assert outcome.records == [
-        JobRecord(1, 0, 1, 11, "COMPLETED", 1, "n[1-1]", 60, "1", eligible=0, priority=1, exit_code="0:0"),
-        JobRecord(2, 100, 101, 161, "TIMEOUT", 2, "n[1-2]", 60, "2", eligible=100, priority=1, exit_code="0:0"),
+        JobRecord(
+            1, 0, 1, 11, "COMPLETED", 1, "n[1-1]", 60, "1", eligible=0, priority=1, exit_code="0:0"
+        ),
+        JobRecord(
+            2,
+            100,
+            101,
+            161,
+            "TIMEOUT",
+            2,
+            "n[1-2]",
+            60,
+            "2",
+            eligible=100,
+            priority=1,
+            exit_code="0:0",
+        ),
     ]
     assert outcome.simulated_seconds == pytest.approx(161, abs=0.01)
 
 
 def test_a_given_zero_is_kept_and_jobs_that_are_late_go_at_once():
     clock = Clock(now=EPOCH + 50)
-    _, controller = replay([job(1, 0), job(2, 20), job(3, 70)], clock=clock, options=ReplayOptions(zero=EPOCH))
-    assert [when for when, message, _ in controller.received if isinstance(message, SubmitJob)] == [EPOCH + 50, EPOCH + 50, EPOCH + 70]
+    _, controller = replay(
+        [job(1, 0), job(2, 20), job(3, 70)], clock=clock, options=ReplayOptions(zero=EPOCH)
+    )
+    assert [when for when, message, _ in controller.received if isinstance(message, SubmitJob)] == [
+        EPOCH + 50,
+        EPOCH + 50,
+        EPOCH + 70,
+    ]
 
 
 def test_requested_times_can_be_rounded_up_to_minutes():
-    _, controller = replay([job(1, 0, req=61), job(2, 0, req=120)], options=ReplayOptions(limit_step_s=60))
-    assert [message.spec.time_limit_s for _, message, _ in controller.received if isinstance(message, SubmitJob)] == [120, 120]
+    _, controller = replay(
+        [job(1, 0, req=61), job(2, 0, req=120)], options=ReplayOptions(limit_step_s=60)
+    )
+    assert [
+        message.spec.time_limit_s
+        for _, message, _ in controller.received
+        if isinstance(message, SubmitJob)
+    ] == [120, 120]
 
 
 def test_a_rejected_job_is_recorded_and_the_others_keep_their_numbers():
     clock = Clock()
-    outcome, _ = replay([job(1, 0), job(2, 0, procs=9), job(3, 0)], Controller(clock, cpus=8), clock)
+    outcome, _ = replay(
+        [job(1, 0), job(2, 0, procs=9), job(3, 0)], Controller(clock, cpus=8), clock
+    )
     assert outcome.rejected == {2: "Requested node configuration is not available"}
-    assert [(r.job, r.state, r.start) for r in outcome.records] == [(1, "COMPLETED", 1), (2, REJECTED, None), (3, "COMPLETED", 1)]
+    assert [(r.job, r.state, r.start) for r in outcome.records] == [
+        (1, "COMPLETED", 1),
+        (2, REJECTED, None),
+        (3, "COMPLETED", 1),
+    ]
 
 
 @pytest.mark.parametrize("is_told_early", [False, True])
@@ -187,7 +275,15 @@ def test_a_rejected_job_that_the_controller_keeps_as_failed_is_recorded_once(is_
         def _handle(self, message):
             when, answer = super()._handle(message)
             if isinstance(answer, Failure):
-                failed = run_of(99, message.emulation.tag, int(when), None, int(when), "FAILED", reason="BadConstraints")
+                failed = run_of(
+                    99,
+                    message.emulation.tag,
+                    int(when),
+                    None,
+                    int(when),
+                    "FAILED",
+                    reason="BadConstraints",
+                )
                 if is_told_early:
                     self.asked(JobRuns([failed]))
                 else:
@@ -201,7 +297,9 @@ def test_a_rejected_job_that_the_controller_keeps_as_failed_is_recorded_once(is_
 
 def test_the_wait_for_an_empty_cluster_has_no_deadline():
     _, controller = replay([job(1, 0)])
-    assert [timeout for _, message, timeout in controller.received if isinstance(message, AwaitEmpty)] == [float("inf")]
+    assert [
+        timeout for _, message, timeout in controller.received if isinstance(message, AwaitEmpty)
+    ] == [float("inf")]
 
 
 def test_an_empty_trace_ends_at_once():
@@ -211,32 +309,64 @@ def test_an_empty_trace_ends_at_once():
 
 def test_progress_is_told_after_each_instant():
     told = []
-    replay([job(1, 0), job(2, 0), job(3, 9)], options=ReplayOptions(jobs_ahead=1), on_progress=lambda *what: told.append(what))
+    replay(
+        [job(1, 0), job(2, 0), job(3, 9)],
+        options=ReplayOptions(jobs_ahead=1),
+        on_progress=lambda *what: told.append(what),
+    )
     assert told == [(2, 3, EPOCH + 1), (3, 3, EPOCH + 10)]
 
 
 @pytest.mark.parametrize(
     ("kind", "failure", "error"),
     [
-        (SubmitJob, Failure(1005, "no connection"), "submission of job 1 was not answered: no connection (1005)"),
-        (SubmitJob, Failure(5004, "too late"), "submission of job 1 was not answered: too late (5004)"),
+        (
+            SubmitJob,
+            Failure(1005, "no connection"),
+            "submission of job 1 was not answered: no connection (1005)",
+        ),
+        (
+            SubmitJob,
+            Failure(5004, "too late"),
+            "submission of job 1 was not answered: too late (5004)",
+        ),
         (AwaitEmpty, Failure(1006, "lost"), "the cluster did not become empty: lost (1006)"),
-        (FollowJobs, Failure(-1, "no such table"), "what became of the jobs was not answered: no such table (-1)"),
-        (FollowJobs, JobRuns([]), "the controller told nothing of 2 jobs that it did not refuse, the first is 1"),
+        (
+            FollowJobs,
+            Failure(-1, "no such table"),
+            "what became of the jobs was not answered: no such table (-1)",
+        ),
+        (
+            FollowJobs,
+            JobRuns([]),
+            "the controller told nothing of 2 jobs that it did not refuse, the first is 1",
+        ),
     ],
 )
 def test_a_replay_that_cannot_go_on_says_why_and_submits_no_more(kind, failure, error):
     clock = Clock()
-    outcome, controller = replay([job(1, 0), job(2, 1000)], Controller(clock, refuse={kind: failure}), clock, ReplayOptions(jobs_ahead=1))
+    outcome, controller = replay(
+        [job(1, 0), job(2, 1000)],
+        Controller(clock, refuse={kind: failure}),
+        clock,
+        ReplayOptions(jobs_ahead=1),
+    )
     assert outcome.error == error
     if kind is SubmitJob:
-        assert len([message for _, message, _ in controller.received if isinstance(message, SubmitJob)]) == 1
+        assert (
+            len(
+                [message for _, message, _ in controller.received if isinstance(message, SubmitJob)]
+            )
+            == 1
+        )
 
 
 def test_a_replay_that_is_given_up_has_what_became_of_the_jobs_so_far():
     clock = Clock()
     controller = Controller(clock)
-    controller.open[1] = run_of(1, "1", int(EPOCH) + 1, None, None, "PENDING", nodes="", reason="Resources")
+    controller.open[1] = run_of(
+        1, "1", int(EPOCH) + 1, None, None, "PENDING", nodes="", reason="Resources"
+    )
     outcomes = []
     replayer = Replayer([job(1, 0), job(2, 1000)], controller, clock, ReplayOptions(jobs_ahead=1))
     replayer.start(outcomes.append)
@@ -244,11 +374,17 @@ def test_a_replay_that_is_given_up_has_what_became_of_the_jobs_so_far():
     clock.run()
     (outcome,) = outcomes
     assert outcome.error == "nothing to do"
-    assert [(each.job, each.state, each.start, each.end, each.reason) for each in outcome.records] == [(1, "PENDING", None, None, "Resources")]
+    assert [
+        (each.job, each.state, each.start, each.end, each.reason) for each in outcome.records
+    ] == [(1, "PENDING", None, None, "Resources")]
 
 
-def test_a_replay_that_stalls_with_jobs_that_wait_has_gone_through_and_one_with_jobs_at_work_has_not():
-    for state, error in (("PENDING", ""), ("SUSPENDED", ""), ("RUNNING", "nothing to do; unfinished: job 2 (RUNNING)")):
+def test_a_replay_that_stalls_with_waiting_jobs_has_gone_through_with_running_ones_not():
+    for state, error in (
+        ("PENDING", ""),
+        ("SUSPENDED", ""),
+        ("RUNNING", "nothing to do; unfinished: job 2 (RUNNING)"),
+    ):
         clock = Clock()
         controller = Controller(clock)
         controller.empty_at = float("inf")
@@ -265,18 +401,30 @@ def test_a_run_that_was_requeued_is_an_attempt_and_the_last_run_is_the_record():
     recording = Recording(lambda told, task: record_of(told, 0, int(told.tag), task))
     first = run_of(1, "1", 0, 10, 20, "PREEMPTED", preemptions=1)
     recording.add([first])
-    recording.add([run_of(1, "1", 20, 140, 200, "COMPLETED", restarts=1, preemptions=1, scheduler="Backfill")])
+    recording.add(
+        [run_of(1, "1", 20, 140, 200, "COMPLETED", restarts=1, preemptions=1, scheduler="Backfill")]
+    )
     (record,), (attempt,) = recording.records, recording.attempts
-    assert (record.start, record.state, record.restarts, record.preemptions, record.backfilled) == (140, "COMPLETED", 1, 1, True)
+    assert (record.start, record.state, record.restarts, record.preemptions, record.backfilled) == (
+        140,
+        "COMPLETED",
+        1,
+        1,
+        True,
+    )
     assert (attempt.start, attempt.end, attempt.state) == (10, 20, "PREEMPTED")
 
 
-def test_tasks_of_an_array_have_records_of_their_own_also_where_the_controller_has_one_for_several():
+def test_tasks_of_an_array_have_records_of_their_own_though_the_controller_has_one():
     recording = Recording(lambda told, task: record_of(told, 0, told.job_id, task))
-    recording.add([run_of(7, "a", 0, None, 9, "CANCELLED", nodes="", array_job_id=5, array_tasks="1-2,9")])
+    recording.add(
+        [run_of(7, "a", 0, None, 9, "CANCELLED", nodes="", array_job_id=5, array_tasks="1-2,9")]
+    )
     recording.add([run_of(6, "a", 0, 1, 8, "COMPLETED", array_job_id=5, array_tasks="3")])
-    assert [(record.id, record.state, record.start, record.end) for record in recording.records] == [
-        ("a_3", "COMPLETED", 1, 8), ("a_1", "CANCELLED", None, None), ("a_2", "CANCELLED", None, None), ("a_9", "CANCELLED", None, None),
+    assert [(record.id, record.state, record.start,
+        record.end) for record in recording.records] == [
+        ("a_3", "COMPLETED", 1, 8), ("a_1", "CANCELLED", None, None),
+        ("a_2", "CANCELLED", None, None), ("a_9", "CANCELLED", None, None),
     ]  # fmt: skip
 
 
@@ -296,6 +444,12 @@ def test_a_timer_that_comes_a_clock_tick_early_still_sends_its_jobs():
 def test_with_owners_a_jobs_user_group_and_queue_in_the_trace_become_user_account_and_qos():
     owned = TraceJob(1, 0, 60, 1, 60, 60, user=7, group=3, queue=2)
     _, controller = replay([owned, job(2, 5)], options=ReplayOptions(owners=True))
-    first, second = (message for _, message, _ in controller.received if isinstance(message, SubmitJob))
-    assert (first.user_id, first.spec.account, first.spec.qos) == (owners([owned])["u7"], "a3", "q2")
+    first, second = (
+        message for _, message, _ in controller.received if isinstance(message, SubmitJob)
+    )
+    assert (first.user_id, first.spec.account, first.spec.qos) == (
+        owners([owned])["u7"],
+        "a3",
+        "q2",
+    )
     assert (second.user_id, second.spec.account, second.spec.qos) == (-1, "", "")

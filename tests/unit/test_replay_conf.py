@@ -12,14 +12,25 @@ def test_a_machine_of_equal_nodes_with_one_partition_without_limits():
     said = settings(text)
     assert said["NodeName"] == "n[1-100] CPUs=4 State=UNKNOWN"
     assert said["PartitionName"] == "debug Nodes=n[1-100] Default=YES MaxTime=INFINITE State=UP"
-    assert (said["SchedulerType"], said["SelectType"], said["SelectTypeParameters"]) == ("sched/easy", "select/cons_tres", "CR_CPU")
+    assert (said["SchedulerType"], said["SelectType"], said["SelectTypeParameters"]) == (
+        "sched/easy",
+        "select/cons_tres",
+        "CR_CPU",
+    )
     assert (said["SlurmdTimeout"], said["FirstJobId"]) == ("0", "1")
     assert int(said["MaxJobCount"]) > 28_481
-    assert "MinJobAge" not in said, "what became of a job is told when it ends; a year of finished jobs would only fill the controller's memory"
+    assert "MinJobAge" not in said, (
+        "what became of a job is told when it ends; a year of finished jobs would only "
+        "fill the controller's memory"
+    )
 
 
 def test_one_node_and_scheduler_parameters():
-    said = settings(replay_conf(1, 8, "sched/backfill", parameters="bf_interval=10,bf_window=60", memory_mb=4000))
+    said = settings(
+        replay_conf(
+            1, 8, "sched/backfill", parameters="bf_interval=10,bf_window=60", memory_mb=4000
+        )
+    )
     assert said["NodeName"] == "n1 CPUs=8 RealMemory=4000 State=UNKNOWN"
     assert said["SchedulerType"] == "sched/backfill"
     assert said["SchedulerParameters"] == "bf_interval=10,bf_window=60"
@@ -29,7 +40,10 @@ def test_more_jobs_than_slurm_has_numbers_for_by_default_raise_the_greatest_numb
     assert int(settings(replay_conf(1, 1, "easy", jobs=2_000_000))["MaxJobId"]) > 2_000_000
 
 
-@pytest.mark.parametrize("change", [{"nodes": 0}, {"cpus": 0}, {"parameters": "a\nNodeName=x"}, {"scheduler": "easy # x"}])
+@pytest.mark.parametrize(
+    "change",
+    [{"nodes": 0}, {"cpus": 0}, {"parameters": "a\nNodeName=x"}, {"scheduler": "easy # x"}],
+)
 def test_what_would_break_the_file_is_refused(change):
     with pytest.raises(ValueError, match=r"a machine needs|one line"):
         replay_conf(**{"nodes": 1, "cpus": 1, "scheduler": "easy", **change})

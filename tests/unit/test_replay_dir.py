@@ -1,4 +1,6 @@
-"""A replay's run directory goes with the replay; what others left is removed, and nothing that lives."""
+"""A replay's run directory goes with the replay; what others left is removed, and nothing that
+lives.
+"""
 
 import os
 import subprocess
@@ -35,7 +37,9 @@ def test_one_without_results_keeps_its_logs_to_itself(temporary):
     assert list(temporary.iterdir()) == []
 
 
-def test_the_logs_of_one_that_failed_stay_until_the_next_one_and_other_files_for_ever(temporary, tmp_path):
+def test_the_logs_of_one_that_failed_stay_until_the_next_one_and_other_files_for_ever(
+    temporary, tmp_path
+):
     logs = tmp_path / "out" / "logs"
 
     def fail() -> None:
@@ -62,7 +66,19 @@ def test_what_a_replay_left_that_is_no_more_is_removed_with_its_daemons(temporar
     folder.mkdir()
     (folder / "replaying").touch()
     sleep = "import time; time.sleep(600)"
-    daemon = subprocess.Popen([sys.executable, "-c", sleep, "-m", "understudy.noded", "--run-dir", str(folder), "--name", "noded0"])
+    daemon = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            sleep,
+            "-m",
+            "understudy.noded",
+            "--run-dir",
+            str(folder),
+            "--name",
+            "noded0",
+        ]
+    )
     while not daemons_of(folder):
         assert daemon.poll() is None
     assert remove_stale(temporary) == [folder]
@@ -86,7 +102,9 @@ def test_a_replay_that_lives_and_folders_of_which_nobody_knows_are_left_alone(te
 
 def test_only_daemons_of_the_directory_are_taken_for_its_daemons(tmp_path):
     assert daemons_of(tmp_path) == []
-    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "--run-dir", str(tmp_path)])
+    other = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(600)", "--run-dir", str(tmp_path)]
+    )
     while os.fsencode(tmp_path) not in Path(f"/proc/{other.pid}/cmdline").read_bytes():
         pass
     assert daemons_of(tmp_path) == []
@@ -94,7 +112,9 @@ def test_only_daemons_of_the_directory_are_taken_for_its_daemons(tmp_path):
     other.wait()
 
 
-def test_a_folder_has_its_lock_from_the_moment_at_which_the_lock_has_its_name(tmp_path, monkeypatch):
+def test_a_folder_has_its_lock_from_the_moment_at_which_the_lock_has_its_name(
+    tmp_path, monkeypatch
+):
     """Two replays that start together: the one must not take the other's folder for stale."""
     seen = []
     rename = Path.rename

@@ -52,7 +52,9 @@ def test_a_trace_that_is_not_there_is_named(tmp_path):
 
 def test_a_bad_line_is_named_with_the_file_once(trace, tmp_path):
     trace.write_text("1 0\n")
-    with pytest.raises(ReplayError, match=r"^[^ ]*one.swf line 1: 2 columns where 18 are expected$"):
+    with pytest.raises(
+        ReplayError, match=r"^[^ ]*one.swf line 1: 2 columns where 18 are " r"expected$"
+    ):
         replay(ReplayRequest(trace, tmp_path / "run", strict=True))
 
 
@@ -64,15 +66,25 @@ def test_a_machine_of_which_only_the_processors_are_known_may_be_too_large(trace
 
 def test_a_machine_of_which_nothing_is_known_is_not_guessed_from_the_largest_job(trace, tmp_path):
     trace.write_text(trace.read_text().partition("\n")[2])
-    with pytest.raises(ReplayError, match=r"one.swf: its header has neither MaxNodes nor MaxProcs.* 1 processors.*--nodes and --cpus"):
+    with pytest.raises(
+        ReplayError,
+        match=r"one.swf: its header has neither MaxNodes nor MaxProcs.* 1 processors.*--nodes "
+        r"and --cpus",
+    ):
         replay(ReplayRequest(trace, tmp_path / "run"))
 
 
 def test_columns_that_are_not_used_are_named_with_the_number_of_jobs(trace, tmp_path, capsys):
-    trace.write_text("; MaxProcs: 1\n1 0 -1 10 1 -1 -1 1 20 64 1 1 1 -1 1 1 -1 -1\n2 0 -1 10 1 -1 -1 1 20 32 1 1 1 -1 1 2 1 -1\n")
+    trace.write_text(
+        "; MaxProcs: 1\n1 0 -1 10 1 -1 -1 1 20 64 1 1 1 -1 1 1 -1 -1\n"
+        "2 0 -1 10 1 -1 -1 1 20 32 1 1 1 -1 1 2 1 -1\n"
+    )
     with pytest.raises(AssertionError, match="a cluster was prepared"):
         replay(ReplayRequest(trace, tmp_path / "run"))
-    assert "not used: requested memory (2 jobs), partition (2 jobs), preceding job (1 jobs); `understudy import`" in capsys.readouterr().err
+    assert (
+        "not used: requested memory (2 jobs), partition (2 jobs), preceding job (1 jobs); "
+        "`understudy import`" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,7 +104,14 @@ def test_accounting_set_up_that_cannot_be_read_is_named(trace, tmp_path, text, s
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("jobs.txt", "JobID|State\n"), ("a.sacct", ""), ("jobs.json", "{}"), ("a.events", ""), ("x", "-dt 0 -e a | b")]
+    ("name", "text"),
+    [
+        ("jobs.txt", "JobID|State\n"),
+        ("a.sacct", ""),
+        ("jobs.json", "{}"),
+        ("a.events", ""),
+        ("x", "-dt 0 -e a | b"),
+    ],
 )
 def test_a_history_that_is_no_trace_is_said_to_need_an_import(tmp_path, name, text):
     (tmp_path / name).write_text(text)

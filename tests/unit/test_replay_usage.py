@@ -6,7 +6,10 @@ from typer.testing import CliRunner
 from understudy.tool.cluster import launch
 from understudy.tool.understudy.app import app
 
-CONF = "ClusterName=c\nSlurmctldHost=h\nNodeName=n[1-2] CPUs=4\nPartitionName=batch Nodes=ALL Default=YES\n"
+CONF = (
+    "ClusterName=c\nSlurmctldHost=h\nNodeName=n[1-2] CPUs=4\n"
+    "PartitionName=batch Nodes=ALL Default=YES\n"
+)
 
 
 @pytest.fixture
@@ -24,11 +27,21 @@ def replay(tmp_path, monkeypatch):
     scenario = tmp_path / "scenario"
     scenario.mkdir()
     (scenario / "slurm.conf").write_text(CONF)
-    (scenario / "workload.jsonl").write_text('{"id": "a", "at": 0, "user": "u", "options": [], "run": 5}\n')
+    (scenario / "workload.jsonl").write_text(
+        '{"id": "a", "at": 0, "user": "u", "options": [], "run": 5}\n'
+    )
 
     def run(*words):
         named = {"TRACE": trace, "SCENARIO": scenario, "CONF": conf}
-        result = CliRunner().invoke(app, ["replay", *(str(named.get(word, word)) for word in words), "--out", str(tmp_path / "out")])
+        result = CliRunner().invoke(
+            app,
+            [
+                "replay",
+                *(str(named.get(word, word)) for word in words),
+                "--out",
+                str(tmp_path / "out"),
+            ],
+        )
         taken = isinstance(result.exception, PreparedError)
         return 0 if taken else result.exit_code, result.output
 
@@ -43,7 +56,15 @@ def replay(tmp_path, monkeypatch):
         ("TRACE", "--set", "MaxJobCount=many"),
         ("TRACE", "--conf", "CONF", "--set", "EnforcePartLimits=maybe"),
         ("TRACE", "--conf", "CONF", "--set", "NodeName=n1 CPUs=8"),
-        ("TRACE", "--conf", "CONF", "--set", "PreemptMode=CANCEL", "--set", "PreemptType=preempt/none"),
+        (
+            "TRACE",
+            "--conf",
+            "CONF",
+            "--set",
+            "PreemptMode=CANCEL",
+            "--set",
+            "PreemptType=preempt/none",
+        ),
         ("TRACE", "--conf", "CONF", "--set", "PriorityType=priority/nobody"),
         ("TRACE", "--scheduler", "nobody"),
         ("TRACE", "--conf", "CONF", "--scheduler", "nobody"),
@@ -68,7 +89,9 @@ def test_a_file_that_slurm_would_not_start_with_is_no_fault_of_the_command_line(
 
 @pytest.mark.parametrize("words", [("TRACE", "--conf", "CONF"), ("SCENARIO",)])
 def test_a_partition_that_set_makes_is_said_to_be_new(replay, words):
-    code, said = replay(*words, "--set", "PartitionName=btach MaxTime=3", "--set", "PartitionName=batch MaxTime=3")
+    code, said = replay(
+        *words, "--set", "PartitionName=btach MaxTime=3", "--set", "PartitionName=batch MaxTime=3"
+    )
     assert code == 0
     assert "PartitionName=btach is new" in said
     assert "PartitionName=batch is new" not in said

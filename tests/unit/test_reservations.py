@@ -17,32 +17,73 @@ from understudy.controller.tables.topology import Tree
 from understudy.model.conf_companions import SwitchConf
 from understudy.model.reservations import DAILY, MAINT, SPEC_NODES, flags_text, read_flags
 from understudy.model.states import JobFlag, JobState
-from understudy.protocol.messages import Failure, JobSpec, Ok, ReservationChanged, SubmitJob, UpdateReservation
+from understudy.protocol.messages import (
+    Failure,
+    JobSpec,
+    Ok,
+    ReservationChanged,
+    SubmitJob,
+    UpdateReservation,
+)
 
 NOW = int(START)
 
 
 def ask(h: Harness, action: str, name: str = "r", sender: Any = ROOT, **changes: Any) -> Any:
-    return h.ask(UpdateReservation(action, name, {key: str(value) for key, value in changes.items()}), sender)
+    return h.ask(
+        UpdateReservation(action, name, {key: str(value) for key, value in changes.items()}), sender
+    )
 
 
 def create(h: Harness, name: str = "r", start: int = 0, minutes: int = 60, **changes: Any) -> str:
     changes = {"users": "ann", "nodes": "n[1-2]"} | changes
-    answer = ask(h, "create", name, starttime=NOW + start, duration=minutes, **{key: value for key, value in changes.items() if value})
+    answer = ask(
+        h,
+        "create",
+        name,
+        starttime=NOW + start,
+        duration=minutes,
+        **{key: value for key, value in changes.items() if value},
+    )
     assert isinstance(answer, ReservationChanged), answer
     return answer.name
 
 
-def refused(h: Harness, action: str = "create", name: str = "r", start: int = 0, sender: Any = ROOT, **changes: Any) -> int:
+def refused(
+    h: Harness,
+    action: str = "create",
+    name: str = "r",
+    start: int = 0,
+    sender: Any = ROOT,
+    **changes: Any,
+) -> int:
     if action == "create":
-        changes = {"users": "ann", "nodes": "n[1-2]", "starttime": NOW + start, "duration": 60} | changes
-    answer = ask(h, action, name, sender, **{key: value for key, value in changes.items() if value != ""})
+        changes = {
+            "users": "ann",
+            "nodes": "n[1-2]",
+            "starttime": NOW + start,
+            "duration": 60,
+        } | changes
+    answer = ask(
+        h, action, name, sender, **{key: value for key, value in changes.items() if value != ""}
+    )
     assert isinstance(answer, Failure), answer
     return answer.code
 
 
 def shown(h: Harness, name: str = "r") -> dict[str, Any]:
-    columns = ["nodes", "node_count", "core_count", "flags", "users", "partition", "start_time", "end_time", "is_active", "cores"]
+    columns = [
+        "nodes",
+        "node_count",
+        "core_count",
+        "flags",
+        "users",
+        "partition",
+        "start_time",
+        "end_time",
+        "is_active",
+        "cores",
+    ]
     (row,) = h.query("reservations", *columns, name=[name])
     return dict(zip(columns, row, strict=True))
 
@@ -56,7 +97,9 @@ def h() -> Harness:
 def scheduled() -> Harness:
     """With Slurm's own schedulers."""
     h = Harness()
-    h.core.policy = Backfill(h.core.tables, h.core.selector, Planning(h.core), {"bf_interval": "10"})
+    h.core.policy = Backfill(
+        h.core.tables, h.core.selector, Planning(h.core), {"bf_interval": "10"}
+    )
     h.core.policy.note("start", h.time.now())
     return h
 
@@ -64,11 +107,18 @@ def scheduled() -> Harness:
 def test_named_nodes_are_reserved(h: Harness) -> None:
     create(h)
     found = shown(h)
-    assert (found["nodes"], found["core_count"], found["flags"], found["is_active"]) == ("n[1-2]", 8, "SPEC_NODES", True)
+    assert (found["nodes"], found["core_count"], found["flags"], found["is_active"]) == (
+        "n[1-2]",
+        8,
+        "SPEC_NODES",
+        True,
+    )
     assert found["end_time"] - found["start_time"] == 3600
 
 
-def test_so_many_nodes_come_from_the_default_partition_and_not_from_others_reservations(h: Harness) -> None:
+def test_so_many_nodes_come_from_the_default_partition_and_not_from_others_reservations(
+    h: Harness,
+) -> None:
     create(h, "a", nodes="n1", start=1000)
     create(h, "b", nodes="", nodecnt="2", start=1000)
     assert shown(h, "b")["nodes"] == "n[2-3]"
@@ -83,11 +133,14 @@ def test_the_first_nodes_are_taken_together_or_not(h: Harness) -> None:
     assert shown(h, "b")["nodes"] == "n[1,3]"
 
 
-def test_fewer_nodes_than_asked_for_are_reserved_if_there_are_no_more_and_no_job_is_in_the_way(h: Harness) -> None:
+def test_fewer_nodes_than_asked_for_are_reserved_if_there_are_no_more_and_no_job_is_in_the_way(
+    h: Harness,
+) -> None:
     create(h, "a", nodes="n1", start=1000)
     create(h, "b", nodes="", nodecnt="4", start=1000)
     assert shown(h, "b")["nodes"] == "n[2-4]"
-    assert refused(h, name="c", start=5000, nodes="", nodecnt="5") == 2016  # the partition has no more than four
+    # the partition has no more than four
+    assert refused(h, name="c", start=5000, nodes="", nodecnt="5") == 2016
     assert refused(h, name="c", start=1000, nodes="", nodecnt="1") == 2016
     h.submit(time_limit_s=900, required_nodes="n1")
     assert refused(h, name="d", start=300, duration=10, nodes="", nodecnt="4") == 2016
@@ -106,7 +159,9 @@ def test_where_there_are_switches_nodes_of_few_of_them_are_reserved(h: Harness) 
     assert shown(h, "b")["nodes"] == "n[2-3]"
 
 
-def test_maintenance_takes_nodes_of_other_reservations_only_if_there_are_no_others(h: Harness) -> None:
+def test_maintenance_takes_nodes_of_other_reservations_only_if_there_are_no_others(
+    h: Harness,
+) -> None:
     create(h, "a", nodes="n[1-2]")
     create(h, "m", nodes="", nodecnt="2", flags="maint")
     create(h, "all", nodes="", nodecnt="4", flags="maint")
@@ -165,7 +220,9 @@ def test_only_administrators_make_reservations(h: Harness) -> None:
     assert refused(h, sender=USER) == 2010
 
 
-def test_reservations_of_the_same_time_do_not_share_nodes_unless_they_are_made_to(h: Harness) -> None:
+def test_reservations_of_the_same_time_do_not_share_nodes_unless_they_are_made_to(
+    h: Harness,
+) -> None:
     create(h, "a")
     assert refused(h, name="a", nodes="n4") == 2082
     assert refused(h, name="b") == 2058
@@ -181,7 +238,9 @@ def test_repeating_reservations_keep_their_later_times_free(h: Harness) -> None:
     create(h, "b", start=86_400 + 7200)
 
 
-def test_a_floating_reservation_that_is_made_to_repeat_does_so_from_where_it_is_now(h: Harness) -> None:
+def test_a_floating_reservation_that_is_made_to_repeat_does_so_from_where_it_is_now(
+    h: Harness,
+) -> None:
     create(h, "c", start=600, minutes=5, flags="time_float")
     create(h, "b", start=720 + 3600, minutes=1)
     ask(h, "delete", "b")
@@ -200,9 +259,16 @@ def test_a_floating_reservation_of_the_past_begins_now(h: Harness) -> None:
 
 def test_an_update_changes_what_it_names_and_nothing_if_it_is_refused(h: Harness) -> None:
     create(h)
-    assert isinstance(ask(h, "update", **{"duration": 120, "users+": "bob", "flags+": "maint"}), ReservationChanged)
+    assert isinstance(
+        ask(h, "update", **{"duration": 120, "users+": "bob", "flags+": "maint"}),
+        ReservationChanged,
+    )
     found = shown(h)
-    assert (found["end_time"] - found["start_time"], found["users"], found["flags"]) == (7200, "ann,bob", "MAINT,SPEC_NODES")
+    assert (found["end_time"] - found["start_time"], found["users"], found["flags"]) == (
+        7200,
+        "ann,bob",
+        "MAINT,SPEC_NODES",
+    )
     ask(h, "update", nodes="n[1-3]")
     assert shown(h)["node_count"] == 3
     assert refused(h, "update", **{"duration": 5, "users-": "ann,bob"}) == 2080
@@ -248,7 +314,9 @@ def test_a_job_that_the_reservations_nodes_could_never_hold_is_refused(h: Harnes
     assert h.submit(reservation="r", min_nodes=2).is_running
 
 
-def test_a_test_of_when_a_job_would_start_knows_what_reservations_leave_to_it_now(h: Harness) -> None:
+def test_a_test_of_when_a_job_would_start_knows_what_reservations_leave_to_it_now(
+    h: Harness,
+) -> None:
     create(h, nodes="n[1-3]", start=1000)
     create(h, "own", nodes="n4", start=9000)
 
@@ -257,20 +325,34 @@ def test_a_test_of_when_a_job_would_start_knows_what_reservations_leave_to_it_no
         return answer.text if isinstance(answer, Failure) else answer.note
 
     def told(offset: int) -> str:
-        return datetime.fromtimestamp(NOW + offset, tz=UTC).astimezone().strftime("to start at %Y-%m-%dT%H:%M:%S")
+        return (
+            datetime.fromtimestamp(NOW + offset, tz=UTC)
+            .astimezone()
+            .strftime("to start at %Y-%m-%dT%H:%M:%S")
+        )
 
     assert told(0) in note(time_limit_s=600, min_nodes=4)
     assert told(0) in note(time_limit_s=3600)
     assert note(time_limit_s=3600, min_nodes=3) == "Requested node configuration is not available"
-    assert note(time_limit_s=3600, required_nodes="n1") == "Requested node configuration is not available"
+    assert (
+        note(time_limit_s=3600, required_nodes="n1") == "Requested node configuration is not "
+        "available"
+    )
     assert note(reservation="own") == "Invalid time specified"
 
 
-def test_a_test_of_when_a_job_would_start_comes_behind_the_time_that_others_wait_for(h: Harness) -> None:
+def test_a_test_of_when_a_job_would_start_comes_behind_the_time_that_others_wait_for(
+    h: Harness,
+) -> None:
     h.submit(time_limit_s=1000, min_nodes=4, exclusive=True)
     h.submit(time_limit_s=3600, min_nodes=2)
     answer = h.ask(SubmitJob(JobSpec(name="j", time_limit_s=60), "#!/bin/sh\n", test_only=True))
-    assert datetime.fromtimestamp(NOW + 1000 + 1800, tz=UTC).astimezone().strftime("to start at %Y-%m-%dT%H:%M:%S") in answer.note
+    assert (
+        datetime.fromtimestamp(NOW + 1000 + 1800, tz=UTC)
+        .astimezone()
+        .strftime("to start at %Y-%m-%dT%H:%M:%S")
+        in answer.note
+    )
 
 
 def test_no_policy_starts_a_job_where_a_reservation_stands_against_it(h: Harness) -> None:
@@ -282,10 +364,15 @@ def test_no_policy_starts_a_job_where_a_reservation_stands_against_it(h: Harness
 def test_the_tasks_of_an_array_leave_reserved_cores_alone(scheduled: Harness) -> None:
     h = scheduled
     create(h, nodes="n1", corecnt="2")
-    array = h.submit(array="1-3", mem_per_node_mb=10, required_nodes="n1", max_nodes=1, time_limit_s=600)
+    array = h.submit(
+        array="1-3", mem_per_node_mb=10, required_nodes="n1", max_nodes=1, time_limit_s=600
+    )
     h.run(5)
     tasks = list(array.array.records.values()) if array.array is not None else []
-    assert [job.allocation.groups[0].cores for job in tasks if job.allocation is not None] == [0b0100, 0b1000]
+    assert [job.allocation.groups[0].cores for job in tasks if job.allocation is not None] == [
+        0b0100,
+        0b1000,
+    ]
     assert all(job.blocked_cores is None for job in tasks)
 
 
@@ -324,7 +411,11 @@ def test_jobs_that_still_wait_when_their_reservation_is_over_are_held(scheduled:
     h.run(100)
     assert not h.core.tables.reservations
     assert running.state is JobState.TIMEOUT
-    assert (waiting.priority, waiting.reason, waiting.flags) == (0, "Reservation r was deleted", JobFlag.RESV_DEL_HOLD)
+    assert (waiting.priority, waiting.reason, waiting.flags) == (
+        0,
+        "Reservation r was deleted",
+        JobFlag.RESV_DEL_HOLD,
+    )
     assert waiting.spec.reservation == ""
     assert free.flags is JobFlag.NONE
     assert h.control("release", waiting) == 0
@@ -332,19 +423,26 @@ def test_jobs_that_still_wait_when_their_reservation_is_over_are_held(scheduled:
     assert waiting.priority
 
 
-def test_jobs_that_wait_for_maintenance_to_end_are_told_when_it_is_deleted(scheduled: Harness) -> None:
+def test_jobs_that_wait_for_maintenance_to_end_are_told_when_it_is_deleted(
+    scheduled: Harness,
+) -> None:
     create(scheduled, "m", nodes="ALL", start=10, minutes=1, flags="maint")
     job = scheduled.submit(time_limit_s=600, hold=False)
     scheduled.run(5)
     assert job.reason_detail == MAINTENANCE
     scheduled.core.policy = Backfill(
-        scheduled.core.tables, scheduled.core.selector, Planning(scheduled.core), {"bf_interval": "-1", "sched_interval": "-1"}
+        scheduled.core.tables,
+        scheduled.core.selector,
+        Planning(scheduled.core),
+        {"bf_interval": "-1", "sched_interval": "-1"},
     )
     scheduled.run(100)
     assert (job.reason, job.reason_detail) == ("None", "")
 
 
-def test_a_job_too_large_for_a_reservation_that_has_not_begun_is_taken_in(scheduled: Harness) -> None:
+def test_a_job_too_large_for_a_reservation_that_has_not_begun_is_taken_in(
+    scheduled: Harness,
+) -> None:
     create(scheduled, start=100)
     job = scheduled.submit(reservation="r", min_nodes=3)
     assert job.is_pending
@@ -360,7 +458,9 @@ def test_jobs_go_on_without_a_reservation_that_holds_none(scheduled: Harness) ->
 
 
 @pytest.mark.parametrize(("over_run_s", "ends"), [(0, True), (600, False), (None, False)])
-def test_jobs_end_with_their_reservation_resv_over_run_later(over_run_s: int | None, ends: bool) -> None:
+def test_jobs_end_with_their_reservation_resv_over_run_later(
+    over_run_s: int | None, ends: bool
+) -> None:
     h = Harness(settings=Settings(min_job_age_s=0, reservation_over_run_s=over_run_s))
     create(h, minutes=1)
     job = h.submit(reservation="r", time_limit_s=3600, run_s=3000.0)
@@ -379,7 +479,9 @@ def test_a_daily_reservation_comes_again_and_one_can_be_skipped(h: Harness) -> N
     assert not shown(h)["is_active"]
 
 
-def test_reservations_that_come_again_do_not_keep_time_going_for_a_job_that_never_starts(scheduled: Harness) -> None:
+def test_reservations_that_come_again_do_not_keep_time_going_for_a_job_that_never_starts(
+    scheduled: Harness,
+) -> None:
     h = scheduled
     create(h, flags="daily", nodes="n[1-4]")
     job = h.submit(hold=True)
@@ -417,7 +519,9 @@ def test_flags_are_read_shortened_and_shown_in_order() -> None:
     assert flags_text(SPEC_NODES | MAINT | DAILY) == "MAINT,DAILY,SPEC_NODES"
 
 
-def test_a_node_that_goes_down_is_replaced_by_an_idle_one_unless_the_nodes_are_static_or_named(h: Harness) -> None:
+def test_a_node_that_goes_down_is_replaced_by_an_idle_one_unless_the_nodes_are_static_or_named(
+    h: Harness,
+) -> None:
     create(h, "a", nodes="", nodecnt="1")
     create(h, "s", nodes="", nodecnt="1", flags="static_alloc")
     create(h, "n", nodes="n3")
@@ -445,7 +549,9 @@ def test_if_not_all_nodes_in_use_can_be_replaced_the_first_stay(h: Harness) -> N
     assert shown(h)["nodes"] == "n[1,3]"
 
 
-def test_nodes_in_use_for_which_none_were_idle_are_replaced_when_time_limits_are_looked_at(h: Harness) -> None:
+def test_nodes_in_use_for_which_none_were_idle_are_replaced_when_time_limits_are_looked_at(
+    h: Harness,
+) -> None:
     create(h, nodes="", nodecnt="1", flags="replace")
     create(h, "other", nodes="n[3-4]")
     elsewhere, job = h.submit(required_nodes="n2"), h.submit(reservation="r")
@@ -459,7 +565,9 @@ def test_nodes_in_use_for_which_none_were_idle_are_replaced_when_time_limits_are
     assert shown(h)["nodes"] == "n2"
 
 
-def test_a_job_without_a_reservation_is_moved_to_a_partition_that_asks_for_one_and_its_mover_is_told_so(h: Harness) -> None:
+def test_who_moves_a_job_without_a_reservation_to_a_partition_that_asks_for_one_is_told_so(
+    h: Harness,
+) -> None:
     create(h, nodes="n1")
     h.core.tables.partitions["small"].requires_reservation = True
     job, other = h.submit(hold=True), h.submit(hold=True, reservation="r")
@@ -482,7 +590,9 @@ def test_nodes_that_others_have_reserved_replace_none(h: Harness) -> None:
 
 def test_programs_are_run_when_a_reservation_begins_and_ends(h: Harness) -> None:
     ran: list[tuple[list[str], float]] = []
-    h.core.settings = Settings(reservation_prolog="/p", reservation_epilog="/e", emulates_jobs=False)
+    h.core.settings = Settings(
+        reservation_prolog="/p", reservation_epilog="/e", emulates_jobs=False
+    )
     h.core.run_script = lambda words, _environment, _done: ran.append((words, h.time.now() - NOW))
     create(h, start=100, minutes=1)
     h.run(300)

@@ -12,13 +12,20 @@ from understudy.controller.scheduling.slurm.backfill import Backfill
 from understudy.controller.scheduling.slurm.builtin import Builtin
 from understudy.controller.scheduling.slurm.main_pass import NODES_DOWN
 from understudy.controller.tables.partition import Partition
-from understudy.controller.tables.reservation import BUSY, MAINTENANCE, Reservation, ReservationTable
+from understudy.controller.tables.reservation import (
+    BUSY,
+    MAINTENANCE,
+    Reservation,
+    ReservationTable,
+)
 from understudy.model.reservations import FLEX, MAGNETIC, MAINT, OVERLAP, TIME_FLOAT
 
 MAIN = Partition("main", nodes=0b1111)
 
 
-def reservation(name: str = "r", start: int = 100, end: int = 200, nodes: int = 0b0011, **fields: Any) -> Reservation:
+def reservation(
+    name: str = "r", start: int = 100, end: int = 200, nodes: int = 0b0011, **fields: Any
+) -> Reservation:
     return Reservation(name, 1, start, end, nodes=nodes, users=("ann",), user_ids=(1000,), **fields)
 
 
@@ -72,7 +79,9 @@ def test_a_job_that_wants_its_nodes_alone_waits_for_those_that_are_in_use(taken,
     w.submit(at=5, cpus=1, run_s=600, limit_s=3600)
     w.run(until=100)
     waiting = w.tables.jobs[2]
-    assert (waiting.reason, waiting.reason_detail) == (("Resources", "") if is_first else ("Reservation", BUSY))
+    assert (waiting.reason, waiting.reason_detail) == (
+        ("Resources", "") if is_first else ("Reservation", BUSY)
+    )
     assert list(w.starts) == ([1] if is_first else [1, 3])
 
 
@@ -86,9 +95,17 @@ def test_a_job_for_which_too_few_nodes_are_left_by_higher_jobs_says_so():
 
 
 @pytest.mark.parametrize(
-    ("delay_s", "overlaps", "before_s", "nodes"), [(60, True, 60, 0b1111), (60, True, 90, 0b1100), (60, False, 60, 0b1100), (None, True, 60, 0b1100)]
+    ("delay_s", "overlaps", "before_s", "nodes"),
+    [
+        (60, True, 60, 0b1111),
+        (60, True, 90, 0b1100),
+        (60, False, 60, 0b1100),
+        (None, True, 60, 0b1100),
+    ],
 )
-def test_jobs_that_end_in_good_time_when_told_to_may_overlap_with_max_start_delay(delay_s, overlaps, before_s, nodes):
+def test_jobs_that_end_in_good_time_when_told_to_may_overlap_with_max_start_delay(
+    delay_s, overlaps, before_s, nodes
+):
     table_ = ReservationTable({"r": reservation(max_start_delay_s=delay_s)})
     job = make_job(kill_signal=10, kill_signal_before_s=before_s, kill_signal_reservation=overlaps)
     assert table_.look(job, None, MAIN, 0b1111, 0, 150, 600).nodes == nodes

@@ -1,4 +1,6 @@
-"""Who may do what to whose jobs, and to the cluster: users, coordinators, operators, administrators, root."""
+"""Who may do what to whose jobs, and to the cluster: users, coordinators, operators,
+administrators, root.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ PLACES = [
 def with_bob(**known: Any) -> Harness:
     """A cluster on which bob (OTHER) is somebody for accounting."""
     h = Harness()
-    h.core.associations = AssociationState(associations=PLACES, users=[AccountingUser("bob", **known), AccountingUser("ann")])
+    h.core.associations = AssociationState(
+        associations=PLACES, users=[AccountingUser("bob", **known), AccountingUser("ann")]
+    )
     return h
 
 
@@ -43,7 +47,10 @@ def code(h: Harness, message: Any, sender: Any = OTHER) -> int:
     return answer.code if isinstance(answer, Failure) else 0
 
 
-@pytest.mark.parametrize(("level", "right"), [("None", Right.USER), ("Operator", Right.OPERATOR), ("Administrator", Right.ADMINISTRATOR)])
+@pytest.mark.parametrize(
+    ("level", "right"),
+    [("None", Right.USER), ("Operator", Right.OPERATOR), ("Administrator", Right.ADMINISTRATOR)],
+)
 def test_admin_levels_are_rights(level: str, right: Right) -> None:
     h = with_bob(admin_level=level)
     assert h.core.right_of(1001) == right
@@ -53,11 +60,16 @@ def test_admin_levels_are_rights(level: str, right: Right) -> None:
 
 def test_a_coordinator_has_the_account_and_those_below() -> None:
     h = with_bob(coordinates=("science",))
-    assert [is_coordinator(h.core, 1001, account) for account in ("science", "physics", "arts", "root", "", "nosuch")] == [True, True] + [False] * 4
+    assert [
+        is_coordinator(h.core, 1001, account)
+        for account in ("science", "physics", "arts", "root", "", "nosuch")
+    ] == [True, True] + [False] * 4
 
 
 @pytest.mark.parametrize(("account", "refused"), [("physics", 0), ("arts", 1)])
-def test_a_coordinator_does_to_jobs_what_their_owners_may_and_no_more(account: str, refused: int) -> None:
+def test_a_coordinator_does_to_jobs_what_their_owners_may_and_no_more(
+    account: str, refused: int
+) -> None:
     h = with_bob(coordinates=("science",))
     job = h.submit(account=account, begin_time=START + 1000)
     for action in ("hold", "release", "uhold", "release"):
@@ -80,7 +92,11 @@ def test_who_waits_under_an_administrators_hold_changes_nothing_by_a_hold_of_his
     assert h.control("release", job, USER) == 2002
 
 
-RESERVATION = UpdateReservation("create", "r", {"users": "ann", "nodes": "n4", "starttime": str(int(START) + 3600), "duration": "10"})
+RESERVATION = UpdateReservation(
+    "create",
+    "r",
+    {"users": "ann", "nodes": "n4", "starttime": str(int(START) + 3600), "duration": "10"},
+)
 TRIGGER = SetTrigger("node", "*", ["up"], 0, "/bin/true")
 
 
@@ -98,11 +114,16 @@ TRIGGER = SetTrigger("node", "*", ["up"], 0, "/bin/true")
     ],
 )
 def test_what_is_asked_of_each_request(message: Any, least: Right, refusal: int) -> None:
-    for right, level in ((Right.USER, "None"), (Right.OPERATOR, "Operator"), (Right.ADMINISTRATOR, "Administrator")):
+    for right, level in (
+        (Right.USER, "None"),
+        (Right.OPERATOR, "Operator"),
+        (Right.ADMINISTRATOR, "Administrator"),
+    ):
         h = with_bob(admin_level=level)
         h.submit()
         assert code(h, message) == (0 if right >= least else refusal), level
-    assert code(h, message, ROOT) in {0, 2058, 2082}  # the administrator's reservation is there, and has the nodes
+    # the administrator's reservation is there, and has the nodes
+    assert code(h, message, ROOT) in {0, 2058, 2082}
 
 
 def test_operators_change_all_jobs_but_for_comments_of_administrators() -> None:

@@ -6,7 +6,9 @@ from understudy.accounting.rollup import usage_of_hours
 
 
 def one_hour(jobs=(), down=(), **more):
-    ((start, usage),) = usage_of_hours(HOUR, HOUR + 3600, jobs, down, [CLUSTER], {("root", "key"): 5}, **more)
+    ((start, usage),) = usage_of_hours(
+        HOUR, HOUR + 3600, jobs, down, [CLUSTER], {("root", "key"): 5}, **more
+    )
     assert start == HOUR
     return usage
 
@@ -15,7 +17,11 @@ def test_a_real_clusters_first_hour():
     usage = one_hour(JOBS, DOWN)
     cpu = {kind: usage[kind, 0, "cpu"] for kind in ("allocated", "down", "idle", "planned")}
     assert cpu == {"allocated": 1066, "down": 20, "idle": 53046, "planned": 300}
-    assert {number: usage["association", number, "cpu"] for number in (2, 7, 8)} == {2: 979, 7: 47, 8: 40}
+    assert {number: usage["association", number, "cpu"] for number in (2, 7, 8)} == {
+        2: 979,
+        7: 47,
+        8: 40,
+    }
     memory = {kind: usage[kind, 0, "mem"] for kind in ("down", "allocated", "idle")}
     assert memory["down"] == 20000
     assert sum(memory.values()) == 16000 * (3600 - 198)
@@ -38,10 +44,23 @@ def test_what_waiting_jobs_want_beyond_what_is_left_is_overcommitted():
 
 def test_reservations_are_allocated_used_or_not_and_down_as_planned_if_for_maintenance():
     def reservation(number, flags):
-        return {"id": number, "start_time": HOUR + 1000, "end_time": HOUR + 1100, "flags": flags, "tres": {"cpu": 8}}
+        return {
+            "id": number,
+            "start_time": HOUR + 1000,
+            "end_time": HOUR + 1100,
+            "flags": flags,
+            "tres": {"cpu": 8},
+        }
 
     inside = job(1010, 1010, 1060, 8, reservation_id=1, asked=0)
-    usage = one_hour([inside], reservations=[reservation(1, "SPEC_NODES"), reservation(2, "MAINT"), reservation(3, "MAINT,IGNORE_JOBS")])
+    usage = one_hour(
+        [inside],
+        reservations=[
+            reservation(1, "SPEC_NODES"),
+            reservation(2, "MAINT"),
+            reservation(3, "MAINT,IGNORE_JOBS"),
+        ],
+    )
     assert (usage["allocated", 0, "cpu"], usage["planned_down", 0, "cpu"]) == (800, 800)
     assert usage["association", 2, "cpu"] == 400
 

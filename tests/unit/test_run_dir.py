@@ -1,4 +1,6 @@
-"""A run directory belongs to one cluster and one command at a time, and what an ended cluster left is recognised."""
+"""A run directory belongs to one cluster and one command at a time, and what an ended cluster left
+is recognised.
+"""
 
 import os
 import socket
@@ -41,7 +43,11 @@ def write_pid(run_dir: Path, name: str, pid: int, start_time: int) -> None:
 
 
 def test_a_second_command_on_a_run_directory_is_told_to_wait(tmp_path):
-    with exclusive(tmp_path), pytest.raises(LaunchError, match="another understudy command"), exclusive(tmp_path):
+    with (
+        exclusive(tmp_path),
+        pytest.raises(LaunchError, match="another understudy command"),
+        exclusive(tmp_path),
+    ):
         pass
     with exclusive(tmp_path):
         pass
@@ -87,7 +93,9 @@ def test_sockets_are_in_the_run_directory_if_its_path_is_short(tmp_path):
     assert make_socket_folder(run_dir) == run_dir
 
 
-def test_sockets_of_a_long_run_directory_have_a_short_one_of_its_owner_that_goes_with_the_cluster(short, tmp_path, monkeypatch):
+def test_sockets_of_a_long_run_directory_have_a_short_one_of_its_owner_that_goes_with_the_cluster(
+    short, tmp_path, monkeypatch
+):
     run_dir = tmp_path / ("x" * SOCKET_PATH_BYTES)
     run_dir.mkdir()
     folder = make_socket_folder(run_dir)
@@ -101,7 +109,9 @@ def test_sockets_of_a_long_run_directory_have_a_short_one_of_its_owner_that_goes
     assert not folder.exists()
 
 
-def test_sockets_have_a_short_path_also_where_the_folder_for_temporary_files_has_a_long_one(tmp_path, monkeypatch):
+def test_sockets_have_a_short_path_also_where_the_folder_for_temporary_files_has_a_long_one(
+    tmp_path, monkeypatch
+):
     long = tmp_path / ("long" * 30)
     long.mkdir()
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)

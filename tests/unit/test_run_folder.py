@@ -26,7 +26,12 @@ RECORDS = [
 @pytest.fixture
 def folder(tmp_path):
     page = write_run_folder(
-        tmp_path / "runs" / "A", RECORDS, summarize(RECORDS, 4, 1.5), cpus=4, config={"scheduler": "easy", "nodes": 4}, slurm_conf="NodeName=n[1-4]\n"
+        tmp_path / "runs" / "A",
+        RECORDS,
+        summarize(RECORDS, 4, 1.5),
+        cpus=4,
+        config={"scheduler": "easy", "nodes": 4},
+        slurm_conf="NodeName=n[1-4]\n",
     )
     assert page == tmp_path / "runs" / "A" / "report.html"
     return page.parent
@@ -48,7 +53,12 @@ def test_the_parquet_file_has_the_same_with_types(folder):
     table = pq.read_table(folder / "jobs.parquet")
     assert table.column_names == list(ALL_FIELDS)
     kinds = dict(zip(table.column_names, map(str, table.schema.types), strict=True))
-    assert [kinds[name] for name in FIELDS] == ["int64"] * 4 + ["string", "int64", "string", "int64"]
+    assert [kinds[name] for name in FIELDS] == ["int64"] * 4 + [
+        "string",
+        "int64",
+        "string",
+        "int64",
+    ]
     assert [kinds[name] for name in ("wait", "run", "id", "eligible", "reason", "backfilled")] == [
         "int64",
         "int64",
@@ -58,21 +68,31 @@ def test_the_parquet_file_has_the_same_with_types(folder):
         "bool",
     ]
     rows = [tuple(row.values()) for row in table.to_pylist()]
-    assert rows == [tuple(getattr(r, f) for f in ALL_FIELDS) for r in sorted(RECORDS, key=lambda r: r.job)]
+    assert rows == [
+        tuple(getattr(r, f) for f in ALL_FIELDS) for r in sorted(RECORDS, key=lambda r: r.job)
+    ]
 
 
 def test_the_summary_has_figures_by_group(folder):
     by = json.loads((folder / "summary.json").read_text())["by"]
-    assert [(group["name"], group["jobs"], group["ran"], group["wait_p99"]) for group in by["size"]] == [
+    assert [(group["name"], group["jobs"], group["ran"],
+        group["wait_p99"]) for group in by["size"]] == [
         ("2", 1, 1, 0.0), ("3-4", 1, 1, 90.0), ("9-16", 1, 0, None),
     ]  # fmt: skip
-    assert [(group["name"], group["jobs"], group["cpu_seconds"]) for group in by["user"]] == [("", 3, 380)]
+    assert [(group["name"], group["jobs"], group["cpu_seconds"]) for group in by["user"]] == [
+        ("", 3, 380)
+    ]
 
 
 def test_a_run_that_goes_on_has_its_jobs_on_disk_and_nothing_of_the_run_before(folder):
     file = JobsFile(folder)
     file.add(RECORDS[:1])
-    assert (folder / "jobs.csv").read_text().splitlines()[1].startswith("1,0,0,100,COMPLETED,2,n[1-2],120,0,100,")
+    assert (
+        (folder / "jobs.csv")
+        .read_text()
+        .splitlines()[1]
+        .startswith("1,0,0,100,COMPLETED,2,n[1-2],120,0,100,")
+    )
     file.close()
     assert not (folder / "summary.json").exists()
     assert not (folder / "report.html").exists()
@@ -80,7 +100,10 @@ def test_a_run_that_goes_on_has_its_jobs_on_disk_and_nothing_of_the_run_before(f
 
 def test_the_summarys_hash_is_that_of_the_records(folder):
     summary = json.loads((folder / "summary.json").read_text())
-    assert summary["schedule_sha256"] == hashlib.sha256("".join(canonical_lines(RECORDS)).encode()).hexdigest()
+    assert (
+        summary["schedule_sha256"]
+        == hashlib.sha256("".join(canonical_lines(RECORDS)).encode()).hexdigest()
+    )
     assert (summary["jobs"], summary["makespan"], summary["wall_seconds"]) == (3, 160, 1.5)
 
 
@@ -90,7 +113,14 @@ def test_the_configuration_is_kept(folder):
 
 
 def test_nothing_else_is_left_in_the_folder(folder):
-    assert sorted(path.name for path in folder.iterdir()) == ["config.json", "jobs.csv", "jobs.parquet", "report.html", "slurm.conf", "summary.json"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "config.json",
+        "jobs.csv",
+        "jobs.parquet",
+        "report.html",
+        "slurm.conf",
+        "summary.json",
+    ]
 
 
 class Page(HTMLParser):
@@ -106,7 +136,9 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
-        self.fetched += [value for name, value in attrs if name in ("src", "href", "action", "data")]
+        self.fetched += [
+            value for name, value in attrs if name in ("src", "href", "action", "data")
+        ]
         if tag not in self.VOID:
             self.open.append(tag)
 
@@ -127,7 +159,14 @@ def test_the_report_is_one_well_formed_file_that_fetches_nothing(folder):
 
 
 def test_text_from_outside_cannot_become_markup():
-    text = report(RECORDS, summarize(RECORDS, 4, 1.0), 4, title="<script>alert(1)</script>", config={"a<b": "</table>"}, slurm_conf="</pre><b>")
+    text = report(
+        RECORDS,
+        summarize(RECORDS, 4, 1.0),
+        4,
+        title="<script>alert(1)</script>",
+        config={"a<b": "</table>"},
+        slurm_conf="</pre><b>",
+    )
     Page(text)
     assert "<script>alert" not in text
     assert "</pre><b>" not in text
@@ -142,13 +181,34 @@ def test_a_report_without_a_job_that_ran_says_so():
 
 def test_a_report_of_many_jobs_stays_small():
     jobs = generate(jobs=30_000, nodes=512, days=300, load=0.7, seed=1)
-    records = [JobRecord(j.id, j.submit, j.submit + j.id % 5_000, j.submit + j.id % 5_000 + j.run, "COMPLETED", j.procs, "n1", j.req) for j in jobs]
+    records = [
+        JobRecord(
+            j.id,
+            j.submit,
+            j.submit + j.id % 5_000,
+            j.submit + j.id % 5_000 + j.run,
+            "COMPLETED",
+            j.procs,
+            "n1",
+            j.req,
+        )
+        for j in jobs
+    ]
     assert len(report(records, summarize(records, 512, 30.0), 512)) < 200_000
 
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0, "0"), (1, "1 s"), (45.25, "45.2 s"), (60, "1 min"), (5400, "1.5 h"), (86_400, "1 d"), (200_000, "2.3 d"), (1e9, "11,574 d")],
+    [
+        (0, "0"),
+        (1, "1 s"),
+        (45.25, "45.2 s"),
+        (60, "1 min"),
+        (5400, "1.5 h"),
+        (86_400, "1 d"),
+        (200_000, "2.3 d"),
+        (1e9, "11,574 d"),
+    ],
 )
 def test_durations_read_as_people_say_them(seconds, text):
     assert duration(seconds) == text
@@ -159,10 +219,14 @@ def test_a_linear_axis_reaches_the_largest_value_with_a_handful_of_names(largest
     axis = linear_axis(largest, "y")
     assert axis.ticks[-1][0] >= largest
     assert 3 <= len(axis.ticks) <= 12
-    assert [axis.place(value) for value, _ in (axis.ticks[0], axis.ticks[-1])] == pytest.approx([0, 1])
+    assert [axis.place(value) for value, _ in (axis.ticks[0], axis.ticks[-1])] == pytest.approx(
+        [0, 1]
+    )
 
 
-@pytest.mark.parametrize(("span", "unit"), [(5, "seconds"), (600, "minutes"), (50_000, "hours"), (3e7, "days")])
+@pytest.mark.parametrize(
+    ("span", "unit"), [(5, "seconds"), (600, "minutes"), (50_000, "hours"), (3e7, "days")]
+)
 def test_the_time_axis_takes_the_unit_that_suits(span, unit):
     axis = time_axis(0, span)
     assert axis.title.endswith(unit)

@@ -13,14 +13,26 @@ def read(*lines, strict=False, **options):
 
 
 def test_columns_are_found_by_their_names_in_any_order_and_case():
-    (record,), _ = read("state|END|jobid|Start|submit|NCPUS|User", "FAILED|1700000060|12|1700000010|1700000000|8|ada")
-    assert (record.job, record.state, record.submit, record.ran_s, record.cpus, record.user) == ("12", "FAILED", 1_700_000_000, 50, 8, "ada")
+    (record,), _ = read(
+        "state|END|jobid|Start|submit|NCPUS|User",
+        "FAILED|1700000060|12|1700000010|1700000000|8|ada",
+    )
+    assert (record.job, record.state, record.submit, record.ran_s, record.cpus, record.user) == (
+        "12",
+        "FAILED",
+        1_700_000_000,
+        50,
+        8,
+        "ada",
+    )
 
 
 def test_parsable_with_its_bar_at_the_end_and_other_delimiters_are_read():
     assert len(read(HEADER + "|", ROW + "|")[0]) == 1
     for delimiter in (";", ",", "\t", "^^", "~|~"):
-        assert len(read(HEADER.replace("|", delimiter), ROW.replace("|", delimiter))[0]) == 1, delimiter
+        assert len(read(HEADER.replace("|", delimiter), ROW.replace("|", delimiter))[0]) == 1, (
+            delimiter
+        )
 
 
 def test_columns_can_be_named_where_there_is_no_header():
@@ -46,35 +58,79 @@ def test_steps_repeated_headers_and_blank_lines_are_left_out_and_counted():
 def test_bars_within_free_text_do_not_move_the_other_columns(text, comment):
     for header, row in ((HEADER, text), (HEADER + "|", text + "|")):
         (record,), counts = read(header, row, strict=True)
-        assert (record.submit, record.state, record.comment) == (1_700_000_000, "COMPLETED", comment)
+        assert (record.submit, record.state, record.comment) == (
+            1_700_000_000,
+            "COMPLETED",
+            comment,
+        )
         assert record.submit_line.startswith("sbatch a.sh")
         assert not counts.bad
 
 
 def test_a_bar_does_not_become_the_first_character_of_a_submission_line():
-    (record,), _ = read("JobID|Submit|SubmitLine|TimelimitRaw|Comment", "7|2023-11-14T22:13:20||UNLIMITED|x | y || z", strict=True)
+    (record,), _ = read(
+        "JobID|Submit|SubmitLine|TimelimitRaw|Comment",
+        "7|2023-11-14T22:13:20||UNLIMITED|x | y || z",
+        strict=True,
+    )
     assert (record.submit_line, record.limit_min, record.comment) == ("", -1, "x | y || z")
 
 
 def test_of_several_ways_to_part_a_row_the_one_that_fills_most_columns_is_taken():
-    (record,), _ = read("JobID|Submit|SubmitLine|Start|Comment", "7|2023-11-14T22:13:20|sbatch a.sh|2023-11-14T22:13:30|x | y || z", strict=True)
-    assert (record.submit_line, record.start, record.comment) == ("sbatch a.sh", 1_700_000_010, "x | y || z")
+    (record,), _ = read(
+        "JobID|Submit|SubmitLine|Start|Comment",
+        "7|2023-11-14T22:13:20|sbatch a.sh|2023-11-14T22:13:30|x | y || z",
+        strict=True,
+    )
+    assert (record.submit_line, record.start, record.comment) == (
+        "sbatch a.sh",
+        1_700_000_010,
+        "x | y || z",
+    )
 
 
-WIDE = "Account|Comment|Constraints|Elapsed|JobID|JobName|NCPUS|State|Submit|SubmitLine|User|WorkDir"
+WIDE = (
+    "Account|Comment|Constraints|Elapsed|JobID|JobName|NCPUS|State|Submit|SubmitLine|User|WorkDir"
+)
 
 
 @pytest.mark.parametrize(
     ("row", "comment", "constraints", "name"),
     [
-        ("phys||a|b|00:00:04|7|n|2|COMPLETED|1700000000|sbatch -C a|b run.sh|ada|/home", "", "a|b", "n"),
-        ("phys|x|y||00:00:04|7|na|me|2|COMPLETED|1700000000|sbatch -J na|me --comment=x|y run.sh|ada|/home", "x|y", "", "na|me"),
-        ("phys|x|[a|b]|00:00:04|7|end||2|COMPLETED|1700000000|sbatch -J end| --comment=x -C [a|b] run.sh|ada|/home", "x", "[a|b]", "end|"),
+        (
+            "phys||a|b|00:00:04|7|n|2|COMPLETED|1700000000|sbatch -C a|b run.sh|ada|/home",
+            "",
+            "a|b",
+            "n",
+        ),
+        (
+            (
+                "phys|x|y||00:00:04|7|na|me|2|COMPLETED|1700000000|sbatch -J na|me --comment=x|y "
+                "run.sh|ada|/home"
+            ),
+            "x|y",
+            "",
+            "na|me",
+        ),
+        (
+            (
+                "phys|x|[a|b]|00:00:04|7|end||2|COMPLETED|1700000000|sbatch -J end| --comment=x -C "
+                "[a|b] run.sh|ada|/home"
+            ),
+            "x",
+            "[a|b]",
+            "end|",
+        ),
     ],
 )
 def test_each_of_several_texts_keeps_its_bars(row, comment, constraints, name):
     (record,), _ = read(WIDE, row, strict=True)
-    assert (record.comment, record.constraints, record.name, record.user) == (comment, constraints, name, "ada")
+    assert (record.comment, record.constraints, record.name, record.user) == (
+        comment,
+        constraints,
+        name,
+        "ada",
+    )
     assert record.submit_line.endswith(" run.sh")
 
 
@@ -93,36 +149,73 @@ def test_a_row_that_can_be_read_in_several_ways_is_named_and_not_read(header, ro
 
 
 def test_what_another_column_tells_leaves_one_way():
-    (record,), counts = read("JobID|Submit|Comment|User|NNodes|Start|SubmitLine", "7|1700000000|a|b|ada|0|Unknown|", strict=True)
+    (record,), counts = read(
+        "JobID|Submit|Comment|User|NNodes|Start|SubmitLine",
+        "7|1700000000|a|b|ada|0|Unknown|",
+        strict=True,
+    )
     assert (record.comment, record.user, record.nodes, record.start) == ("a|b", "ada", 0, None)
-    (record,), _ = read("JobID|Submit|Comment|Constraints|SubmitLine", "7|1700000000|a|b|gpu|sbatch -C gpu a.sh", strict=True)
+    (record,), _ = read(
+        "JobID|Submit|Comment|Constraints|SubmitLine",
+        "7|1700000000|a|b|gpu|sbatch -C gpu a.sh",
+        strict=True,
+    )
     assert (record.comment, record.constraints) == ("a|b", "gpu")
     assert not counts.notes
 
 
 def test_a_submission_line_that_may_have_bars_of_the_comment_is_not_used():
-    (record,), counts = read("JobID|Submit|Comment|SubmitLine", "7|1700000000|c|sbatch x|y", strict=True)
+    (record,), counts = read(
+        "JobID|Submit|Comment|SubmitLine", "7|1700000000|c|sbatch x|y", strict=True
+    )
     assert record.submit_line == ""
-    assert counts.notes["bars that may belong to submitline or to another text: the columns are taken alone"] == 1
-    (record,), counts = read("JobID|Submit|Comment|SubmitLine", "7|1700000000|c|x|sbatch y", strict=True)
+    assert (
+        counts.notes[
+            "bars that may belong to submitline or to another text: the columns are taken alone"
+        ]
+        == 1
+    )
+    (record,), counts = read(
+        "JobID|Submit|Comment|SubmitLine", "7|1700000000|c|x|sbatch y", strict=True
+    )
     assert (record.comment, record.submit_line) == ("c|x", "sbatch y")
     assert not counts.notes
 
 
 def test_a_text_that_begins_with_a_bar_is_unlikely_and_said():
-    (record,), counts = read("JobID|Submit|Comment|Constraints|State", "7|1700000000||a|b|COMPLETED", strict=True)
+    (record,), counts = read(
+        "JobID|Submit|Comment|Constraints|State", "7|1700000000||a|b|COMPLETED", strict=True
+    )
     assert (record.comment, record.constraints) == ("", "a|b")
-    assert counts.notes["bars that may belong to constraints or to another text: the likelier is taken"] == 1
+    assert (
+        counts.notes[
+            "bars that may belong to constraints or to another text: the likelier is taken"
+        ]
+        == 1
+    )
 
 
 def test_a_row_with_a_new_line_before_its_job_id_is_not_lost():
     good = "phys||a|00:00:04|7|n|2|COMPLETED|1700000000|sbatch run.sh|ada|/home"
-    torn = ["phys|two", "lines||00:00:04|8|n|2|FAILED|1700000000|sbatch --wrap=sleep 3", "echo 'a|b'", "exit 0 --comment=two", "lines|bob|/home"]
+    torn = [
+        "phys|two",
+        "lines||00:00:04|8|n|2|FAILED|1700000000|sbatch --wrap=sleep 3",
+        "echo 'a|b'",
+        "exit 0 --comment=two",
+        "lines|bob|/home",
+    ]
     for lines in ([good, *torn, good], [*torn, good], [good, *torn], [good, *torn, *torn]):
         records, counts = read(WIDE, *lines, strict=True)
-        assert sum(record.job == "8" for record in records) == sum(line == "phys|two" for line in lines)
+        assert sum(record.job == "8" for record in records) == sum(
+            line == "phys|two" for line in lines
+        )
         found = next(record for record in records if record.job == "8")
-        assert (found.state, found.user, found.comment, found.submit_line[-17:]) == ("FAILED", "bob", "two\nlines", "comment=two\nlines")
+        assert (found.state, found.user, found.comment, found.submit_line[-17:]) == (
+            "FAILED",
+            "bob",
+            "two\nlines",
+            "comment=two\nlines",
+        )
         assert not counts.left_out
 
 
@@ -133,7 +226,11 @@ def test_a_header_that_names_no_column_of_use_is_read():
 
 def test_new_lines_within_a_submission_line_are_joined():
     records, counts = read(
-        "Comment|JobID|Submit|State|SubmitLine|User", "c|1|1700000000|COMPLETED|sbatch --wrap=a", "b|c", "d|ada", "c|2|1700000000|FAILED|x|bob"
+        "Comment|JobID|Submit|State|SubmitLine|User",
+        "c|1|1700000000|COMPLETED|sbatch --wrap=a",
+        "b|c",
+        "d|ada",
+        "c|2|1700000000|FAILED|x|bob",
     )
     assert [(record.job, record.user) for record in records] == [("1", "ada"), ("2", "bob")]
     assert records[0].submit_line == "sbatch --wrap=a\nb|c\nd"
@@ -152,9 +249,15 @@ def test_new_lines_in_the_last_column_belong_to_its_row():
         ("7|n|c", "3 fields where the header has 9"),
         (ROW.replace("COMPLETED", "DONE"), "'DONE' is no state of a job"),
         (ROW.replace("2023-11-14T22:13:20", "14 Nov"), "'14 Nov' is no time of sacct"),
-        (ROW.replace("2023-11-14T22:13:20", "").replace("2023-11-14T22:13:30", ""), "neither a submit nor a start time"),
+        (
+            ROW.replace("2023-11-14T22:13:20", "").replace("2023-11-14T22:13:30", ""),
+            "neither a submit nor a start time",
+        ),
         (ROW.replace("7|", "x7|", 1), "'x7' is no job's id"),
-        ("1|" * 19 + "1", "20 fields where the header has 9, and no free text in which the others could be"),
+        (
+            "1|" * 19 + "1",
+            "20 fields where the header has 9, and no free text in which the others could be",
+        ),
     ],
 )
 def test_a_line_that_cannot_be_used_is_named_and_the_others_are_used(line, why):
@@ -174,7 +277,10 @@ def test_a_line_that_cannot_be_used_is_named_and_the_others_are_used(line, why):
         ([ROW], "no header"),
         (["State|Submit", "COMPLETED|1700000000"], "no column JobID"),
         (["JobID|State", "1|COMPLETED"], "neither a column Submit nor Start"),
-        ([HEADER + "|Cluster", ROW + "|a", ROW + "|b"], r"several clusters \(a, b\): choose one with --cluster"),
+        (
+            [HEADER + "|Cluster", ROW + "|a", ROW + "|b"],
+            (r"several clusters \(a, b\): choose one with " r"--cluster"),
+        ),
     ],
 )
 def test_a_file_that_is_no_output_of_sacct_is_refused_in_one_line(lines, why):

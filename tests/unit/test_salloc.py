@@ -21,15 +21,24 @@ from understudy.commands.submission.allocation import AllocationError, exit_code
         ("-K0", 255, "salloc: error: Invalid --kill-command specification\n"),
         ("--x11", 255, "salloc: error: No DISPLAY variable set, cannot setup x11 forwarding.\n"),
         ("--immediate=x", 1, 'salloc: error: Invalid numeric value "x" for immediate.\n'),
-        ("--container=/x", 1, "salloc: error: --container requires LaunchParameters=use_interactive_step\n"),
+        (
+            "--container=/x",
+            1,
+            "salloc: error: --container requires LaunchParameters=use_interactive_step\n",
+        ),
         (
             "--distribution=arbitrary",
             1,
-            "salloc: error: With Arbitrary distribution you need to specify a nodelist or hostfile with the -w option\n",
+            (
+                "salloc: error: With Arbitrary distribution you need to specify a nodelist or "
+                "hostfile with the -w option\n"
+            ),
         ),
     ],
 )
-def test_what_a_command_of_its_own_host_cannot_have_is_refused(option: str, code: int, said: str) -> None:
+def test_what_a_command_of_its_own_host_cannot_have_is_refused(
+    option: str, code: int, said: str
+) -> None:
     client = FakeClient()
     outcome = run_command(salloc, option, "true", client=client, usage_exit=USAGE_EXIT)
     assert (outcome.code, outcome.err, client.asked) == (code, said, [])
@@ -38,25 +47,40 @@ def test_what_a_command_of_its_own_host_cannot_have_is_refused(option: str, code
 def test_it_says_what_it_takes() -> None:
     client = FakeClient(config=[record("config", name="GresTypes", value="gpu,fpga")])
     assert run_command(salloc, "--usage", client=client).out == USAGE + "\n"
-    assert run_command(salloc, "--gres=help", client=client).lines == ["Valid gres options are:", "gpu[[:type]:count]", "fpga[[:type]:count]"]
+    assert run_command(salloc, "--gres=help", client=client).lines == [
+        "Valid gres options are:",
+        "gpu[[:type]:count]",
+        "fpga[[:type]:count]",
+    ]
 
 
-@pytest.mark.parametrize(("code", "own"), [(0, 0), (7, 7), (-9, 0), (-2, 0), (-1, 0), (-15, 1), (-10, 1), (-6, 1)])
+@pytest.mark.parametrize(
+    ("code", "own"), [(0, 0), (7, 7), (-9, 0), (-2, 0), (-1, 0), (-15, 1), (-10, 1), (-6, 1)]
+)
 def test_a_command_that_its_user_ends_went_well(code: int, own: int) -> None:
     assert own_code(code) == own
 
 
-@pytest.mark.parametrize(("code", "immediate", "ends"), [(2016, 1, 8), (110, 5, 8), (2016, 0, 9), (2015, 1, 9)])
-def test_the_environment_says_what_a_command_without_resources_ends_with(code: int, immediate: int, ends: int) -> None:
+@pytest.mark.parametrize(
+    ("code", "immediate", "ends"), [(2016, 1, 8), (110, 5, 8), (2016, 0, 9), (2015, 1, 9)]
+)
+def test_the_environment_says_what_a_command_without_resources_ends_with(
+    code: int, immediate: int, ends: int
+) -> None:
     error = AllocationError(code, "")
-    assert exit_code(error, immediate, {"SLURM_EXIT_ERROR": "9", "SLURM_EXIT_IMMEDIATE": "8"}) == ends
+    assert (
+        exit_code(error, immediate, {"SLURM_EXIT_ERROR": "9", "SLURM_EXIT_IMMEDIATE": "8"}) == ends
+    )
     assert exit_code(error, immediate, {"SLURM_EXIT_ERROR": "0"}) == 1
 
 
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ("--propagate=cpu", "srun: error: Bad rlimit name: cpu\nsrun: error: --propagate=cpu is not valid.\n"),
+        (
+            "--propagate=cpu",
+            "srun: error: Bad rlimit name: cpu\nsrun: error: --propagate=cpu is not valid.\n",
+        ),
         ("--open-mode=x", "srun: error: Invalid --open-mode specification\n"),
         ("--threads=0", 'srun: error: Invalid numeric value "0" for --threads.\n'),
         ("--resv-ports=x", 'srun: error: Invalid numeric value "x" for --resv-port.\n'),
@@ -73,20 +97,47 @@ def test_srun_refuses_values_that_its_options_cannot_have(option: str, said: str
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--mem=1", "--mem-per-cpu=1"), "--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive."),
-        (("--gpus-per-task=1", "--ntasks-per-gpu=1"), "--gpus-per-task is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU"),
-        (("--ntasks-per-node=1", "--ntasks-per-gpu=1"), "--ntasks-per-node is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU"),
+        (
+            ("--mem=1", "--mem-per-cpu=1"),
+            "--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.",
+        ),
+        (
+            ("--gpus-per-task=1", "--ntasks-per-gpu=1"),
+            "--gpus-per-task is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU",
+        ),
+        (
+            ("--ntasks-per-node=1", "--ntasks-per-gpu=1"),
+            (
+                "--ntasks-per-node is mutually exclusive with --ntasks-per-gpu and "
+                "SLURM_NTASKS_PER_GPU"
+            ),
+        ),
     ],
 )
-def test_options_that_contradict_each_other_are_refused_by_each_command(options: tuple[str, ...], said: str) -> None:
+def test_options_that_contradict_each_other_are_refused_by_each_command(
+    options: tuple[str, ...], said: str
+) -> None:
     for command in (salloc, srun, sbatch):
-        outcome = run_command(command, *options, *(["--wrap=true"] if command is sbatch else ["true"]), client=FakeClient())
+        outcome = run_command(
+            command,
+            *options,
+            *(["--wrap=true"] if command is sbatch else ["true"]),
+            client=FakeClient(),
+        )
         assert (outcome.code, outcome.err) == (1, f"{command.__name__}: fatal: {said}\n")
-    outcome = run_command(srun, "--gpus-per-task=1", "true", client=FakeClient(), environ={"SLURM_NTASKS_PER_GPU": "1"})
+    outcome = run_command(
+        srun,
+        "--gpus-per-task=1",
+        "true",
+        client=FakeClient(),
+        environ={"SLURM_NTASKS_PER_GPU": "1"},
+    )
     assert (outcome.code, outcome.err[:38]) == (1, "srun: fatal: --gpus-per-task is mutual")
 
 
 def test_some_options_of_sbatch_are_not_theirs() -> None:
     assert "kill-on-invalid-dep" not in OPTIONS.by_long
-    assert not {"kill-on-invalid-dep", "get-user-env", "wait-all-nodes"} & SRUN_OPTIONS.by_long.keys()
+    assert (
+        not {"kill-on-invalid-dep", "get-user-env", "wait-all-nodes"} & SRUN_OPTIONS.by_long.keys()
+    )
     assert SRUN_OPTIONS.by_long["pack-group"].dest == "het_group"

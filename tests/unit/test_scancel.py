@@ -16,7 +16,9 @@ JOBS = [
 ]
 
 
-def cancel(*arguments: str, results: list[tuple[str, int, str]] | None = None, stdin: str = "") -> tuple[Outcome, list[dict[str, object]]]:
+def cancel(
+    *arguments: str, results: list[tuple[str, int, str]] | None = None, stdin: str = ""
+) -> tuple[Outcome, list[dict[str, object]]]:
     client = FakeClient(jobs=JOBS)
     client.answers["CancelJobs"] = [results or []]
     outcome = run_command(scancel, *arguments, client=client, stdin=stdin)
@@ -56,11 +58,23 @@ def test_a_signal_and_its_reach_are_passed_on() -> None:
     [
         ([], "scancel: error: No job identification provided\n"),
         (["abc"], "scancel: error: Invalid job id abc\n"),
-        (["-t", "nosuch"], "Invalid job state specified: nosuch\nValid job states are PENDING, RUNNING, and SUSPENDED\n"),
+        (
+            ["-t", "nosuch"],
+            (
+                "Invalid job state specified: nosuch\n"
+                "Valid job states are PENDING, RUNNING, and SUSPENDED\n"
+            ),
+        ),
         (["-u", "nosuchuser"], "scancel: error: Invalid user name: nosuchuser\n"),
         (["-s", "NOSUCH", "7301"], "Unknown job signal: NOSUCH\n"),
         (["-s", "0", "7301"], "Unknown job signal: 0\n"),
-        (["--nosuch"], "scancel: unrecognized option '--nosuch'\nTry \"scancel --help\" for more information\n"),
+        (
+            ["--nosuch"],
+            (
+                "scancel: unrecognized option '--nosuch'\n"
+                'Try "scancel --help" for more information\n'
+            ),
+        ),
     ],
 )
 def test_mistakes_are_answered_in_slurms_words(arguments: list[str], error: str) -> None:
@@ -73,25 +87,40 @@ def test_jobs_that_have_ended_are_no_error_unless_asked_for() -> None:
     assert cancel("99999", results=gone)[0].err == ""
     outcome, _ = cancel("-v", "99999", results=gone)
     assert outcome.code == 0
-    assert outcome.err == "scancel: Terminating job 99999\nscancel: error: Kill job error on job id 99999: Invalid job id specified\n"
+    assert (
+        outcome.err
+        == "scancel: Terminating job 99999\nscancel: error: Kill job error on job id 99999: "
+        "Invalid job id specified\n"
+    )
 
 
 def test_a_refusal_is_said_and_gives_its_number_as_exit_code() -> None:
     outcome, _ = cancel("7302", results=[("7302", 2002, "Access/permission denied")])
-    assert (outcome.code, outcome.err) == (210, "scancel: error: Kill job error on job id 7302: Access/permission denied\n")
+    assert (outcome.code, outcome.err) == (
+        210,
+        "scancel: error: Kill job error on job id 7302: Access/permission denied\n",
+    )
 
 
 def test_without_a_controller_the_job_and_the_reason_are_named() -> None:
     client = FakeClient()
-    client.answers["CancelJobs"] = RefusedError(1005, "Unable to contact slurm controller (connect failure)")
+    client.answers["CancelJobs"] = RefusedError(
+        1005, "Unable to contact slurm controller (connect failure)"
+    )
     outcome = run_command(scancel, "1", client=client)
-    expected = "scancel: error: Kill job error on job id 1: Unable to contact slurm controller (connect failure)\n"
+    expected = (
+        "scancel: error: Kill job error on job id 1: Unable to contact slurm controller "
+        "(connect failure)\n"
+    )
     assert (outcome.code, outcome.err) == (8, expected)
 
 
 def test_interactive_asks_for_each_job() -> None:
     outcome, asked = cancel("-i", "-n", "b", stdin="n\ny\n")
-    assert outcome.out == "Cancel job_id=7302 name=b partition=batch [y/n]? Cancel job_id=7303 name=b partition=batch [y/n]? "
+    assert (
+        outcome.out == "Cancel job_id=7302 name=b partition=batch [y/n]? Cancel job_id=7303 name=b "
+        "partition=batch [y/n]? "
+    )
     assert [fields["job_ids"] for fields in asked] == [["7303"]]
 
 
@@ -103,9 +132,18 @@ def test_a_filter_without_a_text_matches_no_job(option: str) -> None:
 
 @pytest.mark.parametrize(
     ("said", "asked_times", "is_cancelled"),
-    [("y\n", 1, True), ("Yes\n", 1, True), ("n\ny\n", 1, False), ("x\n\ny\n", 3, True), (" y\nN\n", 2, False), ("", 1, False)],
+    [
+        ("y\n", 1, True),
+        ("Yes\n", 1, True),
+        ("n\ny\n", 1, False),
+        ("x\n\ny\n", 3, True),
+        (" y\nN\n", 2, False),
+        ("", 1, False),
+    ],
 )
-def test_it_asks_until_it_is_told_yes_or_no(said: str, asked_times: int, is_cancelled: bool) -> None:
+def test_it_asks_until_it_is_told_yes_or_no(
+    said: str, asked_times: int, is_cancelled: bool
+) -> None:
     outcome, asked = cancel("-i", "7301", stdin=said)
     assert outcome.out == "Cancel job_id=7301 name=a partition=debug [y/n]? " * asked_times
     assert [fields["job_ids"] for fields in asked] == ([["7301"]] if is_cancelled else [])
@@ -113,7 +151,11 @@ def test_it_asks_until_it_is_told_yes_or_no(said: str, asked_times: int, is_canc
 
 def test_jobs_of_a_federation_are_refused() -> None:
     outcome, asked = cancel("--sibling=x", "7301")
-    assert (outcome.code, outcome.err, asked) == (2239 & 0xFF, "scancel: error: Kill job error on job id 7301: Not a valid federated job\n", [])
+    assert (outcome.code, outcome.err, asked) == (
+        2239 & 0xFF,
+        "scancel: error: Kill job error on job id 7301: Not a valid federated job\n",
+        [],
+    )
 
 
 def test_the_name_has_a_longer_name() -> None:
@@ -123,14 +165,27 @@ def test_the_name_has_a_longer_name() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "error"),
     [
-        (["5"], 8, "scancel: error: Kill job error on job id 5: Unable to contact slurm controller (connect failure)\n"),
+        (
+            ["5"],
+            8,
+            (
+                "scancel: error: Kill job error on job id 5: Unable to contact slurm "
+                "controller (connect failure)\n"
+            ),
+        ),
         *(
-            (arguments, 1, "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n")
+            (
+                arguments,
+                1,
+                "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n",
+            )
             for arguments in (["5.0"], ["-i", "5"], ["-u0"])
         ),
     ],
 )
-def test_without_a_controller_it_says_what_it_asked_for(arguments: list[str], code: int, error: str) -> None:
+def test_without_a_controller_it_says_what_it_asked_for(
+    arguments: list[str], code: int, error: str
+) -> None:
     client = FakeClient()
     client.answers["Query"] = client.answers["CancelJobs"] = RefusedError(1005, CONNECT_FAILED_TEXT)
     outcome = run_command(scancel, *arguments, client=client)
@@ -141,23 +196,73 @@ def test_three_times_verbose_names_the_options() -> None:
     assert "verbose" not in cancel("-vv", "-n", "a")[0].err
     said = cancel("-vvv", "-n", "a", "-u", "1", "-s", "USR1", "7301", "7302")[0].err.splitlines()
     assert said[0] == "scancel: account        : (null)"
-    assert {"scancel: job_name       : a", "scancel: signal         : 10", "scancel: state          : ?", "scancel: job_id[1]      : 7302"} <= set(
-        said
-    )
+    assert {
+        "scancel: job_name       : a",
+        "scancel: signal         : 10",
+        "scancel: state          : ?",
+        "scancel: job_id[1]      : 7302",
+    } <= set(said)
 
 
 def test_verbose_says_what_of_the_job_is_meant() -> None:
     assert cancel("-v", "-f", "7301")[0].err == "scancel: Terminating full job 7301\n"
-    assert cancel("-v", "-b", "-s", "USR1", "7301")[0].err == "scancel: Signal 10 to batch job 7301\n"
+    assert (
+        cancel("-v", "-b", "-s", "USR1", "7301")[0].err == "scancel: Signal 10 to batch job 7301\n"
+    )
     assert cancel("-v", "7301.0")[0].err == "scancel: Terminating step 7301.0\n"
 
 
 ARRAY = [
-    record("jobs", job_id=7310, name="a", state=0, array_job_id=7310, array_task_expression="2-9", array_max_tasks=2, partition="debug"),
-    record("jobs", job_id=7311, name="a", state=1, array_job_id=7310, array_task_id=0, nodes="n1", partition="debug"),
-    record("jobs", job_id=7312, name="a", state=2, array_job_id=7310, array_task_id=1, nodes="n2", partition="debug"),
-    record("jobs", job_id=7320, name="h", state=1, het_job_id=7320, het_job_offset=0, nodes="n1", partition="debug"),
-    record("jobs", job_id=7321, name="h", state=1, het_job_id=7320, het_job_offset=1, nodes="n2", partition="debug"),
+    record(
+        "jobs",
+        job_id=7310,
+        name="a",
+        state=0,
+        array_job_id=7310,
+        array_task_expression="2-9",
+        array_max_tasks=2,
+        partition="debug",
+    ),
+    record(
+        "jobs",
+        job_id=7311,
+        name="a",
+        state=1,
+        array_job_id=7310,
+        array_task_id=0,
+        nodes="n1",
+        partition="debug",
+    ),
+    record(
+        "jobs",
+        job_id=7312,
+        name="a",
+        state=2,
+        array_job_id=7310,
+        array_task_id=1,
+        nodes="n2",
+        partition="debug",
+    ),
+    record(
+        "jobs",
+        job_id=7320,
+        name="h",
+        state=1,
+        het_job_id=7320,
+        het_job_offset=0,
+        nodes="n1",
+        partition="debug",
+    ),
+    record(
+        "jobs",
+        job_id=7321,
+        name="h",
+        state=1,
+        het_job_id=7320,
+        het_job_offset=1,
+        nodes="n2",
+        partition="debug",
+    ),
 ]
 
 
@@ -166,7 +271,8 @@ ARRAY = [
     [
         (["-t", "PD", "7310"], ["7310_[2-9%2]"]),
         (["-t", "PD", "7310_*"], ["7310_[2-9%2]"]),
-        (["-t", "PD", "7310_[0-4]"], ["7310_[2-9%2]"]),  # what has no record of its own goes together, as in 22.05.8
+        # what has no record of its own goes together, as in 22.05.8
+        (["-t", "PD", "7310_[0-4]"], ["7310_[2-9%2]"]),
         (["-t", "PD", "7310_0"], []),
         (["-t", "PD", "7311"], []),
         (["-t", "PD", "-u", "0"], ["7310_[2-9%2]"]),
@@ -186,7 +292,9 @@ ARRAY = [
         (["7310_[0-4]"], ["7310_[0-4]"]),
     ],
 )
-def test_filters_choose_among_the_records_of_an_array(arguments: list[str], jobs: list[str]) -> None:
+def test_filters_choose_among_the_records_of_an_array(
+    arguments: list[str], jobs: list[str]
+) -> None:
     client = FakeClient(jobs=ARRAY)
     client.answers["CancelJobs"] = [[]]
     run_command(scancel, *arguments, client=client)

@@ -18,11 +18,19 @@ def test_a_job_waits_in_those_of_its_partitions_only_whose_limits_it_keeps():
     fits_one = make_job(2, limit_s=6000, partitions=("short", "long"))
     queue = queue_of(fits_both, fits_one, partitions=[short, long])
     queue.refresh(0.0)
-    assert [(record.job.job_id, record.partition.name) for record in queue.records] == [(1, "short"), (1, "long"), (2, "long")]
+    assert [(record.job.job_id, record.partition.name) for record in queue.records] == [
+        (1, "short"),
+        (1, "long"),
+        (2, "long"),
+    ]
 
 
 def test_of_its_partitions_of_a_tier_a_job_is_looked_at_first_in_the_one_that_it_names_first():
-    partitions = [Partition("a", nodes=3), Partition("b", nodes=3), Partition("top", nodes=3, priority_tier=9)]
+    partitions = [
+        Partition("a", nodes=3),
+        Partition("b", nodes=3),
+        Partition("top", nodes=3, priority_tier=9),
+    ]
     queue = queue_of(make_job(1, partitions=("b", "a", "top")), partitions=partitions)
     queue.refresh(0.0)
     assert [record.partition.name for record in queue.records] == ["top", "b", "a"]

@@ -25,9 +25,16 @@ def test_selectors_are_made_with_their_parameters():
 
 @pytest.mark.parametrize("value", ["sched/bckfill", "select/easy", ""])
 def test_an_unknown_policy_is_refused_with_the_known_ones(value):
-    with pytest.raises(ConfigError, match=r"SchedulerType=.* is not known; there are .*sched/backfill, .*sched/easy"):
+    with pytest.raises(
+        ConfigError,
+        match=r"SchedulerType=.* is not known; there are .*sched/backfill, " r".*sched/easy",
+    ):
         registry.scheduler(value)
 
 
 def test_parameters_are_split_at_commas():
-    assert registry.policy_parameters("bf_interval=60,DEFER, bf_continue") == {"bf_interval": "60", "defer": "", "bf_continue": ""}
+    assert registry.policy_parameters("bf_interval=60,DEFER, bf_continue") == {
+        "bf_interval": "60",
+        "defer": "",
+        "bf_continue": "",
+    }

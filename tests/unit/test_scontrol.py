@@ -15,28 +15,42 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RUNNING = record(
-    "jobs", job_id=7301, name="full", user_name="root", group_name="root", priority=4294901760, state=1, reason="None", requeue=True, batch=True,
-    run_time_s=5, time_limit_s=600, time_limit_is_set=True, submit_time=2064646800, eligible_time=2064646800, accrue_time=2064646800,
-    start_time=2064646801, end_time=2064647401, last_sched_eval=2064646801, last_scheduler="Main", partition="debug", alloc_node="host",
-    alloc_session_id=77, nodes="n[1-2]", batch_host="n1", node_count=2, cpus=3, num_tasks=3, cpus_per_task=1, tres_allocated="cpu=3,node=2,billing=3",
-    min_cpus_node=1, min_memory_mb=100, features="fast", oversubscribe="OK", command="/w/job.sh", work_dir="/w", comment="some text",
-    std_err="/w/e.txt", std_in="/dev/zero", std_out="/w/o.txt", mail_user="me@example.com", mail_type="END,FAIL",
+    "jobs", job_id=7301, name="full", user_name="root", group_name="root", priority=4294901760,
+    state=1, reason="None", requeue=True, batch=True,
+    run_time_s=5, time_limit_s=600, time_limit_is_set=True, submit_time=2064646800,
+    eligible_time=2064646800, accrue_time=2064646800,
+    start_time=2064646801, end_time=2064647401, last_sched_eval=2064646801, last_scheduler="Main",
+    partition="debug", alloc_node="host",
+    alloc_session_id=77, nodes="n[1-2]", batch_host="n1", node_count=2, cpus=3, num_tasks=3,
+    cpus_per_task=1, tres_allocated="cpu=3,node=2,billing=3",
+    min_cpus_node=1, min_memory_mb=100, features="fast", oversubscribe="OK", command="/w/job.sh",
+    work_dir="/w", comment="some text",
+    std_err="/w/e.txt", std_in="/dev/zero", std_out="/w/o.txt", mail_user="me@example.com",
+    mail_type="END,FAIL",
     node_shares=[["n1", 2, 0, "0-1", ""], ["n2", 1, 0, "0", ""]], cpu_ids=["0-1", "0"],
 )  # fmt: skip
 ARRAY = {
-    **RUNNING, "job_id": 7303, "array_job_id": 7303, "array_task_expression": "1-4", "array_max_tasks": 1, "state": 0, "reason": "Resources",
+    **RUNNING, "job_id": 7303, "array_job_id": 7303, "array_task_expression": "1-4",
+    "array_max_tasks": 1, "state": 0, "reason": "Resources",
     "nodes": "",
-    "batch_host": "", "node_count": 4, "max_nodes": 4, "start_time": None, "end_time": None, "mail_user": "", "mail_type": "", "comment": "",
+    "batch_host": "", "node_count": 4, "max_nodes": 4, "start_time": None, "end_time": None,
+    "mail_user": "", "mail_type": "", "comment": "",
 }  # fmt: skip
 NODE = record(
-    "nodes", name="n1", index=0, arch="x86_64", cores_per_socket=1, alloc_cpus=2, effective_cpus=4, cpus=4, cpu_load=0.35, address="127.0.0.1",
-    hostname="n1", port=7001, version="22.05.8", memory_mb=4000, alloc_memory_mb=100, free_memory_mb=900, sockets=4, boards=1, state=5, flags=0x200,
-    threads_per_core=1, weight=1, partitions=["debug", "batch"], tres_configured="cpu=4,mem=4000M,billing=4", tres_allocated="cpu=2,mem=100M",
-    reason="bad disk", reason_user="root", reason_time=2064646800, features=["fast"], active_features=["fast"],
+    "nodes", name="n1", index=0, arch="x86_64", cores_per_socket=1, alloc_cpus=2, effective_cpus=4,
+    cpus=4, cpu_load=0.35, address="127.0.0.1",
+    hostname="n1", port=7001, version="22.05.8", memory_mb=4000, alloc_memory_mb=100,
+    free_memory_mb=900, sockets=4, boards=1, state=5, flags=0x200,
+    threads_per_core=1, weight=1, partitions=["debug", "batch"],
+    tres_configured="cpu=4,mem=4000M,billing=4", tres_allocated="cpu=2,mem=100M",
+    reason="bad disk", reason_user="root", reason_time=2064646800, features=["fast"],
+    active_features=["fast"],
 )  # fmt: skip
 PARTITION = record(
-    "partitions", name="debug", is_default=True, state="UP", nodes="n[1-4]", total_nodes=4, total_cpus=16, tres="cpu=16,mem=16000M,node=4,billing=16",
-    max_time_s=3600, default_time_s=300, max_nodes=3, default_memory_per_cpu_mb=100, priority_tier=1, priority_job_factor=1, oversubscribe="NO",
+    "partitions", name="debug", is_default=True, state="UP", nodes="n[1-4]", total_nodes=4,
+    total_cpus=16, tres="cpu=16,mem=16000M,node=4,billing=16",
+    max_time_s=3600, default_time_s=300, max_nodes=3, default_memory_per_cpu_mb=100,
+    priority_tier=1, priority_job_factor=1, oversubscribe="NO",
     preempt_mode="OFF", alloc_nodes="ALL", select_type_parameters="NONE",
 )  # fmt: skip
 
@@ -56,7 +70,10 @@ def client() -> FakeClient:
         jobs=[RUNNING, ARRAY],
         nodes=[NODE, record("nodes", name="n2", hostname="n2")],
         partitions=[PARTITION],
-        config=[record("config", name="KillWait", value="30 sec"), record("config", name="SLURM_CONF", value="/w/slurm.conf")],
+        config=[
+            record("config", name="KillWait", value="30 sec"),
+            record("config", name="SLURM_CONF", value="/w/slurm.conf"),
+        ],
         ping=[record("ping", host="host", role="primary", responding=True)],
     )
 
@@ -104,7 +121,10 @@ def test_details_show_what_is_held_on_each_node(client: FakeClient) -> None:
     lines = ask(client, "-d show job 7301").lines
     assert "   DerivedExitCode=0:0" in lines
     first = lines.index("   JOB_GRES=(null)")
-    assert lines[first + 1 : first + 3] == ["     Nodes=n1 CPU_IDs=0-1 Mem=0 GRES=", "     Nodes=n2 CPU_IDs=0 Mem=0 GRES="]
+    assert lines[first + 1 : first + 3] == [
+        "     Nodes=n1 CPU_IDs=0-1 Mem=0 GRES=",
+        "     Nodes=n2 CPU_IDs=0 Mem=0 GRES=",
+    ]
 
 
 def test_one_line_keeps_the_blanks_between_fields(client: FakeClient) -> None:
@@ -117,9 +137,15 @@ def test_one_line_keeps_the_blanks_between_fields(client: FakeClient) -> None:
 
 def test_arrays_and_their_tasks_are_found(client: FakeClient) -> None:
     lines = ask(client, "show job 7303").lines
-    assert lines[0] == "JobId=7303 ArrayJobId=7303 ArrayTaskId=1-4%1 ArrayTaskThrottle=1 JobName=full"
+    assert (
+        lines[0] == "JobId=7303 ArrayJobId=7303 ArrayTaskId=1-4%1 ArrayTaskThrottle=1 JobName=full"
+    )
     assert "   NumNodes=4-4 NumCPUs=3 NumTasks=3 CPUs/Task=1 ReqB:S:C:T=0:0:*:*" in lines
-    assert ask(client, "show job 7303_2").lines[0] == "JobId=7303 ArrayJobId=7303 ArrayTaskId=2 ArrayTaskThrottle=1 JobName=full"
+    assert (
+        ask(client, "show job 7303_2").lines[0]
+        == "JobId=7303 ArrayJobId=7303 ArrayTaskId=2 ArrayTaskThrottle=1 "
+        "JobName=full"
+    )
     result = ask(client, "show job 7303_9")
     assert (result.code, result.out) == (1, "Job 7303_9 not found\n")
 
@@ -142,7 +168,8 @@ def test_arrays_and_their_tasks_are_found(client: FakeClient) -> None:
         ("top 1 2", "", "too many arguments for keyword:top\n"),
         ("setdebug weird", "", "invalid debug level: weird\n"),
         ("setdebugflags gres", "", "invalid debug flag: gres\nUsage: setdebugflags [+|-]NAME\n"),
-        ("setdebugflags +no", "", "scontrol: error: Invalid DebugFlag: no\ninvalid debug flag: +no\n"),
+        ("setdebugflags +no", "",
+        "scontrol: error: Invalid DebugFlag: no\ninvalid debug flag: +no\n"),
         ("schedloglevel foo", "", "invalid schedlog level: foo\n"),
         ("takeover 1", "", "takeover: invalid backup controller index (1)\n"),
         ("wait_job 9", "", "scontrol: Problem running job 9\n"),
@@ -152,37 +179,53 @@ def test_arrays_and_their_tasks_are_found(client: FakeClient) -> None:
         ("reboot", "", "Missing node list. Specify ALL|<NodeList>\n"),
         ("shutdown foo", "", "invalid shutdown argument:foo\n"),
         ("write foo", "", "invalid write argument:foo\n"),
-        ("create nodename=x", "", ("scontrol: error: Only State=FUTURE and State=CLOUD allowed for nodes created by scontrol\n"
+        ("create nodename=x", "",
+        ("scontrol: error: Only State=FUTURE and State=CLOUD allowed for nodes created by "
+         "scontrol\n"
          "Error creating the node(s): Invalid node state specified\n")),
         ("delete foo=1", "", "Invalid deletion entity: foo=1\n"),
-        ("update stepid=abc timelimit=1", "", "Invalid StepID parameter: stepid=abc\nRequest aborted\n"),
+        ("update stepid=abc timelimit=1", "",
+        "Invalid StepID parameter: stepid=abc\nRequest aborted\n"),
         ("update partition=p lln=maybe", "", ("scontrol: error: Invalid input: lln=maybe\n"
          "scontrol: error: Acceptable LLN values are YES and NO\nslurm_update error: No error\n")),
-        ("update partition=p gracetime=x", "", "scontrol: error: Invalid GraceTime value: x\nslurm_update error: No error\n"),
-        ("update node n1 weight=3", "", "scontrol: error: Invalid input: node  Request aborted\nslurm_update error: No error\n"),
+        ("update partition=p gracetime=x", "",
+        "scontrol: error: Invalid GraceTime value: x\nslurm_update error: No error\n"),
+        ("update node n1 weight=3", "",
+        "scontrol: error: Invalid input: node  Request aborted\nslurm_update error: No error\n"),
         ("show", "", "too few arguments for keyword:show\n"),
         ("show nosuch", "", "invalid entity:nosuch for keyword:show \n"),
         ("nosuch", "", "invalid keyword: nosuch\n"),
         ("update", "", "too few arguments for update keyword\n"),
         ("update nosuchthing=1", "", ('No valid entity in update command\n'
-         'Input line must include "NodeName", "PartitionName", "Reservation", "JobId", or "SlurmctldDebug"\n')),
+         'Input line must include "NodeName", "PartitionName", "Reservation", "JobId", or '
+         '"SlurmctldDebug"\n')),
         ("update jobid=7301", "", "No changes specified\n"),
         ("update jobid=7301 userid=1", "", "No changes specified\n"),
-        ("update jobid=7301 nosuch=1", "", "Update of this parameter is not supported: nosuch=1\nRequest aborted\n"),
+        ("update jobid=7301 nosuch=1", "",
+        "Update of this parameter is not supported: nosuch=1\nRequest aborted\n"),
         ("update jobid=7301 timelimit=abc", "", "scontrol: error: Invalid TimeLimit value\n"),
-        ("update nodename=n7 state=drain", "", "You must specify a reason when DOWNING or DRAINING a node. Request denied\n"),
+        ("update nodename=n7 state=drain", "",
+        "You must specify a reason when DOWNING or DRAINING a node. Request denied\n"),
         ("update nodename=n5 state=nosuch", "", ("Invalid input: state=nosuch\nRequest aborted\n"
-         "Valid states are: NoResp DRAIN FAIL FUTURE RESUME POWER_DOWN POWER_UP UNDRAIN\nNot all states are valid given a node's prior state\n")),
-        ("update partitionname=new state=weird", "", ("scontrol: error: Invalid input: state=weird\n"
-         "scontrol: error: Acceptable State values are UP, DOWN, DRAIN and INACTIVE\nslurm_update error: No error\n")),
-        ("update partitionname=new maxtime=abc", "", "scontrol: error: Invalid input maxtime=abc\nslurm_update error: No error\n"),
-        ("update partitionname=new nosuchkey=1", "", ("scontrol: error: Update of this parameter is not supported: nosuchkey=1\n\n"
+         "Valid states are: NoResp DRAIN FAIL FUTURE RESUME POWER_DOWN POWER_UP UNDRAIN\n"
+         "Not all states are valid given a node's prior state\n")),
+        ("update partitionname=new state=weird", "",
+        ("scontrol: error: Invalid input: state=weird\n"
+         "scontrol: error: Acceptable State values are UP, DOWN, DRAIN and INACTIVE\n"
+         "slurm_update error: No error\n")),
+        ("update partitionname=new maxtime=abc", "",
+        "scontrol: error: Invalid input maxtime=abc\nslurm_update error: No error\n"),
+        ("update partitionname=new nosuchkey=1", "",
+        ("scontrol: error: Update of this parameter is not supported: nosuchkey=1\n\n"
          "scontrol: error: Request aborted\nslurm_update error: No error\n")),
         ("create partition", "", "scontrol: error: Invalid input: partition  Request aborted\n"),
-        ("delete partition", "", "scontrol: error: Proper format is 'delete <ENTITY>=<ID>' or 'delete <ENTITY> <ID>'\n"),
+        ("delete partition", "",
+        "scontrol: error: Proper format is 'delete <ENTITY>=<ID>' or 'delete <ENTITY> <ID>'\n"),
     ],
 )  # fmt: skip
-def test_mistakes_are_answered_in_slurms_words(client: FakeClient, line: str, out: str, err: str) -> None:
+def test_mistakes_are_answered_in_slurms_words(
+    client: FakeClient, line: str, out: str, err: str
+) -> None:
     result = ask(client, line)
     assert (result.code, result.out, result.err, client.asked) == (1, out, err, [])
 
@@ -247,23 +290,76 @@ def test_the_configuration_ends_with_the_controllers_state(client: FakeClient) -
 @pytest.mark.parametrize(
     ("line", "message", "fields"),
     [
-        ("update jobid=7301,7302 name=x TimeLimit+=10", "UpdateJobs", {"job_ids": ["7301", "7302"], "changes": {"jobname": "x", "timelimit+": "10"}}),
-        ("update job 7301 timelimit=-5", "UpdateJobs", {"job_ids": ["7301"], "changes": {"timelimit": "-5"}}),
-        ("update job 7301 prio=5", "UpdateJobs", {"job_ids": ["7301"], "changes": {"priority": "5"}}),
-        ("update jobname=full nice=5", "UpdateJobs", {"job_ids": ["7301", "7303"], "changes": {"nice": "5"}}),
-        ("update nodename=n[5-9] state=drain reason=x", "UpdateNodes", {"nodes": "n[5-9]", "changes": {"state": "DRAIN", "reason": "x"}}),
-        ("update partitionname=p maxtime=5", "UpdatePartition", {"action": "update", "name": "p", "changes": {"maxtime": "5"}}),
-        ("create partition=new nodes=n1", "UpdatePartition", {"action": "create", "name": "new", "changes": {"nodes": "n1"}}),
-        ("delete partition new", "UpdatePartition", {"action": "delete", "name": "new", "changes": {}}),
-        ("hold 1,2,3", "ControlJobs", {"action": "hold", "job_ids": ["1", "2", "3"], "where": {}, "options": []}),
-        ("release name=x", "ControlJobs", {"action": "release", "job_ids": [], "where": {"name": ["x"]}, "options": []}),
-        ("requeuehold 5", "ControlJobs", {"action": "requeuehold", "job_ids": ["5"], "where": {}, "options": []}),
+        (
+            "update jobid=7301,7302 name=x TimeLimit+=10",
+            "UpdateJobs",
+            {"job_ids": ["7301", "7302"], "changes": {"jobname": "x", "timelimit+": "10"}},
+        ),
+        (
+            "update job 7301 timelimit=-5",
+            "UpdateJobs",
+            {"job_ids": ["7301"], "changes": {"timelimit": "-5"}},
+        ),
+        (
+            "update job 7301 prio=5",
+            "UpdateJobs",
+            {"job_ids": ["7301"], "changes": {"priority": "5"}},
+        ),
+        (
+            "update jobname=full nice=5",
+            "UpdateJobs",
+            {"job_ids": ["7301", "7303"], "changes": {"nice": "5"}},
+        ),
+        (
+            "update nodename=n[5-9] state=drain reason=x",
+            "UpdateNodes",
+            {"nodes": "n[5-9]", "changes": {"state": "DRAIN", "reason": "x"}},
+        ),
+        (
+            "update partitionname=p maxtime=5",
+            "UpdatePartition",
+            {"action": "update", "name": "p", "changes": {"maxtime": "5"}},
+        ),
+        (
+            "create partition=new nodes=n1",
+            "UpdatePartition",
+            {"action": "create", "name": "new", "changes": {"nodes": "n1"}},
+        ),
+        (
+            "delete partition new",
+            "UpdatePartition",
+            {"action": "delete", "name": "new", "changes": {}},
+        ),
+        (
+            "hold 1,2,3",
+            "ControlJobs",
+            {"action": "hold", "job_ids": ["1", "2", "3"], "where": {}, "options": []},
+        ),
+        (
+            "release name=x",
+            "ControlJobs",
+            {"action": "release", "job_ids": [], "where": {"name": ["x"]}, "options": []},
+        ),
+        (
+            "requeuehold 5",
+            "ControlJobs",
+            {"action": "requeuehold", "job_ids": ["5"], "where": {}, "options": []},
+        ),
         (
             "requeuehold incomplete State=SpecialExit 5",
             "ControlJobs",
-            {"action": "requeuehold", "job_ids": ["5"], "where": {}, "options": ["incomplete", "special_exit"]},
+            {
+                "action": "requeuehold",
+                "job_ids": ["5"],
+                "where": {},
+                "options": ["incomplete", "special_exit"],
+            },
         ),
-        ("reboot n[1-2]", "RebootNodes", {"nodes": "n[1-2]", "asap": False, "next_state": "", "reason": ""}),
+        (
+            "reboot n[1-2]",
+            "RebootNodes",
+            {"nodes": "n[1-2]", "asap": False, "next_state": "", "reason": ""},
+        ),
         (
             "reboot asap nextstate=resume reason=bios ALL",
             "RebootNodes",
@@ -272,17 +368,27 @@ def test_the_configuration_ends_with_the_controllers_state(client: FakeClient) -
         ("cancel_reboot n1", "UpdateNodes", {"nodes": "n1", "changes": {"state": "CANCEL_REBOOT"}}),
         ("reconfig", "Reconfigure", {}),
         ("setdebug 5", "SetConfiguration", {"changes": {"SlurmctldDebug": "debug"}}),
-        ("setdebugflags -gres,steps", "SetConfiguration", {"changes": {"DebugFlags": "-gres,steps"}}),
+        (
+            "setdebugflags -gres,steps",
+            "SetConfiguration",
+            {"changes": {"DebugFlags": "-gres,steps"}},
+        ),
         ("schedloglevel enable", "SetConfiguration", {"changes": {"SlurmSchedLogLevel": "1"}}),
         ("fsdampeningfactor 3", "SetConfiguration", {"changes": {"FairShareDampeningFactor": "3"}}),
         ("notify 7301 hello world", "NotifyJob", {"job_id": "7301", "text": "hello world"}),
-        ("update stepid=7301.0 time=5", "UpdateStep", {"job_id": "7301", "step": "0", "time_limit": "5"}),
+        (
+            "update stepid=7301.0 time=5",
+            "UpdateStep",
+            {"job_id": "7301", "step": "0", "time_limit": "5"},
+        ),
         ("update slurmctlddebug=3", "SetConfiguration", {"changes": {"SlurmctldDebug": "info"}}),
         ("shutdown", "Shutdown", {"alone": False}),
         ("shutdown controller", "Shutdown", {"alone": True}),
     ],
 )
-def test_changes_are_asked_of_the_controller(client: FakeClient, line: str, message: str, fields: dict[str, object]) -> None:
+def test_changes_are_asked_of_the_controller(
+    client: FakeClient, line: str, message: str, fields: dict[str, object]
+) -> None:
     client.answers |= {"UpdateJobs": [[]], "ControlJobs": [[]]}
     client.tables["config"].append({"name": "RebootProgram", "value": "/sbin/reboot"})
     result = ask(client, line)
@@ -309,7 +415,10 @@ def test_refusals_are_passed_on(client: FakeClient, line: str, message: str, err
 def test_refused_jobs_are_named_one_by_one(client: FakeClient) -> None:
     client.answers["ControlJobs"] = [[("1", 0, ""), ("2", 2002, "Access/permission denied")]]
     result = ask(client, "release 1,2")
-    assert (result.code, result.err) == (1, "Access/permission denied for job 2\nslurm_suspend error: Access/permission denied\n")
+    assert (result.code, result.err) == (
+        1,
+        "Access/permission denied for job 2\nslurm_suspend error: Access/permission denied\n",
+    )
     client.answers["UpdateJobs"] = [[("9", 2017, "Invalid job id specified")]]
     assert ask(client, "update jobid=9 name=x").err == "Invalid job id specified for job 9\n"
 
@@ -319,17 +428,26 @@ def test_host_lists_go_both_ways(client: FakeClient) -> None:
     assert ask(client, "show hostlist a2,a1,b3").out == "a[2,1],b3\n"
     assert ask(client, "show hostlistsorted a2,b3,a1,a1").out == "a[1,1-2],b3\n"
     assert ask(client, "show hostnames").err == "scontrol: error: host list is empty\n"
-    assert ask(client, "show hostnames n[3-1]").err == "scontrol: error: _parse_single_range: Invalid range: `3-1'\nInvalid hostlist: n[3-1]\n"
+    assert (
+        ask(client, "show hostnames n[3-1]").err
+        == "scontrol: error: _parse_single_range: Invalid range: `3-1'\n"
+        "Invalid hostlist: n[3-1]\n"
+    )
 
 
 def test_of_arrays_it_is_told_which_tasks_met_with_what(client: FakeClient) -> None:
-    client.answers["ControlJobs"] = [[["7_1", 2087, "Job is not suspended"], ["7_2-3", 0, "No error"]]]
+    client.answers["ControlJobs"] = [
+        [["7_1", 2087, "Job is not suspended"], ["7_2-3", 0, "No error"]]
+    ]
     result = ask(client, "resume 7")
     assert (result.code, result.err) == (1, "7_1: Job is not suspended\n7_2-3: No error\n")
 
 
 def test_split_tasks_take_the_place_of_their_array() -> None:
-    jobs = [{"job_id": number, "array_job_id": array} for number, array in ((3, 3), (4, 0), (7, 3), (8, 3), (9, 0))]
+    jobs = [
+        {"job_id": number, "array_job_id": array}
+        for number, array in ((3, 3), (4, 0), (7, 3), (8, 3), (9, 0))
+    ]
     assert [job["job_id"] for job in in_places(jobs)] == [7, 4, 8, 3, 9]
 
 
@@ -348,36 +466,55 @@ def test_a_script_is_written_to_a_file_or_shown(client: FakeClient, tmp_path: Pa
     for short in ("b", "batc", "conf"):
         assert ask(client, f"write {short} 7 -").err == f"invalid write argument:{short}\n"
     target = tmp_path / "x.sh"
-    assert ask(client, f"write batch_script 7 {target}").out == f"batch script for job 7 written to {target}\n"
+    assert (
+        ask(client, f"write batch_script 7 {target}").out == "batch script for job 7 written to "
+        f"{target}\n"
+    )
     assert target.read_text() == "#!/bin/sh\ntrue\n"
 
 
 def test_interactive_mode_shows_what_a_pipe_types(client: FakeClient) -> None:
     result = ask(client, "", stdin="show hostnames a[1-2]\nping\nquit\n")
-    assert result.out == "scontrol: show hostnames a[1-2]\na1\na2\nscontrol: ping\nSlurmctld(primary) at host is UP\nscontrol: quit\n"
+    assert (
+        result.out == "scontrol: show hostnames a[1-2]\na1\na2\nscontrol: ping\n"
+        "Slurmctld(primary) at host is UP\nscontrol: quit\n"
+    )
     result = ask(client, "", stdin="nosuch\nexit\n")
     assert (result.code, result.err) == (1, "invalid keyword: nosuch\n")
 
 
 def test_licences_are_shown_with_what_is_left_of_them(client: FakeClient) -> None:
     assert ask(client, "show licenses").out == "No licenses configured in Slurm.\n"
-    client.tables["licenses"] = [record("licenses", name="matlab", total=4, used=3), record("licenses", name="ansys", total=2)]
+    client.tables["licenses"] = [
+        record("licenses", name="matlab", total=4, used=3),
+        record("licenses", name="ansys", total=2),
+    ]
     remote = FakeClient(licenses=[record("licenses", name="mat@srv", total=5, is_remote=True)])
-    assert ask(remote, "-o show lic").out == "LicenseName=mat@srv Total=5 Used=0 Free=5 Reserved=0 Remote=yes\n"
+    assert (
+        ask(remote, "-o show lic").out == "LicenseName=mat@srv Total=5 Used=0 Free=5 Reserved=0 "
+        "Remote=yes\n"
+    )
     matlab = "LicenseName=matlab\n    Total=4 Used=3 Free=1 Reserved=0 Remote=no\n"
-    assert ask(client, "show licenses").out == "LicenseName=ansys\n    Total=2 Used=0 Free=2 Reserved=0 Remote=no\n" + matlab
+    assert (
+        ask(client, "show licenses").out
+        == "LicenseName=ansys\n    Total=2 Used=0 Free=2 Reserved=0 "
+        "Remote=no\n" + matlab
+    )
     assert ask(client, "show licenses matlab").out == matlab
 
 
 RESERVATION = record(
-    "reservations", name="r1", start_time=2051222400, end_time=2051229600, nodes="n[1-2]", node_count=2, core_count=3, cpu_count=3,
+    "reservations", name="r1", start_time=2051222400, end_time=2051229600, nodes="n[1-2]",
+    node_count=2, core_count=3, cpu_count=3,
     cores=[["n1", "0-1"], ["n2", "0"]], flags="SPEC_NODES", users="root",
 )  # fmt: skip
 BEGIN = "starttime=2035-01-01T00:00:00"
 
 
 def test_a_reservation_is_shown_as_slurm_shows_it() -> None:
-    out = run_command(scontrol, "show", "res", "r1", client=FakeClient(reservations=[RESERVATION])).out
+    out = run_command(
+        scontrol, "show", "res", "r1", client=FakeClient(reservations=[RESERVATION])
+    ).out
     assert (
         out
         == """ReservationName=r1 StartTime=2035-01-01T00:00:00 EndTime=2035-01-01T02:00:00 Duration=02:00:00
@@ -388,14 +525,17 @@ def test_a_reservation_is_shown_as_slurm_shows_it() -> None:
    Users=root Groups=(null) Accounts=(null) Licenses=(null) State=INACTIVE BurstBuffer=(null) Watts=n/a
    MaxStartDelay=(null)
 
-"""
+"""  # noqa: E501
     )
 
 
 def test_a_reservation_is_created_with_what_the_line_says() -> None:
     client = FakeClient()
     client.answers["UpdateReservation"] = ["root_1"]
-    line = f"create reservation {BEGIN} dur=120 user=root nodec=2,1 flags=maint,ignore partition=debug tres=cpu=4"
+    line = (
+        f"create reservation {BEGIN} dur=120 user=root nodec=2,1 flags=maint,ignore "
+        "partition=debug tres=cpu=4"
+    )
     outcome = run_command(scontrol, *line.split(), client=client)
     assert (outcome.code, outcome.out) == (0, "Reservation created: root_1\n")
     (asked,) = [fields for name, fields in client.asked if name == "UpdateReservation"]
@@ -403,7 +543,8 @@ def test_a_reservation_is_created_with_what_the_line_says() -> None:
         "action": "create",
         "name": "",
         "changes": {
-            "starttime": "2051222400", "duration": "120", "users": "root", "nodecnt": "2,1", "flags": "maint,ignore", "partitionname": "debug",
+            "starttime": "2051222400", "duration": "120", "users": "root", "nodecnt": "2,1",
+            "flags": "maint,ignore", "partitionname": "debug",
             "corecnt": "4",
         },
     }  # fmt: skip
@@ -415,41 +556,73 @@ def test_a_reservation_is_created_with_what_the_line_says() -> None:
         ("duration=5 users=root nodes=n1", "A start time must be given."),
         (f"{BEGIN} users=root nodes=n1", "An end time or duration must be given."),
         (f"{BEGIN} duration=5 nodes=n1", "Either Users/Groups and/or Accounts must be specified."),
-        (f"{BEGIN} duration=5 users=root", "CoreCnt, Nodes, NodeCnt, BurstBuffer, Licenses or Watts must be specified."),
-        (f"{BEGIN} duration=5 users=root nodecnt=0", "CoreCnt, Nodes, NodeCnt, BurstBuffer, Licenses or Watts must be specified."),
+        (
+            f"{BEGIN} duration=5 users=root",
+            "CoreCnt, Nodes, NodeCnt, BurstBuffer, Licenses or Watts must be specified.",
+        ),
+        (
+            f"{BEGIN} duration=5 users=root nodecnt=0",
+            "CoreCnt, Nodes, NodeCnt, BurstBuffer, Licenses or Watts must be specified.",
+        ),
         (f"{BEGIN} duration=abc users=root nodes=n1", "Invalid duration duration=abc."),
         (f"{BEGIN} duration=5 users=root nodes=n1 flags=maint,weird", "Error parsing flags weird."),
         (f"{BEGIN} duration=5 users=root nodes=n1 nosuch=1", "Unknown parameter nosuch=1."),
-        (f"{BEGIN} duration=5 users=root nodes=n1 bare", "Misformatted parameter 'bare', most options have a parameter after '='."),
+        (
+            f"{BEGIN} duration=5 users=root nodes=n1 bare",
+            "Misformatted parameter 'bare', most options have a parameter after '='.",
+        ),
         (f"{BEGIN} endtime=2034-01-01 users=root nodes=n1", "Start time cannot be after end time."),
-        (f"{BEGIN} endtime=2035-01-02 duration=5 users=root nodes=n1", "StartTime + Duration does not equal EndTime."),
-        (f"{BEGIN} duration=5 users=root nodes=n1 flags=part_nodes", "PART_NODES flag requires specifying a Partition and ALL nodes."),
-        (f"{BEGIN} duration=5 users=root nodes=n1 watts=1", "A power reservation must be empty and set the LICENSE_ONLY flag."),
+        (
+            f"{BEGIN} endtime=2035-01-02 duration=5 users=root nodes=n1",
+            "StartTime + Duration does not equal EndTime.",
+        ),
+        (
+            f"{BEGIN} duration=5 users=root nodes=n1 flags=part_nodes",
+            "PART_NODES flag requires specifying a Partition and ALL nodes.",
+        ),
+        (
+            f"{BEGIN} duration=5 users=root nodes=n1 watts=1",
+            "A power reservation must be empty and set the LICENSE_ONLY flag.",
+        ),
     ],
 )
-def test_a_reservation_that_lacks_something_is_refused_before_anybody_is_asked(line: str, error: str) -> None:
+def test_a_reservation_that_lacks_something_is_refused_before_anybody_is_asked(
+    line: str, error: str
+) -> None:
     client = FakeClient()
     outcome = run_command(scontrol, "create", "reservation", *line.split(), client=client)
-    assert (outcome.code, outcome.err) == (1, f"scontrol: error: {error}  No reservation created.\n")
+    assert (outcome.code, outcome.err) == (
+        1,
+        f"scontrol: error: {error}  No reservation created.\n",
+    )
     assert not [name for name, _ in client.asked if name == "UpdateReservation"]
 
 
 def test_what_the_controller_says_against_a_reservation_is_printed() -> None:
     client = FakeClient()
     client.answers["UpdateReservation"] = RefusedError(2016, "Requested nodes are busy")
-    outcome = run_command(scontrol, "create", "res", BEGIN, "duration=5", "users=root", "nodecnt=9", client=client)
+    outcome = run_command(
+        scontrol, "create", "res", BEGIN, "duration=5", "users=root", "nodecnt=9", client=client
+    )
     assert outcome.err == "Error creating the reservation: Requested nodes are busy\n"
     assert outcome.lines[0].startswith("Note, unless nodes are directly requested")
     outcome = run_command(scontrol, "update", "reservationname=r", "duration=5", client=client)
-    assert outcome.err == "Error updating the reservation: Requested nodes are busy\nslurm_update error: Requested nodes are busy\n"
+    assert (
+        outcome.err == "Error updating the reservation: Requested nodes are busy\n"
+        "slurm_update error: Requested nodes are busy\n"
+    )
     outcome = run_command(scontrol, "delete", "reservation=r", client=client)
     assert outcome.err == "delete_reservation reservation=r: Requested nodes are busy\n"
     outcome = run_command(scontrol, "update", "res=r", "nodes+=n1", client=client)
-    assert outcome.err.startswith("scontrol: error: The +=/-= notation is not supported when updating nodes.")
+    assert outcome.err.startswith(
+        "scontrol: error: The +=/-= notation is not supported when updating nodes."
+    )
 
 
 def test_a_job_shows_its_reservation() -> None:
-    out = run_command(scontrol, "show", "job", client=FakeClient(jobs=[{**RUNNING, "reservation": "r1"}])).lines
+    out = run_command(
+        scontrol, "show", "job", client=FakeClient(jobs=[{**RUNNING, "reservation": "r1"}])
+    ).lines
     at = out.index("   Reservation=r1")
     assert out[at - 1].startswith("   Features=fast")
     assert out[at + 1].startswith("   OverSubscribe=OK")
@@ -457,13 +630,26 @@ def test_a_job_shows_its_reservation() -> None:
 
 def test_nodes_are_rebooted_where_there_is_a_program_that_does_it(client: FakeClient) -> None:
     result = ask(client, "reboot n1")
-    assert (result.code, result.err) == (1, "scontrol: error: RebootProgram isn't defined\nscontrol_reboot_nodes error: Unspecified error\n")
+    assert (result.code, result.err) == (
+        1,
+        (
+            "scontrol: error: RebootProgram isn't defined\n"
+            "scontrol_reboot_nodes error: Unspecified error\n"
+        ),
+    )
     assert not client.asked
 
 
-@pytest.mark.parametrize("line", ["hold 7", "release 7", "update jobid=7 comment=x", "suspend 7", "requeue 7"])
-def test_where_no_controller_answers_it_is_said_of_each_job_in_slurms_odd_words(client: FakeClient, line: str) -> None:
-    client.answers |= dict.fromkeys(("UpdateJobs", "ControlJobs"), RefusedError(1005, "Unable to contact slurm controller (connect failure)"))
+@pytest.mark.parametrize(
+    "line", ["hold 7", "release 7", "update jobid=7 comment=x", "suspend 7", "requeue 7"]
+)
+def test_where_no_controller_answers_it_is_said_of_each_job_in_slurms_odd_words(
+    client: FakeClient, line: str
+) -> None:
+    client.answers |= dict.fromkeys(
+        ("UpdateJobs", "ControlJobs"),
+        RefusedError(1005, "Unable to contact slurm controller (connect failure)"),
+    )
     result = ask(client, line)
     assert result.code == 1
     assert result.err.splitlines()[0] == "Unexpected message received for job 7"
@@ -473,20 +659,34 @@ def test_where_no_controller_answers_it_is_said_of_each_job_in_slurms_odd_words(
     ("word", "said"),
     [
         ("contiguous=maybe", "scontrol: error: Invalid Contiguous value: maybe"),
-        ("numcpus=x", 'scontrol: error: Invalid numeric value "x" for NumCPUs.\nscontrol: error: Invalid NumCPUs value: x'),
+        (
+            "numcpus=x",
+            (
+                'scontrol: error: Invalid numeric value "x" for NumCPUs.\n'
+                "scontrol: error: Invalid NumCPUs value: x"
+            ),
+        ),
         ("deadline=nosuch", "Invalid time specification (pos=0): nosuch\nNo changes specified"),
         ("starttime=", "No changes specified"),
-        ("nice=99999999999", "scontrol: error: Nice value out of range (+/- 2147483645). Value ignored"),
+        (
+            "nice=99999999999",
+            "scontrol: error: Nice value out of range (+/- 2147483645). Value ignored",
+        ),
         ("mailtype=nosuch", "Invalid MailType: nosuch"),
         ("minmemorynode=100M", "scontrol: error: Invalid MinMemoryNode value: 100M"),
         ("delayboot=x", "scontrol: error: Invalid DelayBoot value"),
         ("comment", "Invalid input: comment\nRequest aborted"),
-        ("systemcomment=x", "Update of this parameter is not supported: systemcomment=x\nRequest aborted"),
+        (
+            "systemcomment=x",
+            "Update of this parameter is not supported: systemcomment=x\nRequest aborted",
+        ),
         ("userid=nosuch", "Invalid UserID: nosuch\nRequest aborted"),
         ("gres=help", "No changes specified"),
     ],
 )
-def test_values_of_jobs_that_make_no_sense_are_not_sent(client: FakeClient, word: str, said: str) -> None:
+def test_values_of_jobs_that_make_no_sense_are_not_sent(
+    client: FakeClient, word: str, said: str
+) -> None:
     result = ask(client, f"update jobid=7 {word}")
     assert (result.code, result.err) == (1, said + "\n")
     assert not client.asked
@@ -494,7 +694,10 @@ def test_values_of_jobs_that_make_no_sense_are_not_sent(client: FakeClient, word
 
 def test_a_node_count_that_is_none_is_said_and_that_is_all(client: FakeClient) -> None:
     result = ask(client, "update jobid=7 numnodes=x")
-    assert (result.code, result.err) == (0, 'scontrol: error: Invalid numeric value "x" for requested node count.\n')
+    assert (result.code, result.err) == (
+        0,
+        'scontrol: error: Invalid numeric value "x" for requested node count.\n',
+    )
 
 
 def test_what_is_quoted_in_the_interactive_mode_is_one_word(client: FakeClient) -> None:
@@ -510,10 +713,12 @@ def test_what_is_quoted_in_the_interactive_mode_is_one_word(client: FakeClient) 
         ("show burstbuffer", 1, "slurm_load_burst_buffer_info error: gone"),
         ("show bbstat", 1, "slurm_load_burst_buffer_stat error: gone"),
         ("show frontend", 1, "slurm_load_front_end error: gone"),
-        ("update jobname=x comment=y", 1, "scontrol: error: Could not load state information: gone"),
+        ("update jobname=x comment=y", 1,
+        "scontrol: error: Could not load state information: gone"),
         ("hold jobname=x", 1, "slurm_suspend error: gone"),
         ("top 5", 1, "gone for job 5"),
-        ("token", 1, "scontrol: error: slurm_fetch_token: error receiving response: gone\nError fetching token"),
+        ("token", 1, ("scontrol: error: slurm_fetch_token: error receiving response: gone\n"
+                      "Error fetching token")),
         ("create reservation reservationname=r users=root nodes=n1 starttime=now duration=5", 1,
          "Error creating the reservation: Unexpected message received"),
     ],
@@ -526,24 +731,48 @@ def test_what_is_said_where_nobody_answers(line: str, code: int, said: str) -> N
     assert (result.code, result.err) == (code, said + "\n")
 
 
-def test_jobs_that_are_moved_to_the_top_are_asked_for_as_they_were_written(client: FakeClient) -> None:
+def test_jobs_that_are_moved_to_the_top_are_asked_for_as_they_were_written(
+    client: FakeClient,
+) -> None:
     client.answers["ControlJobs"] = [[["1,2", 2073, "no"]]]
     result = ask(client, "top 1,2")
-    assert (client.asked[-1][1]["job_ids"], result.code, result.err) == (["1,2"], 1, "no for job 1,2\n")
+    assert (client.asked[-1][1]["job_ids"], result.code, result.err) == (
+        ["1,2"],
+        1,
+        "no for job 1,2\n",
+    )
 
 
 @pytest.mark.parametrize(
     ("line", "results", "said"),
     [
-        ("hold 4_[1-9]", [["4_1-6", 0, "No error"], ["4_7-9", 2017, "no such"]], "4_1-6: No error\n4_7-9: no such\n"),
-        ("hold 4_x", [["4_x", 2017, "no such"]], "no such for job 4_x\nslurm_suspend error: no such\n"),
-        ("hold 9,3", [["9", 2017, "no such"], ["3", 0, ""]], "no such for job 9\nslurm_suspend error: No error\n"),
-        ("hold 3,4", [["3", 2010, "not yours"], ["4_1", 2010, "not yours"]], "not yours for job 3\n4_1: not yours\nslurm_suspend error: No error\n"),
+        (
+            "hold 4_[1-9]",
+            [["4_1-6", 0, "No error"], ["4_7-9", 2017, "no such"]],
+            "4_1-6: No error\n4_7-9: no such\n",
+        ),
+        (
+            "hold 4_x",
+            [["4_x", 2017, "no such"]],
+            "no such for job 4_x\nslurm_suspend error: no such\n",
+        ),
+        (
+            "hold 9,3",
+            [["9", 2017, "no such"], ["3", 0, ""]],
+            "no such for job 9\nslurm_suspend error: No error\n",
+        ),
+        (
+            "hold 3,4",
+            [["3", 2010, "not yours"], ["4_1", 2010, "not yours"]],
+            "not yours for job 3\n4_1: not yours\nslurm_suspend error: No error\n",
+        ),
         ("suspend 9_1", [["9_1", 1000, "unexpected"]], "unexpected for job 9_1\n"),
         ("update jobid=4_9 nice=1", [["4_9", 2017, "no such"]], "4_9: no such\n"),
     ],
 )
-def test_of_tasks_it_is_said_which_were_refused(client: FakeClient, line: str, results: object, said: str) -> None:
+def test_of_tasks_it_is_said_which_were_refused(
+    client: FakeClient, line: str, results: object, said: str
+) -> None:
     client.answers |= {"ControlJobs": [results], "UpdateJobs": [results]}
     result = ask(client, line)
     assert (result.code, result.err) == (1, said)
@@ -557,7 +786,9 @@ def test_commas_in_brackets_part_tasks(client: FakeClient) -> None:
 
 def test_an_update_of_no_job_changes_nothing(client: FakeClient) -> None:
     assert (ask(client, "update jobid= comment=x").code, client.asked) == (0, [])
-    assert ask(client, "update name=x comment=y").err.startswith("No valid entity in update command\n")
+    assert ask(client, "update name=x comment=y").err.startswith(
+        "No valid entity in update command\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -572,19 +803,27 @@ def test_an_update_of_no_job_changes_nothing(client: FakeClient) -> None:
 )
 def test_what_an_error_number_means(client: FakeClient, number: str, text: str) -> None:
     assert ask(client, f"errnumstr {number}").lines == [text]
-    assert run_command(scontrol, client=client, stdin="errnumstr -1\n").lines[1] == "Unspecified error"
+    assert (
+        run_command(scontrol, client=client, stdin="errnumstr -1\n").lines[1] == "Unspecified error"
+    )
 
 
 def test_a_job_shows_what_was_asked_for_beside_the_ordinary() -> None:
     job = {
-        **RUNNING, "batch_features": "fast", "cluster_features": "c", "prefer": "ib", "reservation": "r", "burst_buffer": "b", "container": "/x",
-        "power_flags": "LEVEL", "cpu_freq": "low-high:ondemand,performance", "switches": 1, "switches_wait_s": 300,
+        **RUNNING, "batch_features": "fast", "cluster_features": "c", "prefer": "ib",
+        "reservation": "r", "burst_buffer": "b", "container": "/x",
+        "power_flags": "LEVEL", "cpu_freq": "low-high:ondemand,performance", "switches": 1,
+        "switches_wait_s": 300,
         "record_flags": ["KILL_INV_DEP", "GRES_ENFORCE_BIND", "SPREAD_JOB"],
     }  # fmt: skip
     lines = ask(FakeClient(jobs=[job]), "show job 7301").out.split("\n   ")
     after = {line: lines[at - 1].partition("=")[0] for at, line in enumerate(lines)}
     assert after["BatchFeatures=fast"] == "BatchHost"
-    assert [after[line] for line in ("ClusterFeatures=c", "Prefer=ib", "Reservation=r")] == ["Features", "ClusterFeatures", "Prefer"]
+    assert [after[line] for line in ("ClusterFeatures=c", "Prefer=ib", "Reservation=r")] == [
+        "Features",
+        "ClusterFeatures",
+        "Prefer",
+    ]
     last = lines[lines.index("Switches=1@00:05:00") :]
     assert last[1:5] == [
         "BurstBuffer=b",
@@ -595,19 +834,41 @@ def test_a_job_shows_what_was_asked_for_beside_the_ordinary() -> None:
     assert last[-2] == "Container=/x"
 
 
-@pytest.mark.parametrize("word", ["cpus=1", "cpu=1", "numnode=1", "time=5", "nu=1", "minmem=1", "uid=root", "reset=1", "resetaccruetime="])
+@pytest.mark.parametrize(
+    "word",
+    [
+        "cpus=1",
+        "cpu=1",
+        "numnode=1",
+        "time=5",
+        "nu=1",
+        "minmem=1",
+        "uid=root",
+        "reset=1",
+        "resetaccruetime=",
+    ],
+)
 def test_keys_need_as_many_letters_as_slurm_asks_for(client: FakeClient, word: str) -> None:
     outcome = ask(client, f"update jobid=7301 {word}")
-    assert (outcome.code, outcome.err) == (1, f"Update of this parameter is not supported: {word}\nRequest aborted\n")
+    assert (outcome.code, outcome.err) == (
+        1,
+        f"Update of this parameter is not supported: {word}\nRequest aborted\n",
+    )
 
 
 def test_more_than_the_limit_cannot_be_taken_off(client: FakeClient) -> None:
     outcome = ask(client, "update jobid=7301 timelimit-=20")
-    assert (outcome.code, outcome.err) == (1, "scontrol: error: TimeLimit decrement larger than current time limit (20 > 10)\n")
+    assert (outcome.code, outcome.err) == (
+        1,
+        "scontrol: error: TimeLimit decrement larger than current time limit (20 > 10)\n",
+    )
 
 
 def test_there_is_nothing_to_repeat_at_first(client: FakeClient) -> None:
-    assert (ask(client, "", stdin="!!\nquit\n").code, ask(client, "", stdin="version\n!!\nquit\n").code) == (1, 0)
+    assert (
+        ask(client, "", stdin="!!\nquit\n").code,
+        ask(client, "", stdin="version\n!!\nquit\n").code,
+    ) == (1, 0)
 
 
 def test_a_component_that_a_job_has_not_is_not_found(client: FakeClient) -> None:
@@ -615,22 +876,43 @@ def test_a_component_that_a_job_has_not_is_not_found(client: FakeClient) -> None
     assert ask(client, "show job 999+7").err == "slurm_load_jobs error: Invalid job id specified\n"
 
 
-def test_within_a_job_scripts_are_written_that_follow_its_nodes(client: FakeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_within_a_job_scripts_are_written_that_follow_its_nodes(
+    client: FakeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     shares = [[name, 2, 100, [], ""] for name in ("n1", "n2")] + [["n3", 1, 100, [], ""]]
-    client.tables["jobs"].append(record("jobs", job_id=77, nodes="n[1-3]", node_count=3, node_shares=shares))
+    client.tables["jobs"].append(
+        record("jobs", job_id=77, nodes="n[1-3]", node_count=3, node_shares=shares)
+    )
     client.answers["UpdateJobs"] = [[["77", 0, ""]]]
     assert run_command(scontrol, "update", "jobid=77", "numnodes=3", client=client).out == ""
-    said = run_command(scontrol, "update", "jobid=77", "numnodes=3", client=client, environ={"SLURM_JOBID": "77"})
+    said = run_command(
+        scontrol, "update", "jobid=77", "numnodes=3", client=client, environ={"SLURM_JOBID": "77"}
+    )
     assert said.lines[1] == "  For bash or sh shells:  . ./slurm_job_77_resize.sh"
     shell = (tmp_path / "slurm_job_77_resize.sh").read_text().splitlines()
     assert shell[0] == 'export SLURM_NODELIST="n[1-3]"'
     assert shell[4:6] == ['export SLURM_JOB_CPUS_PER_NODE="2(x2),1"', "unset SLURM_NPROCS"]
-    assert (tmp_path / "slurm_job_77_resize.csh").read_text().splitlines()[3] == "setenv SLURM_JOB_NUM_NODES 3"
+    assert (tmp_path / "slurm_job_77_resize.csh").read_text().splitlines()[
+        3
+    ] == "setenv SLURM_JOB_NUM_NODES 3"
     assert (tmp_path / "slurm_job_77_resize.csh").stat().st_mode & 0o777 == 0o700
 
 
 def test_the_federation_is_shown() -> None:
     assert ask(FakeClient(), "show federation").out == ""
-    place = record("federation", name="fed", cluster="lo", host="h", port=6817, number=1, state="ACTIVE", features=["a", "b"])
-    assert ask(FakeClient(federation=[place]), "show fed").out == "Federation: fed\nSelf:       lo:h:6817 ID:1 FedState:ACTIVE Features:a,b\n"
+    place = record(
+        "federation",
+        name="fed",
+        cluster="lo",
+        host="h",
+        port=6817,
+        number=1,
+        state="ACTIVE",
+        features=["a", "b"],
+    )
+    assert (
+        ask(FakeClient(federation=[place]), "show fed").out
+        == "Federation: fed\nSelf:       lo:h:6817 ID:1 FedState:ACTIVE "
+        "Features:a,b\n"
+    )

@@ -24,7 +24,9 @@ ENVIRONMENT = {"SLURM_JOB_ID": "7301", "SLURMD_NODENAME": "n1", "SLURM_CLUSTER_N
 @pytest.fixture
 def pid() -> Iterator[int]:
     """A process of job 7301 on node n1."""
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env=ENVIRONMENT) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env=ENVIRONMENT
+    ) as process:
         yield process.pid
         process.kill()
 
@@ -47,13 +49,19 @@ def ask(*words: str, **environ: str) -> tuple[int, list[str], str]:
 def test_the_processes_of_a_job_are_found_by_what_their_environment_says(pid: int) -> None:
     code, lines, err = ask("listpids", "7301", "n1")
     assert (code, err) == (0, "")
-    assert lines == ["PID      JOBID    STEPID   LOCALID GLOBALID", f"{pid:<8} 7301     batch    -       -"]
+    assert lines == [
+        "PID      JOBID    STEPID   LOCALID GLOBALID",
+        f"{pid:<8} 7301     batch    -       -",
+    ]
     assert ask("listpids", SLURMD_NODENAME="n1")[1] == lines
     assert ask("listpids", "*", "n1")[1] == lines
 
 
 def test_a_task_is_shown_with_its_ranks(tmp_path: Path) -> None:
-    for number, words in {5: ["SLURM_JOB_ID=1", "SLURMD_NODENAME=n1", "SLURM_STEP_ID=0", "SLURM_TASK_PID=5"], 6: ["HOME=/"]}.items():
+    for number, words in {
+        5: ["SLURM_JOB_ID=1", "SLURMD_NODENAME=n1", "SLURM_STEP_ID=0", "SLURM_TASK_PID=5"],
+        6: ["HOME=/"],
+    }.items():
         (tmp_path / str(number)).mkdir()
         (tmp_path / str(number) / "environ").write_bytes("\0".join(words).encode())
     (found,) = processes(str(tmp_path))
@@ -78,7 +86,10 @@ def test_what_is_not_there(words: list[str], code: int, said: str) -> None:
 
 def test_a_job_without_steps_on_a_node_that_has_others(pid: int) -> None:
     assert pid
-    assert ask("listpids", "99999", "n1")[::2] == (1, "There are no steps for job 99999 on node n1.\n")
+    assert ask("listpids", "99999", "n1")[::2] == (
+        1,
+        "There are no steps for job 99999 on node n1.\n",
+    )
 
 
 def test_the_job_of_a_process_and_its_end(pid: int) -> None:

@@ -12,7 +12,11 @@ def chosen(tables, usable=ALL, **fields):
 
 def test_whole_nodes_are_given():
     allocation = chosen(tables_of(table(3, cores=4)), num_tasks=5)
-    assert (nodeset.indices(allocation.nodes), allocation.cpus, allocation.whole) == ([0, 1], 8, True)
+    assert (nodeset.indices(allocation.nodes), allocation.cpus, allocation.whole) == (
+        [0, 1],
+        8,
+        True,
+    )
 
 
 def test_tasks_are_spread_evenly_over_whole_nodes():
@@ -33,12 +37,16 @@ def test_nodes_of_higher_weight_join_only_when_needed():
 
 
 def test_the_biggest_nodes_come_first_where_the_smallest_would_not_do():
-    tables = tables_of(table_of([node(0, cores=2), node(1, cores=8), node(2, cores=8), node(3, cores=2)]))
+    tables = tables_of(
+        table_of([node(0, cores=2), node(1, cores=8), node(2, cores=8), node(3, cores=2)])
+    )
     assert nodeset.indices(chosen(tables, num_tasks=8).nodes) == [2]
 
 
 def test_the_biggest_nodes_come_first_there_though_they_are_to_be_neighbours():
-    tables = tables_of(table_of([node(0, cores=2), node(1, cores=8), node(2, cores=2), node(3, cores=8)]))
+    tables = tables_of(
+        table_of([node(0, cores=2), node(1, cores=8), node(2, cores=2), node(3, cores=8)])
+    )
     assert nodeset.indices(chosen(tables, num_tasks=12, contiguous=True).nodes) == [1, 3]
 
 
@@ -49,7 +57,9 @@ def test_heavier_nodes_join_to_give_a_job_the_nodes_that_it_would_like():
 
 def test_required_nodes_are_taken():
     tables = tables_of(table(5))
-    assert nodeset.indices(chosen(tables, num_tasks=2, min_nodes=2, required_nodes=0b1000).nodes) == [3, 4]
+    assert nodeset.indices(
+        chosen(tables, num_tasks=2, min_nodes=2, required_nodes=0b1000).nodes
+    ) == [3, 4]
     tables.nodes.allocate(chosen(tables, usable=0b1000, num_tasks=1))
     assert chosen(tables, num_tasks=1, required_nodes=0b1000) is None
 
@@ -69,11 +79,15 @@ def test_running_jobs_are_taken_to_end_one_by_one():
         tables.nodes.allocate(job.allocation)
         tables.running[job_id] = job
     wanted = make_job(9, min_nodes=2, num_tasks=2)
-    assert selector.will_run(wanted, main, 0b1111, tables, 100) == (600, 0b1001), "both end at 600, but the first is enough"
+    assert selector.will_run(wanted, main, 0b1111, tables, 100) == (600, 0b1001), (
+        "both end at 600, but the first is enough"
+    )
 
 
 def test_where_memory_is_counted_a_job_needs_that_of_all_cpus_of_its_nodes():
-    """Slurm 22.05.8, nodes of 8 CPUs and 1,000 MB: --mem-per-cpu=125 runs; 126 is taken in, has no expected start and never starts."""
+    """Slurm 22.05.8, nodes of 8 CPUs and 1,000 MB: --mem-per-cpu=125 runs; 126 is taken in, has no
+    expected start and never starts.
+    """
     tables, main = tables_of(table(2, cores=8, memory=1000)), tables_of(table(2)).partitions["main"]
     selector = SelectLinear(frozenset({"CR_MEMORY"}))
     for memory, tasks, starts in ((125, 8, True), (126, 1, False), (200, 6, False)):

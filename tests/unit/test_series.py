@@ -7,7 +7,12 @@ from understudy.experiments.series import size_classes, time_series
 
 
 def columns(*jobs):
-    return Columns.of([JobRecord(n, submit, start, end, "COMPLETED", cpus, "", 60) for n, (submit, start, end, cpus) in enumerate(jobs, 1)])
+    return Columns.of(
+        [
+            JobRecord(n, submit, start, end, "COMPLETED", cpus, "", 60)
+            for n, (submit, start, end, cpus) in enumerate(jobs, 1)
+        ]
+    )
 
 
 def test_means_are_exact_where_jobs_begin_and_end_within_a_bucket():
@@ -26,12 +31,23 @@ def test_a_queue_that_is_full_for_a_moment_shows_in_the_most():
 
 def test_a_run_without_jobs_is_one_empty_bucket():
     series = time_series(columns())
-    assert (len(series.edges), series.cpus_in_use.tolist(), series.waiting_jobs_max.tolist()) == (2, [0.0], [0])
+    assert (len(series.edges), series.cpus_in_use.tolist(), series.waiting_jobs_max.tolist()) == (
+        2,
+        [0.0],
+        [0],
+    )
     assert size_classes(columns()) == []
 
 
 def test_size_classes_are_powers_of_two_and_empty_ones_are_left_out():
-    classes = size_classes(columns(*[(0, wait, wait + 100, cpus) for cpus, wait in ((1, 0), (3, 10), (4, 30), (8, 5), (5, 5), (33, 0))]))
+    classes = size_classes(
+        columns(
+            *[
+                (0, wait, wait + 100, cpus)
+                for cpus, wait in ((1, 0), (3, 10), (4, 30), (8, 5), (5, 5), (33, 0))
+            ]
+        )
+    )
     assert [(c.label, c.jobs) for c in classes] == [("1", 1), ("3-4", 2), ("5-8", 2), ("33-64", 1)]
     assert (classes[1].wait.median, classes[1].wait.largest, classes[1].wait.mean) == (20, 30, 20)
     assert classes[1].cpu_seconds == 700

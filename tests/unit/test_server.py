@@ -11,7 +11,19 @@ from understudy.controller.core.locks import READ, WRITE, Needs
 from understudy.controller.edge import rpc
 from understudy.controller.edge.passes import Passes
 from understudy.controller.edge.server import Server
-from understudy.protocol.messages import AwaitEmpty, CancelJobs, Failure, JobSpec, Message, Ok, Ping, Query, Rows, SubmitJob, Submitted
+from understudy.protocol.messages import (
+    AwaitEmpty,
+    CancelJobs,
+    Failure,
+    JobSpec,
+    Message,
+    Ok,
+    Ping,
+    Query,
+    Rows,
+    SubmitJob,
+    Submitted,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,7 +49,9 @@ class Door:
         self.soon: list[Callable[[], None]] = []
         self.now = 0.0
         self.passes = Passes(self.h.core, self.h.locks, soon=self.soon.append, clock=self.clock)
-        self.server = Server(self.h.core, self.h.locks, self.passes, None, soon=self.soon.append, clock=self.clock)
+        self.server = Server(
+            self.h.core, self.h.locks, self.passes, None, soon=self.soon.append, clock=self.clock
+        )
 
     def clock(self) -> float:
         self.now += 0.004
@@ -194,7 +208,9 @@ def test_no_pass_begins_while_too_many_requests_wait() -> None:
 
 
 @pytest.mark.parametrize(("is_backfilling", "goes_on"), [(True, False), (False, True)])
-def test_a_backfill_pass_that_meets_too_many_requests_goes_on_when_few_are_left(is_backfilling: bool, goes_on: bool) -> None:
+def test_a_backfill_pass_that_meets_too_many_requests_goes_on_when_few_are_left(
+    is_backfilling: bool, goes_on: bool
+) -> None:
     door = Door()
     door.passes.most_requests = 100
     door.h.core.policy = policy = SlowPolicy()  # type: ignore[assignment]

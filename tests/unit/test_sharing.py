@@ -14,7 +14,9 @@ class Cluster:
     def __init__(self):
         made = table_of([node(i, cores=4) for i in range(3)])
         shares = {"main": "NO", "force": "FORCE:2", "yes": "YES:2"}
-        self.tables = tables_of(made, [Partition(name, nodes=0b111, oversubscribe=how) for name, how in shares.items()])
+        self.tables = tables_of(
+            made, [Partition(name, nodes=0b111, oversubscribe=how) for name, how in shares.items()]
+        )
         self.tables.partitions["users"] = Partition("users", nodes=0b111, exclusive_user=True)
         self.selector = SelectConsTres(frozenset({"CR_CORE"}))
         self.jobs = {}
@@ -23,11 +25,18 @@ class Cluster:
         """The CPUs on each node, "" if it has to wait."""
         job = make_job(len(self.jobs) + 1, num_tasks=tasks, **fields)
         job.user_id = user
-        allocation = self.selector.select(job, self.tables.partitions[partition], 0b111, self.tables)
+        allocation = self.selector.select(
+            job, self.tables.partitions[partition], 0b111, self.tables
+        )
         if allocation is None:
             return ""
         self.tables.nodes.allocate(allocation)
-        job.allocation, job.start_time, job.state, job.partition = allocation, 0, JobState.RUNNING, partition
+        job.allocation, job.start_time, job.state, job.partition = (
+            allocation,
+            0,
+            JobState.RUNNING,
+            partition,
+        )
         self.jobs[job.job_id] = self.tables.running[job.job_id] = job
         return " ".join(f"{share.node}:{share.cores:04b}" for share in allocation.shares)
 
@@ -46,7 +55,15 @@ def test_idle_cores_come_before_shared_ones_and_as_many_share_as_may():
 
 def test_within_a_row_no_core_is_given_twice():
     cluster = Cluster()
-    for expected, tasks in (("0:0011", 2), ("0:1100", 2), ("1:1111 2:1111", 8), ("0:0111", 3), ("1:0111", 3), ("", 9), ("2:0011", 2)):
+    for expected, tasks in (
+        ("0:0011", 2),
+        ("0:1100", 2),
+        ("1:1111 2:1111", 8),
+        ("0:0111", 3),
+        ("1:0111", 3),
+        ("", 9),
+        ("2:0011", 2),
+    ):
         assert cluster.start("force", tasks) == expected
 
 
@@ -61,16 +78,22 @@ def test_cores_of_other_partitions_are_not_shared():
 @pytest.mark.parametrize(
     ("first", "second", "meet"),
     [
-        ("force", "main", False), ("main", "force", False), ("yes", "main", False), ("main", "yes", True), ("yes", "force", False),
-        ("force", "yes", False), ("force", "yes -s", True), ("yes -s", "force", True), ("yes -s", "main", False), ("main", "yes -s", False),
-        ("one", "main", True), ("main", "one", False), ("one", "force", True), ("force", "one", True), ("yes", "yes -s", False),
+        ("force", "main", False), ("main", "force", False), ("yes", "main", False),
+        ("main", "yes", True), ("yes", "force", False),
+        ("force", "yes", False), ("force", "yes -s", True), ("yes -s", "force", True),
+        ("yes -s", "main", False), ("main", "yes -s", False),
+        ("one", "main", True), ("main", "one", False), ("one", "force", True),
+        ("force", "one", True), ("yes", "yes -s", False),
         ("yes -s", "yes", True),
     ],
 )  # fmt: skip
 def test_jobs_that_share_cores_and_jobs_that_do_not_keep_away_from_each_other(first, second, meet):
     cluster = Cluster()
     cluster.tables.partitions["one"] = Partition("one", nodes=0b111, oversubscribe="FORCE:1")
-    places = [cluster.start(name.split()[0], 1, oversubscribe=name.endswith("-s")) for name in (first, second)]
+    places = [
+        cluster.start(name.split()[0], 1, oversubscribe=name.endswith("-s"))
+        for name in (first, second)
+    ]
     assert places == ["0:0001", "0:0010" if meet else "1:0001"]
 
 
@@ -122,8 +145,14 @@ def test_a_shared_core_is_expected_to_be_free_after_the_last_of_its_jobs():
     cluster.start("force", 12, limit_s=600)
     cluster.start("force", 12, limit_s=1200)
     main, force = cluster.tables.partitions["main"], cluster.tables.partitions["force"]
-    assert cluster.selector.will_run(make_job(9, num_tasks=4), main, 0b111, cluster.tables, 0) == (1200, 0b1)
-    assert cluster.selector.will_run(make_job(9, num_tasks=4), force, 0b111, cluster.tables, 0) == (600, 0b1)
+    assert cluster.selector.will_run(make_job(9, num_tasks=4), main, 0b111, cluster.tables, 0) == (
+        1200,
+        0b1,
+    )
+    assert cluster.selector.will_run(make_job(9, num_tasks=4), force, 0b111, cluster.tables, 0) == (
+        600,
+        0b1,
+    )
 
 
 def test_an_exclusive_job_of_a_forced_partition_has_all_cores_and_shares_them():
@@ -174,12 +203,15 @@ def test_no_start_is_planned_where_others_run_as_long_as_they_do_if_the_nodes_ar
 def test_of_those_that_begin_with_the_same_core_the_emptiest_row_is_laid_out_first():
     def held(**cores):
         shares = {int(name[1:]): mask for name, mask in cores.items()}
-        groups = tuple(ShareGroup(1 << node, mask.bit_count(), mask, 0) for node, mask in shares.items())
+        groups = tuple(
+            ShareGroup(1 << node, mask.bit_count(), mask, 0) for node, mask in shares.items()
+        )
         return Allocation(sum(1 << node for node in shares), 4, groups, shared_in="p")
 
     shared = SharedCores()
     gone, large, first, small, wide = (
-        held(n0=0b0011), held(n1=0b1111, n2=0b1111, n3=0b1111), held(n0=0b1111), held(n1=0b1111), held(n2=1, n3=1)
+        held(n0=0b0011), held(n1=0b1111, n2=0b1111, n3=0b1111), held(n0=0b1111), held(n1=0b1111),
+        held(n2=1, n3=1)
     )  # fmt: skip
     for each in (gone, large, first, small, wide):
         shared.add(each)
@@ -217,7 +249,9 @@ def test_jobs_of_one_cpu_go_to_the_last_nodes_where_the_site_says_so():
 def test_a_partition_may_give_whole_sockets_where_the_cluster_gives_cores():
     made = table_of([node(0, sockets=2, cores=2)])
     tables = tables_of(made, [Partition("main", nodes=1, select_type_parameters="CR_SOCKET")])
-    allocation = SelectConsTres(frozenset({"CR_CORE"})).select(make_job(num_tasks=1), tables.partitions["main"], 1, tables)
+    allocation = SelectConsTres(frozenset({"CR_CORE"})).select(
+        make_job(num_tasks=1), tables.partitions["main"], 1, tables
+    )
     assert (allocation.cpus, allocation.shares[0].cores) == (2, 0b0011)
 
 
@@ -226,4 +260,7 @@ def test_a_row_of_its_own_gives_a_job_no_memory_that_others_have():
     selector = SelectConsTres(frozenset({"CR_CORE_MEMORY"}))
     first = make_job(1, memory_per_node_mb=1000)
     tables.nodes.allocate(selector.select(first, tables.partitions["force"], 1, tables))
-    assert selector.select(make_job(2, memory_per_node_mb=1), tables.partitions["force"], 1, tables) is None
+    assert (
+        selector.select(make_job(2, memory_per_node_mb=1), tables.partitions["force"], 1, tables)
+        is None
+    )

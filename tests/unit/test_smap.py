@@ -12,8 +12,29 @@ from understudy.commands.smap.smap import smap
 from understudy.commands.smap.view import MARKS, jobs_view, map_lines
 
 JOBS = [
-    record("jobs", job_id=7, name="run", user_name="ann", partition="debug", state=1, nodes="n[1-2]", node_count=2, run_time_s=65, priority=5),
-    record("jobs", job_id=8, name="wait", user_name="bob", partition="debug", state=0, reason="Resources", node_count=3, priority=9),
+    record(
+        "jobs",
+        job_id=7,
+        name="run",
+        user_name="ann",
+        partition="debug",
+        state=1,
+        nodes="n[1-2]",
+        node_count=2,
+        run_time_s=65,
+        priority=5,
+    ),
+    record(
+        "jobs",
+        job_id=8,
+        name="wait",
+        user_name="bob",
+        partition="debug",
+        state=0,
+        reason="Resources",
+        node_count=3,
+        priority=9,
+    ),
     record("jobs", job_id=9, name="done", state=3, nodes="n4"),
 ]
 NODES = [
@@ -27,8 +48,29 @@ NODES = [
 
 @pytest.fixture
 def client() -> FakeClient:
-    partitions = [record("partitions", name="debug", is_default=True, state="UP", total_nodes=5, nodes="n[1-5]", max_time_s=3600)]
-    reservations = [record("reservations", name="maint", start_time=0, end_time=60, nodes="n3", node_count=1, users=["root"], accounts=[])]
+    partitions = [
+        record(
+            "partitions",
+            name="debug",
+            is_default=True,
+            state="UP",
+            total_nodes=5,
+            nodes="n[1-5]",
+            max_time_s=3600,
+        )
+    ]
+    reservations = [
+        record(
+            "reservations",
+            name="maint",
+            start_time=0,
+            end_time=60,
+            nodes="n3",
+            node_count=1,
+            users=["root"],
+            accounts=[],
+        )
+    ]
     return FakeClient(jobs=JOBS, nodes=NODES, partitions=partitions, reservations=reservations)
 
 
@@ -43,7 +85,9 @@ def test_running_jobs_are_marked_on_the_map_of_nodes_and_in_the_table(client: Fa
 
 
 def test_partitions_and_reservations_have_their_own_tables(client: FakeClient) -> None:
-    assert run_command(smap, "-h", "-Ds", client=client).lines == ["A      debug*     up     1:00:00      5 n[1-5]"]
+    assert run_command(smap, "-h", "-Ds", client=client).lines == [
+        "A      debug*     up     1:00:00      5 n[1-5]"
+    ]
     assert run_command(smap, "-c", "-D", "r", client=client).lines[1] == "@@A#@"
     assert "users=root" in run_command(smap, "-h", "-D", "r", client=client).out
 
@@ -56,12 +100,22 @@ def test_only_what_is_on_the_named_nodes_is_shown(client: FakeClient) -> None:
 
 def test_a_map_is_broken_into_lines_and_marks_come_again_when_they_are_used_up() -> None:
     assert map_lines("abcde", 2) == ["ab", "cd", "e"]
-    many = jobs_view([record("jobs", job_id=number, state=1, nodes=f"n{number}") for number in range(1, len(MARKS) + 2)])
+    many = jobs_view(
+        [
+            record("jobs", job_id=number, state=1, nodes=f"n{number}")
+            for number in range(1, len(MARKS) + 2)
+        ]
+    )
     assert [many.entries[0].mark, many.entries[-1].mark] == ["A", "A"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error"), [(["-D", "x"], "Invalid display type: x"), (["-i", "0"], "Invalid interval: 0"), (["-n", "n["], "n[")]
+    ("arguments", "error"),
+    [
+        (["-D", "x"], "Invalid display type: x"),
+        (["-i", "0"], "Invalid interval: 0"),
+        (["-n", "n["], "n["),
+    ],
 )
 def test_mistakes_are_refused(client: FakeClient, arguments: list[str], error: str) -> None:
     outcome = run_command(smap, "-c", *arguments, client=client)
@@ -97,9 +151,15 @@ class Window:
         self.screen[line] = old.ljust(column)[:column] + text
 
 
-def test_keys_change_what_the_live_screen_shows(client: FakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_change_what_the_live_screen_shows(
+    client: FakeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     curses: Any = pytest.importorskip("curses")
-    for name, value in (("curs_set", lambda _n: None), ("has_colors", lambda: False), ("color_pair", lambda n: n)):
+    for name, value in (
+        ("curs_set", lambda _n: None),
+        ("has_colors", lambda: False),
+        ("color_pair", lambda n: n),
+    ):
         monkeypatch.setattr(curses, name, value)
     monkeypatch.setattr(curses, "wrapper", lambda run: run(window))
     window = Window("jsq")

@@ -1,4 +1,5 @@
-"""Cores and memory that are the system's (CoreSpecCount, CpuSpecList, MemSpecLimit), as recorded from Slurm 22.05.8.
+"""Cores and memory that are the system's (CoreSpecCount, CpuSpecList, MemSpecLimit), as recorded
+from Slurm 22.05.8.
 
 Nodes have two sockets of four cores.
 """
@@ -16,12 +17,28 @@ ALL = (1 << 8) - 1
 
 
 def tables(spec_cores=BOTH_LAST, *, threads=2, count=1, mem_spec=0):
-    each = [node(i, sockets=2, cores=4, threads=threads, memory=8000, spec_cores=spec_cores, mem_spec=mem_spec) for i in range(count)]
+    each = [
+        node(
+            i,
+            sockets=2,
+            cores=4,
+            threads=threads,
+            memory=8000,
+            spec_cores=spec_cores,
+            mem_spec=mem_spec,
+        )
+        for i in range(count)
+    ]
     return tables_of(table_of(each))
 
 
 def chosen(where, parameters="CR_CORE_MEMORY", **fields):
-    job = make_job(memory_per_cpu_mb=fields.pop("memory_per_cpu_mb", 0 if "memory_per_node_mb" in fields else 100), **fields)
+    job = make_job(
+        memory_per_cpu_mb=fields.pop(
+            "memory_per_cpu_mb", 0 if "memory_per_node_mb" in fields else 100
+        ),
+        **fields,
+    )
     return SelectConsTres(frozenset({parameters})).select(job, where.partitions["main"], ALL, where)
 
 
@@ -55,7 +72,10 @@ def test_a_node_is_full_when_jobs_have_what_they_can_have_and_empty_again_afterw
 
 
 def test_more_tasks_than_a_node_has_other_cores_go_to_two():
-    assert chosen(tables(count=2), num_tasks=13, min_nodes=1, max_nodes=2).per_node_text() in ("12,2", "2,12")
+    assert chosen(tables(count=2), num_tasks=13, min_nodes=1, max_nodes=2).per_node_text() in (
+        "12,2",
+        "2,12",
+    )
     assert chosen(tables(count=2), num_tasks=13, max_nodes=1) is None
 
 
@@ -67,8 +87,13 @@ def test_what_comes_free_later_is_without_them():
     where.nodes.allocate(first.allocation)
     first.start_time, first.time_limit_s, first.end_time = 0, 1000, 1000
     where.jobs[1] = where.running[1] = first
-    assert selector.will_run(make_job(2, num_tasks=12, memory_per_cpu_mb=100), main, ALL, where, 100) == (1000, 1)
-    assert selector.will_run(make_job(3, num_tasks=13, memory_per_cpu_mb=100), main, ALL, where, 100) is None
+    assert selector.will_run(
+        make_job(2, num_tasks=12, memory_per_cpu_mb=100), main, ALL, where, 100
+    ) == (1000, 1)
+    assert (
+        selector.will_run(make_job(3, num_tasks=13, memory_per_cpu_mb=100), main, ALL, where, 100)
+        is None
+    )
 
 
 def test_memory_of_the_system_is_given_to_nobody_where_memory_is_given():
@@ -86,9 +111,20 @@ def test_what_nodes_and_partitions_show():
     h = Harness(tables(mem_spec=1000))
     h.submit(num_tasks=12, mem_per_cpu_mb=100)
     view, one = NodeView(h.core), h.core.tables.nodes.nodes[0]
-    shown = {name: NODE_COLUMNS[name](view, one) for name in ("cpus", "effective_cpus", "alloc_cpus", "idle_cpus", "memory_mb", "tres_configured")}
+    shown = {
+        name: NODE_COLUMNS[name](view, one)
+        for name in (
+            "cpus",
+            "effective_cpus",
+            "alloc_cpus",
+            "idle_cpus",
+            "memory_mb",
+            "tres_configured",
+        )
+    }
     assert shown == {
-        "cpus": 16, "effective_cpus": 12, "alloc_cpus": 12, "idle_cpus": 4, "memory_mb": 8000, "tres_configured": "cpu=12,mem=8000M,billing=12"
+        "cpus": 16, "effective_cpus": 12, "alloc_cpus": 12, "idle_cpus": 4, "memory_mb": 8000,
+        "tres_configured": "cpu=12,mem=8000M,billing=12"
     }  # fmt: skip
     names = ("core_spec_count", "cpu_spec_list", "mem_spec_limit_mb", "alloc_memory_mb")
     assert [NODE_COLUMNS[name](view, one) for name in names] == [2, "6-7,14-15", 1000, 1200]

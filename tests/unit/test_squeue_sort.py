@@ -21,18 +21,33 @@ def order(jobs: list[dict[str, object]], keys: str) -> list[object]:
     return [each["job_id"] for each in jobs]
 
 
-def test_without_a_telling_key_the_latest_start_comes_first_and_what_has_none_last_and_backwards() -> None:
-    jobs = [job(1), job(2, state=1, start_time=100), job(3, expected_start=900), job(4), job(5, state=1, start_time=100)]
+def test_without_a_telling_key_the_latest_start_is_first_and_what_has_none_last() -> None:
+    jobs = [
+        job(1),
+        job(2, state=1, start_time=100),
+        job(3, expected_start=900),
+        job(4),
+        job(5, state=1, start_time=100),
+    ]
     assert order(jobs, "u") == [3, 2, 5, 4, 1]
 
 
 def test_tasks_take_the_place_that_the_record_of_their_array_had_when_they_were_split_off() -> None:
-    jobs = [job(45, array_job_id=45, array_task_id=6), job(46), *[job(number, array_job_id=45, array_task_id=number) for number in (47, 48, 49)]]
+    jobs = [
+        job(45, array_job_id=45, array_task_id=6),
+        job(46),
+        *[job(number, array_job_id=45, array_task_id=number) for number in (47, 48, 49)],
+    ]
     assert [each["job_id"] for each in as_kept(jobs)] == [47, 46, 48, 49, 45]
 
 
 def test_jobs_without_nodes_come_last_by_nodes_and_first_in_reverse() -> None:
-    jobs = [job(1), job(2, state=1, start_time=5, nodes="n[2-3]"), job(3, state=1, start_time=6, nodes="n10"), job(4)]
+    jobs = [
+        job(1),
+        job(2, state=1, start_time=5, nodes="n[2-3]"),
+        job(3, state=1, start_time=6, nodes="n10"),
+        job(4),
+    ]
     assert order(jobs, "N") == [2, 3, 1, 4]
     assert order(jobs, "-N") == [4, 1, 3, 2]
 
@@ -44,7 +59,11 @@ def test_jobs_without_a_start_come_last_by_start_whichever_way() -> None:
 
 
 def test_keys_stand_one_behind_the_other_with_or_without_commas() -> None:
-    jobs = [job(1, name="b", priority=1), job(2, name="a", priority=1), job(3, name="a", priority=2)]
+    jobs = [
+        job(1, name="b", priority=1),
+        job(2, name="a", priority=1),
+        job(3, name="a", priority=2),
+    ]
     assert order(jobs, "j,-p") == order(jobs, "j-p") == order(jobs, "+j,,-p") == [3, 2, 1]
 
 
@@ -74,7 +93,12 @@ def test_some_keys_change_nothing(key: str) -> None:
 
 @pytest.mark.parametrize("key", ["t", "T"])
 def test_states_come_in_the_order_of_their_names(key: str) -> None:
-    jobs = [job(1, state=0), job(2, state=1, start_time=5), job(3, state=5, start_time=4), job(4, state=3, start_time=3)]
+    jobs = [
+        job(1, state=0),
+        job(2, state=1, start_time=5),
+        job(3, state=5, start_time=4),
+        job(4, state=3, start_time=3),
+    ]
     assert order(jobs, key) == [4, 3, 1, 2]
 
 
@@ -83,4 +107,8 @@ def test_memory_that_nobody_asked_for_is_none() -> None:
 
 
 def test_sockets_that_nobody_asked_for_come_last() -> None:
-    assert order([job(1, sockets_per_node=2), job(2), job(3, sockets_per_node=10)], "z") == [1, 3, 2]
+    assert order([job(1, sockets_per_node=2), job(2), job(3, sockets_per_node=10)], "z") == [
+        1,
+        3,
+        2,
+    ]

@@ -18,18 +18,35 @@ def house():
     house = House(clusters=())
     house.now = HOUR + 198
     size = {"cpu": 16, "mem": 16000, "node": 4, "billing": 16}
-    house.accounting.handle(GetAssociations("conform", "127.0.0.1", 6817, "n[1-4]", size), Sender("controller", 0, is_daemon=True))
+    house.accounting.handle(
+        GetAssociations("conform", "127.0.0.1", 6817, "n[1-4]", size),
+        Sender("controller", 0, is_daemon=True),
+    )
     house.do("add account phys,chem", "add account opt parent=phys")
-    house.do("add user daemon account=opt defaultwckey=star", "add user bin account=chem defaultwckey=w1")
-    of = {(each.account, each.user): each.id for each in house.accounting.ledger.associations.values()}
+    house.do(
+        "add user daemon account=opt defaultwckey=star", "add user bin account=chem defaultwckey=w1"
+    )
+    of = {
+        (each.account, each.user): each.id for each in house.accounting.ledger.associations.values()
+    }
     who = {2: ("root", "root", ""), 7: ("opt", "daemon", "star"), 8: ("chem", "bin", "w1")}
     records = []
     for number, job in enumerate(JOBS, 1):
         account, user, key = who[job["association_id"]]
-        known = {"submit_time": HOUR, "restarts": 0, "user_id": 0, "group_id": 0, "wckey": key, "partition": "debug"}
+        known = {
+            "submit_time": HOUR,
+            "restarts": 0,
+            "user_id": 0,
+            "group_id": 0,
+            "wckey": key,
+            "partition": "debug",
+        }
         own = {"user": user, "account": account, "association_id": of[account, user]}
         records.append(JobRecord(job_id=number, **{**job, **known, **own}))
-    records += [EventRecord(f"n{number}", each["start_time"], each["end_time"], 1, "x", 0, each["tres"]) for number, each in enumerate(DOWN)]
+    records += [
+        EventRecord(f"n{number}", each["start_time"], each["end_time"], 1, "x", 0, each["tres"])
+        for number, each in enumerate(DOWN)
+    ]
     house.tell(AccountingRecords("conform", records))
     house.now = HOUR + 7200 + 100
     yield house
@@ -57,12 +74,25 @@ def test_utilization_of_a_cluster(house):
 def test_figures_as_percentages_and_of_other_resources(house):
     lines = show(house, f"-t secper cluster utilization {PERIOD}")
     assert lines[-3:] == [
-        "  Cluster         Allocated              Down         PLND Down              Idle           Planned          Reported ",
-        "--------- ----------------- ----------------- ----------------- ----------------- ----------------- ----------------- ",
-        "  conform       1066(0.95%)         20(0.02%)          0(0.00%)    110646(98.76%)        300(0.27%)    112032(97.25%) ",
+        (
+            "  Cluster         Allocated              Down         PLND Down              Idle    "
+            "       Planned          Reported "
+        ),
+        (
+            "--------- ----------------- ----------------- ----------------- ----------------- "
+            "----------------- ----------------- "
+        ),
+        (
+            "  conform       1066(0.95%)         20(0.02%)          0(0.00%)    110646(98.76%)    "
+            "    300(0.27%)    112032(97.25%) "
+        ),
     ]
-    assert show(house, f"-n -t percent cluster utilization {PERIOD}") == ["  conform    0.95%    0.02%    0.00%   98.76%    0.27%   97.25% "]
-    assert show(house, f"-n -P -T cpu,mem cluster utilization {PERIOD} format=cluster,overc,tresc,tresn") == [
+    assert show(house, f"-n -t percent cluster utilization {PERIOD}") == [
+        "  conform    0.95%    0.02%    0.00%   98.76%    0.27%   97.25% "
+    ]
+    assert show(
+        house, f"-n -P -T cpu,mem cluster utilization {PERIOD} format=cluster,overc,tresc,tresn"
+    ) == [
         "conform|0|16|cpu",
         "conform|0|16000|mem",
     ]
@@ -79,7 +109,9 @@ def test_accounts_have_what_was_used_below_them(house):
         "  conform   opt                                                47        0 ",
         "  conform    opt                  daemon          daemon       47        0 ",
     ]
-    assert show(house, f"-n -P -t percent cluster accountutil {PERIOD} users=bin") == ["conform|chem|bin|bin|0.04%|0.00%"]
+    assert show(house, f"-n -P -t percent cluster accountutil {PERIOD} users=bin") == [
+        "conform|chem|bin|bin|0.04%|0.00%"
+    ]
 
 
 def test_users_come_by_what_they_used(house):
@@ -94,7 +126,9 @@ def test_users_come_by_what_they_used(house):
         "  conform       bin             bin            chem       40        0 ",
     ]
     assert show(house, f"-n -P user top {PERIOD} topcount=1") == ["conform|root|root|root|16|0"]
-    assert show(house, f"-n -P -t sec cluster UserUtilizationByAccount {PERIOD} accounts=opt") == ["conform|daemon|daemon|opt|47|0"]
+    assert show(house, f"-n -P -t sec cluster UserUtilizationByAccount {PERIOD} accounts=opt") == [
+        "conform|daemon|daemon|opt|47|0"
+    ]
 
 
 def test_keys(house):
@@ -104,7 +138,10 @@ def test_keys(house):
         "conform|w1|||40",
         "conform|w1|bin|bin|40",
     ]
-    assert show(house, f"-n -P -t sec cluster UserUtilizationByWckey {PERIOD}")[0] == "conform|daemon|daemon|star|47"
+    assert (
+        show(house, f"-n -P -t sec cluster UserUtilizationByWckey {PERIOD}")[0]
+        == "conform|daemon|daemon|star|47"
+    )
 
 
 def test_job_sizes(house):
@@ -117,14 +154,22 @@ def test_job_sizes(house):
         "  conform       opt             7            40             0        4.41% ",
         "  conform      root           341            30           608       91.84% ",
     ]
-    assert show(house, f"-n -P -t sec job SizesByAccount {PERIOD}") == ["conform|root|1066|0|0|0|0|100.00%"]
-    assert show(house, f"-n -P -t sec job SizesByAccount {PERIOD} accounts=phys") == ["conform|phys|47|0|0|0|0|100.00%"]
+    assert show(house, f"-n -P -t sec job SizesByAccount {PERIOD}") == [
+        "conform|root|1066|0|0|0|0|100.00%"
+    ]
+    assert show(house, f"-n -P -t sec job SizesByAccount {PERIOD} accounts=phys") == [
+        "conform|phys|47|0|0|0|0|100.00%"
+    ]
     assert show(house, f"-n -P -t sec job SizesByAccount {PERIOD} acctasparent") == [
         "conform|chem|40|0|0|0|0|45.98%",
         "conform|phys|47|0|0|0|0|54.02%",
     ]
-    assert show(house, f"-n -P job SizesByAccount {PERIOD} printjobcount") == ["conform|root|27|0|0|0|0|100.00%"]
-    assert show(house, f"-n -P -t sec job SizesByAccountAndWckey {PERIOD} accounts=chem") == ["conform|chem:w1|40|0|0|0|0|100.00%"]
+    assert show(house, f"-n -P job SizesByAccount {PERIOD} printjobcount") == [
+        "conform|root|27|0|0|0|0|100.00%"
+    ]
+    assert show(house, f"-n -P -t sec job SizesByAccountAndWckey {PERIOD} accounts=chem") == [
+        "conform|chem:w1|40|0|0|0|0|100.00%"
+    ]
 
 
 def test_another_cluster_has_nothing(house):
@@ -141,7 +186,13 @@ def test_yesterday_is_the_default_and_only_whole_hours_that_are_over_count(house
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        ("cluster foo", 'Not valid report foo\nValid cluster reports are, "AccountUtilizationByUser", "UserUtilizationByAccount"'),
+        (
+            "cluster foo",
+            (
+                'Not valid report foo\nValid cluster reports are, "AccountUtilizationByUser", '
+                '"UserUtilizationByAccount"'
+            ),
+        ),
         ("foo", "invalid keyword: foo\n"),
         ("cl u", "Not valid report u\n"),
         ("r util", "invalid keyword: r\n"),
@@ -159,13 +210,18 @@ def test_wrong_requests(house, line, complaint):
 
 def test_an_unknown_unit_is_named_and_times_that_are_none_leave_the_default(house):
     said = house.run("sreport", sreport, "-t bad cluster utilization start=foo")
-    assert (said.code, said.err) == (0, "unknown time format badInvalid time specification (pos=0): foo\n")
+    assert (said.code, said.err) == (
+        0,
+        "unknown time format badInvalid time specification (pos=0): foo\n",
+    )
     assert "Usage reported in CPU Minutes" in said.out
 
 
 def test_times_are_those_of_the_nearest_hour(house):
     for minutes, hours in ((29, 0), (30, 1)):
-        said = house.run("sreport", sreport, f"user top start=uts{HOUR + 60 * minutes} end=uts{HOUR + 7200}")
+        said = house.run(
+            "sreport", sreport, f"user top start=uts{HOUR + 60 * minutes} end=uts{HOUR + 7200}"
+        )
         assert f"({7200 - 3600 * hours} secs)" in said.out
 
 
@@ -195,8 +251,14 @@ def test_reports_on_sizes_print_the_fields_asked_for_and_name_users_that_are_non
     assert lines[4] == "Account|Cluster|0-4 CPUs|>= 5 CPUs|% of cluster"
     said = house.run("sreport", sreport, f"job sizesbyaccount {PERIOD} users=no_such_user")
     assert said.err == "sreport: error: Invalid user id: no_such_user\n"
-    said = house.run("sreport", sreport, f"job sizesbyaccount {PERIOD} grouping=individual partitions=none")
-    assert (said.code, said.out, said.err) == (1, "", " We need a grouping list to set up the print.\n")
+    said = house.run(
+        "sreport", sreport, f"job sizesbyaccount {PERIOD} grouping=individual partitions=none"
+    )
+    assert (said.code, said.out, said.err) == (
+        1,
+        "",
+        " We need a grouping list to set up the print.\n",
+    )
     said = house.run("sreport", sreport, f"cluster utilization {PERIOD} names=x")
     assert said.err == " Unknown condition: names=x\nUse keyword set to modify value\n"
 
@@ -210,6 +272,9 @@ def test_groups_of_sizes():
         ">= 1000 CPUs",
     ]
     jobs = [{"tres_allocated": {"cpu": cpus}} for cpus in (4, 1, 4)]
-    assert [title for title, _, _ in size_groups(["individual"], "CPUs", jobs, "cpu")] == ["1 CPUs", "4 CPUs"]
+    assert [title for title, _, _ in size_groups(["individual"], "CPUs", jobs, "cpu")] == [
+        "1 CPUs",
+        "4 CPUs",
+    ]
     assert text_of(3600, 7200, 60, has_percent=True) == "60(50.00%)"
     assert text_of(0, 0, 0, has_percent=True) == "0.00%"

@@ -44,12 +44,26 @@ def test_columns_are_as_wide_as_their_names_and_names_are_cut_without_a_mark(cli
     assert head == "TRESUsageInMaxNode NTask "
 
 
-USED = [[0, "c1", 11, 700_000, 118_456_320, 121_827_328, 0, 1_685_838, 1697], [2, "c2", 12, 1_460_000, 328_331_265, 331_542_528, 3, 1_685_840, 1697]]
+USED = [
+    [0, "c1", 11, 700_000, 118_456_320, 121_827_328, 0, 1_685_838, 1697],
+    [2, "c2", 12, 1_460_000, 328_331_265, 331_542_528, 3, 1_685_840, 1697],
+]
 
 
 @pytest.fixture
 def running(client):
-    client.answers["GetStep"] = [7, 0, 0, "c[1-2]", [[0], [2]], [1], b"", [(0, "unix:/n", "c[1-2]")], 32, []]
+    client.answers["GetStep"] = [
+        7,
+        0,
+        0,
+        "c[1-2]",
+        [[0], [2]],
+        [1],
+        b"",
+        [(0, "unix:/n", "c[1-2]")],
+        32,
+        [],
+    ]
     client.answers["StatTasks"] = [USED]
     client.another = lambda _address: client
     client.close = lambda: None
@@ -57,14 +71,25 @@ def running(client):
 
 
 def test_what_tasks_use_is_told_in_the_unit_that_divides_it(running):
-    line = "-n -P -j 7.0 -o maxrss,averss,maxvmsize,maxdiskread,mincpu,maxrssnode,maxrsstask,reqcpufreqmin"
+    line = (
+        "-n -P -j 7.0 -o maxrss,averss,maxvmsize,maxdiskread,mincpu,maxrssnode,maxrsstask,"
+        "reqcpufreqmin"
+    )
     assert said(running, line).out == "328331265|218158K|323772K|1685840|00:00:00|c2|2|Unknown\n"
     assert said(running, "--noconvert -n -P -j 7.0 -o maxvmsize").out == "331542528\n"
 
 
 def test_all_that_tasks_use_at_once(running):
-    assert said(running, "-n -P -j 7.0 -o tresusageintot").out == "cpu=00:00:02,energy=0,fs/disk=3371678,mem=446787585,pages=3,vmem=442744K\n"
-    assert said(running, "-n -P -j 7.0 -o tresusageinmaxt").out == "cpu=00:00:02,fs/disk=2,mem=2,pages=2,vmem=2\n"
+    assert (
+        said(running, "-n -P -j 7.0 -o tresusageintot").out
+        == "cpu=00:00:02,energy=0,fs/disk=3371678,mem=446787585,pages=3,"
+        "vmem=442744K\n"
+    )
+    assert (
+        said(running, "-n -P -j 7.0 -o tresusageinmaxt").out
+        == "cpu=00:00:02,fs/disk=2,mem=2,pages=2,"
+        "vmem=2\n"
+    )
     assert said(running, "-n -P -j 7.0 -o tresusageoutmaxn").out == "energy=c1,fs/disk=c1\n"
 
 

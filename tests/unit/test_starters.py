@@ -18,11 +18,19 @@ def test_starters_that_are_there_are_replaced_and_no_others(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pip", "sbatch", "understudy"]
     assert (tmp_path / "understudy").read_text() == "as it was"
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run([tmp_path / "sbatch", "--version"], capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(
+        [tmp_path / "sbatch", "--version"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "slurm 22.05.8\n", "")
 
 
 def test_an_interpreter_that_no_first_line_can_name_leaves_pips_starter():
     assert starters.starter("/a b/python3", [], "understudy.commands.sbatch:main") == ""
     assert starters.starter("/" + "x" * 200, [], "understudy.commands.sbatch:main") == ""
-    assert starters.starter("/usr/bin/python3", [], "understudy.commands.sbatch:main").startswith("#!/usr/bin/python3 -SP\n")
+    assert starters.starter("/usr/bin/python3", [], "understudy.commands.sbatch:main").startswith(
+        "#!/usr/bin/python3 -SP\n"
+    )

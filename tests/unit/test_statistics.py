@@ -14,12 +14,37 @@ from understudy.controller.tables.counters import Counters
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import CancelJobs, GetStatistics, Ok, Ping, Query, Statistics
 
-_NAMES = ("count", "depth", "last_depth", "last_queue", "queue", "started", "started_before", "when", "last_us", "longest_us", "us")
+_NAMES = (
+    "count",
+    "depth",
+    "last_depth",
+    "last_queue",
+    "queue",
+    "started",
+    "started_before",
+    "when",
+    "last_us",
+    "longest_us",
+    "us",
+)
 
 
 def _numbers(**given: int) -> dict[str, int]:
-    names = ("submitted", "started", "completed", "cancelled", "failed", "failures", "pending", "running", "agent_queue", "agents")
-    empty = dict.fromkeys([*names, *(f"{kind}_{name}" for kind in ("main", "backfill") for name in _NAMES)], 0)
+    names = (
+        "submitted",
+        "started",
+        "completed",
+        "cancelled",
+        "failed",
+        "failures",
+        "pending",
+        "running",
+        "agent_queue",
+        "agents",
+    )
+    empty = dict.fromkeys(
+        [*names, *(f"{kind}_{name}" for kind in ("main", "backfill") for name in _NAMES)], 0
+    )
     return empty | given
 
 
@@ -27,7 +52,10 @@ def test_requests_are_counted_by_type_and_by_user() -> None:
     counters = Counters()
     for message in (Ping(), Query("jobs", []), Ping()):
         counters.request(message, 7, 10)
-    assert counters.requests == {("REQUEST_PING", 1008): [2, 20], ("REQUEST_JOB_INFO", 2003): [1, 10]}
+    assert counters.requests == {
+        ("REQUEST_PING", 1008): [2, 20],
+        ("REQUEST_JOB_INFO", 2003): [1, 10],
+    }
     assert counters.users == {7: [3, 30]}
     counters.reset(5.0)
     assert (counters.requests, counters.users, counters.since) == ({}, {}, 5.0)
@@ -39,9 +67,22 @@ def test_a_cycle_is_remembered_when_the_sums_begin_again() -> None:
     cycles.took(30)
     cycles.ran(2, 1, 101.5)
     cycles.took(20)
-    assert (cycles.count, cycles.depth, cycles.last_depth, cycles.started, cycles.us, cycles.longest_us) == (2, 6, 2, 3, 50, 30)
+    assert (
+        cycles.count,
+        cycles.depth,
+        cycles.last_depth,
+        cycles.started,
+        cycles.us,
+        cycles.longest_us,
+    ) == (2, 6, 2, 3, 50, 30)
     cycles.reset()
-    assert (cycles.count, cycles.depth, cycles.last_us, cycles.started, cycles.started_before) == (0, 0, 20, 3, 3)
+    assert (cycles.count, cycles.depth, cycles.last_us, cycles.started, cycles.started_before) == (
+        0,
+        0,
+        20,
+        3,
+        3,
+    )
 
 
 def test_jobs_are_counted_as_they_come_start_and_end() -> None:
@@ -50,7 +91,12 @@ def test_jobs_are_counted_as_they_come_start_and_end() -> None:
     h.submit(hold=True)
     answer = get_statistics(h.core, GetStatistics(), USER)
     assert isinstance(answer, Statistics)
-    assert (answer.numbers["submitted"], answer.numbers["started"], answer.numbers["running"], answer.numbers["pending"]) == (2, 1, 1, 1)
+    assert (
+        answer.numbers["submitted"],
+        answer.numbers["started"],
+        answer.numbers["running"],
+        answer.numbers["pending"],
+    ) == (2, 1, 1, 1)
     assert job.is_running
     with pytest.raises(SlurmError, match="Access/permission denied"):
         get_statistics(h.core, GetStatistics(reset=True), USER)
@@ -69,7 +115,10 @@ def test_the_report_names_means_only_where_there_were_cycles() -> None:
     ]
     lines = run_command(sdiag, client=client).lines
     assert "Jobs submitted: 3" in lines
-    assert [line for line in lines if "ean" in line] == ["\tMean cycle:   10", "\tMean depth cycle:  2"]
+    assert [line for line in lines if "ean" in line] == [
+        "\tMean cycle:   10",
+        "\tMean depth cycle:  2",
+    ]
     assert "\tCycles per minute: 2" in lines
     assert f"\t{'A':<40}(    9) count:2      ave_time:15     total_time:30" in lines
     assert "\tLast cycle when: N/A" in lines
@@ -77,12 +126,27 @@ def test_the_report_names_means_only_where_there_were_cycles() -> None:
 
 def test_requests_are_sorted_as_asked() -> None:
     client = FakeClient()
-    client.answers["GetStatistics"] = [1000.0, 900.0, _numbers(), [["A", 9, 5, 10], ["B", 3, 2, 90]], []]
+    client.answers["GetStatistics"] = [
+        1000.0,
+        900.0,
+        _numbers(),
+        [["A", 9, 5, 10], ["B", 3, 2, 90]],
+        [],
+    ]
 
     def order(*options: str) -> list[str]:
-        return [line[1] for line in run_command(sdiag, *options, client=client).lines if line[:2] in {"\tA", "\tB"}]
+        return [
+            line[1]
+            for line in run_command(sdiag, *options, client=client).lines
+            if line[:2] in {"\tA", "\tB"}
+        ]
 
-    assert (order(), order("-i"), order("-t"), order("-T")) == (["A", "B"], ["B", "A"], ["B", "A"], ["B", "A"])
+    assert (order(), order("-i"), order("-t"), order("-T")) == (
+        ["A", "B"],
+        ["B", "A"],
+        ["B", "A"],
+        ["B", "A"],
+    )
 
 
 def test_a_reset_is_for_administrators() -> None:
@@ -90,8 +154,13 @@ def test_a_reset_is_for_administrators() -> None:
     assert run_command(sdiag, "-r", client=client).out == "Reset scheduling statistics\n"
     client.answers["GetStatistics"] = RefusedError(2002, "Access/permission denied")
     outcome = run_command(sdiag, "-r", client=client)
-    assert (outcome.code, outcome.err) == (255, "slurm_reset_statistics: Access/permission denied\n")
-    assert run_command(sdiag, "--json", client=client).err.startswith("sdiag: unrecognized option '--json'")
+    assert (outcome.code, outcome.err) == (
+        255,
+        "slurm_reset_statistics: Access/permission denied\n",
+    )
+    assert run_command(sdiag, "--json", client=client).err.startswith(
+        "sdiag: unrecognized option '--json'"
+    )
 
 
 def test_cancellations_are_counted_by_what_was_named_and_tasks_as_submitted() -> None:

@@ -11,7 +11,9 @@ from understudy.protocol.messages import StepSpec
 TWO = [Held(0, 3, 0), Held(1, 1, 0)]
 
 
-def tasks_of(spec: StepSpec, held: list[Held], required: tuple[int, ...] = ()) -> list[tuple[int, list[int]]]:
+def tasks_of(
+    spec: StepSpec, held: list[Held], required: tuple[int, ...] = ()
+) -> list[tuple[int, list[int]]]:
     return [(place.node, place.tasks) for place in lay_out(spec, held, list(required), 0)]
 
 
@@ -57,7 +59,10 @@ def test_relative_leaves_out_the_first_nodes() -> None:
 
 
 def test_arbitrary_takes_one_entry_of_the_list_a_task() -> None:
-    assert tasks_of(StepSpec(num_tasks=3, distribution="arbitrary"), TWO, (1, 0, 1)) == [(0, [1]), (1, [0, 2])]
+    assert tasks_of(StepSpec(num_tasks=3, distribution="arbitrary"), TWO, (1, 0, 1)) == [
+        (0, [1]),
+        (1, [0, 2]),
+    ]
     assert code_of(StepSpec(num_tasks=4, distribution="arbitrary"), TWO, (1, 0, 1)) == UNSPECIFIED
 
 
@@ -71,14 +76,21 @@ def test_arbitrary_takes_one_entry_of_the_list_a_task() -> None:
         ({}, 250, 500),
     ],
 )
-def test_a_step_has_the_memory_that_it_asks_for_else_as_its_job(asked: dict[str, int], per_cpu: int | None, memory_mb: int) -> None:
+def test_a_step_has_the_memory_that_it_asks_for_else_as_its_job(
+    asked: dict[str, int], per_cpu: int | None, memory_mb: int
+) -> None:
     held = [Held(0, 4, 1000, memory_per_cpu_mb=per_cpu)]
-    assert lay_out(StepSpec(num_tasks=2, exact=True, **asked), held, [], 0)[0].memory_mb == memory_mb
+    assert (
+        lay_out(StepSpec(num_tasks=2, exact=True, **asked), held, [], 0)[0].memory_mb == memory_mb
+    )
 
 
 def test_a_step_waits_for_memory_that_others_asked_for_if_it_asks_itself() -> None:
     used = [Held(0, 4, 1000, used_cpus=1, used_memory_mb=700)]
-    assert code_of(StepSpec(num_tasks=1, exact=True, mem_per_node_mb=400), used) == ErrorCode.NODES_BUSY
+    assert (
+        code_of(StepSpec(num_tasks=1, exact=True, mem_per_node_mb=400), used)
+        == ErrorCode.NODES_BUSY
+    )
     assert tasks_of(StepSpec(num_tasks=1, exact=True, mem_per_node_mb=300), used) == [(0, [0])]
     assert tasks_of(StepSpec(num_tasks=1, exact=True), used) == [(0, [0])]
 

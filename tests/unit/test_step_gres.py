@@ -36,7 +36,10 @@ def test_none_is_none():
 def test_of_each_node_of_the_step_and_of_each_task():
     assert devices(StepSpec(gres="gres:gpu:2"), [1, 1], [THREE, THREE]) == [[1, 2], [1, 2]]
     assert devices(StepSpec(tres_per_step="gres:gpu:2"), [1, 1], [THREE, THREE]) == [[1], [1]]
-    assert devices(StepSpec(tres_per_step="gres:gpu:5"), [1, 1], [THREE, THREE]) == [[1, 2, 3], [1, 2]]
+    assert devices(StepSpec(tres_per_step="gres:gpu:5"), [1, 1], [THREE, THREE]) == [
+        [1, 2, 3],
+        [1, 2],
+    ]
     assert devices(StepSpec(tres_per_task="gres:gpu:1"), [1, 3], [THREE, THREE]) == [[1], [1, 2, 3]]
 
 
@@ -78,8 +81,12 @@ PART = (Held("mps", "", 50, 0b0100),)
 
 def test_parts_of_a_gpu_are_counted_and_not_told_apart():
     assert share_out(StepSpec(), [1], [PART], [()]) == [PART]
-    assert share_out(StepSpec(gres="gres:mps:20"), [1], [PART], [()]) == [(Held("mps", "", 20, 0b0100),)]
+    assert share_out(StepSpec(gres="gres:mps:20"), [1], [PART], [()]) == [
+        (Held("mps", "", 20, 0b0100),)
+    ]
     used = used_of([(Held("mps", "", 20, 0b0100),)])
-    assert share_out(StepSpec(gres="gres:mps:30"), [1], [PART], [used]) == [(Held("mps", "", 30, 0b0100),)]
+    assert share_out(StepSpec(gres="gres:mps:30"), [1], [PART], [used]) == [
+        (Held("mps", "", 30, 0b0100),)
+    ]
     assert code(StepSpec(gres="gres:mps:31"), [1], [PART], [used]) == 2016
     assert gpus_of(PART) == (1, [2])

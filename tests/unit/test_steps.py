@@ -79,7 +79,9 @@ def test_cancelling_a_step_kills_its_tasks(harness: Harness) -> None:
     answer = harness.ask(CancelJobs([f"{job_id}.0", f"{job_id}.7"]), USER)
     assert isinstance(answer, JobResults)
     assert [code for _, code, _ in answer.results] == [0, 2017]
-    assert [sent.message for sent in harness.sent(SignalTasks)] == [SignalTasks(job_id, 0, 0, 9, ends=True)]
+    assert [sent.message for sent in harness.sent(SignalTasks)] == [
+        SignalTasks(job_id, 0, 0, 9, ends=True)
+    ]
 
 
 def test_who_waits_for_the_end_of_a_job_hears_of_it(harness: Harness) -> None:
@@ -96,7 +98,13 @@ def test_a_steps_time_limit_is_changed_while_it_runs(harness: Harness) -> None:
     job_id = allocate(harness, num_tasks=1, time_limit_s=36000).job_id
     harness.ask(CreateStep(job_id, StepSpec(name="x", time_limit_s=600)), USER)
     step = harness.core.tables.jobs[job_id].steps[0]
-    for text, limit_s in (("+10", 1200), ("-5", 900), ("3", 180), ("unlimited", None), ("20", 1200)):
+    for text, limit_s in (
+        ("+10", 1200),
+        ("-5", 900),
+        ("3", 180),
+        ("unlimited", None),
+        ("20", 1200),
+    ):
         assert harness.ask(UpdateStep(str(job_id), "0", text), USER) == Ok()
         assert step.time_limit_s == limit_s
     for text in ("-30", "x"):
@@ -119,7 +127,9 @@ def test_srun_hears_of_its_steps_end_when_the_controller_knows(harness: Harness)
     assert isinstance(harness.ask(AwaitStep(job_id, 0), OTHER), Failure)
 
 
-def test_who_used_too_much_memory_is_cancelled_by_the_daemons_user_or_out_of_memory(harness: Harness) -> None:
+def test_who_used_too_much_memory_is_cancelled_by_the_daemons_user_or_out_of_memory(
+    harness: Harness,
+) -> None:
     job_id = allocate(harness, num_tasks=2).job_id
     daemon = FakeSender("noded0", 0, 0, is_daemon=True)
     harness.ask(CreateStep(job_id, StepSpec(name="x")), USER)

@@ -1,4 +1,6 @@
-"""State on disk: a controller that is killed at any instant comes back with all that it acknowledged."""
+"""State on disk: a controller that is killed at any instant comes back with all that it
+acknowledged.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ if TYPE_CHECKING:
 
 
 class Disk:
-    """A harness with a store; `save` commits, `crash` forgets what was not committed and comes back."""
+    """A harness with a store; `save` commits, `crash` forgets what was not committed and comes
+    back.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -59,7 +63,9 @@ class Disk:
         self.store.close()
         h = self._begin(register=False, in_full=in_full)
         if running is not None:
-            h.register("noded0", [(job_id, h.core.tables.jobs[job_id].restarts) for job_id in running])
+            h.register(
+                "noded0", [(job_id, h.core.tables.jobs[job_id].restarts) for job_id in running]
+            )
         return h
 
 
@@ -75,11 +81,26 @@ def same(one: Job, other: Job) -> bool:
 def test_every_field_of_a_job_survives(disk: Disk) -> None:
     h = disk.h
     first = h.submit(min_nodes=2, features="fast", comment="c", kill_signal=10)
-    jobs = [first, h.submit(dependency=f"afterok:{first.job_id}?singleton"), h.submit(hold=True, excluded_nodes="n1"), h.submit(begin_time=2e9)]
+    jobs = [
+        first,
+        h.submit(dependency=f"afterok:{first.job_id}?singleton"),
+        h.submit(hold=True, excluded_nodes="n1"),
+        h.submit(begin_time=2e9),
+    ]
     for job in jobs:
         again = decode_job(encode_job(job))
         assert same(job, again)
-        for name in ("allocation", "dependency", "state", "flags", "spec", "emulation", "excluded_nodes", "begin_time", "priority"):
+        for name in (
+            "allocation",
+            "dependency",
+            "state",
+            "flags",
+            "spec",
+            "emulation",
+            "excluded_nodes",
+            "begin_time",
+            "priority",
+        ):
             assert getattr(again, name) == getattr(job, name), name
 
 
@@ -91,7 +112,9 @@ def test_damaged_and_future_records_are_refused(disk: Disk, tmp_path: Path) -> N
     with pytest.raises(StateError, match="version 9"):
         decode_job(record[:3] + b"\x09" + record[4:])
     (tmp_path / "state2").mkdir()
-    (tmp_path / "state2" / "state.sqlite").write_bytes(b"no database at all, but long enough to be one" * 100)
+    (tmp_path / "state2" / "state.sqlite").write_bytes(
+        b"no database at all, but long enough to be one" * 100
+    )
     with pytest.raises(StateError):
         Store(tmp_path / "state2")
 
@@ -108,7 +131,11 @@ def test_a_database_of_a_later_version_is_refused(tmp_path: Path) -> None:
 def test_pending_held_and_dependent_jobs_come_back(disk: Disk) -> None:
     h = disk.h
     running = h.submit(exclusive=True, min_nodes=4)
-    held, dependent, later = h.submit(hold=True), h.submit(dependency=f"afterok:{running.job_id}"), h.submit(begin_time=h.time.now() + 500)
+    held, dependent, later = (
+        h.submit(hold=True),
+        h.submit(dependency=f"afterok:{running.job_id}"),
+        h.submit(begin_time=h.time.now() + 500),
+    )
     h.acknowledge()
     disk.save()
     h = disk.crash(running=[running.job_id])
@@ -155,7 +182,9 @@ def test_time_limits_hold_after_coming_back(disk: Disk) -> None:
 
 
 def test_a_job_that_was_warned_before_a_crash_is_not_warned_again(disk: Disk) -> None:
-    job = disk.h.submit(time_limit_s=600, kill_signal=10, kill_signal_before_s=60, kill_signal_batch=True)
+    job = disk.h.submit(
+        time_limit_s=600, kill_signal=10, kill_signal_before_s=60, kill_signal_batch=True
+    )
     disk.h.acknowledge()
     disk.save()
     disk.h.run(540)
@@ -180,7 +209,10 @@ def test_a_job_that_arrived_and_is_missing_was_lost_if_its_daemon_was_restarted(
     disk.save()
     disk.time.jump(50)
     h = disk.crash()
-    h.ask(RegisterNodes("noded0", "unix:/x", "n[1-4]", 0.0, h.time.now() - 10, []), FakeSender("noded0", 0, 0, is_daemon=True))
+    h.ask(
+        RegisterNodes("noded0", "unix:/x", "n[1-4]", 0.0, h.time.now() - 10, []),
+        FakeSender("noded0", 0, 0, is_daemon=True),
+    )
     h.find()
     again = h.core.tables.jobs[job.job_id]
     assert (again.state, again.is_completing) == (JobState.PENDING, True)
@@ -188,22 +220,32 @@ def test_a_job_that_arrived_and_is_missing_was_lost_if_its_daemon_was_restarted(
     assert again.restarts == 1
 
 
-def test_a_job_that_began_in_the_second_in_which_its_daemon_was_restarted_is_lost_if_it_is_missing(disk: Disk) -> None:
+def test_a_job_that_began_in_the_second_in_which_its_daemon_was_restarted_is_lost_if_it_is_missing(
+    disk: Disk,
+) -> None:
     job = disk.h.submit()
     disk.h.acknowledge()
     disk.save()
     h = disk.crash()
-    h.ask(RegisterNodes("noded0", "unix:/x", "n[1-4]", 0.0, float(job.start_time or 0) + 0.5, []), FakeSender("noded0", 0, 0, is_daemon=True))
+    h.ask(
+        RegisterNodes("noded0", "unix:/x", "n[1-4]", 0.0, float(job.start_time or 0) + 0.5, []),
+        FakeSender("noded0", 0, 0, is_daemon=True),
+    )
     h.find()
     assert h.core.tables.jobs[job.job_id].state is JobState.PENDING
 
 
-def test_a_job_is_not_lost_by_a_daemon_that_was_restarted_in_its_second_and_has_it(disk: Disk) -> None:
+def test_a_job_is_not_lost_by_a_daemon_that_was_restarted_in_its_second_and_has_it(
+    disk: Disk,
+) -> None:
     job = disk.h.submit()
     disk.h.acknowledge()
     disk.save()
     h = disk.crash()
-    h.ask(RegisterNodes("noded0", "unix:/x", "n[1-4]", 0.0, float(job.start_time or 0) + 0.5, []), FakeSender("noded0", 0, 0, is_daemon=True))
+    h.ask(
+        RegisterNodes("noded0", "unix:/x", "n[1-4]", 0.0, float(job.start_time or 0) + 0.5, []),
+        FakeSender("noded0", 0, 0, is_daemon=True),
+    )
     h.find(job)
     assert h.core.tables.jobs[job.job_id].is_running
 
@@ -236,7 +278,9 @@ def test_completing_jobs_are_terminated_again(disk: Disk) -> None:
     assert h.core.tables.nodes.idle_nodes == 0b1111
 
 
-def test_nodes_that_a_completing_job_has_given_back_belong_to_whoever_is_there_now(disk: Disk) -> None:
+def test_nodes_that_a_completing_job_has_given_back_belong_to_whoever_is_there_now(
+    disk: Disk,
+) -> None:
     h = disk.h
     first = h.submit(min_nodes=4, exclusive=True)
     h.acknowledge()
@@ -248,14 +292,25 @@ def test_nodes_that_a_completing_job_has_given_back_belong_to_whoever_is_there_n
     disk.save()
     h = disk.crash(running=[second.job_id])
     validate(h.core)
-    assert [h.core.tables.jobs[job.job_id].completing_nodes for job in (first, second)] == [0b1000, 0]
+    assert [h.core.tables.jobs[job.job_id].completing_nodes for job in (first, second)] == [
+        0b1000,
+        0,
+    ]
     h.complete(h.core.tables.jobs[second.job_id])
     h.epilog(h.core.tables.jobs[first.job_id], "n4")
     assert h.core.tables.nodes.idle_nodes == 0b1111
 
 
 def _change(h: Harness) -> None:
-    h.update_nodes("n2", state="drain", reason="disk", weight="5", comment="hm", features="x,y", activefeatures="x")
+    h.update_nodes(
+        "n2",
+        state="drain",
+        reason="disk",
+        weight="5",
+        comment="hm",
+        features="x,y",
+        activefeatures="x",
+    )
     h.ask(UpdatePartition("create", "new", {"nodes": "n[2-3]", "maxtime": "10"}), ROOT)
     h.ask(UpdatePartition("delete", "small", {}), ROOT)
     h.ask(UpdatePartition("update", "main", {"maxtime": "7"}), ROOT)
@@ -266,13 +321,22 @@ def test_what_slurm_conf_says_of_nodes_and_partitions_wins_over_the_saved_state(
     disk.save()
     h = disk.crash()
     node = h.core.tables.nodes.nodes[1]
-    assert (node.flags, node.reason, node.weight, node.comment, node.features) == (NodeFlag.DRAIN, "disk", 1, "hm", ("fast",))
+    assert (node.flags, node.reason, node.weight, node.comment, node.features) == (
+        NodeFlag.DRAIN,
+        "disk",
+        1,
+        "hm",
+        ("fast",),
+    )
     assert h.core.tables.nodes.up_nodes == 0b1101
     assert list(h.core.tables.partitions) == ["main", "small"]
     assert h.core.tables.partitions["main"].max_time_s == 86400
     disk.save()
     h = disk.crash(in_full=True)
-    assert (h.core.tables.nodes.nodes[1].features, list(h.core.tables.partitions)) == (("fast",), ["main", "small"]), "what was lost once stays lost"
+    assert (h.core.tables.nodes.nodes[1].features, list(h.core.tables.partitions)) == (
+        ("fast",),
+        ["main", "small"],
+    ), "what was lost once stays lost"
 
 
 def test_a_start_in_full_has_features_and_partitions_as_they_were_left(disk: Disk) -> None:
@@ -280,9 +344,18 @@ def test_a_start_in_full_has_features_and_partitions_as_they_were_left(disk: Dis
     disk.save()
     h = disk.crash(in_full=True)
     node = h.core.tables.nodes.nodes[1]
-    assert (node.flags, node.reason, node.weight, node.features, node.active_features) == (NodeFlag.DRAIN, "disk", 1, ("x", "y"), ("x",))
+    assert (node.flags, node.reason, node.weight, node.features, node.active_features) == (
+        NodeFlag.DRAIN,
+        "disk",
+        1,
+        ("x", "y"),
+        ("x",),
+    )
     assert list(h.core.tables.partitions) == ["main", "new"]
-    assert (h.core.tables.partitions["new"].nodes, h.core.tables.partitions["new"].max_time_s) == (0b110, 600)
+    assert (h.core.tables.partitions["new"].nodes, h.core.tables.partitions["new"].max_time_s) == (
+        0b110,
+        600,
+    )
     assert h.core.tables.partitions["main"].max_time_s == 420
 
 
@@ -291,7 +364,10 @@ def test_a_partition_that_is_not_in_slurm_conf_is_kept_for_its_jobs(disk: Disk) 
     job = disk.h.submit(partition="new")
     disk.save()
     h = disk.crash()
-    assert (h.core.tables.jobs[job.job_id].partitions, list(h.core.tables.partitions)) == (("new",), ["main", "small", "new"])
+    assert (h.core.tables.jobs[job.job_id].partitions, list(h.core.tables.partitions)) == (
+        ("new",),
+        ["main", "small", "new"],
+    )
 
 
 def test_forgotten_jobs_are_forgotten_on_disk(disk: Disk) -> None:
@@ -320,8 +396,12 @@ def test_a_job_on_nodes_that_are_no_longer_configured_is_lost(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("killed_after", range(12))
-def test_killed_after_any_commit_the_controller_comes_back_to_the_same_end(tmp_path: Path, killed_after: int) -> None:
-    """A life of three jobs, each step committed; the controller dies after one of the commits, and the rest of the world goes on."""
+def test_killed_after_any_commit_the_controller_comes_back_to_the_same_end(
+    tmp_path: Path, killed_after: int
+) -> None:
+    """A life of three jobs, each step committed; the controller dies after one of the commits, and
+    the rest of the world goes on.
+    """
     disk = Disk(tmp_path)
     steps: list[Callable[[], Any]] = [
         lambda: disk.h.submit(num_tasks=16, name="a"),
@@ -341,16 +421,24 @@ def test_killed_after_any_commit_the_controller_comes_back_to_the_same_end(tmp_p
         step()
         disk.save()
         if number == killed_after:
-            running = [job.job_id for job in disk.h.core.tables.jobs.values() if job.is_running and job.launch_acknowledged]
-            acknowledged = {job_id: encode_job(job) for job_id, job in disk.h.core.tables.jobs.items()}
+            running = [
+                job.job_id
+                for job in disk.h.core.tables.jobs.values()
+                if job.is_running and job.launch_acknowledged
+            ]
+            acknowledged = {
+                job_id: encode_job(job) for job_id, job in disk.h.core.tables.jobs.items()
+            }
             disk.crash(running=running)
             assert list(disk.h.core.tables.jobs) == list(acknowledged)
     jobs = disk.h.core.tables.jobs
-    assert [(job.job_id, job.state, job.restarts) for job in jobs.values()] == [(n, JobState.COMPLETED, 0) for n in (1, 2, 3)]
+    assert [(job.job_id, job.state, job.restarts) for job in jobs.values()] == [
+        (n, JobState.COMPLETED, 0) for n in (1, 2, 3)
+    ]
     assert not disk.h.core.completing
 
 
-# --- group commit ---------------------------------------------------------------------------------------------------------------
+# --- group commit ---------------------------------------------------------------------------------
 
 
 class Writer:
@@ -460,7 +548,11 @@ def test_the_end_waits_until_all_is_written(tmp_path: Path) -> None:
 
 def test_registration_is_handled_without_a_policy_run_when_nothing_changes(disk: Disk) -> None:
     version = disk.h.core.tables.version
-    register_nodes(disk.h.core, RegisterNodes("noded0", "unix:/x", "n[1-4]", 0.0, 1.0), FakeSender("noded0", 0, 0, is_daemon=True))
+    register_nodes(
+        disk.h.core,
+        RegisterNodes("noded0", "unix:/x", "n[1-4]", 0.0, 1.0),
+        FakeSender("noded0", 0, 0, is_daemon=True),
+    )
     assert disk.h.core.tables.version == version
 
 
@@ -472,7 +564,12 @@ def test_an_array_comes_back_with_its_tasks_and_its_limit(disk: Disk) -> None:
     h = disk.crash(running=sorted(job_id for job_id in h.core.tables.running))
     record = h.core.tables.jobs[array]
     assert record.array is not None
-    assert (record.array.limit, record.array.running, record.array.count, record.array_tasks) == (2, 2, 6, 0b1111000)
+    assert (record.array.limit, record.array.running, record.array.count, record.array_tasks) == (
+        2,
+        2,
+        6,
+        0b1111000,
+    )
     assert sorted(record.array.records) == [array, array + 1, array + 2]
     assert all(job.array is record.array for job in record.array.records.values())
     h.complete(h.core.tables.jobs[array + 1])
@@ -482,16 +579,42 @@ def test_an_array_comes_back_with_its_tasks_and_its_limit(disk: Disk) -> None:
 def test_reservations_come_back_with_their_cores_and_jobs(disk: Disk) -> None:
     h = disk.h
     start = {"starttime": str(int(h.time.now())), "duration": "60", "users": "ann"}
-    for name, changes in (("a", {"nodes": "n2", "corecnt": "2"}), ("b", {"nodes": "n[3-4]", "flags": "maint,daily"}), ("gone", {"nodes": "n1"})):
-        assert h.ask(UpdateReservation("create", name, start | changes), ROOT) == ReservationChanged(name)
+    for name, changes in (
+        ("a", {"nodes": "n2", "corecnt": "2"}),
+        ("b", {"nodes": "n[3-4]", "flags": "maint,daily"}),
+        ("gone", {"nodes": "n1"}),
+    ):
+        assert h.ask(
+            UpdateReservation("create", name, start | changes), ROOT
+        ) == ReservationChanged(name)
     job = h.submit(reservation="b")
     assert h.ask(UpdateReservation("delete", "gone", {}), ROOT) == Ok()
-    before = {each.name: (each.nodes, each.cores, each.flags, each.start_time, each.end_time, each.user_ids) for each in h.core.tables.reservations}
+    before = {
+        each.name: (
+            each.nodes,
+            each.cores,
+            each.flags,
+            each.start_time,
+            each.end_time,
+            each.user_ids,
+        )
+        for each in h.core.tables.reservations
+    }
     h.acknowledge()
     disk.save()
     h = disk.crash(running=[job.job_id])
     table = h.core.tables.reservations
-    assert {each.name: (each.nodes, each.cores, each.flags, each.start_time, each.end_time, each.user_ids) for each in table} == before
+    assert {
+        each.name: (
+            each.nodes,
+            each.cores,
+            each.flags,
+            each.start_time,
+            each.end_time,
+            each.user_ids,
+        )
+        for each in table
+    } == before
     assert table.next_id == 4
     assert h.core.tables.jobs[job.job_id].used_reservation == "b"
     assert h.ask(UpdateReservation("delete", "a", {}), ROOT) == Ok()

@@ -91,9 +91,17 @@ def test_more_nodes_than_the_partition_has_are_a_limit_of_it(h: Harness) -> None
 
 
 @pytest.mark.parametrize(
-    "spec", [{"num_tasks": 17}, {"cpus_per_task": 17}, {"num_tasks": 17, "required_nodes": "n1"}, {"min_nodes": 5, "cpus_per_task": 4}]
+    "spec",
+    [
+        {"num_tasks": 17},
+        {"cpus_per_task": 17},
+        {"num_tasks": 17, "required_nodes": "n1"},
+        {"min_nodes": 5, "cpus_per_task": 4},
+    ],
 )
-def test_a_job_larger_than_the_partition_waits_for_a_larger_one(h: Harness, spec: dict[str, Any]) -> None:
+def test_a_job_larger_than_the_partition_waits_for_a_larger_one(
+    h: Harness, spec: dict[str, Any]
+) -> None:
     job = h.submit(**spec)
     assert (job.reason, job.is_pending, job.priority > 0) == ("PartitionConfig", True, True)
 
@@ -115,14 +123,19 @@ def test_a_job_larger_than_all_of_its_partitions_is_refused() -> None:
         ({"num_tasks": 10, "ntasks_per_node": 5}, "CPU count per node"),
         ({"mem_per_node_mb": 5000, "tmp_disk_mb": 99999}, "Memory specification"),
         ({"mem_per_cpu_mb": 5000}, "Memory specification"),
-        ({"tmp_disk_mb": 99999, "extra": {"sockets_per_node": "9"}}, "Temporary disk specification"),
+        (
+            {"tmp_disk_mb": 99999, "extra": {"sockets_per_node": "9"}},
+            "Temporary disk specification",
+        ),
         ({"extra": {"sockets_per_node": "9"}}, "Socket, core and/or thread specification"),
         ({"threads_per_core": 8}, "Socket, core and/or thread specification"),
     ],
 )
 def test_what_no_node_has_is_named(h: Harness, spec: dict[str, Any], what: str) -> None:
     answer = h.ask(SubmitJob(JobSpec(**spec), "#!/bin/sh\n"), USER)
-    assert answer == Failure(2014, f"{what} can not be satisfied\nRequested node configuration is not available")
+    assert answer == Failure(
+        2014, f"{what} can not be satisfied\nRequested node configuration is not available"
+    )
 
 
 def test_a_feature_that_no_node_has_costs_a_number(h: Harness) -> None:
@@ -157,7 +170,9 @@ def test_a_range_of_nodes_asks_for_one_cpu(h: Harness) -> None:
         ({"num_tasks": 20, "min_nodes": 2, "max_nodes": 2}, 5),
     ],
 )
-def test_a_pending_job_shows_the_nodes_that_it_would_get(h: Harness, spec: dict[str, Any], nodes: int) -> None:
+def test_a_pending_job_shows_the_nodes_that_it_would_get(
+    h: Harness, spec: dict[str, Any], nodes: int
+) -> None:
     h.submit(num_tasks=16)
     job = h.submit(**spec)
     assert h.query("jobs", "node_count", job_id=[job.job_id]) == [[nodes]]
@@ -177,7 +192,9 @@ def test_no_default_partition_is_an_error() -> None:
         ({"partition": "small", "min_nodes": 2}, "PartitionNodeLimit"),
     ],
 )
-def test_a_partitions_limits_keep_a_job_waiting_or_refuse_it(spec: dict[str, Any], reason: str) -> None:
+def test_a_partitions_limits_keep_a_job_waiting_or_refuse_it(
+    spec: dict[str, Any], reason: str
+) -> None:
     h = Harness()
     job = h.submit(**spec)
     assert (job.is_pending, job.reason) == (True, reason)
@@ -187,11 +204,16 @@ def test_a_partitions_limits_keep_a_job_waiting_or_refuse_it(spec: dict[str, Any
 
 def test_a_job_for_later_names_its_partitions_by_tier_and_is_bound_by_the_first(h: Harness) -> None:
     tables = h.core.tables
-    tables.partitions["high"] = replace(tables.partitions["main"], name="high", is_default=False, priority_tier=9, max_time_s=7200)
+    tables.partitions["high"] = replace(
+        tables.partitions["main"], name="high", is_default=False, priority_tier=9, max_time_s=7200
+    )
     tables.partitions["main"].max_time_s, tables.partitions["main"].default_time_s = 36000, None
     h.submit(partition="main,high", begin_time=h.time.now() + 500)
     h.submit(partition="main,high", hold=True)
-    assert h.query("jobs", "partition", "time_limit_s") == [["high,main", 7200], ["main,high", 7200]]
+    assert h.query("jobs", "partition", "time_limit_s") == [
+        ["high,main", 7200],
+        ["main,high", 7200],
+    ]
 
 
 def test_a_job_in_two_partitions_runs_where_it_may(h: Harness) -> None:
@@ -231,12 +253,20 @@ def test_who_may_use_a_partition(h: Harness) -> None:
     main.disable_root_jobs, main.allow_accounts = False, ("physics",)
     waiting = h.submit(account="art")
     assert (waiting.reason, waiting.is_running) == ("AccountNotAllowed", False)
-    assert waiting.reason_detail == "Job's account not permitted to use this partition (main allows physics not art)"
+    assert (
+        waiting.reason_detail
+        == "Job's account not permitted to use this partition (main allows physics "
+        "not art)"
+    )
     assert h.submit(account="physics").is_running
     main.allow_accounts, main.deny_qos = None, ("slow", "low")
     waiting = h.submit(qos="slow")
     assert (waiting.reason, waiting.is_running) == ("QOSNotAllowed", False)
-    assert waiting.reason_detail == "Job's QOS not permitted to use this partition (main denies slow,low including slow)"
+    assert (
+        waiting.reason_detail
+        == "Job's QOS not permitted to use this partition (main denies slow,low "
+        "including slow)"
+    )
 
 
 def test_where_partition_limits_are_enforced_an_account_that_may_not_use_it_is_refused() -> None:
@@ -279,9 +309,17 @@ def test_job_ids_begin_where_the_site_says_and_start_again_after_the_last() -> N
         ({"ntasks_per_node": 2, "num_tasks": 5}, (5, 1, 3, None, 5)),
     ],
 )
-def test_sizes_are_filled_in_as_sbatch_does(h: Harness, spec: dict[str, Any], expected: tuple[int | None, ...]) -> None:
+def test_sizes_are_filled_in_as_sbatch_does(
+    h: Harness, spec: dict[str, Any], expected: tuple[int | None, ...]
+) -> None:
     job = h.submit(hold=True, **spec)
-    assert (job.num_tasks, job.cpus_per_task, job.min_nodes, job.max_nodes, job.min_cpus) == expected
+    assert (
+        job.num_tasks,
+        job.cpus_per_task,
+        job.min_nodes,
+        job.max_nodes,
+        job.min_cpus,
+    ) == expected
 
 
 def test_time_limits_come_from_the_submitter_or_the_partition(h: Harness) -> None:
@@ -306,7 +344,12 @@ def test_default_memory_comes_from_the_partition_then_from_the_cluster() -> None
 
 def test_priorities_fall_by_one_from_job_to_job(h: Harness) -> None:
     first, held, second, nice = h.submit(), h.submit(hold=True), h.submit(), h.submit(nice=100)
-    assert (first.priority, held.priority, second.priority, nice.priority) == (4294901759, 0, 4294901758, 4294901657)
+    assert (first.priority, held.priority, second.priority, nice.priority) == (
+        4294901759,
+        0,
+        4294901758,
+        4294901657,
+    )
     assert h.submit(ROOT, priority=77).priority == 77
     assert h.submit(USER, priority=77).priority != 77
     assert h.refused(USER, nice=-5) == 2123
@@ -330,7 +373,9 @@ def test_test_only_says_when_and_where_without_a_job(h: Harness) -> None:
 def test_test_only_says_no_start_before_the_begin_time(h: Harness) -> None:
     begin = int(h.core.time.now()) + 86400
     answer = h.ask(SubmitJob(JobSpec(begin_time=begin), "x", test_only=True))
-    assert time.strftime("to start at %Y-%m-%dT%H:%M:%S using", time.localtime(begin)) in answer.note
+    assert (
+        time.strftime("to start at %Y-%m-%dT%H:%M:%S using", time.localtime(begin)) in answer.note
+    )
 
 
 def test_what_jobs_have_alike_in_their_environments_is_kept_once() -> None:
@@ -340,7 +385,9 @@ def test_what_jobs_have_alike_in_their_environments_is_kept_once() -> None:
     assert second.spec.environment[0] is first.spec.environment[0]
 
 
-def test_an_administrator_may_raise_the_priority_of_a_job_in_somebody_elses_name(h: Harness) -> None:
+def test_an_administrator_may_raise_the_priority_of_a_job_in_somebody_elses_name(
+    h: Harness,
+) -> None:
     answer = h.ask(SubmitJob(JobSpec(nice=-200), "#!/bin/sh\n", user_id=1000, group_id=1000), ROOT)
     job = h.core.tables.jobs[answer.job_id]
     assert (job.user_id, job.nice) == (1000, -200)
@@ -361,7 +408,7 @@ def test_memory_of_a_node_beyond_maxmempercpu_takes_cpus_of_the_node() -> None:
     assert (job.allocation.cpus, job.allocation.tasks) == (3, 1)
 
 
-def test_a_partitions_maxmempercpu_comes_before_the_clusters_and_too_much_memory_waits_only_where_closed() -> None:
+def test_a_partitions_maxmempercpu_is_before_the_clusters_and_too_much_waits_where_closed() -> None:
     h = Harness(settings=Settings(max_memory_per_cpu_mb=20, min_job_age_s=0))
     partition = next(iter(h.core.tables.partitions.values()))
     partition.max_memory_per_cpu_mb = 10
@@ -373,7 +420,7 @@ def test_a_partitions_maxmempercpu_comes_before_the_clusters_and_too_much_memory
     assert h.submit(num_tasks=1, mem_per_node_mb=50).is_running
 
 
-def test_a_job_waits_for_few_switches_from_its_submission_on_and_a_held_one_from_its_first_look() -> None:
+def test_a_job_waits_for_switches_from_its_submission_and_a_held_one_from_its_first_pass() -> None:
     h = Harness()
     extra = {"switches": "1"}
     assert h.submit(extra=extra).switches_since == int(START)
@@ -383,26 +430,38 @@ def test_a_job_waits_for_few_switches_from_its_submission_on_and_a_held_one_from
 def test_a_partition_with_req_resv_takes_jobs_of_reservations_alone(h: Harness) -> None:
     h.core.tables.partitions["main"].requires_reservation = True
     assert h.refused() == 2002
-    h.core.tables.reservations.by_name["r"] = Reservation("r", 1, int(START), int(START) + 600, nodes=0b1, users=("ann",), user_ids=(1000,))
+    h.core.tables.reservations.by_name["r"] = Reservation(
+        "r", 1, int(START), int(START) + 600, nodes=0b1, users=("ann",), user_ids=(1000,)
+    )
     assert not h.submit(reservation="r").is_finished
 
 
 def test_a_job_that_would_do_with_less_may_wait_for_a_partition_that_allows_that() -> None:
     h = Harness()
-    job, other = h.submit(partition="small", time_limit_s=1200), h.submit(partition="small", time_limit_s=1200, time_min_s=600)
+    job, other = (
+        h.submit(partition="small", time_limit_s=1200),
+        h.submit(partition="small", time_limit_s=1200, time_min_s=600),
+    )
     assert job.reason == "PartitionTimeLimit"
     assert (job.is_eligible(START + 1), other.is_eligible(START + 1)) == (False, True)
 
 
-@pytest.mark.parametrize(("spec", "limit_s"), [({"time_limit_s": 180, "time_min_s": 60}, 60), ({"time_limit_s": 60}, 60)])
-def test_a_job_that_would_do_with_less_is_given_the_minutes_until_its_deadline(spec: dict[str, Any], limit_s: int) -> None:
+@pytest.mark.parametrize(
+    ("spec", "limit_s"), [({"time_limit_s": 180, "time_min_s": 60}, 60), ({"time_limit_s": 60}, 60)]
+)
+def test_a_job_that_would_do_with_less_is_given_the_minutes_until_its_deadline(
+    spec: dict[str, Any], limit_s: int
+) -> None:
     h = Harness()
     job = h.submit(deadline=START + 100, **spec)
     h.run(5)
     assert (job.is_running, job.time_limit_s) == (True, limit_s)
 
 
-@pytest.mark.parametrize(("spec", "code"), [({"time_limit_s": 99 * 86400}, 2015), ({"dependency": "singleton", "hold": True}, 2038)])
+@pytest.mark.parametrize(
+    ("spec", "code"),
+    [({"time_limit_s": 99 * 86400}, 2015), ({"dependency": "singleton", "hold": True}, 2038)],
+)
 def test_who_wants_nodes_at_once_hears_what_is_in_the_way(spec: dict[str, Any], code: int) -> None:
     tables = make_tables()
     tables.partitions["main"].max_time_s = 3600

@@ -4,7 +4,14 @@ from understudy.controller.edge.validate import validate
 from understudy.controller.saved.records import decode_job, encode_job
 from understudy.controller.saved.recover import recover
 from understudy.model.states import JobState
-from understudy.protocol.messages import ControlJobs, CreateStep, SignalJob, SignalTasks, StepSpec, UpdateJobs
+from understudy.protocol.messages import (
+    ControlJobs,
+    CreateStep,
+    SignalJob,
+    SignalTasks,
+    StepSpec,
+    UpdateJobs,
+)
 
 
 def running(harness, **spec):
@@ -133,7 +140,9 @@ def test_suspended_and_sharing_jobs_come_back_after_a_restart():
     running(harness, required_nodes="n1")
     harness.control("resume", job, ROOT)
     fresh = Harness(register=False)
-    recover(fresh.core, [decode_job(encode_job(each)) for each in harness.core.tables.jobs.values()])
+    recover(
+        fresh.core, [decode_job(encode_job(each)) for each in harness.core.tables.jobs.values()]
+    )
     validate(fresh.core)
     again = fresh.core.tables.jobs[still.job_id]
     assert again.state is JobState.SUSPENDED
@@ -185,6 +194,12 @@ def test_the_steps_of_a_job_stand_still_with_it():
         harness.ask(CreateStep(job.job_id, StepSpec(overlap=True)), USER)
     harness.control("suspend", job, ROOT)
     told = [sent.message for sent in harness.sent(SignalTasks)]
-    assert sorted((each.step_id, each.signal, each.ends) for each in told) == [(0, 19, False), (1, 19, False)]
+    assert sorted((each.step_id, each.signal, each.ends) for each in told) == [
+        (0, 19, False),
+        (1, 19, False),
+    ]
     harness.control("resume", job, ROOT)
-    assert sorted((each.step_id, each.signal) for each in [sent.message for sent in harness.sent(SignalTasks)][2:]) == [(0, 18), (1, 18)]
+    assert sorted(
+        (each.step_id, each.signal)
+        for each in [sent.message for sent in harness.sent(SignalTasks)][2:]
+    ) == [(0, 18), (1, 18)]

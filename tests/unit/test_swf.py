@@ -3,19 +3,31 @@ from pathlib import Path
 
 import pytest
 
-from understudy.experiments.swf import NO_PROCESSORS, NO_RUN_TIME, NO_SUBMIT_TIME, parse_swf, read_swf, write_swf
+from understudy.experiments.swf import (
+    NO_PROCESSORS,
+    NO_RUN_TIME,
+    NO_SUBMIT_TIME,
+    parse_swf,
+    read_swf,
+    write_swf,
+)
 from understudy.experiments.trace import BadLine, TraceError, TraceJob
 
 SHARED = Path(__file__).parents[2].parent / "shared"
 
 
 def line(job=1, submit=0, run=10, allocated=4, requested=4, limit=60, more=""):
-    return f"{job} {submit} -1 {run} {allocated} -1 -1 {requested} {limit} 512 1 7 8 9 2 3 -1 -1 {more}"
+    return (
+        f"{job} {submit} -1 {run} {allocated} -1 -1 {requested} {limit} 512 1 7 8 9 2 3 -1 "
+        f"-1 {more}"
+    )
 
 
 def test_a_line_becomes_a_job_with_all_that_it_says():
     (job,) = parse_swf([line(job=77, submit=5, more="{a,b} queue")]).jobs
-    assert job == TraceJob(1, 0, 10, 4, 60, 10, 77, 512, 1, 7, 8, 9, 2, 3, -1, -1, ("{a,b}", "queue"))
+    assert job == TraceJob(
+        1, 0, 10, 4, 60, 10, 77, 512, 1, 7, 8, 9, 2, 3, -1, -1, ("{a,b}", "queue")
+    )
 
 
 def test_requested_processors_win_over_allocated_ones():
@@ -34,7 +46,9 @@ def test_without_a_requested_time_the_run_time_is_the_limit():
 
 
 def test_jobs_that_cannot_be_replayed_are_counted_by_reason():
-    trace = parse_swf([line(allocated=0, requested=-1), line(run=0), line(run=-1), line(submit=-1), line()])
+    trace = parse_swf(
+        [line(allocated=0, requested=-1), line(run=0), line(run=-1), line(submit=-1), line()]
+    )
     assert len(trace.jobs) == 1
     assert trace.dropped == {NO_PROCESSORS: 1, NO_RUN_TIME: 2, NO_SUBMIT_TIME: 1}
 
@@ -45,8 +59,19 @@ def test_jobs_that_were_cancelled_before_they_ran_are_counted_as_such():
 
 
 def test_jobs_are_ordered_by_submit_and_id_renumbered_and_begin_at_zero():
-    trace = parse_swf([line(job=9, submit=300), line(job=3, submit=200), line(job=2, submit=300), line(job=1, submit=50, run=0)])
-    assert [(job.id, job.original_id, job.submit) for job in trace.jobs] == [(1, 3, 0), (2, 2, 100), (3, 9, 100)]
+    trace = parse_swf(
+        [
+            line(job=9, submit=300),
+            line(job=3, submit=200),
+            line(job=2, submit=300),
+            line(job=1, submit=50, run=0),
+        ]
+    )
+    assert [(job.id, job.original_id, job.submit) for job in trace.jobs] == [
+        (1, 3, 0),
+        (2, 2, 100),
+        (3, 9, 100),
+    ]
     assert trace.zero == 200
 
 
@@ -85,7 +110,17 @@ def test_strict_stops_at_the_first_bad_line():
 
 
 def test_header_fields_are_read_wherever_they_stand():
-    trace = parse_swf(["; UnixStartTime: 843480031", ";MaxProcs:100", "; Queue: 0 a", line(), "; Queue: 1 b", "; MaxNodes: many", "; free text"])
+    trace = parse_swf(
+        [
+            "; UnixStartTime: 843480031",
+            ";MaxProcs:100",
+            "; Queue: 0 a",
+            line(),
+            "; Queue: 1 b",
+            "; MaxNodes: many",
+            "; free text",
+        ]
+    )
     assert (trace.unix_start_time, trace.max_procs, trace.max_nodes) == (843480031, 100, None)
     assert trace.header["Queue"] == "0 a\n1 b"
 
@@ -142,8 +177,14 @@ def test_real_logs_are_read_without_a_bad_line(name, jobs, dropped):
 
 
 def test_the_raw_kth_log_in_normal_form_is_the_normalised_one():
-    raw, normalised = SHARED / "traces/KTH-SP2-1996.swf.gz", SHARED / "oracles/kth-sp2-normalised.swf.gz"
+    raw, normalised = (
+        SHARED / "traces/KTH-SP2-1996.swf.gz",
+        SHARED / "oracles/kth-sp2-normalised.swf.gz",
+    )
     if not raw.exists() or not normalised.exists():
         pytest.skip(f"third-party traces are not part of the repository; looked in {SHARED}")
-    first, second = ([(j.id, j.submit, j.run, j.procs, j.req) for j in read_swf(path).jobs] for path in (raw, normalised))
+    first, second = (
+        [(j.id, j.submit, j.run, j.procs, j.req) for j in read_swf(path).jobs]
+        for path in (raw, normalised)
+    )
     assert first == second

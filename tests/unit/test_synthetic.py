@@ -23,7 +23,9 @@ def test_numbers_without_sense_are_refused():
 
 def test_load_is_what_the_jobs_ask_of_the_machine():
     jobs = synthetic(2_000, nodes=100, hours=100, load=0.9)
-    assert sum(job.run * job.procs for job in jobs) / (100 * 4 * 100 * 3600) == pytest.approx(0.9, rel=0.01)
+    assert sum(job.run * job.procs for job in jobs) / (100 * 4 * 100 * 3600) == pytest.approx(
+        0.9, rel=0.01
+    )
     assert all(job.run <= job.req and job.req % 60 == 0 for job in jobs)
 
 

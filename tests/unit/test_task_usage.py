@@ -10,14 +10,24 @@ THIRD = (2, 1, (1_460_000, 328_331_264, 331_542_528, 3, 2000, 9))
 def test_of_each_quantity_there_are_the_sum_and_the_least_and_most_with_their_places():
     found = summed_up([FIRST, SECOND, THIRD])
     assert found["tasks"] == 3
-    assert [found[f"sum_{name}"] for name in QUANTITIES] == [2_890_000, 670_240_768, 680_054_784, 4, 4000, 21]
+    assert [found[f"sum_{name}"] for name in QUANTITIES] == [
+        2_890_000,
+        670_240_768,
+        680_054_784,
+        4,
+        4000,
+        21,
+    ]
     assert (found["max_rss"], found["max_rss_task"], found["max_rss_node"]) == (328_331_264, 2, 1)
     assert (found["min_written"], found["min_written_task"], found["min_written_node"]) == (5, 1, 0)
     assert summed_up([]) == {}
 
 
 def test_parts_of_a_step_give_the_same_in_any_order_as_the_whole():
-    parts = [{"user_cpu_us": 5} | summed_up([FIRST, SECOND]), {"user_cpu_us": 7} | summed_up([THIRD])]
+    parts = [
+        {"user_cpu_us": 5} | summed_up([FIRST, SECOND]),
+        {"user_cpu_us": 7} | summed_up([THIRD]),
+    ]
     for order in (parts, parts[::-1]):
         whole: dict[str, int] = {}
         for part in order:

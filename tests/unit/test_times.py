@@ -48,7 +48,24 @@ def test_time_limits_are_read_in_all_six_forms(text: str, seconds: int | None) -
     assert times.parse_limit(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "unlim", "1:2:3:4", "1-2:3:4:5", "1d", "5m", "-5", ":30", "1:", "1-2-", "1 2", "9999999999", "\u0661"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "unlim",
+        "1:2:3:4",
+        "1-2:3:4:5",
+        "1d",
+        "5m",
+        "-5",
+        ":30",
+        "1:",
+        "1-2-",
+        "1 2",
+        "9999999999",
+        "\u0661",
+    ],
+)
 def test_other_texts_are_no_time_limits(text: str) -> None:
     with pytest.raises(ValueError, match="Invalid time limit"):
         times.parse_limit(text)
@@ -72,7 +89,9 @@ def test_limits_are_rounded_up_to_minutes() -> None:
         (-1, "INVALID", "INVALID"),
     ],
 )
-def test_durations_are_printed_as_squeue_and_as_scontrol_do(seconds: int | None, elapsed: str, duration: str) -> None:
+def test_durations_are_printed_as_squeue_and_as_scontrol_do(
+    seconds: int | None, elapsed: str, duration: str
+) -> None:
     assert times.format_elapsed(seconds) == elapsed
     assert times.format_duration(seconds) == duration
 
@@ -133,15 +152,20 @@ def test_durations_are_printed_as_squeue_and_as_scontrol_do(seconds: int | None,
     ],
 )
 def test_points_in_time_are_read_as_sbatch_reads_begin(text: str, result: str) -> None:
-    assert time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(moments.parse_time(text, NOW))) == result
+    assert (
+        time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(moments.parse_time(text, NOW))) == result
+    )
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "", "now+5min", "now+1h", "now+1.5hours", "now+1x", "4PM", "12AM", "4 PM", "elevenses", "2030-1-2", "01/20/2030", "01202030",
-        "tomorrow+1hour", "25:00", "10:61", "13:00PM", "16", "1700000000", "Today", "junk", "13/01/30", "00/01/30", "2030-01-20T25:00",
-        "0000-01-01", "2026-11-22/10:00", "2026-11-22:10:00", "20261122-10:00", "10:00-AM", "TOMORROW", "2026-11-22T10",
+        "", "now+5min", "now+1h", "now+1.5hours", "now+1x", "4PM", "12AM", "4 PM", "elevenses",
+        "2030-1-2", "01/20/2030", "01202030",
+        "tomorrow+1hour", "25:00", "10:61", "13:00PM", "16", "1700000000", "Today", "junk",
+        "13/01/30", "00/01/30", "2030-01-20T25:00",
+        "0000-01-01", "2026-11-22/10:00", "2026-11-22:10:00", "20261122-10:00", "10:00-AM",
+        "TOMORROW", "2026-11-22T10",
     ],
 )  # fmt: skip
 def test_other_texts_are_no_points_in_time(text: str) -> None:
@@ -151,7 +175,18 @@ def test_other_texts_are_no_points_in_time(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "megabytes"),
-    [("4G", 4096), ("4g", 4096), ("4GB", 4096), ("1024", 1024), ("100K", 1), ("1025K", 2), ("1T", 1048576), ("2M", 2), ("100mb", 100), ("0", 0)],
+    [
+        ("4G", 4096),
+        ("4g", 4096),
+        ("4GB", 4096),
+        ("1024", 1024),
+        ("100K", 1),
+        ("1025K", 2),
+        ("1T", 1048576),
+        ("2M", 2),
+        ("100mb", 100),
+        ("0", 0),
+    ],
 )
 def test_memory_sizes_are_read_in_megabytes(text: str, megabytes: int) -> None:
     assert times.parse_memory(text) == megabytes
@@ -163,12 +198,26 @@ def test_other_texts_are_no_memory_sizes(text: str) -> None:
         times.parse_memory(text)
 
 
-@pytest.mark.parametrize(("megabytes", "text"), [(0, "0"), (100, "100M"), (4096, "4G"), (1500, "1500M"), (1048576, "1T"), (1 << 30, "1P")])
+@pytest.mark.parametrize(
+    ("megabytes", "text"),
+    [(0, "0"), (100, "100M"), (4096, "4G"), (1500, "1500M"), (1048576, "1T"), (1 << 30, "1P")],
+)
 def test_memory_is_printed_in_the_largest_unit_that_divides_it(megabytes: int, text: str) -> None:
     assert times.format_memory(megabytes) == text
 
 
-@pytest.mark.parametrize(("text", "number"), [("USR1", 10), ("SIGTERM", 15), ("9", 9), ("usr2", 12), ("SIGusr2", 12), ("65", 65), ("URG", 23)])
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("USR1", 10),
+        ("SIGTERM", 15),
+        ("9", 9),
+        ("usr2", 12),
+        ("SIGusr2", 12),
+        ("65", 65),
+        ("URG", 23),
+    ],
+)
 def test_signals_are_read_by_name_or_number(text: str, number: int) -> None:
     assert times.parse_signal(text) == number
 

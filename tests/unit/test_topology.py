@@ -13,18 +13,31 @@ from understudy.model.conf_companions import SwitchConf
 from understudy.model.hostlist import compress, expand
 
 NAMES = [f"n{i}" for i in range(1, 41)]
-LEAVES = {"s1": "n[1-6]", "s2": "n[7-12]", "s3": "n[13-20]", "s4": "n[21-26]", "s5": "n[27-32]", "s6": "n[33-40]"}
+LEAVES = {
+    "s1": "n[1-6]",
+    "s2": "n[7-12]",
+    "s3": "n[13-20]",
+    "s4": "n[21-26]",
+    "s5": "n[27-32]",
+    "s6": "n[33-40]",
+}
 ABOVE = {"t1": ["s1", "s2", "s3"], "t2": ["s4", "s5", "s6"], "top": ["t1", "t2"]}
 
 
 def tree(**options):
-    conf = [SwitchConf(name, expand(nodes), [], 1, "topology.conf", 1) for name, nodes in LEAVES.items()]
+    conf = [
+        SwitchConf(name, expand(nodes), [], 1, "topology.conf", 1) for name, nodes in LEAVES.items()
+    ]
     conf += [SwitchConf(name, [], below, 1, "topology.conf", 1) for name, below in ABOVE.items()]
     return Tree.of(conf, {name: i for i, name in enumerate(NAMES)}, **options)
 
 
 def bits(expression):
-    return nodeset.from_positions(NAMES.index(name) for name in expand(expression)) if expression else 0
+    return (
+        nodeset.from_positions(NAMES.index(name) for name in expand(expression))
+        if expression
+        else 0
+    )
 
 
 def chosen(busy="", selector=None, topology=None, **fields):
@@ -33,19 +46,29 @@ def chosen(busy="", selector=None, topology=None, **fields):
     allocation = (selector or SelectConsTres(frozenset({"CR_CORE"}))).select(
         make_job(**fields), tables.partitions["main"], bits("n[1-40]") & ~bits(busy), tables
     )
-    return None if allocation is None else compress([NAMES[i] for i in nodeset.indices(allocation.nodes)])
+    return (
+        None
+        if allocation is None
+        else compress([NAMES[i] for i in nodeset.indices(allocation.nodes)])
+    )
 
 
 HALF = "n[1-4],n[13-17],n[27-28]"  # leaves with 2, 6, 3 and 6, 4, 8 nodes left
 RECORDED = [
-    ("", 2, "n[1-2]"), ("", 7, "n[13-19]"), ("", 9, "n[1,13-20]"), ("", 15, "n[1-7,13-20]"), ("", 21, "n[1-21]"), ("", 30, "n[1-22,33-40]"),
+    ("", 2, "n[1-2]"), ("", 7, "n[13-19]"), ("", 9, "n[1,13-20]"), ("", 15, "n[1-7,13-20]"),
+    ("", 21, "n[1-21]"), ("", 30, "n[1-22,33-40]"),
     ("n[1-12]", 9, "n[21,33-40]"), ("n[1-12]", 21, "n[13-19,21-26,33-40]"),
     (HALF, 2, "n[5-6]"),
-    (HALF, 3, "n[18-20]"), (HALF, 4, "n[29-32]"), (HALF, 6, "n[7-12]"), (HALF, 9, "n[7-12,18-20]"), (HALF, 10, "n[5,7-12,18-20]"),
-    (HALF, 12, "n[29-40]"), (HALF, 14, "n[21-26,33-40]"), (HALF, 15, "n[5,7-12,33-40]"), (HALF, 17, "n[7-12,18-20,33-40]"),
-    (HALF, 18, "n[7-12,29-40]"), (HALF, 19, "n[7-12,21-25,33-40]"), (HALF, 24, "n[7-12,21-26,29-40]"),
-    ("n[21-24],n[33-37]", 10, "n[1-4,27-32]"), ("n[21-24],n[33-37]", 15, "n[1-7,13-20]"), ("n[33-38]", 22, "n[1-20,39-40]"),
-    ("n[33-38]", 13, "n[13-19,21-26]"), ("n[1-4]", 18, "n[5-6,13-20,33-40]"), ("n[1-4]", 20, "n[7-10,13-20,33-40]"),
+    (HALF, 3, "n[18-20]"), (HALF, 4, "n[29-32]"), (HALF, 6, "n[7-12]"), (HALF, 9, "n[7-12,18-20]"),
+    (HALF, 10, "n[5,7-12,18-20]"),
+    (HALF, 12, "n[29-40]"), (HALF, 14, "n[21-26,33-40]"), (HALF, 15, "n[5,7-12,33-40]"),
+    (HALF, 17, "n[7-12,18-20,33-40]"),
+    (HALF, 18, "n[7-12,29-40]"), (HALF, 19, "n[7-12,21-25,33-40]"),
+    (HALF, 24, "n[7-12,21-26,29-40]"),
+    ("n[21-24],n[33-37]", 10, "n[1-4,27-32]"), ("n[21-24],n[33-37]", 15, "n[1-7,13-20]"),
+    ("n[33-38]", 22, "n[1-20,39-40]"),
+    ("n[33-38]", 13, "n[13-19,21-26]"), ("n[1-4]", 18, "n[5-6,13-20,33-40]"),
+    ("n[1-4]", 20, "n[7-10,13-20,33-40]"),
 ]  # fmt: skip
 
 
@@ -67,7 +90,12 @@ def test_leaves_are_used_up_in_the_recorded_order(busy, count, expected):
     ],
 )
 def test_leaves_of_required_nodes_come_first(busy, count, required, expected):
-    assert chosen(busy, min_nodes=count, num_tasks=count, max_nodes=count, required_nodes=bits(required)) == expected
+    assert (
+        chosen(
+            busy, min_nodes=count, num_tasks=count, max_nodes=count, required_nodes=bits(required)
+        )
+        == expected
+    )
 
 
 def test_tasks_without_a_number_of_nodes_fill_small_leaves_first():
@@ -83,7 +111,9 @@ def test_a_job_that_asks_for_few_switches_gets_no_more():
 
 
 def test_a_job_waits_for_few_switches_though_other_nodes_are_on_fewer():
-    """A node left on the first leaf is taken first, as it is as many nodes as the job must have; then the tasks are on too many leaves."""
+    """A node left on the first leaf is taken first, as it is as many nodes as the job must have;
+    then the tasks are on too many leaves.
+    """
     assert chosen("n[1-5]", min_nodes=1, num_tasks=12) == "n[6-8]"
     assert chosen("n[1-5]", min_nodes=1, num_tasks=12, most_switches=1) is None
     assert chosen("n[1-6]", min_nodes=1, num_tasks=12, most_switches=1) == "n[7-9]"
@@ -92,7 +122,9 @@ def test_a_job_waits_for_few_switches_though_other_nodes_are_on_fewer():
 def test_an_optional_tree_matters_only_to_jobs_that_ask_for_switches():
     optional = tree(optional=True)
     assert chosen("n[1-4]", topology=optional, min_nodes=7, num_tasks=7) == "n[5-11]"
-    assert chosen("n[1-4]", topology=optional, min_nodes=7, num_tasks=7, most_switches=1) == "n[13-19]"
+    assert (
+        chosen("n[1-4]", topology=optional, min_nodes=7, num_tasks=7, most_switches=1) == "n[13-19]"
+    )
 
 
 def test_linear_selection_follows_the_tree_too():
@@ -101,7 +133,9 @@ def test_linear_selection_follows_the_tree_too():
 
 def test_switches_know_what_is_below_and_above_them():
     made = tree()
-    assert [(switch.name, switch.level, switch.nodes.bit_count()) for switch in made.switches[-3:]] == [("t1", 1, 20), ("t2", 1, 20), ("top", 2, 40)]
+    assert [
+        (switch.name, switch.level, switch.nodes.bit_count()) for switch in made.switches[-3:]
+    ] == [("t1", 1, 20), ("t2", 1, 20), ("top", 2, 40)]
     assert [switch.name for switch in made.path_of(2)] == ["s1", "t1", "top"]
     assert made.leaves_of(bits("n[6-7]")) == 2
 
@@ -126,7 +160,9 @@ def test_no_job_waits_for_switches_longer_than_the_site_allows():
 def test_a_job_that_waits_for_switches_starts_on_more_of_them_at_last():
     tables = tables_of(table(40, cores=4))
     tables.nodes.tree = tree()
-    world = World(tables, Builtin, SelectConsTres(frozenset({"CR_CORE"})), {"max_switch_wait": "90"})
+    world = World(
+        tables, Builtin, SelectConsTres(frozenset({"CR_CORE"})), {"max_switch_wait": "90"}
+    )
     world.policy.note("start", 0.0)
     world.submit(at=0, run_s=10, limit_s=60, min_nodes=9, num_tasks=9, extra={"switches": "1"})
     world.run()
@@ -137,14 +173,18 @@ def test_a_job_that_waits_for_switches_starts_on_more_of_them_at_last():
     ("busy", "fields", "expected"),
     [
         ("", {"min_nodes": 2}, "n[1-2]"),
-        ("n[8-9]", {"min_nodes": 2}, "n[7,10]"),  # the smallest leaf that suffices, though only others have neighbours
+        ("n[8-9]", {"min_nodes": 2}, "n[7,10]"),
+        # the smallest leaf that suffices, though only others have neighbours
         ("", {"num_tasks": 28}, "n[13-19]"),  # CPUs count as nodes do
         ("n[1-4]", {"min_nodes": 9}, "n[5-13]"),  # the smallest leaves first, none is kept whole
-        ("n[1-4]", {"min_nodes": 9, "required_nodes": "n14"}, "n[5,13-20]"),  # but that of a required node before them
+        ("n[1-4]", {"min_nodes": 9, "required_nodes": "n14"}, "n[5,13-20]"),
+        # but that of a required node before them
         ("n[1-4]", {"min_nodes": 4, "contiguous": True}, "n[7-10]"),
     ],
 )
-def test_linear_takes_the_smallest_leaves_below_the_smallest_switch_that_suffices(busy, fields, expected):
+def test_linear_takes_the_smallest_leaves_below_the_smallest_switch_that_suffices(
+    busy, fields, expected
+):
     fields = {"num_tasks": fields.get("min_nodes", 1)} | fields
     if "required_nodes" in fields:
         fields["required_nodes"] = bits(fields["required_nodes"])

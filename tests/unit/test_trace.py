@@ -42,7 +42,9 @@ def test_a_header_that_does_not_fit_equal_nodes_is_said():
 
 
 def test_without_a_header_the_machine_is_not_guessed():
-    with pytest.raises(TraceError, match=r"neither MaxNodes nor MaxProcs.*largest job has 80 processors"):
+    with pytest.raises(
+        TraceError, match=r"neither MaxNodes nor MaxProcs.*largest job has 80 " r"processors"
+    ):
         machine()
 
 

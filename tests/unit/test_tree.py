@@ -1,11 +1,22 @@
-"""The forwarding tree, step by step. See tests/property/test_tree_delivery.py for whole trees with dead nodes anywhere."""
+"""The forwarding tree, step by step. See tests/property/test_tree_delivery.py for whole trees with
+dead nodes anywhere.
+"""
 
 import pytest
 
 from understudy.model.cluster import NodeDaemon
 from understudy.model.hostlist import expand
 from understudy.protocol.messages import Failure, NodeReplies, NodeReply, Ok, Ping
-from understudy.protocol.tree import ForwardTree, Routes, Send, Target, budget_s, levels, patience_s, split
+from understudy.protocol.tree import (
+    ForwardTree,
+    Routes,
+    Send,
+    Target,
+    budget_s,
+    levels,
+    patience_s,
+    split,
+)
 
 
 def hops(count: int) -> list[Target]:
@@ -21,7 +32,10 @@ def outcomes(tree: ForwardTree) -> dict[str, int]:
     return {node: reply.code for reply in tree.result.replies for node in expand(reply.nodes)}
 
 
-@pytest.mark.parametrize(("count", "width"), [(1, 32), (31, 32), (32, 32), (33, 32), (16384, 32), (7, 1), (7, 2), (16384, 2)])
+@pytest.mark.parametrize(
+    ("count", "width"),
+    [(1, 32), (31, 32), (32, 32), (33, 32), (16384, 32), (7, 1), (7, 2), (16384, 2)],
+)
 def test_parts_are_equal_in_order_and_at_most_as_many_as_the_tree_is_wide(count, width):
     targets = hops(count)
     parts = split(targets, width)
@@ -61,7 +75,11 @@ def test_one_daemon_that_stands_for_all_nodes_gets_one_message():
 
 def test_heads_are_the_first_of_their_parts_and_get_the_whole_part():
     sends = ForwardTree(Ping(), hops(10), 3, 10.0).start()
-    assert [(send.peer, send.message.nodes) for send in sends] == [("d0", "n[0-2]"), ("d3", "n[3-5]"), ("d6", "n[6-9]")]
+    assert [(send.peer, send.message.nodes) for send in sends] == [
+        ("d0", "n[0-2]"),
+        ("d3", "n[3-5]"),
+        ("d6", "n[6-9]"),
+    ]
 
 
 def test_a_head_that_does_not_answer_is_reported_and_replaced_by_the_next_of_its_part():
@@ -86,7 +104,16 @@ def test_when_all_are_dead_each_node_is_reported():
 def test_nodes_that_a_head_leaves_out_are_reported_and_strangers_are_ignored():
     tree = ForwardTree(Ping(), hops(4), 1, 10.0)
     [send] = tree.start()
-    tree.answered(send.hop, NodeReplies([NodeReply("n[1-2]", 0, ""), NodeReply("n1,x7", 2017, "no such job"), NodeReply("n[", 0, "")]))
+    tree.answered(
+        send.hop,
+        NodeReplies(
+            [
+                NodeReply("n[1-2]", 0, ""),
+                NodeReply("n1,x7", 2017, "no such job"),
+                NodeReply("n[", 0, ""),
+            ]
+        ),
+    )
     assert outcomes(tree) == {"n0": 1006, "n1": 0, "n2": 0, "n3": 1006}
 
 
@@ -122,7 +149,10 @@ def test_the_result_does_not_depend_on_the_order_of_answers():
 
 def test_nodes_are_grouped_by_the_daemon_that_stands_for_them():
     routes = Routes.of([NodeDaemon("noded0", "", "n[0-3]"), NodeDaemon("noded1", "", "n[4-7]")])
-    assert routes.targets(["n5", "n0", "x1", "n4", "n0"]) == ([Target("noded1", ("n5", "n4")), Target("noded0", ("n0",))], ["x1"])
+    assert routes.targets(["n5", "n0", "x1", "n4", "n0"]) == (
+        [Target("noded1", ("n5", "n4")), Target("noded0", ("n0",))],
+        ["x1"],
+    )
 
 
 def test_with_every_hop_real_each_node_is_a_target_and_a_dead_process_is_tried_once():

@@ -94,7 +94,9 @@ def test_a_timer_that_lost_a_microsecond_runs_all_the_same():
 
 
 def test_parameters_set_the_times():
-    trigger = MainTrigger({"batch_sched_delay": "10", "default_queue_depth": "7", "sched_interval": "30"})
+    trigger = MainTrigger(
+        {"batch_sched_delay": "10", "default_queue_depth": "7", "sched_interval": "30"}
+    )
     trigger.note("submit", START)
     at = trigger.next_run(None)
     assert at == look(9)
@@ -114,7 +116,9 @@ def test_full_runs_count_whole_seconds_from_the_first_look():
         at = trigger.next_run(start + 60.0 * minute)
         numbers.append(look_from(start, at))
         assert trigger.take(at, START) == FULL
-    assert numbers == [60, 120, 180, 239, 299, 359], "the fourth look of a minute comes at the end of its second: one look fewer is enough"
+    assert numbers == [60, 120, 180, 239, 299, 359], (
+        "the fourth look of a minute comes at the end of its second: one look fewer is enough"
+    )
 
 
 def test_a_begin_time_far_away_is_asked_about_again_when_it_comes():

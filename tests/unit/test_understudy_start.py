@@ -22,7 +22,16 @@ main()
 """
 
 
-@pytest.mark.parametrize("moment", ["typer", "understudy.tool.understudy.hosts_commands", "understudy.tool.replay.traces"])
+@pytest.mark.parametrize(
+    "moment",
+    ["typer", "understudy.tool.understudy.hosts_commands", "understudy.tool.replay.traces"],
+)
 def test_who_interrupts_it_then_gets_no_traceback(moment):
-    found = subprocess.run([sys.executable, "-c", START, moment], capture_output=True, text=True, timeout=60, check=False)
+    found = subprocess.run(
+        [sys.executable, "-c", START, moment],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert (found.returncode, found.stderr) == (130, "")

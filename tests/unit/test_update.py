@@ -18,25 +18,50 @@ def h() -> Harness:
     return Harness()
 
 
-# --- jobs -----------------------------------------------------------------------------------------------------------------------
+# --- jobs -----------------------------------------------------------------------------------------
 
 
 def test_a_pending_jobs_request_is_changed(h: Harness) -> None:
     job = h.submit(hold=True, begin_time=START + 1000)
     changes = {
-        "name": "new", "timelimit": "2:00:00", "comment": "c", "numnodes": "2-3", "numtasks": "6", "minmemorynode": "200",
-        "features": "fast", "reqnodelist": "n2", "excnodelist": "n4", "requeue": "0", "account": "a", "qos": "q",
+        "name": "new", "timelimit": "2:00:00", "comment": "c", "numnodes": "2-3", "numtasks": "6",
+        "minmemorynode": "200",
+        "features": "fast", "reqnodelist": "n2", "excnodelist": "n4", "requeue": "0",
+        "account": "a", "qos": "q",
         "starttime": "2035-05-05", "mailuser": "bob", "partition": "main", "cpuspertask": "2",
-        "mincpusnode": "3", "tasksnode": "2", "reqcores": "2", "reqsockets": "1", "reqthreads": "1", "delayboot": "10", "switches": "2@1:00",
+        "mincpusnode": "3", "tasksnode": "2", "reqcores": "2", "reqsockets": "1", "reqthreads": "1",
+        "delayboot": "10", "switches": "2@1:00",
         "wait-for-switch": "90", "resetaccruetime": "",
     }  # fmt: skip
     for key, value in changes.items():
         assert h.update(job, **{key: value}) == 0, key
-    assert (job.spec.name, job.time_limit_s, job.spec.comment, job.min_nodes, job.max_nodes) == ("new", 7200, "c", 2, 3)
-    assert (job.num_tasks, job.cpus_per_task, job.min_cpus, job.memory_per_node_mb) == (6, 2, 6, 200)
+    assert (job.spec.name, job.time_limit_s, job.spec.comment, job.min_nodes, job.max_nodes) == (
+        "new",
+        7200,
+        "c",
+        2,
+        3,
+    )
+    assert (job.num_tasks, job.cpus_per_task, job.min_cpus, job.memory_per_node_mb) == (
+        6,
+        2,
+        6,
+        200,
+    )
     assert (job.required_nodes, job.excluded_nodes, job.requeue) == (0b10, 0b1000, False)
-    assert (job.spec.min_cpus_node, job.spec.ntasks_per_node, job.spec.threads_per_core, job.accrue_time) == (3, 2, 1, int(START))
-    assert job.spec.extra == {"cores_per_socket": "2", "sockets_per_node": "1", "delay_boot": "10", "switches": "2@1:30", "min_cpus_node": "3"}
+    assert (
+        job.spec.min_cpus_node,
+        job.spec.ntasks_per_node,
+        job.spec.threads_per_core,
+        job.accrue_time,
+    ) == (3, 2, 1, int(START))
+    assert job.spec.extra == {
+        "cores_per_socket": "2",
+        "sockets_per_node": "1",
+        "delay_boot": "10",
+        "switches": "2@1:30",
+        "min_cpus_node": "3",
+    }
     assert job.eligible_time == job.begin_time
 
 
@@ -71,7 +96,14 @@ def test_cpus_a_node_stay_as_they_were_asked_for(h: Harness) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("contiguous", "yes"), ("deadline", "2035-06-06"), ("oversubscribe", "yes"), ("reboot", "yes"), ("sitefactor", "7")]
+    ("key", "value"),
+    [
+        ("contiguous", "yes"),
+        ("deadline", "2035-06-06"),
+        ("oversubscribe", "yes"),
+        ("reboot", "yes"),
+        ("sitefactor", "7"),
+    ],
 )
 def test_some_keys_are_for_operators(h: Harness, key: str, value: str) -> None:
     job = h.submit(hold=True)
@@ -101,9 +133,12 @@ def test_time_limits_are_raised_and_lowered_by_steps(h: Harness) -> None:
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        ({"partition": "nosuch"}, 2000), ({"features": "nosuch"}, 2029), ({"licenses": "nosuch"}, 2048), ({"gres": "gpu:1"}, 2072),
-        ({"reqnodelist": "n99"}, 2018), ({"burstbuffer": "x"}, 2036), ({"nosuch": "1"}, -1), ({"numnodes": "3-2"}, 2006), ({"timemin": "999"}, 2124),
-        ({"partition": ""}, 2000), ({"gres": ""}, 2115), ({"tresperjob": "gpu:1"}, 2115), ({"mincpusnode": "99"}, 2015), ({"corespec": "1"}, 2002),
+        ({"partition": "nosuch"}, 2000), ({"features": "nosuch"}, 2029),
+        ({"licenses": "nosuch"}, 2048), ({"gres": "gpu:1"}, 2072),
+        ({"reqnodelist": "n99"}, 2018), ({"burstbuffer": "x"}, 2036), ({"nosuch": "1"}, -1),
+        ({"numnodes": "3-2"}, 2006), ({"timemin": "999"}, 2124),
+        ({"partition": ""}, 2000), ({"gres": ""}, 2115), ({"tresperjob": "gpu:1"}, 2115),
+        ({"mincpusnode": "99"}, 2015), ({"corespec": "1"}, 2002),
         ({"clusters": "x"}, -1), ({"reservationname": "nosuch"}, 2053),
     ],
 )  # fmt: skip
@@ -127,7 +162,9 @@ def test_a_running_jobs_request_is_fixed(h: Harness, changes: dict[str, str], co
     assert h.update(h.submit(), **changes) == code
 
 
-def test_a_running_jobs_limit_is_lowered_by_its_owner_and_raised_by_administrators(h: Harness) -> None:
+def test_a_running_jobs_limit_is_lowered_by_its_owner_and_raised_by_administrators(
+    h: Harness,
+) -> None:
     job = h.submit(time_limit_s=600)
     h.acknowledge()
     assert h.update(job, timelimit="20") == 2002
@@ -178,18 +215,24 @@ def test_the_start_time_is_moved(h: Harness) -> None:
 
 
 def test_jobs_go_to_the_alternate_of_a_partition_that_takes_none(h: Harness) -> None:
-    for name, changes in (("main", {"state": "inactive", "alternate": "small"}), ("small", {"alternate": "main"})):
+    for name, changes in (
+        ("main", {"state": "inactive", "alternate": "small"}),
+        ("small", {"alternate": "main"}),
+    ):
         assert h.ask(UpdatePartition("update", name, changes), ROOT) == Ok()
     assert h.submit(partition="main", num_tasks=1).partition == "small"
     assert h.ask(UpdatePartition("update", "main", {"alternate": "none"}), ROOT) == Ok()
     assert h.core.tables.partitions["main"].alternate == ""
 
 
-# --- nodes ----------------------------------------------------------------------------------------------------------------------
+# --- nodes ----------------------------------------------------------------------------------------
 
 
 def states(h: Harness) -> list[tuple[NodeState, int]]:
-    return [(NodeState(state), flags & ~int(NodeFlag.COMPLETING)) for state, flags in h.query("nodes", "state", "flags")]
+    return [
+        (NodeState(state), flags & ~int(NodeFlag.COMPLETING))
+        for state, flags in h.query("nodes", "state", "flags")
+    ]
 
 
 def test_a_draining_node_finishes_its_jobs_and_takes_no_more(h: Harness) -> None:
@@ -242,7 +285,13 @@ _SILENT = NodeFlag.NO_RESPOND
     ],
 )
 def test_what_an_update_makes_of_a_node_that_was_out_of_service(
-    h: Harness, before: str, update: str, flags: NodeFlag, reason: str, flags_if_busy: NodeFlag | int | None, reason_if_busy: str
+    h: Harness,
+    before: str,
+    update: str,
+    flags: NodeFlag,
+    reason: str,
+    flags_if_busy: NodeFlag | int | None,
+    reason_if_busy: str,
 ) -> None:
     h.submit(required_nodes="n2", num_tasks=1)
     for name, wanted, text in (("n1", flags, reason), ("n2", flags_if_busy, reason_if_busy)):
@@ -260,8 +309,12 @@ def test_what_an_update_makes_of_a_node_that_was_out_of_service(
         assert node.reason == text
 
 
-@pytest.mark.parametrize(("requeue", "state"), [(True, JobState.PENDING), (False, JobState.NODE_FAIL)])
-def test_a_node_set_down_ends_or_requeues_its_jobs(h: Harness, requeue: bool, state: JobState) -> None:
+@pytest.mark.parametrize(
+    ("requeue", "state"), [(True, JobState.PENDING), (False, JobState.NODE_FAIL)]
+)
+def test_a_node_set_down_ends_or_requeues_its_jobs(
+    h: Harness, requeue: bool, state: JobState
+) -> None:
     job = h.submit(required_nodes="n[1-2]", requeue=requeue)
     h.acknowledge()
     h.update_nodes("n1", state="down", reason="dead")
@@ -304,7 +357,7 @@ def test_active_features_stay_among_those_that_there_are(h: Harness) -> None:
     assert features() == [["new", "old"], ["old"]]
 
 
-# --- partitions -----------------------------------------------------------------------------------------------------------------
+# --- partitions -----------------------------------------------------------------------------------
 
 
 def change(h: Harness, action: str, name: str, /, **changes: str) -> int:
@@ -338,7 +391,10 @@ def test_wrong_partition_changes_change_nothing(h: Harness) -> None:
 def test_jobs_wait_for_their_partition_and_start_when_it_lets_them() -> None:
     h = Harness(make_tables())
     change(h, "update", "main", state="down")
-    job, big = h.submit(mem_per_node_mb=10), h.submit(partition="small", time_limit_s=6000, mem_per_node_mb=10)
+    job, big = (
+        h.submit(mem_per_node_mb=10),
+        h.submit(partition="small", time_limit_s=6000, mem_per_node_mb=10),
+    )
     assert (job.reason, big.reason) == ("PartitionDown", "PartitionTimeLimit")
     change(h, "update", "main", state="up")
     assert job.is_running
@@ -347,13 +403,17 @@ def test_jobs_wait_for_their_partition_and_start_when_it_lets_them() -> None:
 
 
 def test_only_administrators_change_partitions(h: Harness) -> None:
-    assert h.ask(UpdatePartition("update", "main", {"state": "down"}), USER) == Failure(2010, "Invalid user id")
+    assert h.ask(UpdatePartition("update", "main", {"state": "down"}), USER) == Failure(
+        2010, "Invalid user id"
+    )
 
 
 def test_the_other_keys_of_a_partition_are_kept_and_shown(h: Harness) -> None:
     keys = {
-        "exclusiveuser": ("yes", "exclusive_user", True), "reqresv": ("yes", "requires_reservation", True), "allocnodes": ("n1", "alloc_nodes", "n1"),
-        "qos": ("q", "qos", "q"), "jobdefaults": ("DefCpuPerGPU=2", "job_defaults", "DefCpuPerGPU=2"), "cpubind": ("core", "cpu_bind", "cores"),
+        "exclusiveuser": ("yes", "exclusive_user", True),
+        "reqresv": ("yes", "requires_reservation", True), "allocnodes": ("n1", "alloc_nodes", "n1"),
+        "qos": ("q", "qos", "q"), "jobdefaults": ("DefCpuPerGPU=2", "job_defaults",
+        "DefCpuPerGPU=2"), "cpubind": ("core", "cpu_bind", "cores"),
         "tresbillingweights": ("CPU=1.0,Mem=0.5G", "tres_billing_weights", "CPU=1.0,Mem=0.5G"),
         "overtimelimit": ("unlimited", "over_time_limit_is_unlimited", True),
     }  # fmt: skip
@@ -362,13 +422,25 @@ def test_the_other_keys_of_a_partition_are_kept_and_shown(h: Harness) -> None:
         assert h.query("partitions", column, name=["main"]) == [[shown]]
     assert change(h, "update", "main", jobdefaults="x") == 2117
     assert change(h, "update", "main", tresbillingweights="x") == 2116
-    assert change(h, "update", "main", defmempercpu="10") == change(h, "update", "main", defmempernode="20") == 0
-    assert h.query("partitions", "default_memory_per_cpu_mb", "default_memory_per_node_mb", name=["main"]) == [[None, 20]]
+    assert (
+        change(h, "update", "main", defmempercpu="10")
+        == change(h, "update", "main", defmempernode="20")
+        == 0
+    )
+    assert h.query(
+        "partitions", "default_memory_per_cpu_mb", "default_memory_per_node_mb", name=["main"]
+    ) == [[None, 20]]
 
 
 def test_addresses_and_bindings_of_nodes_are_changed(h: Harness) -> None:
-    assert h.update_nodes("n[1-2]", nodeaddr="a[1-2]", nodehostname="host,host", cpubind="thread") == Ok()
-    assert h.query("nodes", "address", "hostname", "cpu_bind", name=["n1", "n2"]) == [["a1", "host", "threads"], ["a2", "host", "threads"]]
+    assert (
+        h.update_nodes("n[1-2]", nodeaddr="a[1-2]", nodehostname="host,host", cpubind="thread")
+        == Ok()
+    )
+    assert h.query("nodes", "address", "hostname", "cpu_bind", name=["n1", "n2"]) == [
+        ["a1", "host", "threads"],
+        ["a2", "host", "threads"],
+    ]
     assert h.update_nodes("n[1-2]", nodeaddr="a1").code == 2018
     assert h.update_nodes("", weight="1").code == 2018
     assert h.update_nodes("ALL", weight="7") == Ok()
@@ -393,9 +465,17 @@ def test_a_running_jobs_licences_are_changed(h: Harness) -> None:
     pool.totals = {"matlab": 4, "fluent": 1}
     h.core.settings = dataclasses.replace(h.core.settings, licenses=pool.totals)
     job = h.submit(licenses="matlab:2")
-    assert (h.update(job, licenses="matlab:4"), pool.used["matlab"], job.spec.licenses) == (0, 4, "matlab:4")
+    assert (h.update(job, licenses="matlab:4"), pool.used["matlab"], job.spec.licenses) == (
+        0,
+        4,
+        "matlab:4",
+    )
     assert (h.update(job, licenses="matlab:5") != 0, pool.used["matlab"]) == (True, 4)
-    assert (h.update(job, licenses="fluent:1"), pool.used["matlab"], pool.used["fluent"]) == (0, 0, 1)
+    assert (h.update(job, licenses="fluent:1"), pool.used["matlab"], pool.used["fluent"]) == (
+        0,
+        0,
+        1,
+    )
     assert (h.update(job, licenses=""), pool.used["fluent"]) == (0, 0)
     h.complete(job)
     assert not any(pool.used.values())
@@ -403,7 +483,12 @@ def test_a_running_jobs_licences_are_changed(h: Harness) -> None:
 
 def test_numbers_of_tasks_leave_the_number_of_cpus_and_its_bounds(h: Harness) -> None:
     job = h.submit(hold=True, num_tasks=2)
-    for key, value in (("numtasks", "3"), ("cpuspertask", "2"), ("numcpus", "2-9"), ("numtasks", "6")):
+    for key, value in (
+        ("numtasks", "3"),
+        ("cpuspertask", "2"),
+        ("numcpus", "2-9"),
+        ("numtasks", "6"),
+    ):
         assert h.update(job, **{key: value}) == 0
     assert (job.num_tasks, job.cpus_per_task, job.min_cpus) == (6, 2, 2)
     assert h.query("jobs", "cpus", "max_cpus", job_id=[job.job_id]) == [[2, 9]]
@@ -411,13 +496,25 @@ def test_numbers_of_tasks_leave_the_number_of_cpus_and_its_bounds(h: Harness) ->
 
 def test_of_no_limit_slurm_counts_on_from_its_greatest_number(h: Harness) -> None:
     job = h.submit(hold=True)
-    assert (h.update(job, ROOT, timelimit="UNLIMITED"), h.update(job, ROOT, timelimit="+5"), job.time_limit_s) == (0, 0, 240)
+    assert (
+        h.update(job, ROOT, timelimit="UNLIMITED"),
+        h.update(job, ROOT, timelimit="+5"),
+        job.time_limit_s,
+    ) == (0, 0, 240)
 
 
 def test_a_running_job_is_not_asked_for_nodes_that_it_has_not(h: Harness) -> None:
     job = h.submit(min_nodes=2, max_nodes=2)
-    assert (h.update(job, reqnodelist="n3"), h.update(job, reqnodelist="n1,n2"), h.update(job, reqnodelist="")) == (2018, 0, 2018)
-    assert (h.update(job, numnodes="2"), h.update(job, numnodes="1"), job.node_list) == (0, 2073, "n[1-2]")
+    assert (
+        h.update(job, reqnodelist="n3"),
+        h.update(job, reqnodelist="n1,n2"),
+        h.update(job, reqnodelist=""),
+    ) == (2018, 0, 2018)
+    assert (h.update(job, numnodes="2"), h.update(job, numnodes="1"), job.node_list) == (
+        0,
+        2073,
+        "n[1-2]",
+    )
     assert h.update(job, partition="nosuch") == h.update(job, partition="")
 
 
@@ -426,7 +523,12 @@ def test_a_running_job_gives_back_nodes(h: Harness) -> None:
     other = h.submit(min_nodes=1, exclusive=True)
     assert (other.is_pending, h.update(job, numnodes="3")) == (True, 0)
     h.run(1)
-    assert (job.node_list, job.allocation.node_count, job.num_tasks, job.resize_time is not None) == ("n[1-3]", 3, 3, True)
+    assert (
+        job.node_list,
+        job.allocation.node_count,
+        job.num_tasks,
+        job.resize_time is not None,
+    ) == ("n[1-3]", 3, 3, True)
     assert (other.node_list, job.is_running) == ("n4", True)
     assert h.query("jobs", "tres_allocated", job_id=[job.job_id])[0][0].startswith("cpu=3,")
     assert [h.update(job, nodelist=nodes) for nodes in ("n2", "n4", "n1,n3")] == [2018, 2018, 0]

@@ -1,4 +1,6 @@
-"""A look at the memory of jobs is one at all processes of the host: it is taken for those who are still there when it is due."""
+"""A look at the memory of jobs is one at all processes of the host: it is taken for those who are
+still there when it is due.
+"""
 
 import asyncio
 import os
@@ -13,7 +15,9 @@ from understudy.noded.usage import MemoryWatch, Watched
 def test_jobs_that_have_ended_by_then_cost_no_look(monkeypatch):
     looks = []
     scan = usage._scan
-    monkeypatch.setattr(usage, "_scan", lambda: looks.append(asyncio.get_running_loop().time()) or scan())
+    monkeypatch.setattr(
+        usage, "_scan", lambda: looks.append(asyncio.get_running_loop().time()) or scan()
+    )
 
     async def watched():
         watch = MemoryWatch(30.0, enforces=False)
@@ -36,7 +40,12 @@ def test_jobs_that_have_ended_by_then_cost_no_look(monkeypatch):
 
 async def test_all_that_is_watched_is_seen_in_one_look(monkeypatch):
     monkeypatch.setattr(usage, "FIRST_LOOK_S", 0.01)
-    tasks = [await asyncio.create_subprocess_exec("sleep", "60", env={"SLURM_PROCID": number, "SLURM_NODEID": "1"}) for number in ("3", "4")]
+    tasks = [
+        await asyncio.create_subprocess_exec(
+            "sleep", "60", env={"SLURM_PROCID": number, "SLURM_NODEID": "1"}
+        )
+        for number in ("3", "4")
+    ]
     orphan = await asyncio.create_subprocess_exec("sleep", "60", env={})
     watch = MemoryWatch(0.05, enforces=False)
     both = [Watched(os.getpid()), Watched(os.getpid())]

@@ -13,24 +13,53 @@ from understudy.model.conf_companions import SwitchConf
 from understudy.model.errors import SlurmError
 from understudy.model.records import TABLES, accepts, columns
 from understudy.model.states import NodeFlag
-from understudy.protocol.messages import FederationPlace, Query, ReservationChanged, SetTrigger, UpdateReservation
+from understudy.protocol.messages import (
+    FederationPlace,
+    Query,
+    ReservationChanged,
+    SetTrigger,
+    UpdateReservation,
+)
 
 
 def busy() -> Harness:
     """Jobs and nodes in all states."""
     h = Harness()
     h.core.tables.licenses.totals = {"matlab": 2}
-    h.core.tables.nodes.tree = Tree.of([SwitchConf("s1", ["n1", "n2", "n3", "n4"], [], 1, "topology.conf", 1)], h.core.tables.nodes.index_of)
+    h.core.tables.nodes.tree = Tree.of(
+        [SwitchConf("s1", ["n1", "n2", "n3", "n4"], [], 1, "topology.conf", 1)],
+        h.core.tables.nodes.index_of,
+    )
     done, failed = h.submit(mem_per_node_mb=100), h.submit(mem_per_cpu_mb=50)
     h.complete(done)
     h.complete(failed, code=2)
     h.submit(min_nodes=2, num_tasks=8)
     completing = h.submit(exclusive=True)
     h.cancel(completing)
-    h.submit(hold=True, begin_time=START + 99, dependency="afterok:1?singleton", deadline=START + 99999, kill_signal=1)
-    h.submit(OTHER, begin_time=START + 1000, std_out="%x-%j.out", command="/bin/x", arguments=["a"], mem_per_node_mb=0)
+    h.submit(
+        hold=True,
+        begin_time=START + 99,
+        dependency="afterok:1?singleton",
+        deadline=START + 99999,
+        kill_signal=1,
+    )
+    h.submit(
+        OTHER,
+        begin_time=START + 1000,
+        std_out="%x-%j.out",
+        command="/bin/x",
+        arguments=["a"],
+        mem_per_node_mb=0,
+    )
     h.update_nodes("n4", state="drain", reason="x")
-    changes = {"starttime": str(int(START) + 100_000), "duration": "5", "users": "ann", "nodes": "n3", "corecnt": "2", "flags": "daily"}
+    changes = {
+        "starttime": str(int(START) + 100_000),
+        "duration": "5",
+        "users": "ann",
+        "nodes": "n3",
+        "corecnt": "2",
+        "flags": "daily",
+    }
     assert h.ask(UpdateReservation("create", "r", changes), ROOT) == ReservationChanged("r")
     h.ask(SetTrigger("node", "*", ["down"], 0, "/bin/x"), ROOT)
     h.core.federation = FederationPlace("fed", "cluster", "h", 6817, 1, "ACTIVE", ("a",))
@@ -39,7 +68,13 @@ def busy() -> Harness:
 
 
 @pytest.mark.parametrize(
-    "table", [table for table in TABLES if table not in {"priorities", "priority_weights", "shares"} and not table.startswith("cached")]
+    "table",
+    [
+        table
+        for table in TABLES
+        if table not in {"priorities", "priority_weights", "shares"}
+        and not table.startswith("cached")
+    ],
 )
 def test_every_column_of_every_record_holds_what_its_table_says(table: str) -> None:
     h = busy()
@@ -52,7 +87,11 @@ def test_every_column_of_every_record_holds_what_its_table_says(table: str) -> N
 
 def test_unknown_tables_and_columns_are_refused() -> None:
     h = Harness()
-    for query in (Query("nosuch", []), Query("jobs", ["nosuch"]), Query("jobs", [], {"nosuch": [1]})):
+    for query in (
+        Query("nosuch", []),
+        Query("jobs", ["nosuch"]),
+        Query("jobs", [], {"nosuch": [1]}),
+    ):
         with pytest.raises(SlurmError):
             run_query(h.core, query)
 
@@ -67,9 +106,9 @@ def test_jobs_are_filtered_by_any_column() -> None:
 
 def test_a_pending_jobs_times_are_what_is_known_of_them() -> None:
     h = busy()
-    assert h.query("jobs", "start_time", "end_time", "eligible_time", "accrue_time", "run_time_s", job_id=[6]) == [
-        [int(START) + 1000, int(START) + 1000 + 3600, int(START) + 1000, None, 0]
-    ]
+    assert h.query(
+        "jobs", "start_time", "end_time", "eligible_time", "accrue_time", "run_time_s", job_id=[6]
+    ) == [[int(START) + 1000, int(START) + 1000 + 3600, int(START) + 1000, None, 0]]
 
 
 def test_a_running_jobs_time_grows_and_a_finished_ones_stays() -> None:
@@ -86,12 +125,29 @@ def test_a_running_jobs_time_grows_and_a_finished_ones_stays() -> None:
 def test_a_jobs_shares_are_shown_node_by_node() -> None:
     h = Harness()
     h.submit(num_tasks=6, mem_per_cpu_mb=100)
-    assert h.query("jobs", "nodes", "batch_host", "node_count", "cpus", "node_shares", "tres_allocated") == [
-        ["n[1-2]", "n1", 2, 6, [["n1", 4, 400, "0-3", ""], ["n2", 2, 200, "0-1", ""]], "cpu=6,mem=600M,node=2,billing=6"]
+    assert h.query(
+        "jobs", "nodes", "batch_host", "node_count", "cpus", "node_shares", "tres_allocated"
+    ) == [
+        [
+            "n[1-2]",
+            "n1",
+            2,
+            6,
+            [["n1", 4, 400, "0-3", ""], ["n2", 2, 200, "0-1", ""]],
+            "cpu=6,mem=600M,node=2,billing=6",
+        ]
     ]
 
 
-@pytest.mark.parametrize(("spec", "nodes"), [({"num_tasks": 5}, 2), ({"num_tasks": 3, "cpus_per_task": 3}, 3), ({"min_nodes": 3}, 3), ({}, 1)])
+@pytest.mark.parametrize(
+    ("spec", "nodes"),
+    [
+        ({"num_tasks": 5}, 2),
+        ({"num_tasks": 3, "cpus_per_task": 3}, 3),
+        ({"min_nodes": 3}, 3),
+        ({}, 1),
+    ],
+)
 def test_a_pending_jobs_number_of_nodes_is_estimated(spec: dict[str, int], nodes: int) -> None:
     h = Harness()
     h.submit(hold=True, **spec)
@@ -128,13 +184,25 @@ def test_long_listings_are_made_in_slices() -> None:
 
 
 @pytest.mark.parametrize(
-    ("megabytes", "text"), [(100, "100M"), (1024, "1G"), (4000, "4000M"), (2 << 20, "2T"), (0, "0M"), (1536, "1.50G"), (64000, "62.50G")]
+    ("megabytes", "text"),
+    [
+        (100, "100M"),
+        (1024, "1G"),
+        (4000, "4000M"),
+        (2 << 20, "2T"),
+        (0, "0M"),
+        (1536, "1.50G"),
+        (64000, "62.50G"),
+    ],
 )
 def test_memory_is_written_as_scontrol_writes_it(megabytes: int, text: str) -> None:
     assert memory_text(megabytes) == text
 
 
-@pytest.mark.parametrize(("pattern", "name"), [("%x-%j.out", "j-1.out"), ("%5j", "%5j"), ("%u_%N", "ann_%N"), ("%%x", "%j"), ("\\%x", "\\j")])
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [("%x-%j.out", "j-1.out"), ("%5j", "%5j"), ("%u_%N", "ann_%N"), ("%%x", "%j"), ("\\%x", "\\j")],
+)
 def test_patterns_in_file_names_are_filled_in(pattern: str, name: str) -> None:
     h = Harness()
     job = h.submit(ROOT, name="j")

@@ -120,7 +120,9 @@ def test_time_stands_when_only_periodic_work_is_left_unless_that_matters():
 
         def again():
             seen.append(loop.time())
-            loop.call_periodically(loop.time() + 10, lambda: loop.time() + 10 <= matters_until, again)
+            loop.call_periodically(
+                loop.time() + 10, lambda: loop.time() + 10 <= matters_until, again
+            )
 
         stalled = loop.create_future()
         loop.on_stalled = lambda reason: stalled.set_result((loop.time(), reason))

@@ -25,7 +25,9 @@ def closed(*words: str) -> Harness:
     return h
 
 
-def seen(h: Harness, sender: Any, table: str, column: str, *, all_partitions: bool = True) -> list[Any]:
+def seen(
+    h: Harness, sender: Any, table: str, column: str, *, all_partitions: bool = True
+) -> list[Any]:
     generator = run_query(h.core, Query(table, [column], {}, all_partitions), sender)
     while True:
         try:
@@ -42,10 +44,21 @@ def test_users_see_their_own_jobs_and_root_all() -> None:
     assert seen(closed(), OTHER, "jobs", "job_id") == [1, 2]
 
 
-@pytest.mark.parametrize(("user", "jobs"), [(AccountingUser("ann", "Operator"), [1, 2]), (AccountingUser("ann", coordinates=("acct",)), [1, 2])])
-def test_operators_and_coordinators_see_the_jobs_of_others(user: AccountingUser, jobs: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("user", "jobs"),
+    [
+        (AccountingUser("ann", "Operator"), [1, 2]),
+        (AccountingUser("ann", coordinates=("acct",)), [1, 2]),
+    ],
+)
+def test_operators_and_coordinators_see_the_jobs_of_others(
+    user: AccountingUser, jobs: list[int]
+) -> None:
     h = closed("jobs")
-    places = [Association(id=1, cluster="cluster", account="root"), Association(id=2, cluster="cluster", account="acct", parent_id=1)]
+    places = [
+        Association(id=1, cluster="cluster", account="root"),
+        Association(id=2, cluster="cluster", account="acct", parent_id=1),
+    ]
     h.core.associations = AssociationState(associations=places, users=[user])
     assert seen(h, USER, "jobs", "job_id") == jobs
 
@@ -60,7 +73,12 @@ def test_a_table_that_is_closed_is_refused_to_users_alone(table: str) -> None:
 
 def test_reservations_are_shown_to_those_who_may_use_them() -> None:
     h = closed("reservations")
-    changes = {"starttime": str(int(START) + 100_000), "duration": "5", "users": "ann", "nodes": "n3"}
+    changes = {
+        "starttime": str(int(START) + 100_000),
+        "duration": "5",
+        "users": "ann",
+        "nodes": "n3",
+    }
     h.ask(UpdateReservation("create", "r", changes), ROOT)
     assert seen(h, USER, "reservations", "name") == ["r"]
     assert seen(h, OTHER, "reservations", "name") == []
@@ -98,23 +116,39 @@ def test_many_rows_come_in_parts_where_that_was_asked_for() -> None:
         assert sum(len(part.rows) for part in [*sent, last]) == len(many)
 
 
-def test_where_use_is_private_shares_are_those_of_oneself_and_of_accounts_that_one_coordinates() -> None:
+def test_where_use_is_private_one_sees_the_shares_of_oneself_and_of_ones_accounts() -> None:
     h = House()
     viewed = [
-        {"association_id": each.id, "parent_id": each.parent_id, "account": each.account, "user": each.user, "user_name": each.user, "depth": 9}
+        {
+            "association_id": each.id,
+            "parent_id": each.parent_id,
+            "account": each.account,
+            "user": each.user,
+            "user_name": each.user,
+            "depth": 9,
+        }
         for each in h.core.associations.associations.values()
     ]
 
     def depths(sender: Any) -> dict[int, int]:
-        return {row["association_id"]: row["depth"] for row in Viewer(h.core, sender).shares(viewed)}
+        return {
+            row["association_id"]: row["depth"] for row in Viewer(h.core, sender).shares(viewed)
+        }
 
     assert set(depths(USER).values()) == {9}
     h.core.settings = replace(h.core.settings, private_data=frozenset({"usage", "users"}))
     assert depths(USER) == {4: 0}
     assert depths(OTHER) == {5: 0, 7: 0}
-    h.core.associations.apply(2, users=[AccountingUser("ann", coordinates=("upper",)), AccountingUser("bob", "Operator")])
+    h.core.associations.apply(
+        2, users=[AccountingUser("ann", coordinates=("upper",)), AccountingUser("bob", "Operator")]
+    )
     assert depths(USER) == {2: 0, 3: 1, 4: 2, 5: 2}
-    assert [row["association_id"] for row in Viewer(h.core, USER).associations(viewed)] == [2, 3, 4, 5]
+    assert [row["association_id"] for row in Viewer(h.core, USER).associations(viewed)] == [
+        2,
+        3,
+        4,
+        5,
+    ]
     assert len(depths(OTHER)) == len(depths(ROOT)) == 7
     names = [{"user_name": name} for name in ("ann", "bob")]
     assert Viewer(h.core, USER).users(names) == names[:1]

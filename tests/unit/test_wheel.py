@@ -1,4 +1,6 @@
-"""The wheel holds the packages under the one name `understudy`, although the folders lie at the repository's top level behind links."""
+"""The wheel holds the packages under the one name `understudy`, although the folders lie at the
+repository's top level behind links.
+"""
 
 import configparser
 import shutil
@@ -15,16 +17,34 @@ FOLDERS = sorted(path.name for path in (ROOT / "src" / "understudy").iterdir() i
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """Built from a copy of what the repository holds, so that leftovers of earlier builds cannot get in."""
+    """Built from a copy of what the repository holds, so that leftovers of earlier builds cannot
+    get in.
+    """
     source = tmp_path_factory.mktemp("source")
     for folder in FOLDERS:
-        shutil.copytree(ROOT / folder, source / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "src", source / "src", symlinks=True, ignore=shutil.ignore_patterns("*.egg-info", "__pycache__"))
+        shutil.copytree(
+            ROOT / folder, source / folder, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    shutil.copytree(
+        ROOT / "src",
+        source / "src",
+        symlinks=True,
+        ignore=shutil.ignore_patterns("*.egg-info", "__pycache__"),
+    )
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     target = tmp_path_factory.mktemp("wheel")
     build = subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(target), str(source)],
+        [
+            sys.executable,
+            "-m",
+            "build",
+            "--wheel",
+            "--no-isolation",
+            "--outdir",
+            str(target),
+            str(source),
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -47,7 +67,9 @@ def test_nothing_but_understudy_comes_to_the_top_of_site_packages(wheel):
 
 def test_every_module_is_in_the_wheel_once(wheel):
     sources = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
-    expected = {f"understudy/{path.relative_to(ROOT)}" for path in sources} | {"understudy/__init__.py"}
+    expected = {f"understudy/{path.relative_to(ROOT)}" for path in sources} | {
+        "understudy/__init__.py"
+    }
     packed = [name for name in wheel.namelist() if name.endswith(".py")]
     assert sorted(packed) == sorted(expected)
 
@@ -64,7 +86,9 @@ def test_every_entry_point_leads_to_a_module_of_the_wheel(wheel):
     (name,) = [name for name in wheel.namelist() if name.endswith("/entry_points.txt")]
     points = configparser.ConfigParser()
     points.read_string(wheel.read(name).decode())
-    assert {"sbatch", "squeue", "sinfo", "scancel", "scontrol", "understudy"} <= set(points["console_scripts"])
+    assert {"sbatch", "squeue", "sinfo", "scancel", "scontrol", "understudy"} <= set(
+        points["console_scripts"]
+    )
     missing = [
         f"{section}: {point} = {target}"
         for section in points.sections()

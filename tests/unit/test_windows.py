@@ -308,7 +308,8 @@ def test_who_waits_is_told_when_only_periodic_events_are_left():
 @pytest.mark.parametrize("seed", range(200))
 def test_time_ends_at_one_instant_however_events_are_dealt_to_processes(seed):
     draw = random.Random(seed)
-    plan = {name: ([], [], []) for name in "abc"}  # by daemon: events, periods (length), messages that an event sends: (event's place, to whom)
+    # by daemon: events, periods (length), messages that an event sends: (event's place, to whom)
+    plan = {name: ([], [], []) for name in "abc"}
     for events, periods, messages in plan.values():
         events.extend(sorted(draw.randrange(1, 40_000) for _ in range(draw.randrange(4))))
         periods.extend(draw.randrange(300, 7000) for _ in range(draw.randrange(1, 3)))
@@ -320,7 +321,9 @@ def test_time_ends_at_one_instant_however_events_are_dealt_to_processes(seed):
 
 
 def run_in_windows(plan, *, is_nested=False):
-    """Daemons with events, periodic ones and messages, each a participant, or all one: who did what when, and the end."""
+    """Daemons with events, periodic ones and messages, each a participant, or all one: who did what
+    when, and the end.
+    """
     hosts = {name: {name: each} for name, each in plan.items()} if not is_nested else plan
     windows = joined(*hosts)
     waiting = {host: [] for host in hosts}  # (when, is periodic, what)
@@ -328,7 +331,9 @@ def run_in_windows(plan, *, is_nested=False):
     done = []
     for host, daemons in hosts.items():
         for name, (events, periods, messages) in daemons.items():
-            waiting[host] += [(when, False, f"{name} to {to}") for when, to in zip(events, messages, strict=True)]
+            waiting[host] += [
+                (when, False, f"{name} to {to}") for when, to in zip(events, messages, strict=True)
+            ]
             waiting[host] += [(length, True, f"{name} every {length}") for length in periods]
     now = dict.fromkeys(hosts, 0)
     sent = {host: {} for host in hosts}
@@ -336,7 +341,14 @@ def run_in_windows(plan, *, is_nested=False):
     def report(host):
         ahead = [when for when, _, _ in waiting[host]]
         needed = [when for when, is_periodic, _ in waiting[host] if not is_periodic]
-        windows.report(host, min(ahead, default=NEVER), now[host], sent[host], waiting=False, needs_us=min(needed, default=-1))
+        windows.report(
+            host,
+            min(ahead, default=NEVER),
+            now[host],
+            sent[host],
+            waiting=False,
+            needs_us=min(needed, default=-1),
+        )
         sent[host] = {}
 
     for host in hosts:
@@ -346,7 +358,9 @@ def run_in_windows(plan, *, is_nested=False):
             host, end_us, needed_us = grant.to, grant.end_us, grant.needed_us
             while waiting[host]:
                 when, is_periodic, what = min(waiting[host])
-                is_needed = any(not each[1] for each in waiting[host]) or when <= max(needed_us, now[host])
+                is_needed = any(not each[1] for each in waiting[host]) or when <= max(
+                    needed_us, now[host]
+                )
                 if when >= end_us or not is_needed:
                     break
                 waiting[host].remove((when, is_periodic, what))
@@ -361,8 +375,13 @@ def run_in_windows(plan, *, is_nested=False):
                         count, earliest = sent[host].get(to, (0, NEVER))
                         sent[host][to] = (count + 1, min(earliest, when + L))
                         end_us = min(end_us, when + 2 * L)
-                        needed_us = when + L if sum(each[0] for each in sent[host].values()) == 1 else max(needed_us, when + L)
-                elif what.startswith("message"):  # it takes away the last thing that was to be done there
+                        needed_us = (
+                            when + L
+                            if sum(each[0] for each in sent[host].values()) == 1
+                            else max(needed_us, when + L)
+                        )
+                elif what.startswith("message"):
+                    # it takes away the last thing that was to be done there
                     later = [each for each in waiting[host] if each[2].startswith(f"{what[-1]} to")]
                     if later:
                         waiting[host].remove(max(later))

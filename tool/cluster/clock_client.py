@@ -22,11 +22,15 @@ def duration_s(text: str) -> float | None:
         return float(text)
     if not re.fullmatch(r"(\d+(\.\d+)?(s|min|m|h|d|w))+", text):
         return None
-    return sum(float(number) * _UNIT_S[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)(s|min|m|h|d|w)", text))
+    return sum(
+        float(number) * _UNIT_S[unit]
+        for number, unit in re.findall(r"(\d+(?:\.\d+)?)(s|min|m|h|d|w)", text)
+    )
 
 
 def instant(text: str, zero: float) -> float:
-    """The cluster's time that `30d` (after `zero`) or `2030-01-20T12:00:00` means, in seconds since the epoch.
+    """The cluster's time that `30d` (after `zero`) or `2030-01-20T12:00:00` means, in seconds since
+    the epoch.
 
     Raises:
         ValueError: neither.
@@ -35,9 +39,13 @@ def instant(text: str, zero: float) -> float:
     if offset is not None:
         return zero + offset
     try:
-        return datetime.fromisoformat(text).timestamp()  # naive: local time, as all of Slurm's times
+        # naive: local time, as all of Slurm's times
+        return datetime.fromisoformat(text).timestamp()
     except ValueError:
-        raise ValueError(f"{text!r} is neither a time after the start (30d, 12h, 1d6h30m) nor an instant (2030-01-20T12:00:00)") from None
+        raise ValueError(
+            f"{text!r} is neither a time after the start (30d, 12h, 1d6h30m) nor an "
+            "instant (2030-01-20T12:00:00)"
+        ) from None
 
 
 class ClockError(Exception):
@@ -53,7 +61,14 @@ def ask(location: Location, action: str, value: float = 0.0, text: str = "") -> 
     import msgpack
     import msgspec
 
-    from understudy.auth.handshake import MAX_HANDSHAKE, AuthError, SealedChannel, client_hello, frame, read_challenge
+    from understudy.auth.handshake import (
+        MAX_HANDSHAKE,
+        AuthError,
+        SealedChannel,
+        client_hello,
+        frame,
+        read_challenge,
+    )
     from understudy.clock import frames
     from understudy.commands.shared.client import open_socket, secret
     from understudy.protocol.messages import ClockControl, ClockStatus, Failure
@@ -85,7 +100,9 @@ def ask(location: Location, action: str, value: float = 0.0, text: str = "") -> 
         _, _, packed = msgpack.unpackb(channel.open(read(1 << 20)))
         sock.close()
     except (OSError, AuthError) as error:
-        raise ClockError(f"no answer from the clock service at {location.clock}: {error}") from error
+        raise ClockError(
+            f"no answer from the clock service at {location.clock}: {error}"
+        ) from error
     answer = msgspec.msgpack.decode(packed, type=ClockStatus | Failure)
     if isinstance(answer, Failure):
         raise ClockError(answer.text)

@@ -1,7 +1,9 @@
-"""A cluster under virtual time for the length of one run: daemons are started, somebody works with them as a participant, all is ended.
+"""A cluster under virtual time for the length of one run: daemons are started, somebody works with
+them as a participant, all is ended.
 
-Place: used by `understudy replay` for traces and scenarios. `in_processes` has one process a daemon, `in_one_process` has all in this one, with
-messages through memory; what the cluster does is the same.
+Place: used by `understudy replay` for traces and scenarios. `in_processes` has one process a
+daemon, `in_one_process` has all in this one, with messages through memory; what the cluster does is
+the same.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ NAME = "replay"
 
 @dataclass(frozen=True, slots=True)
 class Participant:
-    """What the one who works with the cluster has. `on_stalled(react)`: have `react(reason)` called when nobody has anything left to do."""
+    """What the one who works with the cluster has. `on_stalled(react)`: have `react(reason)` called
+    when nobody has anything left to do.
+    """
 
     loop: VirtualEventLoop
     messenger: Messenger
@@ -45,10 +49,19 @@ class Participant:
     resume: Callable[[], None] = lambda: None  # let time go on if it has been stopped
 
 
-def in_processes(cluster: Cluster, run_dir: Path, work: Callable[[Participant], Awaitable[_Result]], *, pause_at: str = "") -> _Result:
-    """Run with one process a daemon. The cluster is registered meanwhile, so commands in another terminal find it. `pause_at`: a breakpoint."""
+def in_processes(
+    cluster: Cluster,
+    run_dir: Path,
+    work: Callable[[Participant], Awaitable[_Result]],
+    *,
+    pause_at: str = "",
+) -> _Result:
+    """Run with one process a daemon. The cluster is registered meanwhile, so commands in another
+    terminal find it. `pause_at`: a breakpoint.
+    """
     location = launch.location_of(cluster, run_dir)
-    location.conf = str(run_dir / "slurm.conf")  # the site's own file may be that of other clusters, too
+    # the site's own file may be that of other clusters, too
+    location.conf = str(run_dir / "slurm.conf")
     started = launch.start_daemons(cluster, run_dir)
     try:
         launch.wait_listening(started)
@@ -57,7 +70,11 @@ def in_processes(cluster: Cluster, run_dir: Path, work: Callable[[Participant], 
             from understudy.tool.cluster.clock_client import ask, instant
 
             ask(location, "break", instant(pause_at, cluster.zero))
-            print(f"Stops at {pause_at}; elsewhere then: export SLURM_CONF={location.conf}; understudy clock resume", flush=True)
+            print(
+                f"Stops at {pause_at}; elsewhere then: export SLURM_CONF={location.conf}; "
+                "understudy clock resume",
+                flush=True,
+            )
         with contextlib.suppress(OSError):
             os.sched_setaffinity(0, {cluster.cpu})
         loop = VirtualEventLoop()
@@ -71,11 +88,14 @@ def in_processes(cluster: Cluster, run_dir: Path, work: Callable[[Participant], 
         def resume() -> None:
             from understudy.tool.cluster.clock_client import ClockError, ask
 
-            with contextlib.suppress(ClockError, OSError):  # then the clock is gone, and who waits for time is told so
+            # then the clock is gone, and who waits for time is told so
+            with contextlib.suppress(ClockError, OSError):
                 ask(location, "resume", 0.0)
 
         time = Timekeeper(loop, cluster.epoch)
-        participant = Participant(loop, messenger, time, cluster, lambda react: setattr(link, "on_stalled", react), resume)
+        participant = Participant(
+            loop, messenger, time, cluster, lambda react: setattr(link, "on_stalled", react), resume
+        )
         ending = _Ending(loop, run_dir)
         link.on_lost = ending.end
         result = _run(loop, participant, ending.unless_lost(work))
@@ -86,7 +106,9 @@ def in_processes(cluster: Cluster, run_dir: Path, work: Callable[[Participant], 
         launch.stop(run_dir, started)
 
 
-def in_one_process(cluster: Cluster, run_dir: Path, work: Callable[[Participant], Awaitable[_Result]]) -> _Result:
+def in_one_process(
+    cluster: Cluster, run_dir: Path, work: Callable[[Participant], Awaitable[_Result]]
+) -> _Result:
     """Run with all daemons in this process, whose log goes to the run directory."""
     from understudy.controller.edge.main import start as start_controller
     from understudy.noded.main import start as start_noded
@@ -102,7 +124,9 @@ def in_one_process(cluster: Cluster, run_dir: Path, work: Callable[[Participant]
         daemons: list[Daemon] = []
 
         def daemon_of(name: str) -> Daemon:
-            daemon = Daemon(name, cluster, run_dir, _messenger(name, loop, key, cluster, network), time)
+            daemon = Daemon(
+                name, cluster, run_dir, _messenger(name, loop, key, cluster, network), time
+            )
             daemon.on_failure = partial(ending.end, f"{name} failed")
             daemons.append(daemon)
             return daemon
@@ -122,12 +146,16 @@ def in_one_process(cluster: Cluster, run_dir: Path, work: Callable[[Participant]
                     await daemon.close()
 
         mine = _messenger(NAME, loop, key, cluster, network)
-        participant = Participant(loop, mine, time, cluster, lambda react: setattr(loop, "on_stalled", react))
+        participant = Participant(
+            loop, mine, time, cluster, lambda react: setattr(loop, "on_stalled", react)
+        )
         return _run(loop, participant, ending.unless_lost(start_and_work))
 
 
 class _Ending:
-    """How a run ends early: when somebody fails, on whom it stands, what is done with the cluster is given up."""
+    """How a run ends early: when somebody fails, on whom it stands, what is done with the cluster
+    is given up.
+    """
 
     def __init__(self, loop: VirtualEventLoop, run_dir: Path) -> None:
         self._run_dir = run_dir
@@ -146,7 +174,9 @@ class _Ending:
         loop.default_exception_handler(context)
         self.end(f"{context['message']}: {context.get('exception')!r}")
 
-    def unless_lost(self, work: Callable[[Participant], Awaitable[_Result]]) -> Callable[[Participant], Awaitable[_Result]]:
+    def unless_lost(
+        self, work: Callable[[Participant], Awaitable[_Result]]
+    ) -> Callable[[Participant], Awaitable[_Result]]:
         """The work; it raises LaunchError when the run ends early, with what was logged last."""
 
         async def work_or_lose(participant: Participant) -> _Result:
@@ -166,22 +196,34 @@ class _Ending:
 
 def _last_lines(run_dir: Path, reason: str) -> str:
     """What those logged last of whom the reason speaks; all in one process have one log."""
-    names = [name for name in reason.replace(",", " ").split() if (run_dir / "logs" / f"{name}.log").exists()] or [NAME]
+    names = [
+        name
+        for name in reason.replace(",", " ").split()
+        if (run_dir / "logs" / f"{name}.log").exists()
+    ] or [NAME]
     shown = ""
     for name in names:
         path = run_dir / "logs" / f"{name}.log"
         if path.exists():
-            shown += "".join(f"\n    {line}" for line in path.read_text(errors="replace").splitlines()[-launch.LOG_LINES_SHOWN :])
+            shown += "".join(
+                f"\n    {line}"
+                for line in path.read_text(errors="replace").splitlines()[-launch.LOG_LINES_SHOWN :]
+            )
     return shown
 
 
-def _run(loop: VirtualEventLoop, participant: Participant, work: Callable[[Participant], Awaitable[_Result]]) -> _Result:
+def _run(
+    loop: VirtualEventLoop,
+    participant: Participant,
+    work: Callable[[Participant], Awaitable[_Result]],
+) -> _Result:
     found: list[_Result] = []
 
     async def main() -> None:
         gc.freeze()
         gc.set_threshold(100_000, 20, 100)
-        found.append(await work(participant))  # what a task returns is written out in full when the runner puts SIGINT's handler back
+        # what a task returns is written out in full when the runner puts SIGINT's handler back
+        found.append(await work(participant))
 
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
         runner.run(main())
@@ -189,7 +231,13 @@ def _run(loop: VirtualEventLoop, participant: Participant, work: Callable[[Parti
     return found[0]
 
 
-def _messenger(name: str, loop: VirtualEventLoop, key: bytes, cluster: Cluster, network: MemoryNetwork | None = None) -> Messenger:
+def _messenger(
+    name: str,
+    loop: VirtualEventLoop,
+    key: bytes,
+    cluster: Cluster,
+    network: MemoryNetwork | None = None,
+) -> Messenger:
     return Messenger(
         name,
         loop,

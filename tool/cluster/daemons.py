@@ -1,9 +1,12 @@
-"""Daemons that are started one by one with Slurm's own commands and options: `slurmctld`, `slurmd`, `slurmdbd`.
+"""Daemons that are started one by one with Slurm's own commands and options: `slurmctld`, `slurmd`,
+`slurmdbd`.
 
-Place: under those commands; beside launch.py, which starts a whole cluster. Follows: slurmctld(8), slurmd(8), slurmdbd(8).
+Place: under those commands; beside launch.py, which starts a whole cluster. Follows: slurmctld(8),
+slurmd(8), slurmdbd(8).
 
-All find each other by the slurm.conf: from its path follows the run directory that they share (`run_dir_of`). Whoever comes first, in whatever order,
-describes the cluster there; each `slurmd` joins it with its nodes. Nothing of the site's own state, spool or database is touched.
+All find each other by the slurm.conf: from its path follows the run directory that they share
+(`run_dir_of`). Whoever comes first, in whatever order, describes the cluster there; each `slurmd`
+joins it with its nodes. Nothing of the site's own state, spool or database is touched.
 """
 
 from __future__ import annotations
@@ -31,7 +34,14 @@ from understudy.model.hostlist import compress, expand
 from understudy.tool.cluster import launch
 from understudy.tool.cluster.process_title import set_title
 from understudy.tool.cluster.processes import end
-from understudy.tool.cluster.run_dir import LaunchError, check_port, exclusive, remove_traces, running, socket_folder
+from understudy.tool.cluster.run_dir import (
+    LaunchError,
+    check_port,
+    exclusive,
+    remove_traces,
+    running,
+    socket_folder,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -41,7 +51,8 @@ if TYPE_CHECKING:
 SYSTEM_CONF: Final = "/etc/slurm/slurm.conf"
 PATIENCE_S: Final = 30.0
 _POLL_S: Final = 0.05
-_READY: Final = "UNDERSTUDY_READY"  # the descriptor on which a daemon in the background says that it is ready
+# the descriptor on which a daemon in the background says that it is ready
+_READY: Final = "UNDERSTUDY_READY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +68,9 @@ class Kind:
     def usage(self) -> str:
         """What -h prints."""
         lines = [f"Usage: {self.program} [OPTIONS]"]
-        lines += [f"  {f'-{letter} {value}'.rstrip():<14}{what}" for letter, value, what in self.options]
+        lines += [
+            f"  {f'-{letter} {value}'.rstrip():<14}{what}" for letter, value, what in self.options
+        ]
         return "\n".join(lines)
 
 
@@ -103,18 +116,28 @@ def read_line(kind: Kind, arguments: list[str], environ: Mapping[str, str]) -> S
 
 
 def run_dir_of(conf: Path, cluster: str, environ: Mapping[str, str]) -> Path:
-    """The run directory of the cluster that a slurm.conf describes: two files of clusters of the same name have different ones."""
+    """The run directory of the cluster that a slurm.conf describes: two files of clusters of the
+    same name have different ones.
+    """
     if given := environ.get("UNDERSTUDY_RUN_DIR"):
         return Path(given).resolve()
     home = Path.home()  # SlurmUser often has none
-    own = home / ".local" / "state" if os.access(home, os.W_OK) else Path("/var/tmp") / f"understudy-{os.geteuid()}"  # noqa: S108
+    own = (
+        home / ".local" / "state"
+        if os.access(home, os.W_OK)
+        else Path("/var/tmp") / f"understudy-{os.geteuid()}"  # noqa: S108
+    )
     state = environ.get("XDG_STATE_HOME") or own
-    return Path(state) / "understudy" / f"{cluster}-{hashlib.sha256(str(conf.resolve()).encode()).hexdigest()[:8]}"
+    return (
+        Path(state)
+        / "understudy"
+        / f"{cluster}-{hashlib.sha256(str(conf.resolve()).encode()).hexdigest()[:8]}"
+    )
 
 
 def describe(conf: Path, run_dir: Path, environ: Mapping[str, str]) -> Cluster:
-    """The cluster as the run directory describes it, with the slurm.conf as it is now; made from that alone if none of its daemons runs or is about
-    to (`announce`).
+    """The cluster as the run directory describes it, with the slurm.conf as it is now; made from
+    that alone if none of its daemons runs or is about to (`announce`).
 
     Raises:
         ConfigError, LaunchError, OSError: it cannot be.
@@ -127,7 +150,9 @@ def describe(conf: Path, run_dir: Path, environ: Mapping[str, str]) -> Cluster:
 
 
 def _described_again(conf: Path, run_dir: Path, alive: set[str]) -> Cluster:
-    """Others run: what slurm.conf says now holds for those that do not. All are found by their sockets, so ports may be others than they were."""
+    """Others run: what slurm.conf says now holds for those that do not. All are found by their
+    sockets, so ports may be others than they were.
+    """
     cluster, site = Cluster.load(run_dir), launch.read_site(conf)
     copy_configuration(conf, run_dir)
     if "controller" not in alive and not cluster.controller.endswith(f":{site.port}"):
@@ -140,7 +165,9 @@ def _described_again(conf: Path, run_dir: Path, alive: set[str]) -> Cluster:
             cluster.accounting_unix = f"unix:{socket_folder(run_dir)}/accounting.sock"
     known = set(site.nodes)
     for daemon in cluster.nodeds:
-        daemon.nodes = compress([node for node in expand(daemon.nodes) if node in known], sort=False)
+        daemon.nodes = compress(
+            [node for node in expand(daemon.nodes) if node in known], sort=False
+        )
     cluster.nodeds = [daemon for daemon in cluster.nodeds if daemon.nodes]
     cluster.save(run_dir)
     return cluster
@@ -170,8 +197,14 @@ def join(cluster: Cluster, run_dir: Path, nodes: list[str]) -> str:
     return name
 
 
-def run(kind: Kind, arguments: list[str], prepare: Callable[[Start, SlurmConfig], tuple[str, Path, Callable[[], int]]]) -> int:
-    """Be the daemon, or start it in the background. `prepare` gives its name among the daemons, the run directory, and its main."""
+def run(
+    kind: Kind,
+    arguments: list[str],
+    prepare: Callable[[Start, SlurmConfig], tuple[str, Path, Callable[[], int]]],
+) -> int:
+    """Be the daemon, or start it in the background. `prepare` gives its name among the daemons, the
+    run directory, and its main.
+    """
     from understudy.clock.daemon import PLACE
     from understudy.model.conf import load
 
@@ -217,24 +250,43 @@ def _in_background(kind: Kind, arguments: list[str], start: Start, config: Slurm
     ready, writer = os.pipe()
     with (run_dir / "logs" / f"{kind.program}.log").open("ab") as log:
         begin = log.tell()
-        command = [sys.executable, "-P", "-m", f"understudy.tool.cluster.{kind.program}", *arguments, "-D"]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            f"understudy.tool.cluster.{kind.program}",
+            *arguments,
+            "-D",
+        ]
         environment = {**os.environ, _READY: str(writer)}
         child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment, pass_fds=(writer,)
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            env=environment,
+            pass_fds=(writer,),
         )
     os.close(writer)
     select.select([ready], [], [], PATIENCE_S)
-    if select.select([ready], [], [], 0)[0] and os.read(ready, 1):  # the end of the pipe: it has ended
+    # the end of the pipe: it has ended
+    if select.select([ready], [], [], 0)[0] and os.read(ready, 1):
         return 0
     text = (run_dir / "logs" / f"{kind.program}.log").read_bytes()[begin:].decode(errors="replace")
-    print(text.rstrip() or f"{kind.program}: fatal: not ready after {PATIENCE_S:.0f} s", file=sys.stderr)
+    print(
+        text.rstrip() or f"{kind.program}: fatal: not ready after {PATIENCE_S:.0f} s",
+        file=sys.stderr,
+    )
     child.kill()
     child.wait()
     return 1
 
 
 def _named_file(key: str, config: SlurmConfig, name: str) -> Path | None:
-    """The pid file or log file that slurm.conf names; none where it names none, as the default may be a real daemon's."""
+    """The pid file or log file that slurm.conf names; none where it names none, as the default may
+    be a real daemon's.
+    """
     if not key or not config.is_set(key):
         return None
     node = name.partition(".")[2]
@@ -244,8 +296,8 @@ def _named_file(key: str, config: SlurmConfig, name: str) -> Path | None:
 
 @contextlib.contextmanager
 def commands_served(cluster: Cluster, run_dir: Path) -> Iterator[None]:
-    """Commands find the cluster, and those of other users the credential agent, as long as the controller or accounting runs: the last of them to
-    end ends the agent, whoever started it.
+    """Commands find the cluster, and those of other users the credential agent, as long as the
+    controller or accounting runs: the last of them to end ends the agent, whoever started it.
     """
     with held(run_dir):  # one agent, also where two daemons start side by side
         _start_agent(run_dir)
@@ -253,7 +305,9 @@ def commands_served(cluster: Cluster, run_dir: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        alive = {process.name: process for process in running(run_dir) if process.pid != os.getpid()}
+        alive = {
+            process.name: process for process in running(run_dir) if process.pid != os.getpid()
+        }
         if not alive.keys() & {"controller", "accounting"}:
             locate.unregister(cluster.name, str(run_dir))
             if "agent" in alive:
@@ -270,7 +324,12 @@ def _start_agent(run_dir: Path) -> None:
         return
     with (run_dir / "logs" / "agent.log").open("ab") as log:
         agent = subprocess.Popen(
-            launch.daemon_command("agent", run_dir), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=run_dir
+            launch.daemon_command("agent", run_dir),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            cwd=run_dir,
         )
     deadline = clock_time.monotonic() + PATIENCE_S
     while agent.poll() is None and not is_there() and clock_time.monotonic() < deadline:

@@ -1,9 +1,11 @@
 """A cluster whose daemons run on hosts of their own: what they share, and how each begins.
 
-Place: beside launch.py, which starts all on one host; used by `understudy prepare` and `understudy daemon`. Prints nothing.
+Place: beside launch.py, which starts all on one host; used by `understudy prepare` and `understudy
+daemon`. Prints nothing.
 
-The site folder is what the hosts share, read-only but for who prepares it: `cluster.json`, `slurm.conf` with its companions, `key`. Each host copies
-it into a run directory of its own, which has the layout that understudy.model.cluster describes, and speaks to the others by TCP alone.
+The site folder is what the hosts share, read-only but for who prepares it: `cluster.json`,
+`slurm.conf` with its companions, `key`. Each host copies it into a run directory of its own, which
+has the layout that understudy.model.cluster describes, and speaks to the others by TCP alone.
 """
 
 from __future__ import annotations
@@ -16,7 +18,14 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.model.cluster import Cluster, NodeDaemon
 from understudy.model.conf_copy import COMPANIONS, copy_configuration
-from understudy.tool.cluster.launch import daemon_command, daemon_names, first_time, location_of, read_site, shares
+from understudy.tool.cluster.launch import (
+    daemon_command,
+    daemon_names,
+    first_time,
+    location_of,
+    read_site,
+    shares,
+)
 from understudy.tool.cluster.run_dir import LaunchError
 
 if TYPE_CHECKING:
@@ -40,7 +49,8 @@ def prepare(
     executor: str = "emulated",
     run_dir: Path,
 ) -> Cluster:
-    """Write the site folder. Hosts are `NAME` or `NAME:PORT`; `run_dir` is where each host will have its own files.
+    """Write the site folder. Hosts are `NAME` or `NAME:PORT`; `run_dir` is where each host will
+    have its own files.
 
     Raises:
         ConfigError, OSError: the configuration cannot be used or read.
@@ -51,7 +61,10 @@ def prepare(
 
     site = read_site(conf)
     if not noded or len(noded) > len(site.nodes):
-        raise LaunchError(f"{len(noded)} node daemons cannot share {len(site.nodes)} nodes: each needs at least one")
+        raise LaunchError(
+            f"{len(noded)} node daemons cannot share {len(site.nodes)} nodes: each needs "
+            "at least one"
+        )
     if time != "real" and not clock:
         raise LaunchError(f"{time} time needs a clock service: name its host")
     if executor == "real" and time != "real":
@@ -80,9 +93,12 @@ def prepare(
         accounting_url=os.environ.get("UNDERSTUDY_ACCOUNTING_URL", ""),
         key_file=str(run_dir / "key"),
         nodeds=[
-            NodeDaemon(name, _address(host, NODE_PORT), nodes) for name, host, nodes in zip(names, noded, shares(site.nodes, len(noded)), strict=True)
+            NodeDaemon(name, _address(host, NODE_PORT), nodes)
+            for name, host, nodes in zip(names, noded, shares(site.nodes, len(noded)), strict=True)
         ],
-        participants=["controller", *(["accounting"] if has_accounting else []), *names] if time != "real" else [],
+        participants=["controller", *(["accounting"] if has_accounting else []), *names]
+        if time != "real"
+        else [],
         user_id=os.getuid(),
     )
     cluster.save(site_dir)
@@ -95,7 +111,8 @@ def _address(host: str, port: int) -> str:
 
 
 def begin(name: str, site_dir: Path, run_dir: Path, patience_s: float = 60.0) -> list[str]:
-    """Make this host's run directory from the site folder; the command line of the daemon, to be run there.
+    """Make this host's run directory from the site folder; the command line of the daemon, to be
+    run there.
 
     Raises:
         LaunchError: there is no such daemon, or no site folder within that time.
@@ -105,15 +122,25 @@ def begin(name: str, site_dir: Path, run_dir: Path, patience_s: float = 60.0) ->
     deadline = clock_time.monotonic() + patience_s
     while not (site_dir / "cluster.json").is_file():
         if clock_time.monotonic() >= deadline:
-            raise LaunchError(f"there is no {site_dir / 'cluster.json'}: has `understudy prepare` been run?")
+            raise LaunchError(
+                f"there is no {site_dir / 'cluster.json'}: has `understudy prepare` been run?"
+            )
         clock_time.sleep(_POLL_S)
     cluster = Cluster.load(site_dir)
     if name not in daemon_names(cluster):
-        raise LaunchError(f"cluster {cluster.name} has no daemon {name}; it has {', '.join(daemon_names(cluster))}")
+        raise LaunchError(
+            f"cluster {cluster.name} has no daemon {name}; it has "
+            f"{', '.join(daemon_names(cluster))}"
+        )
     if Path(cluster.key_file).parent != run_dir:
-        raise LaunchError(f"the cluster was prepared for run directories {Path(cluster.key_file).parent}, not {run_dir}")
+        raise LaunchError(
+            "the cluster was prepared for run directories "
+            f"{Path(cluster.key_file).parent}, not {run_dir}"
+        )
     for folder in ("logs", "state", "spool"):
-        (run_dir / folder).mkdir(parents=True, exist_ok=True, mode=0o700 if folder == "state" else 0o755)
+        (run_dir / folder).mkdir(
+            parents=True, exist_ok=True, mode=0o700 if folder == "state" else 0o755
+        )
     for file in ("cluster.json", "slurm.conf", *COMPANIONS):
         if (site_dir / file).is_file():
             shutil.copyfile(site_dir / file, run_dir / file)

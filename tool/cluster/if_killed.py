@@ -1,10 +1,13 @@
-"""What becomes of a cluster whose command is killed before it could end what it has started: `understudy replay`, or `understudy up` half way.
+"""What becomes of a cluster whose command is killed before it could end what it has started:
+`understudy replay`, or `understudy up` half way.
 
-Place: beside launch.py. A process of its own waits at a pipe. The command says through it that all is well; if the pipe closes without a word, the
-command is no more, and the process ends the daemons, whether they have written their pid files yet or not. It holds the lock on the run directory
-along with the command, so nobody starts there in between.
+Place: beside launch.py. A process of its own waits at a pipe. The command says through it that all
+is well; if the pipe closes without a word, the command is no more, and the process ends the
+daemons, whether they have written their pid files yet or not. It holds the lock on the run
+directory along with the command, so nobody starts there in between.
 
-The pipe's end cannot be missed, as a signal of a parent's death could be by a daemon that is just starting or hangs, and daemons need not know of it.
+The pipe's end cannot be missed, as a signal of a parent's death could be by a daemon that is just
+starting or hangs, and daemons need not know of it.
 """
 
 from __future__ import annotations
@@ -27,18 +30,33 @@ _PATIENCE_S: Final = 8.0
 
 @contextlib.contextmanager
 def ended_if_killed(run_dir: Path, lock: int, *, remove: bool = False) -> Iterator[None]:
-    """While this lasts, a process stands by that ends the daemons of the run directory if this one is killed.
+    """While this lasts, a process stands by that ends the daemons of the run directory if this one
+    is killed.
 
     Args:
         run_dir: of the cluster.
-        lock: the descriptor of a file on which this process holds a lock, for as long as one of the two lives.
+        lock: the descriptor of a file on which this process holds a lock, for as long as one of the
+            two lives.
         remove: whether the run directory is removed then.
     """
     reads, writes = os.pipe()
     try:
-        command = [sys.executable, "-P", "-m", "understudy.tool.cluster.if_killed", str(run_dir.resolve()), *([_REMOVE] if remove else [])]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "understudy.tool.cluster.if_killed",
+            str(run_dir.resolve()),
+            *([_REMOVE] if remove else []),
+        ]
         guard = subprocess.Popen(
-            command, stdin=reads, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, cwd="/", pass_fds=[lock]
+            command,
+            stdin=reads,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd="/",
+            pass_fds=[lock],
         )
     except BaseException:
         os.close(writes)
@@ -55,7 +73,9 @@ def ended_if_killed(run_dir: Path, lock: int, *, remove: bool = False) -> Iterat
 
 
 def clear_away(run_dir: Path, *, remove: bool) -> None:
-    """End all daemons of the run directory and remove what only a running cluster has; with `remove`, all of it."""
+    """End all daemons of the run directory and remove what only a running cluster has; with
+    `remove`, all of it.
+    """
     import shutil
     import time
 
@@ -64,7 +84,8 @@ def clear_away(run_dir: Path, *, remove: bool) -> None:
 
     launch.stop(run_dir)
     quiet = 0
-    while quiet < 2:  # one that was being started when the command was killed may not have had its name yet
+    # one that was being started when the command was killed may not have had its name yet
+    while quiet < 2:
         found = daemons_of(run_dir)
         end(found, _PATIENCE_S)
         quiet = 0 if found else quiet + 1

@@ -1,10 +1,13 @@
-"""Starting and ending the daemons of one cluster: from a slurm.conf and a run directory to processes that answer, and back to nothing.
+"""Starting and ending the daemons of one cluster: from a slurm.conf and a run directory to
+processes that answer, and back to nothing.
 
-Place: used by `understudy up` and `down` and by `understudy replay`. Knows the run directory's layout (understudy.model.cluster) and the daemons'
-command lines; not what they do. Prints nothing: what a user should read is in `LaunchError` and in the values returned.
+Place: used by `understudy up` and `down` and by `understudy replay`. Knows the run directory's
+layout (understudy.model.cluster) and the daemons' command lines; not what they do. Prints nothing:
+what a user should read is in `LaunchError` and in the values returned.
 
     prepare            the run directory: key, configuration, cluster.json
-    start_daemons      all processes at once: starting is mostly importing, and they import side by side
+    start_daemons      all processes at once: starting is mostly importing, and they import side by
+                       side
     wait_listening     until each has written its pid file, which it does when it listens
     wait_registered    until the controller has heard of every node
     stop               ends them all and removes what only a running cluster has
@@ -27,7 +30,13 @@ from understudy.model.conf_copy import copy_configuration
 from understudy.protocol import addresses
 from understudy.tool.cluster.cpu import idlest_cpu
 from understudy.tool.cluster.processes import POLL_S, Process, end, identify, kill, read_pid_file
-from understudy.tool.cluster.run_dir import LaunchError, check_port, make_socket_folder, remove_traces, running
+from understudy.tool.cluster.run_dir import (
+    LaunchError,
+    check_port,
+    make_socket_folder,
+    remove_traces,
+    running,
+)
 
 if TYPE_CHECKING:
     import socket
@@ -37,7 +46,8 @@ if TYPE_CHECKING:
 
     from understudy.commands.shared.client import Client
 
-    Command: TypeAlias = Callable[[str, Path], list[str]]  # the command line of the daemon of this name, in this run directory
+    # the command line of the daemon of this name, in this run directory
+    Command: TypeAlias = Callable[[str, Path], list[str]]
 
 __all__ = [
     "LaunchError",
@@ -56,7 +66,9 @@ __all__ = [
 LOG_LINES_SHOWN: Final = 12
 _CONTROLLER_PORT: Final = "SlurmctldPort"
 _ACCOUNTING_PORT: Final = "AccountingStoragePort"
-PATIENCE_S: Final = 120.0  # a daemon that has died is noticed at once; one that is slow, on a busy host, is no reason to give up
+# a daemon that has died is noticed at once; one that is slow, on a busy host, is no reason to give
+# up
+PATIENCE_S: Final = 120.0
 NICE_S: Final = 8.0  # how long a daemon may take to end by itself
 MODULES: Final = {
     "controller": "understudy.controller",
@@ -72,7 +84,8 @@ class Started:
 
     run_dir: Path
     children: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
-    log_offsets: dict[str, int] = field(default_factory=dict)  # where this start's part of each log begins
+    # where this start's part of each log begins
+    log_offsets: dict[str, int] = field(default_factory=dict)
 
     def identities(self) -> list[Process]:
         """Those that still run, to be ended."""
@@ -111,16 +124,21 @@ def prepare(
     """Make the run directory ready for the daemons, and describe the cluster in its cluster.json.
 
     Args:
-        run_dir: made if absent. State of an earlier cluster there is kept: the controller goes on from it.
+        run_dir: made if absent. State of an earlier cluster there is kept: the controller goes on
+            from it.
         conf: the site's slurm.conf.
         time: "real", "scaled" or "virtual".
         rate: how much faster than real, with "scaled".
-        epoch: the cluster's time at the start, seconds since the epoch; None: now, or later if an earlier cluster in the directory was ahead.
+        epoch: the cluster's time at the start, seconds since the epoch; None: now, or later if an
+            earlier cluster in the directory was ahead.
         executor: "emulated" or "real".
-        noded: how many node daemons share the nodes, in order and evenly; 0: they will come by themselves (`join`).
-        tcp: whether the controller and accounting listen on TCP, beside their Unix sockets: never; where `port` or slurm.conf asks for it;
-            or always, on Slurm's own ports where slurm.conf sets none.
-        port: of the controller, in place of SlurmctldPort; 0: any that is free, which `start_daemons` finds. Accounting has none then.
+        noded: how many node daemons share the nodes, in order and evenly; 0: they will come by
+            themselves (`join`).
+        tcp: whether the controller and accounting listen on TCP, beside their Unix sockets: never;
+            where `port` or slurm.conf asks for it; or always, on Slurm's own ports where slurm.conf
+            sets none.
+        port: of the controller, in place of SlurmctldPort; 0: any that is free, which
+            `start_daemons` finds. Accounting has none then.
         state: "disk" or "memory".
         participants: others for whom virtual time waits ("replay").
         site: what `read_site` said of the configuration, where it has been read already.
@@ -133,15 +151,23 @@ def prepare(
     if time == "virtual":
         settings.setdefault("cpu", idlest_cpu())
     if executor == "real" and time != "real":
-        raise LaunchError(f"real jobs take real time, not {time} time: use --time real, or --executor emulated")
+        raise LaunchError(
+            f"real jobs take real time, not {time} time: use --time real, or --executor emulated"
+        )
     site = site or read_site(conf)
     if noded < 0 or noded > len(site.nodes):
-        raise LaunchError(f"{noded} node daemons cannot share {len(site.nodes)} nodes: each needs at least one")
+        raise LaunchError(
+            f"{noded} node daemons cannot share {len(site.nodes)} nodes: each needs at least one"
+        )
     run_dir = run_dir.resolve()
     for folder in ("logs", "state", "spool"):
-        (run_dir / folder).mkdir(parents=True, exist_ok=True, mode=0o700 if folder == "state" else 0o755)
+        (run_dir / folder).mkdir(
+            parents=True, exist_ok=True, mode=0o700 if folder == "state" else 0o755
+        )
     names = [f"noded{number}" for number in range(noded)]
-    controller, accounting = ("" if each is None else f"tcp:127.0.0.1:{each}" for each in tcp_ports(site, conf, tcp, port))
+    controller, accounting = (
+        "" if each is None else f"tcp:127.0.0.1:{each}" for each in tcp_ports(site, conf, tcp, port)
+    )
     sockets = make_socket_folder(run_dir)
 
     from understudy.auth.handshake import AuthError
@@ -165,12 +191,24 @@ def prepare(
         agent=f"unix:{sockets}/agent.sock",
         clock=f"unix:{sockets}/clock.sock" if time != "real" else "",
         accounting=accounting,
-        accounting_unix=f"unix:{sockets}/accounting.sock" if site.accounting_port is not None else "",
+        accounting_unix=f"unix:{sockets}/accounting.sock"
+        if site.accounting_port is not None
+        else "",
         accounting_url=os.environ.get("UNDERSTUDY_ACCOUNTING_URL", ""),
         key_file=str(run_dir / "key"),
-        nodeds=[NodeDaemon(name, f"unix:{sockets}/{name}.sock", nodes) for name, nodes in zip(names, shares(site.nodes, noded), strict=True)],
+        nodeds=[
+            NodeDaemon(name, f"unix:{sockets}/{name}.sock", nodes)
+            for name, nodes in zip(names, shares(site.nodes, noded), strict=True)
+        ],
         is_open=not noded,
-        participants=["controller", *(["accounting"] if site.accounting_port is not None else []), *names, *participants] if time != "real" else [],
+        participants=[
+            "controller",
+            *(["accounting"] if site.accounting_port is not None else []),
+            *names,
+            *participants,
+        ]
+        if time != "real"
+        else [],
         user_id=os.getuid(),
         **settings,  # type: ignore[arg-type]
     )
@@ -186,7 +224,8 @@ class Site:
     port: int
     nodes: list[str]
     without_effect: list[str]  # keys that are accepted but not emulated
-    accounting_port: int | None = None  # AccountingStoragePort; None: slurm.conf asks for no accounting daemon
+    # AccountingStoragePort; None: slurm.conf asks for no accounting daemon
+    accounting_port: int | None = None
     ports_set: frozenset[str] = frozenset()  # which of the two keys slurm.conf sets
 
 
@@ -204,13 +243,25 @@ def read_site(conf: Path) -> Site:
     nodes = [node.name for node in config.nodes if node.state != "FUTURE"]
     accounting_port = None
     if config.text("AccountingStorageType").lower().endswith("slurmdbd"):
-        accounting_port = int(config.text("AccountingStoragePort")) or locate.DEFAULT_ACCOUNTING_PORT
+        accounting_port = (
+            int(config.text("AccountingStoragePort")) or locate.DEFAULT_ACCOUNTING_PORT
+        )
     ports_set = frozenset(key for key in (_CONTROLLER_PORT, _ACCOUNTING_PORT) if config.is_set(key))
-    return Site(config.cluster_name, config.controller_ports[0], nodes, not_emulated(config), accounting_port, ports_set)
+    return Site(
+        config.cluster_name,
+        config.controller_ports[0],
+        nodes,
+        not_emulated(config),
+        accounting_port,
+        ports_set,
+    )
 
 
-def tcp_ports(site: Site, conf: Path, tcp: Literal["never", "asked", "always"], port: int | None) -> tuple[int | None, int | None]:
-    """The controller's TCP port and accounting's; None: it has none. The arguments are those of `prepare`.
+def tcp_ports(
+    site: Site, conf: Path, tcp: Literal["never", "asked", "always"], port: int | None
+) -> tuple[int | None, int | None]:
+    """The controller's TCP port and accounting's; None: it has none. The arguments are those of
+    `prepare`.
 
     Raises:
         LaunchError: one of them is taken.
@@ -223,13 +274,20 @@ def tcp_ports(site: Site, conf: Path, tcp: Literal["never", "asked", "always"], 
         if number is None or tcp == "never" or (tcp == "asked" and key not in site.ports_set):
             ports.append(None)
         else:
-            check_port(number, f"{key} in {conf}" if key in site.ports_set else f"{key}, which {conf} does not set")
+            check_port(
+                number,
+                f"{key} in {conf}"
+                if key in site.ports_set
+                else f"{key}, which {conf} does not set",
+            )
             ports.append(number)
     return ports[0], ports[1]
 
 
 def shares(nodes: list[str], count: int) -> list[str]:
-    """The nodes in `count` contiguous parts whose sizes differ by one at most, as host list expressions."""
+    """The nodes in `count` contiguous parts whose sizes differ by one at most, as host list
+    expressions.
+    """
     from understudy.model.hostlist import compress
 
     bounds = [len(nodes) * part // count for part in range(count + 1)] if count else []
@@ -249,7 +307,7 @@ def first_time(run_dir: Path, time: str, wanted: float | None = None) -> float:
     return max(now, earlier.epoch) if time != "real" else now
 
 
-# --- processes -----------------------------------------------------------------------------------------------------------------
+# --- processes ------------------------------------------------------------------------------------
 
 
 def daemon_names(cluster: Cluster) -> list[str]:
@@ -264,17 +322,21 @@ def daemon_names(cluster: Cluster) -> list[str]:
 
 
 def daemon_command(name: str, run_dir: Path) -> list[str]:
-    """The command line of one daemon. -P: a file in the current directory must not stand in for a module."""
+    """The command line of one daemon. -P: a file in the current directory must not stand in for a
+    module.
+    """
     module = MODULES.get(name, "understudy.noded")
     command = [sys.executable, "-P", "-m", module, "--run-dir", str(run_dir)]
     return command if name in MODULES else [*command, "--name", name]
 
 
 def compile_house() -> None:
-    """Compile all modules that have changed since they were compiled, as far as this user may write beside them.
+    """Compile all modules that have changed since they were compiled, as far as this user may write
+    beside them.
 
-    Where PYTHONDONTWRITEBYTECODE is set (in images of containers it often is), a source tree would be compiled by each daemon, and by each command
-    anew: that takes `sbatch` three times as long as all the rest.
+    Where PYTHONDONTWRITEBYTECODE is set (in images of containers it often is), a source tree would
+    be compiled by each daemon, and by each command anew: that takes `sbatch` three times as long as
+    all the rest.
     """
     import compileall
     from pathlib import Path
@@ -285,10 +347,12 @@ def compile_house() -> None:
 
 
 def start_daemons(cluster: Cluster, run_dir: Path, command: Command = daemon_command) -> Started:
-    """Start all daemons, each in a session of its own so that a terminal's signals do not reach it; output goes to RUN_DIR/logs/NAME.log.
+    """Start all daemons, each in a session of its own so that a terminal's signals do not reach it;
+    output goes to RUN_DIR/logs/NAME.log.
 
-    Where the controller's port is any that is free, it is found here, before anybody reads cluster.json, and the controller is given the socket
-    that has it: nobody else can have it in between.
+    Where the controller's port is any that is free, it is found here, before anybody reads
+    cluster.json, and the controller is given the socket that has it: nobody else can have it in
+    between.
     """
     run_dir = run_dir.resolve()
     listener: socket.socket | None = None
@@ -307,7 +371,13 @@ def start_daemons(cluster: Cluster, run_dir: Path, command: Command = daemon_com
                 inherited = [listener.fileno()]
                 words += ["--listener", str(listener.fileno())]
             started.children[name] = subprocess.Popen(
-                words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=run_dir, pass_fds=inherited
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                cwd=run_dir,
+                pass_fds=inherited,
             )
     if listener is not None:
         listener.close()
@@ -318,7 +388,8 @@ def wait_listening(started: Started, timeout_s: float = PATIENCE_S) -> None:
     """Return when every daemon has said in its pid file that it listens.
 
     Raises:
-        LaunchError: one has ended, or not come up in time; with the last lines of its log. The others have been ended.
+        LaunchError: one has ended, or not come up in time; with the last lines of its log. The
+        others have been ended.
     """
     waiting = dict(started.children)
     deadline = clock_time.monotonic() + timeout_s
@@ -338,7 +409,8 @@ def wait_registered(cluster: Cluster, started: Started, timeout_s: float = PATIE
     """Return when the controller has heard from the node daemons of all nodes.
 
     Raises:
-        LaunchError: a daemon has ended, or nodes are missing after `timeout_s`. All daemons have been ended.
+        LaunchError: a daemon has ended, or nodes are missing after `timeout_s`. All daemons have
+        been ended.
     """
     from understudy.commands.shared.client import Client
 
@@ -348,7 +420,11 @@ def wait_registered(cluster: Cluster, started: Started, timeout_s: float = PATIE
     while (missing := _unregistered(client)) != 0:
         _check_alive(started)
         if clock_time.monotonic() >= deadline:
-            what = "does not answer" if missing is None else f"has heard of no node daemon for {missing} nodes"
+            what = (
+                "does not answer"
+                if missing is None
+                else f"has heard of no node daemon for {missing} nodes"
+            )
             _give_up(started, "controller", f"{what} after {timeout_s:.0f} s")
         if missing is None:
             client = Client(lambda: location, timeout_s=timeout_s)
@@ -357,7 +433,9 @@ def wait_registered(cluster: Cluster, started: Started, timeout_s: float = PATIE
         _wait_accounted(cluster, started, location, deadline)
 
 
-def _wait_accounted(cluster: Cluster, started: Started, location: locate.Location, deadline: float) -> None:
+def _wait_accounted(
+    cluster: Cluster, started: Started, location: locate.Location, deadline: float
+) -> None:
     """Return when accounting knows the cluster: its controller has announced itself there."""
     from understudy.commands.shared.accounting_client import AccountingClient
     from understudy.commands.shared.client import RefusedError
@@ -365,7 +443,12 @@ def _wait_accounted(cluster: Cluster, started: Started, location: locate.Locatio
     client = AccountingClient(lambda: location)
     while True:
         try:
-            rows, *_ = client.call("AccountingQuery", "clusters", ["cluster", "control_host"], {"names": [cluster.name]})
+            rows, *_ = client.call(
+                "AccountingQuery",
+                "clusters",
+                ["cluster", "control_host"],
+                {"names": [cluster.name]},
+            )
         except RefusedError:
             rows, client = [], AccountingClient(lambda: location)
         if rows and rows[0][1]:
@@ -394,7 +477,9 @@ def location_of(cluster: Cluster, run_dir: Path) -> locate.Location:
 
 
 def _unregistered(client: Client) -> int | None:
-    """How many nodes have no node daemon yet; None if the controller does not answer. FUTURE nodes do not exist until somebody makes them."""
+    """How many nodes have no node daemon yet; None if the controller does not answer. FUTURE nodes
+    do not exist until somebody makes them.
+    """
     from understudy.commands.shared.client import RefusedError
     from understudy.model.states import NodeState
 
@@ -430,20 +515,28 @@ def _give_up(started: Started, name: str, what: str) -> NoReturn:
         log.seek(started.log_offsets[name])
         tail = log.read().decode(errors="replace").splitlines()[-LOG_LINES_SHOWN:]
     shown = "".join(f"\n    {line}" for line in tail) or "\n    (nothing)"
-    raise LaunchError(f"{name} {what}; the other daemons have been ended. The end of {path}:{shown}")
+    raise LaunchError(
+        f"{name} {what}; the other daemons have been ended. The end of {path}:{shown}"
+    )
 
 
 def orphans(run_dir: Path) -> list[Process]:
-    """What stands between jobs and a node daemon that may have died (see understudy.noded.real and real_steps on the files)."""
-    found = (read_pid_file(path) for kind in ("stepd", "taskd") for path in sorted(run_dir.glob(f"spool/*/{kind}.*")))
+    """What stands between jobs and a node daemon that may have died (see understudy.noded.real and
+    real_steps on the files).
+    """
+    found = (
+        read_pid_file(path)
+        for kind in ("stepd", "taskd")
+        for path in sorted(run_dir.glob(f"spool/*/{kind}.*"))
+    )
     return [process for process in found if process is not None and process.is_running]
 
 
 def stop(run_dir: Path, started: Started | None = None, patience_s: float = NICE_S) -> Stopped:
     """End the daemons that run in the directory; remove their pid files, sockets and registration.
 
-    The clock and the agent end last, because the others need them. Scripts of jobs end with their node daemon; of those whose daemon had died
-    before, the spool directories tell.
+    The clock and the agent end last, because the others need them. Scripts of jobs end with their
+    node daemon; of those whose daemon had died before, the spool directories tell.
     """
     run_dir = run_dir.resolve()
     alive = running(run_dir)

@@ -1,8 +1,9 @@
 """Daemons as processes: who is meant by a pid file, whether it still runs, and ending it for good.
 
-Place: under tool/cluster/launch.py; knows pids and /proc, and nothing of clusters, messages or what the daemons do.
-A pid alone is not an identity: the kernel gives the number to another process later. A pid file therefore says `PID STARTTIME`, the
-second being field 22 of /proc/PID/stat (clock ticks since boot; proc(5)), and no signal is sent before both have been compared.
+Place: under tool/cluster/launch.py; knows pids and /proc, and nothing of clusters, messages or what
+the daemons do. A pid alone is not an identity: the kernel gives the number to another process
+later. A pid file therefore says `PID STARTTIME`, the second being field 22 of /proc/PID/stat (clock
+ticks since boot; proc(5)), and no signal is sent before both have been compared.
 """
 
 from __future__ import annotations
@@ -19,11 +20,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 POLL_S = 0.005
-KILL_S = 5.0  # a killed process that is still there has a system call that does not end; waiting longer helps nobody
+# a killed process that is still there has a system call that does not end; waiting longer helps
+# nobody
+KILL_S = 5.0
 
 
 def heed_termination() -> None:
-    """Have SIGTERM unwind this command as Ctrl-C does, so that it ends the daemons that it has started."""
+    """Have SIGTERM unwind this command as Ctrl-C does, so that it ends the daemons that it has
+    started.
+    """
 
     def unwind(number: int, _frame: object) -> None:
         raise KeyboardInterrupt(number)
@@ -66,7 +71,8 @@ class _Stat:
 def _stat(pid: int) -> _Stat | None:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            # The second field is the command's name in parentheses and may itself hold spaces and parentheses.
+            # The second field is the command's name in parentheses and may itself hold spaces and
+            # parentheses.
             fields = file.read().rpartition(b")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
@@ -86,7 +92,9 @@ def identify(name: str, pid: int) -> Process:
 
 
 def read_pid_file(path: Path) -> Process | None:
-    """Whom a file with a pid and a start time means, running or not; None if there is no such file, or it is still being written."""
+    """Whom a file with a pid and a start time means, running or not; None if there is no such file,
+    or it is still being written.
+    """
     try:
         pid, start_time = path.read_text().split()
         return Process(path.stem, int(pid), int(start_time))
@@ -96,11 +104,17 @@ def read_pid_file(path: Path) -> Process | None:
 
 def recorded(run_dir: Path) -> list[Process]:
     """The daemons of which pid files speak, in the order of their names."""
-    return [process for path in sorted(run_dir.glob("*.pid")) if (process := read_pid_file(path)) is not None]
+    return [
+        process
+        for path in sorted(run_dir.glob("*.pid"))
+        if (process := read_pid_file(path)) is not None
+    ]
 
 
 def daemons_of(run_dir: Path) -> list[Process]:
-    """The daemons of a run directory by their command lines (see launch.daemon_command), also those that have not written their pid file yet."""
+    """The daemons of a run directory by their command lines (see launch.daemon_command), also those
+    that have not written their pid file yet.
+    """
     found = []
     ours = os.fsencode(run_dir)
     for entry in os.listdir("/proc"):
@@ -132,7 +146,8 @@ def _walk(children: dict[int, list[int]], pids: list[int]) -> Iterator[Process]:
 
 
 def end(processes: list[Process], patience_s: float) -> list[Process]:
-    """Ask the processes to end and wait; those that have not ended after `patience_s` are killed, with all that they started.
+    """Ask the processes to end and wait; those that have not ended after `patience_s` are killed,
+    with all that they started.
 
     Returns:
         Those that had to be killed.
@@ -147,7 +162,8 @@ def kill(processes: list[Process]) -> None:
     """Kill the processes with all that they started, and wait until they are gone."""
     if not processes:
         return
-    # Found before the kill: afterwards their children belong to init, and nobody could tell whose they were.
+    # Found before the kill: afterwards their children belong to init, and nobody could tell whose
+    # they were.
     doomed = [*processes, *descendants(processes)]
     for process in doomed:
         process.signal(signal.SIGKILL)

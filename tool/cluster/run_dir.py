@@ -1,6 +1,8 @@
-"""A cluster's run directory on disk: who may start or end there, what a cluster that has ended left behind, where its sockets and its port are.
+"""A cluster's run directory on disk: who may start or end there, what a cluster that has ended left
+behind, where its sockets and its port are.
 
-Place: under tool/cluster/launch.py; the layout itself is described in understudy.model.cluster. Starts and ends no process.
+Place: under tool/cluster/launch.py; the layout itself is described in understudy.model.cluster.
+Starts and ends no process.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ class LaunchError(Exception):
 
 @contextlib.contextmanager
 def exclusive(run_dir: Path) -> Iterator[int]:
-    """Hold the run directory for starting or ending: two at a time would leave daemons of which no pid file speaks. Gives the lock's descriptor.
+    """Hold the run directory for starting or ending: two at a time would leave daemons of which no
+    pid file speaks. Gives the lock's descriptor.
 
     Raises:
         LaunchError: another `understudy` holds it.
@@ -41,7 +44,10 @@ def exclusive(run_dir: Path) -> Iterator[int]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise LaunchError(f"another understudy command is starting or ending the cluster in {run_dir}; try again when it is done") from None
+            raise LaunchError(
+                "another understudy command is starting or ending the cluster in "
+                f"{run_dir}; try again when it is done"
+            ) from None
         yield file.fileno()
 
 
@@ -51,7 +57,8 @@ def running(run_dir: Path) -> list[Process]:
 
 
 def clear_stale(run_dir: Path) -> list[str]:
-    """Remove what a cluster that is no more has left: pid files, sockets, its place in the registry.
+    """Remove what a cluster that is no more has left: pid files, sockets, its place in the
+    registry.
 
     Returns:
         The daemons of which stale pid files spoke, as "controller (pid 17)".
@@ -62,7 +69,8 @@ def clear_stale(run_dir: Path) -> list[str]:
     if alive := running(run_dir):
         leader = next((process for process in alive if process.name == "controller"), alive[0])
         raise LaunchError(
-            f"the cluster in {run_dir} is already running: {leader.name}, pid {leader.pid}. `understudy down --run-dir {run_dir}` ends it"
+            f"the cluster in {run_dir} is already running: {leader.name}, pid {leader.pid}. "
+            f"`understudy down --run-dir {run_dir}` ends it"
         )
     stale = [f"{process.name} (pid {process.pid})" for process in recorded(run_dir)]
     remove_traces(run_dir)
@@ -70,7 +78,9 @@ def clear_stale(run_dir: Path) -> list[str]:
 
 
 def remove_traces(run_dir: Path) -> None:
-    """Remove what only a running cluster has: pid files, sockets, its place in the registry. State, logs and the key stay."""
+    """Remove what only a running cluster has: pid files, sockets, its place in the registry. State,
+    logs and the key stay.
+    """
     for path in [*run_dir.glob("*.pid"), *run_dir.glob("*.sock")]:
         path.unlink(missing_ok=True)
     try:
@@ -88,7 +98,8 @@ def remove_traces(run_dir: Path) -> None:
 
 
 def check_port(port: int, origin: str) -> None:
-    """See now, with words for it, whether the port can be listened on; 0, which is any that is free, always can. `origin`: who asked for it.
+    """See now, with words for it, whether the port can be listened on; 0, which is any that is
+    free, always can. `origin`: who asked for it.
 
     Raises:
         LaunchError: it is taken.
@@ -97,22 +108,37 @@ def check_port(port: int, origin: str) -> None:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
-            # A port that somebody listens on can be bound again with SO_REUSEADDR in some cases, but not listened on.
+            # A port that somebody listens on can be bound again with SO_REUSEADDR in some cases,
+            # but not listened on.
             probe.listen(1)
         except OSError as error:
             raise LaunchError(
-                f"cannot listen on port {port} ({origin}): {error.strerror}. Choose another, or --port 0 for any that is free"
+                f"cannot listen on port {port} ({origin}): {error.strerror}. Choose another, "
+                "or --port 0 for any that is free"
             ) from None
 
 
 def socket_folder(run_dir: Path) -> Path:
-    """Where the cluster's sockets are: the run directory, or a short path that follows from it where that is too long for a socket's address."""
+    """Where the cluster's sockets are: the run directory, or a short path that follows from it
+    where that is too long for a socket's address.
+    """
     if len(os.fsencode(run_dir)) + LONGEST_SOCKET_NAME <= SOCKET_PATH_BYTES:
         return run_dir
     digest = hashlib.sha256(os.fsencode(run_dir)).hexdigest()[:12]
     name = f"understudy-{os.getuid()}-{digest}"
-    bases = [os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir(), tempfile.gettempdir(), "/tmp"]  # noqa: S108  a private folder in it
-    return next((Path(base) / name for base in bases if len(os.fsencode(base)) + len(name) + 1 + LONGEST_SOCKET_NAME <= SOCKET_PATH_BYTES), run_dir)
+    bases = [
+        os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir(),
+        tempfile.gettempdir(),
+        "/tmp",  # noqa: S108  a private folder in it
+    ]
+    return next(
+        (
+            Path(base) / name
+            for base in bases
+            if len(os.fsencode(base)) + len(name) + 1 + LONGEST_SOCKET_NAME <= SOCKET_PATH_BYTES
+        ),
+        run_dir,
+    )
 
 
 def make_socket_folder(run_dir: Path) -> Path:
@@ -127,5 +153,8 @@ def make_socket_folder(run_dir: Path) -> Path:
             folder.mkdir(mode=0o755)  # others' commands speak to the sockets
         found = folder.lstat()
         if folder.is_symlink() or found.st_uid != os.getuid() or found.st_mode & 0o022:
-            raise LaunchError(f"{folder}, where the sockets of {run_dir} would be, belongs to somebody else: use a shorter --run-dir")
+            raise LaunchError(
+                f"{folder}, where the sockets of {run_dir} would be, belongs to somebody "
+                "else: use a shorter --run-dir"
+            )
     return folder

@@ -1,4 +1,6 @@
-"""slurmctld: be the controller of the cluster that a slurm.conf describes. Follows slurmctld(8) of 22.05."""
+"""slurmctld: be the controller of the cluster that a slurm.conf describes. Follows slurmctld(8) of
+22.05.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,14 @@ KIND = daemons.Kind(
         ("i", "", "accepted: errors in the saved state are an end"),
         ("L", "FILE", "log there"),
         ("n", "VALUE", "be as nice as that"),
-        ("R", "", "take up all of the saved state: partitions and features of nodes, too, which are slurm.conf's otherwise"),
+        (
+            "R",
+            "",
+            (
+                "take up all of the saved state: partitions and features of nodes, too, which "
+                "are slurm.conf's otherwise"
+            ),
+        ),
         ("r", "", "take up jobs and states of nodes, as without it"),
         ("s", "", "accepted: the working directory is the run directory"),
         ("v", "", "log more"),
@@ -48,7 +57,14 @@ def prepare(start: daemons.Start, config: SlurmConfig) -> tuple[str, Path, Calla
         from understudy.controller.edge.main import main as controller
 
         with daemons.commands_served(cluster, run_dir):
-            return controller(["--run-dir", str(run_dir), *["--verbose"] * start.verbose, *(["--recover"] if "R" in start.values else [])])
+            return controller(
+                [
+                    "--run-dir",
+                    str(run_dir),
+                    *["--verbose"] * start.verbose,
+                    *(["--recover"] if "R" in start.values else []),
+                ]
+            )
 
     return "controller", run_dir, main
 

@@ -1,4 +1,6 @@
-"""slurmd: be the node daemon of one node, of several (`-N c[1-4]`), or of all that slurm.conf has on this host. Follows slurmd(8) of 22.05."""
+"""slurmd: be the node daemon of one node, of several (`-N c[1-4]`), or of all that slurm.conf has
+on this host. Follows slurmd(8) of 22.05.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,11 @@ def own_nodes(asked: str, config: SlurmConfig) -> list[str]:
             if node not in config.index_of:
                 raise LaunchError(f'_find_node_record: lookup failure for node "{node}"')
         return nodes
-    nodes = [node.name for node in config.nodes if node.state != "FUTURE" and host in (node.name, node.hostname)]
+    nodes = [
+        node.name
+        for node in config.nodes
+        if node.state != "FUTURE" and host in (node.name, node.hostname)
+    ]
     if not nodes:
         raise LaunchError("Unable to determine this slurmd's NodeName")
     return nodes
@@ -99,8 +105,10 @@ def hardware() -> str:
     days, rest = divmod(up, 86400)
     threads = max(cpus // (sockets * cores), 1)
     return (
-        f"NodeName={os.uname().nodename.partition('.')[0]} CPUs={cpus} Boards=1 SocketsPerBoard={sockets} CoresPerSocket={cores} "
-        f"ThreadsPerCore={threads} RealMemory={memory_mb}\nUpTime={days}-{rest // 3600:02d}:{rest % 3600 // 60:02d}:{rest % 60:02d}"
+        f"NodeName={os.uname().nodename.partition('.')[0]} CPUs={cpus} Boards=1 "
+        f"SocketsPerBoard={sockets} CoresPerSocket={cores} "
+        f"ThreadsPerCore={threads} RealMemory={memory_mb}\n"
+        f"UpTime={days}-{rest // 3600:02d}:{rest % 3600 // 60:02d}:{rest % 60:02d}"
     )
 
 

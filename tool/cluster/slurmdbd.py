@@ -1,6 +1,8 @@
-"""slurmdbd: be the accounting daemon of the cluster that a slurm.conf describes. Follows slurmdbd(8) of 22.05.
+"""slurmdbd: be the accounting daemon of the cluster that a slurm.conf describes. Follows
+slurmdbd(8) of 22.05.
 
-There is no slurmdbd.conf to tell where a database is, as that could be the site's own: it is UNDERSTUDY_ACCOUNTING_URL, else in the run directory.
+There is no slurmdbd.conf to tell where a database is, as that could be the site's own: it is
+UNDERSTUDY_ACCOUNTING_URL, else in the run directory.
 """
 
 from __future__ import annotations
@@ -43,7 +45,10 @@ def prepare(start: daemons.Start, config: SlurmConfig) -> tuple[str, Path, Calla
     with daemons.held(run_dir):
         cluster = daemons.describe(start.conf, run_dir, os.environ)
         if not cluster.keeps_accounting:
-            raise LaunchError(f"{start.conf} does not ask for it: AccountingStorageType is not accounting_storage/slurmdbd")
+            raise LaunchError(
+                f"{start.conf} does not ask for it: AccountingStorageType is not "
+                "accounting_storage/slurmdbd"
+            )
         daemons.announce("accounting", run_dir)
 
     def main() -> int:

@@ -1,8 +1,11 @@
-"""What each command can do, read from its own declarations: options, fields, words, and which of them have an effect here.
+"""What each command can do, read from its own declarations: options, fields, words, and which of
+them have an effect here.
 
-Place: commands alone. Nobody needs it to run a command: it serves the page of options, the manual pages and shell completion. A command is described
-by its module: the docstring's first line, `OPTIONS`, the tables of fields and words beside it. Only what no declaration says stands here: which
-options of jobs are kept and shown without effect (ACCEPTED), and what Slurm has and these commands do not (REFUSED).
+Place: commands alone. Nobody needs it to run a command: it serves the page of options, the manual
+pages and shell completion. A command is described by its module: the docstring's first line,
+`OPTIONS`, the tables of fields and words beside it. Only what no declaration says stands here:
+which options of jobs are kept and shown without effect (ACCEPTED), and what Slurm has and these
+commands do not (REFUSED).
 """
 
 from importlib import import_module
@@ -18,14 +21,39 @@ if TYPE_CHECKING:
 
 EMULATED, WITHOUT_EFFECT, NOT_THERE = "emulated", "accepted without effect", "refused"
 COMMANDS = (
-    *("salloc", "sattach", "sbatch", "sbcast", "scancel", "scontrol", "scrontab", "sdiag", "sinfo", "sprio", "squeue", "srun", "sshare"),
+    *(
+        "salloc",
+        "sattach",
+        "sbatch",
+        "sbcast",
+        "scancel",
+        "scontrol",
+        "scrontab",
+        "sdiag",
+        "sinfo",
+        "sprio",
+        "squeue",
+        "srun",
+        "sshare",
+    ),
     *("smap", "sstat", "strigger", "sacct", "sacctmgr", "sreport"),
 )
 _SUBMIT_JOBS = ("salloc", "sbatch", "srun")
 # Options of jobs that are kept with the job and shown where Slurm shows them, and change nothing.
 ACCEPTED_OF_JOBS = frozenset(
     (
-        *("acctg-freq", "batch", "bb", "bbf", "cluster-constraint", "container", "context", "core-spec", "cpu-freq", "delay-boot"),
+        *(
+            "acctg-freq",
+            "batch",
+            "bb",
+            "bbf",
+            "cluster-constraint",
+            "container",
+            "context",
+            "core-spec",
+            "cpu-freq",
+            "delay-boot",
+        ),
         *(
             "gpu-bind",
             "gpu-freq",
@@ -39,7 +67,11 @@ ACCEPTED_OF_JOBS = frozenset(
         ),
     )
 )
-ACCEPTED = {"scancel": frozenset(("ctld", "hurry", "sibling")), "squeue": frozenset(("sibling", "sib")), "strigger": frozenset(("front_end",))}
+ACCEPTED = {
+    "scancel": frozenset(("ctld", "hurry", "sibling")),
+    "squeue": frozenset(("sibling", "sib")),
+    "strigger": frozenset(("front_end",)),
+}
 REFUSED: "dict[str, tuple[str, ...]]" = {}
 # Values that an option can have, where there is a fixed list.
 _VALUES = {
@@ -47,7 +79,8 @@ _VALUES = {
     "gres-flags": "disable-binding enforce-binding",
     "hint": "compute_bound memory_bound multithread nomultithread",
     "kill-on-invalid-dep": "yes no",
-    "mail-type": "NONE BEGIN END FAIL REQUEUE ALL INVALID_DEPEND STAGE_OUT TIME_LIMIT TIME_LIMIT_90 TIME_LIMIT_80 TIME_LIMIT_50 ARRAY_TASKS",
+    "mail-type": "NONE BEGIN END FAIL REQUEUE ALL INVALID_DEPEND STAGE_OUT TIME_LIMIT "
+    "TIME_LIMIT_90 TIME_LIMIT_80 TIME_LIMIT_50 ARRAY_TASKS",
     "open-mode": "append truncate",
     "wait-all-nodes": "0 1",
     "flags": "PERM",
@@ -75,7 +108,15 @@ _LIVE = {
     "output": "files",
     "program": "files",
 }
-_LIVE_OPERANDS = {"scancel": "jobs", "sbatch": "files", "scrontab": "files", "sattach": "jobs", "sbcast": "files", "srun": "files", "salloc": "files"}
+_LIVE_OPERANDS = {
+    "scancel": "jobs",
+    "sbatch": "files",
+    "scrontab": "files",
+    "sattach": "jobs",
+    "sbcast": "files",
+    "srun": "files",
+    "salloc": "files",
+}
 # Words that a command takes without dashes: (title, module, name of the table there).
 _WORDS = {
     "scontrol": (
@@ -110,27 +151,41 @@ class Command:
     @property
     def usage(self) -> str:
         line = getattr(self._module, "USAGE_LINE", "")
-        return line or f"{self.name} [OPTIONS...]" + (" [COMMAND...]" if self.words and self.name != "sreport" else "")
+        return line or f"{self.name} [OPTIONS...]" + (
+            " [COMMAND...]" if self.words and self.name != "sreport" else ""
+        )
 
     @property
     def listed(self) -> "list[Option]":
         """The options by name, without those that are other names of the same."""
         named = [option for option in self.options.options if option.long]
         return [
-            option for option in named if option.help or not any(other is not option and other.dest == option.dest and other.help for other in named)
+            option
+            for option in named
+            if option.help
+            or not any(
+                other is not option and other.dest == option.dest and other.help for other in named
+            )
         ]
 
     def other_names(self, option: Option) -> "list[str]":
         return [
             other.long
             for other in self.options.options
-            if other is not option and other.dest == option.dest and other.value == option.value and other.long
+            if other is not option
+            and other.dest == option.dest
+            and other.value == option.value
+            and other.long
         ]
 
     def effect(self, option: Option) -> str:
         """EMULATED or WITHOUT_EFFECT."""
         accepted = option.help.startswith("accepted") or option.long in ACCEPTED.get(self.name, ())
-        return WITHOUT_EFFECT if accepted or (self.name in _SUBMIT_JOBS and option.long in ACCEPTED_OF_JOBS) else EMULATED
+        return (
+            WITHOUT_EFFECT
+            if accepted or (self.name in _SUBMIT_JOBS and option.long in ACCEPTED_OF_JOBS)
+            else EMULATED
+        )
 
     @property
     def refused(self) -> "tuple[str, ...]":
@@ -182,14 +237,22 @@ def _describe_field(field: "Any") -> "tuple[str, str, str]":
         return "", str(field[0]), str(field[0])
     names = getattr(field, "names", None)
     header = getattr(field, "header", "") or getattr(field, "name", "")
-    return getattr(field, "letter", ""), ", ".join(names) if names is not None else str(getattr(field, "name", header)), str(header)
+    return (
+        getattr(field, "letter", ""),
+        ", ".join(names) if names is not None else str(getattr(field, "name", header)),
+        str(header),
+    )
 
 
 def _word_list(table: "Any") -> "list[str]":
     words: list[str] = []
     for each in table:
         word = each[0] if isinstance(each, tuple) else getattr(each, "name", each)
-        words += [f"{word} {item}" for item in table[each]] if isinstance(table, dict) and isinstance(table[each], tuple) else [str(word)]
+        words += (
+            [f"{word} {item}" for item in table[each]]
+            if isinstance(table, dict) and isinstance(table[each], tuple)
+            else [str(word)]
+        )
     return list(dict.fromkeys(words))
 
 
@@ -220,15 +283,29 @@ def fixed_values(option: Option) -> "list[str]":
 
 
 def live_values(option: Option) -> str:
-    """What its value names: jobs, nodes, partitions, users, reservations, files; "" for anything else."""
+    """What its value names: jobs, nodes, partitions, users, reservations, files; "" for anything
+    else.
+    """
     return "" if option.value == NONE else _LIVE.get(option.long, "")
 
 
 def unknown_names() -> "Iterable[str]":
-    """Names in this module that no declaration knows, or knows by now: for the test that keeps it true."""
+    """Names in this module that no declaration knows, or knows by now: for the test that keeps it
+    true.
+    """
     for command in commands():
         known = command.options.by_long
-        yield from (f"{command.name}: {name} is no option" for name in ACCEPTED.get(command.name, ()) if name not in known)
-        yield from (f"{command.name}: {name} is an option" for name in command.refused if name in known)
+        yield from (
+            f"{command.name}: {name} is no option"
+            for name in ACCEPTED.get(command.name, ())
+            if name not in known
+        )
+        yield from (
+            f"{command.name}: {name} is an option" for name in command.refused if name in known
+        )
         if command.name == "sbatch":
-            yield from (f"sbatch: {name} is no option" for name in sorted(ACCEPTED_OF_JOBS) if name not in known)
+            yield from (
+                f"sbatch: {name} is no option"
+                for name in sorted(ACCEPTED_OF_JOBS)
+                if name not in known
+            )

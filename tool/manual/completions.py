@@ -1,11 +1,19 @@
-"""Shell completion for all commands, from their declarations: what `understudy completion bash` prints.
+"""Shell completion for all commands, from their declarations: what `understudy completion bash`
+prints.
 
-Place: commands alone. Options and their fixed values are in the script; jobs, partitions, nodes and reservations are asked of the cluster when the
-key is pressed, with a time limit, so that a cluster that does not answer costs a second and no message.
+Place: commands alone. Options and their fixed values are in the script; jobs, partitions, nodes and
+reservations are asked of the cluster when the key is pressed, with a time limit, so that a cluster
+that does not answer costs a second and no message.
 """
 
 from understudy.commands.shared.options import NONE, OPTIONAL, Option
-from understudy.tool.manual.catalogue import Command, commands, fixed_values, live_values, value_name
+from understudy.tool.manual.catalogue import (
+    Command,
+    commands,
+    fixed_values,
+    live_values,
+    value_name,
+)
 
 SHELLS = ("bash", "zsh", "fish")
 # What is run for values that live in the cluster: one a line.
@@ -16,7 +24,13 @@ LIVE = {
     "reservations": "timeout 1 sinfo -h -T",
     "users": "getent passwd",
 }
-_FILTER = {"nodes": "sort -u", "partitions": "sort -u", "reservations": "cut -d' ' -f1", "users": "cut -d: -f1", "jobs": "cat"}
+_FILTER = {
+    "nodes": "sort -u",
+    "partitions": "sort -u",
+    "reservations": "cut -d' ' -f1",
+    "users": "cut -d: -f1",
+    "jobs": "cat",
+}
 
 
 def script(shell: str) -> str:
@@ -49,10 +63,17 @@ def _bash() -> str:
         *[f"        {kind}) {_ask(kind)} ;;" for kind in sorted(LIVE)],
         "    esac",
         "}",
-        # The word and what is before it, whether or not `=` separates words; lists complete their last part.
+        # The word and what is before it, whether or not `=` separates words; lists complete their
+        # last part.
         "_understudy_complete() {",
-        "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} opts=$1 operands=$2 live=$3 kind values head=",
-        "    if [[ $cur == = ]]; then cur=; elif [[ $prev == = ]]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi",
+        (
+            "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} opts=$1 "
+            "operands=$2 live=$3 kind values head="
+        ),
+        (
+            "    if [[ $cur == = ]]; then cur=; elif [[ $prev == = ]]; then "
+            "prev=${COMP_WORDS[COMP_CWORD-2]}; fi"
+        ),
         '    kind=$("$4" "$prev")',
         "    if [[ -z $kind && $cur == -* ]]; then",
         '        COMPREPLY=($(compgen -W "$opts" -- "$cur"))',
@@ -61,7 +82,10 @@ def _bash() -> str:
         "    fi",
         "    [[ -z $kind ]] && kind=${live:-words:$operands}",
         '    if [[ $kind == files ]]; then COMPREPLY=($(compgen -f -- "$cur")); return; fi',
-        '    if [[ $kind == words:* ]]; then values=${kind#words:}; else values=$(_understudy_live "$kind"); fi',
+        (
+            "    if [[ $kind == words:* ]]; then values=${kind#words:}; else "
+            'values=$(_understudy_live "$kind"); fi'
+        ),
         "    if [[ $cur == *,* ]]; then head=${cur%,*},; fi",
         '    COMPREPLY=($(compgen -P "$head" -W "$values" -- "${cur##*,}"))',
         "}",
@@ -73,23 +97,35 @@ def _bash() -> str:
             kind = _kind(option)
             if kind:
                 parts.append(f"        {'|'.join(_names(option))}) echo '{kind}' ;;")
-        options = " ".join(f"--{option.long}" + ("=" if option.value not in {NONE, OPTIONAL} else "") for option in command.listed)
+        options = " ".join(
+            f"--{option.long}" + ("=" if option.value not in {NONE, OPTIONAL} else "")
+            for option in command.listed
+        )
         parts += [
             "        *) ;;",
             "    esac",
             "}",
-            f'{function}() {{ _understudy_complete "{options}" "{" ".join(_operands(command))}" "{command.live_operands}" {function}_kind; }}',
+            (
+                f'{function}() {{ _understudy_complete "{options}" '
+                f'"{" ".join(_operands(command))}" "{command.live_operands}" {function}_kind; }}'
+            ),
             f"complete -F {function} {command.name}",
         ]
     return "\n".join(parts) + "\n"
 
 
 def _kind(option: Option) -> str:
-    """How its value is completed, `words:A B` or a key of LIVE; a value of which nothing is known completes to nothing."""
+    """How its value is completed, `words:A B` or a key of LIVE; a value of which nothing is known
+    completes to nothing.
+    """
     if option.value == NONE:
         return ""
     values = fixed_values(option)
-    return "words:" + " ".join(values) if values else live_values(option) or ("words:" if option.value != OPTIONAL else "")
+    return (
+        "words:" + " ".join(values)
+        if values
+        else live_values(option) or ("words:" if option.value != OPTIONAL else "")
+    )
 
 
 def _zsh() -> str:
@@ -112,7 +148,15 @@ def _zsh() -> str:
             if option.value != NONE:
                 values = fixed_values(option)
                 live = live_values(option)
-                how = f"({' '.join(values)})" if values else "_files" if live == "files" else f"_understudy_live {live}" if live else ""
+                how = (
+                    f"({' '.join(values)})"
+                    if values
+                    else "_files"
+                    if live == "files"
+                    else f"_understudy_live {live}"
+                    if live
+                    else ""
+                )
                 colons = "::" if option.value == OPTIONAL else ":"
                 action = f"{colons}{_zsh_text(metavar or 'value')}:{how}"
             equals = "" if option.value == NONE else "=-" if option.value == OPTIONAL else "="
@@ -121,8 +165,20 @@ def _zsh() -> str:
                 plus = "" if option.value == NONE else "-" if option.value == OPTIONAL else "+"
                 parts.append(f"        '-{option.short}{plus}[{text}]{action}' \\")
         words, live = _operands(command), command.live_operands
-        how = "_files" if live == "files" else f"_understudy_live {live}" if live else f"({' '.join(words)})" if words else ""
-        parts += [f"        '*:word:{how}'", "}", f"compdef _understudy_{command.name} {command.name}"]
+        how = (
+            "_files"
+            if live == "files"
+            else f"_understudy_live {live}"
+            if live
+            else f"({' '.join(words)})"
+            if words
+            else ""
+        )
+        parts += [
+            f"        '*:word:{how}'",
+            "}",
+            f"compdef _understudy_{command.name} {command.name}",
+        ]
     return "\n".join(parts) + "\n"
 
 
@@ -141,7 +197,9 @@ def _fish() -> str:
             parts.append(f"complete -c {command.name} -f" + (f' -a "{values}"' if values else ""))
         for option in command.listed:
             _, what = value_name(option)
-            line = f"complete -c {command.name} -l {option.long}" + (f" -s {option.short}" if option.short else "")
+            line = f"complete -c {command.name} -l {option.long}" + (
+                f" -s {option.short}" if option.short else ""
+            )
             if option.value not in {NONE, OPTIONAL}:
                 kind = _kind(option)
                 line += " -r" if kind == "files" else " -x"

@@ -1,13 +1,23 @@
-"""Short manual pages of our own, from the commands' declarations: as plain text for `understudy man`, as roff for `man` itself.
+"""Short manual pages of our own, from the commands' declarations: as plain text for `understudy
+man`, as roff for `man` itself.
 
-Place: commands alone. What Slurm's long pages explain is not repeated: the pages say what there is, and what has no effect.
+Place: commands alone. What Slurm's long pages explain is not repeated: the pages say what there is,
+and what has no effect.
 """
 
 import textwrap
 from pathlib import Path
 
 from understudy.documents.documents import VERSION
-from understudy.tool.manual.catalogue import NOT_THERE, WITHOUT_EFFECT, Command, commands, fixed_values, spelled, value_name
+from understudy.tool.manual.catalogue import (
+    NOT_THERE,
+    WITHOUT_EFFECT,
+    Command,
+    commands,
+    fixed_values,
+    spelled,
+    value_name,
+)
 
 _WIDTH = 80
 
@@ -15,7 +25,9 @@ _WIDTH = 80
 class _Block:
     """A heading with paragraphs, or with terms and what they mean."""
 
-    def __init__(self, heading: str, *, text: str = "", terms: "list[tuple[str, str]] | None" = None) -> None:
+    def __init__(
+        self, heading: str, *, text: str = "", terms: "list[tuple[str, str]] | None" = None
+    ) -> None:
         self.heading = heading
         self.text = text
         self.terms = terms or []
@@ -38,7 +50,10 @@ def _blocks(command: Command) -> "list[_Block]":
         if command.effect(option) == WITHOUT_EFFECT and not option.help.startswith("accepted"):
             said.append(WITHOUT_EFFECT)
         options.append((spelled(option), "; ".join(said) + "."))
-    options += [(f"--{name}", f"{NOT_THERE}: Slurm has it, this command does not.") for name in command.refused]
+    options += [
+        (f"--{name}", f"{NOT_THERE}: Slurm has it, this command does not.")
+        for name in command.refused
+    ]
     blocks.append(_Block("OPTIONS", terms=options))
     fields = command.fields
     if fields:
@@ -46,16 +61,23 @@ def _blocks(command: Command) -> "list[_Block]":
             _Block(
                 "FIELDS",
                 terms=[
-                    (f"%{letter}" if letter else names, f"{names}; headed {header}." if letter else f"Headed {header}.")
+                    (
+                        f"%{letter}" if letter else names,
+                        f"{names}; headed {header}." if letter else f"Headed {header}.",
+                    )
                     for letter, names, header in fields
                 ],
             )
         )
-    blocks += [_Block(title.replace("`", "").upper(), text=", ".join(words)) for title, words in command.words]
+    blocks += [
+        _Block(title.replace("`", "").upper(), text=", ".join(words))
+        for title, words in command.words
+    ]
     blocks.append(
         _Block(
             "SEE ALSO",
-            text=f"understudy(1). The command follows {command.name}(1) of Slurm {VERSION}; docs/differences.md tells what is known to differ.",
+            text=f"understudy(1). The command follows {command.name}(1) of Slurm {VERSION}; "
+            "docs/differences.md tells what is known to differ.",
         )
     )
     return blocks
@@ -66,10 +88,16 @@ def plain(command: Command) -> str:
     lines = []
     for block in _blocks(command):
         lines.append(block.heading)
-        lines += textwrap.wrap(block.text, _WIDTH, initial_indent="    ", subsequent_indent="    ") if block.text else []
+        lines += (
+            textwrap.wrap(block.text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
+            if block.text
+            else []
+        )
         for term, what in block.terms:
             lines.append(f"    {term}")
-            lines += textwrap.wrap(what, _WIDTH, initial_indent=" " * 12, subsequent_indent=" " * 12)
+            lines += textwrap.wrap(
+                what, _WIDTH, initial_indent=" " * 12, subsequent_indent=" " * 12
+            )
         lines.append("")
     return "\n".join(lines)
 

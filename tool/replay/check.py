@@ -1,7 +1,9 @@
-"""A look before the run: what the controller says of the jobs that are about to be submitted, asked in the run's own cluster before its zero.
+"""A look before the run: what the controller says of the jobs that are about to be submitted, asked
+in the run's own cluster before its zero.
 
-Place: under replay_run.py and scenario_run.py; the questions. The answers are counted in understudy.experiments.look, and the rules are the
-controller's (understudy.controller.requests.foresee). Jobs that ask for the same are asked about once.
+Place: under replay_run.py and scenario_run.py; the questions. The answers are counted in
+understudy.experiments.look, and the rules are the controller's
+(understudy.controller.requests.foresee). Jobs that ask for the same are asked about once.
 """
 
 from __future__ import annotations
@@ -29,10 +31,12 @@ if TYPE_CHECKING:
     from understudy.tool.cluster.cluster_run import Participant
 
 _Kind = TypeVar("_Kind")
-USER_ID: Final = 19_999  # of the ordinary user to whom jobs belong that are nobody's: root may not submit everywhere
+# of the ordinary user to whom jobs belong that are nobody's: root may not submit everywhere
+USER_ID: Final = 19_999
 USER: Final = "replay"
 _FIRST_GROUP_ID: Final = 30_000
-AT_ONCE: Final = 2_000  # kinds of jobs that are asked about at the head of a run; `--check` asks about all
+# kinds of jobs that are asked about at the head of a run; `--check` asks about all
+AT_ONCE: Final = 2_000
 _TRIED: Final = 50  # of the most frequent kinds, to find a partition for them
 _LEAD_S: Final = 0.5  # before the zero, when all nodes have long registered
 MESSAGES: Final = 8  # one after the other, that a look may take, and so may nodes that register
@@ -45,7 +49,9 @@ class LookError(Exception):
 
 def allowed_groups(config: SlurmConfig) -> dict[str, int]:
     """The groups that partitions admit, with numbers: who ran his jobs there was in them."""
-    names = sorted({group for partition in config.partitions for group in partition.allow_groups or ()})
+    names = sorted(
+        {group for partition in config.partitions for group in partition.allow_groups or ()}
+    )
     return {name: _FIRST_GROUP_ID + number for number, name in enumerate(names)}
 
 
@@ -53,16 +59,24 @@ def machine_look(config: SlurmConfig) -> Look:
     """A look at nothing but the machine. Nodes of the future do not exist yet."""
     nodes = [node for node in config.nodes if node.state != "FUTURE"]
     look = Look(len(nodes), sum(node.cpus for node in nodes), without_effect=not_emulated(config))
-    look.without_effect += [f"JobSubmitPlugins={name}" for name in missing(config.words("JobSubmitPlugins"))]
+    look.without_effect += [
+        f"JobSubmitPlugins={name}" for name in missing(config.words("JobSubmitPlugins"))
+    ]
     look.notes += complaints(config.text("SchedulerParameters"))
     look.notes += [finding.message for finding in strange_words(config, declared_words(config))]
     return look
 
 
 async def look_at_trace(
-    participant: Participant, jobs: Sequence[TraceJob], options: ReplayOptions, config: SlurmConfig, *, whole: bool
+    participant: Participant,
+    jobs: Sequence[TraceJob],
+    options: ReplayOptions,
+    config: SlurmConfig,
+    *,
+    whole: bool,
 ) -> tuple[Look, ReplayOptions]:
-    """Look at all jobs of a trace, and find a partition for them where nobody named one and the default one can have none of them.
+    """Look at all jobs of a trace, and find a partition for them where nobody named one and the
+    default one can have none of them.
 
     Returns:
         What was found, and the options with that partition.
@@ -71,27 +85,45 @@ async def look_at_trace(
         LookError: the controller does not answer.
     """
     assert options.zero is not None
-    if (lead := options.zero - _LEAD_S - MESSAGES * participant.cluster.latency_s - participant.time.now()) > 0:
+    if (
+        lead := options.zero
+        - _LEAD_S
+        - MESSAGES * participant.cluster.latency_s
+        - participant.time.now()
+    ) > 0:
         await asyncio.sleep(lead)
     found = machine_look(config)
     kinds = _kinds(jobs, options)
-    answers = await _answers(participant, jobs, kinds, options, config, most=None if whole else AT_ONCE)
+    answers = await _answers(
+        participant, jobs, kinds, options, config, most=None if whole else AT_ONCE
+    )
     if not options.partition and jobs and not any(answer.can_run for answer in answers.values()):
         chosen, found.elsewhere = await _chosen_partition(participant, jobs, options, config)
         if chosen:
             why = _why(answers.values())
             default = config.default_partition
-            where = f"the default partition {default.name}" if default else "a cluster without a default partition"
-            found.notes.append(f"no job could run in {where} ({why}): they go to {chosen} (--partition names another)")
+            where = (
+                f"the default partition {default.name}"
+                if default
+                else "a cluster without a default partition"
+            )
+            found.notes.append(
+                f"no job could run in {where} ({why}): they go to {chosen} (--partition "
+                "names another)"
+            )
             options = replace(options, partition=chosen)
-            answers = await _answers(participant, jobs, kinds, options, config, most=None if whole else AT_ONCE)
+            answers = await _answers(
+                participant, jobs, kinds, options, config, most=None if whole else AT_ONCE
+            )
     unknown = 0
     for job, kind in zip(jobs, kinds, strict=True):
         answer = answers.get(kind)
         unknown += answer is None
         found.add(str(job.id), job.submit, min(job.raw_run, job.req), job.procs, answer or Answer())
     if unknown:
-        found.notes.append(f"{unknown:,} jobs of rare kinds were not looked at (--check looks at all)")
+        found.notes.append(
+            f"{unknown:,} jobs of rare kinds were not looked at (--check looks at all)"
+        )
     return found, options
 
 
@@ -114,8 +146,9 @@ async def _answers(
 ) -> dict[tuple[object, ...], Answer]:
     """What the controller says of each kind of job; of the `most` frequent ones.
 
-    Limits of time are bounds: of jobs that are the same otherwise all can run where the longest can, and where the shortest and the longest are told
-    the same, so are those between them. A site's own rules on submissions may be of any kind.
+    Limits of time are bounds: of jobs that are the same otherwise all can run where the longest
+    can, and where the shortest and the longest are told the same, so are those between them. A
+    site's own rules on submissions may be of any kind.
     """
     examples = dict(zip(reversed(kind_of), reversed(jobs), strict=True))
     kinds = [kind for kind, _ in Counter(kind_of).most_common(most)]
@@ -124,16 +157,26 @@ async def _answers(
         groups.setdefault(kind[:-1], []).append(kind)
 
     async def ask(some: Iterable[tuple[object, ...]]) -> dict[tuple[object, ...], Answer]:
-        return await _ask_all(participant, list(dict.fromkeys(some)), lambda kind: submission(examples[kind], options))
+        return await _ask_all(
+            participant, list(dict.fromkeys(some)), lambda kind: submission(examples[kind], options)
+        )
 
     plugins = config.words("JobSubmitPlugins")
     if len(missing(plugins)) < len(plugins):
         return await ask(kinds)
     longest = {key: max(group, key=_limit) for key, group in groups.items()}
     told = await ask(longest.values())
-    shortest = {key: min(groups[key], key=_limit) for key, last in longest.items() if not told[last].can_run}
+    shortest = {
+        key: min(groups[key], key=_limit) for key, last in longest.items() if not told[last].can_run
+    }
     told |= await ask(kind for kind in shortest.values() if kind not in told)
-    left = [kind for key, first in shortest.items() if told[first] != told[longest[key]] for kind in groups[key] if kind not in told]
+    left = [
+        kind
+        for key, first in shortest.items()
+        if told[first] != told[longest[key]]
+        for kind in groups[key]
+        if kind not in told
+    ]
     of_group = {kind: told[longest[key]] for key, group in groups.items() for kind in group}
     return of_group | told | await ask(left)
 
@@ -144,9 +187,13 @@ def _limit(kind: tuple[object, ...]) -> int:
     return limit
 
 
-async def _ask_all(participant: Participant, kinds: Sequence[_Kind], message: Callable[[_Kind], SubmitJob]) -> dict[_Kind, Answer]:
+async def _ask_all(
+    participant: Participant, kinds: Sequence[_Kind], message: Callable[[_Kind], SubmitJob]
+) -> dict[_Kind, Answer]:
     call = participant.messenger.call
-    answers = await asyncio.gather(*(call("controller", ForeseeJob(message(kind)), _TIMEOUT_S) for kind in kinds))
+    answers = await asyncio.gather(
+        *(call("controller", ForeseeJob(message(kind)), _TIMEOUT_S) for kind in kinds)
+    )
     return dict(zip(kinds, map(understood, answers), strict=True))
 
 
@@ -167,10 +214,14 @@ def _why(answers: Iterable[Answer]) -> str:
     return next((answer.refused or answer.stuck for answer in answers), "")
 
 
-async def _chosen_partition(participant: Participant, jobs: Sequence[TraceJob], options: ReplayOptions, config: SlurmConfig) -> tuple[str, str]:
-    """The partition in which most of the jobs can run, of equals the first of the file; "" if none can run anywhere.
+async def _chosen_partition(
+    participant: Participant, jobs: Sequence[TraceJob], options: ReplayOptions, config: SlurmConfig
+) -> tuple[str, str]:
+    """The partition in which most of the jobs can run, of equals the first of the file; "" if none
+    can run anywhere.
 
-    Then what keeps them from running in the one that comes nearest, which takes the most of them at least, of those that are not the default one.
+    Then what keeps them from running in the one that comes nearest, which takes the most of them at
+    least, of those that are not the default one.
     """
     if not config.partitions:
         return "", "the configuration has no partition"
@@ -181,13 +232,20 @@ async def _chosen_partition(participant: Participant, jobs: Sequence[TraceJob], 
     most_taken, nearest = -1, ""
     for partition in config.partitions:
         named = replace(options, partition=partition.name)
-        answers = await _ask_all(participant, list(tried), lambda kind, named=named: submission(examples[kind], named))  # type: ignore[misc]
+        answers = await _ask_all(
+            participant,
+            list(tried),
+            lambda kind, named=named: submission(examples[kind], named),  # type: ignore[misc]
+        )
         runnable = sum(tried[kind] for kind, answer in answers.items() if answer.can_run)
         if runnable > best:
             best, chosen = runnable, partition.name
         taken = sum(tried[kind] for kind, answer in answers.items() if not answer.refused)
         if partition is not config.default_partition and taken > most_taken:
-            most_taken, nearest = taken, f"the partition {partition.name} comes nearest ({_why(answers.values())})"
+            most_taken, nearest = (
+                taken,
+                f"the partition {partition.name} comes nearest ({_why(answers.values())})",
+            )
     return chosen, "" if chosen else nearest
 
 

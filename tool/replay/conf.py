@@ -1,7 +1,9 @@
-"""The configuration of one run: the site's slurm.conf and its companions, with the changes that the user asked for, in a folder of the run's own.
+"""The configuration of one run: the site's slurm.conf and its companions, with the changes that the
+user asked for, in a folder of the run's own.
 
-Place: under replay_run.py and scenario_run.py. What the text means is for understudy.model.conf, what `--set` says for understudy.model.conf_edit.
-slurmdbd.conf stays behind: a run must neither purge nor archive where the site does.
+Place: under replay_run.py and scenario_run.py. What the text means is for understudy.model.conf,
+what `--set` says for understudy.model.conf_edit. slurmdbd.conf stays behind: a run must neither
+purge nor archive where the site does.
 """
 
 from __future__ import annotations
@@ -36,15 +38,21 @@ def edits_of(settings: Sequence[str], scheduler: str = "", parameters: str = "")
     Raises:
         EditError: one is none.
     """
-    words = [*([f"SchedulerType=sched/{scheduler}"] if scheduler else []), *([f"SchedulerParameters={parameters}"] if parameters else [])]
+    words = [
+        *([f"SchedulerType=sched/{scheduler}"] if scheduler else []),
+        *([f"SchedulerParameters={parameters}"] if parameters else []),
+    ]
     return [read_edit(word) for word in (*words, *settings)]
 
 
-def site_conf(conf: Path, folder: Path, edits: Sequence[Edit] = (), complete: Callable[[str], str] = str) -> RunConf:
+def site_conf(
+    conf: Path, folder: Path, edits: Sequence[Edit] = (), complete: Callable[[str], str] = str
+) -> RunConf:
     """A copy of the site's files in `folder`, changed. `complete`: what is done to the text before.
 
     Raises:
-        ConfigError: the file cannot be read, or Slurm would not start with it: with file and line of the site's own where that has the fault.
+        ConfigError: the file cannot be read, or Slurm would not start with it: with file and line
+            of the site's own where that has the fault.
         EditError: a change cannot be made, or Slurm would not start with it.
     """
     _without_errors(read(conf))
@@ -53,11 +61,14 @@ def site_conf(conf: Path, folder: Path, edits: Sequence[Edit] = (), complete: Ca
         path = copy_configuration(conf, folder)
     except ValueError as error:
         raise ConfigError(str(error)) from None
-    return made_conf(complete(path.read_text(encoding="utf-8", errors="surrogateescape")), folder, edits)
+    return made_conf(
+        complete(path.read_text(encoding="utf-8", errors="surrogateescape")), folder, edits
+    )
 
 
 def made_conf(text: str, folder: Path, edits: Sequence[Edit] = ()) -> RunConf:
-    """A text as the slurm.conf of `folder`, changed; its companions are there. Lines that `--set` adds are said.
+    """A text as the slurm.conf of `folder`, changed; its companions are there. Lines that `--set`
+    adds are said.
 
     Raises:
         ConfigError: as `site_conf`.
@@ -73,10 +84,15 @@ def made_conf(text: str, folder: Path, edits: Sequence[Edit] = ()) -> RunConf:
     except ConfigError as error:
         if edits:
             _without_errors(read_text(before, str(path)))  # raises where they are not to blame
-            raise EditError(f"what --set, --scheduler and --parameters make of the configuration cannot be used: {error.message}") from None
+            raise EditError(
+                "what --set, --scheduler and --parameters make of the configuration "
+                f"cannot be used: {error.message}"
+            ) from None
         raise
     for line in new:
-        print(f"--set: {line} is new: the configuration had no such line", file=sys.stderr, flush=True)
+        print(
+            f"--set: {line} is new: the configuration had no such line", file=sys.stderr, flush=True
+        )
     return RunConf(path, shown, config)
 
 

@@ -1,7 +1,9 @@
-"""The run directory of one replay: a folder among temporary files that is gone when the replay is, however it ends.
+"""The run directory of one replay: a folder among temporary files that is gone when the replay is,
+however it ends.
 
-Place: under replay_run.py and scenario_run.py. What users may want to read afterwards, the daemons' logs, is in the results' folder, where it stays
-if the replay failed. A lock says that the replay lives: the kernel gives it up with the process, and so a later replay finds what a host that went
+Place: under replay_run.py and scenario_run.py. What users may want to read afterwards, the daemons'
+logs, is in the results' folder, where it stays if the replay failed. A lock says that the replay
+lives: the kernel gives it up with the process, and so a later replay finds what a host that went
 down left behind.
 """
 
@@ -41,7 +43,8 @@ def is_replays(run_dir: Path) -> bool:
 
 @contextlib.contextmanager
 def replay_dir(out: Path | None) -> Iterator[ReplayDir]:
-    """The run directory. Its `logs` are OUT/logs, which stay if the block raises or says that the replay has failed; without `out` they go with it.
+    """The run directory. Its `logs` are OUT/logs, which stay if the block raises or says that the
+    replay has failed; without `out` they go with it.
 
     Raises:
         OSError: it cannot be made.
@@ -77,16 +80,26 @@ def _locked(run_dir: Path) -> Iterator[int]:
 
 def _remove_logs(logs: Path) -> None:
     """Those of daemons: a folder of this name may be somebody's own."""
-    for pattern in ("controller.log", "accounting.log", "agent.log", "clock.log", "replay.log", "noded[0-9]*.log"):
+    for pattern in (
+        "controller.log",
+        "accounting.log",
+        "agent.log",
+        "clock.log",
+        "replay.log",
+        "noded[0-9]*.log",
+    ):
         for path in logs.glob(pattern):
             path.unlink(missing_ok=True)
 
 
 def remove_stale(base: Path) -> list[Path]:
-    """Remove the run directories of this user's replays that are no more, and end their daemons, should some live. Which they were."""
+    """Remove the run directories of this user's replays that are no more, and end their daemons,
+    should some live. Which they were.
+    """
     removed = []
     for folder in sorted(base.glob(f"{_PREFIX}*")):
-        # One without the file is just being made, or of a version that had none. The folders of other users are not ours to judge.
+        # One without the file is just being made, or of a version that had none. The folders of
+        # other users are not ours to judge.
         with contextlib.suppress(OSError):
             if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
                 continue

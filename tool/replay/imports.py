@@ -1,6 +1,7 @@
 """What `understudy import` does: a site's history into a scenario's folder, or an SWF trace.
 
-Place: the edge that joins the readers of histories (experiments) with the table of sbatch's options; reads and writes files, prints for people.
+Place: the edge that joins the readers of histories (experiments) with the table of sbatch's
+options; reads and writes files, prints for people.
 """
 
 from __future__ import annotations
@@ -60,16 +61,21 @@ def import_history(request: ImportRequest) -> int:
     """Read the sources and write the scenario; 0 if any job is in it.
 
     Raises:
-        HistoryError, ConfigError, OSError: it cannot be done; says what and where. OptionError: since an option cannot be understood.
+        HistoryError, ConfigError, OSError: it cannot be done; says what and where. OptionError:
+        since an option cannot be understood.
     """
     mapped = read_maps(request.maps, request.partition)
-    since, until = (_instant(text, option) for text, option in ((request.since, "--from"), (request.until, "--until")))
+    since, until = (
+        _instant(text, option)
+        for text, option in ((request.since, "--from"), (request.until, "--until"))
+    )
     config = _read_conf(request.conf)
     site = SiteAccounts()
     for path in request.accounts:
         site.read(_read_text(path), str(path))
     counts = Count(strict=request.strict)
-    gc.disable()  # nothing here refers to itself, and a million records are looked through again and again
+    # nothing here refers to itself, and a million records are looked through again and again
+    gc.disable()
     try:
         scenario = _read_sources(request, counts, mapped, since, until, site)
     finally:
@@ -103,7 +109,9 @@ def read_maps(maps: Sequence[str], partition: str = "") -> Mapped:
         kind, colon, pair = text.partition(":")
         old, equals, new = pair.partition("=")
         if not colon or not equals or kind not in KINDS or not old:
-            raise OptionError(f"--map {text}: must be KIND:OLD=NEW, with KIND one of {', '.join(KINDS)}")
+            raise OptionError(
+                f"--map {text}: must be KIND:OLD=NEW, with KIND one of {', '.join(KINDS)}"
+            )
         names.setdefault(kind, {})[old] = new
     return Mapped(names, partition)
 
@@ -134,7 +142,9 @@ def _read_conf(conf: Path | None) -> SlurmConfig | None:
 
 @contextmanager
 def opened(path: Path) -> Iterator[TextIO]:
-    """The file as text, unpacked if it is compressed with gzip. Names may have any encoding: what is no UTF-8 is a question mark."""
+    """The file as text, unpacked if it is compressed with gzip. Names may have any encoding: what
+    is no UTF-8 is a question mark.
+    """
     with path.open("rb") as raw:
         is_packed = raw.read(2) == b"\x1f\x8b"
         raw.seek(0)
@@ -151,22 +161,43 @@ def _read_text(path: Path) -> str:
         return file.read()
 
 
-def _read_sources(request: ImportRequest, counts: Count, mapped: Mapped, since: int | None, until: int | None, site: SiteAccounts) -> PastScenario:
+def _read_sources(
+    request: ImportRequest,
+    counts: Count,
+    mapped: Mapped,
+    since: int | None,
+    until: int | None,
+    site: SiteAccounts,
+) -> PastScenario:
     kinds = {path: _kind(path, request) for path in request.sources}
     if any(kind == "events" for kind in kinds.values()):
         if len(request.sources) > 1:
-            raise HistoryError(f"{request.sources[0]}: an events file of the simulator is imported alone")
+            raise HistoryError(
+                f"{request.sources[0]}: an events file of the simulator is imported alone"
+            )
         from understudy.experiments.simulator_events import read_events
 
         counts.source = str(request.sources[0])
         with opened(request.sources[0]) as file:
             return read_events(file, counts, read_submit_line, since or _SIMULATOR_ZERO, mapped)
     records = _records(request, kinds, counts, mapped)
-    return make_scenario(records, counts, read_submit_line, mapped=mapped, since=since, until=until, reservations=site.reservations)
+    return make_scenario(
+        records,
+        counts,
+        read_submit_line,
+        mapped=mapped,
+        since=since,
+        until=until,
+        reservations=site.reservations,
+    )
 
 
-def _records(request: ImportRequest, kinds: dict[Path, str], counts: Count, mapped: Mapped) -> Iterator[PastJob]:
-    """The records of all sources. Dumps of neighbouring months have the jobs at their border twice."""
+def _records(
+    request: ImportRequest, kinds: dict[Path, str], counts: Count, mapped: Mapped
+) -> Iterator[PastJob]:
+    """The records of all sources. Dumps of neighbouring months have the jobs at their border
+    twice.
+    """
     from understudy.experiments.sacct_json import read_json
     from understudy.experiments.sacct_rows import read_rows
     from understudy.experiments.swf_rows import read_swf_rows
@@ -212,10 +243,15 @@ def _kind(path: Path, request: ImportRequest) -> str:
     if first.startswith("-dt"):
         return "events"
     words = first.split()
-    return "swf" if len(words) >= 18 and all(word.lstrip("-").replace(".", "", 1).isdigit() for word in words[:18]) else "rows"
+    return (
+        "swf"
+        if len(words) >= 18
+        and all(word.lstrip("-").replace(".", "", 1).isdigit() for word in words[:18])
+        else "rows"
+    )
 
 
-# --- writing ------------------------------------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 def _write_folder(request: ImportRequest, scenario: PastScenario, commands: list[str]) -> None:
@@ -246,12 +282,15 @@ def _write_folder(request: ImportRequest, scenario: PastScenario, commands: list
 def _json_line(line: dict[str, Any]) -> bytes:
     try:
         return msgspec.json.format(msgspec.json.encode(line), indent=0) + b"\n"
-    except UnicodeEncodeError:  # half a character from a document, or bytes of a command line that are no UTF-8
+    except UnicodeEncodeError:
+        # half a character from a document, or bytes of a command line that are no UTF-8
         return json.dumps(line, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
 def _write_trace(request: ImportRequest, scenario: PastScenario, counts: Count) -> None:
-    """An SWF trace: each job's processors, times, user, account, QOS and partition by numbers; all else is named as left out."""
+    """An SWF trace: each job's processors, times, user, account, QOS and partition by numbers; all
+    else is named as left out.
+    """
     from understudy.experiments.swf import write_swf
     from understudy.experiments.swf_rows import to_trace
 
@@ -274,8 +313,11 @@ def _say_counts(request: ImportRequest, counts: Count, scenario: PastScenario) -
     if scenario.workload:
         begin = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(scenario.zero))
         say(
-            f"{many(len(scenario.workload), 'submission')} of {many(len(scenario.users), 'user')} and {many(len(scenario.events), 'command')} of "
-            f"{many(counts.lines, 'line')}, from {begin} over {_span(scenario.until)}: {request.out}"
+            f"{many(len(scenario.workload), 'submission')} of "
+            f"{many(len(scenario.users), 'user')} and {many(len(scenario.events), 'command')} "
+            "of "
+            f"{many(counts.lines, 'line')}, from {begin} over {_span(scenario.until)}: "
+            f"{request.out}"
         )
 
 
@@ -287,14 +329,19 @@ def _span(seconds: int) -> str:
     return many(seconds, "second")
 
 
-def _say_missing(request: ImportRequest, scenario: PastScenario, config: SlurmConfig | None, site: SiteAccounts) -> None:
-    """What the history names and the configuration does not have: those submissions would be refused."""
+def _say_missing(
+    request: ImportRequest, scenario: PastScenario, config: SlurmConfig | None, site: SiteAccounts
+) -> None:
+    """What the history names and the configuration does not have: those submissions would be
+    refused.
+    """
     if config is not None:
         known = {partition.name for partition in config.partitions}
         for name, count in scenario.partitions.items():
             if name not in known:
                 request.say(
-                    f"{many(count, 'submission')} to the partition {name}, which {request.conf} does not have: "
+                    f"{many(count, 'submission')} to the partition {name}, which "
+                    f"{request.conf} does not have: "
                     f"--map partition:{name}=NEW, or --partition"
                 )
     if request.accounts and not request.create_accounts:
@@ -302,4 +349,7 @@ def _say_missing(request: ImportRequest, scenario: PastScenario, config: SlurmCo
         missing = [pair for pair in scenario.associations if pair not in have and pair[0] != "root"]
         if missing:
             shown = ", ".join(f"{user} in {account}" for user, account in missing[:5])
-            request.say(f"{many(len(missing), 'association')} that jobs used and the accounts do not have ({shown}): --create-accounts makes them")
+            request.say(
+                f"{many(len(missing), 'association')} that jobs used and the accounts do "
+                f"not have ({shown}): --create-accounts makes them"
+            )

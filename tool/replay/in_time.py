@@ -1,8 +1,10 @@
-"""Commands as participants of virtual time: what a person would type at an instant of a replay, run there by the replay itself.
+"""Commands as participants of virtual time: what a person would type at an instant of a replay, run
+there by the replay itself.
 
-Place: used by scenario_run.py. A command is ordinary blocking code with one client; here it runs in a thread while the clock is held, and whenever
-it asks the controller the clock is let go until the answer has come. So a command takes the virtual time of its messages and none for its own
-computing, whatever the host is doing, and a run is the same every time.
+Place: used by scenario_run.py. A command is ordinary blocking code with one client; here it runs in
+a thread while the clock is held, and whenever it asks the controller the clock is let go until the
+answer has come. So a command takes the virtual time of its messages and none for its own computing,
+whatever the host is doing, and a run is the same every time.
 """
 
 from __future__ import annotations
@@ -16,7 +18,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from understudy.commands.shared.client import Client, Context, guarded, pack
-from understudy.protocol.messages import AccountingChange, AccountingQuery, AnyMessage, Message, SubmitJob, Submitted
+from understudy.protocol.messages import (
+    AccountingChange,
+    AccountingQuery,
+    AnyMessage,
+    Message,
+    SubmitJob,
+    Submitted,
+)
 
 if TYPE_CHECKING:
     import asyncio
@@ -39,9 +48,20 @@ class Outcome:
 class _BridgedClient(Client):
     """Asks through the replay's messenger instead of a socket of its own."""
 
-    def __init__(self, loop: VirtualEventLoop, messenger: Messenger, cluster_name: str, change: Callable[[Message], Message]) -> None:
+    def __init__(
+        self,
+        loop: VirtualEventLoop,
+        messenger: Messenger,
+        cluster_name: str,
+        change: Callable[[Message], Message],
+    ) -> None:
         super().__init__()
-        self._loop, self._messenger, self._name, self._change = loop, messenger, cluster_name, change
+        self._loop, self._messenger, self._name, self._change = (
+            loop,
+            messenger,
+            cluster_name,
+            change,
+        )
         self.answers: list[Message] = []
         self.hold: Any = None
 
@@ -76,7 +96,11 @@ class _BridgedClient(Client):
             come.set()
 
         def ask() -> None:
-            peer = "accounting" if isinstance(request, AccountingChange | AccountingQuery) else "controller"
+            peer = (
+                "accounting"
+                if isinstance(request, AccountingChange | AccountingQuery)
+                else "controller"
+            )
             self._messenger.send(peer, request, answered, 600.0)
             self.hold.__exit__(None, None, None)
 
@@ -88,7 +112,9 @@ class _BridgedClient(Client):
 
 
 class _Question(BaseException):
-    """A command asks something that has not been answered yet; it is nothing that commands catch."""
+    """A command asks something that has not been answered yet; it is nothing that commands
+    catch.
+    """
 
     def __init__(self, request: Message) -> None:
         super().__init__()
@@ -96,9 +122,13 @@ class _Question(BaseException):
 
 
 class _AnsweredClient(Client):
-    """Gives the answers that are known, in order; the first question without one ends the command's run."""
+    """Gives the answers that are known, in order; the first question without one ends the command's
+    run.
+    """
 
-    def __init__(self, cluster_name: str, change: Callable[[Message], Message], answers: list[Message]) -> None:
+    def __init__(
+        self, cluster_name: str, change: Callable[[Message], Message], answers: list[Message]
+    ) -> None:
         super().__init__()
         self._name, self._change, self._known, self._next = cluster_name, change, answers, 0
 
@@ -115,10 +145,23 @@ class _AnsweredClient(Client):
         return type(answer).__name__, content
 
 
-def _context(program: str, client: Client, stdin: str, environ: Mapping[str, str] | None) -> tuple[Context, io.StringIO, io.StringIO]:
+def _context(
+    program: str, client: Client, stdin: str, environ: Mapping[str, str] | None
+) -> tuple[Context, io.StringIO, io.StringIO]:
     """Of a command, with what it writes to its output and as errors."""
     out, err = io.StringIO(), io.StringIO()
-    return Context(program, client=client, environ=environ or {}, stdin=io.StringIO(stdin), stdout=out, stderr=err), out, err
+    return (
+        Context(
+            program,
+            client=client,
+            environ=environ or {},
+            stdin=io.StringIO(stdin),
+            stdout=out,
+            stderr=err,
+        ),
+        out,
+        err,
+    )
 
 
 async def submit(
@@ -132,10 +175,12 @@ async def submit(
     environ: Mapping[str, str] | None = None,
     change: Callable[[Message], Message] = lambda message: message,
 ) -> Outcome:
-    """Run a command that submits a job now, without a thread: a history has a hundred thousand of them.
+    """Run a command that submits a job now, without a thread: a history has a hundred thousand of
+    them.
 
-    The command is run from its beginning with the answers that are known until it asks something else, and is through when the job is submitted. It
-    does nothing but ask, so it asks the same again.
+    The command is run from its beginning with the answers that are known until it asks something
+    else, and is through when the job is submitted. It does nothing but ask, so it asks the same
+    again.
     """
     answers: list[Message] = []
     while True:
@@ -163,7 +208,9 @@ async def run_command(
     environ: Mapping[str, str] | None = None,
     change: Callable[[Message], Message] = lambda message: message,
 ) -> Outcome:
-    """Run a command now. `change` may alter its requests (who submits, how an emulated job behaves)."""
+    """Run a command now. `change` may alter its requests (who submits, how an emulated job
+    behaves).
+    """
     client = _BridgedClient(loop, messenger, cluster_name, change)
     context, out, err = _context(program, client, stdin, environ)
     client.hold = loop.hold()
@@ -187,7 +234,9 @@ async def run_command(
     return Outcome(code, out.getvalue(), err.getvalue(), tuple(client.answers))
 
 
-def submitted_as(user_id: int, group_id: int, behaves: Callable[[SubmitJob], SubmitJob]) -> Callable[[Message], Message]:
+def submitted_as(
+    user_id: int, group_id: int, behaves: Callable[[SubmitJob], SubmitJob]
+) -> Callable[[Message], Message]:
     """A `change` for run_command: submissions are this user's, and behave as told."""
 
     def change(message: Message) -> Message:

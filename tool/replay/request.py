@@ -1,4 +1,5 @@
-"""What the user asked a replay for, and the virtual cluster that it has, be it of a trace or of a scenario.
+"""What the user asked a replay for, and the virtual cluster that it has, be it of a trace or of a
+scenario.
 
 Place: under replay_run.py and scenario_run.py.
 """
@@ -94,7 +95,12 @@ def virtual_cluster(
     )
 
 
-def run_in(request: ReplayRequest, cluster: Cluster, run_dir: Path, work: Callable[[Participant], Awaitable[_Result]]) -> _Result:
+def run_in(
+    request: ReplayRequest,
+    cluster: Cluster,
+    run_dir: Path,
+    work: Callable[[Participant], Awaitable[_Result]],
+) -> _Result:
     """Run the cluster as the user asked, in one process or in many.
 
     Raises:

@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from understudy.experiments.records import JobRecord
     from understudy.tool.cluster.cluster_run import Participant
 
-FAILED: Final = 1  # the run could not be made, or did not come to its end; or its schedule is not the one expected
+# the run could not be made, or did not come to its end; or its schedule is not the one expected
+FAILED: Final = 1
 BAD_USAGE: Final = 2  # the command line is wrong
 REFUSED: Final = 3  # jobs were refused
 NEVER_STARTED: Final = 4  # jobs were taken and did not start, or did not end
-GRACE_S: Final = 5.0  # of real time: within that the cluster has to say what became of the jobs when a run is interrupted
+# of real time: within that the cluster has to say what became of the jobs when a run is interrupted
+GRACE_S: Final = 5.0
 INTERRUPTED: Final = "interrupted"
 EARLY: Final = "the run ended early: "
 _SHOWN: Final = 5
@@ -65,8 +67,12 @@ class RunResults:
 
 
 @contextlib.contextmanager
-def heeding_interrupts(participant: Participant, react: Callable[[int], None], abandon: Callable[[int], None]) -> Iterator[None]:
-    """SIGINT or SIGTERM calls `react` where the cluster can be asked, and `abandon` if that has not ended the run in time. A second one raises."""
+def heeding_interrupts(
+    participant: Participant, react: Callable[[int], None], abandon: Callable[[int], None]
+) -> Iterator[None]:
+    """SIGINT or SIGTERM calls `react` where the cluster can be asked, and `abandon` if that has not
+    ended the run in time. A second one raises.
+    """
     loop = participant.loop
     came: list[int] = []
 
@@ -92,13 +98,22 @@ def heeding_interrupts(participant: Participant, react: Callable[[int], None], a
             signal.signal(number, handler)
 
 
-def write_results(out: Path, results: RunResults, config: Mapping[str, Any], slurm_conf: str, title: str) -> tuple[Summary, Path]:
+def write_results(
+    out: Path, results: RunResults, config: Mapping[str, Any], slurm_conf: str, title: str
+) -> tuple[Summary, Path]:
     """Write the run's folder, say what came of the jobs, and where the report is."""
     summary = summarize(results.records, results.cpus, results.wall_s, results.simulated_s)
     if results.error:
         config = {**config, "ended_early": results.error}
     report = write_run_folder(
-        out, results.records, summary, cpus=results.cpus, config=config, slurm_conf=slurm_conf, title=title, attempts=results.attempts
+        out,
+        results.records,
+        summary,
+        cpus=results.cpus,
+        config=config,
+        slurm_conf=slurm_conf,
+        title=title,
+        attempts=results.attempts,
     )
     print_jobs_without_a_run(results.records)
     print_summary(summary.as_dict())
@@ -106,7 +121,9 @@ def write_results(out: Path, results: RunResults, config: Mapping[str, Any], slu
 
 
 def early_end(error: BaseException, number: int) -> tuple[str, int]:
-    """Why the run ended early, and the signal by which, if it was one; `number`: one that has come before."""
+    """Why the run ended early, and the signal by which, if it was one; `number`: one that has come
+    before.
+    """
     if not isinstance(error, KeyboardInterrupt):
         return str(error), number
     return INTERRUPTED, number or (error.args[0] if error.args else signal.SIGINT)
@@ -170,7 +187,11 @@ def print_summary(summary: dict[str, Any]) -> None:
     for key, value in summary.items():
         if key == "schedule_sha256":
             continue
-        of_how_many = f" (of {summary['ran']:,} jobs)" if key == "mean_wait" and value is not None else ""
-        shown = "-" if value is None else f"{value:,.3f}" if isinstance(value, float) else f"{value:,}"
+        of_how_many = (
+            f" (of {summary['ran']:,} jobs)" if key == "mean_wait" and value is not None else ""
+        )
+        shown = (
+            "-" if value is None else f"{value:,.3f}" if isinstance(value, float) else f"{value:,}"
+        )
         print(f"{key:22} {shown}{of_how_many}")
     print(f"{'schedule_sha256':22} {summary['schedule_sha256']}", flush=True)

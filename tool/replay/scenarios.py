@@ -1,7 +1,9 @@
-"""What `understudy replay FOLDER` does: a scenario through a cluster under virtual time, and what became of each job as `result.jsonl`.
+"""What `understudy replay FOLDER` does: a scenario through a cluster under virtual time, and what
+became of each job as `result.jsonl`.
 
-Place: beside replay_run.py, for folders instead of traces. Submissions and the administrator's commands are the commands themselves (in_time.py),
-with sbatch's own options. The format is documented in docs/scenarios.md.
+Place: beside replay_run.py, for folders instead of traces. Submissions and the administrator's
+commands are the commands themselves (in_time.py), with sbatch's own options. The format is
+documented in docs/scenarios.md.
 """
 
 from __future__ import annotations
@@ -36,7 +38,16 @@ from understudy.experiments.scenario import (
 )
 from understudy.model.nouns import many
 from understudy.model.states import JobState
-from understudy.protocol.messages import AwaitEmpty, AwaitRecorded, Emulation, JobRun, Query, Rows, SubmitJob, Submitted
+from understudy.protocol.messages import (
+    AwaitEmpty,
+    AwaitRecorded,
+    Emulation,
+    JobRun,
+    Query,
+    Rows,
+    SubmitJob,
+    Submitted,
+)
 from understudy.tool.cluster import launch
 from understudy.tool.cluster.cluster_run import Participant, in_one_process
 from understudy.tool.replay.check import show
@@ -66,7 +77,12 @@ if TYPE_CHECKING:
     from understudy.model.conf import SlurmConfig
 
 _Value = TypeVar("_Value", int, str)
-_COMMANDS: Final[dict[str, Callable[[list[str], Context], int]]] = {"scontrol": scontrol, "scancel": scancel, "sbatch": sbatch, "sacctmgr": sacctmgr}
+_COMMANDS: Final[dict[str, Callable[[list[str], Context], int]]] = {
+    "scontrol": scontrol,
+    "scancel": scancel,
+    "sbatch": sbatch,
+    "sacctmgr": sacctmgr,
+}
 _COLUMNS: Final = [
     "job_id",
     "array_job_id",
@@ -87,10 +103,11 @@ _COLUMNS: Final = [
 ]
 _OPEN: Final = (JobState.PENDING, JobState.RUNNING, JobState.SUSPENDED)
 SCRIPT: Final = "#!/bin/sh\n"
-# What a real node takes beside the script: from the decision to the script's start and from its end to the news (seconds), and until it is clean.
-# Most jobs that recordings show to be launched alone are so quick that the loop's look 0.05 s after their run gives their nodes to others (after
-# 0.04 s: every second one); of several launched together the later ones take longer. A script that is told to end leaves a child behind for a
-# moment, and the node looks again after 1 s and 2 s more.
+# What a real node takes beside the script: from the decision to the script's start and from its end
+# to the news (seconds), and until it is clean. Most jobs that recordings show to be launched alone
+# are so quick that the loop's look 0.05 s after their run gives their nodes to others (after 0.04
+# s: every second one); of several launched together the later ones take longer. A script that is
+# told to end leaves a child behind for a moment, and the node looks again after 1 s and 2 s more.
 OVERHEAD_S: Final = 0.037
 LAUNCH_S: Final = 0.006
 EPILOG_S: Final = 0.01
@@ -108,7 +125,12 @@ def replay_scenario(request: ReplayRequest) -> int:
         source = folder.path / "source"
         edits = edits_of(request.settings, request.scheduler, request.parameters)
         if request.conf is not None:
-            run_conf = site_conf(request.conf, source, edits, lambda text: complete_conf(text, accounting=bool(scenario.accounting)))
+            run_conf = site_conf(
+                request.conf,
+                source,
+                edits,
+                lambda text: complete_conf(text, accounting=bool(scenario.accounting)),
+            )
         else:
             shutil.copytree(scenario.folder, source, ignore=shutil.ignore_patterns("*.jsonl"))
             run_conf = made_conf(scenario.conf, source, edits)
@@ -127,7 +149,11 @@ def replay_scenario(request: ReplayRequest) -> int:
             epilog_s=EPILOG_S,
             sleeps_while_stopped=True,
         )
-        print(f"{scenario.name}: {many(len(scenario.submissions), 'submission')}, {many(len(scenario.events), 'command')}", flush=True)
+        print(
+            f"{scenario.name}: {many(len(scenario.submissions), 'submission')}, "
+            f"{many(len(scenario.events), 'command')}",
+            flush=True,
+        )
 
         run = _Run(scenario, zero, run_conf.config, is_check=request.check)
         if request.check:
@@ -139,24 +165,44 @@ def replay_scenario(request: ReplayRequest) -> int:
                 run_in(request, cluster, folder.path, run.go)
             except (launch.LaunchError, ClockLost, KeyboardInterrupt) as error:
                 run.error, run.signal = early_end(error, run.signal)
-        lines = [{"header": 1, "workload": scenario.name, "program": "understudy", "controller_start": -scenario.lead_s}, *run.results()]
-        (request.out / "result.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        lines = [
+            {
+                "header": 1,
+                "workload": scenario.name,
+                "program": "understudy",
+                "controller_start": -scenario.lead_s,
+            },
+            *run.results(),
+        ]
+        (request.out / "result.jsonl").write_text(
+            "".join(json.dumps(line) + "\n" for line in lines)
+        )
         cpus = sum(node.cpus for node in run_conf.config.nodes)
-        results = RunResults(run.records(), run.attempts(), cpus, real_time.perf_counter() - began, error=run.error, signal=run.signal)
+        results = RunResults(
+            run.records(),
+            run.attempts(),
+            cpus,
+            real_time.perf_counter() - began,
+            error=run.error,
+            signal=run.signal,
+        )
         about = {
             "scenario": scenario.name,
             "title": scenario.title,
             "settings": " ".join(map(shlex.quote, request.settings)),
             "daemons": "one process" if request.one_process else "one process each",
         }
-        summary, report = write_results(request.out, results, about, run_conf.text, f"Scenario {scenario.name}")
+        summary, report = write_results(
+            request.out, results, about, run_conf.text, f"Scenario {scenario.name}"
+        )
         raise_if_ended_early(results, request.out)
     print(f"report       {report}")
     return exit_code(summary)
 
 
 def _refuse_other_options(request: ReplayRequest) -> None:
-    """A scenario has its own machine, accounting and submissions: what would change them is not passed over.
+    """A scenario has its own machine, accounting and submissions: what would change them is not
+    passed over.
 
     Raises:
         UsageError: one is given.
@@ -172,26 +218,38 @@ def _refuse_other_options(request: ReplayRequest) -> None:
     for option, value in given.items():
         if value:
             raise UsageError(
-                f"{option} is for traces; a scenario has all of it in its folder; --conf takes another slurm.conf for one run, and --set changes it"
+                f"{option} is for traces; a scenario has all of it in its folder; --conf "
+                "takes another slurm.conf for one run, and --set changes it"
             )
 
 
-_EPOCH: Final = 1_600_000_012  # the zero is 22 s behind a full minute: what the recordings of real Slurm agree with
+# the zero is 22 s behind a full minute: what the recordings of real Slurm agree with
+_EPOCH: Final = 1_600_000_012
 
 
 def emulation_of(submission: Submission) -> Emulation:
     """How its job, or the tasks of its array, behave."""
-    run, code, signal_number, ended = submission.run, submission.exit, submission.signal, submission.ended
+    run, code, signal_number, ended = (
+        submission.run,
+        submission.exit,
+        submission.signal,
+        submission.ended,
+    )
     differing = [each for each in (code, signal_number, ended) if isinstance(each, dict)]
     tasks = dict.fromkeys(task for each in differing for task in each)
     return Emulation(
         0.0 if isinstance(run, dict) else run,
         0 if isinstance(code, dict) else code,
         0 if isinstance(signal_number, dict) else signal_number,
-        task_run_s={str(task): seconds for task, seconds in run.items()} if isinstance(run, dict) else {},
+        task_run_s={str(task): seconds for task, seconds in run.items()}
+        if isinstance(run, dict)
+        else {},
         fault="" if isinstance(ended, dict) else ended,
         tag=submission.id,
-        task_end={str(task): (_of(code, task, 0), _of(signal_number, task, 0), _of(ended, task, "")) for task in tasks},
+        task_end={
+            str(task): (_of(code, task, 0), _of(signal_number, task, 0), _of(ended, task, ""))
+            for task in tasks
+        },
     )
 
 
@@ -204,7 +262,9 @@ class _Run:
 
     _p: Participant
 
-    def __init__(self, scenario: Scenario, zero: float, config: SlurmConfig, *, is_check: bool) -> None:
+    def __init__(
+        self, scenario: Scenario, zero: float, config: SlurmConfig, *, is_check: bool
+    ) -> None:
         """`is_check`: look, and do not run."""
         self._scenario, self._zero, self._config, self._is_check = scenario, zero, config, is_check
         self.foreseen_code = 0  # of a look
@@ -218,7 +278,9 @@ class _Run:
         self.signal = 0
 
     async def go(self, participant: Participant) -> None:
-        """Issue everything at its time; wait until all is over, or the horizon; ask what became of the jobs."""
+        """Issue everything at its time; wait until all is over, or the horizon; ask what became of
+        the jobs.
+        """
         self._p = participant
         ended: asyncio.Future[str] = self._p.loop.create_future()
 
@@ -256,11 +318,19 @@ class _Run:
         follower = Follower(self._p.messenger, self.recording, len(self._scenario.submissions))
         follower.follow()
         issuing = self._p.loop.create_task(self._issue_all())
-        issuing.add_done_callback(lambda task: end(str(task.exception())) if not task.cancelled() and task.exception() else None)
+        issuing.add_done_callback(
+            lambda task: (
+                end(str(task.exception())) if not task.cancelled() and task.exception() else None
+            )
+        )
         horizon = self._zero + self._scenario.horizon_s
         if horizon != float("inf"):
             self._p.time.call_at(horizon, end, "")
-        issuing.add_done_callback(lambda _: self._p.messenger.send("controller", AwaitEmpty(), lambda _answer: end(""), float("inf")))
+        issuing.add_done_callback(
+            lambda _: self._p.messenger.send(
+                "controller", AwaitEmpty(), lambda _answer: end(""), float("inf")
+            )
+        )
         why = await ended
         has_failed = issuing.done() and not issuing.cancelled() and issuing.exception() is not None
         if has_failed or (why and not issuing.done()):
@@ -322,10 +392,19 @@ class _Run:
         words = [self._with_times(with_job_ids(word, self._ids)) for word in event.command]
         command = _COMMANDS.get(words[0])
         if command is None:
-            raise ReplayError(f"{shlex.join(words)}: not a command that a scenario may use ({', '.join(_COMMANDS)})")
-        outcome = await run_command(self._p.loop, self._p.messenger, self._p.cluster.name, words[0], command, words[1:])
+            raise ReplayError(
+                f"{shlex.join(words)}: not a command that a scenario may use "
+                f"({', '.join(_COMMANDS)})"
+            )
+        outcome = await run_command(
+            self._p.loop, self._p.messenger, self._p.cluster.name, words[0], command, words[1:]
+        )
         if outcome.code:
-            print(f"{shlex.join(words)}: exit {outcome.code}: {outcome.err.strip() or outcome.out.strip()}", flush=True)
+            print(
+                f"{shlex.join(words)}: exit {outcome.code}: "
+                f"{outcome.err.strip() or outcome.out.strip()}",
+                flush=True,
+            )
 
     def _with_times(self, word: str) -> str:
         """`@60` anywhere in a word is the zero plus 60 s."""
@@ -333,11 +412,15 @@ class _Run:
         digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
         if not at or not digits:
             return word
-        instant = real_time.strftime("%Y-%m-%dT%H:%M:%S", real_time.localtime(self._zero + int(digits)))
+        instant = real_time.strftime(
+            "%Y-%m-%dT%H:%M:%S", real_time.localtime(self._zero + int(digits))
+        )
         return head + instant + rest[len(digits) :]
 
     def results(self) -> list[dict[str, Any]]:
-        """The lines of result.jsonl, by job number; what the job table has forgotten is known from what was told when it ended."""
+        """The lines of result.jsonl, by job number; what the job table has forgotten is known from
+        what was told when it ended.
+        """
         known = {row[0] for row in self._known}
         rows = [dict(zip(_COLUMNS, row, strict=True)) for row in self._known]
         rows += [_row(told) for told in self._told.values() if told.job_id not in known]
@@ -350,12 +433,15 @@ class _Run:
                 continue
             state = JobState(record["state"])
             is_over = state not in _OPEN
-            started = bool(record["nodes"]) and state is not JobState.PENDING  # who is ended before has a start time, too
+            # who is ended before has a start time, too
+            started = bool(record["nodes"]) and state is not JobState.PENDING
             name = submission if task is None else f"{submission}_{task}"
             results.append(
                 {
                     "job": name,
-                    "state": job_state(int(state), record["flags"]) if state is JobState.PENDING else state.name,
+                    "state": job_state(int(state), record["flags"])
+                    if state is JobState.PENDING
+                    else state.name,
                     "submit": self._after(record["submit_time"]),
                     "eligible": self._after(record["eligible_time"]),
                     "start": self._after(record["start_time"]) if started else None,
@@ -370,14 +456,24 @@ class _Run:
                 }
             )
         results += [
-            {"job": name, "state": REJECTED, "start": None, "end": None, "nodes": "", "message": text} for name, (_, text) in self._rejected.items()
+            {
+                "job": name,
+                "state": REJECTED,
+                "start": None,
+                "end": None,
+                "nodes": "",
+                "message": text,
+            }
+            for name, (_, text) in self._rejected.items()
         ]
         return results
 
     def _attempts(self) -> dict[str, list[dict[str, Any]]]:
         found: dict[str, list[dict[str, Any]]] = {}
         for each in self.recording.attempts:
-            found.setdefault(each.id, []).append({"start": each.start, "end": each.end, "state": each.state, "nodes": each.nodes})
+            found.setdefault(each.id, []).append(
+                {"start": each.start, "end": each.end, "state": each.state, "nodes": each.nodes}
+            )
         return found
 
     def _record(self, told: JobRun, task: str) -> JobRecord | None:
@@ -387,18 +483,29 @@ class _Run:
         return record_of(told, int(self._zero), told.job_id, task)
 
     def records(self) -> list[JobRecord]:
-        """A record for each job: array tasks and components of heterogeneous jobs one by one, in the order of their numbers, and then the refused."""
-        taken = [record for (tag, _, _), record in self.recording.last.items() if tag not in self._rejected]
+        """A record for each job: array tasks and components of heterogeneous jobs one by one, in
+        the order of their numbers, and then the refused.
+        """
+        taken = [
+            record
+            for (tag, _, _), record in self.recording.last.items()
+            if tag not in self._rejected
+        ]
         found = sorted(taken, key=lambda record: record.job)
         found += [
-            JobRecord(0, int(at), None, None, REJECTED, 0, "", -1, id=name, name=name, reason=text) for name, (at, text) in self._rejected.items()
+            JobRecord(0, int(at), None, None, REJECTED, 0, "", -1, id=name, name=name, reason=text)
+            for name, (at, text) in self._rejected.items()
         ]
-        return [msgspec.structs.replace(record, job=number) for number, record in enumerate(found, 1)]
+        return [
+            msgspec.structs.replace(record, job=number) for number, record in enumerate(found, 1)
+        ]
 
     def attempts(self) -> list[JobRecord]:
         """Earlier runs of jobs, with the numbers that these have among the records."""
         numbers = {record.id: record.job for record in self.records()}
-        return [msgspec.structs.replace(each, job=numbers[each.id]) for each in self.recording.attempts]
+        return [
+            msgspec.structs.replace(each, job=numbers[each.id]) for each in self.recording.attempts
+        ]
 
     def _after(self, instant: float | None) -> int | None:
         return None if not instant else int(instant - self._zero)

@@ -1,7 +1,9 @@
 """A submission line as accounting keeps it, read as the command read it.
 
-Place: under `understudy import`; pure. The line's words are parted by blanks and nothing is quoted any more: where an option's value had blanks, its
-rest looks like the script's name. What comes behind `--wrap` is looked through for options with a `=`, since nothing else can follow it but its text.
+Place: under `understudy import`; pure. The line's words are parted by blanks and nothing is quoted
+any more: where an option's value had blanks, its rest looks like the script's name. What comes
+behind `--wrap` is looked through for options with a `=`, since nothing else can follow it but its
+text.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ _FREE_TEXT: Final = ("comment", "job_name", "wrap", "admin_comment", "mail_user"
 
 
 def read_submit_line(text: str) -> list[_Said] | None:
-    """The options of each component by their names in sbatch's table; None: no line of a command that submits jobs, or none that it would take."""
+    """The options of each component by their names in sbatch's table; None: no line of a command
+    that submits jobs, or none that it would take.
+    """
     words = text.split()
     if not words:
         return None
@@ -32,7 +36,9 @@ def read_submit_line(text: str) -> list[_Said] | None:
             given, rest = _parse(table, rest[1:])
         except OptionError:
             return None
-        groups.append({option.dest: value for option, value in given if option.long in SBATCH.by_long})
+        groups.append(
+            {option.dest: value for option, value in given if option.long in SBATCH.by_long}
+        )
     return groups
 
 
@@ -48,10 +54,18 @@ def _table(program: str) -> OptionTable:
     return SALLOC
 
 
-def _parse(table: OptionTable, words: list[str]) -> tuple[list[tuple[Option, str | None]], list[str]]:
+def _parse(
+    table: OptionTable, words: list[str]
+) -> tuple[list[tuple[Option, str | None]], list[str]]:
     given, rest = table.parse(words, permute=False)
     if given and given[-1][0].dest in _FREE_TEXT and rest[:1] != [":"]:
-        more = [word for word in rest if word.startswith("--") and "=" in word and word[2:].partition("=")[0] in table.by_long]
-        given += [(table.by_long[word[2:].partition("=")[0]], word.partition("=")[2]) for word in more]
+        more = [
+            word
+            for word in rest
+            if word.startswith("--") and "=" in word and word[2:].partition("=")[0] in table.by_long
+        ]
+        given += [
+            (table.by_long[word[2:].partition("=")[0]], word.partition("=")[2]) for word in more
+        ]
         given = [each for each in given if each[0].value != REQUIRED or each[1] is not None]
     return given, rest

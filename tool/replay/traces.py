@@ -1,7 +1,9 @@
-"""What `understudy replay` does: a trace through a cluster under virtual time, and a folder with what came of it.
+"""What `understudy replay` does: a trace through a cluster under virtual time, and a folder with
+what came of it.
 
-Place: the edge that joins launch.py (processes), clock (this process takes part in time) and experiments (the replay itself, figures, the report).
-Reads and writes files, prints for people. The cluster is registered while it runs, so `squeue`, `sinfo`, `scontrol` and `understudy clock` work on
+Place: the edge that joins launch.py (processes), clock (this process takes part in time) and
+experiments (the replay itself, figures, the report). Reads and writes files, prints for people. The
+cluster is registered while it runs, so `squeue`, `sinfo`, `scontrol` and `understudy clock` work on
 it from another terminal.
 """
 
@@ -31,7 +33,14 @@ from understudy.model.nouns import many
 from understudy.tool.cluster import launch
 from understudy.tool.cluster.clock_client import instant
 from understudy.tool.cluster.cluster_run import Participant, in_one_process
-from understudy.tool.replay.check import MESSAGES, USER, USER_ID, allowed_groups, look_at_trace, show
+from understudy.tool.replay.check import (
+    MESSAGES,
+    USER,
+    USER_ID,
+    allowed_groups,
+    look_at_trace,
+    show,
+)
 from understudy.tool.replay.conf import RunConf, edits_of, made_conf, site_conf
 from understudy.tool.replay.folder import replay_dir
 from understudy.tool.replay.in_time import run_command
@@ -66,7 +75,9 @@ SET_UP_S: Final = 60.0  # how long before the trace begins accounting is set up,
 
 
 def replay(request: ReplayRequest) -> int:
-    """Run it; 0 if all jobs ran (and all start times equal the answers, where there are any), else as run_results.py has it."""
+    """Run it; 0 if all jobs ran (and all start times equal the answers, where there are any), else
+    as run_results.py has it.
+    """
     began = real_time.perf_counter()
     trace = _read(request)
     jobs = trace.jobs[: request.limit] if request.limit else trace.jobs
@@ -75,28 +86,57 @@ def replay(request: ReplayRequest) -> int:
     machine = _machine(request, trace)
     if machine.nodes > MAX_NODES:
         raise ReplayError(
-            f"{machine.nodes:,} nodes of {machine.cpus} CPUs: a cluster has at most {MAX_NODES:,}. Say how many the machine had: --nodes, --cpus"
+            f"{machine.nodes:,} nodes of {machine.cpus} CPUs: a cluster has at most "
+            f"{MAX_NODES:,}. Say how many the machine had: --nodes, --cpus"
         )
     epoch = float(trace.unix_start_time or DEFAULT_EPOCH)
     set_up = _set_up(request.accounting)
     # Before the zero nodes register and the jobs are looked at, which takes a few messages.
     zero = epoch + (SET_UP_S if set_up else 1.0) + int(2 * MESSAGES * request.latency_s)
     answers = None if request.check else _look_ahead(request, zero=zero)
-    with replay_dir(None if request.check else request.out) as folder:  # a check leaves nothing behind
-        run_conf = _run_conf(request, machine, folder.path / "source", jobs=len(jobs), accounting=bool(set_up))
+    # a check leaves nothing behind
+    with replay_dir(None if request.check else request.out) as folder:
+        run_conf = _run_conf(
+            request, machine, folder.path / "source", jobs=len(jobs), accounting=bool(set_up)
+        )
         scheduler = run_conf.config.text("SchedulerType")
-        nodes, total_cpus = len(run_conf.config.nodes), sum(node.cpus for node in run_conf.config.nodes)
-        is_textbook = request.conf is None and scheduler.removeprefix("sched/") in TEXTBOOK_SCHEDULERS
-        print(f"{many(len(jobs), 'job')} of {request.trace.name} on {many(nodes, 'node')} ({many(total_cpus, 'CPU')}), {scheduler}", flush=True)
-        options = ReplayOptions(zero=zero, limit_step_s=1 if is_textbook else 60, owners=bool(set_up), partition=request.partition)
+        nodes, total_cpus = (
+            len(run_conf.config.nodes),
+            sum(node.cpus for node in run_conf.config.nodes),
+        )
+        is_textbook = (
+            request.conf is None and scheduler.removeprefix("sched/") in TEXTBOOK_SCHEDULERS
+        )
+        print(
+            f"{many(len(jobs), 'job')} of {request.trace.name} on {many(nodes, 'node')} "
+            f"({many(total_cpus, 'CPU')}), {scheduler}",
+            flush=True,
+        )
+        options = ReplayOptions(
+            zero=zero,
+            limit_step_s=1 if is_textbook else 60,
+            owners=bool(set_up),
+            partition=request.partition,
+        )
         users = owners(jobs)
         if not set_up:
             users, options = {USER: USER_ID}, replace(options, user_id=USER_ID)
         looks: list[Look] = []
         groups = users | allowed_groups(run_conf.config)
-        cluster = virtual_cluster(request, folder.path, run_conf, epoch=epoch, zero=zero, users=users, groups=groups, plans_when_asked=True)
+        cluster = virtual_cluster(
+            request,
+            folder.path,
+            run_conf,
+            epoch=epoch,
+            zero=zero,
+            users=users,
+            groups=groups,
+            plans_when_asked=True,
+        )
         if request.check:
-            look = in_one_process(cluster, folder.path, partial(_look, request, jobs, options, set_up, run_conf))
+            look = in_one_process(
+                cluster, folder.path, partial(_look, request, jobs, options, set_up, run_conf)
+            )
             print(look.text())
             return foreseen_code(look)
         results = _run(request, cluster, folder.path, jobs, options, set_up, run_conf, looks)
@@ -107,13 +147,17 @@ def replay(request: ReplayRequest) -> int:
             "cpus_per_node": total_cpus // nodes if nodes else 0,
             "scheduler": scheduler,
             "settings": " ".join(map(shlex.quote, request.settings)),
-            "daemons": "one process" if request.one_process else f"one process each, {request.noded} node daemon(s)",
+            "daemons": "one process"
+            if request.one_process
+            else f"one process each, {request.noded} node daemon(s)",
             "message_latency_s": request.latency_s,
             "jobs_left_out": dict(trace.dropped),
             "bad_lines": trace.bad_line_count,
             "before_the_run": looks[0].line() if looks else "",
         }
-        summary, report = write_results(request.out, results, config, run_conf.text, f"Replay of {request.trace.name}")
+        summary, report = write_results(
+            request.out, results, config, run_conf.text, f"Replay of {request.trace.name}"
+        )
         print(f"{'seconds in all':22} {real_time.perf_counter() - began:.1f}")
         raise_if_ended_early(results, request.out)
     agrees = answers is None or _print_answers(request, results.records, answers)
@@ -125,7 +169,9 @@ def _read(request: ReplayRequest) -> Trace:
     try:
         trace = read_trace(request.trace, strict=request.strict)
     except (OSError, EOFError) as error:
-        raise ReplayError(f"{request.trace}: {getattr(error, 'strerror', None) or error}") from error
+        raise ReplayError(
+            f"{request.trace}: {getattr(error, 'strerror', None) or error}"
+        ) from error
     except ValueError as error:
         raise ReplayError(str(error)) from error
     for bad in trace.bad_lines[:5]:
@@ -135,14 +181,21 @@ def _read(request: ReplayRequest) -> Trace:
     for reason, count in trace.dropped.items():
         print(f"{request.trace}: {count:,} jobs left out: {reason}", file=sys.stderr)
     used = ("user", "group", "queue") if request.accounting else ()
-    unused = [f"{name} ({count:,} jobs)" for name, count in trace.unused.items() if name not in used]
+    unused = [
+        f"{name} ({count:,} jobs)" for name, count in trace.unused.items() if name not in used
+    ]
     if unused:
-        print(f"{request.trace}: not used: {', '.join(unused)}; `understudy import` makes a scenario that uses them", file=sys.stderr)
+        print(
+            f"{request.trace}: not used: {', '.join(unused)}; `understudy import` makes a "
+            "scenario that uses them",
+            file=sys.stderr,
+        )
     return trace
 
 
 def _look_ahead(request: ReplayRequest, zero: float) -> dict[int, Answer] | None:
-    """Find out now what would otherwise be found out when the run is over; returns the answers, if there are any.
+    """Find out now what would otherwise be found out when the run is over; returns the answers, if
+    there are any.
 
     Raises:
         ReplayError: the answers cannot be read, or the folder cannot be written.
@@ -184,7 +237,9 @@ def _machine(request: ReplayRequest, trace: Trace) -> Machine:
     return machine
 
 
-def _run_conf(request: ReplayRequest, machine: Machine, folder: Path, *, jobs: int, accounting: bool) -> RunConf:
+def _run_conf(
+    request: ReplayRequest, machine: Machine, folder: Path, *, jobs: int, accounting: bool
+) -> RunConf:
     """The configuration of the run: the user's or one for the machine, with what `--set` changes.
 
     Raises:
@@ -196,15 +251,29 @@ def _run_conf(request: ReplayRequest, machine: Machine, folder: Path, *, jobs: i
         return complete_conf(text, accounting=True) if accounting else text
 
     if request.conf is None:
-        text = replay_conf(machine.nodes, machine.cpus, request.scheduler or DEFAULT_SCHEDULER, jobs=jobs, parameters=request.parameters)
+        text = replay_conf(
+            machine.nodes,
+            machine.cpus,
+            request.scheduler or DEFAULT_SCHEDULER,
+            jobs=jobs,
+            parameters=request.parameters,
+        )
         edits = edits_of(request.settings)
         try:
             return made_conf(complete(text), folder, edits)
         except ConfigError as error:
             raise UsageError(f"--scheduler, --parameters: {error.message}") from None
     if request.nodes or request.cpus:
-        raise UsageError("--nodes and --cpus say nothing beside --conf, which has the machine; --set 'NodeName=...' changes a line of it")
-    return site_conf(request.conf, folder, edits_of(request.settings, request.scheduler, request.parameters), complete)
+        raise UsageError(
+            "--nodes and --cpus say nothing beside --conf, which has the machine; --set "
+            "'NodeName=...' changes a line of it"
+        )
+    return site_conf(
+        request.conf,
+        folder,
+        edits_of(request.settings, request.scheduler, request.parameters),
+        complete,
+    )
 
 
 def _set_up(path: Path | None) -> list[SetUpCommand]:
@@ -222,16 +291,31 @@ async def set_up_accounting(participant: Participant, commands: Sequence[SetUpCo
         ReplayError: it refused one.
     """
     for command in commands:
-        outcome = await run_command(participant.loop, participant.messenger, participant.cluster.name, "sacctmgr", sacctmgr, ["-i", *command.words])
+        outcome = await run_command(
+            participant.loop,
+            participant.messenger,
+            participant.cluster.name,
+            "sacctmgr",
+            sacctmgr,
+            ["-i", *command.words],
+        )
         if outcome.code:
-            raise ReplayError(f"{command.place}: sacctmgr {shlex.join(command.words)}: {outcome.err.strip() or outcome.out.strip()}")
+            raise ReplayError(
+                f"{command.place}: sacctmgr {shlex.join(command.words)}: "
+                f"{outcome.err.strip() or outcome.out.strip()}"
+            )
 
 
-# --- the replay itself -----------------------------------------------------------------------------------------------------------
+# --- the replay itself ----------------------------------------------------------------------------
 
 
 async def _look(
-    request: ReplayRequest, jobs: list[TraceJob], options: ReplayOptions, set_up: list[SetUpCommand], run_conf: RunConf, participant: Participant
+    request: ReplayRequest,
+    jobs: list[TraceJob],
+    options: ReplayOptions,
+    set_up: list[SetUpCommand],
+    run_conf: RunConf,
+    participant: Participant,
 ) -> Look:
     """What --check tells: how the jobs and the machine go together."""
     await set_up_accounting(participant, set_up)
@@ -267,7 +351,11 @@ def _run(
         except (launch.LaunchError, ClockLost, KeyboardInterrupt) as error:
             text, results.signal = early_end(error, results.signal)
             outcome = made[0].so_far(text) if made else ReplayOutcome([], error=text)
-    results.records, results.attempts, results.error = outcome.records, outcome.attempts, outcome.error
+    results.records, results.attempts, results.error = (
+        outcome.records,
+        outcome.attempts,
+        outcome.error,
+    )
     results.wall_s = results.wall_s or real_time.perf_counter() - began
     results.simulated_s = outcome.simulated_seconds
     return results
@@ -294,17 +382,28 @@ async def _replay(
 
     began = real_time.perf_counter()
     with Progress(zero=lambda: cluster.zero) as progress:
-        replayer = Replayer(jobs, messenger, participant.time, options, on_progress=progress.update, on_records=write)
+        replayer = Replayer(
+            jobs,
+            messenger,
+            participant.time,
+            options,
+            on_progress=progress.update,
+            on_records=write,
+        )
         made.append(replayer)
         participant.on_stalled(replayer.stall)
-        with heeding_interrupts(participant, interrupted, lambda _number: replayer.abandon(INTERRUPTED)):
+        with heeding_interrupts(
+            participant, interrupted, lambda _number: replayer.abandon(INTERRUPTED)
+        ):
             replayer.start(done)
             outcome = await ended
     results.wall_s = real_time.perf_counter() - began
     return outcome
 
 
-def _print_answers(request: ReplayRequest, records: list[JobRecord], expected: dict[int, Answer]) -> bool:
+def _print_answers(
+    request: ReplayRequest, records: list[JobRecord], expected: dict[int, Answer]
+) -> bool:
     if request.limit:
         replayed = {record.job for record in records}
         expected = {job: answer for job, answer in expected.items() if job in replayed}

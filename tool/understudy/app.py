@@ -1,7 +1,9 @@
-"""The sub-commands of `understudy`: clusters up and down, replays, the clock, checks of configurations.
+"""The sub-commands of `understudy`: clusters up and down, replays, the clock, checks of
+configurations.
 
-Place: the outermost layer. Each sub-command is a module `understudy_NAME.py` beside this one; this file only puts them under their names. What
-they need is imported when they run, so that `understudy --help` answers at once.
+Place: the outermost layer. Each sub-command is a module `understudy_NAME.py` beside this one; this
+file only puts them under their names. What they need is imported when they run, so that `understudy
+--help` answers at once.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from understudy.tool.understudy import replay as understudy_replay
 
 app = typer.Typer(
     name="understudy",
-    help="Stand-in for a Slurm cluster: real daemons, messages and commands; emulated nodes and, when wanted, emulated time.",
+    help="Stand-in for a Slurm cluster: real daemons, messages and commands; emulated nodes "
+    "and, when wanted, emulated time.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

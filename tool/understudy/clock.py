@@ -1,7 +1,8 @@
-"""`understudy clock`: the simulation monitor. Stops a cluster's time at an instant, after which every ordinary command works on the cluster as it
-is then.
+"""`understudy clock`: the simulation monitor. Stops a cluster's time at an instant, after which
+every ordinary command works on the cluster as it is then.
 
-Place: a sub-command of `understudy`; speaks to the clock service (understudy.clock.service) in frames of its own kind, authenticated as any command.
+Place: a sub-command of `understudy`; speaks to the clock service (understudy.clock.service) in
+frames of its own kind, authenticated as any command.
 """
 
 from __future__ import annotations
@@ -18,8 +19,18 @@ if TYPE_CHECKING:
     from understudy.commands.shared.locate import Location
     from understudy.model.cluster import Cluster
 
-app = typer.Typer(no_args_is_help=True, help="Look at the clock of a running cluster, stop it, go on.", pretty_exceptions_enable=False)
-RunDir = Annotated[Path | None, typer.Option("--run-dir", help="The cluster's run directory; else SLURM_CONF's cluster, else the last one started.")]
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Look at the clock of a running cluster, stop it, go on.",
+    pretty_exceptions_enable=False,
+)
+RunDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--run-dir",
+        help="The cluster's run directory; else SLURM_CONF's cluster, else the last one started.",
+    ),
+]
 
 
 def _find(run_dir: Path | None) -> tuple[Location, Cluster | None]:
@@ -44,7 +55,14 @@ def _do(run_dir: Path | None, action: str, value: float | str = 0.0) -> None:
         location, cluster = _find(run_dir)
         zero = (cluster.zero or cluster.epoch) if cluster is not None else 0.0
         status = ask(location, action, instant(value, zero) if isinstance(value, str) else value)
-    except (ClockError, NoClusterError, BadConfigurationError, OSError, ValueError, TypeError) as error:
+    except (
+        ClockError,
+        NoClusterError,
+        BadConfigurationError,
+        OSError,
+        ValueError,
+        TypeError,
+    ) as error:
         typer.echo(f"understudy clock: error: {error}", err=True)
         raise typer.Exit(1) from None
     typer.echo(render(status, zero))
@@ -67,10 +85,15 @@ def render(status: Any, zero: float) -> str:
     since = max(0.0, status.now - zero)
     days, rest = divmod(since, 86400)
     when = real_time.strftime("%Y-%m-%dT%H:%M:%S", real_time.localtime(status.now))
-    speed = "as fast as possible" if status.mode == "virtual" and not status.rate else f"{status.rate:g} times real time"
+    of_day = real_time.strftime("%H:%M:%S", real_time.gmtime(rest))
+    speed = (
+        "as fast as possible"
+        if status.mode == "virtual" and not status.rate
+        else f"{status.rate:g} times real time"
+    )
     lines = [
         f"{status.mode} time, {status.state}" + (f" ({status.reason})" if status.reason else ""),
-        f"  now          {when}, {int(days)} d {real_time.strftime('%H:%M:%S', real_time.gmtime(rest))} after the start",
+        f"  now          {when}, {int(days)} d {of_day} after the start",
         f"  speed        {speed}",
         f"  participants {', '.join(status.participants) or 'none'}",
     ]
@@ -99,7 +122,10 @@ def resume(run_dir: RunDir = None) -> None:
 
 @app.command("step")
 def step(
-    amount: Annotated[str, typer.Argument(help="Windows (1, 10) or a duration with its unit (30s, 2h, 1d).")] = "1", run_dir: RunDir = None
+    amount: Annotated[
+        str, typer.Argument(help="Windows (1, 10) or a duration with its unit (30s, 2h, 1d).")
+    ] = "1",
+    run_dir: RunDir = None,
 ) -> None:
     """Let a few windows of virtual time pass, or a duration, then stop."""
     if amount.isdigit():
@@ -107,20 +133,32 @@ def step(
     else:
         seconds = duration_s(amount)
         if seconds is None:
-            typer.echo(f"understudy clock: error: {amount!r} is neither a number of windows nor a duration", err=True)
+            typer.echo(
+                f"understudy clock: error: {amount!r} is neither a number of windows nor "
+                "a duration",
+                err=True,
+            )
             raise typer.Exit(1)
         _do(run_dir, "step-for", seconds)
 
 
 @app.command("run-until")
-def run_until(when: Annotated[str, typer.Argument(help="30d, 12h, 1d6h after the start, or 2030-01-20T12:00:00.")], run_dir: RunDir = None) -> None:
+def run_until(
+    when: Annotated[
+        str, typer.Argument(help="30d, 12h, 1d6h after the start, or 2030-01-20T12:00:00.")
+    ],
+    run_dir: RunDir = None,
+) -> None:
     """Go on, and stop at an instant."""
     _do(run_dir, "run-until", when)
 
 
 @app.command("rate")
 def rate(
-    factor: Annotated[float, typer.Argument(help="Times real time; 0 under virtual time: as fast as possible.")], run_dir: RunDir = None
+    factor: Annotated[
+        float, typer.Argument(help="Times real time; 0 under virtual time: as fast as possible.")
+    ],
+    run_dir: RunDir = None,
 ) -> None:
     """Let time run N times as fast as real time."""
     _do(run_dir, "rate", factor)
@@ -128,9 +166,15 @@ def rate(
 
 @app.command("break")
 def break_at(
-    when: Annotated[list[str], typer.Argument(help="30d (after the start), an instant, `every 1d`, `job ID`, or `off`.")], run_dir: RunDir = None
+    when: Annotated[
+        list[str],
+        typer.Argument(help="30d (after the start), an instant, `every 1d`, `job ID`, or `off`."),
+    ],
+    run_dir: RunDir = None,
 ) -> None:
-    """Stop at an instant, at each multiple of a period (before anything happens then), or when a job starts. Time goes on meanwhile."""
+    """Stop at an instant, at each multiple of a period (before anything happens then), or when a
+    job starts. Time goes on meanwhile.
+    """
     match when:
         case ["off"]:
             _do(run_dir, "break-every", 0.0)
@@ -141,5 +185,9 @@ def break_at(
         case [single]:
             _do(run_dir, "break", single)
         case _:
-            typer.echo("understudy clock: error: break TIME, break every PERIOD, break job ID, or break off", err=True)
+            typer.echo(
+                "understudy clock: error: break TIME, break every PERIOD, break job ID, "
+                "or break off",
+                err=True,
+            )
             raise typer.Exit(1)

@@ -1,6 +1,7 @@
 """`understudy up`, `down` and `status`: one cluster, from a slurm.conf to idle nodes and back.
 
-Place: sub-commands of `understudy`; the words around understudy.tool.cluster.launch, which does the work.
+Place: sub-commands of `understudy`; the words around understudy.tool.cluster.launch, which does the
+work.
 """
 
 from __future__ import annotations
@@ -31,19 +32,51 @@ class Executor(StrEnum):
     REAL = "real"
 
 
-RunDir = Annotated[Path | None, typer.Option("--run-dir", help="The cluster's run directory; else SLURM_CONF's cluster, else the last one started.")]
+RunDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--run-dir",
+        help="The cluster's run directory; else SLURM_CONF's cluster, else the last one started.",
+    ),
+]
 
 
 def up(
-    conf: Annotated[Path | None, typer.Option("--conf", help="The slurm.conf; else the run directory's own.")] = None,
-    run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Logs, pids, state; else ~/.local/state/understudy/CLUSTERNAME.")] = None,
-    time: Annotated[str, typer.Option("--time", metavar="real|scaled:N|virtual", help="How time goes by in the cluster.")] = "real",
-    executor: Annotated[Executor, typer.Option("--executor", help="Whether jobs are emulated, or their scripts run.")] = Executor.EMULATED,
-    noded: Annotated[int, typer.Option("--noded", min=1, help="How many node daemons share the nodes.")] = 1,
-    port: Annotated[
-        int | None, typer.Option("--port", min=0, max=65535, help="The controller's, in place of SlurmctldPort. 0: any that is free.")
+    conf: Annotated[
+        Path | None, typer.Option("--conf", help="The slurm.conf; else the run directory's own.")
     ] = None,
-    clean: Annotated[bool, typer.Option("--clean", help="Forget the jobs of an earlier cluster in the run directory.")] = False,
+    run_dir: Annotated[
+        Path | None,
+        typer.Option(
+            "--run-dir", help="Logs, pids, state; else ~/.local/state/understudy/CLUSTERNAME."
+        ),
+    ] = None,
+    time: Annotated[
+        str,
+        typer.Option(
+            "--time", metavar="real|scaled:N|virtual", help="How time goes by in the cluster."
+        ),
+    ] = "real",
+    executor: Annotated[
+        Executor,
+        typer.Option("--executor", help="Whether jobs are emulated, or their scripts run."),
+    ] = Executor.EMULATED,
+    noded: Annotated[
+        int, typer.Option("--noded", min=1, help="How many node daemons share the nodes.")
+    ] = 1,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port",
+            min=0,
+            max=65535,
+            help="The controller's, in place of SlurmctldPort. 0: any that is free.",
+        ),
+    ] = None,
+    clean: Annotated[
+        bool,
+        typer.Option("--clean", help="Forget the jobs of an earlier cluster in the run directory."),
+    ] = False,
 ) -> None:
     """Start a cluster; its nodes are idle when this returns."""
     from understudy.commands.shared import locate
@@ -62,10 +95,22 @@ def up(
         run_dir = (run_dir or _default_run_dir(site.name)).resolve()
         with exclusive(run_dir) as lock, ended_if_killed(run_dir, lock):
             if stale := clear_stale(run_dir):
-                typer.echo(f"Removed the pid files of daemons that are no more: {', '.join(stale)}", err=True)
+                typer.echo(
+                    f"Removed the pid files of daemons that are no more: {', '.join(stale)}",
+                    err=True,
+                )
             if clean:
                 _forget(run_dir)
-            cluster = launch.prepare(run_dir, conf, time=mode, rate=rate, executor=str(executor), noded=noded, port=port, site=site)
+            cluster = launch.prepare(
+                run_dir,
+                conf,
+                time=mode,
+                rate=rate,
+                executor=str(executor),
+                noded=noded,
+                port=port,
+                site=site,
+            )
             started = launch.start_daemons(cluster, run_dir)
             try:
                 launch.wait_listening(started)
@@ -80,7 +125,9 @@ def up(
         fail("up", "interrupted; what had been started has been ended")
     announce(cluster, run_dir, clock_time.monotonic() - began)
     if site.without_effect:
-        typer.echo(f"Keys of {conf} that have no effect here: {', '.join(site.without_effect)}", err=True)
+        typer.echo(
+            f"Keys of {conf} that have no effect here: {', '.join(site.without_effect)}", err=True
+        )
 
 
 def down(run_dir: RunDir = None) -> None:
@@ -92,20 +139,30 @@ def down(run_dir: RunDir = None) -> None:
     try:
         chosen, run_dir = run_dir, _choose_run_dir("down", run_dir)
         if chosen is None and is_replays(run_dir):
-            fail("down", f"the last cluster that was started is a replay's ({run_dir}), which ends by itself or by Ctrl-C; --run-dir names another")
+            fail(
+                "down",
+                f"the last cluster that was started is a replay's ({run_dir}), which ends "
+                "by itself or by Ctrl-C; --run-dir names another",
+            )
         if not run_dir.is_dir():
             fail("down", f"there is no run directory {run_dir}")
         with exclusive(run_dir):
             if not running(run_dir):
                 stale = clear_stale(run_dir)
-                left = f"; removed the pid files of {', '.join(stale)}, which had ended by themselves" if stale else ""
+                left = (
+                    f"; removed the pid files of {', '.join(stale)}, which had ended by themselves"
+                    if stale
+                    else ""
+                )
                 fail("down", f"no cluster runs in {run_dir}{left}")
             _keep_time(run_dir)
             stopped = launch.stop(run_dir)
     except (LaunchError, OSError) as error:
         fail("down", str(error))
     if stopped.killed:
-        typer.echo(f"Killed, as they did not end by themselves: {', '.join(stopped.killed)}", err=True)
+        typer.echo(
+            f"Killed, as they did not end by themselves: {', '.join(stopped.killed)}", err=True
+        )
     typer.echo(f"Ended {len(stopped.ended)} daemons: {', '.join(stopped.ended)} ({run_dir})")
 
 
@@ -123,7 +180,14 @@ def status(run_dir: RunDir = None) -> None:
     found = {process.name: process for process in recorded(run_dir)}
     names = launch.daemon_names(cluster)
     typer.echo(f"Cluster {cluster.name} in {run_dir}: {_kind(cluster)}")
-    typer.echo(_table([("DAEMON", "PID", "STATE", "ADDRESS"), *(_daemon_row(cluster, name, found.get(name)) for name in names)]))
+    typer.echo(
+        _table(
+            [
+                ("DAEMON", "PID", "STATE", "ADDRESS"),
+                *(_daemon_row(cluster, name, found.get(name)) for name in names),
+            ]
+        )
+    )
     alive = [name for name in names if name in found and found[name].is_running]
     if "controller" in alive:
         typer.echo(_contents(launch.location_of(cluster, run_dir), "clock" in alive))
@@ -131,7 +195,7 @@ def status(run_dir: RunDir = None) -> None:
         raise typer.Exit(1)
 
 
-# --- what was asked for --------------------------------------------------------------------------------------------------------
+# --- what was asked for ---------------------------------------------------------------------------
 
 
 def parse_time(text: str) -> tuple[str, float]:
@@ -148,7 +212,9 @@ def parse_time(text: str) -> tuple[str, float]:
     with contextlib.suppress(ValueError):
         if kind == "scaled" and 0 < float(rate) < float("inf"):
             return kind, float(rate)
-    raise LaunchError(f"--time {text}: expected real, virtual, or scaled:N with N times real time, as scaled:60")
+    raise LaunchError(
+        f"--time {text}: expected real, virtual, or scaled:N with N times real time, as scaled:60"
+    )
 
 
 def _choose_conf(conf: Path | None, run_dir: Path | None) -> Path:
@@ -158,7 +224,9 @@ def _choose_conf(conf: Path | None, run_dir: Path | None) -> Path:
         return conf
     if run_dir is not None and (run_dir / "slurm.conf").is_file():
         return run_dir / "slurm.conf"
-    raise LaunchError("which cluster? Name a slurm.conf: --conf FILE (this project's examples/ has some)")
+    raise LaunchError(
+        "which cluster? Name a slurm.conf: --conf FILE (this project's examples/ has some)"
+    )
 
 
 def _default_run_dir(cluster: str) -> Path:
@@ -176,7 +244,11 @@ def _choose_run_dir(command: str, run_dir: Path | None) -> Path:
     except (locate.NoClusterError, locate.BadConfigurationError) as error:
         fail(command, str(error))
     if not found:
-        fail(command, f"SLURM_CONF is {os.environ.get('SLURM_CONF')}, and no running cluster of this user goes by it")
+        fail(
+            command,
+            f"SLURM_CONF is {os.environ.get('SLURM_CONF')}, and no running cluster of "
+            "this user goes by it",
+        )
     return Path(found)
 
 
@@ -186,7 +258,7 @@ def fail(command: str, text: str) -> NoReturn:
     sys.exit(1)
 
 
-# --- a cluster over several lives ----------------------------------------------------------------------------------------------
+# --- a cluster over several lives -----------------------------------------------------------------
 
 
 def _forget(run_dir: Path) -> None:
@@ -198,7 +270,9 @@ def _forget(run_dir: Path) -> None:
 
 
 def _keep_time(run_dir: Path) -> None:
-    """Write the cluster's time into cluster.json, where it may be ahead of the world's, so that the next life begins after this one."""
+    """Write the cluster's time into cluster.json, where it may be ahead of the world's, so that the
+    next life begins after this one.
+    """
     from understudy.model.cluster import Cluster
     from understudy.tool.cluster.clock_client import ClockError, ask
     from understudy.tool.cluster.launch import location_of
@@ -210,11 +284,13 @@ def _keep_time(run_dir: Path) -> None:
             cluster.save(run_dir)
 
 
-# --- what the user reads -------------------------------------------------------------------------------------------------------
+# --- what the user reads --------------------------------------------------------------------------
 
 
 def _kind(cluster: Cluster) -> str:
-    time = f"{cluster.rate:g} times real time" if cluster.time == "scaled" else f"{cluster.time} time"
+    time = (
+        f"{cluster.rate:g} times real time" if cluster.time == "scaled" else f"{cluster.time} time"
+    )
     return f"{time}, {cluster.executor} jobs"
 
 
@@ -223,10 +299,16 @@ def announce(cluster: Cluster, run_dir: Path, seconds: float) -> None:
 
     nodes = sum(count(noded.nodes) for noded in cluster.nodeds)
     daemons = many(len(cluster.nodeds), "node daemon")
-    typer.echo(f"Cluster {cluster.name} is up after {seconds:.1f} s: {nodes} nodes on {daemons}, {_kind(cluster)}")
+    typer.echo(
+        f"Cluster {cluster.name} is up after {seconds:.1f} s: {nodes} nodes on {daemons}, "
+        f"{_kind(cluster)}"
+    )
     typer.echo(f"  controller     {cluster.controller or cluster.controller_unix}")
     typer.echo(f"  run directory  {run_dir}")
-    typer.echo("sbatch, squeue, sinfo and the others find it as the last cluster that you started; from elsewhere, or beside other clusters:")
+    typer.echo(
+        "sbatch, squeue, sinfo and the others find it as the last cluster that you "
+        "started; from elsewhere, or beside other clusters:"
+    )
     quoted = shlex.quote(str(run_dir))
     typer.echo(f"  export SLURM_CONF={quoted}/slurm.conf")
     typer.echo(f"To end it: understudy down --run-dir {quoted}")
@@ -279,4 +361,7 @@ def _counts(counts: dict[str, int]) -> str:
 
 def _table(rows: list[tuple[str, str, str, str]]) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )

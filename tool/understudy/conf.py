@@ -1,7 +1,7 @@
 """`understudy conf`: looking at configurations without a cluster.
 
-Place: a sub-command of `understudy`; what a configuration is worth is decided in understudy.model.conf_check,
-which plug-ins there are in understudy.controller.edge.plugins.
+Place: a sub-command of `understudy`; what a configuration is worth is decided in
+understudy.model.conf_check, which plug-ins there are in understudy.controller.edge.plugins.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="Look at a slurm.conf.", pretty_exceptions_enable=False)
+app = typer.Typer(
+    no_args_is_help=True, help="Look at a slurm.conf.", pretty_exceptions_enable=False
+)
 
 
 @app.callback()
@@ -20,7 +22,11 @@ def conf() -> None:
 
 
 @app.command("check")
-def check(file: Annotated[Path, typer.Argument(help="The slurm.conf; its companions are read from beside it.")]) -> None:
+def check(
+    file: Annotated[
+        Path, typer.Argument(help="The slurm.conf; its companions are read from beside it.")
+    ],
+) -> None:
     """Say whether a slurm.conf can be used, and which of its keys have no effect here."""
     from understudy.controller.edge.plugins import plugin_words
     from understudy.controller.jobs.site_rules import missing

@@ -1,6 +1,8 @@
-"""`understudy prepare` and `understudy daemon`: a cluster whose daemons run on hosts, or in containers, of their own.
+"""`understudy prepare` and `understudy daemon`: a cluster whose daemons run on hosts, or in
+containers, of their own.
 
-Place: sub-commands of `understudy`; the words around understudy.tool.cluster.hosts, which does the work.
+Place: sub-commands of `understudy`; the words around understudy.tool.cluster.hosts, which does the
+work.
 """
 
 from __future__ import annotations
@@ -13,20 +15,52 @@ import typer
 
 from understudy.tool.understudy.cluster import Executor, fail, parse_time
 
-Site = Annotated[Path, typer.Option("--site", help="What the hosts share: the cluster's description, its slurm.conf and its key.")]
-RunDir = Annotated[Path, typer.Option("--run-dir", help="Each host's own files: logs, pids, state.")]
+Site = Annotated[
+    Path,
+    typer.Option(
+        "--site",
+        help="What the hosts share: the cluster's description, its slurm.conf and its key.",
+    ),
+]
+RunDir = Annotated[
+    Path, typer.Option("--run-dir", help="Each host's own files: logs, pids, state.")
+]
 _RUN_DIR = Path("/var/lib/understudy")
 
 
 def prepare(
     conf: Annotated[Path, typer.Option("--conf", help="The slurm.conf.")],
     site: Site,
-    noded: Annotated[list[str], typer.Option("--noded", metavar="HOST[:PORT]", help="A node daemon's; they share the nodes in this order.")],
-    controller: Annotated[str, typer.Option("--controller", metavar="HOST[:PORT]", help="The controller's.")],
-    accounting: Annotated[str, typer.Option("--accounting", metavar="HOST[:PORT]", help="The accounting daemon's.")] = "",
-    clock: Annotated[str, typer.Option("--clock", metavar="HOST[:PORT]", help="The clock service's, unless time is real.")] = "",
-    time: Annotated[str, typer.Option("--time", metavar="real|scaled:N|virtual", help="How time goes by in the cluster.")] = "real",
-    executor: Annotated[Executor, typer.Option("--executor", help="Whether jobs are emulated, or their scripts run.")] = Executor.EMULATED,
+    noded: Annotated[
+        list[str],
+        typer.Option(
+            "--noded",
+            metavar="HOST[:PORT]",
+            help="A node daemon's; they share the nodes in this order.",
+        ),
+    ],
+    controller: Annotated[
+        str, typer.Option("--controller", metavar="HOST[:PORT]", help="The controller's.")
+    ],
+    accounting: Annotated[
+        str, typer.Option("--accounting", metavar="HOST[:PORT]", help="The accounting daemon's.")
+    ] = "",
+    clock: Annotated[
+        str,
+        typer.Option(
+            "--clock", metavar="HOST[:PORT]", help="The clock service's, unless time is real."
+        ),
+    ] = "",
+    time: Annotated[
+        str,
+        typer.Option(
+            "--time", metavar="real|scaled:N|virtual", help="How time goes by in the cluster."
+        ),
+    ] = "real",
+    executor: Annotated[
+        Executor,
+        typer.Option("--executor", help="Whether jobs are emulated, or their scripts run."),
+    ] = Executor.EMULATED,
     run_dir: RunDir = _RUN_DIR,
 ) -> None:
     """Describe a cluster of several hosts; each then runs `understudy daemon NAME`."""
@@ -37,7 +71,8 @@ def prepare(
     try:
         mode, rate = parse_time(time)
         cluster = hosts.prepare(
-            site, conf, controller=controller, noded=noded, accounting=accounting, clock=clock, time=mode, rate=rate, executor=str(executor),
+            site, conf, controller=controller, noded=noded, accounting=accounting, clock=clock,
+            time=mode, rate=rate, executor=str(executor),
             run_dir=run_dir,
         )  # fmt: skip
     except (LaunchError, ConfigError, OSError) as error:
@@ -46,7 +81,13 @@ def prepare(
 
 
 def daemon(
-    name: Annotated[str, typer.Argument(help="clock, controller, accounting, noded0, noded1 ..., or agent where people type commands.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="clock, controller, accounting, noded0, noded1 ..., or agent where people type "
+            "commands."
+        ),
+    ],
     site: Site,
     run_dir: RunDir = _RUN_DIR,
 ) -> None:

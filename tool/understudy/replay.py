@@ -1,4 +1,6 @@
-"""`understudy replay`: its command line. What it does is in replay_run.py, which is imported when it runs."""
+"""`understudy replay`: its command line. What it does is in replay_run.py, which is imported when
+it runs.
+"""
 
 from __future__ import annotations
 
@@ -9,53 +11,117 @@ import typer
 
 
 def replay(
-    trace: Annotated[Path, typer.Argument(help="A trace in the Standard Workload Format (gzip too), or a scenario's folder.")],
-    out: Annotated[Path, typer.Option(help="The folder for jobs.csv, jobs.parquet, summary.json and report.html.")] = Path("runs/replay"),
-    nodes: Annotated[int | None, typer.Option(min=1, help="Nodes of the machine; else what the trace's header says.")] = None,
-    cpus: Annotated[int | None, typer.Option(min=1, help="CPUs of each node; else what the trace's header says.")] = None,
+    trace: Annotated[
+        Path,
+        typer.Argument(
+            help="A trace in the Standard Workload Format (gzip too), or a scenario's folder."
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(help="The folder for jobs.csv, jobs.parquet, summary.json and report.html."),
+    ] = Path("runs/replay"),
+    nodes: Annotated[
+        int | None,
+        typer.Option(min=1, help="Nodes of the machine; else what the trace's header says."),
+    ] = None,
+    cpus: Annotated[
+        int | None,
+        typer.Option(min=1, help="CPUs of each node; else what the trace's header says."),
+    ] = None,
     scheduler: Annotated[
-        str, typer.Option(help="SchedulerType: easy, fcfs, backfill (where neither this nor --conf is given), builtin, or a plug-in's name.")
+        str,
+        typer.Option(
+            help="SchedulerType: easy, fcfs, backfill (where neither this nor --conf is "
+            "given), builtin, or a plug-in's name."
+        ),
     ] = "",
     parameters: Annotated[str, typer.Option(help="SchedulerParameters.")] = "",
-    conf: Annotated[Path | None, typer.Option(help="A site's slurm.conf, with its companions beside it, instead of --nodes and --cpus.")] = None,
+    conf: Annotated[
+        Path | None,
+        typer.Option(
+            help="A site's slurm.conf, with its companions beside it, instead of --nodes and "
+            "--cpus."
+        ),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Change the configuration for this run: KEY=VALUE, KEY+=WORD, KEY-=WORD, or 'PartitionName=batch MaxTime=2-0'. May be repeated.",
+            help="Change the configuration for this run: KEY=VALUE, KEY+=WORD, KEY-=WORD, or "
+            "'PartitionName=batch MaxTime=2-0'. May be repeated.",
         ),
     ] = None,
-    partition: Annotated[str, typer.Option(help="The partition to which a trace's jobs go; else the default one.")] = "",
+    partition: Annotated[
+        str, typer.Option(help="The partition to which a trace's jobs go; else the default one.")
+    ] = "",
     accounting: Annotated[
         Path | None,
         typer.Option(
-            help="A file with arguments of sacctmgr, one command a line, done first. The trace's user 7, group 7 and queue 7 are then user u7, "
+            help="A file with arguments of sacctmgr, one command a line, done first. The "
+            "trace's user 7, group 7 and queue 7 are then user u7, "
             "account a7 and QOS q7."
         ),
     ] = None,
     answers: Annotated[
-        Path | None, typer.Option(help="Start times (id,submit,start,...; csv, gzip too) with which the schedule is compared.")
+        Path | None,
+        typer.Option(
+            help="Start times (id,submit,start,...; csv, gzip too) with which the schedule is "
+            "compared."
+        ),
     ] = None,
     noded: Annotated[int, typer.Option(min=1, help="Node daemons that share the nodes.")] = 1,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many jobs.")] = None,
-    break_at: Annotated[str, typer.Option("--break", help="Stop the clock there (30d, or an instant); `understudy clock resume` goes on.")] = "",
-    latency: Annotated[float, typer.Option(min=1e-6, help="Seconds that each message takes.")] = 0.001,
+    break_at: Annotated[
+        str,
+        typer.Option(
+            "--break",
+            help="Stop the clock there (30d, or an instant); `understudy clock resume` goes on.",
+        ),
+    ] = "",
+    latency: Annotated[
+        float, typer.Option(min=1e-6, help="Seconds that each message takes.")
+    ] = 0.001,
     patience: Annotated[
-        float, typer.Option(min=0.1, help="Seconds of real time after which a daemon that does not react is named, and the run ends.")
+        float,
+        typer.Option(
+            min=0.1,
+            help="Seconds of real time after which a daemon that does not react is named, and "
+            "the run ends.",
+        ),
     ] = 60.0,
     check: Annotated[
-        bool, typer.Option("--check", help="Only look: the machine, the offered load, which jobs would be refused or never start, and why.")
+        bool,
+        typer.Option(
+            "--check",
+            help="Only look: the machine, the offered load, which jobs would be refused or "
+            "never start, and why.",
+        ),
     ] = False,
-    one_process: Annotated[bool, typer.Option("--one-process", help="All daemons in this process; the same schedule, faster.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace with bad lines.")] = False,
-    keep_state: Annotated[bool, typer.Option("--state-on-disk", help="Have the controller save its state as a real one does.")] = False,
+    one_process: Annotated[
+        bool,
+        typer.Option(
+            "--one-process", help="All daemons in this process; the same schedule, faster."
+        ),
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse a trace with bad lines.")
+    ] = False,
+    keep_state: Annotated[
+        bool,
+        typer.Option(
+            "--state-on-disk", help="Have the controller save its state as a real one does."
+        ),
+    ] = False,
 ) -> None:
-    """Replay a trace through a cluster of real daemons under virtual time, and write a folder with what came of it.
+    """Replay a trace through a cluster of real daemons under virtual time, and write a folder with
+    what came of it.
 
-    Exit codes: 0 all jobs ran (or were cancelled before they started); 1 the run failed, or differs from --answers; 2 the command line is wrong;
-    3 jobs were refused; 4 jobs never started or had not ended; 130, 143 interrupted. What is known by then is in the folder.
-    With --check: 3 jobs would be refused, 4 jobs can never start.
+    Exit codes: 0 all jobs ran (or were cancelled before they started); 1 the run failed, or differs
+    from --answers; 2 the command line is wrong; 3 jobs were refused; 4 jobs never started or had
+    not ended; 130, 143 interrupted. What is known by then is in the folder. With --check: 3 jobs
+    would be refused, 4 jobs can never start.
     """
     from understudy.experiments.scenario import ScenarioError
     from understudy.model.conf_edit import EditError
@@ -64,7 +130,13 @@ def replay(
     from understudy.tool.cluster.processes import heed_termination
     from understudy.tool.replay.check import LookError
     from understudy.tool.replay.request import ReplayRequest
-    from understudy.tool.replay.results import BAD_USAGE, FAILED, InterruptedRunError, ReplayError, UsageError
+    from understudy.tool.replay.results import (
+        BAD_USAGE,
+        FAILED,
+        InterruptedRunError,
+        ReplayError,
+        UsageError,
+    )
     from understudy.tool.replay.traces import replay as replay_trace
 
     request = ReplayRequest(
@@ -100,9 +172,19 @@ def replay(
     except InterruptedRunError as error:
         typer.echo(f"understudy replay: {error}", err=True)
         raise typer.Exit(128 + error.number) from None
-    except (ReplayError, LookError, ScenarioError, LaunchError, ConfigError, EditError, OSError) as error:
+    except (
+        ReplayError,
+        LookError,
+        ScenarioError,
+        LaunchError,
+        ConfigError,
+        EditError,
+        OSError,
+    ) as error:
         typer.echo(f"understudy replay: error: {error}", err=True)
-        raise typer.Exit(BAD_USAGE if isinstance(error, UsageError | EditError) else FAILED) from None
+        raise typer.Exit(
+            BAD_USAGE if isinstance(error, UsageError | EditError) else FAILED
+        ) from None
     except KeyboardInterrupt as error:
         typer.echo("understudy replay: interrupted; what had been started has been ended", err=True)
         raise typer.Exit(128 + (error.args[0] if error.args else 2)) from None

@@ -1,4 +1,5 @@
-"""The `understudy` command: its start. Its sub-commands are in understudy_app.py, which takes a moment to import.
+"""The `understudy` command: its start. Its sub-commands are in understudy_app.py, which takes a
+moment to import.
 
 Place: the outermost layer. Who presses Ctrl-C in that moment is no less done with it than later.
 """

@@ -14,11 +14,15 @@ depends_on = None
 
 
 def _name(length: int = 191) -> sa.types.TypeEngine[str]:
-    return sa.String(length).with_variant(mysql.VARCHAR(length, charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb")
+    return sa.String(length).with_variant(
+        mysql.VARCHAR(length, charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb"
+    )
 
 
 def _text() -> sa.types.TypeEngine[str]:
-    return sa.Text().with_variant(mysql.MEDIUMTEXT(charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb")
+    return sa.Text().with_variant(
+        mysql.MEDIUMTEXT(charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb"
+    )
 
 
 def upgrade() -> None:
@@ -80,7 +84,10 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("name"),
     )
     op.create_table(
-        "counters", sa.Column("name", _name(), nullable=False), sa.Column("value", sa.BigInteger(), nullable=False), sa.PrimaryKeyConstraint("name")
+        "counters",
+        sa.Column("name", _name(), nullable=False),
+        sa.Column("value", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("name"),
     )
     op.create_table(
         "events",
@@ -244,7 +251,10 @@ def upgrade() -> None:
         batch_op.create_index("transactions_by_time", ["time"], unique=False)
 
     op.create_table(
-        "tres", sa.Column("id", sa.BigInteger(), autoincrement=False, nullable=False), sa.Column("name", _name()), sa.PrimaryKeyConstraint("id")
+        "tres",
+        sa.Column("id", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("name", _name()),
+        sa.PrimaryKeyConstraint("id"),
     )
     op.create_table(
         "usage",

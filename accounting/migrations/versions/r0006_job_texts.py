@@ -14,11 +14,15 @@ depends_on = None
 
 
 def _name(length: int = 191) -> sa.types.TypeEngine[str]:
-    return sa.String(length).with_variant(mysql.VARCHAR(length, charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb")
+    return sa.String(length).with_variant(
+        mysql.VARCHAR(length, charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb"
+    )
 
 
 def _text() -> sa.types.TypeEngine[str]:
-    return sa.Text().with_variant(mysql.MEDIUMTEXT(charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb")
+    return sa.Text().with_variant(
+        mysql.MEDIUMTEXT(charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb"
+    )
 
 
 def upgrade() -> None:

@@ -1,10 +1,12 @@
 """Best fit on runs of consecutive nodes: which nodes a job gets out of those that could serve it.
 
-Place: scheduling, pure; the heart of node choice without a topology. Nodes are looked at in index order; a run is a series of neighbours that
-are all usable and of the same weight. Jobs get the tightest run that holds them, so that wide runs stay whole for wide jobs; where no run does, the
+Place: scheduling, pure; the heart of node choice without a topology. Nodes are looked at in index
+order; a run is a series of neighbours that are all usable and of the same weight. Jobs get the
+tightest run that holds them, so that wide runs stay whole for wide jobs; where no run does, the
 largest is used up and the rest looked for in the same way.
 
-Two forms: `alike` for nodes that can each give the same, on bitmaps alone, and `Candidates.choose` for the general case, on vectors.
+Two forms: `alike` for nodes that can each give the same, on bitmaps alone, and `Candidates.choose`
+for the general case, on vectors.
 """
 
 from __future__ import annotations
@@ -22,15 +24,18 @@ if TYPE_CHECKING:
 
     from understudy.controller.tables.topology import Tree
 
-# Up to this width the search through the digits is quicker than the fixed cost of the vectors (5 against 27 us at 1,024 nodes, 37 against 34 at
-# 16,384), unless so many runs have to be used up one by one.
+# Up to this width the search through the digits is quicker than the fixed cost of the vectors (5
+# against 27 us at 1,024 nodes, 37 against 34 at 16,384), unless so many runs have to be used up one
+# by one.
 _NARROW = 8192
 _MANY_RUNS = 20
 _HUGE = np.iinfo(np.int64).max
 
 
 def alike(nodes: int, count: int) -> int:
-    """`count` of the nodes, which are all equally good: the tightest run that suffices, else the largest and then the same with the rest."""
+    """`count` of the nodes, which are all equally good: the tightest run that suffices, else the
+    largest and then the same with the rest.
+    """
     have = nodes.bit_count()
     assert 0 < count <= have
     if count == have:
@@ -39,7 +44,9 @@ def alike(nodes: int, count: int) -> int:
 
 
 def alike_narrow(nodes: int, count: int) -> int:
-    """On the bitmap as text, which C code searches: runs of ones between blanks, the lowest node at the right end."""
+    """On the bitmap as text, which C code searches: runs of ones between blanks, the lowest node at
+    the right end.
+    """
     digits = f" {nodes:b} ".replace("0", " ")
     runs = digits.split()
     last = len(digits) - 2  # the place of node 0
@@ -60,7 +67,9 @@ def alike_narrow(nodes: int, count: int) -> int:
 
 
 def alike_wide(nodes: int, count: int) -> int:
-    """On vectors of the runs. The largest are used up until one of those left suffices for the rest; of these the tightest is taken."""
+    """On vectors of the runs. The largest are used up until one of those left suffices for the
+    rest; of these the tightest is taken.
+    """
     size = nodes.bit_length()
     flags = nodeset.to_flags(nodes << 1, size + 2)
     edges = np.flatnonzero(flags[1:] != flags[:-1])
@@ -68,7 +77,8 @@ def alike_wide(nodes: int, count: int) -> int:
     lengths = edges[1::2] - starts
     order = np.argsort(-lengths, kind="stable")
     by_length = lengths[order]
-    rest = count - (np.cumsum(by_length) - by_length)  # needed when the larger ones have been used up
+    # needed when the larger ones have been used up
+    rest = count - (np.cumsum(by_length) - by_length)
     used = int(np.argmax(by_length >= rest))
     need = int(rest[used])
     left = order[used:]
@@ -86,10 +96,11 @@ def alike_wide(nodes: int, count: int) -> int:
 
 @dataclass(slots=True, eq=False)
 class Candidates:
-    """Usable nodes in index order: their indices, the CPUs that each could give (all > 0), their weights (None: all the same), which are required.
+    """Usable nodes in index order: their indices, the CPUs that each could give (all > 0), their
+    weights (None: all the same), which are required.
 
-    `core`: CPUs of a core of each. So many a node keeps back for each further one that the job must have, whatever cores that has: where these are
-    smaller the job may find too little.
+    `core`: CPUs of a core of each. So many a node keeps back for each further one that the job must
+    have, whatever cores that has: where these are smaller the job may find too little.
     """
 
     index: NDArray[np.intp]
@@ -101,10 +112,14 @@ class Candidates:
     small_leaves: bool = False  # select/linear's way through the tree
     core: NDArray[np.int64] | int = 1
 
-    def choose(self, demand: Demand, *, contiguous: bool = False, leaves_out: bool = True) -> NDArray[np.intp] | None:
-        """Positions (in these vectors) of the chosen nodes in the order in which they were taken, or None.
+    def choose(
+        self, demand: Demand, *, contiguous: bool = False, leaves_out: bool = True
+    ) -> NDArray[np.intp] | None:
+        """Positions (in these vectors) of the chosen nodes in the order in which they were taken,
+        or None.
 
-        When the nodes allowed do not hold enough, small ones are left out step by step and it is tried again, unless `leaves_out` is false.
+        When the nodes allowed do not hold enough, small ones are left out step by step and it is
+        tried again, unless `leaves_out` is false.
         """
         if len(self.index) < demand.min_nodes or int(self.cpus.sum()) < demand.cpus:
             return None
@@ -117,12 +132,17 @@ class Candidates:
             keep = self.cpus >= smallest
             if self.required is not None:
                 keep |= self.required
-            if np.count_nonzero(keep) < demand.min_nodes or int(self.cpus[keep].sum()) < demand.cpus:
+            if (
+                np.count_nonzero(keep) < demand.min_nodes
+                or int(self.cpus[keep].sum()) < demand.cpus
+            ):
                 return None
             where = np.flatnonzero(keep)
             weight = None if self.weight is None else self.weight[where]
             required = None if self.required is None else self.required[where]
-            fewer = Candidates(self.index[where], self.cpus[where], weight, required, core=self._core_of(where))
+            fewer = Candidates(
+                self.index[where], self.cpus[where], weight, required, core=self._core_of(where)
+            )
             found = fewer._attempt(demand, contiguous=contiguous)
             if found is not None:
                 chosen: NDArray[np.intp] = where[found]
@@ -133,11 +153,17 @@ class Candidates:
         return self.core if isinstance(self.core, int) else self.core[where]
 
     def _choose_on_tree(self, tree: Tree, demand: Demand) -> NDArray[np.intp] | None:
-        """As `choose`, with the lightest nodes alone, then with heavier ones, too, and each time without more and more of the small ones."""
-        forced = np.zeros(len(self.index), dtype=np.bool_) if self.required is None else self.required
+        """As `choose`, with the lightest nodes alone, then with heavier ones, too, and each time
+        without more and more of the small ones.
+        """
+        forced = (
+            np.zeros(len(self.index), dtype=np.bool_) if self.required is None else self.required
+        )
         weights = [0] if self.weight is None else np.unique(self.weight).tolist()
         for heaviest in weights:
-            light = forced | (self.weight <= heaviest) if self.weight is not None else ~forced | forced
+            light = (
+                forced | (self.weight <= heaviest) if self.weight is not None else ~forced | forced
+            )
             for smallest in np.unique(self.cpus).tolist():
                 where = np.flatnonzero(light & (forced | (self.cpus >= smallest)))
                 if len(where) < demand.min_nodes or int(self.cpus[where].sum()) < demand.cpus:
@@ -156,7 +182,10 @@ class Candidates:
                 found = where[picks.finish()]
                 if len(found) < demand.min_nodes or picks.cpus > 0:
                     continue
-                if self.most_leaves and len(np.unique(tree.leaf_of[self.index[found]])) > self.most_leaves:
+                if (
+                    self.most_leaves
+                    and len(np.unique(tree.leaf_of[self.index[found]])) > self.most_leaves
+                ):
                     return None  # the job waits, though other nodes might be on fewer
                 return found
         return None
@@ -167,7 +196,10 @@ class Candidates:
         if self.weight is not None and not contiguous:
             breaks = holes | (self.weight[1:] != self.weight[:-1])
         behind = np.flatnonzero(breaks) + 1
-        starts, ends = np.zeros(len(behind) + 1, dtype=np.intp), np.empty(len(behind) + 1, dtype=np.intp)
+        starts, ends = (
+            np.zeros(len(behind) + 1, dtype=np.intp),
+            np.empty(len(behind) + 1, dtype=np.intp),
+        )
         starts[1:], ends[:-1], ends[-1] = behind, behind, len(index)
         picks = Picks(demand, self.core)
         if required is None:
@@ -180,8 +212,11 @@ class Candidates:
             in_runs = np.add.reduceat(np.where(required, 0, cpus), starts)
             is_behind_hole = np.concatenate(([True], holes[starts[1:] - 1]))
             pivots = _pivots(required, starts, ends, is_behind_hole)
-            runs = _Runs(in_runs, np.add.reduceat((~required).astype(np.int64), starts), pivot=pivots)
-        if self.weight is not None:  # a contiguous job's run may be of several weights: that of its last node counts
+            runs = _Runs(
+                in_runs, np.add.reduceat((~required).astype(np.int64), starts), pivot=pivots
+            )
+        # a contiguous job's run may be of several weights: that of its last node counts
+        if self.weight is not None:
             runs.weight = self.weight[ends - 1]
         while not picks.is_complete:
             r = runs.take_best(picks.cpus, picks.nodes - picks.spare, contiguous=contiguous)
@@ -194,7 +229,9 @@ class Candidates:
             if runs.pivot is not None and required is not None:
                 pivot = int(runs.pivot[r])
                 if pivot >= 0:  # from the first required node up, then down
-                    order = np.concatenate((order[pivot - starts[r] :], order[: pivot - starts[r]][::-1]))
+                    order = np.concatenate(
+                        (order[pivot - starts[r] :], order[: pivot - starts[r]][::-1])
+                    )
                     order = order[~required[order]]
                     picks.take(order, cpus[order])
                     continue
@@ -214,14 +251,17 @@ class Candidates:
         return found if len(found) >= demand.min_nodes and picks.cpus <= 0 else None
 
     def choose_in_order(self, order: NDArray[np.intp], demand: Demand) -> NDArray[np.intp] | None:
-        """The first nodes in the given order of positions that satisfy the demand (least loaded first, biggest first)."""
+        """The first nodes in the given order of positions that satisfy the demand (least loaded
+        first, biggest first).
+        """
         forced = order[:0]
         if self.required is not None:
             wanted = self.required[order]
             forced, order = order[wanted], order[~wanted]
         if len(forced) > demand.max_nodes:
             return None
-        for smallest in [0, *np.unique(self.cpus[order]).tolist()]:  # small nodes are left out where the allowed ones do not hold enough
+        # small nodes are left out where the allowed ones do not hold enough
+        for smallest in [0, *np.unique(self.cpus[order]).tolist()]:
             left = order[self.cpus[order] >= smallest]
             if len(forced) + len(left) < demand.min_nodes:
                 break
@@ -235,15 +275,24 @@ class Candidates:
         return None
 
 
-def _pivots(required: NDArray[np.bool_], starts: NDArray[np.intp], ends: NDArray[np.intp], is_behind_hole: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Of each run the required node from which it is used up and down, and for which it goes before others; -1 without one.
+def _pivots(
+    required: NDArray[np.bool_],
+    starts: NDArray[np.intp],
+    ends: NDArray[np.intp],
+    is_behind_hole: NDArray[np.bool_],
+) -> NDArray[np.intp]:
+    """Of each run the required node from which it is used up and down, and for which it goes before
+    others; -1 without one.
 
-    Where a run begins because the weight changes, required nodes at its very beginning do not count: recordings of Slurm 22.05 show it.
+    Where a run begins because the weight changes, required nodes at its very beginning do not
+    count: recordings of Slurm 22.05 show it.
     """
     pivots = np.full(len(starts), -1, dtype=np.intp)
     for r in np.unique(starts.searchsorted(np.flatnonzero(required), side="right") - 1).tolist():
         wanted = required[starts[r] : ends[r]]
-        from_ = 0 if is_behind_hole[r] else int(np.argmin(wanted)) if not wanted.all() else len(wanted)
+        from_ = (
+            0 if is_behind_hole[r] else int(np.argmin(wanted)) if not wanted.all() else len(wanted)
+        )
         if wanted[from_:].any():
             pivots[r] = starts[r] + from_ + int(np.argmax(wanted[from_:]))
     return pivots
@@ -251,7 +300,9 @@ def _pivots(required: NDArray[np.bool_], starts: NDArray[np.intp], ends: NDArray
 
 @dataclass(slots=True, eq=False)
 class _Runs:
-    """What is left in each run of consecutive nodes; a run that has been taken has no nodes left. `pivot`: as of `_pivots`."""
+    """What is left in each run of consecutive nodes; a run that has been taken has no nodes left.
+    `pivot`: as of `_pivots`.
+    """
 
     cpus: NDArray[np.int64]
     nodes: NDArray[np.int64]
@@ -290,7 +341,9 @@ class _Runs:
         return best
 
     def _take_of_equals(self, need_cpus: int, need_nodes: int, *, contiguous: bool) -> int | None:
-        """`take_best` where neither weights nor required nodes count: a run that has been taken has no CPUs left."""
+        """`take_best` where neither weights nor required nodes count: a run that has been taken has
+        no CPUs left.
+        """
         enough = self.cpus >= max(need_cpus, 1)
         if need_nodes > 1:
             enough &= self.nodes >= need_nodes
@@ -307,13 +360,20 @@ class _Runs:
         return best
 
     def _with_required(self, need_cpus: int, need_nodes: int, *, contiguous: bool) -> int:
-        """Run by run, as Slurm compares them: the first with a required node goes before all that came earlier, whatever their weight, and gives way
-        only to one that comes later and is of lower weight, or of the same and better.
+        """Run by run, as Slurm compares them: the first with a required node goes before all that
+        came earlier, whatever their weight, and gives way only to one that comes later and is of
+        lower weight, or of the same and better.
         """
         assert self.pivot is not None
         best, best_weight, best_cpus, best_is_enough, best_has = -1, 0, 0, False, False
         weights = [0] * len(self.cpus) if self.weight is None else self.weight.tolist()
-        rows = zip(self.cpus.tolist(), self.nodes.tolist(), weights, (self.pivot >= 0).tolist(), strict=True)
+        rows = zip(
+            self.cpus.tolist(),
+            self.nodes.tolist(),
+            weights,
+            (self.pivot >= 0).tolist(),
+            strict=True,
+        )
         for r, (cpus, nodes, weight, has) in enumerate(rows):
             if not nodes or (contiguous and not has):
                 continue
@@ -321,11 +381,21 @@ class _Runs:
             if contiguous and not is_enough:
                 continue
             if weight == best_weight:
-                is_better = is_enough and (not best_is_enough or cpus < best_cpus) if is_enough else not best_is_enough and cpus > best_cpus
+                is_better = (
+                    is_enough and (not best_is_enough or cpus < best_cpus)
+                    if is_enough
+                    else not best_is_enough and cpus > best_cpus
+                )
             else:
                 is_better = weight < best_weight
             if best < 0 or is_better or (has and not best_has):
-                best, best_weight, best_cpus, best_is_enough, best_has = r, weight, cpus, is_enough, has
+                best, best_weight, best_cpus, best_is_enough, best_has = (
+                    r,
+                    weight,
+                    cpus,
+                    is_enough,
+                    has,
+                )
         return best
 
 

@@ -1,9 +1,12 @@
-"""select/cons_tres: cores, CPUs, sockets and memory of nodes are given to jobs; several jobs share a node.
+"""select/cons_tres: cores, CPUs, sockets and memory of nodes are given to jobs; several jobs share
+a node.
 
-Place: scheduling, pure. Follows slurm.conf(5) SelectTypeParameters. The unit of allocation is the core (with CR_SOCKET* the socket), with all its
-threads: no two jobs share one. Cores are taken from the lowest number up.
+Place: scheduling, pure. Follows slurm.conf(5) SelectTypeParameters. The unit of allocation is the
+core (with CR_SOCKET* the socket), with all its threads: no two jobs share one. Cores are taken from
+the lowest number up.
 
-Idle nodes that are all of one kind, the everyday case of whole-node jobs and of one-CPU nodes, are chosen on bitmaps alone; the rest on vectors.
+Idle nodes that are all of one kind, the everyday case of whole-node jobs and of one-CPU nodes, are
+chosen on bitmaps alone; the rest on vectors.
 """
 
 from __future__ import annotations
@@ -59,11 +62,21 @@ _FEW = 16  # nodes up to which a loop is quicker than vectors
 
 
 class SelectConsTres(ChoosingSelector):
-    """`parameters`: SelectTypeParameters in upper case, e.g. CR_CORE_MEMORY, CR_LLN. None of CR_*: as CR_CORE_MEMORY."""
+    """`parameters`: SelectTypeParameters in upper case, e.g. CR_CORE_MEMORY, CR_LLN. None of CR_*:
+    as CR_CORE_MEMORY.
+    """
 
     def __init__(self, parameters: frozenset[str] = frozenset()) -> None:
         super().__init__(parameters)
-        consumable = {"CR_CPU", "CR_CPU_MEMORY", "CR_CORE", "CR_CORE_MEMORY", "CR_SOCKET", "CR_SOCKET_MEMORY", "CR_MEMORY"}
+        consumable = {
+            "CR_CPU",
+            "CR_CPU_MEMORY",
+            "CR_CORE",
+            "CR_CORE_MEMORY",
+            "CR_SOCKET",
+            "CR_SOCKET_MEMORY",
+            "CR_MEMORY",
+        }
         if not parameters & consumable:
             self.consumes_memory = True
         self.by_socket = bool(parameters & {"CR_SOCKET", "CR_SOCKET_MEMORY"})
@@ -72,9 +85,10 @@ class SelectConsTres(ChoosingSelector):
         self.counts_cpus = bool(parameters & {"CR_CPU", "CR_CPU_MEMORY"})
         self.fills_sockets = self.counts_cpus or "CR_CORE_DEFAULT_DIST_BLOCK" in parameters
         self.packs = "CR_PACK_NODES" in parameters
-        self._positions: tuple[int, NDArray[np.intp]] = (0, np.zeros(0, dtype=np.intp))  # of the last bitmap: many questions are about the same nodes
+        # of the last bitmap: many questions are about the same nodes
+        self._positions: tuple[int, NDArray[np.intp]] = (0, np.zeros(0, dtype=np.intp))
 
-    # --- how much a node can give ----------------------------------------------------------------------------------------------
+    # --- how much a node can give -----------------------------------------------------------------
 
     def _of_core(self, request: Request, threads: Any) -> Any:
         """CPUs of a core that the job's tasks may use. For numbers and for vectors."""
@@ -90,7 +104,11 @@ class SelectConsTres(ChoosingSelector):
         return self.by_socket if request.socket_rule is None else request.socket_rule
 
     def _tasks_per_core(self, request: Request) -> int:
-        return request.tasks_per_core or (1 if self.one_task_per_core and not (request.uses_threads or request.threads_per_core) else 0)
+        return request.tasks_per_core or (
+            1
+            if self.one_task_per_core and not (request.uses_threads or request.threads_per_core)
+            else 0
+        )
 
     def _rules(self, request: Request, of_core: int) -> SocketRules | None:
         """What the job or the site says of sockets, None if nothing."""
@@ -98,17 +116,40 @@ class SelectConsTres(ChoosingSelector):
         whole = self._gives_sockets(request)
         if not (each or request.min_cores_per_socket or request.min_sockets or whole):
             return None
-        return SocketRules(each, self._filled(request, of_core), request.min_cores_per_socket, request.min_sockets, whole)
+        return SocketRules(
+            each,
+            self._filled(request, of_core),
+            request.min_cores_per_socket,
+            request.min_sockets,
+            whole,
+        )
 
     def _filled(self, request: Request, of_core: Any) -> Any:
-        """Cores of a socket that are full with as many tasks as may be there. For numbers and for vectors."""
+        """Cores of a socket that are full with as many tasks as may be there. For numbers and for
+        vectors.
+        """
         each, cpus = request.tasks_per_socket, request.cpus_per_task
-        return each * -(-cpus // of_core) if self._tasks_per_core(request) else -(-each * cpus // of_core)
+        return (
+            each * -(-cpus // of_core)
+            if self._tasks_per_core(request)
+            else -(-each * cpus // of_core)
+        )
 
-    def _free_cores(self, request: Request, at: NDArray[np.intp], table: NodeTable, free: Free, kind: NodeKind | None) -> Any:
+    def _free_cores(
+        self,
+        request: Request,
+        at: NDArray[np.intp],
+        table: NodeTable,
+        free: Free,
+        kind: NodeKind | None,
+    ) -> Any:
         """Cores on each node that the job could use."""
         if self._rules(request, 1) is None:
-            return free.free_cpus[at] if kind is not None and kind.threads == 1 else free.free_cpus[at] // self._threads(table, at, kind)
+            return (
+                free.free_cpus[at]
+                if kind is not None and kind.threads == 1
+                else free.free_cpus[at] // self._threads(table, at, kind)
+            )
         used = np.array(free.used_cores_of(at), dtype=np.object_)
         found = np.zeros(len(at), dtype=np.int64)
         for each in table.kinds:
@@ -124,8 +165,19 @@ class SelectConsTres(ChoosingSelector):
         """CPUs of a core: a number if all nodes are of a kind."""
         return kind.threads_of_core if kind is not None else table.core_cpus[at]
 
-    def _capacity(self, request: Request, cores: Any, threads: Any, cpus: Any, sockets: Any, free_memory: Any, memory: Any, tmp_disk: Any) -> Any:
-        """CPUs for the job's tasks on nodes with so many free cores, 0 if they will not do. For numbers and for vectors.
+    def _capacity(
+        self,
+        request: Request,
+        cores: Any,
+        threads: Any,
+        cpus: Any,
+        sockets: Any,
+        free_memory: Any,
+        memory: Any,
+        tmp_disk: Any,
+    ) -> Any:
+        """CPUs for the job's tasks on nodes with so many free cores, 0 if they will not do. For
+        numbers and for vectors.
 
         `cpus`, `sockets`, `memory` and `tmp_disk`: what the nodes have in all.
         """
@@ -135,23 +187,38 @@ class SelectConsTres(ChoosingSelector):
         per_cpu, per_node = request.memory_per_cpu_mb, request.memory_per_node_mb
         if per_cpu and not self.consumes_memory:  # no more is asked than that one CPU could have it
             usable = usable * (have >= per_cpu)
-        elif per_cpu and self.counts_cpus and not request.exclusive:  # CPUs that the tasks have, not all of their cores
+        elif per_cpu and self.counts_cpus and not request.exclusive:
+            # CPUs that the tasks have, not all of their cores
             usable = np.minimum(usable, have // per_cpu)
         elif per_cpu:
-            counted = np.minimum(threads, request.threads_per_core) if request.threads_per_core else threads
+            counted = (
+                np.minimum(threads, request.threads_per_core)
+                if request.threads_per_core
+                else threads
+            )
             if request.exclusive:
                 usable = usable * (cpus // threads * counted * per_cpu <= have)
             else:
-                at_once = np.maximum(cpus // threads // sockets, 1) if self._gives_sockets(request) else 1
-                usable = np.minimum(usable, have // per_cpu // counted // at_once * at_once * of_core)
+                at_once = (
+                    np.maximum(cpus // threads // sockets, 1) if self._gives_sockets(request) else 1
+                )
+                usable = np.minimum(
+                    usable, have // per_cpu // counted // at_once * at_once * of_core
+                )
         least = request.min_cpus_per_node
         if request.cpus_per_task > 1:
             if self._tasks_per_core(request):  # a core is not shared by two tasks
-                usable = usable // of_core // -(-request.cpus_per_task // of_core) * request.cpus_per_task
+                usable = (
+                    usable
+                    // of_core
+                    // -(-request.cpus_per_task // of_core)
+                    * request.cpus_per_task
+                )
             if per_cpu and self.consumes_memory:
                 usable = usable // request.cpus_per_task * request.cpus_per_task
             least = max(least, request.cpus_per_task)
-        if request.tasks_per_node:  # nodes are compared by what they have, not by what the tasks may use of it
+        # nodes are compared by what they have, not by what the tasks may use of it
+        if request.tasks_per_node:
             least = max(least, request.tasks_per_node * request.cpus_per_task)
         if least > 1:
             usable = usable * (usable >= least)
@@ -161,7 +228,11 @@ class SelectConsTres(ChoosingSelector):
             usable = usable * (cpus >= request.tasks_per_core * request.cpus_per_task)
         if request.tasks_per_socket:
             most = request.tasks_per_socket
-            usable = usable * ((cpus // sockets >= most) & (usable >= most * request.cpus_per_task) & (sockets * most >= request.tasks_per_node))
+            usable = usable * (
+                (cpus // sockets >= most)
+                & (usable >= most * request.cpus_per_task)
+                & (sockets * most >= request.tasks_per_node)
+            )
         if per_node:
             usable = usable * (have >= per_node)
         elif self._takes_all_memory(request):
@@ -172,13 +243,25 @@ class SelectConsTres(ChoosingSelector):
 
     def _takes_all_memory(self, request: Request) -> bool:
         """--mem=0, and jobs of which nobody says how much memory they need."""
-        if not self.consumes_memory or request.memory_per_cpu_mb or (request.gres is not None and request.gres.memory_per_gpu_mb):
+        if (
+            not self.consumes_memory
+            or request.memory_per_cpu_mb
+            or (request.gres is not None and request.gres.memory_per_gpu_mb)
+        ):
             return False
         return (request.memory_per_node_mb or ALL_MEMORY) == ALL_MEMORY
 
-    # --- which nodes -----------------------------------------------------------------------------------------------------------
+    # --- which nodes ------------------------------------------------------------------------------
 
-    def choose(self, request: Request, usable: int, table: NodeTable, free: Free, *, nodes_only: bool = False) -> Choice | None:
+    def choose(
+        self,
+        request: Request,
+        usable: int,
+        table: NodeTable,
+        free: Free,
+        *,
+        nodes_only: bool = False,
+    ) -> Choice | None:
         if request.exclusive:
             usable = self._for_one_job(usable, table, free)
             if request.max_cpus_per_node is not None:
@@ -187,18 +270,37 @@ class SelectConsTres(ChoosingSelector):
             if request.required & ~usable or usable.bit_count() < request.min_nodes:
                 return None
         checks_memory = self._may_lack_memory(request)
-        nodes_only = nodes_only and not checks_memory  # what the job would hold follows from the tasks
+        # what the job would hold follows from the tasks
+        nodes_only = nodes_only and not checks_memory
         by_load = self.least_loaded or request.least_loaded
         kind = table.kind_of(usable)
         is_simple = table.tree_for(request.switches) is None
-        is_special = request.required or request.contiguous or request.spreads or by_load or (request.is_serial and self.packs_serial)
-        is_special = is_special or 0 < usable & request.spared < usable or 0 < usable & request.favoured < usable
+        is_special = (
+            request.required
+            or request.contiguous
+            or request.spreads
+            or by_load
+            or (request.is_serial and self.packs_serial)
+        )
+        is_special = (
+            is_special
+            or 0 < usable & request.spared < usable
+            or 0 < usable & request.favoured < usable
+        )
         if request.gres is not None:
             choice = self._choose_with_gres(request, usable, table, free, by_load=by_load)
-        elif kind is not None and is_simple and self._are_empty(usable, free) and not is_special and request.cpus_left is None:
+        elif (
+            kind is not None
+            and is_simple
+            and self._are_empty(usable, free)
+            and not is_special
+            and request.cpus_left is None
+        ):
             choice = self._choose_alike(request, usable, table, free, kind, nodes_only=nodes_only)
         else:
-            choice = self._choose_any_kind(request, usable, table, free, kind, by_load=by_load, nodes_only=nodes_only)
+            choice = self._choose_any_kind(
+                request, usable, table, free, kind, by_load=by_load, nodes_only=nodes_only
+            )
         if choice is not None and checks_memory:
             lacking = self._lacking_memory(request, choice, usable, table, free)
             if lacking:
@@ -207,16 +309,29 @@ class SelectConsTres(ChoosingSelector):
 
     @staticmethod
     def _for_one_job(nodes: int, table: NodeTable, free: Free) -> int:
-        """Those of the nodes that a job may have alone. Where it shares cores or pushes others aside, it waits for their devices for all that."""
+        """Those of the nodes that a job may have alone. Where it shares cores or pushes others
+        aside, it waits for their devices for all that.
+        """
         nodes &= free.idle_nodes
         return nodes if table.gres is None else nodes_with_all(nodes, table.gres, free)
 
     def _may_lack_memory(self, request: Request) -> bool:
-        """Whether a node that has the memory for the CPUs of the tasks may not have it for all that the job would hold there: whole sockets."""
-        return bool(request.memory_per_cpu_mb) and self.consumes_memory and self._gives_sockets(request) and not request.exclusive
+        """Whether a node that has the memory for the CPUs of the tasks may not have it for all that
+        the job would hold there: whole sockets.
+        """
+        return (
+            bool(request.memory_per_cpu_mb)
+            and self.consumes_memory
+            and self._gives_sockets(request)
+            and not request.exclusive
+        )
 
-    def _lacking_memory(self, request: Request, choice: Choice, usable: int, table: NodeTable, free: Free) -> int:
-        """If some of the chosen nodes have too little memory: all nodes that have too little for as many tasks."""
+    def _lacking_memory(
+        self, request: Request, choice: Choice, usable: int, table: NodeTable, free: Free
+    ) -> int:
+        """If some of the chosen nodes have too little memory: all nodes that have too little for as
+        many tasks.
+        """
         if request.gres is not None:
             return self._lacking_memory_with_gres(request, choice, usable, table, free)
         lacking = 0
@@ -230,30 +345,49 @@ class SelectConsTres(ChoosingSelector):
                 lacking |= unfit
         return lacking
 
-    def _lacking_memory_with_gres(self, request: Request, choice: Choice, usable: int, table: NodeTable, free: Free) -> int:
+    def _lacking_memory_with_gres(
+        self, request: Request, choice: Choice, usable: int, table: NodeTable, free: Free
+    ) -> int:
         """As `_lacking_memory`, node by node."""
         gres, needs, memory = devices_in(free, table), request.gres, free.free_memory
         assert gres is not None
         assert needs is not None
         request = replace(request, view=None)  # `free` is what it sees
         shares = self._shares_with_gres(request, choice, table, free, gres)
-        lacking = nodeset.from_positions(share.node for share in shares if share.memory_mb > memory[share.node])
+        lacking = nodeset.from_positions(
+            share.node for share in shares if share.memory_mb > memory[share.node]
+        )
         for tasks in {tasks for nodes, tasks in choice if nodes & lacking}:
             wants = merged(needs.on_node(tasks))
             for index in nodeset.indices(nodes_having(needs, usable & ~lacking, free)):
-                if self._part_with_gres(request, index, tasks, wants, table, free, gres)[2] > memory[index]:
+                if (
+                    self._part_with_gres(request, index, tasks, wants, table, free, gres)[2]
+                    > memory[index]
+                ):
                     lacking |= 1 << index
         return lacking
 
     def _are_empty(self, nodes: int, free: Free) -> bool:
-        """Whether nobody holds anything there. A row in which nobody is says nothing of memory, which all rows share."""
-        return not nodes & ~free.idle_nodes and not (self.consumes_memory and isinstance(free, RowView))
+        """Whether nobody holds anything there. A row in which nobody is says nothing of memory,
+        which all rows share.
+        """
+        return not nodes & ~free.idle_nodes and not (
+            self.consumes_memory and isinstance(free, RowView)
+        )
 
     def is_plain(self, request: Request) -> bool:
-        rules = request.exclusive or request.gres is not None or request.tmp_disk_mb or request.cpus_left is not None or request.max_cpus_per_node
+        rules = (
+            request.exclusive
+            or request.gres is not None
+            or request.tmp_disk_mb
+            or request.cpus_left is not None
+            or request.max_cpus_per_node
+        )
         memory = self.consumes_memory or request.memory_per_cpu_mb or request.memory_per_node_mb
         return (
-            request.tasks == request.cpus and request.min_nodes == 1 and not (rules or memory or request.tasks_per_node or request.threads_per_core)
+            request.tasks == request.cpus
+            and request.min_nodes == 1
+            and not (rules or memory or request.tasks_per_node or request.threads_per_core)
         )
 
     def might(self, request: Request, nodes: int, table: NodeTable, free: Free) -> bool:
@@ -264,8 +398,16 @@ class SelectConsTres(ChoosingSelector):
         if request.gres is not None:
             return self._might_with_gres(request, nodes, table, free)
         kind = table.kind_of(nodes)
-        if kind is not None and self._are_empty(nodes, free) and not request.required and not request.contiguous and request.cpus_left is None:
-            return self._choose_alike(request, nodes, table, free, kind, nodes_only=True) is not None
+        if (
+            kind is not None
+            and self._are_empty(nodes, free)
+            and not request.required
+            and not request.contiguous
+            and request.cpus_left is None
+        ):
+            return (
+                self._choose_alike(request, nodes, table, free, kind, nodes_only=True) is not None
+            )
         cpus = self._could_give(request, nodes, table, free, kind)[1]
         return int(np.count_nonzero(cpus)) >= request.min_nodes and int(cpus.sum()) >= request.cpus
 
@@ -274,12 +416,29 @@ class SelectConsTres(ChoosingSelector):
         found: list[int] = at[cpus > 0].tolist()
         return found
 
-    def _choose_alike(self, request: Request, usable: int, table: NodeTable, free: Free, kind: NodeKind, *, nodes_only: bool) -> Choice | None:
+    def _choose_alike(
+        self,
+        request: Request,
+        usable: int,
+        table: NodeTable,
+        free: Free,
+        kind: NodeKind,
+        *,
+        nodes_only: bool,
+    ) -> Choice | None:
         threads = kind.threads_of_core
         rules = self._rules(request, self._of_core(request, threads))
-        cores = (kind.job_cores if rules is None else rules.usable(kind.job_cores, kind.sockets, kind.cores)).bit_count()
+        cores = (
+            kind.job_cores
+            if rules is None
+            else rules.usable(kind.job_cores, kind.sockets, kind.cores)
+        ).bit_count()
         memory = kind.memory_mb if self.consumes_memory else kind.all_memory_mb
-        each = int(self._capacity(request, cores, threads, kind.cpus, kind.sockets, memory, memory, kind.tmp_disk_mb))
+        each = int(
+            self._capacity(
+                request, cores, threads, kind.cpus, kind.sockets, memory, memory, kind.tmp_disk_mb
+            )
+        )
         if not each:
             return None
         for_cpus = -(-request.cpus // each)
@@ -287,19 +446,27 @@ class SelectConsTres(ChoosingSelector):
         count = max(for_cpus, min(request.wanted_nodes, have))
         if count > have or count > request.max_nodes or count < request.min_nodes:
             return None
-        if count > 1 and each < self._of_core(request, threads):  # what nodes keep back for each other is more than they have
-            return self._choose_any_kind(request, usable, table, free, kind, by_load=False, nodes_only=nodes_only)
+        # what nodes keep back for each other is more than they have
+        if count > 1 and each < self._of_core(request, threads):
+            return self._choose_any_kind(
+                request, usable, table, free, kind, by_load=False, nodes_only=nodes_only
+            )
         on_each = request.tasks_on_node or (1 if count >= request.tasks or nodes_only else 0)
-        if not on_each and request.tasks % count == 0 and request.cpus == each * count:  # all that the nodes have
+        # all that the nodes have
+        if not on_each and request.tasks % count == 0 and request.cpus == each * count:
             on_each = request.tasks // count
         if (not on_each and count > 1) or count > max(for_cpus, request.min_nodes):
-            return self._choose_any_kind(request, usable, table, free, kind, by_load=False, nodes_only=nodes_only)
+            return self._choose_any_kind(
+                request, usable, table, free, kind, by_load=False, nodes_only=nodes_only
+            )
         return [(alike(usable, count), on_each or request.tasks)]
 
     def _could_give(
         self, request: Request, usable: int, table: NodeTable, free: Free, kind: NodeKind | None
     ) -> tuple[NDArray[np.intp], NDArray[np.int64], Any]:
-        """The nodes as positions, the CPUs that each has for the job's tasks, and those of a core (one number if all are of a kind)."""
+        """The nodes as positions, the CPUs that each has for the job's tasks, and those of a core
+        (one number if all are of a kind).
+        """
         if usable == self._positions[0]:
             at = self._positions[1]
         else:
@@ -308,15 +475,26 @@ class SelectConsTres(ChoosingSelector):
         threads = self._threads(table, at, kind)
         free_memory = memory = tmp_disk = None
         if request.memory_per_cpu_mb or request.memory_per_node_mb or self.consumes_memory:
-            free_memory, memory = free.free_memory[at], (table.memory if self.consumes_memory else table.all_memory)[at]
+            free_memory, memory = (
+                free.free_memory[at],
+                (table.memory if self.consumes_memory else table.all_memory)[at],
+            )
         if request.tmp_disk_mb:
             tmp_disk = table.tmp_disk[at]
         cores = self._free_cores(request, at, table, free, kind)
         cpus = sockets = None
-        if request.exclusive or request.tasks_per_core > 1 or request.tasks_per_socket or self._may_lack_memory(request):
+        if (
+            request.exclusive
+            or request.tasks_per_core > 1
+            or request.tasks_per_socket
+            or self._may_lack_memory(request)
+        ):
             cpus, sockets = table.cpus[at], table.sockets[at]
-        capacity = self._capacity(request, cores, threads, cpus, sockets, free_memory, memory, tmp_disk)
-        if request.gres is not None and request.tasks_per_socket:  # beside devices, threads that the last core has left over are no room for tasks
+        capacity = self._capacity(
+            request, cores, threads, cpus, sockets, free_memory, memory, tmp_disk
+        )
+        # beside devices, threads that the last core has left over are no room for tasks
+        if request.gres is not None and request.tasks_per_socket:
             of_core = self._of_core(request, threads)
             tasks = -(-cores // self._filled(request, of_core)) * request.tasks_per_socket
             capacity = np.minimum(capacity, np.maximum(tasks * request.cpus_per_task, of_core))
@@ -341,7 +519,15 @@ class SelectConsTres(ChoosingSelector):
         at, cpus, of_core = self._could_give(request, usable, table, free, kind)
         most = request.cpus_at_most = None
         if request.gres is not None:
-            cpus, most = with_gres(request, at, cpus, of_core, table, free, near=devices_in(free, table) if near else None)
+            cpus, most = with_gres(
+                request,
+                at,
+                cpus,
+                of_core,
+                table,
+                free,
+                near=devices_in(free, table) if near else None,
+            )
         count = np.count_nonzero(cpus)
         if count < request.min_nodes:
             return None
@@ -359,7 +545,13 @@ class SelectConsTres(ChoosingSelector):
             if np.count_nonzero(required) < request.required.bit_count():
                 return None
         core = int(of_core) if kind is not None else of_core
-        demand = Demand(request.cpus, request.min_nodes, request.wanted_nodes, request.max_nodes, max(request.min_cpus_per_node, 1))
+        demand = Demand(
+            request.cpus,
+            request.min_nodes,
+            request.wanted_nodes,
+            request.max_nodes,
+            max(request.min_cpus_per_node, 1),
+        )
         if request.gres is not None:
             demand.cpus = cpus_needed(request)
             weight: NDArray[np.int64] | None = preferred(request, at, table.weight[at], free)
@@ -372,16 +564,38 @@ class SelectConsTres(ChoosingSelector):
             favoured = nodeset.to_flags(request.favoured, len(table.nodes))[at]
             weight = (table.weight[at] if weight is None else weight) * 2 - favoured
         if request.gres is not None and request.gres.per_job:
-            chosen = choose_for_job(request.gres, at, cpus, core, weight, required, demand, free, contiguous=request.contiguous)
+            chosen = choose_for_job(
+                request.gres,
+                at,
+                cpus,
+                core,
+                weight,
+                required,
+                demand,
+                free,
+                contiguous=request.contiguous,
+            )
         elif request.is_serial and self.packs_serial:
             chosen = np.array([len(at) - 1])
         elif request.spreads:
-            chosen = Candidates(at, cpus, None, required, core=core).choose_in_order(np.lexsort((at, table.weight[at])), demand)
+            chosen = Candidates(at, cpus, None, required, core=core).choose_in_order(
+                np.lexsort((at, table.weight[at])), demand
+            )
         elif by_load:
             candidates = Candidates(at, cpus, table.weight[at], required, core=core)
-            chosen = candidates.choose_in_order(np.lexsort((at, -free.free_cpus[at], table.weight[at])), demand)
+            chosen = candidates.choose_in_order(
+                np.lexsort((at, -free.free_cpus[at], table.weight[at])), demand
+            )
         else:
-            candidates = Candidates(at, cpus, weight, required, table.tree_for(request.switches), request.switches, core=core)
+            candidates = Candidates(
+                at,
+                cpus,
+                weight,
+                required,
+                table.tree_for(request.switches),
+                request.switches,
+                core=core,
+            )
             chosen = candidates.choose(demand, contiguous=request.contiguous, leaves_out=leaves_out)
         if chosen is None:
             return None
@@ -403,21 +617,40 @@ class SelectConsTres(ChoosingSelector):
         if most is not None:
             room = np.minimum(room, most[chosen])
         elif request.cpus_per_task > 1 and int(np.maximum(room, 1).sum()) < request.tasks:
-            request.cpus_at_most = dict(zip(at[chosen].tolist(), np.maximum(serves, request.cpus_per_task).tolist(), strict=True))
+            request.cpus_at_most = dict(
+                zip(
+                    at[chosen].tolist(),
+                    np.maximum(serves, request.cpus_per_task).tolist(),
+                    strict=True,
+                )
+            )
         if request.cpus_per_task > 1:
             at_a_time: NDArray[np.int64] | int = 1
         else:
             at_a_time = kind.threads if kind is not None else table.threads[at[chosen]]
         return _grouped(at[chosen], deal(max(request.tasks, len(chosen)), room, at_a_time))
 
-    def _choose_with_gres(self, request: Request, usable: int, table: NodeTable, free: Free, *, by_load: bool) -> Choice | None:
-        """First with cores near the devices, then with any; only then are small nodes left out to find room."""
+    def _choose_with_gres(
+        self, request: Request, usable: int, table: NodeTable, free: Free, *, by_load: bool
+    ) -> Choice | None:
+        """First with cores near the devices, then with any; only then are small nodes left out to
+        find room.
+        """
         assert request.gres is not None
         kind = table.kind_of(usable)
         which = attempts(request.gres, table, free)
         for leaves_out in (False, True) if len(which) > 1 else (True,):
             for near in which:
-                choice = self._choose_any_kind(request, usable, table, free, kind, by_load=by_load, near=near, leaves_out=leaves_out)
+                choice = self._choose_any_kind(
+                    request,
+                    usable,
+                    table,
+                    free,
+                    kind,
+                    by_load=by_load,
+                    near=near,
+                    leaves_out=leaves_out,
+                )
                 if choice is not None:
                     request.near_devices = near
                     return choice
@@ -428,11 +661,15 @@ class SelectConsTres(ChoosingSelector):
         cpus, _ = with_gres(request, at, cpus, of_core, table, free)
         return int(np.count_nonzero(cpus)) >= request.min_nodes and int(cpus.sum()) >= request.cpus
 
-    # --- what the job holds there ----------------------------------------------------------------------------------------------
+    # --- what the job holds there -----------------------------------------------------------------
 
     def hold(self, request: Request, choice: Choice, table: NodeTable, free: Free) -> Allocation:
-        if (request.gres is not None or request.exclusive) and (gres := devices_in(free, table)) is not None:
-            return Allocation.of_shares(self._shares_with_gres(request, choice, table, free, gres), whole=request.exclusive)
+        if (request.gres is not None or request.exclusive) and (
+            gres := devices_in(free, table)
+        ) is not None:
+            return Allocation.of_shares(
+                self._shares_with_gres(request, choice, table, free, gres), whole=request.exclusive
+            )
         held: dict[tuple[int, int, int, int], int] = {}  # what a job holds on a node -> the nodes
         blocked, most = request.blocked_cores or _NONE, request.cpus_at_most or _NONE
         open_nodes = free.idle_nodes & ~sum(1 << node for node in (*blocked, *most))
@@ -442,31 +679,58 @@ class SelectConsTres(ChoosingSelector):
                 if part := here & open_nodes:
                     share = self._share(request, kind, kind.spec_cores, kind.memory_mb, tasks)
                     held[share] = held.get(share, 0) | part
-                for (used, memory, at_most), part in _alike(here & ~open_nodes, request.view or free, free.free_memory, blocked, most):
+                for (used, memory, at_most), part in _alike(
+                    here & ~open_nodes, request.view or free, free.free_memory, blocked, most
+                ):
                     share = self._share(request, kind, used, memory, tasks, at_most)
                     held[share] = held.get(share, 0) | part
         groups = [ShareGroup(part, *share) for share, part in held.items()]
         cpus = None
         if self.counts_cpus and not request.exclusive:
-            cpus = sum(nodes.bit_count() * max(tasks * request.cpus_per_task, request.held_cpus_per_node) for nodes, tasks in choice)
+            cpus = sum(
+                nodes.bit_count() * max(tasks * request.cpus_per_task, request.held_cpus_per_node)
+                for nodes, tasks in choice
+            )
             if most:
-                on_node = {node: tasks * request.cpus_per_task for nodes, tasks in choice for node in nodeset.indices(nodes)}
+                on_node = {
+                    node: tasks * request.cpus_per_task
+                    for nodes, tasks in choice
+                    for node in nodeset.indices(nodes)
+                }
                 cpus -= sum(max(on_node[node] - limit, 0) for node, limit in most.items())
         return Allocation.of_groups(tuple(groups), whole=request.exclusive, cpus=cpus)
 
-    def _shares_with_gres(self, request: Request, choice: Choice, table: NodeTable, free: Free, gres: GresTable) -> list[NodeShare]:
+    def _shares_with_gres(
+        self, request: Request, choice: Choice, table: NodeTable, free: Free, gres: GresTable
+    ) -> list[NodeShare]:
         """Node by node: devices and the cores near them are not the same everywhere."""
         tasks_on = tasks_in_order(choice)
         needs = request.gres
         if needs is None:
-            return [self._share_with_gres(request, index, tasks, (), table, free, gres) for index, tasks in tasks_on]
+            return [
+                self._share_with_gres(request, index, tasks, (), table, free, gres)
+                for index, tasks in tasks_on
+            ]
         wants = {index: merged(needs.on_node(tasks)) for index, tasks in tasks_on}
         far: dict[int, bool] = {}
-        if needs.per_job:  # how much a node gives follows the cores that the job gets there, or these follow the GPUs
-            cores = {index: self._share_with_gres(request, index, tasks, wants[index], table, free, gres).cores for index, tasks in tasks_on}
-            for index, (part, is_far) in zip(cores, shares_of_job(request, cores, free, gres), strict=True):
+        # how much a node gives follows the cores that the job gets there, or these follow the GPUs
+        if needs.per_job:
+            cores = {
+                index: self._share_with_gres(
+                    request, index, tasks, wants[index], table, free, gres
+                ).cores
+                for index, tasks in tasks_on
+            }
+            for index, (part, is_far) in zip(
+                cores, shares_of_job(request, cores, free, gres), strict=True
+            ):
                 wants[index], far[index] = merged(wants[index] + part), is_far
-        return [self._share_with_gres(request, index, tasks, wants[index], table, free, gres, far=far.get(index, False)) for index, tasks in tasks_on]
+        return [
+            self._share_with_gres(
+                request, index, tasks, wants[index], table, free, gres, far=far.get(index, False)
+            )
+            for index, tasks in tasks_on
+        ]
 
     def _share_with_gres(
         self,
@@ -480,7 +744,9 @@ class SelectConsTres(ChoosingSelector):
         *,
         far: bool = False,
     ) -> NodeShare:
-        cpus, cores, memory, tasks_here = self._part_with_gres(request, index, tasks, wants, table, free, gres)
+        cpus, cores, memory, tasks_here = self._part_with_gres(
+            request, index, tasks, wants, table, free, gres
+        )
         needs, node = request.gres, table.nodes[index]
         if request.exclusive:
             held = all_of(gres.layouts[index], gres)
@@ -488,14 +754,35 @@ class SelectConsTres(ChoosingSelector):
             held = ()
         else:
             of_core = self._of_core(request, table.cpus_of_core(index))
-            held = take_devices(wants, needs, tasks, of_core, gres.layouts[index], gres, index, cores, node.sockets, node.cores_per_socket, far=far)
+            held = take_devices(
+                wants,
+                needs,
+                tasks,
+                of_core,
+                gres.layouts[index],
+                gres,
+                index,
+                cores,
+                node.sockets,
+                node.cores_per_socket,
+                far=far,
+            )
         return NodeShare(index, cpus, cores, memory, tasks_here, held)
 
     def _part_with_gres(
-        self, request: Request, index: int, tasks: int, wants: tuple[GresCount, ...], table: NodeTable, free: Free, gres: GresTable
+        self,
+        request: Request,
+        index: int,
+        tasks: int,
+        wants: tuple[GresCount, ...],
+        table: NodeTable,
+        free: Free,
+        gres: GresTable,
     ) -> tuple[int, int, int, int]:
         """As `_share`, of the cores that the job is offered beside the devices."""
-        used = (request.view or free).used_cores_of(np.array([index]))[0] | (request.blocked_cores or {}).get(index, 0)
+        used = (request.view or free).used_cores_of(np.array([index]))[0] | (
+            request.blocked_cores or {}
+        ).get(index, 0)
         kind = table.kind_of(1 << index)
         assert kind is not None
         own = request
@@ -505,12 +792,29 @@ class SelectConsTres(ChoosingSelector):
             if (rules := self._rules(request, of_core)) is not None:
                 offered = rules.usable(offered, kind.sockets, kind.cores)
             own = part_on(request, wants, consumes_memory=self.consumes_memory)
-            count = max(-(-tasks * request.cpus_per_task // of_core), -(-own.memory_cpus // kind.threads_of_core))
-            offered = cores_on(request, wants, gres, table.nodes[index], offered, tasks, of_core, count)
-        return self._share(own, kind, (1 << kind.cores) - 1 & ~offered, int(free.free_memory[index]), tasks)
+            count = max(
+                -(-tasks * request.cpus_per_task // of_core),
+                -(-own.memory_cpus // kind.threads_of_core),
+            )
+            offered = cores_on(
+                request, wants, gres, table.nodes[index], offered, tasks, of_core, count
+            )
+        return self._share(
+            own, kind, (1 << kind.cores) - 1 & ~offered, int(free.free_memory[index]), tasks
+        )
 
-    def _share(self, request: Request, kind: NodeKind, used: int, free_memory: int, tasks: int, most: int = 0) -> tuple[int, int, int, int]:
-        """(CPUs, cores, memory, tasks) of a node of the kind on which the cores `used` belong to others; `most` CPUs, 0 for any number."""
+    def _share(
+        self,
+        request: Request,
+        kind: NodeKind,
+        used: int,
+        free_memory: int,
+        tasks: int,
+        most: int = 0,
+    ) -> tuple[int, int, int, int]:
+        """(CPUs, cores, memory, tasks) of a node of the kind on which the cores `used` belong to
+        others; `most` CPUs, 0 for any number.
+        """
         if request.exclusive:
             cpus, cores = kind.cpus, kind.job_cores
         else:
@@ -518,15 +822,24 @@ class SelectConsTres(ChoosingSelector):
         if not self.consumes_memory:
             memory = 0
         elif request.memory_per_cpu_mb and self.counts_cpus and not request.exclusive:
-            memory = request.memory_per_cpu_mb * max(min(tasks * request.cpus_per_task, most or _LAST), request.held_cpus_per_node)
+            memory = request.memory_per_cpu_mb * max(
+                min(tasks * request.cpus_per_task, most or _LAST), request.held_cpus_per_node
+            )
         elif request.memory_per_cpu_mb:
             threads = kind.threads_of_core
-            memory = request.memory_per_cpu_mb * cpus // threads * min(threads, request.threads_per_core or threads)
+            memory = (
+                request.memory_per_cpu_mb
+                * cpus
+                // threads
+                * min(threads, request.threads_per_core or threads)
+            )
         else:
             memory = request.memory_per_node_mb or free_memory
         return cpus, cores, memory, tasks
 
-    def _cores(self, request: Request, kind: NodeKind, used: int, tasks: int, at_most: int) -> tuple[int, int]:
+    def _cores(
+        self, request: Request, kind: NodeKind, used: int, tasks: int, at_most: int
+    ) -> tuple[int, int]:
         """(CPUs, cores) for so many tasks, `at_most` so many CPUs if that is not 0."""
         of_core = self._of_core(request, kind.threads_of_core)
         if request.cpus_per_task > 1 and self._tasks_per_core(request):
@@ -539,18 +852,25 @@ class SelectConsTres(ChoosingSelector):
             count = max(count, -(-least // of_core))
         free = ~used & ((1 << kind.cores) - 1)
         rules = self._rules(request, of_core)
-        if rules is not None and request.gres is not None:  # sockets in use are left out already; the cores withdrawn are not in use
+        # sockets in use are left out already; the cores withdrawn are not in use
+        if rules is not None and request.gres is not None:
             rules = replace(rules, whole=False)
         block = self.fills_sockets if request.fills_sockets is None else request.fills_sockets
         if rules is not None:
             most = rules.usable(free, kind.sockets, kind.cores)
             few = most if block else rules.usable(free, kind.sockets, kind.cores, tasks, count)
-            free = few if few.bit_count() >= count else most or free  # of a node that was found to do
+            # of a node that was found to do
+            free = few if few.bit_count() >= count else most or free
         each = kind.cores // kind.sockets
         cores = place(free, count, kind.sockets, each, request.cpus_per_task, of_core, block=block)
         if self._gives_sockets(request):
             offered = free if request.gres is not None else 0
-            cores = whole_sockets(cores, kind.sockets, kind.cores, offered, -(-request.cpus_per_task // of_core)) & kind.job_cores
+            cores = (
+                whole_sockets(
+                    cores, kind.sockets, kind.cores, offered, -(-request.cpus_per_task // of_core)
+                )
+                & kind.job_cores
+            )
         return cores.bit_count() * kind.threads_of_core, cores
 
 
@@ -561,17 +881,28 @@ def _grouped(at: NDArray[np.intp], tasks: NDArray[np.int64]) -> Choice:
         for node, each in zip(at.tolist(), tasks.tolist(), strict=True):
             alike[each] = alike.get(each, 0) | 1 << node
         return [(alike[each], each) for each in sorted(alike, reverse=True)]
-    return [(nodeset.from_array(at[tasks == each]), each) for each in sorted(set(tasks.tolist()), reverse=True)]
+    return [
+        (nodeset.from_array(at[tasks == each]), each)
+        for each in sorted(set(tasks.tolist()), reverse=True)
+    ]
 
 
 def _alike(
-    nodes: int, free: Free, memory: NDArray[np.int64], blocked: Mapping[int, int] = _NONE, most: Mapping[int, int] = _NONE
+    nodes: int,
+    free: Free,
+    memory: NDArray[np.int64],
+    blocked: Mapping[int, int] = _NONE,
+    most: Mapping[int, int] = _NONE,
 ) -> Iterable[tuple[tuple[int, int, int], int]]:
-    """Nodes by what they have left, as ((cores that the job cannot have, free memory, CPUs at most), bitmap). A wide job meets few sorts of nodes."""
+    """Nodes by what they have left, as ((cores that the job cannot have, free memory, CPUs at
+    most), bitmap). A wide job meets few sorts of nodes.
+    """
     if not nodes:
         return ()
     at = nodeset.positions_array(nodes)
     sorts: dict[tuple[int, int, int], list[int]] = {}
-    for node, used, left in zip(at.tolist(), free.used_cores_of(at), memory[at].tolist(), strict=True):
+    for node, used, left in zip(
+        at.tolist(), free.used_cores_of(at), memory[at].tolist(), strict=True
+    ):
         sorts.setdefault((used | blocked.get(node, 0), left, most.get(node, 0)), []).append(node)
     return ((sort, nodeset.from_positions(found)) for sort, found in sorts.items())

@@ -1,9 +1,12 @@
-"""How many jobs are on each node: what select/linear looks at where jobs share whole nodes (OverSubscribe=FORCE, YES).
+"""How many jobs are on each node: what select/linear looks at where jobs share whole nodes
+(OverSubscribe=FORCE, YES).
 
-Place: scheduling, pure. Follows what select/linear of 22.05 was seen to do. All jobs on a node count, whatever their partition. A job that starts is
-offered the idle nodes, then those with at most one job, and so on up to the number that its partition allows. Before it gets any nodes of a level it
-gets those of a mate: the first running job with as many nodes, all of that level, so that both can run in turn. Who asks when a job could run is
-offered all levels at once, and no mates; a job that shares with nobody is then told of nodes on which one sharing job is left.
+Place: scheduling, pure. Follows what select/linear of 22.05 was seen to do. All jobs on a node
+count, whatever their partition. A job that starts is offered the idle nodes, then those with at
+most one job, and so on up to the number that its partition allows. Before it gets any nodes of a
+level it gets those of a mate: the first running job with as many nodes, all of that level, so that
+both can run in turn. Who asks when a job could run is offered all levels at once, and no mates; a
+job that shares with nobody is then told of nodes on which one sharing job is left.
 """
 
 from __future__ import annotations
@@ -48,10 +51,18 @@ class Crowd(Overlay):
         """Bit masks of the cores in use on these nodes (indices)."""
         return self.base.used_cores_of(nodes)
 
-    def with_memory(self, request: Request, nodes: int, cpus: NDArray[np.int64], memory: NDArray[np.int64]) -> int:
-        """Those of the nodes that have the job's memory beside the other jobs; who names none takes all of it. The vectors: what nodes have."""
+    def with_memory(
+        self, request: Request, nodes: int, cpus: NDArray[np.int64], memory: NDArray[np.int64]
+    ) -> int:
+        """Those of the nodes that have the job's memory beside the other jobs; who names none takes
+        all of it. The vectors: what nodes have.
+        """
         at = nodeset.positions_array(nodes)
-        wanted = request.memory_per_cpu_mb * cpus[at] if request.memory_per_cpu_mb else request.memory_per_node_mb or memory[at]
+        wanted = (
+            request.memory_per_cpu_mb * cpus[at]
+            if request.memory_per_cpu_mb
+            else request.memory_per_node_mb or memory[at]
+        )
         return nodeset.from_array(at[self.base.free_memory[at] >= wanted])
 
     def offers(self, request: Request, nodes: int) -> Iterator[int]:
@@ -64,7 +75,11 @@ class Crowd(Overlay):
             before = offer
             for mate in self.mates:
                 theirs = mate.allocation.nodes if mate.allocation is not None else 0
-                fits = theirs.bit_count() == request.wanted_nodes and not theirs & ~offer and not request.required & ~theirs
+                fits = (
+                    theirs.bit_count() == request.wanted_nodes
+                    and not theirs & ~offer
+                    and not request.required & ~theirs
+                )
                 if fits and mate.spec.contiguous == request.contiguous:
                     yield theirs
                     break
@@ -72,16 +87,25 @@ class Crowd(Overlay):
 
 
 def crowd_for(request: Request, tables: Tables, free: Free, *, looks_ahead: bool) -> Crowd | None:
-    """What the job is offered in that state; None where nobody shares, and idle nodes are all that there is to offer."""
+    """What the job is offered in that state; None where nobody shares, and idle nodes are all that
+    there is to offer.
+    """
     shares = request.rows > 1
-    if not shares and not (looks_ahead and any(held for name, held in tables.nodes.sharing.held.items() if name)):
+    if not shares and not (
+        looks_ahead and any(held for name, held in tables.nodes.sharing.held.items() if name)
+    ):
         return None
     on_each = _jobs_on_each(tables, free)
     if looks_ahead:
         return Crowd(free, [nodeset.from_flags(on_each < (request.rows if shares else 2))], [])
     hidden = hidden_in(free)
-    mates = sorted((job for job in tables.running.values() if job.is_running and job.job_id not in hidden), key=lambda job: job.job_id)
-    return Crowd(free, [nodeset.from_flags(on_each <= level) for level in range(request.rows)], mates)
+    mates = sorted(
+        (job for job in tables.running.values() if job.is_running and job.job_id not in hidden),
+        key=lambda job: job.job_id,
+    )
+    return Crowd(
+        free, [nodeset.from_flags(on_each <= level) for level in range(request.rows)], mates
+    )
 
 
 def _jobs_on_each(tables: Tables, free: Free) -> NDArray[np.int64]:
@@ -90,7 +114,10 @@ def _jobs_on_each(tables: Tables, free: Free) -> NDArray[np.int64]:
     if isinstance(state, StateAfter):
         jobs, counts = state.jobs, np.zeros(len(tables.nodes.nodes), dtype=np.int64)
     else:
-        jobs, counts = [job for job in tables.running.values() if job.held is not None], tables.nodes.job_count.copy()
+        jobs, counts = (
+            [job for job in tables.running.values() if job.held is not None],
+            tables.nodes.job_count.copy(),
+        )
         for job in jobs:
             assert job.held is not None
             for group in job.held.groups:  # what a suspended job still holds counts as one already

@@ -1,7 +1,8 @@
 """Feature expressions of `--constraint`: which nodes they allow.
 
-Place: scheduling, pure. Follows sbatch(1) --constraint: `&` and `|` from left to right, parentheses, and `[a|b]`, of which one alternative must
-hold for all nodes of the job, tried in order; or counts, `a*2&b*1`.
+Place: scheduling, pure. Follows sbatch(1) --constraint: `&` and `|` from left to right,
+parentheses, and `[a|b]`, of which one alternative must hold for all nodes of the job, tried in
+order; or counts, `a*2&b*1`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def check_form(expression: str) -> None:
     """Refuse what is no expression when it is submitted. An operator at the end is taken.
 
     Raises:
-        SlurmError: blanks, brackets that are not closed, empty or within others, counts beside alternatives, or `&` in brackets without counts.
+        SlurmError: blanks, brackets that are not closed, empty or within others, counts beside
+        alternatives, or `&` in brackets without counts.
     """
     if not _EXPRESSION.match(expression):
         raise SlurmError(ErrorCode.INVALID_FEATURE)
@@ -41,7 +43,8 @@ def check_form(expression: str) -> None:
 
 
 def feature_sets(expression: str, having: Callable[[str], int], all_nodes: int) -> tuple[int, ...]:
-    """Bitmaps of nodes of which one must hold the whole job, in the order in which to try them. `having` gives the nodes with a feature.
+    """Bitmaps of nodes of which one must hold the whole job, in the order in which to try them.
+    `having` gives the nodes with a feature.
 
     Raises:
         SlurmError: it is not such an expression. For counts (`a*2`) there is `counted_features`.
@@ -57,11 +60,15 @@ def feature_sets(expression: str, having: Callable[[str], int], all_nodes: int) 
     return tuple(nodes & all_nodes for nodes in sets)
 
 
-def counted_features(expression: str, having: Callable[[str], int], all_nodes: int) -> tuple[int, tuple[tuple[int, int], ...]]:
-    """Of `[a*2&b*1]` or `a*2&b`: the nodes that the job may have, and how many it must have of which.
+def counted_features(
+    expression: str, having: Callable[[str], int], all_nodes: int
+) -> tuple[int, tuple[tuple[int, int], ...]]:
+    """Of `[a*2&b*1]` or `a*2&b`: the nodes that the job may have, and how many it must have of
+    which.
 
-    In brackets everything is counted, further nodes come from the same kinds, and what is said beside the brackets does not count. Without them one
-    feature may be counted: the others are asked of all nodes, the counted one only of so many.
+    In brackets everything is counted, further nodes come from the same kinds, and what is said
+    beside the brackets does not count. Without them one feature may be counted: the others are
+    asked of all nodes, the counted one only of so many.
 
     Raises:
         SlurmError: it is not such an expression.

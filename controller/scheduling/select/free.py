@@ -1,6 +1,8 @@
-"""What is free on the nodes: now (the node table itself), on an empty cluster, or after the running jobs have ended one after the other.
+"""What is free on the nodes: now (the node table itself), on an empty cluster, or after the running
+jobs have ended one after the other.
 
-Place: scheduling, pure. Selectors look at a `Free`, so that "now", "ever" and "when" are one question asked of different states.
+Place: scheduling, pure. Selectors look at a `Free`, so that "now", "ever" and "when" are one
+question asked of different states.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
     from understudy.controller.tables.node import NodeTable
     from understudy.controller.tables.tables import Tables
 
-KILL_WAIT_S: Final = 30  # slurm.conf's default: how long a job that ought to have ended may still take
+# slurm.conf's default: how long a job that ought to have ended may still take
+KILL_WAIT_S: Final = 30
 FIRST_WINDOW_S: Final = 30  # of the search for a start in the future
 JOBS_IN_A_GROUP: Final = 200
 MOST_STATES: Final = 64  # of which vectors are kept
@@ -65,7 +68,9 @@ class FreeState:
     def empty(cls, table: NodeTable) -> FreeState:
         """Every node idle."""
         gres = {} if table.gres is None else table.gres.total
-        return cls(table.cpus, table.memory, nodeset.mask(len(table.nodes)), 0, 0, gres, table.spec_cores)
+        return cls(
+            table.cpus, table.memory, nodeset.mask(len(table.nodes)), 0, 0, gres, table.spec_cores
+        )
 
     def free_gres(self, key: str) -> NDArray[np.int64] | None:
         """As in `NodeTable`."""
@@ -73,16 +78,28 @@ class FreeState:
 
     def used_cores_of(self, nodes: NDArray[np.intp], /) -> list[int]:
         """Of these nodes (indices): the system's."""
-        return [self.spec_cores.get(node, 0) for node in nodes.tolist()] if self.spec_cores else [0] * len(nodes)
+        return (
+            [self.spec_cores.get(node, 0) for node in nodes.tolist()]
+            if self.spec_cores
+            else [0] * len(nodes)
+        )
 
 
 class StateWithout:
-    """The present state, but some running jobs gone; `completing`: those that are completing, too. More may be removed later."""
+    """The present state, but some running jobs gone; `completing`: those that are completing, too.
+    More may be removed later.
+    """
 
-    def __init__(self, tables: Tables, gone: Iterable[Job] = (), *, completing: bool = True) -> None:
+    def __init__(
+        self, tables: Tables, gone: Iterable[Job] = (), *, completing: bool = True
+    ) -> None:
         table = tables.nodes
         self.free_cpus, self.free_memory = table.free_cpus.copy(), table.free_memory.copy()
-        self.idle_nodes, self.full_nodes, self.exclusive_nodes = table.idle_nodes, table.full_nodes, table.exclusive_nodes
+        self.idle_nodes, self.full_nodes, self.exclusive_nodes = (
+            table.idle_nodes,
+            table.full_nodes,
+            table.exclusive_nodes,
+        )
         self._jobs = table.job_count.copy()
         self._tables = tables
         self._gone: list[Allocation] = []
@@ -96,7 +113,11 @@ class StateWithout:
     def _without_completing(self, tables: Tables) -> None:
         table = tables.nodes
         at = nodeset.positions_array(table.completing_nodes)
-        self.free_cpus[at], self.free_memory[at], self._jobs[at] = table.cpus[at], table.memory[at], 0
+        self.free_cpus[at], self.free_memory[at], self._jobs[at] = (
+            table.cpus[at],
+            table.memory[at],
+            0,
+        )
         for job in tables.running.values():
             holding = job.holding
             if holding is not None and holding.nodes & table.completing_nodes:
@@ -106,14 +127,18 @@ class StateWithout:
         self._tidy(table.completing_nodes, at)
 
     def remove(self, job: Job, *, suspended: bool = False) -> None:
-        """Another job is gone, too; if it is `suspended`, its memory and generic resources stay taken."""
+        """Another job is gone, too; if it is `suspended`, its memory and generic resources stay
+        taken.
+        """
         held = job.holding
         assert held is not None
         if suspended:
             for group in held.groups:
                 if group.memory_mb or group.gres:
                     self._jobs[nodeset.positions_array(group.nodes)] += 1  # it is still there
-            held = replace(held, groups=tuple(replace(group, memory_mb=0, gres=()) for group in held.groups))
+            held = replace(
+                held, groups=tuple(replace(group, memory_mb=0, gres=()) for group in held.groups)
+            )
         at = nodeset.positions_array(held.nodes)
         self._count(held, held.nodes, 1)
         self._gone.append(held)
@@ -135,18 +160,31 @@ class StateWithout:
         if free is not None:
             free = free.copy()
             for group in (group for held in self._gone for group in held.groups):
-                if count := sum(held.amount for held in group.gres if key in (held.name, f"{held.name}:{held.type}")):
+                if count := sum(
+                    held.amount
+                    for held in group.gres
+                    if key in (held.name, f"{held.name}:{held.type}")
+                ):
                     free[nodeset.positions_array(group.nodes)] += count
         return free
 
     def devices(self) -> GresTable | None:
         """Which devices are in use."""
         table = self._tables.nodes.gres
-        return None if table is None else table.beside((group.nodes, group.gres) for group in self._groups_left())
+        return (
+            None
+            if table is None
+            else table.beside((group.nodes, group.gres) for group in self._groups_left())
+        )
 
     def _groups_left(self) -> Iterator[ShareGroup]:
         held = (job.holding for job in self._tables.running.values())
-        return (group for each in held if each is not None and not any(each is gone for gone in self._gone) for group in each.groups)
+        return (
+            group
+            for each in held
+            if each is not None and not any(each is gone for gone in self._gone)
+            for group in each.groups
+        )
 
     def used_cores_of(self, nodes: NDArray[np.intp], /) -> list[int]:
         """Bit masks of the cores in use on these nodes (indices)."""
@@ -175,7 +213,9 @@ class StateWithout:
         """Cores that several jobs have count once."""
         table = self._tables.nodes
         for node, used in zip(nodes.tolist(), self.used_cores_of(nodes), strict=True):
-            self.free_cpus[node] = table.cpus[node] - (used & ~table.nodes[node].spec_cores).bit_count() * table.cpus_of_core(node)
+            self.free_cpus[node] = table.cpus[node] - (
+                used & ~table.nodes[node].spec_cores
+            ).bit_count() * table.cpus_of_core(node)
 
     def _count(self, held: Allocation, nodes: int, sign: int) -> None:
         for group in held.groups:
@@ -194,7 +234,9 @@ class StateWithout:
 
 @dataclass(slots=True, eq=False)
 class Overlay:
-    """Another state seen otherwise: memory, devices and who has nodes to himself are as there; subclasses say what is not."""
+    """Another state seen otherwise: memory, devices and who has nodes to himself are as there;
+    subclasses say what is not.
+    """
 
     base: Free
 
@@ -222,7 +264,10 @@ class WithoutCores(Overlay):
 
     def used_cores_of(self, nodes: NDArray[np.intp], /) -> list[int]:
         """Those that are in use, and those that are kept."""
-        return [used | self.blocked.get(node, 0) for node, used in zip(nodes.tolist(), self.base.used_cores_of(nodes), strict=True)]
+        return [
+            used | self.blocked.get(node, 0)
+            for node, used in zip(nodes.tolist(), self.base.used_cores_of(nodes), strict=True)
+        ]
 
 
 def devices_in(free: Free, table: NodeTable) -> GresTable | None:
@@ -234,7 +279,12 @@ def devices_in(free: Free, table: NodeTable) -> GresTable | None:
     if free is table or table.gres is None:
         return table.gres
     jobs = free.jobs if isinstance(free, StateAfter) else ()
-    return table.gres.beside((group.nodes, group.gres) for job in jobs if job.holding is not None for group in job.holding.groups)
+    return table.gres.beside(
+        (group.nodes, group.gres)
+        for job in jobs
+        if job.holding is not None
+        for group in job.holding.groups
+    )
 
 
 def restricted(free: Free, table: NodeTable, blocked: dict[int, int] | None) -> Free:
@@ -283,7 +333,9 @@ def _none() -> NDArray[Any]:
 
 @dataclass(slots=True, eq=False)
 class _Seen:
-    """Some nodes over time. `here`: 1 for each of them, else 0. The vectors: the jobs that hold some of them, by place in the order of their ends."""
+    """Some nodes over time. `here`: 1 for each of them, else 0. The vectors: the jobs that hold
+    some of them, by place in the order of their ends.
+    """
 
     here: NDArray[np.int64]
     free_now: int
@@ -296,13 +348,22 @@ class _Seen:
 class Timeline:
     """The running jobs in the order of their expected ends, and what is free after each of them.
 
-    Kept from one question to the next as long as no job has started or ended and no table has changed.
+    Kept from one question to the next as long as no job has started or ended and no table has
+    changed.
 
-    What is free on a node after the first n jobs have ended is the same whatever nodes a question is about. So there is one state a job, made when
-    somebody asks, and of it only what he looks at: the bitmaps by comparing two vectors, free CPUs and memory by going on from an earlier state.
+    What is free on a node after the first n jobs have ended is the same whatever nodes a question
+    is about. So there is one state a job, made when somebody asks, and of it only what he looks at:
+    the bitmaps by comparing two vectors, free CPUs and memory by going on from an earlier state.
     """
 
-    def __init__(self, tables: Tables, *, linear_window_s: int = 0, kill_wait_s: int = KILL_WAIT_S, most_in_group: int = JOBS_IN_A_GROUP) -> None:
+    def __init__(
+        self,
+        tables: Tables,
+        *,
+        linear_window_s: int = 0,
+        kill_wait_s: int = KILL_WAIT_S,
+        most_in_group: int = JOBS_IN_A_GROUP,
+    ) -> None:
         self.tables = tables
         self.linear_window_s = linear_window_s
         self.kill_wait_s = kill_wait_s
@@ -337,22 +398,40 @@ class Timeline:
             if holding is None or began is None or not holding.nodes:
                 continue
             before = known.get(job_id)
-            held[job_id] = before if before is not None and before.allocation is holding else _Held.of(job, holding)
+            held[job_id] = (
+                before
+                if before is not None and before.allocation is holding
+                else _Held.of(job, holding)
+            )
             if job.preempt_time is not None and job.end_time is not None:
                 order.append((float(job.end_time), job_id))  # in its grace time
             else:
-                order.append((forever if job.time_limit_s is None else float(began + job.suspended_s + job.time_limit_s), job_id))
+                order.append(
+                    (
+                        forever
+                        if job.time_limit_s is None
+                        else float(began + job.suspended_s + job.time_limit_s),
+                        job_id,
+                    )
+                )
         self._held = held
         order.sort()
         pieces = self._pieces = [held[job_id] for _, job_id in order]
         self._jobs = [running[job_id] for _, job_id in order]
         self._shares = any(piece.is_shared for piece in pieces)
-        self._ends = np.array([end for end, _ in order if end < forever], dtype=np.float64)  # of those that will end, first in `order`
+        # of those that will end, first in `order`
+        self._ends = np.array([end for end, _ in order if end < forever], dtype=np.float64)
         self._next_ends = np.append(self._ends[1:], forever) if len(self._ends) else self._ends
         self._bounds = np.zeros(len(pieces) + 1, dtype=np.intp)
         np.cumsum([len(piece.at) for piece in pieces], out=self._bounds[1:])
-        self._at = np.concatenate([piece.at for piece in pieces]) if pieces else np.zeros(0, dtype=np.intp)
-        self._cpus = np.concatenate([piece.cpus for piece in pieces]) if pieces else np.zeros(0, dtype=np.int64)
+        self._at = (
+            np.concatenate([piece.at for piece in pieces]) if pieces else np.zeros(0, dtype=np.intp)
+        )
+        self._cpus = (
+            np.concatenate([piece.cpus for piece in pieces])
+            if pieces
+            else np.zeros(0, dtype=np.int64)
+        )
         # What neither is free nor belongs to a running job is held by jobs that are completing.
         self._left_jobs = table.job_count - np.bincount(self._at, minlength=len(table.nodes))
         self._completing = nodeset.from_flags(self._left_jobs > 0)
@@ -370,20 +449,30 @@ class Timeline:
         self._first[self._left_jobs > 0] = -1
 
     def by(self, until: int | None) -> StateAfter:
-        """The state in which no job is left that is expected to end by then (None: ever), nor one that is completing."""
+        """The state in which no job is left that is expected to end by then (None: ever), nor one
+        that is completing.
+        """
         self._refresh()
-        ended = len(self._ends) if until is None else int(self._ends.searchsorted(until, side="right"))
+        ended = (
+            len(self._ends) if until is None else int(self._ends.searchsorted(until, side="right"))
+        )
         return self._state(ended - 1)
 
-    def states(self, usable: int, now: int, until: int | None = None, least_cpus: int = 0) -> Iterator[tuple[int, Free]]:
-        """(start, what is free then), later and later: now, after the completing jobs, then after each group of running jobs that hold usable nodes.
+    def states(
+        self, usable: int, now: int, until: int | None = None, least_cpus: int = 0
+    ) -> Iterator[tuple[int, Free]]:
+        """(start, what is free then), later and later: now, after the completing jobs, then after
+        each group of running jobs that hold usable nodes.
 
-        A group takes the jobs that end within a window behind the first end of all, which is rounded up to the next full 30 s. Each further window
-        is twice as long (or longer by a fixed time), and again as long as the next job to end, on any node, does not end within it, so that
-        thousands of running jobs need few tests; the price is that a start is that of the group's last job. Whether a group is complete is asked
-        after each job, of the next to end on any node: if that ends within the window, the group goes on to the next job on usable nodes, however
-        late. A job without a time limit never ends. Starts after `until` are left out, and states in which the usable nodes have fewer than
-        `least_cpus` CPUs free. Only the usable nodes are what is said of them.
+        A group takes the jobs that end within a window behind the first end of all, which is
+        rounded up to the next full 30 s. Each further window is twice as long (or longer by a fixed
+        time), and again as long as the next job to end, on any node, does not end within it, so
+        that thousands of running jobs need few tests; the price is that a start is that of the
+        group's last job. Whether a group is complete is asked after each job, of the next to end on
+        any node: if that ends within the window, the group goes on to the next job on usable nodes,
+        however late. A job without a time limit never ends. Starts after `until` are left out, and
+        states in which the usable nodes have fewer than `least_cpus` CPUs free. Only the usable
+        nodes are what is said of them.
         """
         self._refresh()
         table = self.tables.nodes
@@ -397,14 +486,22 @@ class Timeline:
             yield now, table
         if self._completing & usable and (until is None or now < until):
             yield now + 1, self._state(-1)
-        known = len(self._ends) if until is None else int(self._ends.searchsorted(until, side="right"))  # whoever ends later is too late
-        if not known or (until is not None and not self._shares and int(self.cpus(known - 1) @ seen.here) < least_cpus):
+        # whoever ends later is too late
+        known = (
+            len(self._ends) if until is None else int(self._ends.searchsorted(until, side="right"))
+        )
+        if not known or (
+            until is not None
+            and not self._shares
+            and int(self.cpus(known - 1) @ seen.here) < least_cpus
+        ):
             return
         if seen.order is None:
             self._follow(seen)
         assert seen.order is not None
         order, ends, next_ends = seen.order, seen.ends, seen.next_ends
-        enough = int(seen.free.searchsorted(least_cpus))  # the first job in the order behind which there are as many
+        # the first job in the order behind which there are as many
+        enough = int(seen.free.searchsorted(least_cpus))
         if enough >= len(order) or (until is not None and ends[enough] > until):
             return
         first, window, linear = 0, FIRST_WINDOW_S, self.linear_window_s
@@ -429,11 +526,15 @@ class Timeline:
                     window *= 2
 
     def _follow(self, seen: _Seen) -> None:
-        """Which jobs that will end hold some of the nodes, and how many CPUs are free there after each of them."""
+        """Which jobs that will end hold some of the nodes, and how many CPUs are free there after
+        each of them.
+        """
         if not len(self._ends):
             seen.order = _none()
             return
-        freed = np.add.reduceat(seen.here[self._at] * self._cpus, self._bounds[:-1])[: len(self._ends)]
+        freed = np.add.reduceat(seen.here[self._at] * self._cpus, self._bounds[:-1])[
+            : len(self._ends)
+        ]
         order = seen.order = freed.nonzero()[0]
         seen.ends, seen.next_ends = self._ends[order], self._next_ends[order]
         seen.free = int(self.cpus(-1) @ seen.here) + freed[order].cumsum()
@@ -446,7 +547,9 @@ class Timeline:
             idle = nodeset.from_flags(self._last <= rank)
             table = self.tables.nodes
             full = table.full_nodes & nodeset.from_flags(self._first > rank)
-            state = self._states[rank] = StateAfter(self, rank, idle, full, table.exclusive_nodes & ~idle)
+            state = self._states[rank] = StateAfter(
+                self, rank, idle, full, table.exclusive_nodes & ~idle
+            )
         return state
 
     def cpus(self, rank: int) -> NDArray[np.int64]:
@@ -464,14 +567,25 @@ class Timeline:
         table = self.tables.nodes
         found = self._memory_after.get(rank)
         if found is None:
-            held = np.concatenate([piece.memory for piece in self._pieces]) if self._pieces else np.zeros(0, dtype=np.int64)
+            held = (
+                np.concatenate([piece.memory for piece in self._pieces])
+                if self._pieces
+                else np.zeros(0, dtype=np.int64)
+            )
             found = self._after(rank, self._memory_after, table.free_memory, table.memory, held)
         return found
 
     def _after(
-        self, rank: int, known: dict[int, NDArray[np.int64]], free: NDArray[np.int64], total: NDArray[np.int64], held: NDArray[np.int64]
+        self,
+        rank: int,
+        known: dict[int, NDArray[np.int64]],
+        free: NDArray[np.int64],
+        total: NDArray[np.int64],
+        held: NDArray[np.int64],
     ) -> NDArray[np.int64]:
-        """One of the two, by going on from an earlier state. `held`: what each running job has on each of its nodes."""
+        """One of the two, by going on from an earlier state. `held`: what each running job has on
+        each of its nodes.
+        """
         if not known:
             now = free.copy()
             if self._completing:
@@ -499,20 +613,27 @@ class Timeline:
                 shared |= piece.allocation.nodes
         at = nodeset.positions_array(shared & ~self._completing)
         for node, used in zip(at.tolist(), self.used_cores(rank, at), strict=True):
-            cpus[node] = table.cpus[node] - (used & ~table.nodes[node].spec_cores).bit_count() * table.cpus_of_core(node)
+            cpus[node] = table.cpus[node] - (
+                used & ~table.nodes[node].spec_cores
+            ).bit_count() * table.cpus_of_core(node)
 
     def gres(self, rank: int, key: str) -> NDArray[np.int64] | None:
-        """Free devices of a name, or name and type, after the job at that place in the order has ended, all before it and those that complete.
+        """Free devices of a name, or name and type, after the job at that place in the order has
+        ended, all before it and those that complete.
 
-        Slurm does not give back what a job asked for without a type if it is only counted (no File) and nodes have it by type: as far ahead as it
-        looks, the job keeps it.
+        Slurm does not give back what a job asked for without a type if it is only counted (no File)
+        and nodes have it by type: as far ahead as it looks, the job keeps it.
         """
         table = self.tables.nodes.gres
         if table is None or key not in table.total:
             return None
         found = self._gres.get((rank, key))
         if found is None and key.partition(":")[0] in table.shared:
-            found = room_beside(table, key, (group for piece in self._pieces[rank + 1 :] for group in piece.allocation.groups))
+            found = room_beside(
+                table,
+                key,
+                (group for piece in self._pieces[rank + 1 :] for group in piece.allocation.groups),
+            )
             self._gres[rank, key] = found
         if found is None:
             found = table.total[key].copy()
@@ -522,7 +643,10 @@ class Timeline:
                         held.amount
                         for held in group.gres
                         if key in (held.name, f"{held.name}:{held.type}")
-                        and (place > rank or (held.type and not held.devices and held.name in piece.untyped))
+                        and (
+                            place > rank
+                            or (held.type and not held.devices and held.name in piece.untyped)
+                        )
                     )
                     if count:
                         found[nodeset.positions_array(group.nodes)] -= count
@@ -536,7 +660,11 @@ class Timeline:
     def used_cores(self, rank: int, nodes: NDArray[np.intp]) -> list[int]:
         """Bit masks of the cores that later jobs hold on these nodes (indices)."""
         spec_cores = self.tables.nodes.spec_cores
-        used = {node: spec_cores.get(node, 0) for node in nodes.tolist()} if spec_cores else dict.fromkeys(nodes.tolist(), 0)
+        used = (
+            {node: spec_cores.get(node, 0) for node in nodes.tolist()}
+            if spec_cores
+            else dict.fromkeys(nodes.tolist(), 0)
+        )
         asked = nodeset.from_array(nodes)
         for piece in self._pieces[rank + 1 :]:
             for group in piece.allocation.groups:
@@ -547,7 +675,9 @@ class Timeline:
 
 @dataclass(slots=True, eq=False)
 class StateAfter:
-    """What is free after the first running jobs, up to the one at place `rank` in the order of their ends, have ended."""
+    """What is free after the first running jobs, up to the one at place `rank` in the order of
+    their ends, have ended.
+    """
 
     timeline: Timeline
     rank: int

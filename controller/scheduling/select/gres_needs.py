@@ -29,13 +29,18 @@ class GresNeeds:
 
     @classmethod
     def of(cls, job: Job) -> GresNeeds | None:
-        """The job's needs; None if it asks for nothing. Its texts have been checked when it was submitted."""
+        """The job's needs; None if it asks for nothing. Its texts have been checked when it was
+        submitted.
+        """
         spec = job.spec
         if not (spec.gres or spec.tres_per_job or spec.tres_per_task or spec.tres_per_socket):
             return None
         per_node = read_request(spec.gres)
         sockets = int(spec.extra.get("sockets_per_node", "1"))
-        per_socket = tuple(GresCount(want.name, want.type, want.count * sockets) for want in read_request(spec.tres_per_socket))
+        per_socket = tuple(
+            GresCount(want.name, want.type, want.count * sockets)
+            for want in read_request(spec.tres_per_socket)
+        )
         per_node += per_socket
         needs = cls(
             per_node,
@@ -54,18 +59,35 @@ class GresNeeds:
         return self.per_node + self.per_task + self.per_job
 
     def most_on_node(self, want: GresCount) -> int:
-        """How much of what the whole job wants one node gives at most: what each was asked for, if that was said."""
-        return max((each.count for each in self.per_node if (each.name, each.type) == (want.name, want.type)), default=want.count)
+        """How much of what the whole job wants one node gives at most: what each was asked for, if
+        that was said.
+        """
+        return max(
+            (
+                each.count
+                for each in self.per_node
+                if (each.name, each.type) == (want.name, want.type)
+            ),
+            default=want.count,
+        )
 
     def on_node(self, tasks: int) -> tuple[GresCount, ...]:
-        """What a node with so many tasks must give, apart from its part of what is meant for the whole job."""
-        return self.per_node + tuple(GresCount(want.name, want.type, want.count * tasks) for want in self.per_task)
+        """What a node with so many tasks must give, apart from its part of what is meant for the
+        whole job.
+        """
+        return self.per_node + tuple(
+            GresCount(want.name, want.type, want.count * tasks) for want in self.per_task
+        )
 
 
 def untyped_names(job: Job) -> frozenset[str]:
     """The names that the job asks for without a type."""
     needs = GresNeeds.of(job)
-    return frozenset() if needs is None else frozenset(want.name for want in needs.wants if not want.type)
+    return (
+        frozenset()
+        if needs is None
+        else frozenset(want.name for want in needs.wants if not want.type)
+    )
 
 
 def _first_count(text: str) -> int:

@@ -1,8 +1,10 @@
 """select/linear: whole nodes, for one job at a time unless the partition lets jobs share them.
 
-Place: scheduling, pure. Follows slurm.conf(5) SelectType=select/linear. Node sets of equal weight are added one after the other, the lowest weight
-first, until they hold the job; within what has been added runs of consecutive nodes are chosen by best fit. Where jobs share nodes
-(OverSubscribe=FORCE, YES), what has been added is looked at level by level (understudy.controller.scheduling.select.crowding).
+Place: scheduling, pure. Follows slurm.conf(5) SelectType=select/linear. Node sets of equal weight
+are added one after the other, the lowest weight first, until they hold the job; within what has
+been added runs of consecutive nodes are chosen by best fit. Where jobs share nodes
+(OverSubscribe=FORCE, YES), what has been added is looked at level by level
+(understudy.controller.scheduling.select.crowding).
 """
 
 from __future__ import annotations
@@ -34,14 +36,24 @@ if TYPE_CHECKING:
 
 
 class SelectLinear(ChoosingSelector):
-    """`parameters`: CR_MEMORY makes memory a thing that is used up; on whole nodes that matters only to what is shown."""
+    """`parameters`: CR_MEMORY makes memory a thing that is used up; on whole nodes that matters
+    only to what is shown.
+    """
 
     whole_nodes = True
     counts_gpus = False
 
     most_in_group = 1
 
-    def choose(self, request: Request, usable: int, table: NodeTable, free: Free, *, nodes_only: bool = False) -> Choice | None:
+    def choose(
+        self,
+        request: Request,
+        usable: int,
+        table: NodeTable,
+        free: Free,
+        *,
+        nodes_only: bool = False,
+    ) -> Choice | None:
         usable &= free.idle_nodes
         if request.required & ~usable or usable.bit_count() < request.min_nodes:
             return None
@@ -52,7 +64,11 @@ class SelectLinear(ChoosingSelector):
         crowd = free if isinstance(free, Crowd) else None
         if crowd is not None and self.consumes_memory:
             usable &= crowd.with_memory(request, usable, table.cpus, table.memory)
-        fitting = [(kind, part) for kind in table.kinds if (part := usable & kind.nodes) and self._room(request, kind)]
+        fitting = [
+            (kind, part)
+            for kind in table.kinds
+            if (part := usable & kind.nodes) and self._room(request, kind)
+        ]
         is_simple = table.tree_for(request.switches) is None and crowd is None
         if len(fitting) == 1 and is_simple and not request.required and not request.contiguous:
             return self._choose_alike(request, fitting[0][1], fitting[0][0], nodes_only=nodes_only)
@@ -62,16 +78,26 @@ class SelectLinear(ChoosingSelector):
         nodes = 0
         for weight in sorted(by_weight):
             nodes |= by_weight[weight]
-            if nodes.bit_count() < request.wanted_nodes and weight != max(by_weight):  # heavier ones come before fewer
+            # heavier ones come before fewer
+            if nodes.bit_count() < request.wanted_nodes and weight != max(by_weight):
                 continue
             for offer in (nodes,) if crowd is None else crowd.offers(request, nodes):
-                choice = self._choose_mixed(request, offer, [(kind, part & offer) for kind, part in fitting if part & offer], table)
+                choice = self._choose_mixed(
+                    request,
+                    offer,
+                    [(kind, part & offer) for kind, part in fitting if part & offer],
+                    table,
+                )
                 if choice is not None:
                     return choice
         return None
 
-    def _views(self, request: Request, tables: Tables, free: Free, *, looks_ahead: bool) -> Iterator[Free]:
-        """Who only asks when the job could run is told of any nodes that have room for one job more."""
+    def _views(
+        self, request: Request, tables: Tables, free: Free, *, looks_ahead: bool
+    ) -> Iterator[Free]:
+        """Who only asks when the job could run is told of any nodes that have room for one job
+        more.
+        """
         for tier in tiers(request, tables, free):
             yield crowd_for(request, tables, tier, looks_ahead=looks_ahead) or tier
 
@@ -79,10 +105,19 @@ class SelectLinear(ChoosingSelector):
         nodes &= free.idle_nodes
         if request.gres is not None:
             nodes &= nodes_having(request.gres, nodes, free)
-        rooms = [(part.bit_count(), self._room(request, kind)) for kind in table.kinds if (part := nodes & kind.nodes)]
-        return sum(count for count, room in rooms if room) >= request.min_nodes and sum(count * room for count, room in rooms) >= request.tasks
+        rooms = [
+            (part.bit_count(), self._room(request, kind))
+            for kind in table.kinds
+            if (part := nodes & kind.nodes)
+        ]
+        return (
+            sum(count for count, room in rooms if room) >= request.min_nodes
+            and sum(count * room for count, room in rooms) >= request.tasks
+        )
 
-    def _choose_alike(self, request: Request, usable: int, kind: NodeKind, *, nodes_only: bool) -> Choice | None:
+    def _choose_alike(
+        self, request: Request, usable: int, kind: NodeKind, *, nodes_only: bool
+    ) -> Choice | None:
         room = self._room(request, kind)
         have = usable.bit_count()
         count = max(-(-request.tasks // room), min(request.wanted_nodes, have))
@@ -92,7 +127,9 @@ class SelectLinear(ChoosingSelector):
             return [(alike(usable, count), 1)]
         return spread(alike(usable, count), max(request.tasks, count))
 
-    def _choose_mixed(self, request: Request, nodes: int, kinds: list[tuple[NodeKind, int]], table: NodeTable) -> Choice | None:
+    def _choose_mixed(
+        self, request: Request, nodes: int, kinds: list[tuple[NodeKind, int]], table: NodeTable
+    ) -> Choice | None:
         if nodes.bit_count() < request.min_nodes or request.required & ~nodes:
             return None
         size = len(table.nodes)
@@ -105,8 +142,21 @@ class SelectLinear(ChoosingSelector):
         wanted = request.min_nodes if request.contiguous else request.wanted_nodes
         demand = Demand(request.cpus, request.min_nodes, wanted, request.max_nodes)
         tree = table.tree_for(request.switches)
-        candidates = Candidates(at, cpus, None, required, tree, request.switches, small_leaves=True, core=request.cpus_per_task)
-        if tree is None and int(cpus.min()) != int(cpus.max()) and request.cpus > int(cpus.min()) * request.wanted_nodes:
+        candidates = Candidates(
+            at,
+            cpus,
+            None,
+            required,
+            tree,
+            request.switches,
+            small_leaves=True,
+            core=request.cpus_per_task,
+        )
+        if (
+            tree is None
+            and int(cpus.min()) != int(cpus.max())
+            and request.cpus > int(cpus.min()) * request.wanted_nodes
+        ):
             chosen = candidates.choose_in_order(np.lexsort((-at, -cpus)), demand)
         else:
             chosen = candidates.choose(demand, contiguous=request.contiguous)
@@ -114,7 +164,10 @@ class SelectLinear(ChoosingSelector):
             return None
         where = np.sort(at[chosen])
         on_each = even_tasks(max(request.tasks, len(where)), room[where])
-        return [(nodeset.from_array(where[on_each == each]), each) for each in sorted(set(on_each.tolist()), reverse=True)]
+        return [
+            (nodeset.from_array(where[on_each == each]), each)
+            for each in sorted(set(on_each.tolist()), reverse=True)
+        ]
 
     def hold(self, request: Request, choice: Choice, table: NodeTable, free: Free) -> Allocation:
         groups = []
@@ -125,25 +178,42 @@ class SelectLinear(ChoosingSelector):
                     memory = 0
                     if self.consumes_memory:
                         per_cpu = request.memory_per_cpu_mb
-                        memory = per_cpu * kind.cpus if per_cpu else request.memory_per_node_mb or kind.memory_mb
+                        memory = (
+                            per_cpu * kind.cpus
+                            if per_cpu
+                            else request.memory_per_node_mb or kind.memory_mb
+                        )
                     groups.append(ShareGroup(part, kind.cpus, kind.job_cores, memory, tasks))
         if request.gres is not None and (gres := devices_in(free, table)) is not None:
-            return Allocation.of_shares(_with_devices(request, Allocation.of_groups(tuple(groups)).shares, table, gres), whole=True)
+            return Allocation.of_shares(
+                _with_devices(request, Allocation.of_groups(tuple(groups)).shares, table, gres),
+                whole=True,
+            )
         return Allocation.of_groups(tuple(groups), whole=True)
 
     def _room(self, request: Request, kind: NodeKind) -> int:
         """Tasks that an idle node of the kind can take, 0 if it does not suit the job."""
         per_core, cores = kind.threads_of_core, kind.job_cores.bit_count()
-        usable = cores * min(per_core, request.threads_per_core) if request.threads_per_core else kind.cpus
+        usable = (
+            cores * min(per_core, request.threads_per_core)
+            if request.threads_per_core
+            else kind.cpus
+        )
         if request.tasks_per_core:
-            usable = min(usable, cores * min(per_core, request.tasks_per_core * request.cpus_per_task))
+            usable = min(
+                usable, cores * min(per_core, request.tasks_per_core * request.cpus_per_task)
+            )
         if request.min_cpus_per_node > usable or request.tmp_disk_mb > kind.tmp_disk_mb:
             return 0
         if max(request.memory_per_node_mb or 0, request.memory_per_cpu_mb or 0) > kind.memory_mb:
             return 0
         if request.memory_per_cpu_mb and not self.consumes_memory:
             usable = min(usable, kind.memory_mb // request.memory_per_cpu_mb)
-        elif request.memory_per_cpu_mb and not request.if_empty and request.memory_per_cpu_mb * kind.cpus > kind.memory_mb:
+        elif (
+            request.memory_per_cpu_mb
+            and not request.if_empty
+            and request.memory_per_cpu_mb * kind.cpus > kind.memory_mb
+        ):
             return 0  # it would hold that of all CPUs; who is submitted is not refused for that
         room = usable // request.cpus_per_task
         if request.tasks_per_node:
@@ -153,12 +223,25 @@ class SelectLinear(ChoosingSelector):
         return room
 
 
-def _with_devices(request: Request, shares: list[NodeShare], table: NodeTable, gres: GresTable) -> list[NodeShare]:
+def _with_devices(
+    request: Request, shares: list[NodeShare], table: NodeTable, gres: GresTable
+) -> list[NodeShare]:
     needs = request.gres
     assert needs is not None
     found = []
     for share in shares:
         node, layout = table.nodes[share.node], gres.layouts[share.node]
-        held = take_devices(needs.per_node, needs, share.tasks, 1, layout, gres, share.node, share.cores, node.sockets, node.cores_per_socket)
+        held = take_devices(
+            needs.per_node,
+            needs,
+            share.tasks,
+            1,
+            layout,
+            gres,
+            share.node,
+            share.cores,
+            node.sockets,
+            node.cores_per_socket,
+        )
         found.append(share._replace(gres=held))
     return found

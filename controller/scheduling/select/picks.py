@@ -33,7 +33,8 @@ class Picks:
     def __init__(self, demand: Demand, core: NDArray[np.int64] | int = 1) -> None:
         self.core, self.least = core, demand.least
         self.cpus, self.nodes, self.nodes_left = demand.cpus, demand.wanted_nodes, demand.max_nodes
-        self.spare = demand.wanted_nodes - demand.min_nodes  # of the wanted nodes those that the job need not have
+        # of the wanted nodes those that the job need not have
+        self.spare = demand.wanted_nodes - demand.min_nodes
         self.is_empty = True
         self._places: list[NDArray[np.intp]] = []
 
@@ -41,18 +42,34 @@ class Picks:
     def is_complete(self) -> bool:
         return (self.cpus <= 0 and self.nodes <= 0) or self.nodes_left <= 0
 
-    def take(self, order: NDArray[np.intp], cpus: NDArray[np.int64], *, every: bool = False, last_must_do: bool = False) -> None:
-        """The first of these places that satisfy the demand; `cpus` are those of the places. `every`: all of them. `last_must_do`: if it is the last
-        node that the job may have, it must have all that is missing.
+    def take(
+        self,
+        order: NDArray[np.intp],
+        cpus: NDArray[np.int64],
+        *,
+        every: bool = False,
+        last_must_do: bool = False,
+    ) -> None:
+        """The first of these places that satisfy the demand; `cpus` are those of the places.
+        `every`: all of them. `last_must_do`: if it is the last node that the job may have, it must
+        have all that is missing.
         """
         if not len(order):
             return
         given = sums = cpus.cumsum()
         if self.nodes - self.spare > 1:
             core = self.core if isinstance(self.core, int) else self.core[order]
-            given = shares_of_nodes(cpus, self.cpus, self.nodes - self.spare, core, self.least).cumsum()
+            given = shares_of_nodes(
+                cpus, self.cpus, self.nodes - self.spare, core, self.least
+            ).cumsum()
         given = np.minimum(given, self.cpus)
-        count = len(order) if every else min(max(int(given.searchsorted(self.cpus)) + 1, self.nodes), len(order), self.nodes_left)
+        count = (
+            len(order)
+            if every
+            else min(
+                max(int(given.searchsorted(self.cpus)) + 1, self.nodes), len(order), self.nodes_left
+            )
+        )
         if last_must_do and count == self.nodes_left and sums[count - 1] < self.cpus:
             missing = self.cpus - int(sums[count - 1]) + int(cpus[count - 1])
             fitting = count - 1 + np.flatnonzero(cpus[count - 1 :] >= missing)[:1]

@@ -1,8 +1,9 @@
 """Which cores of a node a job gets.
 
-Place: scheduling, pure. Cores are numbered socket by socket and kept as bit masks. The default goes round the sockets, a core from each in turn, so
-that a job has the memory bandwidth of all; tasks of several CPUs are kept within a socket. Block distribution takes the tightest socket that
-suffices, else the one with most free cores and then the same with the rest.
+Place: scheduling, pure. Cores are numbered socket by socket and kept as bit masks. The default goes
+round the sockets, a core from each in turn, so that a job has the memory bandwidth of all; tasks of
+several CPUs are kept within a socket. Block distribution takes the tightest socket that suffices,
+else the one with most free cores and then the same with the rest.
 """
 
 from __future__ import annotations
@@ -10,7 +11,16 @@ from __future__ import annotations
 from understudy.model import nodeset
 
 
-def place(free: int, count: int, sockets: int, cores_each: int, cpus_per_task: int, cpus_of_core: int, *, block: bool = False) -> int:
+def place(
+    free: int,
+    count: int,
+    sockets: int,
+    cores_each: int,
+    cpus_per_task: int,
+    cpus_of_core: int,
+    *,
+    block: bool = False,
+) -> int:
     """`count` of the `free` cores of a node with that many sockets, each of so many cores.
 
     `cpus_of_core`: those of a core's CPUs that the job's tasks use.
@@ -20,7 +30,9 @@ def place(free: int, count: int, sockets: int, cores_each: int, cpus_per_task: i
     on_socket = (1 << cores_each) - 1
     parts = [free >> s * cores_each & on_socket for s in range(sockets)]
     sizes = [part.bit_count() for part in parts]
-    taken = _in_blocks(sizes, count) if block else _in_turn(sizes, count, cpus_per_task, cpus_of_core)
+    taken = (
+        _in_blocks(sizes, count) if block else _in_turn(sizes, count, cpus_per_task, cpus_of_core)
+    )
     cores = 0
     for s, part in enumerate(parts):
         if taken[s]:

@@ -1,4 +1,5 @@
-"""What a job asks for, in the terms of node selection: numbers and bitmaps, every default filled in.
+"""What a job asks for, in the terms of node selection: numbers and bitmaps, every default filled
+in.
 
 Place: scheduling, pure. Made from a `Job` and a `Partition` for one question to a selector.
 """
@@ -8,7 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from understudy.controller.scheduling.select.features import counted_features, counted_nodes, feature_sets
+from understudy.controller.scheduling.select.features import (
+    counted_features,
+    counted_nodes,
+    feature_sets,
+)
 from understudy.controller.scheduling.select.gres_needs import GresNeeds
 from understudy.model.errors import SlurmError
 
@@ -54,10 +59,12 @@ class Request:
     user_id: int = 0
     owns: bool = False  # no job of another user may be on its nodes
     view: Free | None = None  # what is free for it, where that is not what is free for all
-    socket_rule: bool | None = None  # whether the partition gives whole sockets; None: as the cluster
+    # whether the partition gives whole sockets; None: as the cluster
+    socket_rule: bool | None = None
     max_cpus_per_node: int | None = None  # of all jobs of the partition
     cpus_left: NDArray[np.int64] | None = None  # of that, on each node
-    cpus_at_most: dict[int, int] | None = None  # by node, where the job gets fewer CPUs than its tasks asked for
+    # by node, where the job gets fewer CPUs than its tasks asked for
+    cpus_at_most: dict[int, int] | None = None
     near_devices: bool = False  # its nodes were chosen for their cores near devices
     is_serial: bool = False  # one CPU is all that it needs
     tasks_on_node: int = 0  # that each node of the job gets, where that is said
@@ -66,32 +73,45 @@ class Request:
     min_sockets: int = 0  # with at least min_cores_per_socket free cores
     min_cores_per_socket: int = 0
     spreads: bool = False  # over many nodes, in index order
-    fills_sockets: bool | None = None  # one socket after the other, in place of a core from each in turn; None: as the site says
+    # one socket after the other, in place of a core from each in turn; None: as the site says
+    fills_sockets: bool | None = None
     memory_cpus: int = 0  # CPUs that it holds at least on each node, for its memory (MaxMemPerCPU)
     gres: GresNeeds | None = None
-    tasks_are_known: bool = False  # how many run on each node that it gets: `tasks_per_node`, or all of one node, or one on each
-    blocked_cores: dict[int, int] | None = None  # reserved cores (masks by node), which it may not have
-    if_empty: bool = False  # it is asked whether the nodes could ever hold the job, as when it is submitted
+    # how many run on each node that it gets: `tasks_per_node`, or all of one node, or one on each
+    tasks_are_known: bool = False
+    # reserved cores (masks by node), which it may not have
+    blocked_cores: dict[int, int] | None = None
+    # it is asked whether the nodes could ever hold the job, as when it is submitted
+    if_empty: bool = False
     switches: int = 0  # leaf switches that its nodes may be on, 0 for any number
     spared: int = 0  # bitmap of nodes that come last, whatever their weight
     favoured: int = 0  # bitmap of nodes that come first among those of their weight
-    counted: tuple[tuple[int, int], ...] = ()  # (bitmap, how many of its nodes the job must have at least)
+    # (bitmap, how many of its nodes the job must have at least)
+    counted: tuple[tuple[int, int], ...] = ()
 
     @property
     def cpus(self) -> int:
         return self.tasks * self.cpus_per_task
 
     @classmethod
-    def of(cls, job: Job, partition: Partition, table: NodeTable, most_nodes: int | None = None) -> Request | None:
-        """The job's request; None if it contradicts itself (more nodes than allowed, an unreadable feature list).
+    def of(
+        cls, job: Job, partition: Partition, table: NodeTable, most_nodes: int | None = None
+    ) -> Request | None:
+        """The job's request; None if it contradicts itself (more nodes than allowed, an unreadable
+        feature list).
 
-        `most_nodes`: what limits of associations and qualities of service allow; who asks for more waits for them.
+        `most_nodes`: what limits of associations and qualities of service allow; who asks for more
+        waits for them.
         """
         spec = job.spec
         cpus_per_task = max(job.cpus_per_task, 1)
         least = 1 if "PartitionMinNodes" in job.qos_flags else partition.min_nodes
         min_nodes = max(job.min_nodes, least, 1)
-        tasks = min_nodes if spec.overcommit else max(job.num_tasks, -(-job.min_cpus // cpus_per_task), 1)
+        tasks = (
+            min_nodes
+            if spec.overcommit
+            else max(job.num_tasks, -(-job.min_cpus // cpus_per_task), 1)
+        )
         tasks_per_node = spec.ntasks_per_node or 0
         if tasks_per_node:
             if spec.num_tasks is None:
@@ -101,18 +121,27 @@ class Request:
         most = None if "PartitionMaxNodes" in job.qos_flags else partition.max_nodes
         max_nodes = min(job.max_nodes or all_nodes, most or all_nodes)
         if spec.num_tasks is not None or tasks_per_node:
-            asked = max(spec.num_tasks or 0, tasks_per_node * job.min_nodes if spec.num_tasks is None else 1)
-            max_nodes = max(min(max_nodes, asked), min_nodes if job.max_nodes is None else min(min_nodes, job.max_nodes))
+            asked = max(
+                spec.num_tasks or 0, tasks_per_node * job.min_nodes if spec.num_tasks is None else 1
+            )
+            max_nodes = max(
+                min(max_nodes, asked),
+                min_nodes if job.max_nodes is None else min(min_nodes, job.max_nodes),
+            )
         if most_nodes is not None:
-            max_nodes = min(max_nodes, max(most_nodes, 1 if spec.min_nodes is None else job.min_nodes))
+            max_nodes = min(
+                max_nodes, max(most_nodes, 1 if spec.min_nodes is None else job.min_nodes)
+            )
         spreads = "spread_job" in spec.extra
-        if spreads and spec.num_tasks is None and job.max_nodes is None:  # a task on each node that it must have
+        # a task on each node that it must have
+        if spreads and spec.num_tasks is None and job.max_nodes is None:
             max_nodes = min(max_nodes, min_nodes)
         wanted = min_nodes
         if (job.max_nodes is not None and "use_min_nodes" not in spec.extra) or spreads:
             wanted = max(min_nodes, max_nodes)
         features = spec.prefer if job.prefers else spec.features
-        if "*" in features and spec.min_nodes is None:  # the nodes that are counted may be more than there are tasks
+        # the nodes that are counted may be more than there are tasks
+        if "*" in features and spec.min_nodes is None:
             max_nodes = max(max_nodes, min(counted_nodes(features), job.max_nodes or all_nodes))
         if min_nodes > max_nodes:
             return None
@@ -121,7 +150,10 @@ class Request:
             return None
         per_node, per_cpu = job.memory_per_node_mb, job.memory_per_cpu_mb
         if per_node is None and per_cpu is None:
-            per_node, per_cpu = partition.default_memory_per_node_mb, partition.default_memory_per_cpu_mb
+            per_node, per_cpu = (
+                partition.default_memory_per_node_mb,
+                partition.default_memory_per_cpu_mb,
+            )
             if per_cpu is not None:
                 per_node = None
         memory_cpus = -(-per_node // job.memory_cap_mb) if per_node and job.memory_cap_mb else 0
@@ -147,7 +179,9 @@ class Request:
             max_nodes=max_nodes,
             tasks_per_node=tasks_per_node,
             min_cpus_per_node=max(spec.min_cpus_node or 0, memory_cpus),
-            held_cpus_per_node=max((spec.min_cpus_node or 0) // cpus_per_task * cpus_per_task, memory_cpus),
+            held_cpus_per_node=max(
+                (spec.min_cpus_node or 0) // cpus_per_task * cpus_per_task, memory_cpus
+            ),
             rows=rows,
             shares=rows > 1 or shares_cores(partition, agrees=agrees),
             partition=partition.name,
@@ -156,7 +190,10 @@ class Request:
             owns=partition.exclusive_user or spec.extra.get("exclusive") == "user",
             socket_rule=_socket_rule(partition.select_type_parameters),
             max_cpus_per_node=partition.max_cpus_per_node,
-            is_serial=job.min_cpus == 1 and max(tasks, wanted) == 1 and not spreads and not job.required_nodes,
+            is_serial=job.min_cpus == 1
+            and max(tasks, wanted) == 1
+            and not spreads
+            and not job.required_nodes,
             tasks_on_node=1 if spec.overcommit or spec.num_tasks == 1 else tasks_per_node,
             spreads=spreads,
             uses_threads=spec.extra.get("hint") == "multithread",
@@ -195,13 +232,17 @@ def wants_whole_nodes(job: Job, partition: Partition) -> bool:
 
 
 def shares_cores(partition: Partition, *, agrees: bool) -> bool:
-    """Whether a job of the partition is one of those that share cores; with FORCE:1, too, which lets nobody have the same ones."""
+    """Whether a job of the partition is one of those that share cores; with FORCE:1, too, which
+    lets nobody have the same ones.
+    """
     how = partition.oversubscribe
     return how.startswith("FORCE") or (agrees and how.startswith("YES"))
 
 
 def sharing_rows(partition: Partition, *, agrees: bool) -> int:
-    """How many jobs may share a core in the partition: FORCE:n for all, YES:n for those who `agree`."""
+    """How many jobs may share a core in the partition: FORCE:n for all, YES:n for those who
+    `agree`.
+    """
     if shares_cores(partition, agrees=agrees):
         return int(partition.oversubscribe.partition(":")[2] or DEFAULT_ROWS)
     return 1
@@ -216,7 +257,9 @@ def _socket_rule(parameters: str) -> bool | None:
 
 
 def _fills_sockets(distribution: str) -> bool | None:
-    """Whether tasks go to the cores of one socket after the other (-m plane=N, *:block); None if nothing is said."""
+    """Whether tasks go to the cores of one socket after the other (-m plane=N, *:block); None if
+    nothing is said.
+    """
     if not distribution:
         return None
     first, *others = distribution.partition(",")[0].lower().split(":")

@@ -1,7 +1,8 @@
 """What is free for a job that may share cores, row by row, and which nodes belong to one user.
 
-Place: scheduling, pure. A job that may share first looks for cores that are idle, then in each row of its partition for cores that nobody has in that
-row, and at last in a row of its own. Jobs that share in other partitions of no higher tier do not count there. Cores of jobs that do not share are
+Place: scheduling, pure. A job that may share first looks for cores that are idle, then in each row
+of its partition for cores that nobody has in that row, and at last in a row of its own. Jobs that
+share in other partitions of no higher tier do not count there. Cores of jobs that do not share are
 never shared.
 """
 
@@ -44,7 +45,8 @@ class RowView(Overlay):
     free_cpus: NDArray[np.int64] = field(init=False)
     idle_nodes: int = field(init=False)
     full_nodes: int = field(init=False)
-    hidden: frozenset[int] = frozenset()  # ids of jobs that are taken not to be there, where not just their cores matter
+    # ids of jobs that are taken not to be there, where not just their cores matter
+    hidden: frozenset[int] = frozenset()
     memory: NDArray[np.int64] | None = None  # free MB, where it is not that of the state below
 
     def __post_init__(self) -> None:
@@ -52,7 +54,9 @@ class RowView(Overlay):
         self.free_cpus = base.free_cpus.copy()
         idle = full = 0
         for node, cores in self.used.items():
-            free = int(table.cpus[node]) - (cores & ~table.nodes[node].spec_cores).bit_count() * table.cpus_of_core(node)
+            free = int(table.cpus[node]) - (
+                cores & ~table.nodes[node].spec_cores
+            ).bit_count() * table.cpus_of_core(node)
             self.free_cpus[node] = free
             idle |= 0 if cores & ~table.nodes[node].spec_cores else 1 << node
             full |= 0 if free else 1 << node
@@ -66,11 +70,16 @@ class RowView(Overlay):
 
     def used_cores_of(self, nodes: NDArray[np.intp], /) -> list[int]:
         """Bit masks of the cores in use on these nodes (indices)."""
-        return [self.used.get(node, used) for node, used in zip(nodes.tolist(), self.base.used_cores_of(nodes), strict=True)]
+        return [
+            self.used.get(node, used)
+            for node, used in zip(nodes.tolist(), self.base.used_cores_of(nodes), strict=True)
+        ]
 
 
 def views(request: Request, tables: Tables, free: Free) -> Iterator[Free]:
-    """What is free for a job that shares, row by row of its partition, whatever jobs of others that are not higher share."""
+    """What is free for a job that shares, row by row of its partition, whatever jobs of others that
+    are not higher share.
+    """
     table = tables.nodes
     shared, above = _shared(tables.partitions[request.partition], tables, free)
     if not shared:
@@ -97,21 +106,34 @@ def hidden_in(free: Free) -> frozenset[int]:
 
 
 def _shared(partition: Partition, tables: Tables, free: Free) -> tuple[Cores, Cores]:
-    """The cores of sharing jobs of this partition and of others whose tier is not higher, and those that nobody here shares: of higher ones' jobs.
+    """The cores of sharing jobs of this partition and of others whose tier is not higher, and those
+    that nobody here shares: of higher ones' jobs.
 
-    Where higher partitions suspend lower ones, cores of a suspended job may be another's, who shares them with nobody or may not be pushed aside.
+    Where higher partitions suspend lower ones, cores of a suspended job may be another's, who
+    shares them with nobody or may not be pushed aside.
     """
     hidden, free = hidden_in(free), under(free)
     if free is tables.nodes:
-        held = [(name, cores) for name, each in tables.nodes.sharing.held.items() if name for cores in each.values()]
+        held = [
+            (name, cores)
+            for name, each in tables.nodes.sharing.held.items()
+            if name
+            for cores in each.values()
+        ]
     else:
-        allocations = [job.allocation for job in _jobs_in(free, tables) if job.allocation is not None and job.allocation.shared_in]
+        allocations = [
+            job.allocation
+            for job in _jobs_in(free, tables)
+            if job.allocation is not None and job.allocation.shared_in
+        ]
         held = [(each.shared_in, cores_of(each)) for each in allocations]
     shared: Cores = {}
     above: Cores = {}
     for name, cores in held:
         where = tables.partitions.get(name)
-        found = above if where is not None and where.priority_tier > partition.priority_tier else shared
+        found = (
+            above if where is not None and where.priority_tier > partition.priority_tier else shared
+        )
         _add(found, cores)
     if tables.preemption is not None and tables.preemption.pushes_aside:
         for job in _jobs_in(free, tables):
@@ -124,9 +146,11 @@ def _shared(partition: Partition, tables: Tables, free: Free) -> tuple[Cores, Co
 
 
 def tiers(request: Request, tables: Tables, free: Free) -> Iterator[Free]:
-    """What is free for a job that may push others aside: beside all of them, then as if those that may have to make room were not there.
+    """What is free for a job that may push others aside: beside all of them, then as if those that
+    may have to make room were not there.
 
-    Of these first only those of the lowest tier, then tier by tier more. Whether they run or stand still does not matter.
+    Of these first only those of the lowest tier, then tier by tier more. Whether they run or stand
+    still does not matter.
     """
     preemption, partition = tables.preemption, tables.partitions[request.partition]
     if preemption is None or not preemption.pushes_aside:
@@ -149,16 +173,23 @@ def tiers(request: Request, tables: Tables, free: Free) -> Iterator[Free]:
 
 
 def _remembering(free: Free, tables: Tables, preemption: Preemption, partition: Partition) -> Free:
-    """That state, but who could be suspended keeps his memory: Slurm, looking ahead, suspends him at once and never takes him to end.
+    """That state, but who could be suspended keeps his memory: Slurm, looking ahead, suspends him
+    at once and never takes him to end.
 
-    Recorded from 22.05.8: a job that wants the memory of one whom it could suspend is promised no start at all.
+    Recorded from 22.05.8: a job that wants the memory of one whom it could suspend is promised no
+    start at all.
     """
     if not isinstance(free, StateAfter):
         return free
     left = {job.job_id for job in free.jobs}
     memory: NDArray[np.int64] | None = None
     for job in tables.running.values():
-        if job.job_id in left or job.allocation is None or not preemption.may_push_aside(partition, job) or not preemption.suspends(job):
+        if (
+            job.job_id in left
+            or job.allocation is None
+            or not preemption.may_push_aside(partition, job)
+            or not preemption.suspends(job)
+        ):
             continue
         for group in job.allocation.groups:
             if group.memory_mb:
@@ -172,7 +203,9 @@ def _remembering(free: Free, tables: Tables, preemption: Preemption, partition: 
 
 
 def _without(free: Free, table: NodeTable, gone: list[Job], left: list[Job]) -> RowView:
-    """That state with the cores of some jobs free, as far as those of others are not the same ones."""
+    """That state with the cores of some jobs free, as far as those of others are not the same
+    ones.
+    """
     fewer: Cores = {}
     more: Cores = {}
     for jobs, cores in ((gone, fewer), (left, more)):
@@ -181,7 +214,9 @@ def _without(free: Free, table: NodeTable, gone: list[Job], left: list[Job]) -> 
                 _add(cores, cores_of(job.holding))
     where = nodeset.positions_array(nodeset.from_positions(fewer))
     in_use = zip(where.tolist(), free.used_cores_of(where), strict=True)
-    view = RowView(free, table, {node: used & ~fewer[node] | more.get(node, 0) for node, used in in_use})
+    view = RowView(
+        free, table, {node: used & ~fewer[node] | more.get(node, 0) for node, used in in_use}
+    )
     view.hidden = frozenset(job.job_id for job in gone)
     return view
 
@@ -198,7 +233,9 @@ def _rows(partition: str, table: NodeTable, free: Free) -> list[Cores]:
         rows = table.sharing.rows.get(partition, [])
     elif isinstance(free, StateAfter):
         left = {
-            id(job.allocation): cores_of(job.allocation) for job in free.jobs if job.allocation is not None and job.allocation.shared_in == partition
+            id(job.allocation): cores_of(job.allocation)
+            for job in free.jobs
+            if job.allocation is not None and job.allocation.shared_in == partition
         }
         rows = laid_out([left[key] for key in table.sharing.order(partition) if key in left])
     else:
@@ -207,24 +244,32 @@ def _rows(partition: str, table: NodeTable, free: Free) -> list[Cores]:
 
 
 def nodes_of_others(request: Request, tables: Tables) -> int:
-    """Nodes that the job may not use since they are another user's, or since there are jobs of others on nodes that are to be its user's.
+    """Nodes that the job may not use since they are another user's, or since there are jobs of
+    others on nodes that are to be its user's.
 
-    That counts as it is now: as long as those jobs run, not even a start after their ends is planned there.
+    That counts as it is now: as long as those jobs run, not even a start after their ends is
+    planned there.
     """
     if not request.owns and not tables.nodes.owned_nodes:
         return 0
     nodes = 0
     for job in tables.running.values():
-        if job.user_id != request.user_id and job.allocation is not None and (request.owns or job.allocation.owned):
+        if (
+            job.user_id != request.user_id
+            and job.allocation is not None
+            and (request.owns or job.allocation.owned)
+        ):
             nodes |= job.allocation.nodes
     return nodes
 
 
 def nodes_of_another_kind(request: Request, tables: Tables, free: Free) -> int:
-    """Nodes that the job may not use, whatever is free there: jobs that share cores and jobs that do not keep away from each other.
+    """Nodes that the job may not use, whatever is free there: jobs that share cores and jobs that
+    do not keep away from each other.
 
-    A job that shares goes nowhere where one is that does not; any other job nowhere where there is one of another partition whose jobs may share.
-    Who has been suspended, and has no cores, is in nobody's way.
+    A job that shares goes nowhere where one is that does not; any other job nowhere where there is
+    one of another partition whose jobs may share. Who has been suspended, and has no cores, is in
+    nobody's way.
     """
     partitions = tables.partitions
     if all(each.oversubscribe in _UNSHARED for each in partitions.values()):
@@ -232,7 +277,11 @@ def nodes_of_another_kind(request: Request, tables: Tables, free: Free) -> int:
     nodes = 0
     for job in _jobs_in(free, tables):
         where = partitions.get(job.partition)
-        if where is None or job.allocation is None or (job.state is JobState.SUSPENDED and job.held is not None):
+        if (
+            where is None
+            or job.allocation is None
+            or (job.state is JobState.SUSPENDED and job.held is not None)
+        ):
             continue
         if request.shares:
             is_other = not shares_cores(where, agrees=job.spec.oversubscribe and not job.exclusive)
@@ -244,7 +293,9 @@ def nodes_of_another_kind(request: Request, tables: Tables, free: Free) -> int:
 
 
 def count_cpus_left(request: Request, tables: Tables, free: Free) -> None:
-    """Note with the request which CPUs jobs of its partition may still take on each node in that state (MaxCPUsPerNode)."""
+    """Note with the request which CPUs jobs of its partition may still take on each node in that
+    state (MaxCPUsPerNode).
+    """
     if request.max_cpus_per_node is None:
         return
     left = np.full(len(tables.nodes.nodes), request.max_cpus_per_node, dtype=np.int64)

@@ -1,6 +1,8 @@
-"""What all selectors share: the three questions of `Selector`, asked of one choice of nodes in different states of the cluster.
+"""What all selectors share: the three questions of `Selector`, asked of one choice of nodes in
+different states of the cluster.
 
-Place: scheduling, pure. A selector says which nodes it takes and how many tasks go to each (`choose`), and what that holds (`hold`).
+Place: scheduling, pure. A selector says which nodes it takes and how many tasks go to each
+(`choose`), and what that holds (`hold`).
 """
 
 from __future__ import annotations
@@ -9,9 +11,22 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from understudy.controller.scheduling.select.free import JOBS_IN_A_GROUP, KILL_WAIT_S, FreeState, StateWithout, Timeline, restricted
+from understudy.controller.scheduling.select.free import (
+    JOBS_IN_A_GROUP,
+    KILL_WAIT_S,
+    FreeState,
+    StateWithout,
+    Timeline,
+    restricted,
+)
 from understudy.controller.scheduling.select.request import Request
-from understudy.controller.scheduling.select.rows import count_cpus_left, nodes_of_another_kind, nodes_of_others, tiers, views
+from understudy.controller.scheduling.select.rows import (
+    count_cpus_left,
+    nodes_of_another_kind,
+    nodes_of_others,
+    tiers,
+    views,
+)
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
@@ -31,8 +46,8 @@ if TYPE_CHECKING:
 class ChoosingSelector(ABC):
     """A `Selector` on top of `choose` and `hold`.
 
-    `needs_free_cpus`: a job can start only where as many CPUs are free as it needs, and on no node that is full.
-    `whole_nodes`: no two jobs share a node.
+    `needs_free_cpus`: a job can start only where as many CPUs are free as it needs, and on no node
+    that is full. `whole_nodes`: no two jobs share a node.
     """
 
     needs_free_cpus = True
@@ -40,11 +55,15 @@ class ChoosingSelector(ABC):
 
     counts_gpus = True  # also for each task, each socket and the whole job; False: --gres alone
 
-    most_in_group = JOBS_IN_A_GROUP  # so many running jobs at most are taken to have ended at once, when a start in the future is looked for
+    # so many running jobs at most are taken to have ended at once, when a start in the future is
+    # looked for
+    most_in_group = JOBS_IN_A_GROUP
 
     def __init__(self, parameters: frozenset[str] = frozenset()) -> None:
         self.parameters = parameters
-        self.consumes_memory = any(word == "CR_MEMORY" or word.endswith("_MEMORY") for word in parameters)
+        self.consumes_memory = any(
+            word == "CR_MEMORY" or word.endswith("_MEMORY") for word in parameters
+        )
         self.packs_serial = False
         self.spares_idle = False
         self._timeline: Timeline | None = None
@@ -53,19 +72,37 @@ class ChoosingSelector(ABC):
         self._overrun_s = KILL_WAIT_S
         self._linear_window_s = 0
 
-    def expect(self, *, overrun_s: int, linear_window_s: int = 0, packs_serial: bool = False, spares_idle: bool = False) -> None:
-        """Of `will_run`: how long jobs past their limit may still take, and by how much windows grow (bf_window_linear; 0: they double).
+    def expect(
+        self,
+        *,
+        overrun_s: int,
+        linear_window_s: int = 0,
+        packs_serial: bool = False,
+        spares_idle: bool = False,
+    ) -> None:
+        """Of `will_run`: how long jobs past their limit may still take, and by how much windows
+        grow (bf_window_linear; 0: they double).
 
-        `packs_serial`: jobs of one CPU go to the last nodes (pack_serial_at_end). `spares_idle`: for starts in the future, nodes that are
-        in use come before idle ones (bf_busy_nodes; select/cons_tres alone).
+        `packs_serial`: jobs of one CPU go to the last nodes (pack_serial_at_end). `spares_idle`:
+        for starts in the future, nodes that are in use come before idle ones (bf_busy_nodes;
+        select/cons_tres alone).
         """
         self.packs_serial, self.spares_idle = packs_serial, spares_idle
         self._overrun_s, self._linear_window_s = overrun_s, linear_window_s
         self._timeline = None
 
     @abstractmethod
-    def choose(self, request: Request, usable: int, table: NodeTable, free: Free, *, nodes_only: bool = False) -> Choice | None:
-        """Nodes out of the bitmap `usable` (the request's allowed ones), with what is free in the state `free`.
+    def choose(
+        self,
+        request: Request,
+        usable: int,
+        table: NodeTable,
+        free: Free,
+        *,
+        nodes_only: bool = False,
+    ) -> Choice | None:
+        """Nodes out of the bitmap `usable` (the request's allowed ones), with what is free in the
+        state `free`.
 
         `nodes_only`: how many tasks go to each does not matter.
         """
@@ -74,8 +111,12 @@ class ChoosingSelector(ABC):
     def hold(self, request: Request, choice: Choice, table: NodeTable, free: Free) -> Allocation:
         """What a job with that choice, made in the state `free`, holds."""
 
-    def select(self, job: Job, partition: Partition, usable: int, tables: Tables) -> Allocation | None:
-        """The nodes and CPUs for the job out of the bitmap `usable` with what is free now, or None."""
+    def select(
+        self, job: Job, partition: Partition, usable: int, tables: Tables
+    ) -> Allocation | None:
+        """The nodes and CPUs for the job out of the bitmap `usable` with what is free now, or
+        None.
+        """
         table = tables.nodes
         request = _request(job, partition, tables)
         if request is None:
@@ -83,40 +124,65 @@ class ChoosingSelector(ABC):
         if tables.limits.enforced:
             request.favoured = tables.limits.favoured_nodes(job, partition)
         is_alone = request.rows == 1 and not _pushes_aside(tables)
-        if is_alone and self.is_plain(request) and int(table.free_cpus @ nodeset.to_flags(usable, len(table.nodes))) < request.cpus:
+        if (
+            is_alone
+            and self.is_plain(request)
+            and int(table.free_cpus @ nodeset.to_flags(usable, len(table.nodes))) < request.cpus
+        ):
             return None
         choice = self._choose_in(request, usable, tables, table)
         return None if choice is None else self._held(request, choice, partition, tables, table)
 
-    def _held(self, request: Request, choice: Choice, partition: Partition, tables: Tables, free: Free) -> Allocation:
+    def _held(
+        self, request: Request, choice: Choice, partition: Partition, tables: Tables, free: Free
+    ) -> Allocation:
         allocation = self.hold(request, choice, tables.nodes, free)
         overlaid = _pushes_aside(tables)
         if request.shared_in or request.owns or overlaid:
             shared_in = request.shared_in
-            gives_way = self.whole_nodes or partition.oversubscribe != "EXCLUSIVE"  # not even higher jobs get such nodes
+            # not even higher jobs get such nodes
+            gives_way = self.whole_nodes or partition.oversubscribe != "EXCLUSIVE"
             whole = allocation.whole and not shared_in and not (overlaid and gives_way)
-            allocation = replace(allocation, shared_in=shared_in, owned=request.owns, whole=whole, overlaid=overlaid)
+            allocation = replace(
+                allocation, shared_in=shared_in, owned=request.owns, whole=whole, overlaid=overlaid
+            )
         return allocation
 
-    def choose_in(self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free) -> int | None:
+    def choose_in(
+        self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free
+    ) -> int | None:
         """The nodes that the job would get in a state that is not the present one."""
         request = _request(job, partition, tables)
         choice = None if request is None else self._choose_then(request, usable, tables, free)
         return None if choice is None else _nodes(choice)
 
-    def select_in(self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free) -> Allocation | None:
-        """What the job would hold in a state that is not the present one, on the nodes that `choose_in` names."""
+    def select_in(
+        self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free
+    ) -> Allocation | None:
+        """What the job would hold in a state that is not the present one, on the nodes that
+        `choose_in` names.
+        """
         request = _request(job, partition, tables)
         choice = None if request is None else self._choose_then(request, usable, tables, free)
-        return None if request is None or choice is None else self._held(request, choice, partition, tables, free)
+        return (
+            None
+            if request is None or choice is None
+            else self._held(request, choice, partition, tables, free)
+        )
 
-    def _choose_then(self, request: Request, usable: int, tables: Tables, free: Free) -> Choice | None:
+    def _choose_then(
+        self, request: Request, usable: int, tables: Tables, free: Free
+    ) -> Choice | None:
         if _pushes_aside(tables):
             return self._choose_in(request, usable, tables, free)
         usable = self._allowed(request, usable, tables, free)
-        return self._choose_any(request, usable, tables.nodes, restricted(free, tables.nodes, request.blocked_cores))
+        return self._choose_any(
+            request, usable, tables.nodes, restricted(free, tables.nodes, request.blocked_cores)
+        )
 
-    def serving(self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free) -> int:
+    def serving(
+        self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free
+    ) -> int:
         """Those of the nodes that would do for the job in that state, each looked at alone."""
         request = _request(job, partition, tables)
         if request is None:
@@ -151,10 +217,21 @@ class ChoosingSelector(ABC):
 
     @abstractmethod
     def might(self, request: Request, nodes: int, table: NodeTable, free: Free) -> bool:
-        """A quick look before many thorough ones. False: there is no choice in this state, nor in any in which less is free."""
+        """A quick look before many thorough ones. False: there is no choice in this state, nor in
+        any in which less is free.
+        """
 
-    def will_run(self, job: Job, partition: Partition, usable: int, tables: Tables, now: int, until: int | None = None) -> tuple[int, int] | None:
-        """(earliest start in seconds, bitmap of nodes) if the running jobs end at their limits, or None, also if it is after `until`.
+    def will_run(
+        self,
+        job: Job,
+        partition: Partition,
+        usable: int,
+        tables: Tables,
+        now: int,
+        until: int | None = None,
+    ) -> tuple[int, int] | None:
+        """(earliest start in seconds, bitmap of nodes) if the running jobs end at their limits, or
+        None, also if it is after `until`.
 
         A job that could run in place of others which it may preempt could run now.
         """
@@ -167,12 +244,25 @@ class ChoosingSelector(ABC):
         timeline = self._timeline
         if timeline is None or timeline.tables is not tables:
             timeline = self._timeline = Timeline(
-                tables, linear_window_s=self._linear_window_s, kill_wait_s=self._overrun_s, most_in_group=self.most_in_group
+                tables,
+                linear_window_s=self._linear_window_s,
+                kill_wait_s=self._overrun_s,
+                most_in_group=self.most_in_group,
             )
         count_cpus_left(request, tables, table)
-        if tables.preemption is not None and tables.preemption.is_on and self._choose_any(request, usable, table, table, nodes_only=True) is None:
+        if (
+            tables.preemption is not None
+            and tables.preemption.is_on
+            and self._choose_any(request, usable, table, table, nodes_only=True) is None
+        ):
             order = tables.preemption.candidates(job, partition, now, whole_nodes=self.whole_nodes)
-            instead = self.choose_in(job, partition, usable, tables, StateWithout(tables, order, completing=False)) if order else None
+            instead = (
+                self.choose_in(
+                    job, partition, usable, tables, StateWithout(tables, order, completing=False)
+                )
+                if order
+                else None
+            )
             if instead is not None:
                 return now, instead
         found: tuple[int, int] | None = None
@@ -198,31 +288,60 @@ class ChoosingSelector(ABC):
         return self._last_request
 
     def is_plain(self, request: Request) -> bool:
-        """Whether nothing but free CPUs decides, so that where there are enough of them there is a choice."""
+        """Whether nothing but free CPUs decides, so that where there are enough of them there is a
+        choice.
+        """
         del request
         return False
 
     def _will_run_counted(
-        self, request: Request, usable: int, table: NodeTable, timeline: Timeline, now: int, until: int | None
+        self,
+        request: Request,
+        usable: int,
+        table: NodeTable,
+        timeline: Timeline,
+        now: int,
+        until: int | None,
     ) -> tuple[int, int] | None:
-        """As Slurm looks ahead: each counted feature on its own, for the whole job; the latest of the starts, with all the nodes."""
+        """As Slurm looks ahead: each counted feature on its own, for the whole job; the latest of
+        the starts, with all the nodes.
+        """
         start = nodes = 0
         for having, _ in request.counted:
-            found = self._will_run_on(replace(request, choices=(having,), counted=(), required=0), usable & having, table, timeline, now, until)
+            found = self._will_run_on(
+                replace(request, choices=(having,), counted=(), required=0),
+                usable & having,
+                table,
+                timeline,
+                now,
+                until,
+            )
             if found is None:
                 return None
             start, nodes = max(start, found[0]), nodes | found[1]
         return start, nodes
 
     def _will_run_on(
-        self, request: Request, usable: int, table: NodeTable, timeline: Timeline, now: int, until: int | None
+        self,
+        request: Request,
+        usable: int,
+        table: NodeTable,
+        timeline: Timeline,
+        now: int,
+        until: int | None,
     ) -> tuple[int, int] | None:
         is_checked = self.is_plain(request)
         shares = request.rows > 1 or _pushes_aside(timeline.tables)
         for start, state in timeline.states(usable, now, until, 0 if shares else request.cpus):
             if not is_checked and not shares:
-                is_checked, last = True, restricted(timeline.by(until), table, request.blocked_cores)
-                if not any(self.might(request, nodes, table, last) for nodes in _offered(request, usable, last)):
+                is_checked, last = (
+                    True,
+                    restricted(timeline.by(until), table, request.blocked_cores),
+                )
+                if not any(
+                    self.might(request, nodes, table, last)
+                    for nodes in _offered(request, usable, last)
+                ):
                     return None
             request.spared = table.idle_nodes if self.spares_idle and start > now else 0
             choice = self._choose_in(request, usable, timeline.tables, state, nodes_only=True)
@@ -232,29 +351,50 @@ class ChoosingSelector(ABC):
         request.spared = 0
         return None
 
-    def _choose_in(self, request: Request, usable: int, tables: Tables, free: Free, *, nodes_only: bool = False) -> Choice | None:
-        """As `_choose_any`, of nodes that are not another user's and of cores that may be shared."""
+    def _choose_in(
+        self, request: Request, usable: int, tables: Tables, free: Free, *, nodes_only: bool = False
+    ) -> Choice | None:
+        """As `_choose_any`, of nodes that are not another user's and of cores that may be
+        shared.
+        """
         table = tables.nodes
         usable = self._allowed(request, usable, tables, free)
         if request.rows == 1 and not _pushes_aside(tables) and not self.whole_nodes:
-            return self._choose_any(request, usable, table, restricted(free, table, request.blocked_cores), nodes_only=nodes_only)
+            return self._choose_any(
+                request,
+                usable,
+                table,
+                restricted(free, table, request.blocked_cores),
+                nodes_only=nodes_only,
+            )
         for view in self._views(request, tables, free, looks_ahead=nodes_only):
-            choice = self._choose_any(request, usable, table, restricted(view, table, request.blocked_cores), nodes_only=nodes_only)
+            choice = self._choose_any(
+                request,
+                usable,
+                table,
+                restricted(view, table, request.blocked_cores),
+                nodes_only=nodes_only,
+            )
             if choice is not None:
                 request.view = view
                 return choice
         return None
 
     def _allowed(self, request: Request, usable: int, tables: Tables, free: Free) -> int:
-        """Those of the nodes that the job may have beside others in that state. How many CPUs of each is noted with the request."""
+        """Those of the nodes that the job may have beside others in that state. How many CPUs of
+        each is noted with the request.
+        """
         usable &= ~nodes_of_others(request, tables)
         if not self.whole_nodes:
             usable &= ~nodes_of_another_kind(request, tables, free)
         count_cpus_left(request, tables, free)
         return usable
 
-    def _views(self, request: Request, tables: Tables, free: Free, *, looks_ahead: bool) -> Iterator[Free]:
-        """What is free for a job that pushes others aside, or shares its cores, or both: it shares only where pushing aside is not enough.
+    def _views(
+        self, request: Request, tables: Tables, free: Free, *, looks_ahead: bool
+    ) -> Iterator[Free]:
+        """What is free for a job that pushes others aside, or shares its cores, or both: it shares
+        only where pushing aside is not enough.
 
         `looks_ahead`: it asks when it could run.
         """
@@ -265,7 +405,15 @@ class ChoosingSelector(ABC):
         if request.rows > 1:
             yield from views(request, tables, last)
 
-    def _choose_any(self, request: Request, usable: int, table: NodeTable, free: Free, *, nodes_only: bool = False) -> Choice | None:
+    def _choose_any(
+        self,
+        request: Request,
+        usable: int,
+        table: NodeTable,
+        free: Free,
+        *,
+        nodes_only: bool = False,
+    ) -> Choice | None:
         for nodes in _offered(request, usable, free):
             if request.counted:
                 choice = self._choose_counted(request, nodes, table, free)
@@ -275,15 +423,26 @@ class ChoosingSelector(ABC):
                 return choice
         return None
 
-    def _choose_counted(self, request: Request, usable: int, table: NodeTable, free: Free) -> Choice | None:
-        """First so many nodes of each kind as are asked for, then the job on these and, where it needs more, on others."""
+    def _choose_counted(
+        self, request: Request, usable: int, table: NodeTable, free: Free
+    ) -> Choice | None:
+        """First so many nodes of each kind as are asked for, then the job on these and, where it
+        needs more, on others.
+        """
         chosen = request.required
         for having, count in request.counted:
             missing = count - (chosen & having).bit_count() if having & request.required else count
             if missing <= 0:
                 continue
             each = request.tasks_per_node or 1
-            part = replace(request, tasks=missing * each, min_nodes=missing, wanted_nodes=missing, max_nodes=missing, required=0)
+            part = replace(
+                request,
+                tasks=missing * each,
+                min_nodes=missing,
+                wanted_nodes=missing,
+                max_nodes=missing,
+                required=0,
+            )
             choice = self.choose(part, usable & having & ~chosen, table, free)
             if choice is None:
                 return None
@@ -291,13 +450,27 @@ class ChoosingSelector(ABC):
         if chosen.bit_count() > request.max_nodes:
             return None
         least = max(request.min_nodes, chosen.bit_count())
-        return self.choose(replace(request, min_nodes=least, wanted_nodes=max(request.wanted_nodes, least), required=chosen), usable, table, free)
+        return self.choose(
+            replace(
+                request,
+                min_nodes=least,
+                wanted_nodes=max(request.wanted_nodes, least),
+                required=chosen,
+            ),
+            usable,
+            table,
+            free,
+        )
 
 
 def _request(job: Job, partition: Partition, tables: Tables) -> Request | None:
-    """The job's request, with no more nodes than limits of associations and qualities of service allow."""
+    """The job's request, with no more nodes than limits of associations and qualities of service
+    allow.
+    """
     limits = tables.limits
-    return Request.of(job, partition, tables.nodes, limits.most_nodes(job, partition) if limits.enforced else None)
+    return Request.of(
+        job, partition, tables.nodes, limits.most_nodes(job, partition) if limits.enforced else None
+    )
 
 
 def _pushes_aside(tables: Tables) -> bool:

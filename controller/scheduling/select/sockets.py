@@ -1,4 +1,5 @@
-"""Which of a node's free cores a job may use, where it says something of sockets, or where whole sockets are given to jobs.
+"""Which of a node's free cores a job may use, where it says something of sockets, or where whole
+sockets are given to jobs.
 
 Place: scheduling, pure. Cores are numbered socket by socket and kept as bit masks.
 """
@@ -21,9 +22,11 @@ class SocketRules:
     whole: bool = False  # CR_SOCKET: a socket belongs to one job
 
     def usable(self, free: int, sockets: int, cores: int, tasks: int = 0, wanted: int = 0) -> int:
-        """Those of the free cores that the job may use on a node with so many sockets and cores; 0 if the node will not do.
+        """Those of the free cores that the job may use on a node with so many sockets and cores; 0
+        if the node will not do.
 
-        `tasks`: that go there, if that is known: sockets are left out, the lowest first, when fewer do for them and have the `wanted` cores.
+        `tasks`: that go there, if that is known: sockets are left out, the lowest first, when fewer
+        do for them and have the `wanted` cores.
         """
         each = cores // sockets
         on_socket = (1 << each) - 1
@@ -46,7 +49,9 @@ class SocketRules:
         return sum(parts)
 
     def count(self, used: list[int], sockets: int, cores: int) -> list[int]:
-        """The number of usable cores on each of several nodes, of which the cores in use are given."""
+        """The number of usable cores on each of several nodes, of which the cores in use are
+        given.
+        """
         every = (1 << cores) - 1
         known: dict[int, int] = {}
         for each in used:
@@ -58,8 +63,8 @@ class SocketRules:
 def whole_sockets(cores: int, sockets: int, count: int, offered: int = 0, of_task: int = 1) -> int:
     """All cores of the sockets of which any is in `cores`.
 
-    Whole tasks of so many cores are placed first, then single cores from sockets in turn: a job that comes back to a socket on which no more cores
-    were `offered` does without the rest of it.
+    Whole tasks of so many cores are placed first, then single cores from sockets in turn: a job
+    that comes back to a socket on which no more cores were `offered` does without the rest of it.
     """
     each = count // sockets
     on_socket = (1 << each) - 1
@@ -68,7 +73,9 @@ def whole_sockets(cores: int, sockets: int, count: int, offered: int = 0, of_tas
     found = cores
     for socket, here in enumerate(taken):
         at = socket * each
-        came_back = any(theirs > singles[socket] + (other < socket) for other, theirs in enumerate(singles))
+        came_back = any(
+            theirs > singles[socket] + (other < socket) for other, theirs in enumerate(singles)
+        )
         if here and not (came_back and cores >> at & on_socket == offered >> at & on_socket):
             found |= on_socket << at
     return found

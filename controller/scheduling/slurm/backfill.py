@@ -1,13 +1,16 @@
-"""sched/backfill: Slurm's main scheduler, and passes that start jobs out of order where that delays no promise.
+"""sched/backfill: Slurm's main scheduler, and passes that start jobs out of order where that delays
+no promise.
 
 Place: scheduling, pure. Follows slurm.conf(5) SchedulerParameters bf_*.
 
-Each pass walks the queue and gives every job that cannot start a promise: a time at which it could start if the running jobs end at their
-limits, and nodes. Promised nodes are taken out of the plan (understudy.controller.scheduling.slurm.plan) for as long as the job may run; jobs further
-down must fit around them. The running jobs are not in the plan: the selector's `will_run` sees them.
+Each pass walks the queue and gives every job that cannot start a promise: a time at which it could
+start if the running jobs end at their limits, and nodes. Promised nodes are taken out of the plan
+(understudy.controller.scheduling.slurm.plan) for as long as the job may run; jobs further down must
+fit around them. The running jobs are not in the plan: the selector's `will_run` sees them.
 
-A pass costs no time of the cluster unless understudy_cost_backfill_us says so (understudy.controller.scheduling.slurm.charge); else bf_max_time and
-the yields have nothing to end.
+A pass costs no time of the cluster unless understudy_cost_backfill_us says so
+(understudy.controller.scheduling.slurm.charge); else bf_max_time and the yields have nothing to
+end.
 """
 
 from __future__ import annotations
@@ -18,7 +21,15 @@ from understudy.controller.enforcement.reasons import is_limit
 from understudy.controller.scheduling.slurm.builtin import Builtin
 from understudy.controller.scheduling.slurm.charge import Charge
 from understudy.controller.scheduling.slurm.cycles import Cycles
-from understudy.controller.scheduling.slurm.main_pass import YEAR_S, Reserves, choose, is_too_late, mind_switches, run_length, take_place
+from understudy.controller.scheduling.slurm.main_pass import (
+    YEAR_S,
+    Reserves,
+    choose,
+    is_too_late,
+    mind_switches,
+    run_length,
+    take_place,
+)
 from understudy.controller.scheduling.slurm.plan import Slots
 from understudy.controller.scheduling.slurm.when import BackfillTrigger
 from understudy.controller.tables.reservation import blocked_cores
@@ -45,9 +56,13 @@ def _planned_length(job: Job, partition: Partition) -> int:
 
 
 class BackfillPass:
-    """One walk over the queue; `started` and `promised` tell how many jobs the last one started, and how many it told when they would start."""
+    """One walk over the queue; `started` and `promised` tell how many jobs the last one started,
+    and how many it told when they would start.
+    """
 
-    def __init__(self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters) -> None:
+    def __init__(
+        self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters
+    ) -> None:
         self.tables, self.selector, self.planner = tables, selector, planner
         self.reserves = Reserves(parameters)
         self.resolution_s = number(parameters, "bf_resolution", 60, least=1, most=3600)
@@ -55,7 +70,9 @@ class BackfillPass:
         self.longest_switch_wait_s = number(parameters, "max_switch_wait", 300)
         self.max_tests = number(parameters, "bf_max_job_test", 500, least=1, most=1_000_000)
         self.max_starts = number(parameters, "bf_max_job_start", 0, most=10_000)
-        self.max_slots = number(parameters, "bf_node_space_size", self.max_tests, least=2, most=2_000_000)
+        self.max_slots = number(
+            parameters, "bf_node_space_size", self.max_tests, least=2, most=2_000_000
+        )
         self.max_of_user = number(parameters, "bf_max_job_user", 0)
         self.max_of_partition = number(parameters, "bf_max_job_part", 0)
         self.max_of_user_in_partition = number(parameters, "bf_max_job_user_part", 0)
@@ -67,11 +84,13 @@ class BackfillPass:
         self.promises_once = "bf_one_resv_per_job" in parameters
         self.plans_running = "bf_running_job_reserve" in parameters
         self.charge = Charge.of_backfill(parameters)
-        self._ready: dict[int, dict[int, tuple[Record, int]]] = {}  # components that could start now, with the nodes they may use, by leader
+        # components that could start now, with the nodes they may use, by leader
+        self._ready: dict[int, dict[int, tuple[Record, int]]] = {}
         self.started = self.promised = 0
         self.promised_nodes = 0  # a bitmap
         self.promises_anew = False  # some of them to more than one job
-        self.plans_ahead = True  # False: promises that can decide nothing now are made when somebody asks for them
+        # False: promises that can decide nothing now are made when somebody asks for them
+        self.plans_ahead = True
         self.is_complete = True  # none has been left out of the last pass
         self._free_on: dict[int, int] = {}  # free CPUs on the nodes that were looked at last
         self._free_when = -1  # the node table's generation then
@@ -80,18 +99,32 @@ class BackfillPass:
         """Whether free CPUs and promises tell for sure that a job cannot start now."""
         tables = self.tables
         if self.window_s < _DAY_S or self.reserves.are_few:
-            return False  # which nodes are promised decides when the next pass comes, and here that is not plain
-        if self.plans_ahead or tables.limits.enforced or tables.preemption is not None or tables.reservations or self.charge.cost_us:
+            # which nodes are promised decides when the next pass comes, and here that is not plain
+            return False
+        if (
+            self.plans_ahead
+            or tables.limits.enforced
+            or tables.preemption is not None
+            or tables.reservations
+            or self.charge.cost_us
+        ):
             return False
         return getattr(self.selector, "needs_free_cpus", False)
 
     def _could_start(self, record: Record, slots: Slots, second: int) -> bool:
-        """Whether the nodes that are promised to nobody while the job would run have the CPUs for it now."""
+        """Whether the nodes that are promised to nobody while the job would run have the CPUs for
+        it now.
+        """
         job, partition = record.job, record.partition
         if job.spec.overcommit or partition.oversubscribe.startswith(("FORCE", "YES")):
             return True
         table = self.tables.nodes
-        nodes = slots.free_until(second + _planned_length(job, partition)) & partition.nodes & table.up_nodes & ~table.full_nodes
+        nodes = (
+            slots.free_until(second + _planned_length(job, partition))
+            & partition.nodes
+            & table.up_nodes
+            & ~table.full_nodes
+        )
         if nodes.bit_count() < job.min_nodes:
             return False
         if self._free_when != table.generation:
@@ -99,7 +132,9 @@ class BackfillPass:
             self._free_on.clear()
         free = self._free_on.get(nodes)
         if free is None:
-            free = self._free_on[nodes] = int(table.free_cpus @ nodeset.to_flags(nodes, len(table.nodes)))
+            free = self._free_on[nodes] = int(
+                table.free_cpus @ nodeset.to_flags(nodes, len(table.nodes))
+            )
         return free >= job.min_cpus
 
     def run(self, records: list[Record], now: float) -> Iterator[float | None]:
@@ -121,15 +156,19 @@ class BackfillPass:
         promised: dict[int, int] = {}  # job id -> start
         tested = 0
         last = ""
-        stopped: set[str] = set()  # partitions in which a job has met a limit, and nobody may pass it (assoc_limit_stop)
+        # partitions in which a job has met a limit, and nobody may pass it (assoc_limit_stop)
+        stopped: set[str] = set()
         self._is_limited = False
         for place, record in enumerate(records):
             if may_leave_out:
-                while last_useful >= place and not self._could_start(records[last_useful], slots, second):
+                while last_useful >= place and not self._could_start(
+                    records[last_useful], slots, second
+                ):
                     last_useful -= 1
                 if last_useful < place:
                     self.is_complete = False
-                    self.promises_anew = len(records) - place > 1  # that is all but sure where several jobs wait
+                    # that is all but sure where several jobs wait
+                    self.promises_anew = len(records) - place > 1
                     self.promised_nodes = -1  # any
                     break
             if self.stops_at_limits and self._is_limited:
@@ -138,7 +177,11 @@ class BackfillPass:
             if last in stopped:
                 continue
             job = tables.looked_at = record.job
-            if not job.is_pending or not record.partition.can_schedule or not self._has_licenses(record, now):
+            if (
+                not job.is_pending
+                or not record.partition.can_schedule
+                or not self._has_licenses(record, now)
+            ):
                 continue
             if is_too_late(job, second):
                 self.planner.give_up(job, now)
@@ -147,18 +190,37 @@ class BackfillPass:
                 continue
             if self._is_one_too_many(record, counts):
                 continue
-            if tables.limits.enforced and (reason := tables.limits.before(job, record.partition, now)):
+            if tables.limits.enforced and (
+                reason := tables.limits.before(job, record.partition, now)
+            ):
                 self._meet_limit(record, reason)
                 continue
             tested += 1
             if tested > self.max_tests or len(slots) >= self.max_slots:
                 break
             if job.array is not None:
-                start = self._try_tasks(record, slots, second, now, may_promise=not (self.promises_once and job.job_id in promised))
+                start = self._try_tasks(
+                    record,
+                    slots,
+                    second,
+                    now,
+                    may_promise=not (self.promises_once and job.job_id in promised),
+                )
             else:
-                start = self._try(record, slots, second, now, may_promise=not (self.promises_once and job.job_id in promised))
+                start = self._try(
+                    record,
+                    slots,
+                    second,
+                    now,
+                    may_promise=not (self.promises_once and job.job_id in promised),
+                )
             job.blocked_cores = None
-            if tables.limits.enforced and not self._is_limited and job.is_pending and is_limit(job.reason):
+            if (
+                tables.limits.enforced
+                and not self._is_limited
+                and job.is_pending
+                and is_limit(job.reason)
+            ):
                 self.planner.explain(job, "None")
             if start is not None:
                 self.promised += 1
@@ -188,7 +250,11 @@ class BackfillPass:
         """Jobs that run on whole nodes are in the plan, too, until they ought to end."""
         for job in self.tables.running.values():
             if job.allocation is not None and job.allocation.whole and job.start_time is not None:
-                slots.promise(second, max(job.start_time + (job.time_limit_s or YEAR_S), second + 1), job.allocation.nodes)
+                slots.promise(
+                    second,
+                    max(job.start_time + (job.time_limit_s or YEAR_S), second + 1),
+                    job.allocation.nodes,
+                )
 
     def _meet_limit(self, record: Record, reason: str) -> None:
         """A limit of an association or QOS keeps the job from starting."""
@@ -218,15 +284,21 @@ class BackfillPass:
                 counts[what] = counts.get(what, 0) + 1
         return False
 
-    def _try_tasks(self, record: Record, slots: Slots, second: int, now: float, *, may_promise: bool) -> int | None:
-        """Start tasks of an array, then promise nodes to some of the others; the first promised start."""
+    def _try_tasks(
+        self, record: Record, slots: Slots, second: int, now: float, *, may_promise: bool
+    ) -> int | None:
+        """Start tasks of an array, then promise nodes to some of the others; the first promised
+        start.
+        """
         job, array = record.job, record.job.array
         assert array is not None
         first: int | None = None
         promises = 0
         while job.is_pending and not array.is_full and self._has_licenses(record, now):
             started = self.started
-            start = self._try(record, slots, second, now, may_promise=may_promise, shows=first is None)
+            start = self._try(
+                record, slots, second, now, may_promise=may_promise, shows=first is None
+            )
             if self.started > started:
                 if self.max_starts and self.started >= self.max_starts:
                     break
@@ -240,8 +312,19 @@ class BackfillPass:
                 break
         return first
 
-    def _try(self, record: Record, slots: Slots, second: int, now: float, *, may_promise: bool, shows: bool = True) -> int | None:
-        """Start the job or promise it nodes; the promised start, None if there is no promise. `shows`: record the promise with the job."""
+    def _try(
+        self,
+        record: Record,
+        slots: Slots,
+        second: int,
+        now: float,
+        *,
+        may_promise: bool,
+        shows: bool = True,
+    ) -> int | None:
+        """Start the job or promise it nodes; the promised start, None if there is no promise.
+        `shows`: record the promise with the job.
+        """
         job, partition = record.job, record.partition
         table = self.tables.nodes
         if table.tree is not None:
@@ -250,7 +333,11 @@ class BackfillPass:
         window = slots.window(length, partition.nodes & table.up_nodes & ~job.excluded_nodes)
         start = second
         reservations = self.tables.reservations
-        least = job.min_nodes if job.spec.overcommit else max(job.min_nodes, -(-job.min_cpus // table.most_cpus))
+        least = (
+            job.min_nodes
+            if job.spec.overcommit
+            else max(job.min_nodes, -(-job.min_cpus // table.most_cpus))
+        )
         while True:
             left = -1
             overlaps = False
@@ -268,7 +355,9 @@ class BackfillPass:
             if usable.bit_count() >= least and not job.required_nodes & ~usable:
                 until = second + self.window_s if later is None else later
                 job.prefers = record.prefers
-                found = self.selector.will_run(job, partition, usable, self.tables, second, second if record.prefers else until)
+                found = self.selector.will_run(
+                    job, partition, usable, self.tables, second, second if record.prefers else until
+                )
                 job.prefers = False
             if found is None:
                 if later is None or record.prefers:
@@ -287,11 +376,16 @@ class BackfillPass:
                 continue
             if record.prefers:  # nothing is kept for a wish
                 return None
-            if when > second + self.window_s or not may_promise or not self.reserves.holds_back(job, second):
+            if (
+                when > second + self.window_s
+                or not may_promise
+                or not self.reserves.holds_back(job, second)
+            ):
                 return None
             end = when + length + (table.boot_allowance_s if nodes & table.boot_nodes else 0)
             if slots.conflicts(when, end, nodes):
-                # What may happen by rounding down alone, when the start does not move, ends with the slot.
+                # What may happen by rounding down alone, when the start does not move, ends with
+                # the slot.
                 if when > start:
                     start = when
                 elif later is not None:
@@ -300,8 +394,12 @@ class BackfillPass:
                     return None
                 continue
             limits = self.tables.limits
-            if limits.enforced and ((reason := limits.by_request(job, partition, now)) or limits.keeps_no_nodes(job, partition, in_plan=True)):
-                # The job is shown when there would be nodes for it; none are kept, as its limit may hold longer.
+            if limits.enforced and (
+                (reason := limits.by_request(job, partition, now))
+                or limits.keeps_no_nodes(job, partition, in_plan=True)
+            ):
+                # The job is shown when there would be nodes for it; none are kept, as its limit may
+                # hold longer.
                 if reason:
                     self._is_limited = True
                     self._explain(job, reason)
@@ -311,7 +409,11 @@ class BackfillPass:
                 self.promised_nodes |= nodes
             if not shows:
                 return when
-            if job.expected_start is None or when != job.expected_start or nodes != job.expected_nodes:
+            if (
+                job.expected_start is None
+                or when != job.expected_start
+                or nodes != job.expected_nodes
+            ):
                 self.planner.promise(job, when, nodes)
             return when
 
@@ -323,7 +425,9 @@ class BackfillPass:
             return table.look(record.job, own, partition, nodes, now, start, length)
         return table.look_later(record.job, partition, nodes, now, start, length)
 
-    def _after_reservations(self, later: int | None, start: int, second: int, now: float) -> int | None:
+    def _after_reservations(
+        self, later: int | None, start: int, second: int, now: float
+    ) -> int | None:
         """The next time to try: when a slot ends, or right behind the next end of a reservation."""
         end = self.tables.reservations.next_end(start, now)
         if end is None or end + 1 >= second + self.window_s or (later is not None and later <= end):
@@ -336,24 +440,38 @@ class BackfillPass:
             return True
         held_back = None
         if reservations:
-            held_back = reservations.licenses_held_back(record.reservation, now, run_length(job, record.partition))
+            held_back = reservations.licenses_held_back(
+                record.reservation, now, run_length(job, record.partition)
+            )
         return self.tables.licenses.are_free(job.spec.licenses, held_back)
 
     def _start(self, record: Record, usable: int, now: float) -> bool:
-        """Start the job on nodes out of `usable`, unless nodes on which it would run still are completing."""
+        """Start the job on nodes out of `usable`, unless nodes on which it would run still are
+        completing.
+        """
         completing = self.tables.nodes.completing_nodes
         job = record.job
         job.used_reservation = record.reservation.name if record.reservation is not None else ""
         allocation = choose(self.selector, record, usable & ~completing, self.tables)
         limits = self.tables.limits
         if allocation is not None and limits.enforced:
-            reason = limits.before(job, record.partition, now) or limits.by_allocation(job, record.partition, allocation, now)
+            reason = limits.before(job, record.partition, now) or limits.by_allocation(
+                job, record.partition, allocation, now
+            )
             if reason:
                 self._is_limited = True
                 self._explain(job, reason)
                 return False
         if allocation is None and self.tables.preemption is not None and not self._is_limited:
-            allocation, reason = take_place(self.tables, self.selector, self.planner, record, usable & ~completing, usable & completing, now)
+            allocation, reason = take_place(
+                self.tables,
+                self.selector,
+                self.planner,
+                record,
+                usable & ~completing,
+                usable & completing,
+                now,
+            )
             if reason:
                 self._is_limited = True
                 self._explain(job, reason)
@@ -373,9 +491,13 @@ class BackfillPass:
         return has_started
 
     def _start_together(self, parts: dict[int, tuple[Record, int]], now: float) -> None:
-        """Start a heterogeneous job if all of its components can start now; each gets nodes of its own."""
+        """Start a heterogeneous job if all of its components can start now; each gets nodes of its
+        own.
+        """
         whole = parts[min(parts)][0].job.het
-        if whole is None or any(job.is_pending and offset not in parts for offset, job in whole.components.items()):
+        if whole is None or any(
+            job.is_pending and offset not in parts for offset, job in whole.components.items()
+        ):
             return
         plans: list[tuple[Job, Partition, Allocation]] = []
         taken = self.tables.nodes.completing_nodes
@@ -412,7 +534,9 @@ class PlansOnly:
     def explain(self, job: Job, reason: str, detail: str = "") -> None:
         pass
 
-    def start_together(self, plans: Sequence[tuple[Job, Partition, Allocation]], now: float) -> bool:
+    def start_together(
+        self, plans: Sequence[tuple[Job, Partition, Allocation]], now: float
+    ) -> bool:
         del plans, now
         return False
 
@@ -422,12 +546,15 @@ class Backfill(Builtin):
 
     name = "backfill"
 
-    def __init__(self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters) -> None:
+    def __init__(
+        self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters
+    ) -> None:
         super().__init__(tables, selector, planner, parameters)
         self.backfill_cycles = Cycles()
         self.backfill_trigger = BackfillTrigger(parameters)
         self.is_backfilling = False  # in the middle of a backfill pass
-        self._has_met = False  # a dependency or begin time, of which the main scheduler has still to find out
+        # a dependency or begin time, of which the main scheduler has still to find out
+        self._has_met = False
 
     def _read(self, parameters: PolicyParameters) -> None:
         super()._read(parameters)
@@ -471,7 +598,9 @@ class Backfill(Builtin):
         """Make the promises that the last pass left out, as of now. Starts nothing."""
         if self.backfill.is_complete:
             return
-        planning = BackfillPass(self.tables, self.selector, PlansOnly(self.backfill.planner), self.parameters)
+        planning = BackfillPass(
+            self.tables, self.selector, PlansOnly(self.backfill.planner), self.parameters
+        )
         for _ in planning.run(list(self.queue.records), now):
             pass
         self.backfill.is_complete = True
@@ -503,9 +632,22 @@ class Backfill(Builtin):
                 if self.backfill.charge.cost_us:
                     now = self.backfill.charge.now
             has_changed = bool(self.backfill.charge.cost_us) and self.tables.version != version
-            marked = bool(self.tables.nodes.idle_nodes & self.tables.nodes.up_nodes & self.backfill.promised_nodes)
-            promised = marked or self.backfill.promises_anew or any(not job.priority for job in self.tables.pending.values())
-            self.backfill_trigger.ran(now, changed=self.backfill.started > 0 or has_changed, promised=promised, marked=marked)
+            marked = bool(
+                self.tables.nodes.idle_nodes
+                & self.tables.nodes.up_nodes
+                & self.backfill.promised_nodes
+            )
+            promised = (
+                marked
+                or self.backfill.promises_anew
+                or any(not job.priority for job in self.tables.pending.values())
+            )
+            self.backfill_trigger.ran(
+                now,
+                changed=self.backfill.started > 0 or has_changed,
+                promised=promised,
+                marked=marked,
+            )
             if self.backfill.started:
                 self.queue.drop_departed()
             self._was_idle = not self.tables.pending

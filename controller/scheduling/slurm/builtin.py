@@ -1,4 +1,5 @@
-"""sched/builtin: Slurm's main scheduler alone. Jobs start in the order of the queue; none passes another that waits for the same nodes.
+"""sched/builtin: Slurm's main scheduler alone. Jobs start in the order of the queue; none passes
+another that waits for the same nodes.
 
 Place: scheduling, pure.
 """
@@ -26,7 +27,9 @@ class Builtin:
     name = "builtin"
     exact_limits = False
 
-    def __init__(self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters) -> None:
+    def __init__(
+        self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters
+    ) -> None:
         self.tables, self.selector, self.planner = tables, selector, planner
         self.trigger = MainTrigger(parameters)
         self.main_cycles = Cycles()
@@ -66,9 +69,15 @@ class Builtin:
 
     @property
     def _next_eligible(self) -> float | None:
-        """When a job's begin time comes, one has waited long enough for few switches, or one that had to be spared may be preempted."""
+        """When a job's begin time comes, one has waited long enough for few switches, or one that
+        had to be spared may be preempted.
+        """
         spared = None if self.tables.preemption is None else self.tables.preemption.spared_until
-        times = [when for when in (self.queue.next_eligible, self.main.switches_due, spared) if when is not None]
+        times = [
+            when
+            for when in (self.queue.next_eligible, self.main.switches_due, spared)
+            if when is not None
+        ]
         return min(times, default=None)
 
     def run(self, now: float) -> Iterator[float | None]:

@@ -1,6 +1,7 @@
 """What is counted of the schedulers' cycles, for sdiag.
 
-Place: scheduling, pure: a policy counts its cycles and how deep they went; who runs it adds how long they took.
+Place: scheduling, pure: a policy counts its cycles and how deep they went; who runs it adds how
+long they took.
 """
 
 from __future__ import annotations

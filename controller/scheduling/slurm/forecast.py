@@ -1,6 +1,8 @@
-"""When pending jobs are expected to start under sched/builtin, which starts nobody ahead of those before him.
+"""When pending jobs are expected to start under sched/builtin, which starts nobody ahead of those
+before him.
 
-Place: scheduling, pure. Decides nothing and tells times alone: made when somebody asks, and again at most every bf_interval.
+Place: scheduling, pure. Decides nothing and tells times alone: made when somebody asks, and again
+at most every bf_interval.
 """
 
 from __future__ import annotations
@@ -35,9 +37,20 @@ class _Noted(PlansOnly):
 
 
 class _InOrder(BackfillPass):
-    """A pass that does not even try to start a job, and so leaves no trace with it. Who waits keeps his partition's nodes from all behind him."""
+    """A pass that does not even try to start a job, and so leaves no trace with it. Who waits keeps
+    his partition's nodes from all behind him.
+    """
 
-    def _try(self, record: Record, slots: Slots, second: int, now: float, *, may_promise: bool, shows: bool = True) -> int | None:
+    def _try(
+        self,
+        record: Record,
+        slots: Slots,
+        second: int,
+        now: float,
+        *,
+        may_promise: bool,
+        shows: bool = True,
+    ) -> int | None:
         when = super()._try(record, slots, second, now, may_promise=may_promise, shows=shows)
         if when is not None and when > second + 1:
             slots.promise(second, when, record.partition.nodes)
@@ -59,7 +72,9 @@ class Forecast:
         self._made = -inf
 
     def complete_plan(self, now: float) -> None:
-        """Tell pending jobs when they would start, unless that has been done within the interval."""
+        """Tell pending jobs when they would start, unless that has been done within the
+        interval.
+        """
         policy, tables = self._policy, self._policy.tables
         interval_s = number(policy.parameters, "bf_interval", 30, least=-1, most=10_800)
         if not tables.pending or interval_s <= 0 or now < self._made + interval_s:
@@ -70,8 +85,14 @@ class Forecast:
         queue = PendingQueue(tables, order, prefers=True, reservations=True)
         queue.refresh(now)
         noted = _Noted(policy.planner)
-        kept = [(record.job, record.job.switches_since, record.job.most_switches) for record in queue.records if "switches" in record.job.spec.extra]
-        for _ in _InOrder(tables, policy.selector, noted, policy.parameters).run(list(queue.records), now):
+        kept = [
+            (record.job, record.job.switches_since, record.job.most_switches)
+            for record in queue.records
+            if "switches" in record.job.spec.extra
+        ]
+        for _ in _InOrder(tables, policy.selector, noted, policy.parameters).run(
+            list(queue.records), now
+        ):
             pass
         for job, since, most in kept:  # asking does not make their wait begin
             job.switches_since, job.most_switches = since, most

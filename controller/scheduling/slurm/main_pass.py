@@ -1,4 +1,5 @@
-"""The main scheduler: one pass over the sorted queue that starts what fits and never lets a job pass a waiting one of the same nodes.
+"""The main scheduler: one pass over the sorted queue that starts what fits and never lets a job
+pass a waiting one of the same nodes.
 
 Place: scheduling, pure; used by sched/builtin and sched/backfill.
 """
@@ -34,15 +35,22 @@ if TYPE_CHECKING:
     from understudy.controller.tables.reservation import Look
     from understudy.controller.tables.tables import Tables
 
-NODES_DOWN: Final = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
+NODES_DOWN: Final = (
+    "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
+)
 NOT_AVAILABLE: Final = "ReqNodeNotAvail"
 YEAR_S: Final = 365 * 24 * 3600  # the length of a job without a limit
 CLOSED: Final = {"DOWN": "PartitionDown", "INACTIVE": "PartitionInactive"}
 
 
 def run_length(job: Job, partition: Partition, least_s: int | None = None) -> int:
-    """For how many seconds the job may run at most, a year if there is no limit; `least_s`: it would be content with that (--time-min)."""
-    return min(least_s or job.time_limit_s or YEAR_S, (not job.qos_flags and partition.max_time_s) or YEAR_S)
+    """For how many seconds the job may run at most, a year if there is no limit; `least_s`: it
+    would be content with that (--time-min).
+    """
+    return min(
+        least_s or job.time_limit_s or YEAR_S,
+        (not job.qos_flags and partition.max_time_s) or YEAR_S,
+    )
 
 
 def is_too_late(job: Job, now: int) -> bool:
@@ -69,10 +77,14 @@ class Reserves:
         return waited >= self.min_age_s and job.priority >= self.min_priority
 
 
-def kept_back(selector: Selector, job: Job, partition: Partition, look: Look, tables: Tables) -> str:
-    """Why the job could not run on what reservations leave to it, even if nobody else did; "" if it could.
+def kept_back(
+    selector: Selector, job: Job, partition: Partition, look: Look, tables: Tables
+) -> str:
+    """Why the job could not run on what reservations leave to it, even if nobody else did; "" if it
+    could.
 
-    A job that wants its nodes alone waits for those of them that are in use, and for no reservation, however much it needs.
+    A job that wants its nodes alone waits for those of them that are in use, and for no
+    reservation, however much it needs.
     """
     if look.reason or not look.overlaps:
         return look.reason
@@ -80,13 +92,17 @@ def kept_back(selector: Selector, job: Job, partition: Partition, look: Look, ta
     wants_whole = wants_whole_nodes(job, partition) or getattr(selector, "whole_nodes", False)
     if wants_whole and nodes & ~tables.nodes.idle_nodes:
         return ""
-    if nodes.bit_count() >= job.min_nodes and selector.could_ever_run(job, replace(partition, nodes=nodes), tables):
+    if nodes.bit_count() >= job.min_nodes and selector.could_ever_run(
+        job, replace(partition, nodes=nodes), tables
+    ):
         return ""
     return MAINTENANCE if look.is_maintenance else BUSY
 
 
 def mind_switches(job: Job, now: int, longest_s: int) -> int | None:
-    """Let the leaf switches that the job asked for (--switches=COUNT[@TIME]) count, as long as it waits for them; until when, None if it does not."""
+    """Let the leaf switches that the job asked for (--switches=COUNT[@TIME]) count, as long as it
+    waits for them; until when, None if it does not.
+    """
     text = job.spec.extra.get("switches")
     if not text:
         return None
@@ -119,23 +135,40 @@ def _asking(record: Record) -> Iterator[None]:
 
 
 def take_place(
-    tables: Tables, selector: Selector, planner: Planner, record: Record, usable: int, ending: int, now: float
+    tables: Tables,
+    selector: Selector,
+    planner: Planner,
+    record: Record,
+    usable: int,
+    ending: int,
+    now: float,
 ) -> tuple[Allocation | None, str]:
-    """Preempt whom the job may and has to preempt: (what it gets at once, as most of them take a while to end; the limit that forbids it, or "").
+    """Preempt whom the job may and has to preempt: (what it gets at once, as most of them take a
+    while to end; the limit that forbids it, or "").
 
-    Limits come first: nobody goes for a job that could not have what it would get in their place. While they run, what they use still counts.
-    `ending`: nodes beside the `usable` ones that are about to be.
+    Limits come first: nobody goes for a job that could not have what it would get in their place.
+    While they run, what they use still counts. `ending`: nodes beside the `usable` ones that are
+    about to be.
     """
-    job, partition, limits, preemption = record.job, record.partition, tables.limits, tables.preemption
+    job, partition, limits, preemption = (
+        record.job,
+        record.partition,
+        tables.limits,
+        tables.preemption,
+    )
     if preemption is None:
         return None, ""
     with _asking(record):
-        victims = victims_of(preemption, tables, job, partition, usable | ending, selector, int(now))
+        victims = victims_of(
+            preemption, tables, job, partition, usable | ending, selector, int(now)
+        )
         if not victims:
             return None, ""
         if limits.enforced:
             place = place_of(preemption, tables, victims, job, partition, usable | ending, selector)
-            reason = limits.before(job, partition, now) or ("" if place is None else limits.by_allocation(job, partition, place, now))
+            reason = limits.before(job, partition, now) or (
+                "" if place is None else limits.by_allocation(job, partition, place, now)
+            )
             if reason:
                 return None, reason
     if not planner.preempt(job, victims, now):
@@ -146,22 +179,28 @@ def take_place(
 class MainPass:
     """`started` and `saw_all` tell about the last pass."""
 
-    def __init__(self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters) -> None:
+    def __init__(
+        self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters
+    ) -> None:
         self.tables, self.selector, self.planner = tables, selector, planner
         self.reserves = Reserves(parameters)
         self.partition_depth = number(parameters, "partition_job_depth", 0)
         self.max_starts = number(parameters, "sched_max_job_start", 0)
         self.longest_switch_wait_s = number(parameters, "max_switch_wait", 300)
         self.stops_at_limits = "assoc_limit_stop" in parameters
-        self._is_limited = False  # a limit of an association or QOS keeps the job that was just tried from starting
+        # a limit of an association or QOS keeps the job that was just tried from starting
+        self._is_limited = False
         self.charge = Charge.of_main(parameters)
         self.started = 0
         self.saw_all = True
-        self.switches_due: int | None = None  # when the first of the jobs seen will wait no longer for few switches
+        # when the first of the jobs seen will wait no longer for few switches
+        self.switches_due: int | None = None
         self._lost = 0
 
     def run(self, records: list[Record], depth: int, now: float) -> Iterator[float | None]:
-        """Try the first `depth` + 1 records, not counting those of partitions in which a job already waits for nodes."""
+        """Try the first `depth` + 1 records, not counting those of partitions in which a job
+        already waits for nodes.
+        """
         self.started, self.saw_all, self.switches_due = 0, False, None
         if self.tables.preemption is not None:
             self.tables.preemption.spared_until = None
@@ -175,7 +214,8 @@ class MainPass:
         tested = 0
         tested_in: dict[str, int] = {}
         failed_reservations: set[str] = set()
-        rejected: set[tuple[int, str]] = set()  # arrays of which a task did not start in that partition
+        # arrays of which a task did not start in that partition
+        rejected: set[tuple[int, str]] = set()
         for record in records:
             job, partition = record.job, record.partition
             if not job.is_pending:
@@ -192,7 +232,8 @@ class MainPass:
                         self._explain(job, "Priority")
                     continue
             elif name in failed:
-                if job.reason != WAITS and not (limits.enforced and is_limit(job.reason)):  # which was not looked at again
+                # which was not looked at again
+                if job.reason != WAITS and not (limits.enforced and is_limit(job.reason)):
                     self._explain(job, "Priority")
                 continue
             if not partition.can_schedule:
@@ -201,11 +242,13 @@ class MainPass:
             if is_too_late(job, second):
                 self.planner.give_up(job, now)
                 continue
-            if job.spec.time_min_s and (reason := limit_broken(job, partition)):  # it has a record for backfill, which may give it less time
+            # it has a record for backfill, which may give it less time
+            if job.spec.time_min_s and (reason := limit_broken(job, partition)):
                 if len(job.partitions) == 1:
                     self._explain(job, reason)
                 continue
-            if job.het is not None:  # components start together, which backfill alone can see to: the others wait for that
+            # components start together, which backfill alone can see to: the others wait for that
+            if job.het is not None:
                 failed.add(name)
                 self._lost |= partition.nodes
                 continue
@@ -217,7 +260,9 @@ class MainPass:
                 tested_in[name] = tested_in.get(name, 0) + 1
                 if tested_in[name] > self.partition_depth:
                     continue
-            if job.array is not None and (job.array.is_full or (job.array.job_id, name) in rejected):
+            if job.array is not None and (
+                job.array.is_full or (job.array.job_id, name) in rejected
+            ):
                 continue
             if not self._has_licenses(record, now):
                 continue
@@ -250,28 +295,43 @@ class MainPass:
             if job.array is not None:
                 rejected.add((job.array.job_id, name))
             if not self.selector.could_ever_run(job, partition, self.tables):
-                if not any(self.selector.could_ever_run(job, other, self.tables) for other in self._partitions_of(job)):
+                if not any(
+                    self.selector.could_ever_run(job, other, self.tables)
+                    for other in self._partitions_of(job)
+                ):
                     self._explain(job, BAD_CONSTRAINTS)
             elif job.required_nodes and job.required_nodes.bit_count() >= job.min_nodes:
                 self._lost |= job.required_nodes
-            elif self.reserves.holds_back(job, second) and not (limits.enforced and limits.keeps_no_nodes(job, partition, in_plan=False)):
+            elif self.reserves.holds_back(job, second) and not (
+                limits.enforced and limits.keeps_no_nodes(job, partition, in_plan=False)
+            ):
                 failed.add(name)
                 self._lost |= partition.nodes
             yield None
         self.saw_all = True
 
     def _partitions_of(self, job: Job) -> list[Partition]:
-        return [partition for name in job.partitions if (partition := self.tables.partitions.get(name)) is not None]
+        return [
+            partition
+            for name in job.partitions
+            if (partition := self.tables.partitions.get(name)) is not None
+        ]
 
     def _start_all(self, record: Record, usable: int, now: float) -> bool:
-        """Start the job; of an array one task after the other. Whether nothing of it that may run now waits for nodes."""
+        """Start the job; of an array one task after the other. Whether nothing of it that may run
+        now waits for nodes.
+        """
         job = record.job
         kept = job.blocked_cores
         while not self._meets_limit(record, now) and self._start(record, usable, now):
             self.started += 1
             job.blocked_cores = kept
             is_over = not job.is_pending or job.array is None or job.array.is_full
-            if is_over or (self.max_starts and self.started >= self.max_starts) or not self._has_licenses(record, now):
+            if (
+                is_over
+                or (self.max_starts and self.started >= self.max_starts)
+                or not self._has_licenses(record, now)
+            ):
                 return True
         return self._is_limited
 
@@ -281,17 +341,23 @@ class MainPass:
         if not limits.enforced:
             return False
         job, partition = record.job, record.partition
-        reason = limits.before(job, partition, now) or limits.by_request(job, partition, now, whole=False)
+        reason = limits.before(job, partition, now) or limits.by_request(
+            job, partition, now, whole=False
+        )
         if reason:
             self._is_limited = True
             self._explain(job, reason)
         return bool(reason)
 
     def _allowed(self, record: Record, now: float) -> int:
-        """The nodes of the partition that reservations leave to the job, whether they are free or not; 0 if it may not start for them."""
+        """The nodes of the partition that reservations leave to the job, whether they are free or
+        not; 0 if it may not start for them.
+        """
         job, partition, own = record.job, record.partition, record.reservation
         up_nodes = partition.nodes & self.tables.nodes.up_nodes
-        look = self.tables.reservations.look(job, own, partition, up_nodes, now, int(now), run_length(job, partition))
+        look = self.tables.reservations.look(
+            job, own, partition, up_nodes, now, int(now), run_length(job, partition)
+        )
         reason = kept_back(self.selector, job, partition, look, self.tables)
         job.blocked_cores = None if reason else blocked_cores(look, own, self.tables.nodes)
         if not reason:
@@ -301,8 +367,12 @@ class MainPass:
         return 0
 
     def _are_enough_left(self, job: Job, partition: Partition) -> bool:
-        """Whether the partition still has as many nodes as the job needs that are up and for which no higher job waits."""
-        return (partition.nodes & self.tables.nodes.up_nodes & ~self._lost).bit_count() >= job.min_nodes
+        """Whether the partition still has as many nodes as the job needs that are up and for which
+        no higher job waits.
+        """
+        return (
+            partition.nodes & self.tables.nodes.up_nodes & ~self._lost
+        ).bit_count() >= job.min_nodes
 
     def _has_licenses(self, record: Record, now: float) -> bool:
         """Whether its licences are free; a job that waits for them waits alone."""
@@ -312,7 +382,9 @@ class MainPass:
         reservations = self.tables.reservations
         held_back = None
         if reservations:
-            held_back = reservations.licenses_held_back(record.reservation, now, run_length(job, record.partition))
+            held_back = reservations.licenses_held_back(
+                record.reservation, now, run_length(job, record.partition)
+            )
         if self.tables.licenses.are_free(job.spec.licenses, held_back):
             return True
         self._explain(job, LICENSES)
@@ -320,7 +392,9 @@ class MainPass:
 
     def _start(self, record: Record, usable: int, now: float) -> bool:
         job = record.job
-        if (usable & ~job.excluded_nodes).bit_count() < job.min_nodes or job.required_nodes & ~usable & ~self.tables.nodes.up_nodes:
+        if (
+            usable & ~job.excluded_nodes
+        ).bit_count() < job.min_nodes or job.required_nodes & ~usable & ~self.tables.nodes.up_nodes:
             self._explain_nodes(job, record.partition)
             return False
         job.used_reservation = record.reservation.name if record.reservation is not None else ""
@@ -329,12 +403,21 @@ class MainPass:
             if due is not None and (self.switches_due is None or due < self.switches_due):
                 self.switches_due = due
         allocation = choose(self.selector, record, usable, self.tables)
-        if allocation is None and len(job.partitions) > 1 and wants_whole_nodes(job, record.partition):
-            job.exclusive = True  # as in the partition where it was looked for, from now on in the others, too
+        if (
+            allocation is None
+            and len(job.partitions) > 1
+            and wants_whole_nodes(job, record.partition)
+        ):
+            # as in the partition where it was looked for, from now on in the others, too
+            job.exclusive = True
         limits = self.tables.limits
         if limits.enforced:
             partition = record.partition
-            reason = limits.by_request(job, partition, now) if allocation is None else limits.by_allocation(job, partition, allocation, now)
+            reason = (
+                limits.by_request(job, partition, now)
+                if allocation is None
+                else limits.by_allocation(job, partition, allocation, now)
+            )
             if reason:
                 self._is_limited = True
                 self._explain(job, reason)
@@ -343,7 +426,11 @@ class MainPass:
         job.last_scheduler = "Main"
         if allocation is not None and self.planner.start(job, record.partition, allocation, now):
             return True
-        if allocation is None and self.tables.preemption is not None and self._takes_place(record, usable, now):
+        if (
+            allocation is None
+            and self.tables.preemption is not None
+            and self._takes_place(record, usable, now)
+        ):
             return True
         job.used_reservation = ""
         if self._is_limited:
@@ -353,14 +440,22 @@ class MainPass:
         return False
 
     def _explain_nodes(self, job: Job, partition: Partition) -> None:
-        """Too few nodes are free: because others have them, or because they are out of service. Who chose among the nodes is told which are."""
+        """Too few nodes are free: because others have them, or because they are out of service. Who
+        chose among the nodes is told which are.
+        """
         up = self.tables.nodes.up_nodes
-        if not self._are_enough_left(job, partition) and (partition.nodes & up).bit_count() >= job.min_nodes:
+        if (
+            not self._are_enough_left(job, partition)
+            and (partition.nodes & up).bit_count() >= job.min_nodes
+        ):
             self._explain(job, "Resources", NODES_DOWN)
             return
         wanted = job.required_nodes or partition.nodes & ~job.excluded_nodes
         out = wanted & ~up
-        if not (job.required_nodes & out or (partition.nodes & up & ~job.excluded_nodes).bit_count() < job.min_nodes):
+        if not (
+            job.required_nodes & out
+            or (partition.nodes & up & ~job.excluded_nodes).bit_count() < job.min_nodes
+        ):
             self._explain(job, "Resources")
         elif out and (job.required_nodes or job.excluded_nodes):
             nodes = self.tables.nodes.nodes
@@ -372,10 +467,17 @@ class MainPass:
     def _takes_place(self, record: Record, usable: int, now: float) -> bool:
         """Whether the job has started in place of those whom it has preempted."""
         job, partition = record.job, record.partition
-        ending = partition.nodes & self.tables.nodes.up_nodes & self.tables.nodes.completing_nodes & ~self._lost
+        ending = (
+            partition.nodes
+            & self.tables.nodes.up_nodes
+            & self.tables.nodes.completing_nodes
+            & ~self._lost
+        )
         if self.tables.reservations:
             ending &= self._allowed(record, now)
-        allocation, reason = take_place(self.tables, self.selector, self.planner, record, usable, ending, now)
+        allocation, reason = take_place(
+            self.tables, self.selector, self.planner, record, usable, ending, now
+        )
         if reason:
             self._is_limited = True
             self._explain(job, reason)

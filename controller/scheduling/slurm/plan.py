@@ -1,9 +1,10 @@
-"""The backfill scheduler's plan: slots of time, each with the nodes not yet promised to a pending job.
+"""The backfill scheduler's plan: slots of time, each with the nodes not yet promised to a pending
+job.
 
-Place: scheduling, pure. The first slot begins at now, the last ends with the window, both rounded down to the resolution. Promises, too, begin and
-end on rounded times; they are of whole nodes. A job's time touches a slot that begins in the second in which the job ends: who would end just when a
-promise begins must not start, as recordings
-show. Two promises, however, may meet.
+Place: scheduling, pure. The first slot begins at now, the last ends with the window, both rounded
+down to the resolution. Promises, too, begin and end on rounded times; they are of whole nodes. A
+job's time touches a slot that begins in the second in which the job ends: who would end just when a
+promise begins must not start, as recordings show. Two promises, however, may meet.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ class Slots:
         self.free = [nodes]
         self.promises = 0  # that have been made
         self._common: list[int] = []  # nodes that are free from the first slot to each one
-        self._grows: list[int | None] = [None]  # nodes that are free in the next slot but not in this one; None: not known
+        # nodes that are free in the next slot but not in this one; None: not known
+        self._grows: list[int | None] = [None]
 
     def __len__(self) -> int:
         return len(self.begins)
@@ -31,7 +33,8 @@ class Slots:
         return when - when % self.resolution_s
 
     def usable(self, start: int, end: int, nodes: int) -> tuple[int, int | None]:
-        """Those of the nodes promised to nobody from start to end (included), and the end of the first slot behind which more of them are free.
+        """Those of the nodes promised to nobody from start to end (included), and the end of the
+        first slot behind which more of them are free.
 
         That slot may lie behind the end.
         """
@@ -63,7 +66,9 @@ class Slots:
     def conflicts(self, start: int, end: int, nodes: int) -> bool:
         """Whether some of the nodes are promised in a slot that touches the rounded span."""
         start, end = self._span(start, end)
-        return start < self.end and self.usable(max(start, self.begins[0]), end - 1, nodes)[0] != nodes
+        return (
+            start < self.end and self.usable(max(start, self.begins[0]), end - 1, nodes)[0] != nodes
+        )
 
     def promise(self, start: int, end: int, nodes: int) -> None:
         """Take the nodes out of the slots of the rounded span."""
@@ -79,7 +84,9 @@ class Slots:
         self._merge(max(first - 1, 0), behind)
 
     def _merge(self, first: int, behind: int) -> None:
-        """Make one of neighbours with the same nodes: two promises that meet on the same nodes are one stretch, behind which more nodes are free."""
+        """Make one of neighbours with the same nodes: two promises that meet on the same nodes are
+        one stretch, behind which more nodes are free.
+        """
         for i in range(min(behind, len(self.begins) - 1) - 1, first - 1, -1):
             if self.free[i] == self.free[i + 1]:
                 del self.begins[i + 1], self.free[i + 1], self._grows[i]
@@ -116,10 +123,12 @@ class Slots:
 
 
 class Window:
-    """A stretch of time of fixed length that moves on over the slots: answers as `Slots.usable`, each slot looked at about twice in all.
+    """A stretch of time of fixed length that moves on over the slots: answers as `Slots.usable`,
+    each slot looked at about twice in all.
 
-    The slots from `_front` to `_middle` are there as what is common to each of them and all behind it, so that dropping one in front costs nothing;
-    those from there to `_behind` as what is common to all.
+    The slots from `_front` to `_middle` are there as what is common to each of them and all behind
+    it, so that dropping one in front costs nothing; those from there to `_behind` as what is common
+    to all.
     """
 
     def __init__(self, slots: Slots, length: int, nodes: int) -> None:
@@ -129,7 +138,9 @@ class Window:
         self._rest = nodes
 
     def at(self, start: int) -> tuple[int, int | None]:
-        """The nodes that are promised to nobody, and the end of the first slot behind which more are free. Starts must not go back."""
+        """The nodes that are promised to nobody, and the end of the first slot behind which more
+        are free. Starts must not go back.
+        """
         slots, nodes = self.slots, self.nodes
         if start >= slots.end:
             return nodes, None

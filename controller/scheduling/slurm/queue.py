@@ -1,9 +1,12 @@
-"""The queue: pending jobs with the partitions in which they may run, in the order in which schedulers look at them.
+"""The queue: pending jobs with the partitions in which they may run, in the order in which
+schedulers look at them.
 
-Place: scheduling, pure. Follows the order of Slurm's job queue: partition tier, priority, submit time, job id.
+Place: scheduling, pure. Follows the order of Slurm's job queue: partition tier, priority, submit
+time, job id.
 
-The order is kept from one pass to the next: jobs that were submitted are inserted, jobs that have left are dropped when they are met, and only a
-change that may concern any job ("change" of `SchedulingPolicy.note`) makes it sort again.
+The order is kept from one pass to the next: jobs that were submitted are inserted, jobs that have
+left are dropped when they are met, and only a change that may concern any job ("change" of
+`SchedulingPolicy.note`) makes it sort again.
 """
 
 from __future__ import annotations
@@ -26,7 +29,9 @@ if TYPE_CHECKING:
 
 
 class Rank:
-    """A job's place beside others by who may preempt whom: part of a key of the queue, and equal for most pairs."""
+    """A job's place beside others by who may preempt whom: part of a key of the queue, and equal
+    for most pairs.
+    """
 
     __slots__ = ("qos",)
 
@@ -46,24 +51,31 @@ class Rank:
         return 0
 
 
-# A job's place in the queue: compared as tuples, lowest first; unique because the job id and the partition's place are part of it.
+# A job's place in the queue: compared as tuples, lowest first; unique because the job id and the
+# partition's place are part of it.
 Key = tuple[int | str | Rank, ...]
 
 
 class Record(NamedTuple):
-    """A pending job in one of its partitions. `cpus` and `limit_s` (infinite without a limit) are the job's, at hand for policies that scan."""
+    """A pending job in one of its partitions. `cpus` and `limit_s` (infinite without a limit) are
+    the job's, at hand for policies that scan.
+    """
 
     key: Key
     job: Job
     partition: Partition
     cpus: int
     limit_s: float
-    prefers: bool = False  # with the job's preferred features; another record without them comes next
-    reservation: Reservation | None = None  # as a job of it; if the job names none, a magnetic one, and another record without it comes later
+    # with the job's preferred features; another record without them comes next
+    prefers: bool = False
+    # as a job of it; if the job names none, a magnetic one, and another record without it comes
+    # later
+    reservation: Reservation | None = None
 
 
 def slurm_order(job: Job, partition: Partition, *, is_drawn: bool = False) -> Key:
-    """Jobs in reservations; higher tier, higher priority, earlier submission, lower job id, lower task; partitions by tier, then as listed.
+    """Jobs in reservations; higher tier, higher priority, earlier submission, lower job id, lower
+    task; partitions by tier, then as listed.
 
     `is_drawn`: as a job of a reservation that it does not name.
     """
@@ -75,14 +87,33 @@ def slurm_order(job: Job, partition: Partition, *, is_drawn: bool = False) -> Ke
     place = 0 if len(job.partitions) == 1 else job.partitions.index(partition.name)
     if array is None:
         return (outside, -partition.priority_tier, -priority, job.submit_time, job.job_id, 0, place)
-    task = job.array_task_id if job.array_task_id is not None else (job.array_tasks & -job.array_tasks).bit_length() - 1
-    return (outside, -partition.priority_tier, -priority, job.submit_time, array.job_id, task, place)
+    task = (
+        job.array_task_id
+        if job.array_task_id is not None
+        else (job.array_tasks & -job.array_tasks).bit_length() - 1
+    )
+    return (
+        outside,
+        -partition.priority_tier,
+        -priority,
+        job.submit_time,
+        array.job_id,
+        task,
+        place,
+    )
 
 
 def first_come_order(job: Job, partition: Partition, *, is_drawn: bool = False) -> Key:
-    """Order of submission, behind what an administrator has put first; reservations do not matter."""
+    """Order of submission, behind what an administrator has put first; reservations do not
+    matter.
+    """
     del is_drawn
-    return (-(job.admin_priority or 0), job.submit_time, job.job_id, job.partitions.index(partition.name))
+    return (
+        -(job.admin_priority or 0),
+        job.submit_time,
+        job.job_id,
+        job.partitions.index(partition.name),
+    )
 
 
 class Order(Protocol):
@@ -93,17 +124,23 @@ class Order(Protocol):
 
 
 def preempting_order(preemption: Preemption, order: Order) -> Order:
-    """The queue's order where a QOS may preempt others: who may preempt goes first. (Higher partition tiers go first anyway.)"""
+    """The queue's order where a QOS may preempt others: who may preempt goes first. (Higher
+    partition tiers go first anyway.)
+    """
     if preemption.rules.kind != BY_QOS:
         return order
-    return lambda job, partition, *, is_drawn=False: (Rank(preemption.qos_of(job)), *order(job, partition, is_drawn=is_drawn))
+    return lambda job, partition, *, is_drawn=False: (
+        Rank(preemption.qos_of(job)),
+        *order(job, partition, is_drawn=is_drawn),
+    )
 
 
 def in_order(records: list[Record]) -> list[Record]:
     """The records by their keys.
 
-    Who may preempt whom is no order of all jobs: one that waits behind a third may have to go before one in front of that. What comes out then
-    depends on how it is sorted: Slurm merges the halves of the list of jobs, which are in the order of their submission (recorded from 22.05.8).
+    Who may preempt whom is no order of all jobs: one that waits behind a third may have to go
+    before one in front of that. What comes out then depends on how it is sorted: Slurm merges the
+    halves of the list of jobs, which are in the order of their submission (recorded from 22.05.8).
     """
     if not records or not isinstance(records[0].key[0], Rank):
         return sorted(records, key=itemgetter(0))
@@ -137,21 +174,31 @@ def _merged(records: list[Record]) -> list[Record]:
 
 
 class PendingQueue:
-    """The pending and eligible jobs of the tables in order, in one list, or (`by_partition`) in one list a partition.
+    """The pending and eligible jobs of the tables in order, in one list, or (`by_partition`) in one
+    list a partition.
 
-    With `prefers` a job that prefers some nodes has two records in each partition, with `reservations` one for each in which it may run.
-    Jobs that are not eligible yet join when their time has come.
-    Records of jobs that are no longer pending may still be there.
+    With `prefers` a job that prefers some nodes has two records in each partition, with
+    `reservations` one for each in which it may run. Jobs that are not eligible yet join when their
+    time has come. Records of jobs that are no longer pending may still be there.
     """
 
-    def __init__(self, tables: Tables, order: Order, *, by_partition: bool = False, prefers: bool = False, reservations: bool = False) -> None:
+    def __init__(
+        self,
+        tables: Tables,
+        order: Order,
+        *,
+        by_partition: bool = False,
+        prefers: bool = False,
+        reservations: bool = False,
+    ) -> None:
         self.tables = tables
         self.order = order
         self.by_partition = by_partition
         self.prefers = prefers
         self.reservations = reservations
         self.lists: dict[str, list[Record]] = {}
-        self.next_eligible: float | None = None  # when the next job that waits for its begin time will be eligible
+        # when the next job that waits for its begin time will be eligible
+        self.next_eligible: float | None = None
         self._known: set[int] = set()
         self._added = True
         self._changed = True
@@ -169,14 +216,18 @@ class PendingQueue:
         return self.lists.get("", [])
 
     def refresh(self, now: float) -> list[Record] | None:
-        """Bring the queue up to date. The records that have been added, or None if it was built anew."""
+        """Bring the queue up to date. The records that have been added, or None if it was built
+        anew.
+        """
         if self._changed or (self.next_eligible is not None and self.next_eligible <= now):
             self._changed = self._added = False
             self._known.clear()
             self.next_eligible = None
             self.lists.clear()
             for record in self._of(list(self.tables.pending.values()), now):
-                self.lists.setdefault(record.partition.name if self.by_partition else "", []).append(record)
+                self.lists.setdefault(
+                    record.partition.name if self.by_partition else "", []
+                ).append(record)
             for name, records in self.lists.items():
                 self.lists[name] = in_order(records)
             return None
@@ -204,36 +255,54 @@ class PendingQueue:
 
     def _of(self, jobs: list[Job], now: float) -> list[Record]:
         found: list[Record] = []
-        partitions, order, known, table = self.tables.partitions, self.order, self._known, self.tables.reservations
+        partitions, order, known, table = (
+            self.tables.partitions,
+            self.order,
+            self._known,
+            self.tables.reservations,
+        )
         for job in jobs:
             known.add(job.job_id)
             if not job.is_eligible(now):
                 at = job.eligible_time
                 if at is not None and at > now and job.priority > 0:
-                    self.next_eligible = at if self.next_eligible is None else min(self.next_eligible, at)
+                    self.next_eligible = (
+                        at if self.next_eligible is None else min(self.next_eligible, at)
+                    )
                 continue
             limit = inf if job.time_limit_s is None else float(job.time_limit_s)
             for name in job.partitions:
                 partition = partitions.get(name)
                 # Of one partition that alone makes it eligible or not.
-                if partition is not None and (len(job.partitions) == 1 or not limit_broken(job, partition, for_backfill=True)):
+                if partition is not None and (
+                    len(job.partitions) == 1 or not limit_broken(job, partition, for_backfill=True)
+                ):
                     key = order(job, partition)
                     if self.reservations and (table or job.spec.reservation):
                         found += self._in_reservations(job, partition, key, limit, now)
                         continue
                     if self.prefers and job.spec.prefer:
-                        found.append(Record((*key, 0), job, partition, job.min_cpus, limit, prefers=True))
+                        found.append(
+                            Record((*key, 0), job, partition, job.min_cpus, limit, prefers=True)
+                        )
                         key = (*key, 1)
                     found.append(Record(key, job, partition, job.min_cpus, limit))
         return found
 
-    def _in_reservations(self, job: Job, partition: Partition, key: Key, limit: float, now: float) -> list[Record]:
-        """Jobs in reservations come first, once for each; those that none draws or names, as ever."""
+    def _in_reservations(
+        self, job: Job, partition: Partition, key: Key, limit: float, now: float
+    ) -> list[Record]:
+        """Jobs in reservations come first, once for each; those that none draws or names, as
+        ever.
+        """
         table = self.tables.reservations
         named = bool(job.spec.reservation)
         own = table.of(job) if named else table.magnetic_for(job, now)
         drawn = self.order(job, partition, is_drawn=True) if own else key
-        found = [Record((*drawn, place), job, partition, job.min_cpus, limit, reservation=reservation) for place, reservation in enumerate(own)]
+        found = [
+            Record((*drawn, place), job, partition, job.min_cpus, limit, reservation=reservation)
+            for place, reservation in enumerate(own)
+        ]
         if named:
             return found or [Record(key, job, partition, job.min_cpus, limit)]
         if self.prefers and job.spec.prefer:

@@ -1,18 +1,22 @@
-"""When the schedulers run, phase for phase as Slurm's threads would, but as timers for the next second at which there is something to do.
+"""When the schedulers run, phase for phase as Slurm's threads would, but as timers for the next
+second at which there is something to do.
 
 Place: scheduling, pure.
 
-The controller's loop looks about once a second (`looks.py`). When `sched_interval` has passed since it last did so, counted from that first look,
-it runs the main scheduler over the full queue; at other looks, if something asked for it and `batch_sched_delay` has passed since the loop last ran
-it, over the first `default_queue_depth` jobs. The loop compares whole seconds. Nearly all that happens only asks, and dependencies that are met and
-begin times that come do not even do that: recordings of Slurm 22.05 start jobs at the loop's looks, also those that wait for resources that have
-just come back. But where a job was ended from outside (cancelled, timed out, preempted, its node failed), the node's own word that it is clean runs
-the main scheduler at once, unless `defer` is set, and leaves the loop as it was. The backfill scheduler sleeps `bf_interval` after each pass, and
-then looks every second whether something has changed. To promise idle nodes, or nodes more than once, is a change, too: the next pass follows at
-the interval.
+The controller's loop looks about once a second (`looks.py`). When `sched_interval` has passed since
+it last did so, counted from that first look, it runs the main scheduler over the full queue; at
+other looks, if something asked for it and `batch_sched_delay` has passed since the loop last ran
+it, over the first `default_queue_depth` jobs. The loop compares whole seconds. Nearly all that
+happens only asks, and dependencies that are met and begin times that come do not even do that:
+recordings of Slurm 22.05 start jobs at the loop's looks, also those that wait for resources that
+have just come back. But where a job was ended from outside (cancelled, timed out, preempted, its
+node failed), the node's own word that it is clean runs the main scheduler at once, unless `defer`
+is set, and leaves the loop as it was. The backfill scheduler sleeps `bf_interval` after each pass,
+and then looks every second whether something has changed. To promise idle nodes, or nodes more than
+once, is a change, too: the next pass follows at the interval.
 
-A pass over an unchanged cluster decides what the last one decided, so such passes are left out, and so are those with nothing pending; the
-counters go on as if they had taken place.
+A pass over an unchanged cluster decides what the last one decided, so such passes are left out, and
+so are those with nothing pending; the counters go on as if they had taken place.
 """
 
 from __future__ import annotations
@@ -30,7 +34,8 @@ if TYPE_CHECKING:
 
 FULL: Final = sys.maxsize  # queue depth
 _FAR_S: Final = 86_400.0  # what lies further ahead is not worked out look by look
-BACKFILL_PHASE_S: Final = 0.57  # when the backfill thread begins to sleep, after the controller's start
+# when the backfill thread begins to sleep, after the controller's start
+BACKFILL_PHASE_S: Final = 0.57
 
 
 class MainTrigger:
@@ -53,9 +58,11 @@ class MainTrigger:
         self.delay_s = number(parameters, "batch_sched_delay", 3)
         self.interval_s = number(parameters, "sched_interval", 60, least=-1)
         self.depth = number(parameters, "default_queue_depth", 100, least=1)
-        self.least_s = number(parameters, "sched_min_interval", 2) / 1e6  # between two runs that nodes ask for by being clean
+        # between two runs that nodes ask for by being clean
+        self.least_s = number(parameters, "sched_min_interval", 2) / 1e6
         self._defers = "defer" in parameters
-        self._full_looks: list[int] = []  # numbers of the looks that run over the full queue, as far as anybody has asked
+        # numbers of the looks that run over the full queue, as far as anybody has asked
+        self._full_looks: list[int] = []
 
     def note(self, what: str, now: float) -> None:
         """As `SchedulingPolicy.note`."""
@@ -64,7 +71,9 @@ class MainTrigger:
         self._clock = max(self._clock, now)
         self._is_fresh = self._is_fresh_beyond = True
         if what == "cleaned" and not self._defers:
-            self._at_once = max(now, self._last_run + self.least_s) if self.least_s > ROUNDING_S else now
+            self._at_once = (
+                max(now, self._last_run + self.least_s) if self.least_s > ROUNDING_S else now
+            )
         elif self._asked is None and what not in ("priority", "met", "powered", "turn"):
             self._asked = now
 
@@ -127,7 +136,9 @@ class MainTrigger:
         return look_from(self.start, when)
 
     def _full_from(self, when: float) -> float:
-        """The first full run at or after that time that has not taken place; for a time that is far away a time at which to ask again."""
+        """The first full run at or after that time that has not taken place; for a time that is far
+        away a time at which to ask again.
+        """
         number = self._look_from(when)
         if when > self._clock + _FAR_S:
             return self._look(number)
@@ -139,7 +150,9 @@ class MainTrigger:
         return self._look(self._full_looks[place + 1])
 
     def _place_of_full(self, number: int) -> int:
-        """Where in the list of full looks the first is that is not before that look. Whole seconds count, from the loop's beginning."""
+        """Where in the list of full looks the first is that is not before that look. Whole seconds
+        count, from the loop's beginning.
+        """
         looks = self._full_looks
         while not looks or looks[-1] < number:
             last = looks[-1] if looks else 0
@@ -163,7 +176,9 @@ class MainTrigger:
         return self._look(number)
 
     def catch_up(self, now: float) -> None:
-        """Nothing was pending, so nobody ran it: do to the counters what the runs until now would have done."""
+        """Nothing was pending, so nobody ran it: do to the counters what the runs until now would
+        have done.
+        """
         if self._at_once is not None and self._at_once < now:
             self._at_once = None
         if self._asked is not None and self.interval_s > 0:
@@ -185,7 +200,9 @@ class BackfillTrigger:
         self._more = 0.0  # passes that follow it at the interval though nothing changes
 
     def read(self, parameters: PolicyParameters) -> None:
-        """Take over the parameters; a pass for which the thread already sleeps comes when it would have come."""
+        """Take over the parameters; a pass for which the thread already sleeps comes when it would
+        have come.
+        """
         self.interval_s = number(parameters, "bf_interval", 30, least=-1, most=10_800)
 
     def note(self, now: float) -> None:
@@ -216,10 +233,11 @@ class BackfillTrigger:
         self._due = now + 1
 
     def ran(self, now: float, *, changed: bool, promised: bool, marked: bool = False) -> None:
-        """A pass is over; `changed`: it started jobs; `promised`: nodes were promised more than once, or idle ones (`marked`), and will be again, or
-        a held job was met, and will be again.
+        """A pass is over; `changed`: it started jobs; `promised`: nodes were promised more than
+        once, or idle ones (`marked`), and will be again, or a held job was met, and will be again.
 
-        A pass that would decide the same is left out; but the next one then keeps to the interval. To take the marks away is a change as well.
+        A pass that would decide the same is left out; but the next one then keeps to the interval.
+        To take the marks away is a change as well.
         """
         self._more = inf if promised else float(self._marked)
         self._marked = marked

@@ -1,18 +1,22 @@
-"""sched/easy: EASY backfilling. A job may pass the head of the queue if that does not delay the head.
+"""sched/easy: EASY backfilling. A job may pass the head of the queue if that does not delay the
+head.
 
-Place: scheduling, pure; a textbook policy for research (see understudy.controller.scheduling.textbook.pools). Follows Lifka (1995) and Mu'alem and
-Feitelson (2001):
+Place: scheduling, pure; a textbook policy for research (see
+understudy.controller.scheduling.textbook.pools). Follows Lifka (1995) and Mu'alem and Feitelson
+(2001):
 
 1. jobs start from the head on while they fit;
-2. the first that does not fit, the head, gets a promise: the shadow time, at which enough processors will be free if the running jobs end at their
-   limits, jobs with the same expected end taken together; what is free then beyond its need is extra;
-3. the others start in queue order if they fit now, and either end (by their limit) by the shadow time, or take no more than the extra processors,
-   which they use up.
+2. the first that does not fit, the head, gets a promise: the shadow time, at which enough
+   processors will be free if the running jobs end at their limits, jobs with the same expected end
+   taken together; what is free then beyond its need is extra;
+3. the others start in queue order if they fit now, and either end (by their limit) by the shadow
+   time, or take no more than the extra processors, which they use up.
 
-What is kept from pass to pass, because a pass a completion over a queue of hundreds is the whole cost: the running jobs sorted by expected end, the
-smallest waiting job, of a long queue its sizes as vectors, and, while nothing has come free, the promise. A job that was refused stays refused
-until resources come back: time that passes only makes its expected end later, and a backfilled job changes neither the shadow time nor (beyond what
-it took) the extra processors.
+What is kept from pass to pass, because a pass a completion over a queue of hundreds is the whole
+cost: the running jobs sorted by expected end, the smallest waiting job, of a long queue its sizes
+as vectors, and, while nothing has come free, the promise. A job that was refused stays refused
+until resources come back: time that passes only makes its expected end later, and a backfilled job
+changes neither the shadow time nor (beyond what it took) the extra processors.
 """
 
 from __future__ import annotations
@@ -40,7 +44,9 @@ _HUGE: Final = 2**62
 
 @dataclass(slots=True)
 class _Promise:
-    """When the head will start at the latest, and how many processors are free then beyond its need."""
+    """When the head will start at the latest, and how many processors are free then beyond its
+    need.
+    """
 
     shadow: float
     extra: int
@@ -52,7 +58,8 @@ class _Pool:
 
     partition: Partition
     nodes: int = 0
-    ends: list[tuple[float, int, int]] = field(default_factory=list)  # (expected end, job id, processors) of running jobs, sorted
+    # (expected end, job id, processors) of running jobs, sorted
+    ends: list[tuple[float, int, int]] = field(default_factory=list)
     free: int = 0
     smallest: float = 0  # no waiting job behind the head needs fewer processors
     promise: _Promise | None = None
@@ -60,12 +67,16 @@ class _Pool:
     waiting: Waiting | None = None  # the queue's sizes, while it is long
 
     def may_start(self, second: int, places: range) -> list[int]:
-        """Those of the places whose jobs would fit now and not delay the head. With what starts the processors only become fewer."""
+        """Those of the places whose jobs would fit now and not delay the head. With what starts the
+        processors only become fewer.
+        """
         assert self.waiting is not None
         assert self.promise is not None
         part = slice(places.start, places.stop)
         cpus, limits_s = self.waiting.cpus[part], self.waiting.limits_s[part]
-        fitting = (cpus <= self.free) & ((limits_s <= self.promise.shadow - second) | (cpus <= self.promise.extra))
+        fitting = (cpus <= self.free) & (
+            (limits_s <= self.promise.shadow - second) | (cpus <= self.promise.extra)
+        )
         listed: list[int] = (np.flatnonzero(fitting) + places.start).tolist()
         return listed
 
@@ -75,7 +86,9 @@ class Easy(TextbookPolicy):
 
     name = "easy"
 
-    def __init__(self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters) -> None:
+    def __init__(
+        self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters
+    ) -> None:
         super().__init__(tables, selector, planner, parameters)
         self._pools: dict[str, _Pool] = {}
         self._stale = True
@@ -125,20 +138,28 @@ class Easy(TextbookPolicy):
         """A job runs: note its expected end in each pool in which it holds nodes."""
         assert job.allocation is not None
         assert job.start_time is not None
-        end = inf if job.time_limit_s is None else job.start_time + job.pre_suspend_s + job.time_limit_s
+        end = (
+            inf
+            if job.time_limit_s is None
+            else job.start_time + job.pre_suspend_s + job.time_limit_s
+        )
         for pool in self._pools.values():
             held = job.allocation.cpus_on(pool.partition.nodes)
             if held:
                 insort(pool.ends, (end, job.job_id, held))
 
     def _review(self, pool: _Pool, records: list[Record], second: int, now: float) -> None:
-        """A whole pass: start from the head on, then backfill behind the first that does not fit."""
+        """A whole pass: start from the head on, then backfill behind the first that does not
+        fit.
+        """
         pool.nodes = self.usable(pool.partition)
         pool.free = self.free_processors(pool.nodes)
         pool.promise = pool.head = None
         passed = 0
         for record in records:
-            if record.job.is_pending and (record.cpus > pool.free or not self._start(pool, record, now)):
+            if record.job.is_pending and (
+                record.cpus > pool.free or not self._start(pool, record, now)
+            ):
                 pool.head = record
                 break
             passed += 1
@@ -152,14 +173,18 @@ class Easy(TextbookPolicy):
         if pool.free >= max(pool.smallest, 1):
             self._backfill(pool, records, range(1, len(records)), second, now)
 
-    def _backfill(self, pool: _Pool, records: list[Record], places: range, second: int, now: float) -> None:
+    def _backfill(
+        self, pool: _Pool, records: list[Record], places: range, second: int, now: float
+    ) -> None:
         """Start what does not delay the head, out of the records at `places`."""
         if len(places) > _MANY:
             if pool.waiting is None:
                 pool.waiting = Waiting(records)
             gone = self._backfill_among_many(pool, records, places, second, now)
             pool.waiting.drop(gone)
-            smallest = float(pool.waiting.cpus[places.start : places.stop - len(gone)].min(initial=_HUGE))
+            smallest = float(
+                pool.waiting.cpus[places.start : places.stop - len(gone)].min(initial=_HUGE)
+            )
         else:
             gone, smallest = self._backfill_among_few(pool, records, places, second, now)
             if pool.waiting is not None:
@@ -169,8 +194,12 @@ class Easy(TextbookPolicy):
         whole = places.start == 1
         pool.smallest = smallest if whole else min(pool.smallest, smallest)
 
-    def _backfill_among_few(self, pool: _Pool, records: list[Record], places: range, second: int, now: float) -> tuple[list[int], float]:
-        """(the places of those that are not waiting any more, what the smallest of the others needs at the least)."""
+    def _backfill_among_few(
+        self, pool: _Pool, records: list[Record], places: range, second: int, now: float
+    ) -> tuple[list[int], float]:
+        """(the places of those that are not waiting any more, what the smallest of the others needs
+        at the least).
+        """
         gone: list[int] = []
         free = pool.free
         smallest = inf
@@ -186,7 +215,9 @@ class Easy(TextbookPolicy):
                 smallest = need
         return gone, smallest
 
-    def _backfill_among_many(self, pool: _Pool, records: list[Record], places: range, second: int, now: float) -> list[int]:
+    def _backfill_among_many(
+        self, pool: _Pool, records: list[Record], places: range, second: int, now: float
+    ) -> list[int]:
         """The places of those that are not waiting any more."""
         assert pool.waiting is not None
         if pool.promise is None:
@@ -194,11 +225,15 @@ class Easy(TextbookPolicy):
                 return []
             pool.promise = self._promise(pool, second)
         return [
-            place for place in pool.may_start(second, places) if records[place].cpus <= pool.free and self._passes(pool, records[place], second, now)
+            place
+            for place in pool.may_start(second, places)
+            if records[place].cpus <= pool.free and self._passes(pool, records[place], second, now)
         ]
 
     def _passes(self, pool: _Pool, record: Record, second: int, now: float) -> bool:
-        """Start a job that fits now, unless it delays the head. Whether it does not wait any more."""
+        """Start a job that fits now, unless it delays the head. Whether it does not wait any
+        more.
+        """
         promise = pool.promise
         if promise is None:
             promise = pool.promise = self._promise(pool, second)
@@ -234,10 +269,13 @@ class Easy(TextbookPolicy):
                 held += entry[2]
         pool.ends = ends
         available = pool.free
-        # What is neither free nor held by running jobs belongs to jobs that are completing; it comes back now.
+        # What is neither free nor held by running jobs belongs to jobs that are completing; it
+        # comes back now.
         capacity = self.capacity(pool.nodes)
         if closed:
-            ends = [(end, job_id, self._on_open_nodes(job_id, pool.nodes)) for end, job_id, _ in ends]
+            ends = [
+                (end, job_id, self._on_open_nodes(job_id, pool.nodes)) for end, job_id, _ in ends
+            ]
             held = sum(entry[2] for entry in ends)
         completing = capacity - available - held
         if completing > 0:

@@ -1,6 +1,8 @@
-"""sched/fcfs: first come, first served. The head of the queue starts when it fits; nobody passes it.
+"""sched/fcfs: first come, first served. The head of the queue starts when it fits; nobody passes
+it.
 
-Place: scheduling, pure; a textbook policy for research (see understudy.controller.scheduling.textbook.pools).
+Place: scheduling, pure; a textbook policy for research (see
+understudy.controller.scheduling.textbook.pools).
 """
 
 from __future__ import annotations

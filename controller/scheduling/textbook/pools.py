@@ -2,12 +2,15 @@
 
 Place: scheduling, pure; research policies that decide as papers do, not as Slurm does.
 
-Textbooks know instants: at one instant all completions come first, then all submissions, then one pass decides. In a cluster of daemons a
-completion takes several messages, a millisecond each, until the resources are free. So the instant here is a second: all that arrives within second s
-belongs to it, the pass runs at s + 0.5, and the jobs that it starts have the start time s. Time limits are enforced by the second.
-What arrives in the second half of a second, after the pass, is part of the next instant.
+Textbooks know instants: at one instant all completions come first, then all submissions, then one
+pass decides. In a cluster of daemons a completion takes several messages, a millisecond each, until
+the resources are free. So the instant here is a second: all that arrives within second s belongs to
+it, the pass runs at s + 0.5, and the jobs that it starts have the start time s. Time limits are
+enforced by the second. What arrives in the second half of a second, after the pass, is part of the
+next instant.
 
-A pool is a partition: as many processors as its usable nodes have CPUs. Partitions that overlap are pools of their own that share what is free.
+A pool is a partition: as many processors as its usable nodes have CPUs. Partitions that overlap are
+pools of their own that share what is free.
 """
 
 from __future__ import annotations
@@ -36,8 +39,15 @@ class TextbookPolicy(ABC):
     name: str
     exact_limits = True
 
-    def __init__(self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters) -> None:
-        self.tables, self.selector, self.planner, self.parameters = tables, selector, planner, parameters
+    def __init__(
+        self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters
+    ) -> None:
+        self.tables, self.selector, self.planner, self.parameters = (
+            tables,
+            selector,
+            planner,
+            parameters,
+        )
         self.queue = PendingQueue(tables, first_come_order, by_partition=True)
         self.must_review = True  # something other than submissions happened since the last pass
         self._due: float | None = None
@@ -56,7 +66,9 @@ class TextbookPolicy(ABC):
             self._due = due
 
     def next_run(self) -> float | None:
-        """The middle of the second in which something happened, or in which a job's begin time comes."""
+        """The middle of the second in which something happened, or in which a job's begin time
+        comes.
+        """
         begin = self.queue.next_eligible
         if begin is None:
             return self._due
@@ -79,10 +91,11 @@ class TextbookPolicy(ABC):
     def decide(self, added: list[Record] | None, freed: bool, second: int, now: float) -> None:
         """Start what is to be started in this second.
 
-        `added`: the new records; None if any may be new. `freed`: something else than submissions has happened since the last pass.
+        `added`: the new records; None if any may be new. `freed`: something else than submissions
+        has happened since the last pass.
         """
 
-    # --- for policies ----------------------------------------------------------------------------------------------------------
+    # --- for policies -----------------------------------------------------------------------------
 
     def usable(self, partition: Partition) -> int:
         """The nodes of the pool (a bitmap)."""
@@ -101,7 +114,11 @@ class TextbookPolicy(ABC):
         """All CPUs of the nodes."""
         table = self.tables.nodes
         kind = table.kind_of(nodes)
-        return nodes.bit_count() * kind.cpus if kind is not None else int(table.cpus[nodeset.to_flags(nodes, len(table.nodes))].sum())
+        return (
+            nodes.bit_count() * kind.cpus
+            if kind is not None
+            else int(table.cpus[nodeset.to_flags(nodes, len(table.nodes))].sum())
+        )
 
     def explain(self, record: Record, reason: str) -> None:
         """Record why a pending job waits, unless that is known."""
@@ -109,12 +126,16 @@ class TextbookPolicy(ABC):
             self.planner.explain(record.job, reason)
 
     def start(self, record: Record, nodes: int, now: float) -> int:
-        """Choose nodes and start the job. How many processors it took; 0 if it is not pending any more, or the selector or the controller refuses."""
+        """Choose nodes and start the job. How many processors it took; 0 if it is not pending any
+        more, or the selector or the controller refuses.
+        """
         job = record.job
         if not job.is_pending:
             return 0
         self.tables.looked_at = job
-        allocation = self.selector.select(job, record.partition, nodes & ~self.tables.nodes.completing_nodes, self.tables)
+        allocation = self.selector.select(
+            job, record.partition, nodes & ~self.tables.nodes.completing_nodes, self.tables
+        )
         if allocation is None or not self.planner.start(job, record.partition, allocation, now):
             return 0
         return allocation.cpus

@@ -1,4 +1,5 @@
-"""A long queue as vectors: which of thousands of waiting jobs need so few processors, or end so soon, is then one comparison.
+"""A long queue as vectors: which of thousands of waiting jobs need so few processors, or end so
+soon, is then one comparison.
 
 Place: scheduling, pure; kept by sched/easy beside its list of records, in the same order.
 """
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 
 class Waiting:
-    """Processors and time limits of the records of a queue. Whoever changes the list says so here."""
+    """Processors and time limits of the records of a queue. Whoever changes the list says so
+    here.
+    """
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._cpus = np.zeros(max(2 * len(records), 64), dtype=np.int64)
@@ -43,7 +46,10 @@ class Waiting:
         behind = self._behind + len(records)
         if behind > len(self._cpus):
             room = np.zeros(2 * (len(self) + len(records)), dtype=np.int64)
-            self._cpus, self._limits = np.concatenate((self.cpus, room)), np.concatenate((self.limits_s, room.astype(np.float64)))
+            self._cpus, self._limits = (
+                np.concatenate((self.cpus, room)),
+                np.concatenate((self.limits_s, room.astype(np.float64))),
+            )
             self._first, self._behind = 0, len(self)
             behind = self._behind + len(records)
         for place, record in enumerate(records, self._behind):
