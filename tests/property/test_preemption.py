@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.scheduling_harness import make_job
-from tests.unit.test_preemption import Busy
+from tests.unit.controller.scheduling.test_preemption import Busy
 
 from understudy.controller.scheduling.select.free import StateWithout
 from understudy.controller.scheduling.victims import victims

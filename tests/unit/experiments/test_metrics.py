@@ -8,7 +8,7 @@ import pytest
 from understudy.experiments.metrics import percentiles, size_class, summarize
 from understudy.experiments.records import REJECTED, JobRecord, canonical_lines, schedule_sha256
 
-ORACLES = Path(__file__).parents[2].parent / "shared" / "oracles"
+ORACLES = Path(__file__).parents[3].parent / "shared" / "oracles"
 
 
 def record(number, submit, start, end, cpus=1, state="COMPLETED", nodes="n1"):

@@ -22,7 +22,7 @@ from understudy.protocol.messages import JobSpec
 if TYPE_CHECKING:
     from understudy.controller.tables.tables import Tables
 
-FOLDER = Path(__file__).resolve().parents[2].parent / "shared" / "fidelity"
+FOLDER = Path(__file__).resolve().parents[4].parent / "shared" / "fidelity"
 ZERO = 1_600_000_000  # a recording's T0
 LOOKED_S = 0.9  # the recorder's samples have whole seconds
 COMPLETION_S = 0.07  # from the end of a script until real Slurm had booked it

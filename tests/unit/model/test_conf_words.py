@@ -87,7 +87,7 @@ def test_a_selector_of_others_may_have_words_that_slurm_would_not_take() -> None
 
 def test_all_words_that_schedulers_read_are_known() -> None:
     """What the code looks for is in the table as having an effect."""
-    controller = Path(__file__).parents[2] / "controller"
+    controller = Path(__file__).parents[3] / "controller"
     text = "\n".join(path.read_text() for path in controller.rglob("*.py"))
     read = set(re.findall(r'number\((?:self\.)?parameters, "(\w+)"', text)) | set(
         re.findall(r'"([a-z_]+)" in ' r"(?:self\.)?parameters\b", text)

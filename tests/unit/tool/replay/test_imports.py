@@ -1,5 +1,5 @@
-"""`understudy import` on what Slurm 22.05.8 wrote: tests/unit/histories has one history of a small
-cluster in several forms, and another one.
+"""`understudy import` on what Slurm 22.05.8 wrote: tests/recorded/histories has one history of a
+small cluster in several forms, and another one.
 """
 
 import gzip
@@ -17,7 +17,7 @@ from understudy.experiments.trace import TraceError
 from understudy.tool.replay.imports import ImportRequest, import_history
 from understudy.tool.understudy.app import app
 
-HISTORIES = Path(__file__).parent / "histories"
+HISTORIES = Path(__file__).parents[3] / "recorded" / "histories"
 ACCOUNTS = (HISTORIES / "past.cfg", HISTORIES / "qos.txt")
 
 

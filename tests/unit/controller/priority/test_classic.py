@@ -24,7 +24,7 @@ from understudy.model.conf import read_text
 from understudy.model.states import JobState
 from understudy.protocol.messages import JobSpec
 
-RECORDED = Path(__file__).resolve().parents[1] / "recorded"
+RECORDED = Path(__file__).resolve().parents[3] / "recorded"
 CONF = """
 ClusterName=c
 SlurmctldHost=localhost

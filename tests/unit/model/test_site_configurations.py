@@ -12,7 +12,7 @@ from understudy.model.conf import Finding, SlurmConfig
 from understudy.model.conf_copy import copy_configuration
 from understudy.model.errors import ConfigError
 
-FOLDER = Path(__file__).resolve().parents[2].parent / "shared" / "slurm-confs"
+FOLDER = Path(__file__).resolve().parents[3].parent / "shared" / "slurm-confs"
 INDEX = FOLDER / "index.json"
 SITES: list[dict[str, Any]] = json.loads(INDEX.read_text())["files"] if INDEX.exists() else []
 COMPANIONS = {"gres.conf", "topology.conf", "cgroup.conf"}

@@ -13,7 +13,7 @@ from understudy.experiments.swf import (
 )
 from understudy.experiments.trace import BadLine, TraceError, TraceJob
 
-SHARED = Path(__file__).parents[2].parent / "shared"
+SHARED = Path(__file__).parents[3].parent / "shared"
 
 
 def line(job=1, submit=0, run=10, allocated=4, requested=4, limit=60, more=""):

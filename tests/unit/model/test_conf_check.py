@@ -186,7 +186,7 @@ def test_what_nobody_reads_is_said_to_have_no_effect(key: str) -> None:
 
 def test_every_key_that_the_controller_reads_is_said_to_have_an_effect() -> None:
     """Found in the code: `config.text("Key")` and its like."""
-    folder = Path(__file__).parents[2] / "controller"
+    folder = Path(__file__).parents[3] / "controller"
     text = "\n".join(path.read_text() for path in folder.rglob("*.py"))
     read = set(re.findall(r'config\.(?:text|words|number|seconds|boolean|count)\("(\w+)"', text))
     assert len(read) > 60
