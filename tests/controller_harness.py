@@ -58,6 +58,7 @@ from understudy.protocol.messages import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from understudy.controller.scheduling.api import Note
     from understudy.controller.tables.job import Job
 
 START = 1_700_000_000.0
@@ -215,9 +216,9 @@ class FirstFit:
             exact_limits,
         )
         self.due: float | None = None
-        self.notes: list[str] = []
+        self.notes: list[Note] = []
 
-    def note(self, what: str, now: float) -> None:
+    def note(self, what: Note, now: float) -> None:
         self.notes.append(what)
         self.due = now
 

@@ -15,6 +15,7 @@ from understudy.controller.jobs.start import Planning
 from understudy.controller.pending.access import accounting_has_changed
 from understudy.controller.ports import NoJournal
 from understudy.controller.priority.options import PriorityOptions
+from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.slurm.backfill import Backfill
 from understudy.controller.tables.settings import Enforced, Settings
 from understudy.model.associations import Association, AssociationState
@@ -68,7 +69,7 @@ class House(Harness):
             parameters or {"bf_interval": "10", "bf_resolution": "1"},
         )
         accounting_has_changed(core)
-        core.changed("start", self.time.now())
+        core.changed(Note.START, self.time.now())
 
     def set_association(self, number: int, **limits: Any) -> None:
         """What `sacctmgr modify` does."""
@@ -87,7 +88,7 @@ class House(Harness):
 
     def _changed(self) -> None:
         accounting_has_changed(self.core)
-        self.core.changed("change", self.time.now())
+        self.core.changed(Note.CHANGE, self.time.now())
         self.core.settled()
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.job import Job, JobEvent, advance
 from understudy.controller.tables.node import Node, NodeTable
 from understudy.controller.tables.partition import Partition
@@ -239,10 +240,10 @@ class World:
             what.end_time = self.ends[what.job_id] = int(self.now)
             del self.tables.running[what.job_id]
             self.tables.nodes.release(what.allocation, what.allocation.nodes)
-            self.policy.note("free", self.now)
+            self.policy.note(Note.FREE, self.now)
         elif kind == 1:
             self.tables.pending[what.job_id] = what
-            self.policy.note("submit", self.now)
+            self.policy.note(Note.SUBMIT, self.now)
         else:
             what()
 

@@ -28,6 +28,7 @@ from understudy.controller.accounting.records import (
 from understudy.controller.later import Later
 from understudy.controller.pending.access import accounting_has_changed
 from understudy.controller.priority.tres import totals
+from understudy.controller.scheduling.api import Note
 from understudy.model import nodeset
 from understudy.model.associations import AssociationState
 from understudy.model.reservations import TIME_FLOAT
@@ -304,7 +305,7 @@ class AccountingLink:
 
     def _have_changed(self) -> None:
         accounting_has_changed(self._core)
-        self._core.changed("change", self._core.time.now())
+        self._core.changed(Note.CHANGE, self._core.time.now())
         self._core.settled()
 
     # --- records ----------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         Users,
     )
     from understudy.controller.priority.api import PriorityPlugin
-    from understudy.controller.scheduling.api import SchedulingPolicy, Selector
+    from understudy.controller.scheduling.api import Note, SchedulingPolicy, Selector
     from understudy.controller.tables.job import Job, JobArray
     from understudy.controller.tables.settings import Settings
     from understudy.controller.tables.tables import Tables
@@ -297,7 +297,7 @@ class Core:
         self.next_job_id = job_id + 1
         return job_id | above
 
-    def changed(self, what: str, now: float) -> None:
+    def changed(self, what: Note, now: float) -> None:
         """Tell the policy that something happened that could let a job start."""
         self.tables.version += 1
         self.policy.note(what, now)

@@ -12,6 +12,7 @@ from understudy.controller.core.alarms import next_look
 from understudy.controller.enforcement.limits import JobLimits
 from understudy.controller.jobs.end import end_job
 from understudy.controller.pending.arrays import split
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.job import JobEvent
 from understudy.model import nodeset
 
@@ -52,7 +53,7 @@ class _Alarm:
     def _ring(self) -> None:
         self._is_set = False
         if self._core.tables.pending:
-            self._core.changed("change", self._core.time.now())
+            self._core.changed(Note.CHANGE, self._core.time.now())
 
 
 class _Bailiff:

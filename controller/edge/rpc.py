@@ -38,6 +38,7 @@ from understudy.controller.requests.update_jobs import update_jobs
 from understudy.controller.requests.update_nodes import update_nodes
 from understudy.controller.requests.update_partitions import update_partition
 from understudy.controller.requests.update_reservations import update_reservation
+from understudy.controller.scheduling.api import Note
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.protocol.messages import (
     AllocateJob,
@@ -157,7 +158,7 @@ def reconfigure(core: Core, message: Reconfigure, sender: Sender) -> Message:
     core.triggers.note("reconfig")
     for daemon in core.daemons:
         core.agents.send(daemon, message)
-    core.changed("change", core.time.now())
+    core.changed(Note.CHANGE, core.time.now())
     return Ok()
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.jobs.end import end_job
 from understudy.controller.pending.dependencies import forget_dependency
 from understudy.controller.pending.eligibility import note_end
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.job import JobEvent, advance
 
 if TYPE_CHECKING:
@@ -40,4 +41,4 @@ def cancel(core: Core, job: Job, now: float) -> None:
         return  # requeued, and its nodes are not free yet; `give_back` does the rest
     note_end(core, job, now)
     if waited is not None:
-        core.changed("change", now)
+        core.changed(Note.CHANGE, now)

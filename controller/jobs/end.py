@@ -16,6 +16,7 @@ from understudy.controller.jobs.steps import end_steps
 from understudy.controller.pending.awaited import REASON as PROLOG_REASON
 from understudy.controller.pending.awaited import tell_waiting
 from understudy.controller.pending.eligibility import note_end, notify_dependents, review
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.het_job import others
 from understudy.controller.tables.job import (
     NO_STEPS,
@@ -126,7 +127,8 @@ def give_back(core: Core, job: Job, nodes: int, now: float, *, by_epilog: bool =
     else:
         _all_given_back(core, job, now)
     core.changed(
-        "free" if job.script_ended or job.completing_nodes or not by_epilog else "cleaned", now
+        Note.FREE if job.script_ended or job.completing_nodes or not by_epilog else Note.CLEANED,
+        now,
     )
 
 
@@ -137,13 +139,13 @@ def _all_given_back(core: Core, job: Job, now: float) -> None:
     job.flags = JobFlag.NONE if job.flags == JobFlag.COMPLETING else job.flags & ~JobFlag.COMPLETING
     core.last_job_update = now
     if job.array is not None and job.array.limit:
-        core.changed("change", now)  # another task may run now
+        core.changed(Note.CHANGE, now)  # another task may run now
     if job.is_pending:  # requeued: now it may wait for its next run
         enqueue_again(core, job, now)  # only now: until here messages about the old run may come
         if core.dependents or core.singletons:
             notify_dependents(core, job, now)
         core.journal.job(job.job_id)
-        core.changed("change", now)
+        core.changed(Note.CHANGE, now)
     elif not any(takes(core, job, now) for takes in core.when_over):
         note_end(core, job, now)
 

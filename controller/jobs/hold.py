@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.pending.eligibility import review
 from understudy.controller.pending.prioritise import prioritise
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.het_job import components
 from understudy.controller.tables.job import HELD_BY_ADMIN
 from understudy.model.errors import ErrorCode, SlurmError
@@ -95,7 +96,7 @@ def top(core: Core, job: Job, now: float) -> None:
         _nicer(core, each, rest // left, now)
         rest -= rest // left
     _nicer(core, job, -gain, now)
-    core.changed("change", now)
+    core.changed(Note.CHANGE, now)
 
 
 def _nicer(core: Core, job: Job, more: int, now: float) -> None:
@@ -113,4 +114,4 @@ def _reviewed(core: Core, job: Job, now: float) -> None:
     prioritise(core, job, now)
     core.last_job_update = now
     core.journal.job(job.job_id)
-    core.changed("change", now)
+    core.changed(Note.CHANGE, now)

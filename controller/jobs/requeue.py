@@ -13,6 +13,7 @@ from understudy.controller.core.core import log
 from understudy.controller.core.log_lines import is_told, job_name
 from understudy.controller.jobs.end import end_job, enqueue_again, give_back
 from understudy.controller.pending.dependencies import watch_dependency
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.het_job import whole
 from understudy.controller.tables.job import HELD_BY_ADMIN, HELD_BY_USER, JobEvent, advance
 from understudy.model.errors import ErrorCode, SlurmError
@@ -135,7 +136,7 @@ def _requeue_one(
         job.reason_detail = hold_reason
     core.last_job_update = now
     core.journal.job(job.job_id)
-    core.changed("change", now)
+    core.changed(Note.CHANGE, now)
 
 
 def requeue_after_exit(core: Core, job: Job, now: float, *, hold: bool) -> None:

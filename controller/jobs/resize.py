@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.jobs.orders import signal_step, terminate_parts
 from understudy.controller.jobs.steps import end_steps
+from understudy.controller.scheduling.api import Note
 from understudy.model import nodeset
 from understudy.model.errors import ErrorCode, SlurmError
 
@@ -104,4 +105,4 @@ def shrink(core: Core, job: Job, kept: int, now: float) -> None:
     job.min_nodes = job.max_nodes = kept.bit_count()
     if job.num_tasks == before:
         job.num_tasks = job.min_nodes
-    core.changed("free", now)
+    core.changed(Note.FREE, now)

@@ -23,6 +23,7 @@ from understudy.controller.pending.awaited import tell_waiting
 from understudy.controller.pending.eligibility import notify_dependents
 from understudy.controller.reservations.admission import may_take
 from understudy.controller.reservations.over_time import watch_end
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.job import BAD_CONSTRAINTS, JobEvent, advance
 from understudy.controller.tables.partition import limit_broken
 from understudy.model.errors import SlurmError
@@ -194,7 +195,7 @@ class Planning:
         if reason == BAD_CONSTRAINTS and job.priority:
             job.priority, job.admin_priority, job.held_by = 0, None, BAD_CONSTRAINTS
             self._core.journal.job(job.job_id)
-            self._core.policy.note("change", self._core.time.now())
+            self._core.policy.note(Note.CHANGE, self._core.time.now())
         job.last_sched_eval = int(self._core.time.now())
         if job.reason != reason or job.reason_detail != detail:
             job.note_wait(self._core.time.now())

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.alarms import watch_limits
 from understudy.controller.jobs.orders import signal_job, signal_steps
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.allocation import Allocation, NodeShare
 from understudy.controller.tables.job import JobEvent, advance, count_suspension
 from understudy.controller.tables.shared_cores import cores_of
@@ -45,7 +46,7 @@ def suspend(core: Core, job: Job, now: float) -> None:
         core.gang.remove(job, now)
         if was_its_turn:  # one that waits for its turn keeps its place
             give_up(core, job)
-        core.changed("change", now)
+        core.changed(Note.CHANGE, now)
     elif job.is_running:
         stop(core, job, now)
     core.journal.job(job.job_id)
@@ -93,7 +94,7 @@ def stop(core: Core, job: Job, now: float, *, in_row: bool = False) -> None:
     )
     job.suspend_time = int(now)
     if in_row:
-        _changed(core, job, now, what="turn")
+        _changed(core, job, now, what=Note.TURN)
         return
     give_up(core, job)
     _changed(core, job, now)
@@ -116,7 +117,7 @@ def go_on(core: Core, job: Job, now: float, *, in_row: bool = False) -> None:
         hold_again(core, job)
     signal_steps(core, job, _SIGCONT)
     signal_job(core, job, _SIGCONT, batch_only=False)
-    _changed(core, job, now, what="turn" if in_row else "change")
+    _changed(core, job, now, what=Note.TURN if in_row else Note.CHANGE)
 
 
 def push_aside(core: Core, job: Job, now: float) -> None:
@@ -154,8 +155,8 @@ def _has_its_cores(table: NodeTable, job: Job) -> bool:
     return not any(used[share.node] & share.cores for share in job.allocation.shares)
 
 
-def _changed(core: Core, job: Job, now: float, *, what: str = "change") -> None:
-    """`what`: a "turn" is news to the backfill scheduler alone, since nobody else's CPUs have come
+def _changed(core: Core, job: Job, now: float, *, what: Note = Note.CHANGE) -> None:
+    """`what`: a turn is news to the backfill scheduler alone, since nobody else's CPUs have come
     free.
     """
     core.last_job_update = core.last_node_update = now

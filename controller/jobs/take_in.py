@@ -39,6 +39,7 @@ from understudy.controller.pending.eligibility import note_end, review, split_en
 from understudy.controller.pending.prioritise import prioritise
 from understudy.controller.reservations.admission import check_access, first_reason
 from understudy.controller.reservations.over_time import catch_up
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.dependency import parse as parse_dependency
 from understudy.controller.tables.het_job import form as form_het_job
 from understudy.controller.tables.job import BAD_CONSTRAINTS, HELD_BY_USER, Job, JobEvent, advance
@@ -156,7 +157,7 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
         watch_deadline(core, job)
     core.last_job_update = now
     core.journal.job(job_id)
-    core.changed("submit", now)
+    core.changed(Note.SUBMIT, now)
     return job
 
 
@@ -242,7 +243,7 @@ def take_in_components(core: Core, message: SubmitJob | AllocateJob, sender: Sen
             watch_deadline(core, job)
         core.journal.job(job.job_id)
     core.last_job_update = now
-    core.changed("submit", now)
+    core.changed(Note.SUBMIT, now)
     return jobs[0]
 
 

@@ -20,6 +20,7 @@ from understudy.controller.jobs.requeue import requeue_job
 from understudy.controller.jobs.resize import leave
 from understudy.controller.pending.eligibility import review_all
 from understudy.controller.rhythm import next_look
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.job import LAUNCH_FAILURE, JobEvent
 from understudy.controller.tables.node import OFF
 from understudy.model.states import JobFlag, NodeFlag, NodeState
@@ -100,7 +101,7 @@ def _well(core: Core, nodes: int, now: float) -> None:
     if changed:
         core.last_node_update = now
         core.journal.nodes(changed)
-        core.changed("change", now)
+        core.changed(Note.CHANGE, now)
 
 
 def _may_return(core: Core, node: Node) -> bool:
@@ -256,7 +257,7 @@ def _set_responding(core: Core, record: DaemonRecord, *, responds: bool) -> None
             else "Node %s now responding",
             nodes,
         )
-        core.changed("change", now)
+        core.changed(Note.CHANGE, now)
     else:
         log.error("Nodes %s not responding", nodes)
 

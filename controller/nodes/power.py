@@ -29,6 +29,7 @@ from understudy.controller.core.core import log, nodeset_indices
 from understudy.controller.jobs.launch import finish_configuring
 from understudy.controller.nodes.events import nodes_down
 from understudy.controller.pending.eligibility import review_all
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.het_job import components
 from understudy.controller.tables.node import OFF
 from understudy.controller.tables.power_plan import Pace, PowerPlan
@@ -242,7 +243,7 @@ class Power:
         if changed | failed:
             core.journal.nodes(changed | failed)
             core.last_node_update = now
-            core.changed("change" if failed else "powered", now)
+            core.changed(Note.CHANGE if failed else Note.POWERED, now)
         if failed:
             nodes_down(core, failed, now)
             core.tables.nodes.note_departure(failed, 0)
@@ -363,7 +364,7 @@ class Power:
                 and job.allocation.nodes & up
             ):
                 nodes_are_there(core, job)
-        core.changed("change", now)
+        core.changed(Note.CHANGE, now)
 
     def _has_booted(self, index: int, since: float, now: float) -> bool:
         record = self.core.daemon_of_node[index]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.core.alarms import next_look
 from understudy.controller.core.core import log, nodeset_indices
 from understudy.controller.pending.eligibility import review_all
+from understudy.controller.scheduling.api import Note
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import NodeFlag, NodeState
 
@@ -109,7 +110,7 @@ def _look(core: Core) -> None:
         table.note_departure(done & table.up_nodes & table.idle_nodes, int(now))
         _changed(core, done, now)
         review_all(core, now)
-        core.changed("change", now)
+        core.changed(Note.CHANGE, now)
 
 
 def _booted(node: Node, now: float, *, in_time: bool) -> None:

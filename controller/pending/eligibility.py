@@ -16,6 +16,7 @@ from understudy.controller.pending.arrays import split, split_all
 from understudy.controller.pending.awaited import tell_waiting
 from understudy.controller.pending.dependencies import evaluate, forget_dependency, next_test
 from understudy.controller.pending.purge import schedule_purge
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.dependency import CORRESPONDING, Outlook
 from understudy.controller.tables.job import HELD_BY_ADMIN, HELD_BY_USER, JobEvent, advance
 from understudy.controller.tables.partition import (
@@ -74,7 +75,7 @@ def split_corresponding(core: Core, job: Job, other: Job, now: float) -> None:
         own = split(core, job, task)
         review(core, own, now)
         if own.dependency is None:
-            core.changed("change", now)
+            core.changed(Note.CHANGE, now)
 
 
 def split_ended(core: Core, job: Job, now: float) -> None:
@@ -203,7 +204,7 @@ def notify_dependents(core: Core, job: Job, now: float) -> None:
             review(core, other, now)
             core.journal.job(job_id)
             if had is not None and other.dependency is None:
-                core.changed("met", now)
+                core.changed(Note.MET, now)
 
 
 def note_end(core: Core, job: Job, now: float) -> None:
@@ -228,7 +229,7 @@ def begin_time_has_come(core: Core, job: Job, now: float) -> None:
     review(core, job, now)
     core.journal.job(job.job_id)
     if job.is_eligible(now):
-        core.changed("met", now)
+        core.changed(Note.MET, now)
 
 
 def _review_dependency(core: Core, job: Job, now: float) -> Outlook:

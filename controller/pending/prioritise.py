@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.scheduling.api import Note
+
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core
     from understudy.controller.tables.job import Job
@@ -75,6 +77,6 @@ def _calculate(core: Core) -> None:
         settle_accrual(core, now)
         if core.priorities.calculate(now):
             core.last_job_update = now
-            core.changed("priority", now)
+            core.changed(Note.PRIORITY, now)
     finally:
         arm(core, now)

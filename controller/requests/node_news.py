@@ -18,6 +18,7 @@ from understudy.controller.jobs.requeue import requeue_after_exit, requeue_job
 from understudy.controller.nodes.drain import drain
 from understudy.controller.nodes.events import bring_up, lose_node
 from understudy.controller.pending.awaited import LAUNCH_FAILED_HELD, REASON, is_ready, tell_waiting
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.het_job import whole
 from understudy.controller.tables.job import HELD_BY_ADMIN, LAUNCH_FAILURE, OUT_OF_MEMORY, JobEvent
 from understudy.model.errors import ErrorCode, SlurmError
@@ -185,7 +186,7 @@ def register_nodes(core: Core, message: RegisterNodes, sender: Sender) -> Messag
         )
         core.power.boot()
     if up:
-        core.changed("change", now)
+        core.changed(Note.CHANGE, now)
     return Registered(unknown)
 
 

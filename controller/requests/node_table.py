@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from understudy.controller.core.core import nodeset_indices
 from understudy.controller.core.lookups import node_bitmap
 from understudy.controller.pending.eligibility import review_all
+from understudy.controller.scheduling.api import Note
 from understudy.model import hostlist
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import NodeFlag, NodeState
@@ -81,4 +82,4 @@ def _delete(core: Core, expression: str) -> None:
     core.journal.nodes(nodes)
     core.last_node_update = core.last_partition_update = now
     review_all(core, now)
-    core.changed("change", now)
+    core.changed(Note.CHANGE, now)

@@ -34,6 +34,7 @@ from understudy.controller.pending.eligibility import review
 from understudy.controller.requests.job_change import Change
 from understudy.controller.requests.select import for_each_task
 from understudy.controller.requests.update_job_layout import LAYOUT_SETTERS, keep_min_cpus_node
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.dependency import parse as parse_dependency
 from understudy.controller.tables.het_job import components
 from understudy.controller.tables.job import HELD_BY_ADMIN, HELD_BY_USER
@@ -114,7 +115,7 @@ def _update(core: Core, job: Job, changes: dict[str, str], sender: Sender, now: 
         core.priorities.changed(job, now, is_moved=has_moved)
     core.last_job_update = now
     core.journal.job(job.job_id)
-    core.changed("change", now)
+    core.changed(Note.CHANGE, now)
     if has_moved and not job.spec.reservation and _must_have_reservation(core, job):
         raise SlurmError(ErrorCode.NOT_AVAILABLE_NOW)  # and there it is, as in 22.05.8
 

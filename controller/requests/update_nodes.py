@@ -12,6 +12,7 @@ from understudy.controller.core.core import log, nodeset_indices
 from understudy.controller.core.lookups import node_bitmap
 from understudy.controller.nodes.events import ask_at_next_look, ask_at_next_ping, nodes_down
 from understudy.controller.nodes.reboot import IN_PROGRESS, cancel_reboot, give_up_reboot
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.node import OFF
 from understudy.model import hostlist
 from understudy.model.cpu_binding import cpu_binding
@@ -107,7 +108,7 @@ def update_nodes(core: Core, message: UpdateNodes, sender: Sender) -> Message:
         ask_at_next_ping(core, down)
     elif state in ("RESUME", "UNDRAIN"):
         ask_at_next_look(core, nodes)
-    core.changed("change", now)
+    core.changed(Note.CHANGE, now)
     if failed is not None:
         raise failed
     return Ok()

@@ -13,6 +13,7 @@ from understudy.controller.core.lookups import node_bitmap
 from understudy.controller.pending.access import accounting_has_changed
 from understudy.controller.pending.eligibility import review_all
 from understudy.controller.priority.tres import billing_weights
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.partition import Partition
 from understudy.model.cpu_binding import cpu_binding
 from understudy.model.errors import ErrorCode, SlurmError
@@ -57,7 +58,7 @@ def update_partition(core: Core, message: UpdatePartition, sender: Sender) -> Me
     core.journal.partition(message.name)
     core.last_partition_update = now
     review_all(core, now, partition=message.name)
-    core.changed("change", now)
+    core.changed(Note.CHANGE, now)
     return Ok()
 
 

@@ -23,6 +23,7 @@ from understudy.controller.reservations.choose import (
 )
 from understudy.controller.reservations.over_time import arm, catch_up, remove, watch_end
 from understudy.controller.reservations.times import skip
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.licenses import read_licenses
 from understudy.controller.tables.reservation import Reservation
 from understudy.model import nodeset
@@ -82,7 +83,7 @@ def update_reservation(core: Core, message: UpdateReservation, sender: Sender) -
         raise SlurmError(-1, f"unknown action {message.action}")
     core.last_reservation_update = core.last_node_update = now
     catch_up(core, now)
-    core.changed("change", now)
+    core.changed(Note.CHANGE, now)
     arm(core)
     return answer
 

@@ -29,6 +29,7 @@ from understudy.controller.reservations.times import (
     look_from,
 )
 from understudy.controller.rhythm import LOOK_S
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.reservation import DELETED, MAINTENANCE, WAITS, Reservation
 from understudy.model import nodeset
 from understudy.model.reservations import (
@@ -101,7 +102,8 @@ def catch_up(core: Core, now: float) -> None:
         core.last_node_update = now
         core.tables.version += 1
         # The end of a reservation asks nobody to schedule; those who look anyhow will see it.
-        core.policy.note("change" if has_begun or core.policy.exact_limits else "priority", now)
+        matters = has_begun or core.policy.exact_limits
+        core.policy.note(Note.CHANGE if matters else Note.PRIORITY, now)
 
 
 def _run(core: Core, program: str, reservation: Reservation) -> None:
@@ -255,7 +257,7 @@ def _replace_nodes(
         each.nodes = (each.nodes & ~going) | pick(core, spare, count)
         core.journal.reservation(each.name)
         core.last_reservation_update = core.last_node_update = now
-        core.changed("change", now)
+        core.changed(Note.CHANGE, now)
 
 
 def _is_idle_too_long(core: Core, reservation: Reservation, look: float) -> bool:
@@ -306,7 +308,7 @@ def _forget(core: Core, reservation: Reservation, now: float) -> None:
                 core.last_job_update = now
                 core.journal.job(job.job_id)
     if jobs:
-        core.policy.note("priority", now)
+        core.policy.note(Note.PRIORITY, now)
 
 
 def remove(core: Core, reservation: Reservation) -> None:

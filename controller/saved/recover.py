@@ -28,6 +28,7 @@ from understudy.controller.pending.eligibility import review
 from understudy.controller.pending.prioritise import arm as arm_priorities
 from understudy.controller.pending.purge import schedule_purge
 from understudy.controller.reservations.over_time import watch_end
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.allocation import Allocation
 from understudy.controller.tables.het_job import restore as restore_component
 from understudy.controller.tables.job import JobEvent, advance
@@ -85,7 +86,7 @@ def recover(core: Core, jobs: Iterable[Job]) -> None:
     if core.power is not None:
         core.power.recover(now)
     arm_priorities(core, now)
-    core.changed("change", now)
+    core.changed(Note.CHANGE, now)
 
 
 def _has_moved(core: Core, job: Job) -> bool:

@@ -7,6 +7,7 @@ that the edge can let requests in.
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -16,6 +17,30 @@ if TYPE_CHECKING:
     from understudy.controller.tables.job import Job
     from understudy.controller.tables.partition import Partition
     from understudy.controller.tables.tables import Tables
+
+
+class Note(StrEnum):
+    """What has happened, as a policy is told of it."""
+
+    START = "start"  # the controller is up
+    SUBMIT = "submit"  # jobs have been added at the end of `pending`, and nothing else
+    FREE = "free"  # resources came back: the last epilog of a job is done
+    # the same of a job that was ended from outside, whose nodes say so themselves: Slurm's main
+    # scheduler runs at once
+    CLEANED = "cleaned"
+    # anything else that matters to a pending job: an update, a hold or release, a requeue, a
+    # pending job cancelled, a node or partition changed, a time limit changed
+    CHANGE = "change"
+    # a dependency is met, a begin time has come: Slurm finds out when it next builds its queue, for
+    # which nobody asks
+    MET = "met"
+    # nodes were switched off or on: the backfill scheduler sees it at its next pass, and the main
+    # one when it looks anyway
+    POWERED = "powered"
+    # priorities of pending jobs were calculated again; no job could start for that reason alone
+    PRIORITY = "priority"
+    # jobs that share cores have changed places: nobody else's have come free
+    TURN = "turn"
 
 
 class Selector(Protocol):
@@ -96,23 +121,9 @@ class SchedulingPolicy(Protocol):
     name: str
     exact_limits: bool  # time limits to the second, enforced by the node daemon (textbook policies)
 
-    def note(self, what: str, now: float) -> None:
+    def note(self, what: Note, now: float) -> None:
         """Something happened. The first call, whatever it says, also marks the controller's start,
         from which phases are counted.
-
-        "start"   the controller is up
-        "submit"  jobs have been added at the end of `pending`, and nothing else
-        "free"    resources came back: the last epilog of a job is done "cleaned" as "free", of a
-            job that was ended from outside, whose nodes say so themselves: Slurm's main scheduler
-            runs at once
-        "change"  anything else that matters to a pending job: an update, a hold or release, a
-            requeue, a pending job cancelled, a node or
-                  partition changed, a time limit changed
-        "met"     a dependency is met, a begin time has come: Slurm finds out when it next builds
-            its queue, for which nobody asks "powered" nodes were switched off or on: the backfill
-            scheduler sees it at its next pass, and the main one when it looks anyway "priority"
-            priorities of pending jobs were calculated again; no job could start for that reason
-            alone
         """
 
     def next_run(self) -> float | None:

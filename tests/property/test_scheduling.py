@@ -7,6 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scheduling_harness import World, check_tables, make_job, node, table, table_of, tables_of
 
+from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.select.best_fit import alike, alike_narrow, alike_wide
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.select.linear import SelectLinear
@@ -78,7 +79,7 @@ def scheduled(policy, rows, made=None, selector=None, parameters=None):
         parameters,
         check=True,
     )
-    world.policy.note("start", 0.0)
+    world.policy.note(Note.START, 0.0)
     for submit, size, run, limit in rows:
         world.submit(at=submit, cpus=size, run_s=run, limit_s=limit)
     world.run()
@@ -426,14 +427,14 @@ def test_no_job_runs_on_nodes_that_are_reserved_for_others(given_reservations, d
         {"bf_interval": "5", "bf_resolution": "1"},
         check=True,
     )
-    world.policy.note("start", 0.0)
+    world.policy.note(Note.START, 0.0)
     for at, cpus, limit, own in sorted(drawn):
         world.submit(
             at=at, cpus=cpus, run_s=limit, limit_s=limit, reservation=f"r{own - 1}" if own else ""
         )
     for each in reservations.values():
         for when in (each.start_time, each.end_time):
-            world.call(when, lambda when=when: world.policy.note("change", float(when)))
+            world.call(when, lambda when=when: world.policy.note(Note.CHANGE, float(when)))
     world.run(until=2000)
     for job in tables.jobs.values():
         if job.allocation is None:

@@ -42,6 +42,7 @@ from understudy.clock.daemon import Daemon
 from understudy.clock.timekeeper import Timekeeper
 from understudy.clock.virtual_loop import VirtualEventLoop
 from understudy.controller.edge.main import start as start_controller
+from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.slurm.builtin import Builtin
 from understudy.controller.tables.partition import limit_broken
 from understudy.experiments.scenario import CONTROLLER_LEAD_S, GROUP_ID, read_scenario
@@ -367,7 +368,7 @@ class _Run:
         now = self.time.now()
         policy = core.policy
         assert isinstance(policy, Builtin)
-        policy.queue.note("change")
+        policy.queue.note(Note.CHANGE)
         policy.queue.refresh(now)
         records = policy.queue.records
         # of all others, if nobody passes

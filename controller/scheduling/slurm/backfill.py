@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.enforcement.reasons import is_limit
+from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.slurm.builtin import Builtin
 from understudy.controller.scheduling.slurm.charge import Charge
 from understudy.controller.scheduling.slurm.cycles import Cycles
@@ -567,10 +568,10 @@ class Backfill(Builtin):
         self.backfill.plans_ahead = plans_ahead
         self.backfill_trigger.read(parameters)
 
-    def note(self, what: str, now: float) -> None:
+    def note(self, what: Note, now: float) -> None:
         """As in `SchedulingPolicy`."""
         super().note(what, now)
-        if what == "met" and self.trigger.interval_s > 0:
+        if what is Note.MET and self.trigger.interval_s > 0:
             self._has_met = True
         else:
             self.backfill_trigger.note(now)

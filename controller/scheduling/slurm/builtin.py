@@ -17,7 +17,7 @@ from understudy.controller.scheduling.slurm.when import MainTrigger
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector
+    from understudy.controller.scheduling.api import Note, Planner, PolicyParameters, Selector
     from understudy.controller.tables.tables import Tables
 
 
@@ -48,7 +48,7 @@ class Builtin:
         self._read(parameters)
         self.trigger.read(parameters)
 
-    def note(self, what: str, now: float) -> None:
+    def note(self, what: Note, now: float) -> None:
         """As in `SchedulingPolicy`."""
         if self._was_idle:
             self.catch_up(now)

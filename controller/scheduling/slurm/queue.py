@@ -5,8 +5,8 @@ Place: scheduling, pure. Follows the order of Slurm's job queue: partition tier,
 time, job id.
 
 The order is kept from one pass to the next: jobs that were submitted are inserted, jobs that have
-left are dropped when they are met, and only a change that may concern any job ("change" of
-`SchedulingPolicy.note`) makes it sort again.
+left are dropped when they are met, and only a change that may concern any job (`Note`) makes it
+sort again.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from math import inf
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.partition import limit_broken
 from understudy.controller.tables.preemption import BY_QOS
 
@@ -203,11 +204,11 @@ class PendingQueue:
         self._added = True
         self._changed = True
 
-    def note(self, what: str) -> None:
+    def note(self, what: Note) -> None:
         """As `SchedulingPolicy.note`."""
-        if what == "submit":
+        if what is Note.SUBMIT:
             self._added = True
-        elif what not in ("free", "cleaned"):
+        elif what not in (Note.FREE, Note.CLEANED):
             self._changed = True
 
     @property

@@ -27,6 +27,7 @@ from math import ceil, floor, inf
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.rhythm import LOOK_S, ROUNDING_S, look, look_from
+from understudy.controller.scheduling.api import Note
 from understudy.model.scheduler_parameters import number
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ FULL: Final = sys.maxsize  # queue depth
 _FAR_S: Final = 86_400.0  # what lies further ahead is not worked out look by look
 # when the backfill thread begins to sleep, after the controller's start
 BACKFILL_PHASE_S: Final = 0.57
+
+# what is no reason for the loop to look
+_UNASKED: Final = (Note.PRIORITY, Note.MET, Note.POWERED, Note.TURN)
 
 
 class MainTrigger:
@@ -64,17 +68,17 @@ class MainTrigger:
         # numbers of the looks that run over the full queue, as far as anybody has asked
         self._full_looks: list[int] = []
 
-    def note(self, what: str, now: float) -> None:
+    def note(self, what: Note, now: float) -> None:
         """As `SchedulingPolicy.note`."""
         if self.start is None:
             self.start = now
         self._clock = max(self._clock, now)
         self._is_fresh = self._is_fresh_beyond = True
-        if what == "cleaned" and not self._defers:
+        if what is Note.CLEANED and not self._defers:
             self._at_once = (
                 max(now, self._last_run + self.least_s) if self.least_s > ROUNDING_S else now
             )
-        elif self._asked is None and what not in ("priority", "met", "powered", "turn"):
+        elif self._asked is None and what not in _UNASKED:
             self._asked = now
 
     def next_run(self, next_eligible: float | None) -> float:

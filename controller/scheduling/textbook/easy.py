@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.textbook.pools import TextbookPolicy
 from understudy.controller.scheduling.textbook.waiting import Waiting
 
@@ -93,9 +94,9 @@ class Easy(TextbookPolicy):
         self._pools: dict[str, _Pool] = {}
         self._stale = True
 
-    def note(self, what: str, now: float) -> None:
+    def note(self, what: Note, now: float) -> None:
         """As in `SchedulingPolicy`."""
-        self._stale |= what not in ("submit", "free", "cleaned")
+        self._stale |= what not in (Note.SUBMIT, Note.FREE, Note.CLEANED)
         super().note(what, now)
 
     def decide(self, added: list[Record] | None, freed: bool, second: int, now: float) -> None:

@@ -19,6 +19,7 @@ from abc import ABC, abstractmethod
 from math import floor, inf
 from typing import TYPE_CHECKING
 
+from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.slurm.queue import PendingQueue, first_come_order
 from understudy.model import nodeset
 
@@ -53,12 +54,12 @@ class TextbookPolicy(ABC):
         self._due: float | None = None
         self._last_pass = -inf
 
-    def note(self, what: str, now: float) -> None:
+    def note(self, what: Note, now: float) -> None:
         """As in `SchedulingPolicy`."""
-        if what == "priority":
+        if what is Note.PRIORITY:
             return  # the order is that of submission
         self.queue.note(what)
-        self.must_review |= what != "submit"
+        self.must_review |= what is not Note.SUBMIT
         due = floor(now) + PASS_OFFSET_S
         if due < now or due <= self._last_pass:
             due += 1

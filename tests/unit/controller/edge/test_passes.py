@@ -10,6 +10,7 @@ import pytest
 from tests.controller_harness import ROOT, Harness
 
 from understudy.controller.jobs.start import Planning
+from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.slurm.backfill import Backfill
 from understudy.controller.scheduling.slurm.builtin import Builtin
@@ -47,7 +48,7 @@ def cluster(
     core = harness.core
     core.failed = failures.append
     core.policy = policy(core.tables, selector, Planning(core), {})  # type: ignore[call-arg]
-    core.policy.note("start", harness.time.now())
+    core.policy.note(Note.START, harness.time.now())
     return harness, failures
 
 
@@ -107,7 +108,7 @@ class Faulty:
         self.inner, self.failures, self.tries = harness.core.policy, failures, []
         self.time = harness.time
 
-    def note(self, what: str, now: float) -> None:
+    def note(self, what: Note, now: float) -> None:
         self.inner.note(what, now)
 
     def next_run(self) -> float | None:
@@ -117,7 +118,7 @@ class Faulty:
         self.tries.append(now)
         if self.failures:
             self.failures -= 1
-            self.inner.note("change", now)
+            self.inner.note(Note.CHANGE, now)
             raise RecursionError("keys of two kinds")
         yield from self.inner.run(now)
 

@@ -13,6 +13,7 @@ from tests.scheduling_harness import make_job, table, tables_of
 from understudy.controller.edge.build import build_tables
 from understudy.controller.edge.reconfigure import take_over
 from understudy.controller.jobs.gang import Gang, set_gang
+from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.slurm.backfill import Backfill
 from understudy.controller.tables.preemption import Preemption, Rules
@@ -76,7 +77,7 @@ def test_a_policy_takes_over_parameters_and_preemption_and_keeps_its_phases() ->
     tables = tables_of(table(2))
     policy = Backfill(tables, SelectConsTres(), None, {})  # type: ignore[arg-type]
     tables.pending[1] = make_job(1)
-    policy.note("start", 100.0)
+    policy.note(Note.START, 100.0)
     before = policy.next_run()
     assert policy.backfill_trigger.next_run() == pytest.approx(130.57)
     tables.preemption = Preemption(

@@ -11,6 +11,7 @@ from understudy.controller.core.locks import READ, WRITE, Needs
 from understudy.controller.edge import rpc
 from understudy.controller.edge.passes import Passes
 from understudy.controller.edge.server import Server
+from understudy.controller.scheduling.api import Note
 from understudy.protocol.messages import (
     AwaitEmpty,
     CancelJobs,
@@ -147,7 +148,7 @@ class SlowPolicy:
         self.due: float | None = None
         self.steps = 0
 
-    def note(self, what: str, now: float) -> None:
+    def note(self, what: Note, now: float) -> None:
         self.due = now
 
     def next_run(self) -> float | None:
@@ -193,7 +194,7 @@ def test_no_pass_begins_while_too_many_requests_wait() -> None:
     needs = Needs(job=READ)
     assert door.h.locks.take(needs)
     waiting = [door.ask(SUBMIT) for _ in range(2)]
-    door.h.core.policy.note("change", door.h.time.now())
+    door.h.core.policy.note(Note.CHANGE, door.h.time.now())
     door.passes.arm()
     door.h.run(5)
     assert door.passes.passes == 0

@@ -9,6 +9,7 @@ from tests.controller_harness import OTHER
 from tests.enforcement_harness import House
 
 from understudy.controller.jobs.start import Planning
+from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.select.linear import SelectLinear
 from understudy.controller.scheduling.slurm.backfill import Backfill
@@ -46,7 +47,7 @@ def cluster(policy: Any = Backfill, selector: Any = SELECTORS[0]) -> House:
     core.policy = policy(
         tables, selector, Planning(core), {"bf_interval": "10", "bf_resolution": "1"}
     )
-    core.policy.note("start", house.time.now())
+    core.policy.note(Note.START, house.time.now())
     return house
 
 

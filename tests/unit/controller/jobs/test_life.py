@@ -7,6 +7,7 @@ from tests.controller_harness import OTHER, ROOT, START, USER, FakeSender, Harne
 
 from understudy.auth.credential import Verifier
 from understudy.controller.jobs.start import Planning
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobFlag, JobState
 from understudy.protocol.messages import (
@@ -262,17 +263,17 @@ def test_a_running_job_is_requeued_and_waits_until_its_old_credential_is_worthle
 
 
 def test_the_scheduler_hears_whether_a_job_ended_by_itself(h: Harness) -> None:
-    heard: list[str] = []
+    heard: list[Note] = []
     note = h.core.policy.note
     h.core.policy.note = lambda what, now: (heard.append(what), note(what, now))[1]  # type: ignore[method-assign]
     by_itself, cancelled = h.submit(), h.submit()
     h.acknowledge()
     h.finish(by_itself)
     h.epilog(by_itself)
-    assert [what for what in heard if what in ("free", "cleaned")] == ["free"]
+    assert [what for what in heard if what in (Note.FREE, Note.CLEANED)] == [Note.FREE]
     assert h.cancel(cancelled) == 0
     h.epilog(cancelled)
-    assert heard[-1] == "cleaned"
+    assert heard[-1] is Note.CLEANED
 
 
 def test_a_finished_job_is_requeued_into_the_held_state(h: Harness) -> None:

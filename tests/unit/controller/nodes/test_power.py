@@ -13,6 +13,7 @@ from understudy.controller.edge.build import build_tables
 from understudy.controller.nodes.power import REBOOTED, TIMED_OUT, Power
 from understudy.controller.saved.records import decode_node, encode_node
 from understudy.controller.saved.recover import recover
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.power_plan import Pace, PowerPlan
 from understudy.controller.tables.settings import Settings
 from understudy.model.conf import read_text
@@ -359,7 +360,7 @@ def test_a_job_for_a_node_that_is_being_switched_off_waits_for_the_backfill_sche
     h.run(10)
     assert job.is_pending
     assert flags(h)[0] == OFF
-    assert {what for what, _ in asked} == {"powered"}
+    assert {what for what, _ in asked} == {Note.POWERED}
 
 
 def test_nodes_with_jobs_that_stand_still_stay_on(h: Harness) -> None:

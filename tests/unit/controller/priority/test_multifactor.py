@@ -21,6 +21,7 @@ from understudy.controller.priority.resets import next_reset
 from understudy.controller.priority.tree import ShareTree
 from understudy.controller.priority.tres import billing, billing_weights, gres_counts
 from understudy.controller.priority.usage import Ledger
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.allocation import Allocation, NodeShare
 from understudy.controller.tables.job import Job, JobState
 from understudy.model.associations import SHARES_OF_PARENT, Association, AssociationState
@@ -690,7 +691,7 @@ def test_the_controller_calculates_again_each_period_while_jobs_wait() -> None:
     h.cancel(fixed, ROOT)
     h.run(120)
     assert h.core.priority_timer is None
-    assert "priority" in h.core.policy.notes  # type: ignore[attr-defined]
+    assert Note.PRIORITY in h.core.policy.notes  # type: ignore[attr-defined]
 
 
 def test_a_changed_configuration_counts_from_the_next_calculation_on() -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.controller_harness import OTHER, ROOT, START, USER, Harness
 
 from understudy.controller.jobs.start import Planning
+from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.slurm.backfill import Backfill
 from understudy.controller.tables.reservation import MAINTENANCE
 from understudy.controller.tables.settings import Settings
@@ -100,7 +101,7 @@ def scheduled() -> Harness:
     h.core.policy = Backfill(
         h.core.tables, h.core.selector, Planning(h.core), {"bf_interval": "10"}
     )
-    h.core.policy.note("start", h.time.now())
+    h.core.policy.note(Note.START, h.time.now())
     return h
 
 

@@ -7,6 +7,7 @@ from tests.controller_harness import ROOT, Harness, make_tables
 from understudy.controller.jobs.gang import Gang
 from understudy.controller.jobs.preempt import make_room
 from understudy.controller.jobs.start import Planning
+from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.select.linear import SelectLinear
 from understudy.controller.scheduling.slurm.backfill import Backfill
@@ -339,7 +340,7 @@ def test_jobs_in_reservations_are_put_among_others_of_a_queue_whose_qos_may_pree
         (3, ""),
     ]
     tables.pending[6] = make_job(6, qos="high", priority=99, reservation="named")
-    queue.note("submit")
+    queue.note(Note.SUBMIT)
     queue.refresh(0)
     assert queue.records[0].job.job_id == 6
 
@@ -356,7 +357,7 @@ def cluster(mode="CANCEL", policy=Builtin, exempt_s=0, **low):
     if "GANG" in mode:
         core.gang = Gang(core, 30)
     core.policy = policy(tables, core.selector, Planning(core), {"bf_interval": "10"})
-    core.policy.note("start", harness.time.now())
+    core.policy.note(Note.START, harness.time.now())
     return harness
 
 
@@ -805,11 +806,11 @@ def test_a_job_shares_cores_of_its_equals_but_not_where_a_higher_one_has_suspend
 
 def test_turns_are_news_to_the_backfill_scheduler_alone():
     main = MainTrigger({})
-    main.note("start", 0.0)
+    main.note(Note.START, 0.0)
     while main.next_run(None) < 40:
         main.take(main.next_run(None), None)
     before = main.next_run(None)
-    main.note("turn", 41.0)
+    main.note(Note.TURN, 41.0)
     assert main.next_run(None) >= min(before, 60.0)
-    main.note("change", 41.0)
+    main.note(Note.CHANGE, 41.0)
     assert main.next_run(None) < 50

@@ -4,6 +4,7 @@ import pytest
 from scheduling_harness import World, table
 from tests.controller_harness import Harness, make_tables
 
+from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.slurm.backfill import Backfill
 from understudy.controller.tables.licenses import LicensePool, read_licenses
@@ -88,7 +89,7 @@ def test_a_job_that_waits_for_licences_blocks_nobody_and_starts_when_they_are_fr
         table(4), Backfill, SelectConsTres(frozenset({"CR_CPU"})), {"bf_interval": "10"}, check=True
     )
     world.tables.licenses.totals = {"matlab": 2}
-    world.policy.note("start", 0.0)
+    world.policy.note(Note.START, 0.0)
     world.submit(at=1, cpus=1, run_s=100, limit_s=600, licenses="matlab:2")
     waiting = world.submit(at=2, cpus=1, run_s=10, limit_s=60, licenses="matlab")
     world.submit(at=3, cpus=1, run_s=200, limit_s=600)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from scheduling_harness import World, make_job, table, tables_of
 
+from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.slurm.backfill import Backfill
 from understudy.controller.scheduling.slurm.builtin import Builtin
@@ -33,7 +34,7 @@ def world(*reservations: Reservation, policy: Any = Backfill, cores: int = 1) ->
     tables = tables_of(table(4, cores=cores))
     tables.reservations = ReservationTable({each.name: each for each in reservations})
     made = World(tables, policy, SelectConsTres(frozenset({"CR_CORE"})), check=True)
-    made.policy.note("start", 0.0)
+    made.policy.note(Note.START, 0.0)
     return made
 
 
@@ -124,7 +125,7 @@ def test_a_job_of_the_reservation_waits_for_it_and_then_runs_there():
     w.run(until=90)
     assert w.tables.jobs[1].reason == "Reservation"
     assert not w.starts
-    w.policy.note("change", 100.0)
+    w.policy.note(Note.CHANGE, 100.0)
     w.run(until=200)
     assert w.tables.jobs[1].allocation.nodes == 0b0011
 

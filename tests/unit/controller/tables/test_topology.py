@@ -3,6 +3,7 @@
 import pytest
 from scheduling_harness import World, make_job, table, tables_of
 
+from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.select.linear import SelectLinear
 from understudy.controller.scheduling.slurm.builtin import Builtin
@@ -163,7 +164,7 @@ def test_a_job_that_waits_for_switches_starts_on_more_of_them_at_last():
     world = World(
         tables, Builtin, SelectConsTres(frozenset({"CR_CORE"})), {"max_switch_wait": "90"}
     )
-    world.policy.note("start", 0.0)
+    world.policy.note(Note.START, 0.0)
     world.submit(at=0, run_s=10, limit_s=60, min_nodes=9, num_tasks=9, extra={"switches": "1"})
     world.run()
     assert 90 <= world.starts[1] <= 120

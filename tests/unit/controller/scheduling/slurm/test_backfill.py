@@ -1,6 +1,7 @@
 import pytest
 from scheduling_harness import World, make_job, node, table, table_of, tables_of
 
+from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.slurm.backfill import Backfill
 from understudy.controller.scheduling.slurm.builtin import Builtin
@@ -19,7 +20,7 @@ def world(nodes=4, policy=Backfill, parameters=None, tables=None):
         parameters,
         check=True,
     )
-    made.policy.note("start", 0.0)
+    made.policy.note(Note.START, 0.0)
     return made
 
 
@@ -240,7 +241,7 @@ def test_the_queue_goes_by_tier_priority_time_and_id():
     ]
     late = make_job(7, submit=3, partitions=("a",))
     tables.pending[7] = late
-    queue.note("submit")
+    queue.note(Note.SUBMIT)
     assert [r.job for r in queue.refresh(10)] == [late]
     assert [r.job.job_id for r in queue.records] == [5, 4, 2, 3, 7, 1, 5]
 
@@ -444,7 +445,7 @@ def test_a_begin_time_that_comes_changes_nothing_for_backfill_before_the_main_sc
     w = world()
     trigger = w.policy.backfill_trigger
     trigger.ran(30.0, changed=False, promised=False)
-    w.policy.note("met", 45.0)
+    w.policy.note(Note.MET, 45.0)
     assert trigger.next_run() == float("inf")
     w.submit(at=70, cpus=1, run_s=60, limit_s=60)
     w.run(until=75)

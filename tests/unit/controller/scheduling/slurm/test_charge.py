@@ -3,6 +3,7 @@
 from scheduling_harness import World, table
 from tests.controller_harness import START, Harness
 
+from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.slurm.backfill import Backfill
 from understudy.controller.scheduling.slurm.charge import Charge
@@ -50,7 +51,7 @@ def waiting(parameters):
     looked at.
     """
     world = World(table(4), Backfill, SelectConsTres(frozenset({"CR_CPU"})), parameters)
-    world.policy.note("start", 0.0)
+    world.policy.note(Note.START, 0.0)
     world.submit(at=1, cpus=4, run_s=3600, limit_s=3600)
     for _ in range(10):
         world.submit(at=5, cpus=4, run_s=60, limit_s=60)

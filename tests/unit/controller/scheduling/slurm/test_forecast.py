@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scheduling_harness import World, table
 
+from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.slurm.builtin import Builtin
 from understudy.controller.scheduling.slurm.forecast import Forecast
@@ -14,7 +15,7 @@ def waiting(parameters: dict[str, str] | None = None) -> World:
     which there would be room.
     """
     w = World(table(4), Builtin, SelectConsTres(frozenset({"CR_CPU"})), parameters, check=True)
-    w.policy.note("start", 0.0)
+    w.policy.note(Note.START, 0.0)
     w.submit(at=5, cpus=3, run_s=3600, limit_s=3600)
     w.submit(at=10, cpus=4, run_s=600, limit_s=600)
     w.submit(at=11, cpus=1, run_s=60, limit_s=60)

@@ -6,6 +6,7 @@ import pytest
 
 from understudy.controller import rhythm as looks
 from understudy.controller.rhythm import LOOK_S, look_from
+from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.slurm.when import FULL, BackfillTrigger, MainTrigger
 
 START = 1000.0
@@ -18,7 +19,7 @@ def look(number):
 def started(parameters=None):
     """A trigger that has seen all there was at its third look."""
     trigger = MainTrigger(parameters or {})
-    trigger.note("start", START)
+    trigger.note(Note.START, START)
     at = trigger.next_run(None)
     assert at == look(3)
     assert trigger.take(at, None)
@@ -32,7 +33,7 @@ def test_the_loop_first_asks_when_the_delay_has_passed_since_the_start():
 
 def test_a_submission_waits_for_the_next_look_of_the_loop():
     trigger = started()
-    trigger.note("submit", START + 10.3)
+    trigger.note(Note.SUBMIT, START + 10.3)
     at = trigger.next_run(None)
     assert at == look(10)
     assert trigger.take(at, None) == 100
@@ -40,22 +41,22 @@ def test_a_submission_waits_for_the_next_look_of_the_loop():
 
 def test_resources_that_come_back_wait_for_the_loop_as_recordings_show():
     trigger = started()
-    trigger.note("free", START + 10.3)
+    trigger.note(Note.FREE, START + 10.3)
     assert trigger.next_run(None) == look(10)
 
 
 def test_the_loop_does_not_ask_twice_within_the_delay():
     trigger = started()
-    trigger.note("submit", START + 10.3)
+    trigger.note(Note.SUBMIT, START + 10.3)
     trigger.take(trigger.next_run(None), None)
-    trigger.note("submit", START + 11.2)
+    trigger.note(Note.SUBMIT, START + 11.2)
     assert trigger.next_run(None) == look(13)
 
 
 def test_the_full_queue_is_looked_at_every_minute_if_something_changed():
     trigger = started()
     assert trigger.next_run(None) == inf
-    trigger.note("submit", START + 10.3)
+    trigger.note(Note.SUBMIT, START + 10.3)
     trigger.take(trigger.next_run(None), None)
     at = trigger.next_run(None)
     assert at == look(59)
@@ -65,7 +66,7 @@ def test_the_full_queue_is_looked_at_every_minute_if_something_changed():
 
 def test_a_run_that_came_to_the_end_of_the_queue_spares_the_full_one():
     trigger = started()
-    trigger.note("submit", START + 10.3)
+    trigger.note(Note.SUBMIT, START + 10.3)
     trigger.take(trigger.next_run(None), None)
     trigger.saw_all()
     assert trigger.next_run(None) == inf
@@ -80,15 +81,15 @@ def test_a_begin_time_waits_for_the_full_run():
 
 def test_the_delay_counts_from_requests_that_nobody_needed():
     trigger = started()
-    trigger.note("change", START + 9.5)
+    trigger.note(Note.CHANGE, START + 9.5)
     trigger.catch_up(START + 11.2)  # the loop asked at its tenth look
-    trigger.note("submit", START + 11.2)
+    trigger.note(Note.SUBMIT, START + 11.2)
     assert trigger.next_run(None) == look(12)
 
 
 def test_a_timer_that_lost_a_microsecond_runs_all_the_same():
     trigger = started()
-    trigger.note("submit", START + 10.3)
+    trigger.note(Note.SUBMIT, START + 10.3)
     assert trigger.take(trigger.next_run(None) - 1e-6, None) == 100
     assert trigger.next_run(None) == look(59)
 
@@ -97,7 +98,7 @@ def test_parameters_set_the_times():
     trigger = MainTrigger(
         {"batch_sched_delay": "10", "default_queue_depth": "7", "sched_interval": "30"}
     )
-    trigger.note("submit", START)
+    trigger.note(Note.SUBMIT, START)
     at = trigger.next_run(None)
     assert at == look(9)
     assert trigger.take(at, None) == 7
@@ -107,7 +108,7 @@ def test_parameters_set_the_times():
 def test_full_runs_count_whole_seconds_from_the_first_look():
     trigger = MainTrigger({})
     start = START + 0.35
-    trigger.note("start", start)
+    trigger.note(Note.START, start)
     at = trigger.next_run(None)
     trigger.take(at, None)
     trigger.saw_all()
@@ -126,51 +127,51 @@ def test_a_begin_time_far_away_is_asked_about_again_when_it_comes():
     when = START + 400 * 86400.0
     at = trigger.next_run(when)
     assert when <= at < when + 2 * LOOK_S
-    trigger.note("met", at)
+    trigger.note(Note.MET, at)
     assert trigger.next_run(at) < at + 61
 
 
 def test_a_dependency_that_is_met_waits_for_a_run_that_somebody_else_asks_for():
     trigger = started()
-    trigger.note("met", START + 10.3)
+    trigger.note(Note.MET, START + 10.3)
     assert trigger.next_run(None) == look(59), "the next full run"
-    trigger.note("submit", START + 20.3)
+    trigger.note(Note.SUBMIT, START + 20.3)
     assert trigger.next_run(None) == look(20)
 
 
 def test_a_full_run_resets_the_delay():
     trigger = started()
-    trigger.note("submit", look(56).expected)
+    trigger.note(Note.SUBMIT, look(56).expected)
     assert trigger.take(trigger.next_run(None), None) == 100
-    trigger.note("submit", look(58).expected + 0.1)
+    trigger.note(Note.SUBMIT, look(58).expected + 0.1)
     assert trigger.take(look(59).expected, None) == FULL
-    trigger.note("submit", look(59).expected + 0.1)
+    trigger.note(Note.SUBMIT, look(59).expected + 0.1)
     assert trigger.next_run(None) == look(62)
 
 
 def test_nodes_that_say_they_are_clean_run_the_main_scheduler_at_once_and_leave_the_loop_alone():
     trigger = started()
-    trigger.note("submit", START + 10.3)
+    trigger.note(Note.SUBMIT, START + 10.3)
     assert trigger.take(trigger.next_run(None), None) == 100
-    trigger.note("submit", START + 11.5)
-    trigger.note("cleaned", START + 12.1)
+    trigger.note(Note.SUBMIT, START + 11.5)
+    trigger.note(Note.CLEANED, START + 12.1)
     assert trigger.next_run(None) == START + 12.1
     assert trigger.take(START + 12.1, None) == 100
-    trigger.note("submit", START + 12.2)
+    trigger.note(Note.SUBMIT, START + 12.2)
     assert trigger.next_run(None) == look(13)
 
 
 def test_with_defer_clean_nodes_wait_for_the_loop():
     trigger = started({"defer": ""})
-    trigger.note("cleaned", START + 10.3)
+    trigger.note(Note.CLEANED, START + 10.3)
     assert trigger.next_run(None) == look(10)
 
 
 def test_nothing_is_left_to_do_at_once_after_a_time_without_jobs():
     trigger = started()
-    trigger.note("cleaned", START + 12.1)
+    trigger.note(Note.CLEANED, START + 12.1)
     trigger.catch_up(START + 500.0)
-    trigger.note("submit", START + 500.0)
+    trigger.note(Note.SUBMIT, START + 500.0)
     assert trigger.next_run(None) >= START + 500.0
 
 

@@ -1,5 +1,6 @@
 from scheduling_harness import World, oracle, read_starts, read_swf, table
 
+from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.select.linear import SelectLinear
 from understudy.controller.scheduling.textbook.easy import Easy
@@ -67,19 +68,19 @@ def test_the_head_is_promised_its_shadow_time():
 def test_a_note_behind_the_pass_belongs_to_the_next_instant():
     w = world(1)
     policy = w.policy
-    policy.note("submit", 10.2)
+    policy.note(Note.SUBMIT, 10.2)
     assert policy.next_run() == 10.5
     assert list(policy.run(10.5)) == [None]
     assert policy.next_run() is None
-    policy.note("free", 10.502)
+    policy.note(Note.FREE, 10.502)
     assert policy.next_run() == 11.5
-    policy.note("submit", 11.0)
+    policy.note(Note.SUBMIT, 11.0)
     assert policy.next_run() == 11.5
 
 
 def test_a_note_in_the_second_half_of_a_second_waits_for_the_next():
     w = world(1)
-    w.policy.note("submit", 10.7)
+    w.policy.note(Note.SUBMIT, 10.7)
     assert w.policy.next_run() == 11.5
 
 
@@ -91,7 +92,7 @@ def test_held_jobs_are_not_looked_at_and_released_ones_are():
 
     def release():
         job.priority = 1
-        w.policy.note("change", w.now)
+        w.policy.note(Note.CHANGE, w.now)
 
     w.call(30.0, release)
     w.run()
@@ -132,7 +133,7 @@ def test_drained_nodes_are_not_counted_and_a_resumed_node_is():
 
     def resume():
         made.up_nodes |= 0b1
-        w.policy.note("change", w.now)
+        w.policy.note(Note.CHANGE, w.now)
 
     w.call(20.0, resume)
     w.run()
@@ -146,7 +147,7 @@ def test_a_node_drained_under_a_running_job_does_not_come_back_for_the_head():
 
     def drain():
         w.tables.nodes.up_nodes &= ~0b1
-        w.policy.note("change", w.now)
+        w.policy.note(Note.CHANGE, w.now)
 
     w.call(5.0, drain)
     w.submit(at=10, cpus=1, run_s=200, limit_s=200)  # of three nodes left none is extra
