@@ -73,20 +73,6 @@ def test_thousands_of_cancelled_timers_are_dropped():
     assert run(main) < 5000
 
 
-def test_a_thread_holds_the_clock_while_it_works():
-    async def main():
-        loop = asyncio.get_running_loop()
-        seen = []
-        loop.call_later(5, lambda: seen.append("timer"))
-        with loop.hold():
-            await asyncio.to_thread(time.sleep, 0.05)
-            seen.append(("thread done", loop.time()))
-        await asyncio.sleep(10)
-        return seen
-
-    assert run(main) == [("thread done", 0.0), "timer"]
-
-
 def test_an_exception_in_a_timer_is_reported_and_the_others_run():
     async def main():
         loop = asyncio.get_running_loop()

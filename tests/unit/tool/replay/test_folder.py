@@ -2,14 +2,10 @@
 lives.
 """
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from understudy.tool.cluster.processes import daemons_of
 from understudy.tool.replay.folder import remove_stale, replay_dir
 
 
@@ -61,31 +57,6 @@ def test_the_logs_of_one_that_failed_stay_until_the_next_one_and_other_files_for
     assert [path.name for path in logs.iterdir()] == ["mine.log"]
 
 
-def test_what_a_replay_left_that_is_no_more_is_removed_with_its_daemons(temporary):
-    folder = temporary / "understudy-replay-dead"
-    folder.mkdir()
-    (folder / "replaying").touch()
-    sleep = "import time; time.sleep(600)"
-    daemon = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            sleep,
-            "-m",
-            "understudy.noded",
-            "--run-dir",
-            str(folder),
-            "--name",
-            "noded0",
-        ]
-    )
-    while not daemons_of(folder):
-        assert daemon.poll() is None
-    assert remove_stale(temporary) == [folder]
-    assert daemon.wait() != 0
-    assert not folder.exists()
-
-
 def test_a_replay_that_lives_and_folders_of_which_nobody_knows_are_left_alone(temporary, tmp_path):
     unknown = temporary / "understudy-replay-unknown"
     unknown.mkdir()
@@ -98,18 +69,6 @@ def test_a_replay_that_lives_and_folders_of_which_nobody_knows_are_left_alone(te
         assert replay.path.is_dir()
     assert unknown.is_dir()
     assert (elsewhere / "replaying").exists()
-
-
-def test_only_daemons_of_the_directory_are_taken_for_its_daemons(tmp_path):
-    assert daemons_of(tmp_path) == []
-    other = subprocess.Popen(
-        [sys.executable, "-c", "import time; time.sleep(600)", "--run-dir", str(tmp_path)]
-    )
-    while os.fsencode(tmp_path) not in Path(f"/proc/{other.pid}/cmdline").read_bytes():
-        pass
-    assert daemons_of(tmp_path) == []
-    other.kill()
-    other.wait()
 
 
 def test_a_folder_has_its_lock_from_the_moment_at_which_the_lock_has_its_name(
