@@ -1,5 +1,7 @@
 """Clusters whose time is virtual or scaled, and what `understudy clock` does to it, with real
 processes.
+
+Covers: clock/rates, clock/scaled_loop, tool/cluster/clock_client, tool/understudy/clock.
 """
 
 import json

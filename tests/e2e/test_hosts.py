@@ -1,5 +1,7 @@
 """A cluster that nobody starts as a whole: each daemon by `understudy daemon`, speaking to the
 others by TCP.
+
+Covers: tool/understudy/hosts_commands.
 """
 
 import os

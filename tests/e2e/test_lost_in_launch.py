@@ -1,5 +1,7 @@
 """A step some of whose node daemons are not there when it is launched: who is there is told to end
 it, and srun says so and ends.
+
+Covers: commands/srun/launch.
 """
 
 import pytest

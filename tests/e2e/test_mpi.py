@@ -1,5 +1,7 @@
 """MPI by srun and by mpirun, with Debian's Open MPI; what is said otherwise is what Slurm 22.05.8
 said.
+
+Covers: noded/pmix_library, noded/task_pmix.
 """
 
 import ctypes

@@ -1,4 +1,7 @@
-"""srun --no-allocate, with real tasks: no job, and no controller."""
+"""srun --no-allocate, with real tasks: no job, and no controller.
+
+Covers: commands/srun/no_allocate.
+"""
 
 import os
 import re

@@ -1,4 +1,7 @@
-"""A node daemon as a process, with real jobs, and a test in the controller's place."""
+"""A node daemon as a process, with real jobs, and a test in the controller's place.
+
+Covers: noded/main.
+"""
 
 import asyncio
 import logging

@@ -1,5 +1,7 @@
 """Whatever a job's processes do to get away, nothing of it is left when it is over: no process, no
 file of the daemon's, no socket.
+
+Covers: noded/family.
 """
 
 import getpass

@@ -1,5 +1,7 @@
 """A job's output is never lost or there twice, and nothing of a job outlives it, whichever process
 is killed and whatever its output goes to.
+
+Covers: noded/files, noded/task_files, noded/task_output, noded/task_readers.
 """
 
 import os

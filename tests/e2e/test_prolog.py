@@ -1,5 +1,7 @@
 """The prolog of the nodes, with real jobs: when it runs on which node, who waits for it, and what
 is said of its failure.
+
+Covers: noded/prologs.
 """
 
 import pytest

@@ -1,5 +1,7 @@
 """Real batch scripts as child processes: what they get, what becomes of them, what is left of
 them.
+
+Covers: noded/forker, noded/health, noded/programs, noded/real, noded/stepd.
 """
 
 import asyncio

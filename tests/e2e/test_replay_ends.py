@@ -1,4 +1,7 @@
-"""A replay that cannot go on says why, and leaves no process."""
+"""A replay that cannot go on says why, and leaves no process.
+
+Covers: tool/replay/results.
+"""
 
 import json
 import os

@@ -1,5 +1,7 @@
 """The same trace through real processes, again, through one process and through four node daemons:
 one schedule, and the textbook's.
+
+Covers: tool/cluster/cluster_run.
 """
 
 import csv

@@ -1,5 +1,7 @@
 """Steps with real tasks: while their job is suspended, with epilogs, with parts of GPUs, beside
 others in an ordinary job.
+
+Covers: noded/task_programs.
 """
 
 import signal

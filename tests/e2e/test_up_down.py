@@ -1,4 +1,7 @@
-"""A cluster from `understudy up` to `understudy down`, with real processes, sockets and time."""
+"""A cluster from `understudy up` to `understudy down`, with real processes, sockets and time.
+
+Covers: accounting/main, tool/cluster/process_title.
+"""
 
 import os
 import re

@@ -1,4 +1,7 @@
-"""Node sets against plain Python sets of positions."""
+"""Node sets against plain Python sets of positions.
+
+Covers: model/bits, model/nodeset.
+"""
 
 from itertools import pairwise
 

@@ -1,4 +1,7 @@
-"""Array expressions: what is shown is understood again."""
+"""Array expressions: what is shown is understood again.
+
+Covers: model/task_numbers.
+"""
 
 from hypothesis import given
 from hypothesis import strategies as st

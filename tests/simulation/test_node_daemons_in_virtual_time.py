@@ -1,5 +1,7 @@
 """Node daemons on the virtual loop, all in one process: each job ends when it should, in one order
 on every run and for any number of daemons.
+
+Covers: clock/timekeeper.
 """
 
 import random

@@ -1,5 +1,7 @@
 """Histories that real Slurm 22.05.8 wrote, imported and replayed under the same configuration: each
 job starts, and what it asked for arrives.
+
+Covers: tool/replay/in_time.
 """
 
 import csv
@@ -16,7 +18,7 @@ from understudy.tool.replay.imports import ImportRequest, import_history
 from understudy.tool.replay.scenarios import replay_scenario
 from understudy.tool.replay.traces import ReplayRequest
 
-HISTORIES = Path(__file__).parents[1] / "unit" / "histories"
+HISTORIES = Path(__file__).parents[1] / "recorded" / "histories"
 FIRST = SimpleNamespace(
     folder=HISTORIES,
     accounts=("past.cfg", "qos.txt", "resv.txt"),

@@ -1,5 +1,7 @@
 """Each run is looked at before it begins, by the controller's own rules, and `--check` does nothing
 else.
+
+Covers: tool/replay/check, tool/replay/scenario_check.
 """
 
 import csv

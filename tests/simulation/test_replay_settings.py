@@ -1,5 +1,7 @@
 """Options of `understudy replay` that change a configuration have their effect, or are refused:
 none is passed over.
+
+Covers: tool/replay/conf.
 """
 
 import json

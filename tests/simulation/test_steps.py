@@ -1,5 +1,7 @@
 """Steps of emulated nodes under virtual time: launched down the tree, each output and each end told
 once, whoever is lost meanwhile.
+
+Covers: noded/emulated_steps, noded/steps.
 """
 
 import asyncio

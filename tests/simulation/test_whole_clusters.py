@@ -1,5 +1,7 @@
 """Whole clusters in virtual time, under all that can happen to them. More seeds by hand:
 tests/simulation/run.py.
+
+Covers: clock/daemon, controller/edge/main.
 """
 
 import signal

@@ -55,10 +55,3 @@ def test_the_architecture_page_draws_the_layers_in_the_contracts_order():
         if re.match(r" +[a-z]+/", line)
     ]
     assert drawn == layers()
-
-
-def test_the_unit_tests_stand_in_the_rooms_that_they_are_about():
-    unit = ROOT / "tests" / "unit"
-    tests = [path.relative_to(unit) for path in unit.rglob("*.py")]
-    assert [str(path) for path in tests if not list((ROOT / path).parent.glob("*.py"))] == []
-    assert [str(path) for path in tests if path.parent.name == ""] == []

@@ -1,5 +1,8 @@
 """Accounting's core: changes, what they lead to, who may make them, and what controllers hear of
 them.
+
+Covers: accounting/change_accounts, accounting/change_coordinators, accounting/change_users,
+accounting/limits, accounting/transaction_texts, accounting/tree.
 """
 
 import pytest

@@ -1,4 +1,7 @@
-"""What was deleted: what stays on record, how it is shown, and how it comes back."""
+"""What was deleted: what stays on record, how it is shown, and how it comes back.
+
+Covers: accounting/queries, commands/sacctmgr/cluster.
+"""
 
 import pytest
 from accounting_harness import NOW, House

@@ -1,4 +1,7 @@
-"""Usage added up, against what slurmdbd 22.05.8 had in its tables for the same jobs and events."""
+"""Usage added up, against what slurmdbd 22.05.8 had in its tables for the same jobs and events.
+
+Covers: accounting/usage.
+"""
 
 from recorded_usage import CLUSTER, DOWN, HOUR, JOBS, job
 

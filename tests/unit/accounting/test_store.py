@@ -1,4 +1,8 @@
-"""The accounting database: the same tests on SQLite, PostgreSQL and MariaDB."""
+"""The accounting database: the same tests on SQLite, PostgreSQL and MariaDB.
+
+Covers: accounting/answers, accounting/change_clusters, accounting/conditions, accounting/core,
+accounting/fields, accounting/ledger, accounting/migrate, accounting/schema, accounting/statistics.
+"""
 
 import contextlib
 

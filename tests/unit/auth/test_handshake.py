@@ -1,4 +1,7 @@
-"""The challenge that opens connections, and the sealed channel behind it."""
+"""The challenge that opens connections, and the sealed channel behind it.
+
+Covers: auth/agent, auth/credential, auth/keys.
+"""
 
 import msgpack
 import pytest

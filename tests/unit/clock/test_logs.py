@@ -1,4 +1,7 @@
-"""Lines of logs: their levels, their times, and what they say of jobs."""
+"""Lines of logs: their levels, their times, and what they say of jobs.
+
+Covers: controller/core/log_lines.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the clock service takes from whom. Its decisions on time are tested in test_windows.py."""
+"""What the clock service takes from whom. Its decisions on time are tested in test_windows.py.
+
+Covers: clock/frames, clock/participant.
+"""
 
 import asyncio
 import logging

@@ -1,4 +1,7 @@
-"""Ordinary asyncio code under virtual time."""
+"""Ordinary asyncio code under virtual time.
+
+Covers: clock/timers.
+"""
 
 import asyncio
 import time

@@ -1,4 +1,7 @@
-"""salloc: what it refuses before it asks for anything, and which options it and srun have."""
+"""salloc: what it refuses before it asks for anything, and which options it and srun have.
+
+Covers: commands/srun/srun_options, commands/srun/srun_settings.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""sbatch: what it asks of the controller for given options, variables and scripts."""
+"""sbatch: what it asks of the controller for given options, variables and scripts.
+
+Covers: commands/submission/batch_script, commands/submission/export, commands/submission/options,
+commands/submission/verbose.
+"""
 
 from __future__ import annotations
 

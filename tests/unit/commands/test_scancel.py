@@ -1,4 +1,7 @@
-"""scancel: what it asks of the controller, and what it says of refusals."""
+"""scancel: what it asks of the controller, and what it says of refusals.
+
+Covers: commands/shared/verbose, controller/jobs/cancel.
+"""
 
 from __future__ import annotations
 

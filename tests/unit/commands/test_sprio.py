@@ -1,5 +1,7 @@
 """sprio and sshare: what they print. The lines are those of 22.05.8 for the same jobs and
 associations.
+
+Covers: commands/sshare, controller/views/priorities.
 """
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+"""Plug-ins of other distributions are found by their entry points."""
+
 from pathlib import Path
 
 import pytest

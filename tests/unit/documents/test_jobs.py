@@ -1,4 +1,7 @@
-"""The documents of squeue --json and sinfo --json."""
+"""The documents of squeue --json and sinfo --json.
+
+Covers: documents/nodes.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """The commands' own table of states says what the vocabulary says; and texts of states, times and
 sizes are Slurm's.
+
+Covers: commands/shared/texts, model/states.
 """
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+"""Schedules are compared with answers from elsewhere."""
+
 import gzip
 
 import pytest

@@ -1,3 +1,5 @@
+"""The workload model of Lublin and Feitelson."""
+
 import itertools
 from collections import Counter
 from statistics import mean

@@ -1,3 +1,5 @@
+"""Figures of a run, worked out by hand."""
+
 import csv
 import gzip
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""Past jobs as submissions of a scenario."""
+"""Past jobs as submissions of a scenario.
+
+Covers: experiments/past_options.
+"""
 
 import time
 

@@ -1,3 +1,5 @@
+"""The line that says how far a replay is."""
+
 import io
 
 from understudy.experiments.progress import Progress

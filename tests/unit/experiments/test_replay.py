@@ -1,4 +1,7 @@
-"""The replay's core against a clock and a controller made of a heap."""
+"""The replay's core against a clock and a controller made of a heap.
+
+Covers: controller/jobs/following, experiments/recording.
+"""
 
 import heapq
 import itertools

@@ -1,3 +1,5 @@
+"""The configuration that a trace alone is replayed under."""
+
 import pytest
 
 from understudy.experiments.replay_conf import replay_conf

@@ -1,3 +1,8 @@
+"""What a run leaves: tables, summary, report.
+
+Covers: experiments/drawing, experiments/records, experiments/report.
+"""
+
 import csv
 import hashlib
 import json

@@ -1,3 +1,8 @@
+"""Lines of sacct become past jobs.
+
+Covers: experiments/past.
+"""
+
 import pytest
 
 from understudy.experiments.past import Count, HistoryError

@@ -1,3 +1,5 @@
+"""The words of sacct's columns."""
+
 import pytest
 
 from understudy.experiments import sacct_words as words

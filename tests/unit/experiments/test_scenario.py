@@ -1,4 +1,7 @@
-"""Scenario folders as they are read."""
+"""Scenario folders as they are read.
+
+Covers: tool/replay/scenarios.
+"""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Figures over time, and by sizes of jobs."""
+
 import numpy as np
 import pytest
 

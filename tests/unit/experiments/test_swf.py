@@ -1,3 +1,5 @@
+"""Traces in the Standard Workload Format."""
+
 import gzip
 from pathlib import Path
 

@@ -1,3 +1,5 @@
+"""Traces that are made up."""
+
 import pytest
 
 from understudy.experiments.synthetic import synthetic

@@ -1,4 +1,7 @@
-"""The snapshot of accounting that the controller asks."""
+"""The snapshot of accounting that the controller asks.
+
+Covers: model/qos.
+"""
 
 import pytest
 

@@ -1,5 +1,8 @@
 """What slurm.conf says: nodes, partitions, values with their defaults, and what is refused
 where.
+
+Covers: model/conf_companions, model/conf_nodes, model/conf_partitions, model/conf_values,
+model/errors.
 """
 
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""The report on a configuration, and `scontrol show config`."""
+"""The report on a configuration, and `scontrol show config`.
+
+Covers: commands/scontrol/config, model/conf_keys, model/conf_show, model/nouns.
+"""
 
 import re
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Plug-ins that slurm.conf names: those that slurmctld 22.05.8 looks for and does not find are
 refused, those of other versions are not.
+
+Covers: controller/edge/plugins.
 """
 
 import pytest

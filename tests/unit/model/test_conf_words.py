@@ -1,5 +1,7 @@
 """Words of lists in slurm.conf: those that nobody knows are named, those of other versions too, and
 plug-ins declare theirs.
+
+Covers: commands/shared/conf_words.
 """
 
 import re

@@ -1,4 +1,7 @@
-"""Times, durations, sizes and signals as 22.05's commands take and print them."""
+"""Times, durations, sizes and signals as 22.05's commands take and print them.
+
+Covers: model/moments.
+"""
 
 import os
 import time

@@ -1,4 +1,7 @@
-"""The node daemon's core: what each message and event makes it do."""
+"""The node daemon's core: what each message and event makes it do.
+
+Covers: noded/executor.
+"""
 
 import pytest
 

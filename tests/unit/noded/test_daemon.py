@@ -1,4 +1,7 @@
-"""The node daemon's edge, with time and messages in the test's hands."""
+"""The node daemon's edge, with time and messages in the test's hands.
+
+Covers: noded/faults, noded/reports.
+"""
 
 import itertools
 from functools import partial

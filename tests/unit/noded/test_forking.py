@@ -1,5 +1,7 @@
 """What the process imports from which all others are forked: each fork pays for what its parent has
 in memory.
+
+Covers: noded/groups.
 """
 
 import os

@@ -1,4 +1,7 @@
-"""PMIx between the nodes of a step, and which types srun takes."""
+"""PMIx between the nodes of a step, and which types srun takes.
+
+Covers: commands/srun/mpi_types, noded/pmix_node, noded/pmixd.
+"""
 
 from __future__ import annotations
 

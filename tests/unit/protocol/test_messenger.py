@@ -1,5 +1,7 @@
 """Requests and answers over sockets and in memory; what is broken or forged is refused with one
 line in the log.
+
+Covers: auth/local, protocol/connection.
 """
 
 import asyncio

@@ -1,4 +1,7 @@
-"""The generated table of messages says what messages.py says."""
+"""The generated table of messages says what messages.py says.
+
+Covers: protocol/make_wire_table, protocol/messages.
+"""
 
 import msgspec
 

@@ -1,5 +1,8 @@
 """sacct: which jobs are shown, and how. The lines are those that sacct of 22.05.8 printed of like
 jobs.
+
+Covers: commands/sacct/choice, commands/sacct/fields, commands/sacct/use,
+commands/shared/accounting_client, commands/shared/past_times, documents/accounting, documents/use.
 """
 
 import json

@@ -1,4 +1,7 @@
-"""sacctmgr load reads what sacctmgr dump wrote, and says what it changes as Slurm does."""
+"""sacctmgr load reads what sacctmgr dump wrote, and says what it changes as Slurm does.
+
+Covers: commands/sacctmgr/dump.
+"""
 
 import pytest
 from accounting_harness import House

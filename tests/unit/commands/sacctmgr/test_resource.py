@@ -1,5 +1,7 @@
 """sacctmgr adds, changes, shows and deletes resources and federations; the answers are those of
 22.05.8.
+
+Covers: accounting/change_federations, accounting/change_resources, commands/sacctmgr/federation.
 """
 
 import pytest

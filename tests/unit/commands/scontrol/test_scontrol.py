@@ -1,4 +1,10 @@
-"""scontrol: what it prints of records, and what it asks of the controller."""
+"""scontrol: what it prints of records, and what it asks of the controller.
+
+Covers: commands/scontrol/daemons, commands/scontrol/records, commands/scontrol/reservation,
+commands/scontrol/resize_scripts, commands/scontrol/session, commands/scontrol/show,
+commands/scontrol/update, commands/scontrol/update_job, commands/scontrol/words,
+commands/shared/task_counts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""sinfo: what it prints for given records."""
+"""sinfo: what it prints for given records.
+
+Covers: commands/sinfo/fields.
+"""
 
 from __future__ import annotations
 

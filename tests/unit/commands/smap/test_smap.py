@@ -1,4 +1,7 @@
-"""smap: the map of nodes, and the tables below it."""
+"""smap: the map of nodes, and the tables below it.
+
+Covers: commands/smap/view.
+"""
 
 from __future__ import annotations
 

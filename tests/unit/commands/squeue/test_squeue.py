@@ -1,4 +1,8 @@
-"""squeue: what it prints for given records."""
+"""squeue: what it prints for given records.
+
+Covers: commands/shared/fields, commands/squeue/fields, commands/squeue/filter,
+commands/squeue/steps, documents/job_texts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""sreport: the reports of 22.05.8 on the jobs of a real cluster, and what it refuses."""
+"""sreport: the reports of 22.05.8 on the jobs of a real cluster, and what it refuses.
+
+Covers: commands/sreport/figures.
+"""
 
 import pytest
 from accounting_harness import House

@@ -1,4 +1,7 @@
-"""srun --cpu-bind: which CPUs a task may use."""
+"""srun --cpu-bind: which CPUs a task may use.
+
+Covers: model/cpu_binding.
+"""
 
 import pytest
 

@@ -1,5 +1,7 @@
 """What sbatch makes of numbers of nodes and tasks that do not go together, and of cores that jobs
 may not ask for.
+
+Covers: commands/submission/job.
 """
 
 from __future__ import annotations

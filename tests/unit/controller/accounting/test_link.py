@@ -1,5 +1,7 @@
 """The controller tells accounting what happens: of jobs, of their runs and batch steps, of nodes
 that cannot be used; in order, and all of it.
+
+Covers: controller/accounting/records.
 """
 
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Who may do what to whose jobs, and to the cluster: users, coordinators, operators,
 administrators, root.
+
+Covers: controller/core/lookups.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""From slurm.conf to tables and settings."""
+"""From slurm.conf to tables and settings.
+
+Covers: controller/tables/tables.
+"""
 
 from __future__ import annotations
 

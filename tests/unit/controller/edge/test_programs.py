@@ -1,5 +1,7 @@
 """The site's programs around jobs, and mail: when they run, what they are told, what their failure
 does. As Slurm 22.05.8 was seen to do.
+
+Covers: controller/facts/environment, controller/notices/mail.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Requests at the door, and passes in slices."""
+"""Requests at the door, and passes in slices.
+
+Covers: controller/edge/rpc, controller/later.
+"""
 
 from __future__ import annotations
 

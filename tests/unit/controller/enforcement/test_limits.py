@@ -1,5 +1,7 @@
 """Limits of associations and qualities of service, from submission to the end. Reasons and
 precedence as recorded from real Slurm 22.05.8.
+
+Covers: controller/edge/limits, controller/enforcement/line, controller/enforcement/use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""scrontab: its times, its file, and the jobs that come again."""
+"""scrontab: its times, its file, and the jobs that come again.
+
+Covers: commands/scrontab, controller/requests/crontabs, controller/tables/crontabs, model/cron.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Heterogeneous jobs: submitted, started and ended together; what may be done to one component."""
+"""Heterogeneous jobs: submitted, started and ended together; what may be done to one component.
+
+Covers: controller/tables/het_job.
+"""
 
 from __future__ import annotations
 

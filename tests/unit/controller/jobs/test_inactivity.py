@@ -1,4 +1,7 @@
-"""InactiveLimit: jobs of srun and salloc that nobody waits for any more."""
+"""InactiveLimit: jobs of srun and salloc that nobody waits for any more.
+
+Covers: controller/pending/awaited.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""A job's life in the controller's core."""
+"""A job's life in the controller's core.
+
+Covers: controller/core/alarms, controller/core/core, controller/core/parts,
+controller/edge/reactions, controller/jobs/end, controller/jobs/launch, controller/jobs/orders,
+controller/jobs/requeue, controller/jobs/start, controller/jobs/time_limits,
+controller/pending/eligibility, controller/pending/purge, controller/ports,
+controller/requests/cancel, controller/requests/control, controller/requests/node_news,
+controller/tables/alarms, controller/tables/job, protocol/endings.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Interactive jobs and their steps in the controller."""
+"""Interactive jobs and their steps in the controller.
+
+Covers: controller/requests/allocate, controller/requests/steps.
+"""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Jobs that are suspended and resumed, and what they keep meanwhile."""
+
 from tests.controller_harness import OTHER, ROOT, USER, Harness
 
 from understudy.controller.edge.validate import validate

@@ -1,5 +1,7 @@
 """Power saving: idle nodes are switched off, and on again for the jobs that get them. Times as real
 Slurm 22.05 shows them.
+
+Covers: controller/tables/power_plan.
 """
 
 from __future__ import annotations

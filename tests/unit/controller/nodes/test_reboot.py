@@ -1,4 +1,7 @@
-"""scontrol reboot: from the request to the node's return."""
+"""scontrol reboot: from the request to the node's return.
+
+Covers: controller/requests/reboot.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """strigger: what it says, what it refuses, and when its programs run. Texts and tables are those of
 22.05.8.
+
+Covers: commands/strigger, controller/requests/triggers, controller/saved/documents,
+controller/tables/triggers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Job dependencies."""
+"""Job dependencies.
+
+Covers: controller/tables/dependency.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Classic fair share: examples worked out by hand, and every priority that real Slurm 22.05.8 gave
 on a cluster with a tree of accounts.
+
+Covers: controller/priority/options, controller/priority/rows, controller/priority/tree.
 """
 
 from __future__ import annotations

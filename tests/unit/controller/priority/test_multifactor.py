@@ -1,4 +1,9 @@
-"""priority/multifactor and what belongs to it, against examples worked out by hand."""
+"""priority/multifactor and what belongs to it, against examples worked out by hand.
+
+Covers: controller/pending/prioritise, controller/priority/accounts, controller/priority/api,
+controller/priority/basic, controller/priority/fair_share, controller/priority/registry,
+controller/priority/resets, controller/priority/tres, controller/priority/usage.
+"""
 
 from __future__ import annotations
 

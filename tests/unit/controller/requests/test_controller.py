@@ -1,5 +1,7 @@
 """What administrators ask of the running controller: its log, words to jobs, and the names of debug
 flags.
+
+Covers: model/debug_flags.
 """
 
 from __future__ import annotations

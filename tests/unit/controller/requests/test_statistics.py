@@ -1,4 +1,8 @@
-"""sdiag: what is counted, and how it is printed."""
+"""sdiag: what is counted, and how it is printed.
+
+Covers: commands/sdiag, commands/shared/requests, controller/scheduling/slurm/cycles,
+controller/tables/counters.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What the controller takes and refuses, with Slurm's error numbers."""
+"""What the controller takes and refuses, with Slurm's error numbers.
+
+Covers: controller/facts/feasibility, controller/jobs/checks, controller/jobs/sizes,
+controller/jobs/take_in, controller/pending/access.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""scontrol update: jobs, nodes, partitions."""
+"""scontrol update: jobs, nodes, partitions.
+
+Covers: controller/jobs/hold, controller/jobs/resize, controller/nodes/drain,
+controller/requests/job_change, controller/requests/select, controller/requests/update_job_layout,
+controller/requests/update_jobs, controller/requests/update_nodes,
+controller/requests/update_partitions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Reservations in the controller: created, changed, begun, over; and what happens to their jobs."""
+"""Reservations in the controller: created, changed, begun, over; and what happens to their jobs.
+
+Covers: controller/requests/update_reservations, controller/reservations/admission,
+controller/reservations/choose, controller/reservations/over_time, controller/reservations/times,
+model/reservations.
+"""
 
 from __future__ import annotations
 

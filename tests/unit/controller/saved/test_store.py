@@ -1,5 +1,7 @@
 """State on disk: a controller that is killed at any instant comes back with all that it
 acknowledged.
+
+Covers: controller/edge/validate, controller/saved/records, controller/saved/recover.
 """
 
 from __future__ import annotations

@@ -1,3 +1,8 @@
+"""Preemption: who is chosen, and what becomes of him.
+
+Covers: controller/jobs/preempt, controller/scheduling/victims, controller/tables/preemption.
+"""
+
 from dataclasses import replace
 
 import pytest

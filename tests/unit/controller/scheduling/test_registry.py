@@ -1,3 +1,8 @@
+"""Schedulers and selectors are found by the names that slurm.conf says.
+
+Covers: controller/scheduling/api.
+"""
+
 import pytest
 
 from understudy.controller.scheduling import registry

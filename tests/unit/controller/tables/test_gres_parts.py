@@ -1,4 +1,7 @@
-"""Parts of GPUs (shard, mps) on nodes of two GPUs, as 22.05.8 was seen to give them."""
+"""Parts of GPUs (shard, mps) on nodes of two GPUs, as 22.05.8 was seen to give them.
+
+Covers: controller/tables/gres_layout, controller/tables/gres_texts.
+"""
 
 from __future__ import annotations
 

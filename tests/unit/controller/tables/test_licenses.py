@@ -1,3 +1,8 @@
+"""Licences: counted, reserved by plans, waited for.
+
+Covers: model/licenses.
+"""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,8 @@
+"""Allocations, and the table of nodes that they are taken from.
+
+Covers: controller/tables/allocation, controller/tables/partition.
+"""
+
 import pytest
 from scheduling_harness import node, table, table_of
 

@@ -1,5 +1,7 @@
 """`scontrol show assoc_mgr`: what the controller tells of users, associations and QOS, and how it
 is printed.
+
+Covers: commands/scontrol/assoc_mgr.
 """
 
 from __future__ import annotations

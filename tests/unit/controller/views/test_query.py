@@ -1,4 +1,9 @@
-"""Queries: columns, filters, slices."""
+"""Queries: columns, filters, slices.
+
+Covers: controller/facts/job, controller/facts/streams, controller/facts/tres,
+controller/views/job_columns, controller/views/node_columns, controller/views/partition_columns,
+controller/views/reservation_columns, controller/views/step_columns, controller/views/triggers.
+"""
 
 from __future__ import annotations
 

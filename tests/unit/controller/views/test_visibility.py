@@ -1,4 +1,7 @@
-"""What users see of others' jobs, and of what is closed to them."""
+"""What users see of others' jobs, and of what is closed to them.
+
+Covers: controller/edge/users.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Slurm's own names for the daemons: command lines, run directories, which nodes a slurmd stands
 for.
+
+Covers: tool/cluster/slurmctld, tool/cluster/slurmd, tool/cluster/slurmdbd.
 """
 
 from __future__ import annotations

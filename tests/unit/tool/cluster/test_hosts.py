@@ -1,4 +1,7 @@
-"""What hosts of a cluster share, and what each makes of it."""
+"""What hosts of a cluster share, and what each makes of it.
+
+Covers: model/cluster.
+"""
 
 import stat
 

@@ -1,5 +1,7 @@
 """What a cluster's run directory says before its daemons are started. Starting and ending them is
 in tests/e2e/test_launch.py.
+
+Covers: tool/cluster/cpu.
 """
 
 import os

@@ -1,5 +1,8 @@
 """What is generated from the commands' declarations: the page of options, manual pages,
 completion.
+
+Covers: commands/shared/option_help, tool/manual/completions, tool/manual/man_pages,
+tool/manual/option_page, tool/understudy/manual.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """A replay's run directory goes with the replay; what others left is removed, and nothing that
 lives.
+
+Covers: tool/cluster/if_killed.
 """
 
 from pathlib import Path

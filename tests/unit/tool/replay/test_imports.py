@@ -1,5 +1,8 @@
 """`understudy import` on what Slurm 22.05.8 wrote: tests/recorded/histories has one history of a
 small cluster in several forms, and another one.
+
+Covers: experiments/past_accounts, experiments/sacct_json, experiments/simulator_events,
+experiments/swf_rows, tool/replay/submit_line, tool/understudy/import_history.
 """
 
 import gzip

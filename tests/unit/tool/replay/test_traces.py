@@ -1,4 +1,7 @@
-"""What can be found out before a replay runs is found out then."""
+"""What can be found out before a replay runs is found out then.
+
+Covers: tool/replay/request.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,7 @@
-"""A replay's command line that is wrong ends with 2, and says which option."""
+"""A replay's command line that is wrong ends with 2, and says which option.
+
+Covers: tool/understudy/app.
+"""
 
 import pytest
 from typer.testing import CliRunner

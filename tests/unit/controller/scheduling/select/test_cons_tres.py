@@ -1,3 +1,10 @@
+"""Which nodes, cores and memory select/cons_tres gives.
+
+Covers: controller/scheduling/select/best_fit, controller/scheduling/select/features,
+controller/scheduling/select/free, controller/scheduling/select/picks,
+controller/scheduling/select/request, controller/scheduling/select/selection.
+"""
+
 import pytest
 from scheduling_harness import make_job, node, table, table_of, tables_of
 

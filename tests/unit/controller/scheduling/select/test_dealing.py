@@ -1,3 +1,5 @@
+"""How tasks are dealt to nodes."""
+
 import numpy as np
 
 from understudy.controller.scheduling.select.dealing import deal, shares_of_nodes

@@ -1,5 +1,7 @@
 """Generic resources in the choice of nodes, cores and devices. The expected values were taken from
 a real cluster with such nodes.
+
+Covers: controller/scheduling/select/gres_needs.
 """
 
 from __future__ import annotations

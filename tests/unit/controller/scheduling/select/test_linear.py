@@ -1,3 +1,5 @@
+"""Which whole nodes select/linear gives."""
+
 from scheduling_harness import make_job, node, table, table_of, tables_of
 
 from understudy.controller.scheduling.select.linear import SelectLinear

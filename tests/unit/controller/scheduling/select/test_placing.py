@@ -1,3 +1,8 @@
+"""On which sockets and cores of a node tasks are placed.
+
+Covers: controller/scheduling/select/sockets.
+"""
+
 import pytest
 
 from understudy.controller.scheduling.select.placing import place

@@ -1,3 +1,8 @@
+"""Partitions in which jobs share cores (OverSubscribe).
+
+Covers: controller/scheduling/select/rows, controller/tables/shared_cores.
+"""
+
 import pytest
 from scheduling_harness import make_job, node, table, table_of, tables_of
 

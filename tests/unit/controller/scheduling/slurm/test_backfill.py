@@ -1,3 +1,9 @@
+"""The passes of sched/backfill and sched/builtin: what starts, where, and with which reason not.
+
+Covers: controller/scheduling/slurm/builtin, controller/scheduling/slurm/main_pass,
+controller/scheduling/slurm/plan.
+"""
+
 import pytest
 from scheduling_harness import World, make_job, node, table, table_of, tables_of
 

@@ -1,3 +1,8 @@
+"""EASY backfilling, as its paper has it.
+
+Covers: controller/scheduling/textbook/pools, controller/scheduling/textbook/waiting.
+"""
+
 from scheduling_harness import World, oracle, read_starts, read_swf, table
 
 from understudy.controller.scheduling.api import Note

@@ -1,3 +1,5 @@
+"""First come, first served."""
+
 from scheduling_harness import World, oracle, read_starts, read_swf, table
 
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
