@@ -353,14 +353,11 @@ def _added(job: Job) -> dict[str, str]:
         ("SLURM_MEM_PER_NODE", "mem_per_node_mb"),
         ("SLURM_MEM_PER_CPU", "mem_per_cpu_mb"),
         ("SLURM_NTASKS_PER_GPU", "ntasks_per_tres"),
+        ("SLURM_HINT", "hint"),
     ):
         if spec.get(field) not in {None, ""}:
             added[name] = str(spec[field])
-    for name, field in (
-        ("SLURM_ACCTG_FREQ", "acctg_freq"),
-        ("SLURM_CONTAINER", "container"),
-        ("SLURM_HINT", "hint"),
-    ):
+    for name, field in (("SLURM_ACCTG_FREQ", "acctg_freq"), ("SLURM_CONTAINER", "container")):
         if field in job.extra:
             added[name] = job.extra[field]
     if added.get("SLURM_MEM_PER_NODE") == "0":  # all of it
@@ -384,15 +381,10 @@ def _added(job: Job) -> dict[str, str]:
                 for word in job.extra["cpu_freq"].split("-")
             ]
         )
-    if "num_tasks" not in spec and "ntasks_per_node" not in spec and "extra_node_info" in job.extra:
-        each = [
-            job.extra.get("sockets_per_node"),
-            job.extra.get("cores_per_socket"),
-            spec.get("threads_per_core"),
-        ]
+    if "num_tasks" not in spec and "ntasks_per_node" not in spec and "extra_node_info" in spec:
         tasks = spec.get("min_nodes", 1)
-        for count in each:
-            tasks *= int(count or 1)
+        for field in ("sockets_per_node", "cores_per_socket", "threads_per_core"):
+            tasks *= spec.get(field) or 1
         added["SLURM_NTASKS"] = added["SLURM_NPROCS"] = str(tasks)
     if "num_tasks" not in spec and spec.get("ntasks_per_node") and spec.get("min_nodes"):
         added["SLURM_NTASKS"] = added["SLURM_NPROCS"] = str(

@@ -127,7 +127,7 @@ class JobSpec(Message, frozen=True, tag=11):
     command: str = ""  # the script's name, or "(null)" / "wrap"
     distribution: str = ""
     submit_line: str = ""
-    extra: dict[str, str] = {}  # options that are accepted and shown, without effect
+    extra: dict[str, str] = {}  # options that decide nothing: shown, or told to the job
     prefer: str = ""
     tres_per_job: str = ""  # of --gpus, as `gres:gpu:a100:2`; `gres` is what is asked for each node
     tres_per_socket: str = ""  # of --gpus-per-socket
@@ -138,6 +138,18 @@ class JobSpec(Message, frozen=True, tag=11):
     gres_flags: str = ""
     # --signal=R: may be on nodes of reservations with a MaxStartDelay of as long
     kill_signal_reservation: bool = False
+    spread_job: bool = False
+    use_min_nodes: bool = False
+    switches: int | None = None  # leaf switches that its nodes may be on
+    switches_wait_s: int | None = None  # for them; None: as long as max_switch_wait says
+    sockets_per_node: int | None = None
+    cores_per_socket: int | None = None
+    extra_node_info: bool = False  # -B was given, which is in the two above and threads_per_core
+    hint: str = ""
+    exclusive_for: str = ""  # of --exclusive=user and --exclusive=mcs
+    batch_features: str = ""  # of --batch
+    kill_on_invalid_dep: bool | None = None  # None: as the site says
+    site_factor: int = 0  # what an administrator has set
 
 
 class SubmitJob(Message, frozen=True, tag=12):

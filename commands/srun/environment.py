@@ -90,7 +90,7 @@ def environment_of(
         if spec.get(field):
             chosen[name] = str(spec[field])
     extra = settings.job.extra
-    if extra.get("hint") in {"nomultithread", "compute_bound"}:
+    if spec.get("hint") in {"nomultithread", "compute_bound"}:
         chosen["SLURM_THREADS_PER_CORE"] = "1"
     if settings.own.get("cpu_bind") or settings.implied_binding:
         from understudy.commands.srun.bindings import cpu_variables

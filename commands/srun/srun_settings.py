@@ -155,7 +155,7 @@ class Settings:
     @property
     def implied_binding(self) -> str:
         """What other options make of tasks and CPUs where --cpu-bind says nothing."""
-        spec, hint = self.job.spec, self.job.extra.get("hint", "")
+        spec, hint = self.job.spec, self.job.spec.get("hint", "")
         if spec.get("threads_per_core") or hint in {"multithread", "nomultithread"}:
             return "threads"
         return (

@@ -16,7 +16,7 @@ INVALID = "Invalid generic resource (gres) specification"
 
 def refuses_gres(job: "Job", context: "Context") -> bool:
     """Whether options about generic resources do not go together, which is said."""
-    said = complaint(job.spec, job.extra) if job.asks_for_gres else ""
+    said = complaint(job.spec) if job.asks_for_gres else ""
     if said:
         if said.startswith("gres_job_state_validate") or "gpu" in _gres_types(context):
             context.error(said)
@@ -38,7 +38,7 @@ def _gres_types(context: "Context") -> list[str]:
     return [name for name in types.split(",") if name and name != "(null)"]
 
 
-def complaint(spec: "dict[str, object]", extra: "dict[str, str]") -> str:
+def complaint(spec: "dict[str, object]") -> str:
     """The line that sbatch prints before it refuses the job; "" if the options go together."""
     gpus = gpus_of(spec.get("tres_per_job"))
     per_node, per_socket, per_task = (
@@ -50,7 +50,7 @@ def complaint(spec: "dict[str, object]", extra: "dict[str, str]") -> str:
         return f"Requested mem_per_tres={spec['mem_per_tres']} but did not request any GPU."
     if spec.get("cpus_per_tres") and spec.get("cpus_per_task"):
         return "--cpus-per-gpu is mutually exclusive with --cpus-per-task"
-    if per_socket and "sockets_per_node" not in extra:
+    if per_socket and "sockets_per_node" not in spec:
         return "--gpus-per-socket option requires --sockets-per-node specification"
     if per_task:
         if not gpus and not spec.get("num_tasks") and not spec.get("min_nodes"):

@@ -451,9 +451,9 @@ def _exclusive(job: Job, option: Option, value: str) -> None:
         raise _bad(option)
     job.spec.pop("exclusive", None)
     job.spec.pop("oversubscribe", None)
-    job.extra.pop("exclusive", None)
+    job.spec.pop("exclusive_for", None)
     if value in {"user", "mcs"}:
-        job.extra["exclusive"] = value
+        job.spec["exclusive_for"] = value
     else:
         job.spec["exclusive"] = True
 
@@ -461,7 +461,7 @@ def _exclusive(job: Job, option: Option, value: str) -> None:
 def _oversubscribe(job: Job, _option: Option, _value: str) -> None:
     """Of --exclusive and this, the last one holds."""
     job.spec.pop("exclusive", None)
-    job.extra.pop("exclusive", None)
+    job.spec.pop("exclusive_for", None)
     job.spec["oversubscribe"] = True
 
 
@@ -735,7 +735,7 @@ def _chdir(job: Job, _option: Option, value: str) -> None:
 
 def _node_info(job: Job, option: Option, value: str) -> None:
     names = ("sockets_per_node", "cores_per_socket", "threads_per_core")
-    job.extra["extra_node_info"] = value
+    job.spec["extra_node_info"] = True
     if not value:
         return
     words = ("first", "second", "third")
@@ -747,25 +747,20 @@ def _node_info(job: Job, option: Option, value: str) -> None:
             raise BadOptionError(
                 f'Invalid numeric value "{part}" for {which} arg of -{option.short}.', 1
             )
-        if name == "threads_per_core":
-            job.spec[name] = int(least)
-        else:
-            job.extra[name] = least
-
-
-def _extra_count(job: Job, option: Option, value: str) -> None:
-    job.extra[option.dest] = str(number(option.long, value))
+        job.spec[name] = int(least)
 
 
 def _switches(job: Job, option: Option, value: str) -> None:
-    job.extra["switches"] = value
+    from understudy.model.switches import read_switches
+
     number(option.long, value.partition("@")[0])
+    job.spec["switches"], job.spec["switches_wait_s"] = read_switches(value)
 
 
 def _kill_on_invalid(job: Job, option: Option, value: str) -> None:
     if value.lower() not in {"yes", "no"}:
         raise _bad(option)
-    job.extra["kill_on_invalid_dep"] = value.lower()
+    job.spec["kill_on_invalid_dep"] = value.lower() == "yes"
 
 
 def _wait_all(job: Job, option: Option, value: str) -> None:
@@ -785,7 +780,7 @@ def _batch(job: Job, _option: Option, value: str) -> None:
         raise BadOptionError(
             "{submission}: Job --batch option is invalid or not a subset of --constraints", 1
         )
-    job.extra["batch"] = value
+    job.spec["batch_features"] = value
 
 
 def _export_file(job: Job, _option: Option, value: str) -> None:
@@ -962,11 +957,11 @@ def _hint(job: Job, _option: Option, value: str) -> None:
         raise BadOptionError("", 1, help=HINTS)
     if value not in {"compute_bound", "memory_bound", "multithread", "nomultithread"}:
         raise BadOptionError(f'unrecognized --hint argument "{value}", see --hint=help', 1)
-    job.extra["hint"] = value
+    job.spec["hint"] = value
     if value != "multithread":
         job.spec["threads_per_core"] = 1
     if value == "memory_bound":
-        job.extra["cores_per_socket"] = "1"
+        job.spec["cores_per_socket"] = 1
 
 
 ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
@@ -988,7 +983,7 @@ ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "comment": _text("comment"),
     "constraint": _features,
     "contiguous": _flag("contiguous"),
-    "cores_per_socket": _extra_count,
+    "cores_per_socket": _count("cores_per_socket"),
     "cpus_per_gpu": _cpus_per_gpu,
     "cpus_per_task": _count("cpus_per_task"),
     "deadline": _moment("deadline"),
@@ -1049,7 +1044,8 @@ ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "requeue": _flag("requeue"),
     "reservation": _text("reservation"),
     "signal": _signal,
-    "sockets_per_node": _extra_count,
+    "sockets_per_node": _count("sockets_per_node"),
+    "spread_job": _flag("spread_job"),
     "switches": _switches,
     "test_only": _own,
     "threads_per_core": _count("threads_per_core"),
@@ -1058,6 +1054,7 @@ ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "tmp": _memory("tmp_disk_mb"),
     "uid": _user,
     "usage": _own,
+    "use_min_nodes": _flag("use_min_nodes"),
     "verbose": _own,
     "version": _own,
     "wait": _own,

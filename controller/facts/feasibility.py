@@ -44,8 +44,11 @@ _OF_SPEC: Final = attrgetter(
         "threads_per_core",
         "min_cpus_node",
         "tmp_disk_mb",
+        "sockets_per_node",
+        "cores_per_socket",
+        "hint",
     ),
-    *("features", "required_nodes", "contiguous", "overcommit"),
+    *("features", "required_nodes", "contiguous", "overcommit", "spread_job", "use_min_nodes"),
     *(
         "gres",
         "tres_per_job",
@@ -56,7 +59,6 @@ _OF_SPEC: Final = attrgetter(
         "gres_flags",
     ),
 )
-_EXTRA: Final = ("hint", "sockets_per_node", "cores_per_socket", "spread_job", "use_min_nodes")
 
 
 def could_ever_run(core: Core, job: Job, partition: Partition) -> bool:
@@ -68,15 +70,13 @@ def nodes_if_empty(core: Core, job: Job, partition: Partition) -> int:
     """How many of the partition's configured nodes the job would get if all were up and empty, 0 if
     they could not hold it.
     """
-    spec = job.spec
     limits = core.tables.limits
     most_nodes = limits.most_nodes(job, partition) if limits.enforced else None
     question = (
         partition.name,
         most_nodes,
         _OF_JOB(job),
-        _OF_SPEC(spec),
-        *map(spec.extra.get, _EXTRA),
+        _OF_SPEC(job.spec),
     )
     answer = core.feasible.get(question)
     if answer is None:
@@ -124,7 +124,7 @@ def complaint(core: Core, job: Job, partition: Partition) -> str:
     """What no node of the partition with the job's features has, "" if it is something else that
     keeps the job from running there.
     """
-    spec, extra = job.spec, job.spec.extra
+    spec = job.spec
     request = Request.of(job, partition, core.tables.nodes)
     nodes = 0 if request is None else reduce(or_, request.choices, 0)
     kinds = [kind for kind in core.tables.nodes.kinds if kind.nodes & nodes]
@@ -135,7 +135,7 @@ def complaint(core: Core, job: Job, partition: Partition) -> str:
         job.cpus_per_task * (1 if spec.overcommit else spec.ntasks_per_node or 1),
     )
     memory = job.memory_per_node_mb or job.memory_per_cpu_mb or 0
-    sockets, cores = int(extra.get("sockets_per_node", 0)), int(extra.get("cores_per_socket", 0))
+    sockets, cores = spec.sockets_per_node or 0, spec.cores_per_socket or 0
     tests: tuple[tuple[str, Callable[[NodeKind], bool]], ...] = (
         ("CPU count per node", lambda kind: kind.cpus >= cpus),
         ("Memory specification", lambda kind: kind.memory_mb >= memory),

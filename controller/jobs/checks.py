@@ -120,7 +120,7 @@ def check_gres(core: Core, spec: JobSpec) -> None:
         for each in per_task:
             if (whole.name, whole.type) == (each.name, each.type) and whole.count % each.count:
                 raise SlurmError(ErrorCode.INVALID_GRES)
-    if spec.tres_per_socket and "sockets_per_node" not in spec.extra:
+    if spec.tres_per_socket and spec.sockets_per_node is None:
         raise SlurmError(ErrorCode.INVALID_GRES)
 
 

@@ -94,14 +94,11 @@ def size(spec: JobSpec) -> tuple[int, int, int, int | None, int]:
     else:
         tasks = min_nodes
         # a task for each thread of the nodes described
-        if spec.min_nodes is not None or "extra_node_info" in spec.extra:
-            described = (
-                spec.extra.get("sockets_per_node", 1),
-                spec.extra.get("cores_per_socket", 1),
-                spec.threads_per_core or 1,
-            )
+        if spec.min_nodes is not None or spec.extra_node_info:
+            described = (spec.sockets_per_node, spec.cores_per_socket, spec.threads_per_core or 1)
             is_range = max_nodes is not None and max_nodes > min_nodes
-            tasks = max((1 if is_range else min_nodes) * prod(map(int, described)), min_nodes)
+            threads = prod(1 if count is None else count for count in described)
+            tasks = max((1 if is_range else min_nodes) * threads, min_nodes)
     if cpus_per_task < 1:
         raise SlurmError(ErrorCode.INVALID_CPU_COUNT)
     if spec.num_tasks is not None and min_nodes > tasks and spec.min_nodes is not None:

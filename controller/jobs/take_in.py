@@ -136,7 +136,7 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
         note_end(core, job, now)
         core.journal.job(job_id)
         refuse(core, job)
-    if not is_held and "switches" in spec.extra:
+    if not is_held and spec.switches is not None:
         job.switches_since = int(now)  # it has been looked at
     if (
         core.tables.reservations
@@ -282,7 +282,7 @@ def build_job(
             spec, account=access.account, qos=access.qos, wckey=access.wckey
         )
     tasks, cpus_per_task, min_nodes, max_nodes, min_cpus = size(spec)
-    if "spread_job" in spec.extra and spec.num_tasks is not None and max_nodes is None:
+    if spec.spread_job and spec.num_tasks is not None and max_nodes is None:
         max_nodes = max(min_nodes, min(tasks, len(core.tables.nodes.nodes)))
     if spec.nice < 0 and not by_admin:
         raise SlurmError(ErrorCode.INVALID_NICE)
@@ -345,7 +345,7 @@ def build_job(
     ):
         # it may be given as little, so that it ends in time
         job.spec = msgspec.structs.replace(job.spec, time_min_s=LEAST_TO_DEADLINE_S)
-    if (wanted := spec.extra.get("batch")) and not set(wanted.split(",")) <= set(
+    if (wanted := spec.batch_features) and not set(wanted.split(",")) <= set(
         re.split(r"[&|,]", spec.features)
     ):
         raise SlurmError(ErrorCode.INVALID_BATCH_FEATURES)

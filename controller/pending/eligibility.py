@@ -240,12 +240,9 @@ def _review_dependency(core: Core, job: Job, now: float) -> Outlook:
         forget_dependency(core, job)
         return Outlook.MET
     outlook = left.outlook
-    kills = (
-        job.spec.extra.get(
-            "kill_on_invalid_dep", "yes" if core.settings.kill_invalid_dependency else "no"
-        )
-        == "yes"
-    )
+    kills = job.spec.kill_on_invalid_dep
+    if kills is None:
+        kills = core.settings.kill_invalid_dependency
     if outlook is Outlook.NEVER and kills and job.is_pending and not job.is_completing:
         job.reason, job.reason_detail = NEVER_SATISFIED, ""
         core.tables.pending.pop(job.job_id, None)

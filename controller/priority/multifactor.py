@@ -664,11 +664,7 @@ class MultifactorPriority:
 
     def _site_factor(self, job: Job, now: float) -> float:
         """What the site's plug-in says, or else what an administrator has set."""
-        return float(
-            job.spec.extra.get("site_factor", 0)
-            if self._site is None
-            else self._site.factor(job, now)
-        )
+        return float(job.spec.site_factor if self._site is None else self._site.factor(job, now))
 
     def _share(self, row: int) -> float:
         place = int(self._rows.place[row])

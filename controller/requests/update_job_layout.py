@@ -15,6 +15,7 @@ from understudy.controller.facts.job import MIN_CPUS_NODE, min_cpus_node
 from understudy.controller.jobs.checks import check_gres
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.gres import read_request
+from understudy.model.switches import read_switches
 from understudy.model.times import leading_number
 
 if TYPE_CHECKING:
@@ -59,12 +60,12 @@ def _threads(change: Change, text: str) -> None:
     change.spec["threads_per_core"] = leading_number(text) or None
 
 
-def _pending_extra(key: str) -> Callable[[Change, str], None]:
-    def change_extra(change: Change, text: str) -> None:
+def _count(field: str) -> Callable[[Change, str], None]:
+    def change_count(change: Change, text: str) -> None:
         change.need_pending()
-        change.set_extra(key, text)
+        change.spec[field] = leading_number(text) if text else None
 
-    return change_extra
+    return change_count
 
 
 def _specialized(key: str) -> Callable[[Change, str], None]:
@@ -87,16 +88,12 @@ def _reboot(change: Change, text: str) -> None:
 
 
 def _switches(change: Change, text: str) -> None:
-    count, at, wait = text.partition("@")
-    number = leading_number(count)
-    change.set_extra("switches", f"{number}{at}{wait}" if number else "")
+    change.spec["switches"], change.spec["switches_wait_s"] = read_switches(text)
 
 
 def _wait_for_switch(change: Change, text: str) -> None:
-    count = change.spec.get("extra", change.job.spec.extra).get("switches", "").partition("@")[0]
-    seconds = leading_number(text)
-    if count:
-        change.set_extra("switches", f"{count}@{seconds // 60}:{seconds % 60:02}")
+    if change.spec.get("switches", change.job.spec.switches) is not None:
+        change.spec["switches_wait_s"] = leading_number(text)
 
 
 def _delay_boot(change: Change, text: str) -> None:
@@ -105,9 +102,7 @@ def _delay_boot(change: Change, text: str) -> None:
 
 def _site_factor(change: Change, text: str) -> None:
     change.need_admin()
-    change.set_extra(
-        "site_factor", str(max(-_LARGEST_FACTOR, min(leading_number(text), _LARGEST_FACTOR)))
-    )
+    change.spec["site_factor"] = max(-_LARGEST_FACTOR, min(leading_number(text), _LARGEST_FACTOR))
 
 
 def _reset_accrual(change: Change, _text: str) -> None:
@@ -146,8 +141,8 @@ LAYOUT_SETTERS: Final[dict[str, Callable[[Change, str], None]]] = {
     "mempertres": _devices("mem_per_tres", is_memory=True),
     "mincpusnode": _cpus_of_a_node,
     "reboot": _reboot,
-    "reqcores": _pending_extra("cores_per_socket"),
-    "reqsockets": _pending_extra("sockets_per_node"),
+    "reqcores": _count("cores_per_socket"),
+    "reqsockets": _count("sockets_per_node"),
     "reqthreads": _threads,
     "resetaccruetime": _reset_accrual,
     "sitefactor": _site_factor,

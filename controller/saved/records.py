@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from understudy.controller.saved.older import current
 from understudy.controller.tables.allocation import Allocation
 from understudy.controller.tables.dependency import Dependency, Outlook, Term
 from understudy.controller.tables.job import HetJob, Job, JobArray
@@ -250,6 +251,7 @@ def decode_job(octets: bytes) -> Job:
         raise StateError(f"damaged job record: {error}") from error
     _check_version(record.version)
     job = Job(**{name: getattr(record, name) for name in _SAME})
+    job.spec = current(job.spec)
     job.state, job.flags = JobState(record.state), JobFlag(record.flags)
     job.required_nodes, job.excluded_nodes = (
         _bitmap(record.required_nodes),

@@ -35,7 +35,6 @@ from understudy.model import nodeset
 from understudy.model.records import JOBS
 from understudy.model.states import JobFlag, JobState
 from understudy.model.task_numbers import format_tasks
-from understudy.model.times import parse_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -176,14 +175,14 @@ def oversubscribe(core: Core, job: Job, _now: float) -> str:
         partition: Partition | None = max(known, key=lambda where: where.priority_tier)
     else:
         partition = core.tables.partitions.get(job.partition)
-    owns = job.spec.extra.get("exclusive") == "user"
+    owns = job.spec.exclusive_for == "user"
     if partition is not None:
         if sharing_rows(partition, agrees=False) > 1:
             return "YES"
         if partition.oversubscribe == "EXCLUSIVE":
             return "NO"
         owns = owns or partition.exclusive_user
-    if job.spec.extra.get("exclusive") == "mcs":
+    if job.spec.exclusive_for == "mcs":
         return "MCS"
     return "NO" if job.exclusive else "USER" if owns else "YES" if job.spec.oversubscribe else "OK"
 
@@ -197,15 +196,14 @@ def command(_core: Core, job: Job, _now: float) -> str:
 
 def record_flags(_core: Core, job: Job, _now: float) -> list[str]:
     """What was said about the job, and what has become of it, in the order of Slurm's bits."""
-    spec, extra = job.spec, job.spec.extra
-    kill = extra.get("kill_on_invalid_dep")
+    spec = job.spec
     ran = job.allocation is not None
     signs = (
-        ("KILL_INV_DEP", kill == "yes"),
-        ("NO_KILL_INV_DEP", kill == "no"),
+        ("KILL_INV_DEP", spec.kill_on_invalid_dep is True),
+        ("NO_KILL_INV_DEP", spec.kill_on_invalid_dep is False),
         ("GRES_ENFORCE_BIND", "enforce-binding" in spec.gres_flags),
-        ("SPREAD_JOB", "spread_job" in extra),
-        ("USE_MIN_NODES", "use_min_nodes" in extra),
+        ("SPREAD_JOB", spec.spread_job),
+        ("USE_MIN_NODES", spec.use_min_nodes),
         ("TRES_STR_CALC", ran and job.state > JobState.SUSPENDED),
         ("JOB_CPUS_SET", spec.cpus_per_task is not None),
         ("JOB_WAS_RUNNING", ran and job.state is JobState.RUNNING),
@@ -243,16 +241,13 @@ def _number(key: str) -> Callable[[Core, Job, float], int | None]:
 _LONGEST_SWITCH_WAIT_S: Final = 300  # max_switch_wait where nothing is said
 
 
-def _switches(job: Job, longest_s: int = _LONGEST_SWITCH_WAIT_S) -> tuple[int | None, int]:
-    """On how many leaf switches it wants to be, and how long it waits for that."""
-    count, _, wait = job.spec.extra.get("switches", "").partition("@")
-    if not count.isdecimal():
-        return None, 0
-    try:
-        wanted = parse_limit(wait) if wait else None
-    except ValueError:
-        wanted = None
-    return int(count), longest_s if wanted is None else min(wanted, longest_s)
+def _switches_wait_s(core: Core, job: Job, _now: float) -> int:
+    """How long it waits for the few leaf switches that it wants to be on."""
+    longest_s: int = getattr(core.policy, "longest_switch_wait_s", _LONGEST_SWITCH_WAIT_S)
+    wanted_s = job.spec.switches_wait_s
+    if job.spec.switches is None:
+        return 0
+    return longest_s if wanted_s is None else min(wanted_s, longest_s)
 
 
 def _cron_spec(core: Core, job: Job, _now: float) -> str:
@@ -340,6 +335,8 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "ntasks_per_node": lambda _c, j, _n: j.spec.ntasks_per_node or 0,
     "ntasks_per_socket": lambda _c, j, _n: j.spec.ntasks_per_socket,
     "ntasks_per_core": lambda _c, j, _n: j.spec.ntasks_per_core,
+    "sockets_per_node": lambda _c, j, _n: j.spec.sockets_per_node,
+    "cores_per_socket": lambda _c, j, _n: j.spec.cores_per_socket,
     "threads_per_core": lambda _c, j, _n: j.spec.threads_per_core,
     "min_cpus_node": min_cpus_node,
     "min_memory_mb": min_memory_mb,
@@ -353,6 +350,7 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "oversubscribe": oversubscribe,
     "overcommit": lambda _c, j, _n: j.spec.overcommit,
     "contiguous": lambda _c, j, _n: j.spec.contiguous,
+    "spread_job": lambda _c, j, _n: j.spec.spread_job,
     "licenses": lambda _c, j, _n: j.spec.licenses,
     "gres": lambda _c, j, _n: j.spec.gres,
     "gres_allocated": lambda _c, j, _n: allocated(j),
@@ -373,14 +371,14 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "delay_boot_s": delay_boot_s,
     "burst_buffer": _extra("bb"),
     "max_cpus": lambda _c, j, _n: int(j.spec.extra.get("max_cpus") or 0) if j.is_pending else 0,
-    "kill_on_invalid_dependency": lambda _c, j, _n: {"yes": 1, "no": 0}.get(
-        j.spec.extra.get("kill_on_invalid_dep", "")
+    "kill_on_invalid_dependency": lambda _c, j, _n: (
+        None if j.spec.kill_on_invalid_dep is None else int(j.spec.kill_on_invalid_dep)
     ),
     "power_flags": lambda _c, j, _n: (
         "LEVEL" if "level" in j.spec.extra.get("power", "").lower().split(",") else ""
     ),
     "cluster_features": _extra("cluster_constraint"),
-    "batch_features": _extra("batch"),
+    "batch_features": lambda _c, j, _n: j.spec.batch_features,
     "raw_std_in": lambda _c, j, _n: in_work_dir(j, j.spec.std_in or "/dev/null"),
     "raw_std_out": lambda _c, j, _n: in_work_dir(j, j.spec.std_out),
     "raw_std_err": lambda _c, j, _n: in_work_dir(j, j.spec.std_err),
@@ -388,10 +386,8 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "comment": lambda _c, j, _n: j.spec.comment,
     "admin_comment": lambda _c, j, _n: j.admin_comment,
     "mail_type": lambda _c, j, _n: j.spec.mail_type,
-    "switches": lambda _c, j, _n: _switches(j)[0],
-    "switches_wait_s": lambda c, j, _n: _switches(
-        j, getattr(c.policy, "longest_switch_wait_s", _LONGEST_SWITCH_WAIT_S)
-    )[1],
+    "switches": lambda _c, j, _n: j.spec.switches,
+    "switches_wait_s": _switches_wait_s,
     "mail_user": lambda _c, j, _n: j.spec.mail_user,
     "submit_line": lambda _c, j, _n: j.spec.submit_line,
 }

@@ -111,11 +111,8 @@ def requests(draw, *, with_gres):
         # counted ones are looked ahead for one by one, as Slurm does
         said["features"] = draw(st.sampled_from(("a", "a&b", "a|b", "[a|b]")))
     if draw(rare):
-        said["extra"] = {
-            draw(st.sampled_from(("sockets_per_node", "cores_per_socket"))): str(
-                draw(st.integers(1, 2))
-            )
-        }
+        which = draw(st.sampled_from(("sockets_per_node", "cores_per_socket")))
+        said[which] = draw(st.integers(1, 2))
     if draw(rare):
         said["distribution"] = draw(st.sampled_from(("block", "cyclic", "block:block", "plane=2")))
     if with_gres and draw(st.booleans()):

@@ -1,5 +1,7 @@
 """Jobs that share cores, and jobs that keep nodes for their user, on random clusters."""
 
+from operator import or_
+
 from hypothesis import given
 from hypothesis import strategies as st
 from scheduling_harness import make_job, node, table_of, tables_of
@@ -16,17 +18,20 @@ clusters = st.lists(
 shared_requests = st.tuples(
     st.sampled_from(["main", "force", "yes"]),
     st.integers(1, 10),
-    st.fixed_dictionaries(
-        {
-            "cpus_per_task": st.integers(1, 3),
-            "oversubscribe": st.booleans(),
-            "ntasks_per_socket": st.none() | st.integers(1, 3),
-            "threads_per_core": st.none() | st.integers(1, 2),
-            "memory_per_node_mb": st.none() | st.integers(1, 400),
-            "extra": st.sampled_from(
-                [{}, {}, {"exclusive": "user"}, {"spread_job": "1"}, {"sockets_per_node": "2"}]
-            ),
-        }
+    st.builds(
+        or_,
+        st.fixed_dictionaries(
+            {
+                "cpus_per_task": st.integers(1, 3),
+                "oversubscribe": st.booleans(),
+                "ntasks_per_socket": st.none() | st.integers(1, 3),
+                "threads_per_core": st.none() | st.integers(1, 2),
+                "memory_per_node_mb": st.none() | st.integers(1, 400),
+            }
+        ),
+        st.sampled_from(
+            [{}, {}, {"exclusive_for": "user"}, {"spread_job": True}, {"sockets_per_node": 2}]
+        ),
     ),
     st.integers(1, 2),
 )

@@ -36,7 +36,7 @@ class GresNeeds:
         if not (spec.gres or spec.tres_per_job or spec.tres_per_task or spec.tres_per_socket):
             return None
         per_node = read_request(spec.gres)
-        sockets = int(spec.extra.get("sockets_per_node", "1"))
+        sockets = 1 if spec.sockets_per_node is None else spec.sockets_per_node
         per_socket = tuple(
             GresCount(want.name, want.type, want.count * sockets)
             for want in read_request(spec.tres_per_socket)

@@ -132,12 +132,12 @@ class Request:
             max_nodes = min(
                 max_nodes, max(most_nodes, 1 if spec.min_nodes is None else job.min_nodes)
             )
-        spreads = "spread_job" in spec.extra
+        spreads = spec.spread_job
         # a task on each node that it must have
         if spreads and spec.num_tasks is None and job.max_nodes is None:
             max_nodes = min(max_nodes, min_nodes)
         wanted = min_nodes
-        if (job.max_nodes is not None and "use_min_nodes" not in spec.extra) or spreads:
+        if (job.max_nodes is not None and not spec.use_min_nodes) or spreads:
             wanted = max(min_nodes, max_nodes)
         features = spec.prefer if job.prefers else spec.features
         # the nodes that are counted may be more than there are tasks
@@ -187,7 +187,7 @@ class Request:
             partition=partition.name,
             shared_in=partition.name if rows > 1 else "",
             user_id=job.user_id,
-            owns=partition.exclusive_user or spec.extra.get("exclusive") == "user",
+            owns=partition.exclusive_user or spec.exclusive_for == "user",
             socket_rule=_socket_rule(partition.select_type_parameters),
             max_cpus_per_node=partition.max_cpus_per_node,
             is_serial=job.min_cpus == 1
@@ -196,10 +196,10 @@ class Request:
             and not job.required_nodes,
             tasks_on_node=1 if spec.overcommit or spec.num_tasks == 1 else tasks_per_node,
             spreads=spreads,
-            uses_threads=spec.extra.get("hint") == "multithread",
+            uses_threads=spec.hint == "multithread",
             tasks_per_socket=spec.ntasks_per_socket or 0,
-            min_sockets=int(spec.extra.get("sockets_per_node", 0)),
-            min_cores_per_socket=int(spec.extra.get("cores_per_socket", 0)),
+            min_sockets=spec.sockets_per_node or 0,
+            min_cores_per_socket=spec.cores_per_socket or 0,
             threads_per_core=spec.threads_per_core or 0,
             tasks_per_core=spec.ntasks_per_core or 0,
             memory_per_node_mb=per_node,

@@ -88,7 +88,7 @@ class Forecast:
         kept = [
             (record.job, record.job.switches_since, record.job.most_switches)
             for record in queue.records
-            if "switches" in record.job.spec.extra
+            if record.job.spec.switches is not None
         ]
         for _ in _InOrder(tables, policy.selector, noted, policy.parameters).run(
             list(queue.records), now

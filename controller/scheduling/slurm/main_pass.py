@@ -22,7 +22,6 @@ from understudy.controller.tables.reservation import BUSY, MAINTENANCE, WAITS, b
 from understudy.model import nodeset
 from understudy.model.hostlist import compress
 from understudy.model.scheduler_parameters import number
-from understudy.model.times import parse_limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,16 +102,14 @@ def mind_switches(job: Job, now: int, longest_s: int) -> int | None:
     """Let the leaf switches that the job asked for (--switches=COUNT[@TIME]) count, as long as it
     waits for them; until when, None if it does not.
     """
-    text = job.spec.extra.get("switches")
-    if not text:
+    spec = job.spec
+    if spec.switches is None:
         return None
     if job.switches_since is None:
         job.switches_since = now
-    count, _, wait = text.partition("@")
-    limit = parse_limit(wait) if wait else None
-    wait_s = longest_s if limit is None else min(limit, longest_s)
+    wait_s = longest_s if spec.switches_wait_s is None else min(spec.switches_wait_s, longest_s)
     due = job.switches_since + wait_s
-    job.most_switches = int(count) if now < due else 0
+    job.most_switches = spec.switches if now < due else 0
     return due if job.most_switches else None
 
 

@@ -148,7 +148,7 @@ def test_a_wrapped_command_becomes_a_script() -> None:
         (["--nice"], {"nice": 100}),
         (["--nice=-50"], {"nice": -50}),
         (["--exclusive"], {"exclusive": True}),
-        (["--exclusive=user"], {"exclusive": False, "extra": {"exclusive": "user"}}),
+        (["--exclusive=user"], {"exclusive": False, "exclusive_for": "user", "extra": {}}),
         (["--no-requeue"], {"requeue": False}),
         (["-H", "--requeue"], {"hold": True, "requeue": True}),
         (
@@ -158,13 +158,17 @@ def test_a_wrapped_command_becomes_a_script() -> None:
         (["--mail-type=end,fail", "--mail-user=me"], {"mail_type": "END,FAIL", "mail_user": "me"}),
         (
             ["-B", "2:*:1"],
-            {"threads_per_core": 1, "extra": {"sockets_per_node": "2", "extra_node_info": "2:*:1"}},
+            {"threads_per_core": 1, "sockets_per_node": 2, "extra_node_info": True},
         ),
         (
             ["--hint=memory_bound"],
-            {"threads_per_core": 1, "extra": {"hint": "memory_bound", "cores_per_socket": "1"}},
+            {"threads_per_core": 1, "hint": "memory_bound", "cores_per_socket": 1},
         ),
         (["--begin=now+60"], {"begin_time": NOW + 60}),
+        (["--switches=2@1:30"], {"switches": 2, "switches_wait_s": 90}),
+        (["--switches=2@soon"], {"switches": 2, "switches_wait_s": None}),
+        (["--kill-on-invalid-dep=No"], {"kill_on_invalid_dep": False}),
+        (["--spread-job", "--use-min-nodes"], {"spread_job": True, "use_min_nodes": True}),
         (["--tmp=1G", "--mincpus=3"], {"tmp_disk_mb": 1024, "min_cpus_node": 3}),
         (["-d", "afterok:17", "-a", "1-9%2"], {"dependency": "afterok:17", "array": "1-9%2"}),
         (["--reboot", "--gpus=2"], {"extra": {"reboot": "1"}, "tres_per_job": "gres:gpu:2"}),
@@ -677,7 +681,7 @@ def test_of_exclusive_and_oversubscribe_the_last_one_holds() -> None:
         True,
         False,
     )
-    assert "exclusive" not in spec_of("--exclusive=user", "-s").extra
+    assert not spec_of("--exclusive=user", "-s").exclusive_for
     assert not spec_of("--exclusive", "--exclusive=user").exclusive
 
 

@@ -60,8 +60,8 @@ from understudy.commands.submission.gres import complaint
     ],
 )
 def test_what_is_said(spec: dict[str, Any], said: str) -> None:
-    assert complaint(spec, {}) == said
+    assert complaint(spec) == said
 
 
 def test_gpus_for_each_socket_need_a_number_of_sockets() -> None:
-    assert complaint({"tres_per_socket": "gres:gpu:1"}, {"sockets_per_node": "2"}) == ""
+    assert complaint({"tres_per_socket": "gres:gpu:1", "sockets_per_node": 2}) == ""

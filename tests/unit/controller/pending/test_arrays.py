@@ -420,7 +420,7 @@ def test_each_task_runs_as_long_as_was_said_of_it() -> None:
 def test_a_job_may_ask_to_be_cancelled_when_its_dependency_can_never_be_met() -> None:
     h = Harness()
     first = h.submit()
-    doomed = h.submit(dependency=f"afternotok:{first.job_id}", extra={"kill_on_invalid_dep": "yes"})
+    doomed = h.submit(dependency=f"afternotok:{first.job_id}", kill_on_invalid_dep=True)
     patient = h.submit(dependency=f"afternotok:{first.job_id}")
     h.complete(first)
     assert (doomed.state, doomed.reason) == (JobState.CANCELLED, "DependencyNeverSatisfied")

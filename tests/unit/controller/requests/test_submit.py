@@ -51,13 +51,13 @@ def h() -> Harness:
         ({"deadline": START - 10, "time_limit_s": 60}, 2051),
         ({"deadline": START + 10, "time_min_s": 60}, 2124),
         ({"partition": "small", "time_limit_s": 1200, "time_min_s": 660}, 2124),
-        ({"extra": {"batch": "fast"}}, 2114),
+        ({"batch_features": "fast"}, 2114),
         ({"name": "x" * 1025}, 2012),
         ({"partition": "x" * 1025}, 2012),
         ({"extra": {"network": "x" * 1025}}, 2012),
         ({"work_dir": "/" * 4097}, 2012),
         ({"work_dir": "/home", "std_out": "x" * 4091}, 2012),
-        ({"extra": {"batch": "slow"}, "features": "fast"}, 2114),
+        ({"batch_features": "slow", "features": "fast"}, 2114),
     ],
 )
 def test_what_cannot_be_is_refused(h: Harness, spec: dict[str, Any], code: int) -> None:
@@ -128,10 +128,10 @@ def test_a_job_larger_than_all_of_its_partitions_is_refused() -> None:
         ({"mem_per_node_mb": 5000, "tmp_disk_mb": 99999}, "Memory specification"),
         ({"mem_per_cpu_mb": 5000}, "Memory specification"),
         (
-            {"tmp_disk_mb": 99999, "extra": {"sockets_per_node": "9"}},
+            {"tmp_disk_mb": 99999, "sockets_per_node": 9},
             "Temporary disk specification",
         ),
-        ({"extra": {"sockets_per_node": "9"}}, "Socket, core and/or thread specification"),
+        ({"sockets_per_node": 9}, "Socket, core and/or thread specification"),
         ({"threads_per_core": 8}, "Socket, core and/or thread specification"),
     ],
 )
@@ -426,9 +426,8 @@ def test_a_partitions_maxmempercpu_is_before_the_clusters_and_too_much_waits_whe
 
 def test_a_job_waits_for_switches_from_its_submission_and_a_held_one_from_its_first_pass() -> None:
     h = Harness()
-    extra = {"switches": "1"}
-    assert h.submit(extra=extra).switches_since == int(START)
-    assert h.submit(extra=extra, hold=True).switches_since is None
+    assert h.submit(switches=1).switches_since == int(START)
+    assert h.submit(switches=1, hold=True).switches_since is None
 
 
 def test_a_partition_with_req_resv_takes_jobs_of_reservations_alone(h: Harness) -> None:

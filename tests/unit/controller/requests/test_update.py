@@ -61,13 +61,9 @@ def test_a_pending_jobs_request_is_changed(h: Harness) -> None:
         job.spec.threads_per_core,
         job.accrue_time,
     ) == (3, 2, 1, int(START))
-    assert job.spec.extra == {
-        "cores_per_socket": "2",
-        "sockets_per_node": "1",
-        "delay_boot": "10",
-        "switches": "2@1:30",
-        "min_cpus_node": "3",
-    }
+    assert (job.spec.cores_per_socket, job.spec.sockets_per_node) == (2, 1)
+    assert (job.spec.switches, job.spec.switches_wait_s) == (2, 90)
+    assert job.spec.extra == {"delay_boot": "10", "min_cpus_node": "3"}
     assert job.eligible_time == job.begin_time
 
 
@@ -81,6 +77,18 @@ def test_a_job_that_is_moved_keeps_its_memory_and_bills_as_the_partition_says(h:
     assert shown() == "cpu=3,mem=500M,node=1,billing=5"
     assert h.update(job, partition="main") == 0
     assert shown() == "cpu=3,mem=500M,node=1,billing=3"
+
+
+def test_a_wait_for_switches_that_is_not_understood_is_as_long_as_the_site_lets_it_be(
+    h: Harness,
+) -> None:
+    h.submit(min_nodes=4, exclusive=True)
+    job = h.submit(min_nodes=2)
+    assert h.update(job, switches="1@soon") == 0
+    h.run(61)
+    assert h.query("jobs", "switches", "switches_wait_s", job_id=[job.job_id]) == [[1, 300]]
+    assert h.update(job, switches="0") == 0
+    assert job.spec.switches is None
 
 
 def test_another_nice_value_ends_a_hold_which_a_pass_of_the_scheduler_finds(h: Harness) -> None:

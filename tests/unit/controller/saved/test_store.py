@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from tests.controller_harness import ROOT, FakeSender, FakeTime, FakeWire, Harness, make_tables
 
@@ -104,6 +105,25 @@ def test_every_field_of_a_job_survives(disk: Disk) -> None:
             "priority",
         ):
             assert getattr(again, name) == getattr(job, name), name
+
+
+def test_what_an_older_program_kept_as_texts_of_a_job_comes_back_in_fields(disk: Disk) -> None:
+    job = disk.h.submit(hold=True)
+    texts = {
+        "spread_job": "1",
+        "sockets_per_node": "2",
+        "exclusive": "user",
+        "switches": "3@1:30",
+        "kill_on_invalid_dep": "no",
+        "site_factor": "-7",
+        "network": "sn_all",
+    }
+    job.spec = msgspec.structs.replace(job.spec, extra=texts)
+    spec = decode_job(encode_job(job)).spec
+    assert (spec.spread_job, spec.use_min_nodes, spec.sockets_per_node) == (True, False, 2)
+    assert (spec.exclusive_for, spec.switches, spec.switches_wait_s) == ("user", 3, 90)
+    assert (spec.kill_on_invalid_dep, spec.site_factor) == (False, -7)
+    assert spec.extra == {"network": "sn_all"}
 
 
 def test_damaged_and_future_records_are_refused(disk: Disk, tmp_path: Path) -> None:

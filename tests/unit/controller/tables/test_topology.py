@@ -142,7 +142,7 @@ def test_switches_know_what_is_below_and_above_them():
 
 
 def test_a_job_waits_for_few_switches_only_so_long():
-    job = make_job(extra={"switches": "1@2"})
+    job = make_job(switches=1, switches_wait_s=120)
     mind_switches(job, 100, 300)
     assert job.most_switches == 1
     mind_switches(job, 219, 300)
@@ -152,7 +152,7 @@ def test_a_job_waits_for_few_switches_only_so_long():
 
 
 def test_no_job_waits_for_switches_longer_than_the_site_allows():
-    job = make_job(extra={"switches": "2"})
+    job = make_job(switches=2)
     mind_switches(job, 100, 60)
     mind_switches(job, 160, 60)
     assert job.most_switches == 0
@@ -165,7 +165,7 @@ def test_a_job_that_waits_for_switches_starts_on_more_of_them_at_last():
         tables, Builtin, SelectConsTres(frozenset({"CR_CORE"})), {"max_switch_wait": "90"}
     )
     world.policy.note(Note.START, 0.0)
-    world.submit(at=0, run_s=10, limit_s=60, min_nodes=9, num_tasks=9, extra={"switches": "1"})
+    world.submit(at=0, run_s=10, limit_s=60, min_nodes=9, num_tasks=9, switches=1)
     world.run()
     assert 90 <= world.starts[1] <= 120
 

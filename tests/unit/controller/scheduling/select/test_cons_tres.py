@@ -701,13 +701,11 @@ def test_nodes_whose_memory_is_too_little_for_a_core_keep_back_one_for_each_othe
 
 def test_a_job_that_is_to_be_spread_has_no_more_nodes_than_tasks():
     tables = tables_of(table(3, cores=4))
-    assert chosen(tables, extra={"spread_job": "1"}).nodes.bit_count() == 1
-    assert (
-        chosen(tables, min_nodes=2, max_nodes=3, extra={"spread_job": "1"}).nodes.bit_count() == 3
-    )
+    assert chosen(tables, spread_job=True).nodes.bit_count() == 1
+    assert chosen(tables, min_nodes=2, max_nodes=3, spread_job=True).nodes.bit_count() == 3
 
 
-@pytest.mark.parametrize("options", [{"extra": {"spread_job": "1"}}, {"least": True}])
+@pytest.mark.parametrize("options", [{"spread_job": True}, {"least": True}])
 def test_nodes_that_are_taken_in_order_go_by_weight_and_small_ones_are_passed(options):
     tables = tables_of(table_of([node(0, cores=8, weight=2), node(1, cores=2), node(2, cores=4)]))
     selector = by("CR_CORE", "CR_LLN") if options.pop("least", False) else None

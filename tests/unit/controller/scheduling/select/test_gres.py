@@ -391,15 +391,13 @@ def test_contiguous_jobs_get_neighbours_for_the_gpus_of_the_whole_job_too() -> N
 
 def test_gpus_for_each_socket_lead_to_the_node_with_most_gpus() -> None:
     bench = Bench("gf")
-    found = bench.place(tres_per_socket="gres:gpu:1", extra={"sockets_per_node": "1"})
+    found = bench.place(tres_per_socket="gres:gpu:1", sockets_per_node=1)
     assert found is not None
     assert [index for index, _, _ in found] == [1]
 
 
 def test_a_job_with_gpus_for_each_socket_has_cores_too() -> None:
-    found = Bench("g").place(
-        num_tasks=1, tres_per_socket="gres:gpu:1", extra={"sockets_per_node": "2"}
-    )
+    found = Bench("g").place(num_tasks=1, tres_per_socket="gres:gpu:1", sockets_per_node=2)
     assert found is not None
     assert [(index, bool(cores), devices) for index, cores, devices in found] == [
         (0, True, "gpu:0-1")

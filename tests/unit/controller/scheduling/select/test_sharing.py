@@ -168,7 +168,7 @@ def test_an_exclusive_job_of_a_forced_partition_has_all_cores_and_shares_them():
 
 def test_nodes_of_one_user_are_no_others():
     cluster = Cluster()
-    assert cluster.start("main", 1, user=1, extra={"exclusive": "user"}) == "0:0001"
+    assert cluster.start("main", 1, user=1, exclusive_for="user") == "0:0001"
     assert cluster.start("main", 1, user=2) == "1:0001"
     assert cluster.start("main", 1, user=1) == "0:0010"
     assert cluster.start("users", 1, user=2) == "1:0010"
@@ -192,14 +192,14 @@ def test_the_others_are_laid_out_anew_when_a_job_leaves():
 def test_no_start_is_planned_where_others_run_as_long_as_they_do_if_the_nodes_are_to_be_one_users():
     cluster = Cluster()
     cluster.start("main", 8, user=1, limit_s=600)
-    alone = {"num_tasks": 8, "extra": {"exclusive": "user"}}
+    alone = {"num_tasks": 8, "exclusive_for": "user"}
     main = cluster.tables.partitions["main"]
     for user, expected in ((2, None), (1, (600, 0b101))):
         job = make_job(9, **alone)
         job.user_id = user
         found = cluster.selector.will_run(job, main, 0b111, cluster.tables, 0)
         assert (found is None) == (expected is None)
-    assert cluster.start("main", 4, user=3, extra={"exclusive": "user"}) == "2:1111"
+    assert cluster.start("main", 4, user=3, exclusive_for="user") == "2:1111"
     job = make_job(9, num_tasks=12)
     job.user_id = 2
     assert cluster.selector.will_run(job, main, 0b111, cluster.tables, 0) is None
