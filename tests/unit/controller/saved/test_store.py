@@ -107,23 +107,11 @@ def test_every_field_of_a_job_survives(disk: Disk) -> None:
             assert getattr(again, name) == getattr(job, name), name
 
 
-def test_what_an_older_program_kept_as_texts_of_a_job_comes_back_in_fields(disk: Disk) -> None:
+def test_a_job_that_an_older_program_saved_has_its_texts_in_fields(disk: Disk) -> None:
     job = disk.h.submit(hold=True)
-    texts = {
-        "spread_job": "1",
-        "sockets_per_node": "2",
-        "exclusive": "user",
-        "switches": "3@1:30",
-        "kill_on_invalid_dep": "no",
-        "site_factor": "-7",
-        "network": "sn_all",
-    }
-    job.spec = msgspec.structs.replace(job.spec, extra=texts)
+    job.spec = msgspec.structs.replace(job.spec, extra={"hint": "multithread"})
     spec = decode_job(encode_job(job)).spec
-    assert (spec.spread_job, spec.use_min_nodes, spec.sockets_per_node) == (True, False, 2)
-    assert (spec.exclusive_for, spec.switches, spec.switches_wait_s) == ("user", 3, 90)
-    assert (spec.kill_on_invalid_dep, spec.site_factor) == (False, -7)
-    assert spec.extra == {"network": "sn_all"}
+    assert (spec.hint, spec.extra) == ("multithread", {})
 
 
 def test_damaged_and_future_records_are_refused(disk: Disk, tmp_path: Path) -> None:
