@@ -277,11 +277,7 @@ def nodes_of_another_kind(request: Request, tables: Tables, free: Free) -> int:
     nodes = 0
     for job in _jobs_in(free, tables):
         where = partitions.get(job.partition)
-        if (
-            where is None
-            or job.allocation is None
-            or (job.state is JobState.SUSPENDED and job.held is not None)
-        ):
+        if where is None or job.allocation is None or _has_given_up(job):
             continue
         if request.shares:
             is_other = not shares_cores(where, agrees=job.spec.oversubscribe and not job.exclusive)
@@ -294,16 +290,21 @@ def nodes_of_another_kind(request: Request, tables: Tables, free: Free) -> int:
 
 def count_cpus_left(request: Request, tables: Tables, free: Free) -> None:
     """Note with the request which CPUs jobs of its partition may still take on each node in that
-    state (MaxCPUsPerNode).
+    state (MaxCPUsPerNode). Who has been suspended, and has no cores, takes none.
     """
     if request.max_cpus_per_node is None:
         return
     left = np.full(len(tables.nodes.nodes), request.max_cpus_per_node, dtype=np.int64)
     for job in _jobs_in(free, tables):
-        if job.partition == request.partition and job.allocation is not None:
+        if job.partition == request.partition and job.allocation and not _has_given_up(job):
             for group in job.allocation.groups:
                 left[nodeset.positions_array(group.nodes)] -= group.cpus
     request.cpus_left = np.maximum(left, 0)
+
+
+def _has_given_up(job: Job) -> bool:
+    """Whether the job has been suspended, and its cores are others' to have."""
+    return job.state is JobState.SUSPENDED and job.held is not None
 
 
 def _jobs_in(free: Free, tables: Tables) -> Iterable[Job]:

@@ -45,6 +45,11 @@ class Cluster:
         self.jobs[job.job_id] = self.tables.running[job.job_id] = job
         return " ".join(f"{share.node}:{share.cores:04b}" for share in allocation.shares)
 
+    def suspend(self, job_id):
+        job = self.jobs[job_id]
+        self.tables.nodes.release(job.allocation, job.allocation.nodes)
+        job.state, job.held = JobState.SUSPENDED, Allocation.of_groups(())
+
     def end(self, job_id):
         job = self.tables.running.pop(job_id)
         self.tables.nodes.release(job.allocation, job.allocation.nodes)
@@ -107,9 +112,7 @@ def test_neither_keeps_away_from_one_of_the_other_kind_that_is_suspended(first, 
     """Slurm 22.05.8: as soon as the job is suspended the other starts on its nodes."""
     cluster = Cluster()
     assert cluster.start(first, 4) == "0:1111"
-    job = cluster.jobs[1]
-    cluster.tables.nodes.release(job.allocation, job.allocation.nodes)
-    job.state, job.held = JobState.SUSPENDED, Allocation.of_groups(())
+    cluster.suspend(1)
     assert cluster.start(second, 4) == "0:1111"
 
 
@@ -240,6 +243,16 @@ def test_jobs_of_a_partition_have_no_more_cpus_of_a_node_than_it_allows():
     cluster.tables.running[1].partition = "few"
     assert cluster.start("few", 6) == ""
     assert cluster.start("few", 3) == "2:0111"
+
+
+def test_a_suspended_job_has_none_of_the_cpus_that_its_partition_allows_on_a_node():
+    """Slurm 22.05.8: as soon as the job is suspended the other starts beside it."""
+    cluster = Cluster()
+    cluster.tables.partitions["few"] = Partition("few", nodes=0b1, max_cpus_per_node=3)
+    assert cluster.start("few", 3) == "0:0111"
+    assert cluster.start("few", 3) == ""
+    cluster.suspend(1)
+    assert cluster.start("few", 3) == "0:0111"
 
 
 def test_jobs_of_one_cpu_go_to_the_last_nodes_where_the_site_says_so():
