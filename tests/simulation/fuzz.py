@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from understudy.controller.core.core import Core
+    from understudy.controller.scheduling.slurm.queue import Key
     from understudy.controller.tables.allocation import Allocation
     from understudy.controller.tables.job import HetJob, Job
     from understudy.controller.tables.partition import Partition
@@ -108,13 +109,14 @@ class ScheduleFailed(AssertionError):  # noqa: N818  says what happened
 @dataclass
 class Outcome:
     """How the jobs of a schedule ended, why those wait that never will start, and how many steps
-    were looked at.
+    were looked at. `circles`: 1 if jobs preempt each other for ever.
     """
 
     steps: int = 0
     ends: Counter[str] = field(default_factory=Counter)
     waiting: Counter[str] = field(default_factory=Counter)
     refused: int = 0
+    circles: int = 0
     hash: str = ""
 
 
@@ -330,6 +332,7 @@ class _Run:
         core = self.core
         assert core is not None
         before: object = None
+        at_first = {job_id: job.restarts for job_id, job in core.tables.jobs.items()}
         for _ in range(LOOKS):
             await self._sleep(LOOK_S)
             left = (
@@ -342,11 +345,55 @@ class _Run:
                 return
             before = left
         busy = [*core.tables.running.values(), *core.completing.values()]
-        if busy:
+        if busy and core.tables.preemption is not None:
+            goes_round = all(job.restarts > at_first.get(job.job_id, 0) for job in busy)
+            self.outcome.circles = int(goes_round and self._are_in_a_circle(busy))
+        if busy and not self.outcome.circles:
             self.fail(
                 f"{len(busy)} jobs have not ended {LOOKS * LOOK_S:.0f} s after all was "
                 f"healed: {busy[0].story} {busy[0].reason}"
             )
+
+    def _are_in_a_circle(self, busy: list[Job]) -> bool:
+        """Whether each of the jobs will be preempted again and again, as in Slurm, by jobs that
+        never start.
+
+        Others start in the place that such a job has taken: where it keeps no nodes for itself
+        (bf_min_prio_reserve, bf_min_age_reserve), or where it is behind them in the queue. For who
+        may preempt whom by QOS is no order of all jobs: one may be before a third that is before
+        another which may preempt the first.
+        """
+        core = self.core
+        assert core is not None
+        tables, now, policy = core.tables, self.time.now(), core.policy
+        preemption = tables.preemption
+        assert isinstance(policy, Builtin)
+        assert preemption is not None
+        pending = [job for job in tables.pending.values() if job.priority and job not in busy]
+
+        def records(job: Job) -> list[tuple[Key, Partition]]:
+            each = [tables.partitions[name] for name in job.partitions]
+            return [(policy.queue.order(job, partition), partition) for partition in each]
+
+        def takes(taker: Job, other: Job) -> bool:
+            since = taker.preempting_since
+            if since is None or now - since > LOOK_S:
+                return False
+            ways = [
+                key for key, where in records(taker) if preemption.may_preempt(taker, where, other)
+            ]
+            return bool(ways) and (
+                not policy.main.reserves.holds_back(taker, int(now))
+                or any(
+                    way < own < third < way
+                    for way in ways
+                    for own, _ in records(other)
+                    for job in pending
+                    for third, _ in records(job)
+                )
+            )
+
+        return all(any(takes(taker, job) for taker in pending) for job in busy)
 
     def _judge(self, run: scenario_run._Run) -> None:
         core = self.core
@@ -357,8 +404,8 @@ class _Run:
                 self.fail(f"{submission}, job {job_id}, is lost")
         rows = []
         # A heterogeneous job whose components cannot all have nodes waits for ever, and keeps those
-        # of one of them.
-        is_held_up = any(
+        # of one of them. Jobs that preempt each other for ever keep theirs.
+        is_held_up = bool(self.outcome.circles) or any(
             job.het is not None and job.priority for job in core.tables.pending.values()
         )
         looks_at_all = core.policy.name == "backfill" and not any(
@@ -407,6 +454,7 @@ class _Run:
             job is not None
             and job.het is not None
             and looks_at_all
+            and not self.outcome.circles
             and all(record.job.het is job.het for record in records)
         ):
             is_kept = any(
@@ -607,7 +655,7 @@ def main() -> int:
     )
     failed: dict[int, str] = {}
     ends: Counter[str] = Counter()
-    steps = refused = 0
+    steps = refused = circles = 0
     began = time.monotonic()
     for seed in seeds:
         schedule = draw(seed, arguments.jobs)
@@ -634,6 +682,7 @@ def main() -> int:
             ends += outcome.ends
             steps += outcome.steps
             refused += outcome.refused
+            circles += outcome.circles
             if arguments.seed is not None:
                 print(outcome)
             continue
@@ -643,7 +692,8 @@ def main() -> int:
         print(f"seed {seed}: {kind_of('at: ' + problem.partition(': ')[2])}")
     print(
         f"{len(seeds)} schedules, {steps} steps in {time.monotonic() - began:.1f} s: "
-        f"{dict(ends)}, {refused} refused; failed: {len(failed)}"
+        f"{dict(ends)}, {refused} refused, {circles} preempt in circles; "
+        f"failed: {len(failed)}"
     )
     return 1 if failed else 0
 

@@ -10,6 +10,7 @@ from simulation.fuzz import ScheduleFailed, run_schedule, shrink
 from simulation.invariants import Invariants
 from simulation.schedules import Schedule, draw
 
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.tables.node import NodeTable
 
 BATCHES = 10
@@ -72,6 +73,61 @@ def test_a_limit_is_not_held_against_jobs_that_were_submitted_before_it_was_set(
         replace(BURST, conf=conf, accounting=accounts, jobs=BURST.jobs[:20], events=(lowered,))
     )
     assert outcome.ends == {"COMPLETED": 20}
+
+
+TIMES = {"q1": 5, "q2": 2, "normal": 5}  # minutes
+
+
+def taking_places(jobs, mode="REQUEUE"):
+    """One node, and jobs of these QOS; any of q2 may preempt any of q1."""
+    return Schedule(
+        0,
+        conf=(
+            "SchedulerParameters=bf_interval=5",
+            "SelectType=select/cons_tres",
+            "SelectTypeParameters=CR_CPU",
+            "PreemptType=preempt/qos",
+            f"PreemptMode={mode}",
+            "KillWait=5",
+            "AuthInfo=cred_expire=5",
+            "NodeName=n1 CPUs=1",
+            "PartitionName=p Nodes=n1 Default=YES MaxTime=INFINITE",
+        ),
+        accounting=(
+            "add qos q1",
+            "add qos q2 Preempt=q1",
+            "add account a1 Description=d Organization=o",
+            "add user fu1 account=a1 qos=normal,q1,q2 defaultqos=normal",
+        ),
+        jobs=tuple(
+            {
+                "id": f"j{number}",
+                "at": float(number),
+                "user": "fu1",
+                "run": 250,
+                "options": ["--ntasks=1", f"--time={TIMES[qos]}", f"--qos={qos}"],
+            }
+            for number, qos in enumerate(jobs)
+        ),
+    )
+
+
+def test_jobs_that_preempt_each_other_for_ever_as_in_slurm_are_no_failure():
+    outcome = run_schedule(taking_places(["q1", "q1", "q1", "normal", "q2"]))
+    assert (outcome.circles, outcome.ends["COMPLETED"]) == (1, 0)
+    outcome = run_schedule(taking_places(["q1", "normal", "q1", "q2"]))
+    assert (outcome.circles, outcome.ends) == (0, {"COMPLETED": 3, "TIMEOUT": 1})
+
+
+def test_a_job_that_takes_a_place_in_vain_is_a_failure(monkeypatch):
+    select = SelectConsTres.select
+
+    def select_for_all_but_one(self, job, *arguments):
+        return None if job.spec.name == "j1" else select(self, job, *arguments)
+
+    monkeypatch.setattr(SelectConsTres, "select", select_for_all_but_one)
+    with pytest.raises(ScheduleFailed, match="have not ended"):
+        run_schedule(taking_places(["q1", "q2"], "SUSPEND,GANG"))
 
 
 def test_the_same_seed_draws_and_does_the_same():
