@@ -19,7 +19,7 @@ from understudy.controller.enforcement.reasons import INVALID_ACCOUNT, INVALID_Q
 from understudy.controller.enforcement.use import QosUse, Use
 from understudy.controller.priority.resets import next_reset
 from understudy.controller.priority.tres import PartitionTotals, asked_for, billing, tres_of
-from understudy.model.states import JobState
+from understudy.model.states import JobFlag, JobState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -562,8 +562,13 @@ class JobLimits:
         del self._running[job.job_id]
 
     def _count(self, charge: _Charge, until: int) -> None:
-        """Count what the job has used up to then."""
-        seconds = until - charge.until
+        """Count what the job has used up to then. As in 22.05.8, what it had while its nodes booted
+        does not count.
+        """
+        job = charge.job
+        if job.flags & JobFlag.CONFIGURING:
+            return
+        seconds = until - max(charge.until, job.start_time or 0)
         if seconds <= 0:
             return
         charge.until = until

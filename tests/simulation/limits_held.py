@@ -65,6 +65,10 @@ class LimitsHeld:
         running = {(job.job_id, job.restarts): job for job in core.tables.running.values()}
         for key in [key for key in self._runs if key not in running]:
             self._end(*self._runs.pop(key))
+        for key, (job, start, payer, held) in self._runs.items():
+            if job.start_time != start:  # its nodes have booted
+                assert job.start_time is not None
+                self._runs[key] = (job, job.start_time, payer, held)
         started = [key for key in running if key not in self._runs]
         for key in started:
             job = running[key]

@@ -18,6 +18,7 @@ from understudy.controller.tables.gres import Held
 from understudy.model.associations import Association, AssociationState
 from understudy.model.errors import ERROR_TEXT, ErrorCode
 from understudy.model.qos import Qos
+from understudy.model.states import JobFlag
 from understudy.protocol.messages import (
     CancelJobs,
     ControlJobs,
@@ -449,6 +450,27 @@ def test_minutes_of_running_jobs_become_less_with_the_periods() -> None:
     assert waiting.reason == "QOSGrpCPURunMinutesLimit"
     house.run(180)
     assert waiting.is_running
+
+
+def test_minutes_count_from_when_the_nodes_have_booted() -> None:
+    """Slurm 22.05.8: what running jobs may use stays the same until then, and nothing is used."""
+    house = House()
+    house.set_qos("q", grp_tres_run_mins={"cpu": 20})
+    job = submit(house, qos="q", num_tasks=4, time_limit_s=300)
+    house.run(WAIT_S)
+    house.acknowledge()
+    job.flags |= JobFlag.CONFIGURING
+    house.run(180)
+    house.limits.advance(house.time.now())
+    use = house.limits.of_qos["q"].whole
+    assert (use.run_s["cpu"], use.used_s.get("cpu", 0)) == (4 * 300, 0)
+    job.flags &= ~JobFlag.CONFIGURING
+    job.start_time = int(house.time.now())
+    house.run(120)
+    house.limits.advance(house.time.now())
+    counted = house.limits.last - job.start_time
+    assert use.run_s["cpu"] == 4 * (300 - counted)
+    assert use.used_s["cpu"] == pytest.approx(4 * counted, rel=0.01)
 
 
 def test_used_up_minutes_keep_jobs_waiting_until_they_have_decayed() -> None:
