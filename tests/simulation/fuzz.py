@@ -129,9 +129,7 @@ class _Errors(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.exc_info:
-            error = record.exc_info[1]
-            where = "".join(traceback.format_exception(error)[-3:]) if error else ""
-            self._run.fail(f"{record.getMessage()}: {error!r}\n{where}")
+            self._run.fail(f"{record.getMessage()}: {_told(record.exc_info[1])}")
 
 
 class _Run:
@@ -202,20 +200,22 @@ class _Run:
             network=self.network,
         )
 
+    def note(self, problem: str) -> None:
+        """What must hold does not; the first such thing is what is told."""
+        if not self.problem:
+            self.problem = f"at {self.time.now() - self.cluster.zero:.3f}: {problem}"
+
     def fail(self, problem: str) -> None:
         """What must hold does not: the run is over."""
         if not self.problem:
-            self.problem = f"at {self.time.now() - self.cluster.zero:.3f}: {problem}"
+            self.note(problem)
             if self.task is not None:
                 self.task.cancel()
 
     def _exception(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
         if not isinstance(error, asyncio.CancelledError):
-            self.fail(
-                f"{context.get('message')}: {error!r}\n"
-                f"{''.join(traceback.format_exception(error)[-3:]) if error else ''}"
-            )
+            self.fail(f"{context.get('message')}: {_told(error)}")
 
     async def go(self) -> Outcome:
         """All of it; the outcome, if nothing failed."""
@@ -284,8 +284,10 @@ class _Run:
             return self.outcome
         finally:
             for each in reversed(daemons):
-                with contextlib.suppress(Exception):
+                try:
                     await each.close()
+                except Exception as error:  # noqa: BLE001  the others are closed all the same
+                    self.note(f"{each.name} does not close: {_told(error)}")
 
     def _trace(self, line: str) -> None:
         if self.trace is not None:
@@ -527,6 +529,12 @@ class _Run:
             ):
                 return partition, allocation
         return None
+
+
+def _told(error: BaseException | None) -> str:
+    """What it is, and the last lines of where."""
+    where = "".join(traceback.format_exception(error)[-3:]) if error is not None else ""
+    return f"{error!r}\n{where}"
 
 
 @cache

@@ -10,6 +10,7 @@ from simulation.fuzz import ScheduleFailed, run_schedule, shrink
 from simulation.invariants import Invariants
 from simulation.schedules import Schedule, draw
 
+from understudy.clock.daemon import Daemon
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.tables.node import NodeTable
 
@@ -230,3 +231,18 @@ def test_an_exception_in_a_pass_and_tables_that_contradict_each_other_are_notice
     monkeypatch.setattr(NodeTable, "allocate", lose_a_cpu)
     with pytest.raises(ScheduleFailed, match="free CPUs are not what jobs leave"):
         run_schedule(BURST)
+
+
+def test_a_daemon_that_does_not_close_is_noticed_and_the_others_are_closed(monkeypatch):
+    close, closed = Daemon.close, []
+
+    async def fail_in_one(self):
+        closed.append(self.name)
+        await close(self)
+        if self.name == "noded0":
+            raise KeyError("of an end")
+
+    monkeypatch.setattr(Daemon, "close", fail_in_one)
+    with pytest.raises(ScheduleFailed, match=r"noded0 does not close: KeyError\('of an end'\)"):
+        run_schedule(replace(BURST, node_daemons=2))
+    assert closed == ["noded1", "noded0", "controller"]
