@@ -13,7 +13,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from scheduling_harness import SHARED, World, make_job, read_swf, table, tables_of
 
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
-from understudy.controller.scheduling.slurm.backfill import Backfill, BackfillPass
+from understudy.controller.scheduling.slurm.backfill import Backfill
+from understudy.controller.scheduling.slurm.backfill_pass import BackfillPass
 from understudy.controller.scheduling.slurm.queue import PendingQueue, slurm_order
 from understudy.controller.scheduling.textbook.easy import Easy
 from understudy.controller.scheduling.textbook.fcfs import Fcfs

@@ -23,6 +23,7 @@ from understudy.controller.jobs.start import Planning
 from understudy.controller.later import Later
 from understudy.controller.nodes.events import heard_of
 from understudy.controller.ports import NoJournal
+from understudy.controller.scheduling.api import SchedulingPolicy
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.tables.het_job import components
 from understudy.controller.tables.node import Node, NodeTable
@@ -201,7 +202,7 @@ class FakeUsers:
         return name == "staff"
 
 
-class FirstFit:
+class FirstFit(SchedulingPolicy):
     """A policy for tests: at every event each eligible job is started if it fits, by priority."""
 
     name = "first fit"
@@ -209,12 +210,8 @@ class FirstFit:
     def __init__(
         self, tables: Tables, selector: Any, planner: Planning, *, exact_limits: bool = False
     ) -> None:
-        self.tables, self.selector, self.planner, self.exact_limits = (
-            tables,
-            selector,
-            planner,
-            exact_limits,
-        )
+        super().__init__(tables, selector, planner, {})
+        self.exact_limits = exact_limits
         self.due: float | None = None
         self.notes: list[Note] = []
 

@@ -147,8 +147,6 @@ class Core:
     reservation_stamp: object = None  # what reservations that repeat could matter to, as last seen
     # the edge's: something has been handled
     settled: Callable[[], None] = field(default=lambda: None)
-    # make the promises of which nobody has asked so far
-    complete_plan: Callable[[float], None] = field(default=lambda _now: None)
     counters: Counters = field(default_factory=Counters)  # for sdiag
     shut_down: Callable[[], None] = field(default=lambda: None)  # the edge's: end the daemon
     # the edge's: go on all the same, or end the run

@@ -49,10 +49,6 @@ from understudy.controller.priority.options import read_options
 from understudy.controller.saved.recover import recover
 from understudy.controller.saved.store import Commits, Dirty, HeldWire, Store
 from understudy.controller.scheduling import registry
-from understudy.controller.scheduling.select.selection import ChoosingSelector
-from understudy.controller.scheduling.slurm.backfill import Backfill
-from understudy.controller.scheduling.slurm.builtin import Builtin
-from understudy.controller.scheduling.slurm.forecast import Forecast
 from understudy.controller.tables.power_plan import PowerPlan
 from understudy.controller.tables.preemption import Preemption, Rules
 from understudy.model.cluster import Cluster
@@ -132,15 +128,7 @@ class Controller:
         core.policy = registry.scheduler(config.text("SchedulerType"))(
             tables, core.selector, Planning(core), parameters
         )
-        if (
-            cluster.plans_when_asked
-            and daemon.time.is_virtual
-            and isinstance(core.policy, Backfill)
-        ):
-            core.policy.plan_when_asked()
-            core.complete_plan = core.policy.complete_plan
-        elif core.policy.name == "builtin" and isinstance(core.policy, Builtin):
-            core.complete_plan = Forecast(core.policy).complete_plan
+        core.policy.plans_when_asked = cluster.plans_when_asked and daemon.time.is_virtual
         agents.on_response = lambda name, responds: heard_of(core, name, responds=responds)
         loop = asyncio.get_running_loop()
         self.locks = Locks()
@@ -213,14 +201,12 @@ class Controller:
         core.change_configuration = self.change
 
     def _expect(self, settings: Settings, parameters: dict[str, str]) -> None:
-        if isinstance(self.core.selector, ChoosingSelector):
-            overrun_s = settings.kill_wait_s + (settings.over_time_limit_s or 0)
-            self.core.selector.expect(
-                overrun_s=overrun_s,
-                linear_window_s=number(parameters, "bf_window_linear", 0),
-                packs_serial="pack_serial_at_end" in parameters,
-                spares_idle="bf_busy_nodes" in parameters,
-            )
+        self.core.selector.expect(
+            overrun_s=settings.kill_wait_s + (settings.over_time_limit_s or 0),
+            linear_window_s=number(parameters, "bf_window_linear", 0),
+            packs_serial="pack_serial_at_end" in parameters,
+            spares_idle="bf_busy_nodes" in parameters,
+        )
 
     def _set_preemption(self, settings: Settings, parameters: dict[str, str]) -> None:
         tables = self.core.tables
@@ -370,8 +356,7 @@ class Controller:
         self._expect(self.core.settings, parameters)
         self.passes.most_requests = number(parameters, "max_rpc_cnt", 0, most=1000)
         self._set_preemption(self.core.settings, parameters)
-        if isinstance(self.core.policy, Builtin):
-            self.core.policy.reconfigure(parameters)
+        self.core.policy.reconfigure(parameters)
         set_gang(self.core)
         self._complain()
         set_plan(self.core, PowerPlan.of(self.config))

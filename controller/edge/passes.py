@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from understudy.controller.core.core import Core
     from understudy.controller.core.locks import Locks
     from understudy.controller.ports import TimerHandle
-    from understudy.controller.scheduling.slurm.cycles import Cycles
+    from understudy.controller.scheduling.cycles import Cycles
 
 SLICE_S: Final = 0.005
 PUT_OFF_S: Final = 1.0  # until the schedulers look again whether there are fewer requests
@@ -177,9 +177,7 @@ class Passes:
         elif end is _End.SLICE:
             is_too_much = bool(self.most_requests) and self.requests >= self.most_requests
             self._soon(
-                self._when_few
-                if is_too_much and getattr(self._core.policy, "is_backfilling", False)
-                else self._next_slice
+                self._when_few if is_too_much and self._core.policy.gives_way else self._next_slice
             )
 
     def _next_slice(self) -> None:
@@ -197,8 +195,7 @@ class Passes:
     def _cycles(self) -> list[tuple[Cycles, int]]:
         """The schedulers' counts, the one first whose cycle takes longer."""
         policy = self._core.policy
-        found = getattr(policy, "backfill_cycles", None), getattr(policy, "main_cycles", None)
-        return [(cycles, cycles.count) for cycles in found if cycles is not None]
+        return [(each, each.count) for each in (policy.backfill_cycles, policy.main_cycles)]
 
     def _ended(self) -> None:
         self._is_running, self._pass = False, None

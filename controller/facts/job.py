@@ -120,7 +120,7 @@ def _nodes_for_tasks(job: Job, cpus: int) -> int:
 
 def step_memory_mb(core: Core, megabytes: int) -> int:
     """What a step is said to have of memory: none where nobody counts it."""
-    return megabytes if getattr(core.selector, "consumes_memory", True) else 0
+    return megabytes if core.selector.consumes_memory else 0
 
 
 def memory_text(megabytes: int) -> str:

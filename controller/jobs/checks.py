@@ -111,7 +111,7 @@ def check_gres(core: Core, spec: JobSpec) -> None:
         raise SlurmError(ErrorCode.INVALID_GRES)
     if mixes_types(together):
         raise SlurmError(ErrorCode.MIXED_GRES)
-    if any(wants[1:]) + len(others) and not getattr(core.selector, "counts_gpus", True):
+    if any(wants[1:]) + len(others) and not core.selector.counts_gpus:
         raise SlurmError(ErrorCode.UNSUPPORTED_GRES)
     per_job, per_task = wants[1], wants[3]
     if any(whole.count < (spec.min_nodes or 1) for whole in per_job):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from understudy.controller.scheduling.slurm.cycles import Cycles
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.protocol.messages import GetStatistics, Message, Ok, Statistics
 
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
 def get_statistics(core: Core, message: GetStatistics, sender: Sender) -> Message:
     """Tell the counts, or with `reset` begin again."""
     counters, now = core.counters, core.time.now()
-    main: Cycles = getattr(core.policy, "main_cycles", None) or Cycles()
-    backfill: Cycles = getattr(core.policy, "backfill_cycles", None) or Cycles()
+    main, backfill = core.policy.main_cycles, core.policy.backfill_cycles
     if message.reset:
         if not core.is_operator(sender.user_id):
             raise SlurmError(ErrorCode.ACCESS_DENIED)

@@ -7,12 +7,17 @@ that the edge can let requests in.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
+
+from understudy.controller.scheduling.cycles import Cycles
+from understudy.model.scheduler_parameters import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from understudy.controller.scheduling.select.free import Free
     from understudy.controller.tables.allocation import Allocation
     from understudy.controller.tables.job import Job
     from understudy.controller.tables.partition import Partition
@@ -43,9 +48,25 @@ class Note(StrEnum):
     TURN = "turn"
 
 
-class Selector(Protocol):
-    """Chooses nodes (`SelectType`)."""
+class Selector(ABC):
+    """Chooses nodes (`SelectType`). Entry point group `understudy.selectors`: a class called with
+    the words of SelectTypeParameters, in upper case.
+    """
 
+    # words of SelectTypeParameters that only it reads; what nobody names is complained about
+    parameter_words: ClassVar[tuple[str, ...]] = ()
+
+    whole_nodes = False  # no two jobs share a node
+    # GPUs are counted also for each task, each socket and the whole job; False: --gres alone
+    counts_gpus = True
+    consumes_memory = True  # memory is a thing that is used up
+    # a job can start only where as many CPUs are free as it needs, and on no node that is full
+    needs_free_cpus = False
+
+    def __init__(self, parameters: frozenset[str] = frozenset()) -> None:
+        self.parameters = parameters
+
+    @abstractmethod
     def select(
         self, job: Job, partition: Partition, usable: int, tables: Tables
     ) -> Allocation | None:
@@ -53,12 +74,13 @@ class Selector(Protocol):
         None.
         """
 
-    def could_ever_run(self, job: Job, partition: Partition, tables: Tables) -> bool:
-        """Whether the partition's configured nodes could hold the job if all were up and empty."""
-
+    @abstractmethod
     def nodes_if_empty(self, job: Job, partition: Partition, tables: Tables) -> int | None:
-        """The nodes (bitmap) that it would get then, or None."""
+        """The nodes (bitmap) that the job would get if all of the partition's were up and empty, or
+        None.
+        """
 
+    @abstractmethod
     def will_run(
         self,
         job: Job,
@@ -73,6 +95,51 @@ class Selector(Protocol):
 
         A start after `until` is of no use to who asks; None will do.
         """
+
+    def could_ever_run(self, job: Job, partition: Partition, tables: Tables) -> bool:
+        """Whether the partition's configured nodes could hold the job if all were up and empty."""
+        return self.nodes_if_empty(job, partition, tables) is not None
+
+    # Who looks for jobs to preempt asks about states of the cluster that are not the present one.
+    # A selector that cannot say has nobody preempted.
+
+    def choose_in(
+        self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free
+    ) -> int | None:
+        """The nodes (bitmap) that the job would get in that state, or None."""
+        del job, partition, usable, tables, free
+        return None
+
+    def select_in(
+        self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free
+    ) -> Allocation | None:
+        """What the job would hold in that state, on the nodes that `choose_in` names."""
+        del job, partition, usable, tables, free
+        return None
+
+    def serving(
+        self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free
+    ) -> int:
+        """Those of the nodes that would do for the job in that state, each looked at alone."""
+        del job, partition, usable, tables, free
+        return 0
+
+    def expect(
+        self,
+        *,
+        overrun_s: int,
+        linear_window_s: int = 0,
+        packs_serial: bool = False,
+        spares_idle: bool = False,
+    ) -> None:
+        """What slurm.conf says beside SelectTypeParameters, also when it has been read again.
+
+        `overrun_s`: how long jobs past their limit may still take. `linear_window_s`: by how much
+        windows of `will_run` grow (bf_window_linear; 0: they double). `packs_serial`: jobs of one
+        CPU go to the last nodes (pack_serial_at_end). `spares_idle`: for starts in the future,
+        nodes that are in use come before idle ones (bf_busy_nodes).
+        """
+        del overrun_s, linear_window_s, packs_serial, spares_idle
 
 
 class Planner(Protocol):
@@ -109,30 +176,60 @@ class Planner(Protocol):
         """Record the expected start and nodes of a pending job (None: no promise)."""
 
 
-class SchedulingPolicy(Protocol):
+class SchedulingPolicy(ABC):
     """A `SchedulerType`. Entry point group `understudy.schedulers`: a class called with (tables,
     selector, planner, parameters).
 
-    `parameters` are SchedulerParameters split at commas, keys in lower case, "" for bare words. A
-    policy that reads words of its own names them in a class attribute, `parameter_words`; words
-    that nobody names are complained about.
+    `parameters` are SchedulerParameters split at commas, keys in lower case, "" for bare words.
     """
 
     name: str
-    exact_limits: bool  # time limits to the second, enforced by the node daemon (textbook policies)
+    # words of SchedulerParameters that only it reads; what nobody names is complained about
+    parameter_words: ClassVar[tuple[str, ...]] = ()
+    exact_limits = False  # time limits to the second, enforced by the node daemon
+    # in the middle of a pass that waits while there are many requests (max_rpc_cnt)
+    gives_way = False
+    # set by who runs it: promises that decide nothing need not be made before `complete_plan`
+    plans_when_asked = False
 
+    def __init__(
+        self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters
+    ) -> None:
+        self.tables, self.selector, self.planner = tables, selector, planner
+        self.parameters = parameters
+        # for sdiag: the policy counts with `ran`, who runs it adds how long that took
+        self.main_cycles, self.backfill_cycles = Cycles(), Cycles()
+
+    @abstractmethod
     def note(self, what: Note, now: float) -> None:
         """Something happened. The first call, whatever it says, also marks the controller's start,
         from which phases are counted.
         """
 
+    @abstractmethod
     def next_run(self) -> float | None:
         """When `run` should be called next (seconds of the cluster's clock), or None when there is
         nothing to do.
         """
 
+    @abstractmethod
     def run(self, now: float) -> Iterator[float | None]:
         """One pass. Yields between jobs: None, or the time at which it wants to go on."""
+
+    def reconfigure(self, parameters: PolicyParameters) -> None:
+        """slurm.conf has been read again; also who may preempt whom may be another."""
+        self.parameters = parameters
+
+    def complete_plan(self, now: float) -> None:
+        """Make the promises that nobody has asked for so far, as of now; start nothing. Somebody
+        wants to see them.
+        """
+        del now
+
+    @property
+    def longest_switch_wait_s(self) -> int:
+        """How long a job waits for few leaf switches at most (max_switch_wait)."""
+        return number(self.parameters, "max_switch_wait", 300)
 
 
 PolicyParameters: TypeAlias = "Mapping[str, str]"

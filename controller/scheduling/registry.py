@@ -10,18 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from understudy.controller.offers import offered
+from understudy.controller.scheduling.api import SchedulingPolicy, Selector
 from understudy.model.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from understudy.controller.scheduling.api import (
-        Planner,
-        PolicyParameters,
-        SchedulingPolicy,
-        Selector,
-    )
-    from understudy.controller.tables.tables import Tables
     from understudy.model.conf import SlurmConfig
 
 SCHEDULERS: Final = "understudy.schedulers"
@@ -29,7 +21,7 @@ SELECTORS: Final = "understudy.selectors"
 ALIASES: Final = {"cons_res": "cons_tres"}
 
 
-def _load(group: str, key: str, prefix: str, value: str) -> Any:
+def _load(group: str, key: str, prefix: str, value: str, base: type) -> Any:
     kind, _, name = value.strip().lower().rpartition("/")
     found = offered(group)
     point = found.get(ALIASES.get(name, name))
@@ -37,22 +29,26 @@ def _load(group: str, key: str, prefix: str, value: str) -> Any:
         known = ", ".join(f"{prefix}/{each}" for each in sorted(found))
         raise ConfigError(f"{key}={value} is not known; there are {known}")
     try:
-        return point.load()
+        loaded = point.load()
     except (ImportError, AttributeError) as error:
         raise ConfigError(f"{key}={value} cannot be loaded from {point.value}: {error}") from error
+    if not (isinstance(loaded, type) and issubclass(loaded, base)):
+        raise ConfigError(
+            f"{key}={value}: {point.value} is no class derived from "
+            f"{base.__module__}.{base.__qualname__}"
+        )
+    return loaded
 
 
-def scheduler(
-    scheduler_type: str,
-) -> Callable[[Tables, Selector, Planner, PolicyParameters], SchedulingPolicy]:
+def scheduler(scheduler_type: str) -> type[SchedulingPolicy]:
     """The class of a policy, from SchedulerType (`sched/easy`; `easy` alone will do).
 
     Raises:
-        ConfigError: nobody offers it, or it cannot be imported.
+        ConfigError: nobody offers it, it cannot be imported, or it is no policy.
     """
     return cast(
-        "Callable[[Tables, Selector, Planner, PolicyParameters], SchedulingPolicy]",
-        _load(SCHEDULERS, "SchedulerType", "sched", scheduler_type),
+        "type[SchedulingPolicy]",
+        _load(SCHEDULERS, "SchedulerType", "sched", scheduler_type, SchedulingPolicy),
     )
 
 
@@ -60,12 +56,10 @@ def selector(select_type: str, parameters: frozenset[str] = frozenset()) -> Sele
     """A selector, from SelectType (`select/cons_tres`) and the words of SelectTypeParameters.
 
     Raises:
-        ConfigError: nobody offers it, or it cannot be imported.
+        ConfigError: nobody offers it, it cannot be imported, or it is no selector.
     """
-    made = _load(SELECTORS, "SelectType", "select", select_type)(
-        frozenset(word.upper() for word in parameters)
-    )
-    return cast("Selector", made)
+    made = _load(SELECTORS, "SelectType", "select", select_type, Selector)
+    return cast("Selector", made(frozenset(word.upper() for word in parameters)))
 
 
 def declared_words(config: SlurmConfig) -> dict[str, frozenset[str]]:
@@ -75,12 +69,11 @@ def declared_words(config: SlurmConfig) -> dict[str, frozenset[str]]:
     Raises:
         ConfigError: nobody offers them.
     """
-    policy = _load(SCHEDULERS, "SchedulerType", "sched", config.text("SchedulerType"))
-    choice = _load(SELECTORS, "SelectType", "select", config.text("SelectType"))
-    offered = {"schedulerparameters": policy, "selecttypeparameters": choice}
+    policy = scheduler(config.text("SchedulerType"))
+    choice = _load(SELECTORS, "SelectType", "select", config.text("SelectType"), Selector)
     return {
-        key: frozenset(word.lower() for word in getattr(each, "parameter_words", ()))
-        for key, each in offered.items()
+        "schedulerparameters": frozenset(word.lower() for word in policy.parameter_words),
+        "selecttypeparameters": frozenset(word.lower() for word in choice.parameter_words),
     }
 
 

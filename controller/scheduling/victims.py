@@ -19,7 +19,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from understudy.controller.scheduling.select.free import StateWithout
-from understudy.controller.scheduling.select.selection import ChoosingSelector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,7 +43,7 @@ def victims(
     """The jobs to preempt so that this one can run on nodes out of the bitmap `usable`; none if
     that is of no use, or somebody ends already.
     """
-    if not preemption.is_on or not isinstance(selector, ChoosingSelector):
+    if not preemption.is_on:
         return []
     order = preemption.candidates(job, partition, now, whole_nodes=selector.whole_nodes)
     if (
@@ -96,8 +95,6 @@ def place_of(
     selector: Selector,
 ) -> Allocation | None:
     """What the job would get out of the bitmap `usable` once those are gone."""
-    if not isinstance(selector, ChoosingSelector):
-        return None
     state = StateWithout(tables)
     for victim in victims:
         state.remove(victim, suspended=preemption.stands_still(victim))

@@ -238,13 +238,9 @@ def _number(key: str) -> Callable[[Core, Job, float], int | None]:
     return read
 
 
-_LONGEST_SWITCH_WAIT_S: Final = 300  # max_switch_wait where nothing is said
-
-
 def _switches_wait_s(core: Core, job: Job, _now: float) -> int:
     """How long it waits for the few leaf switches that it wants to be on."""
-    longest_s: int = getattr(core.policy, "longest_switch_wait_s", _LONGEST_SWITCH_WAIT_S)
-    wanted_s = job.spec.switches_wait_s
+    longest_s, wanted_s = core.policy.longest_switch_wait_s, job.spec.switches_wait_s
     if job.spec.switches is None:
         return 0
     return longest_s if wanted_s is None else min(wanted_s, longest_s)

@@ -60,7 +60,7 @@ def run_query(
         if column not in known:
             raise SlurmError(INVALID_QUERY, f"no such column of {query.table}: {column}")
     if not _SHOW_PLANS.get(query.table, _NONE).isdisjoint((*query.columns, *query.where)):
-        core.complete_plan(core.time.now())
+        core.policy.complete_plan(core.time.now())
     viewer = Viewer(core, sender)
     viewer.require(query.table)
     return _QUERIES[query.table](core, query, viewer)

@@ -181,7 +181,7 @@ class PlansWhenAsked(AtAnyPace):
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
-        self.plan_when_asked()
+        self.plans_when_asked = True
 
 
 @settings(max_examples=40, deadline=None)

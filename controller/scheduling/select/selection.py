@@ -7,10 +7,11 @@ Place: scheduling, pure. A selector says which nodes it takes and how many tasks
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from understudy.controller.scheduling.api import Selector
 from understudy.controller.scheduling.select.free import (
     JOBS_IN_A_GROUP,
     KILL_WAIT_S,
@@ -43,24 +44,16 @@ if TYPE_CHECKING:
     Choice = list[tuple[int, int]]
 
 
-class ChoosingSelector(ABC):
-    """A `Selector` on top of `choose` and `hold`.
-
-    `needs_free_cpus`: a job can start only where as many CPUs are free as it needs, and on no node
-    that is full. `whole_nodes`: no two jobs share a node.
-    """
+class ChoosingSelector(Selector):
+    """A `Selector` on top of `choose` and `hold`."""
 
     needs_free_cpus = True
-    whole_nodes = False
-
-    counts_gpus = True  # also for each task, each socket and the whole job; False: --gres alone
-
     # so many running jobs at most are taken to have ended at once, when a start in the future is
     # looked for
     most_in_group = JOBS_IN_A_GROUP
 
     def __init__(self, parameters: frozenset[str] = frozenset()) -> None:
-        self.parameters = parameters
+        super().__init__(parameters)
         self.consumes_memory = any(
             word == "CR_MEMORY" or word.endswith("_MEMORY") for word in parameters
         )
@@ -80,13 +73,7 @@ class ChoosingSelector(ABC):
         packs_serial: bool = False,
         spares_idle: bool = False,
     ) -> None:
-        """Of `will_run`: how long jobs past their limit may still take, and by how much windows
-        grow (bf_window_linear; 0: they double).
-
-        `packs_serial`: jobs of one CPU go to the last nodes (pack_serial_at_end). `spares_idle`:
-        for starts in the future, nodes that are in use come before idle ones (bf_busy_nodes;
-        select/cons_tres alone).
-        """
+        """As in `Selector`. `spares_idle` matters to select/cons_tres alone."""
         self.packs_serial, self.spares_idle = packs_serial, spares_idle
         self._overrun_s, self._linear_window_s = overrun_s, linear_window_s
         self._timeline = None
@@ -197,10 +184,6 @@ class ChoosingSelector(ABC):
         """The indices of those of the nodes that have enough for one of the job's nodes."""
         del request, table, free
         return nodeset.indices(nodes)
-
-    def could_ever_run(self, job: Job, partition: Partition, tables: Tables) -> bool:
-        """Whether the partition's configured nodes could hold the job if all were up and empty."""
-        return self.nodes_if_empty(job, partition, tables) is not None
 
     def nodes_if_empty(self, job: Job, partition: Partition, tables: Tables) -> int | None:
         """The nodes that the job would get if all of the partition's were up and empty."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from understudy.controller.scheduling.slurm.cycles import Cycles
+from understudy.controller.scheduling.api import SchedulingPolicy
+from understudy.controller.scheduling.slurm.forecast import Forecast
 from understudy.controller.scheduling.slurm.main_pass import MainPass
 from understudy.controller.scheduling.slurm.queue import PendingQueue, preempting_order, slurm_order
 from understudy.controller.scheduling.slurm.when import MainTrigger
@@ -21,18 +22,16 @@ if TYPE_CHECKING:
     from understudy.controller.tables.tables import Tables
 
 
-class Builtin:
+class Builtin(SchedulingPolicy):
     """The main scheduler, run when Slurm would run it."""
 
     name = "builtin"
-    exact_limits = False
 
     def __init__(
         self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters
     ) -> None:
-        self.tables, self.selector, self.planner = tables, selector, planner
+        super().__init__(tables, selector, planner, parameters)
         self.trigger = MainTrigger(parameters)
-        self.main_cycles = Cycles()
         self._was_idle = True
         self._read(parameters)
 
@@ -42,9 +41,10 @@ class Builtin:
         self.parameters = parameters
         self.queue = PendingQueue(self.tables, order, prefers=True, reservations=True)
         self.main = MainPass(self.tables, self.selector, self.planner, parameters)
+        self.forecast = Forecast(self.tables, self.selector, self.planner, parameters)
 
     def reconfigure(self, parameters: PolicyParameters) -> None:
-        """The parameters, or who may preempt whom, have changed. The phases stay."""
+        """As in `SchedulingPolicy`. The phases stay."""
         self._read(parameters)
         self.trigger.read(parameters)
 
@@ -59,6 +59,10 @@ class Builtin:
     def catch_up(self, now: float) -> None:
         """Bring the triggers forward over a time without pending jobs."""
         self.trigger.catch_up(now)
+
+    def complete_plan(self, now: float) -> None:
+        """As in `SchedulingPolicy`."""
+        self.forecast.complete_plan(now)
 
     def next_run(self) -> float | None:
         """As in `SchedulingPolicy`."""

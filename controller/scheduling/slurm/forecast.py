@@ -10,16 +10,16 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from understudy.controller.scheduling.slurm.backfill import BackfillPass, PlansOnly
+from understudy.controller.scheduling.slurm.backfill_pass import BackfillPass, PlansOnly
 from understudy.controller.scheduling.slurm.queue import PendingQueue, preempting_order, slurm_order
 from understudy.model.scheduler_parameters import number
 
 if TYPE_CHECKING:
-    from understudy.controller.scheduling.api import Planner
-    from understudy.controller.scheduling.slurm.builtin import Builtin
+    from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector
     from understudy.controller.scheduling.slurm.plan import Slots
     from understudy.controller.scheduling.slurm.queue import Record
     from understudy.controller.tables.job import Job
+    from understudy.controller.tables.tables import Tables
 
 
 class _Noted(PlansOnly):
@@ -67,16 +67,19 @@ class _InOrder(BackfillPass):
 class Forecast:
     """The expected starts of one policy's queue."""
 
-    def __init__(self, policy: Builtin) -> None:
-        self._policy = policy
+    def __init__(
+        self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters
+    ) -> None:
+        self._tables, self._selector, self._planner = tables, selector, planner
+        self._parameters = parameters
         self._made = -inf
 
     def complete_plan(self, now: float) -> None:
         """Tell pending jobs when they would start, unless that has been done within the
         interval.
         """
-        policy, tables = self._policy, self._policy.tables
-        interval_s = number(policy.parameters, "bf_interval", 30, least=-1, most=10_800)
+        tables, planner = self._tables, self._planner
+        interval_s = number(self._parameters, "bf_interval", 30, least=-1, most=10_800)
         if not tables.pending or interval_s <= 0 or now < self._made + interval_s:
             return
         self._made = now
@@ -84,13 +87,13 @@ class Forecast:
         order = slurm_order if preemption is None else preempting_order(preemption, slurm_order)
         queue = PendingQueue(tables, order, prefers=True, reservations=True)
         queue.refresh(now)
-        noted = _Noted(policy.planner)
+        noted = _Noted(planner)
         kept = [
             (record.job, record.job.switches_since, record.job.most_switches)
             for record in queue.records
             if record.job.spec.switches is not None
         ]
-        for _ in _InOrder(tables, policy.selector, noted, policy.parameters).run(
+        for _ in _InOrder(tables, self._selector, noted, self._parameters).run(
             list(queue.records), now
         ):
             pass
@@ -99,4 +102,4 @@ class Forecast:
         for record in queue.records:
             job, start = record.job, noted.starts.get(record.job.job_id)
             if start != job.expected_start:
-                policy.planner.promise(job, start, 0)
+                planner.promise(job, start, 0)

@@ -88,7 +88,7 @@ def kept_back(
     if look.reason or not look.overlaps:
         return look.reason
     nodes = look.nodes & ~job.excluded_nodes
-    wants_whole = wants_whole_nodes(job, partition) or getattr(selector, "whole_nodes", False)
+    wants_whole = wants_whole_nodes(job, partition) or selector.whole_nodes
     if wants_whole and nodes & ~tables.nodes.idle_nodes:
         return ""
     if nodes.bit_count() >= job.min_nodes and selector.could_ever_run(

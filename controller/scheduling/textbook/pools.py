@@ -15,11 +15,11 @@ pools of their own that share what is free.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from math import floor, inf
 from typing import TYPE_CHECKING
 
-from understudy.controller.scheduling.api import Note
+from understudy.controller.scheduling.api import Note, SchedulingPolicy
 from understudy.controller.scheduling.slurm.queue import PendingQueue, first_come_order
 from understudy.model import nodeset
 
@@ -34,21 +34,15 @@ if TYPE_CHECKING:
 PASS_OFFSET_S = 0.5
 
 
-class TextbookPolicy(ABC):
+class TextbookPolicy(SchedulingPolicy):
     """Passes at every second in which something happened; one queue a pool."""
 
-    name: str
     exact_limits = True
 
     def __init__(
         self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters
     ) -> None:
-        self.tables, self.selector, self.planner, self.parameters = (
-            tables,
-            selector,
-            planner,
-            parameters,
-        )
+        super().__init__(tables, selector, planner, parameters)
         self.queue = PendingQueue(tables, first_come_order, by_partition=True)
         self.must_review = True  # something other than submissions happened since the last pass
         self._due: float | None = None

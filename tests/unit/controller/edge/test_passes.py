@@ -10,7 +10,7 @@ import pytest
 from tests.controller_harness import ROOT, Harness
 
 from understudy.controller.jobs.start import Planning
-from understudy.controller.scheduling.api import Note
+from understudy.controller.scheduling.api import Note, SchedulingPolicy
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.slurm.backfill import Backfill
 from understudy.controller.scheduling.slurm.builtin import Builtin
@@ -19,8 +19,6 @@ from understudy.protocol.messages import ControlJobs, GetStatistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from understudy.controller.scheduling.api import SchedulingPolicy
 
 
 class Broken(SelectConsTres):
@@ -47,7 +45,7 @@ def cluster(
     harness = Harness(is_virtual=is_virtual)
     core = harness.core
     core.failed = failures.append
-    core.policy = policy(core.tables, selector, Planning(core), {})  # type: ignore[call-arg]
+    core.policy = policy(core.tables, selector, Planning(core), {})
     core.policy.note(Note.START, harness.time.now())
     return harness, failures
 
@@ -93,18 +91,18 @@ def test_a_backfill_pass_that_fails_is_over_and_the_next_goes_on_behind_it() -> 
     assert small.is_running, "behind the job that is set aside"
     assert bad.held_by == "JobHeldAdmin"
     assert len(failures) == 1
-    assert h.core.policy.is_backfilling is False  # type: ignore[attr-defined]
+    assert h.core.policy.gives_way is False
     h.ask(ControlJobs("release", [str(bad.job_id)]), ROOT)
     h.run(40)
     assert len(failures) == 2, "who is released is tried again"
 
 
-class Faulty:
+class Faulty(SchedulingPolicy):
     """A policy that fails so many times, wherever it is, before it starts all jobs."""
 
-    exact_limits = False
-
     def __init__(self, harness: Harness, failures: int) -> None:
+        core = harness.core
+        super().__init__(core.tables, core.selector, Planning(core), {})
         self.inner, self.failures, self.tries = harness.core.policy, failures, []
         self.time = harness.time
 
@@ -128,7 +126,7 @@ def test_a_pass_that_fails_at_no_job_comes_again_each_time_later(is_virtual: boo
     h = Harness(is_virtual=is_virtual)
     failures: list[Exception] = []
     h.core.failed = failures.append
-    h.core.policy = policy = Faulty(h, 9)  # type: ignore[assignment]
+    h.core.policy = policy = Faulty(h, 9)
     begun = h.time.now()
     job = h.submit()
     h.run(400)

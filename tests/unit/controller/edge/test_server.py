@@ -14,7 +14,8 @@ from understudy.controller.core.locks import READ, WRITE, Needs
 from understudy.controller.edge import rpc
 from understudy.controller.edge.passes import Passes
 from understudy.controller.edge.server import Server
-from understudy.controller.scheduling.api import Note
+from understudy.controller.jobs.start import Planning
+from understudy.controller.scheduling.api import Note, SchedulingPolicy
 from understudy.protocol.messages import (
     AwaitEmpty,
     CancelJobs,
@@ -144,10 +145,10 @@ def test_under_virtual_time_a_listing_takes_no_turns() -> None:
     assert len(door.ask(Query("jobs", ["job_id"] * 40)).answers) == 1
 
 
-class SlowPolicy:
-    exact_limits = False
-
-    def __init__(self) -> None:
+class SlowPolicy(SchedulingPolicy):
+    def __init__(self, door: Door) -> None:
+        core = door.h.core
+        super().__init__(core.tables, core.selector, Planning(core), {})
         self.due: float | None = None
         self.steps = 0
 
@@ -166,7 +167,7 @@ class SlowPolicy:
 
 def test_a_pass_lets_requests_in_between_its_slices() -> None:
     door = Door()
-    door.h.core.policy = policy = SlowPolicy()  # type: ignore[assignment]
+    door.h.core.policy = policy = SlowPolicy(door)
     door.ask(SUBMIT)
     door.h.time.run_until(door.h.time.now())
     assert 0 < policy.steps < 10
@@ -184,7 +185,7 @@ def test_a_pass_lets_requests_in_between_its_slices() -> None:
 
 def test_under_virtual_time_a_pass_runs_whole() -> None:
     door = Door(is_virtual=True)
-    door.h.core.policy = policy = SlowPolicy()  # type: ignore[assignment]
+    door.h.core.policy = policy = SlowPolicy(door)
     door.ask(SUBMIT)
     door.h.time.run_until(door.h.time.now())
     assert (policy.steps, door.passes.passes) == (10, 1)
@@ -217,8 +218,8 @@ def test_a_backfill_pass_that_meets_too_many_requests_goes_on_when_few_are_left(
 ) -> None:
     door = Door()
     door.passes.most_requests = 100
-    door.h.core.policy = policy = SlowPolicy()  # type: ignore[assignment]
-    policy.is_backfilling = is_backfilling  # type: ignore[attr-defined]
+    door.h.core.policy = policy = SlowPolicy(door)
+    policy.gives_way = is_backfilling
     door.ask(SUBMIT)
     door.h.time.run_until(door.h.time.now())
     begun = policy.steps

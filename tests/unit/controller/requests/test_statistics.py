@@ -1,6 +1,6 @@
 """sdiag: what is counted, and how it is printed.
 
-Covers: commands/sdiag, commands/shared/requests, controller/scheduling/slurm/cycles,
+Covers: commands/sdiag, commands/shared/requests, controller/scheduling/cycles,
 controller/tables/counters.
 """
 
@@ -13,7 +13,7 @@ from fake_controller import FakeClient, run_command
 from understudy.commands.sdiag import report, sdiag
 from understudy.commands.shared.client import RefusedError
 from understudy.controller.requests.statistics import get_statistics
-from understudy.controller.scheduling.slurm.cycles import Cycles
+from understudy.controller.scheduling.cycles import Cycles
 from understudy.controller.tables.counters import Counters
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import CancelJobs, GetStatistics, Ok, Ping, Query, Statistics

@@ -12,7 +12,7 @@ from tests.controller_harness import ROOT, Harness, make_tables
 from understudy.controller.jobs.gang import Gang
 from understudy.controller.jobs.preempt import make_room
 from understudy.controller.jobs.start import Planning
-from understudy.controller.scheduling.api import Note
+from understudy.controller.scheduling.api import Note, Selector
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.select.linear import SelectLinear
 from understudy.controller.scheduling.slurm.backfill import Backfill
@@ -163,6 +163,27 @@ def test_of_equally_useful_jobs_the_one_that_was_needed_at_last_comes_first():
         ("high", [2], 3, 1),
     ]
     assert sorted(Busy(*running, count=3).victims(num_tasks=6)) == [1, 3]
+
+
+def test_nobody_is_hit_for_a_selector_that_knows_the_present_alone():
+    class Now(Selector):
+        def select(self, job, partition, usable, tables):
+            return SelectConsTres().select(job, partition, usable, tables)
+
+        def nodes_if_empty(self, job, partition, tables):
+            return partition.nodes
+
+        def will_run(self, job, partition, usable, tables, now, until=None):
+            return None
+
+    busy = Busy(("low", [0, 1, 2, 3], 4, 1))
+    assert busy.victims(num_tasks=4) == [1]
+    busy.selector = Now()
+    assert busy.victims(num_tasks=4) == []
+    job, high = make_job(99, partitions=("high",)), busy.tables.partitions["high"]
+    gone = busy.tables.running.values()
+    assert place_of(busy.preemption, busy.tables, gone, job, high, EVERY, busy.selector) is None
+    assert busy.selector.could_ever_run(job, high, busy.tables)
 
 
 def test_nobody_is_hit_if_it_does_not_help():

@@ -1,7 +1,6 @@
-"""Schedulers and selectors are found by the names that slurm.conf says.
+"""Schedulers and selectors are found by the names that slurm.conf says."""
 
-Covers: controller/scheduling/api.
-"""
+from importlib.metadata import EntryPoint
 
 import pytest
 
@@ -35,6 +34,14 @@ def test_an_unknown_policy_is_refused_with_the_known_ones(value):
         match=r"SchedulerType=.* is not known; there are .*sched/backfill, " r".*sched/easy",
     ):
         registry.scheduler(value)
+
+
+@pytest.mark.parametrize("value", ["json:JSONDecoder", "json:dumps"])
+def test_what_is_no_policy_is_refused(value, monkeypatch):
+    point = EntryPoint("odd", value, registry.SCHEDULERS)
+    monkeypatch.setattr(registry, "offered", lambda _group: {"odd": point})
+    with pytest.raises(ConfigError, match=f"{value} is no class derived from .*SchedulingPolicy"):
+        registry.scheduler("sched/odd")
 
 
 def test_parameters_are_split_at_commas():

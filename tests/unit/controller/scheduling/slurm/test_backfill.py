@@ -1,7 +1,7 @@
 """The passes of sched/backfill and sched/builtin: what starts, where, and with which reason not.
 
-Covers: controller/scheduling/slurm/builtin, controller/scheduling/slurm/main_pass,
-controller/scheduling/slurm/plan.
+Covers: controller/scheduling/slurm/backfill_pass, controller/scheduling/slurm/builtin,
+controller/scheduling/slurm/main_pass, controller/scheduling/slurm/plan.
 """
 
 import pytest
@@ -49,7 +49,7 @@ def test_a_job_that_delays_no_promise_is_started_by_the_next_backfill_pass():
 
 def test_promises_are_made_when_somebody_asks():
     w = blocked()
-    w.policy.plan_when_asked()
+    w.policy.plans_when_asked = True
     w.submit(at=11, cpus=4, run_s=600, limit_s=600)
     w.run(until=100)
     assert [w.tables.jobs[i].expected_start for i in (2, 3)] == [None, None]
@@ -65,7 +65,7 @@ def test_passes_that_promise_idle_nodes_follow_each_other_at_the_interval(asked)
     """
     w = blocked()
     if asked:
-        w.policy.plan_when_asked()
+        w.policy.plans_when_asked = True
     w.submit(at=75, cpus=1, run_s=60, limit_s=60)
     w.run(until=100)
     assert w.starts == {1: 6, 3: 90}

@@ -7,7 +7,6 @@ from scheduling_harness import World, table
 from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.slurm.builtin import Builtin
-from understudy.controller.scheduling.slurm.forecast import Forecast
 
 
 def waiting(parameters: dict[str, str] | None = None) -> World:
@@ -27,7 +26,7 @@ def test_nobody_is_expected_to_start_before_those_ahead_of_him() -> None:
     w = waiting()
     jobs = w.tables.jobs
     assert jobs[2].expected_start is None
-    Forecast(w.policy).complete_plan(100.0)
+    w.policy.complete_plan(100.0)
     assert [jobs[i].expected_start for i in (2, 3)] == [3606, 4200]
     assert (jobs[2].expected_nodes, jobs[3].last_scheduler) == (0, "")
     assert w.starts == {1: 6}
@@ -37,17 +36,17 @@ def test_nobody_is_expected_to_start_before_those_ahead_of_him() -> None:
 
 def test_it_is_made_anew_at_the_interval() -> None:
     w = waiting({"bf_interval": "60"})
-    forecast, job = Forecast(w.policy), w.tables.jobs[2]
-    forecast.complete_plan(100.0)
+    job = w.tables.jobs[2]
+    w.policy.complete_plan(100.0)
     w.tables.running[1].time_limit_s = 1800
     w.tables.version += 1
-    forecast.complete_plan(159.0)
+    w.policy.complete_plan(159.0)
     assert job.expected_start == 3606
-    forecast.complete_plan(160.0)
+    w.policy.complete_plan(160.0)
     assert job.expected_start == 1806
 
 
 def test_there_is_none_without_an_interval() -> None:
     w = waiting({"bf_interval": "-1"})
-    Forecast(w.policy).complete_plan(100.0)
+    w.policy.complete_plan(100.0)
     assert w.tables.jobs[2].expected_start is None

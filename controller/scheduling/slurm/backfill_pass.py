@@ -1,0 +1,538 @@
+"""A backfill pass: it starts jobs out of order where that delays no promise.
+
+Place: scheduling, pure; used by sched/backfill, and by forecasts. Follows slurm.conf(5)
+SchedulerParameters bf_*.
+
+Each pass walks the queue and gives every job that cannot start a promise: a time at which it could
+start if the running jobs end at their limits, and nodes. Promised nodes are taken out of the plan
+(understudy.controller.scheduling.slurm.plan) for as long as the job may run; jobs further down must
+fit around them. The running jobs are not in the plan: the selector's `will_run` sees them.
+
+A pass costs no time of the cluster unless understudy_cost_backfill_us says so
+(understudy.controller.scheduling.slurm.charge); else bf_max_time and the yields have nothing to
+end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.enforcement.reasons import is_limit
+from understudy.controller.scheduling.slurm.charge import Charge
+from understudy.controller.scheduling.slurm.main_pass import (
+    YEAR_S,
+    Reserves,
+    choose,
+    is_too_late,
+    mind_switches,
+    run_length,
+    take_place,
+)
+from understudy.controller.scheduling.slurm.plan import Slots
+from understudy.controller.tables.reservation import blocked_cores
+from understudy.model import nodeset
+from understudy.model.scheduler_parameters import number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector
+    from understudy.controller.scheduling.slurm.queue import Record
+    from understudy.controller.tables.allocation import Allocation
+    from understudy.controller.tables.job import Job
+    from understudy.controller.tables.partition import Partition
+    from understudy.controller.tables.reservation import Look
+    from understudy.controller.tables.tables import Tables
+
+_DAY_S: Final = 86_400
+
+
+def _planned_length(job: Job, partition: Partition) -> int:
+    """The seconds for which a plan has room for the job: whole minutes."""
+    return max(-(-run_length(job, partition, job.spec.time_min_s) // 60) * 60, 60)
+
+
+class BackfillPass:
+    """One walk over the queue; `started` and `promised` tell how many jobs the last one started,
+    and how many it told when they would start.
+    """
+
+    def __init__(
+        self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters
+    ) -> None:
+        self.tables, self.selector, self.planner = tables, selector, planner
+        self.reserves = Reserves(parameters)
+        self.resolution_s = number(parameters, "bf_resolution", 60, least=1, most=3600)
+        self.window_s = number(parameters, "bf_window", 1440, least=1, most=43_200) * 60
+        self.longest_switch_wait_s = number(parameters, "max_switch_wait", 300)
+        self.max_tests = number(parameters, "bf_max_job_test", 500, least=1, most=1_000_000)
+        self.max_starts = number(parameters, "bf_max_job_start", 0, most=10_000)
+        self.max_slots = number(
+            parameters, "bf_node_space_size", self.max_tests, least=2, most=2_000_000
+        )
+        self.max_of_user = number(parameters, "bf_max_job_user", 0)
+        self.max_of_partition = number(parameters, "bf_max_job_part", 0)
+        self.max_of_user_in_partition = number(parameters, "bf_max_job_user_part", 0)
+        self.max_of_association = number(parameters, "bf_max_job_assoc", 0)
+        self.max_array_promises = number(parameters, "bf_max_job_array_resv", 20, most=1000)
+        self.goes_on = "bf_continue" in parameters
+        self.stops_at_limits = "assoc_limit_stop" in parameters
+        self._is_limited = False  # a limit of an association or QOS kept the last job from starting
+        self.promises_once = "bf_one_resv_per_job" in parameters
+        self.plans_running = "bf_running_job_reserve" in parameters
+        self.charge = Charge.of_backfill(parameters)
+        # components that could start now, with the nodes they may use, by leader
+        self._ready: dict[int, dict[int, tuple[Record, int]]] = {}
+        self.started = self.promised = 0
+        self.promised_nodes = 0  # a bitmap
+        self.promises_anew = False  # some of them to more than one job
+        # False: promises that can decide nothing now are made when somebody asks for them
+        self.plans_ahead = True
+        self.is_complete = True  # none has been left out of the last pass
+        self._free_on: dict[int, int] = {}  # free CPUs on the nodes that were looked at last
+        self._free_when = -1  # the node table's generation then
+
+    def _may_leave_out(self) -> bool:
+        """Whether free CPUs and promises tell for sure that a job cannot start now."""
+        tables = self.tables
+        if self.window_s < _DAY_S or self.reserves.are_few:
+            # which nodes are promised decides when the next pass comes, and here that is not plain
+            return False
+        if (
+            self.plans_ahead
+            or tables.limits.enforced
+            or tables.preemption is not None
+            or tables.reservations
+            or self.charge.cost_us
+        ):
+            return False
+        return self.selector.needs_free_cpus
+
+    def _could_start(self, record: Record, slots: Slots, second: int) -> bool:
+        """Whether the nodes that are promised to nobody while the job would run have the CPUs for
+        it now.
+        """
+        job, partition = record.job, record.partition
+        if job.spec.overcommit or partition.oversubscribe.startswith(("FORCE", "YES")):
+            return True
+        table = self.tables.nodes
+        nodes = (
+            slots.free_until(second + _planned_length(job, partition))
+            & partition.nodes
+            & table.up_nodes
+            & ~table.full_nodes
+        )
+        if nodes.bit_count() < job.min_nodes:
+            return False
+        if self._free_when != table.generation:
+            self._free_when = table.generation
+            self._free_on.clear()
+        free = self._free_on.get(nodes)
+        if free is None:
+            free = self._free_on[nodes] = int(
+                table.free_cpus @ nodeset.to_flags(nodes, len(table.nodes))
+            )
+        return free >= job.min_cpus
+
+    def run(self, records: list[Record], now: float) -> Iterator[float | None]:
+        """Start and promise, record by record."""
+        self.started = self.promised = self.promised_nodes = 0
+        self.promises_anew = False
+        self.is_complete = True
+        self._ready.clear()
+        last_useful = len(records) - 1
+        may_leave_out = self._may_leave_out()
+        self._free_on.clear()
+        second = int(now)
+        tables, charge = self.tables, self.charge
+        charge.begin(now)
+        slots = Slots(second, self.window_s, self.resolution_s, (1 << len(tables.nodes.nodes)) - 1)
+        if self.plans_running:
+            self._plan_running(slots, second)
+        counts: dict[object, int] = {}
+        promised: dict[int, int] = {}  # job id -> start
+        tested = 0
+        last = ""
+        # partitions in which a job has met a limit, and nobody may pass it (assoc_limit_stop)
+        stopped: set[str] = set()
+        self._is_limited = False
+        for place, record in enumerate(records):
+            if may_leave_out:
+                while last_useful >= place and not self._could_start(
+                    records[last_useful], slots, second
+                ):
+                    last_useful -= 1
+                if last_useful < place:
+                    self.is_complete = False
+                    # that is all but sure where several jobs wait
+                    self.promises_anew = len(records) - place > 1
+                    self.promised_nodes = -1  # any
+                    break
+            if self.stops_at_limits and self._is_limited:
+                stopped.add(last)
+            self._is_limited, last = False, record.partition.name
+            if last in stopped:
+                continue
+            job = tables.looked_at = record.job
+            if (
+                not job.is_pending
+                or not record.partition.can_schedule
+                or not self._has_licenses(record, now)
+            ):
+                continue
+            if is_too_late(job, second):
+                self.planner.give_up(job, now)
+                continue
+            if job.spec.reservation and record.reservation is None:
+                continue
+            if self._is_one_too_many(record, counts):
+                continue
+            if tables.limits.enforced and (
+                reason := tables.limits.before(job, record.partition, now)
+            ):
+                self._meet_limit(record, reason)
+                continue
+            tested += 1
+            if tested > self.max_tests or len(slots) >= self.max_slots:
+                break
+            if job.array is not None:
+                start = self._try_tasks(
+                    record,
+                    slots,
+                    second,
+                    now,
+                    may_promise=not (self.promises_once and job.job_id in promised),
+                )
+            else:
+                start = self._try(
+                    record,
+                    slots,
+                    second,
+                    now,
+                    may_promise=not (self.promises_once and job.job_id in promised),
+                )
+            job.blocked_cores = None
+            if (
+                tables.limits.enforced
+                and not self._is_limited
+                and job.is_pending
+                and is_limit(job.reason)
+            ):
+                self.planner.explain(job, "None")
+            if start is not None:
+                self.promised += 1
+                promised[job.job_id] = min(start, promised.get(job.job_id, start))
+            elif job.is_pending and job.job_id not in promised and job.expected_start is not None:
+                self.planner.promise(job, None, 0)
+            if self.max_starts and self.started >= self.max_starts:
+                break
+            version = tables.version
+            if charge.cost_us:
+                charge.test()
+                if charge.is_used_up:
+                    break
+                if charge.pause():
+                    yield charge.now
+                    now, second = charge.now, int(charge.now)
+            yield None
+            if tables.version != version and not self.goes_on:
+                break
+        for parts in self._ready.values():
+            tables.looked_at = parts[min(parts)][0].job
+            self._start_together(parts, now)
+        if charge.cost_us:
+            yield charge.now
+
+    def _plan_running(self, slots: Slots, second: int) -> None:
+        """Jobs that run on whole nodes are in the plan, too, until they ought to end."""
+        for job in self.tables.running.values():
+            if job.allocation is not None and job.allocation.whole and job.start_time is not None:
+                slots.promise(
+                    second,
+                    max(job.start_time + (job.time_limit_s or YEAR_S), second + 1),
+                    job.allocation.nodes,
+                )
+
+    def _meet_limit(self, record: Record, reason: str) -> None:
+        """A limit of an association or QOS keeps the job from starting."""
+        job = record.job
+        self._is_limited = True
+        self._explain(job, reason)
+        if job.expected_start is not None:
+            self.planner.promise(job, None, 0)
+
+    def _explain(self, job: Job, reason: str) -> None:
+        if job.reason != reason or job.reason_detail:
+            self.planner.explain(job, reason)
+
+    def _is_one_too_many(self, record: Record, counts: dict[object, int]) -> bool:
+        user, partition = record.job.user_id, record.partition.name
+        limits: tuple[tuple[int, object], ...] = (
+            (self.max_of_user, user),
+            (self.max_of_partition, partition),
+            (self.max_of_user_in_partition, (user, partition)),
+            (self.max_of_association, (record.job.spec.account, user, "")),
+        )
+        for limit, what in limits:
+            if limit and counts.get(what, 0) >= limit:
+                return True
+        for limit, what in limits:
+            if limit:
+                counts[what] = counts.get(what, 0) + 1
+        return False
+
+    def _try_tasks(
+        self, record: Record, slots: Slots, second: int, now: float, *, may_promise: bool
+    ) -> int | None:
+        """Start tasks of an array, then promise nodes to some of the others; the first promised
+        start.
+        """
+        job, array = record.job, record.job.array
+        assert array is not None
+        first: int | None = None
+        promises = 0
+        while job.is_pending and not array.is_full and self._has_licenses(record, now):
+            started = self.started
+            start = self._try(
+                record, slots, second, now, may_promise=may_promise, shows=first is None
+            )
+            if self.started > started:
+                if self.max_starts and self.started >= self.max_starts:
+                    break
+                continue
+            if start is None:
+                break
+            first = start if first is None else first
+            promises += 1
+            left = array.limit - array.running if array.limit else self.max_array_promises
+            if promises >= min(max(job.array_tasks.bit_count(), 1), self.max_array_promises, left):
+                break
+        return first
+
+    def _try(
+        self,
+        record: Record,
+        slots: Slots,
+        second: int,
+        now: float,
+        *,
+        may_promise: bool,
+        shows: bool = True,
+    ) -> int | None:
+        """Start the job or promise it nodes; the promised start, None if there is no promise.
+        `shows`: record the promise with the job.
+        """
+        job, partition = record.job, record.partition
+        table = self.tables.nodes
+        if table.tree is not None:
+            mind_switches(job, second, self.longest_switch_wait_s)
+        length = _planned_length(job, partition)
+        window = slots.window(length, partition.nodes & table.up_nodes & ~job.excluded_nodes)
+        start = second
+        reservations = self.tables.reservations
+        least = (
+            job.min_nodes
+            if job.spec.overcommit
+            else max(job.min_nodes, -(-job.min_cpus // table.most_cpus))
+        )
+        while True:
+            left = -1
+            overlaps = False
+            if reservations:
+                look = self._look(record, now, start, length)
+                if look.reason:
+                    return None
+                start, left, overlaps = look.when, look.nodes, look.overlaps
+                job.blocked_cores = blocked_cores(look, record.reservation, table)
+            usable, later = window.at(start)
+            usable &= left
+            if overlaps:
+                later = self._after_reservations(later, start, second, now)
+            found = None
+            if usable.bit_count() >= least and not job.required_nodes & ~usable:
+                until = second + self.window_s if later is None else later
+                job.prefers = record.prefers
+                found = self.selector.will_run(
+                    job, partition, usable, self.tables, second, second if record.prefers else until
+                )
+                job.prefers = False
+            if found is None:
+                if later is None or record.prefers:
+                    return None
+                start = later
+                continue
+            when, nodes = max(found[0], start), found[1]
+            if when <= second and job.het is not None:
+                self._ready.setdefault(job.het.job_id, {})[job.het_offset] = (record, usable)
+            elif when <= second:
+                if self._start(record, usable, now) or self._is_limited:
+                    return None
+                when = second + 1
+            if later is not None and when > later:
+                start = later
+                continue
+            if record.prefers:  # nothing is kept for a wish
+                return None
+            if (
+                when > second + self.window_s
+                or not may_promise
+                or not self.reserves.holds_back(job, second)
+            ):
+                return None
+            end = when + length + (table.boot_allowance_s if nodes & table.boot_nodes else 0)
+            if slots.conflicts(when, end, nodes):
+                # What may happen by rounding down alone, when the start does not move, ends with
+                # the slot.
+                if when > start:
+                    start = when
+                elif later is not None:
+                    start = later
+                else:
+                    return None
+                continue
+            limits = self.tables.limits
+            if limits.enforced and (
+                (reason := limits.by_request(job, partition, now))
+                or limits.keeps_no_nodes(job, partition, in_plan=True)
+            ):
+                # The job is shown when there would be nodes for it; none are kept, as its limit may
+                # hold longer.
+                if reason:
+                    self._is_limited = True
+                    self._explain(job, reason)
+            else:
+                slots.promise(when, end, nodes)
+                self.promises_anew |= bool(nodes & self.promised_nodes)
+                self.promised_nodes |= nodes
+            if not shows:
+                return when
+            if (
+                job.expected_start is None
+                or when != job.expected_start
+                or nodes != job.expected_nodes
+            ):
+                self.planner.promise(job, when, nodes)
+            return when
+
+    def _look(self, record: Record, now: float, start: int, length: int) -> Look:
+        """What reservations leave to the job from `start` on, or later if they forbid that."""
+        table, partition, own = self.tables.reservations, record.partition, record.reservation
+        nodes = partition.nodes & self.tables.nodes.up_nodes
+        if own is not None:
+            return table.look(record.job, own, partition, nodes, now, start, length)
+        return table.look_later(record.job, partition, nodes, now, start, length)
+
+    def _after_reservations(
+        self, later: int | None, start: int, second: int, now: float
+    ) -> int | None:
+        """The next time to try: when a slot ends, or right behind the next end of a reservation."""
+        end = self.tables.reservations.next_end(start, now)
+        if end is None or end + 1 >= second + self.window_s or (later is not None and later <= end):
+            return later
+        return end + 1
+
+    def _has_licenses(self, record: Record, now: float) -> bool:
+        job, reservations = record.job, self.tables.reservations
+        if not job.spec.licenses:
+            return True
+        held_back = None
+        if reservations:
+            held_back = reservations.licenses_held_back(
+                record.reservation, now, run_length(job, record.partition)
+            )
+        return self.tables.licenses.are_free(job.spec.licenses, held_back)
+
+    def _start(self, record: Record, usable: int, now: float) -> bool:
+        """Start the job on nodes out of `usable`, unless nodes on which it would run still are
+        completing.
+        """
+        completing = self.tables.nodes.completing_nodes
+        job = record.job
+        job.used_reservation = record.reservation.name if record.reservation is not None else ""
+        allocation = choose(self.selector, record, usable & ~completing, self.tables)
+        limits = self.tables.limits
+        if allocation is not None and limits.enforced:
+            reason = limits.before(job, record.partition, now) or limits.by_allocation(
+                job, record.partition, allocation, now
+            )
+            if reason:
+                self._is_limited = True
+                self._explain(job, reason)
+                return False
+        if allocation is None and self.tables.preemption is not None and not self._is_limited:
+            allocation, reason = take_place(
+                self.tables,
+                self.selector,
+                self.planner,
+                record,
+                usable & ~completing,
+                usable & completing,
+                now,
+            )
+            if reason:
+                self._is_limited = True
+                self._explain(job, reason)
+        job.last_scheduler = "Backfill"
+        if allocation is None:
+            job.used_reservation = ""
+            return False
+        asked = job.time_limit_s
+        if job.spec.time_min_s:  # all that backfill has made room for, and Slurm leaves it at that
+            job.time_limit_s = job.spec.time_min_s
+        has_started = self.planner.start(job, record.partition, allocation, now)
+        if not has_started or job.is_pending:  # of an array another record has started
+            job.time_limit_s = asked
+        if not has_started:
+            job.used_reservation = ""
+        self.started += has_started
+        return has_started
+
+    def _start_together(self, parts: dict[int, tuple[Record, int]], now: float) -> None:
+        """Start a heterogeneous job if all of its components can start now; each gets nodes of its
+        own.
+        """
+        whole = parts[min(parts)][0].job.het
+        if whole is None or any(
+            job.is_pending and offset not in parts for offset, job in whole.components.items()
+        ):
+            return
+        plans: list[tuple[Job, Partition, Allocation]] = []
+        taken = self.tables.nodes.completing_nodes
+        for offset in sorted(parts):
+            record, usable = parts[offset]
+            allocation = choose(self.selector, record, usable & ~taken, self.tables)
+            if allocation is None or allocation.nodes & taken:
+                return
+            taken |= allocation.nodes
+            plans.append((record.job, record.partition, allocation))
+        for job, _, _ in plans:
+            job.last_scheduler = "Backfill"
+        if self.planner.start_together(plans, now):
+            self.started += len(plans)
+
+
+class PlansOnly:
+    """A planner that starts nothing and explains nothing."""
+
+    def __init__(self, planner: Planner) -> None:
+        self.promise = planner.promise
+
+    def give_up(self, job: Job, now: float) -> None:
+        pass
+
+    def start(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> bool:
+        del job, partition, allocation, now
+        return False
+
+    def preempt(self, job: Job, victims: Sequence[Job], now: float) -> bool:
+        del job, victims, now
+        return False
+
+    def explain(self, job: Job, reason: str, detail: str = "") -> None:
+        pass
+
+    def start_together(
+        self, plans: Sequence[tuple[Job, Partition, Allocation]], now: float
+    ) -> bool:
+        del plans, now
+        return False
