@@ -12,6 +12,7 @@ from simulation.schedules import Schedule, draw
 
 from understudy.clock.daemon import Daemon
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.tables.licenses import LicensePool
 from understudy.controller.tables.node import NodeTable
 
 BATCHES = 10
@@ -74,6 +75,25 @@ def test_a_limit_is_not_held_against_jobs_that_were_submitted_before_it_was_set(
         replace(BURST, conf=conf, accounting=accounts, jobs=BURST.jobs[:20], events=(lowered,))
     )
     assert outcome.ends == {"COMPLETED": 20}
+
+
+LICENSED = replace(
+    BURST,
+    conf=(*BURST.conf, "Licenses=lic:1"),
+    jobs=tuple(
+        {"id": f"j{number}", "at": number, "user": "fu1", "run": 50, "options": [*more, "--time=2"]}
+        for number, more in enumerate((["-L", "lic:1"], [], ["-L", "lic:1"]))
+    ),
+)
+
+
+def test_an_administrator_may_give_more_licences_to_a_job_that_runs_and_a_pass_to_none(monkeypatch):
+    """Slurm 22.05.8: `scontrol show licenses` has more in use than there are."""
+    given = {"at": 10.0, "cmd": ["scontrol", "update", "JobId={j1}", "Licenses=lic:1"]}
+    assert run_schedule(replace(LICENSED, events=(given,))).ends == {"COMPLETED": 3}
+    monkeypatch.setattr(LicensePool, "are_free", lambda *_arguments: True)
+    with pytest.raises(ScheduleFailed, match="licences lic: 2 of 1"):
+        run_schedule(LICENSED)
 
 
 TIMES = {"q1": 5, "q2": 2, "normal": 5}  # minutes
