@@ -156,14 +156,9 @@ def _salloc(arguments: list[str], context: Context) -> int:
         return 0
     if not options_agree(names, context):
         return 1
-    job = Job(time.time())
-    own: dict[str, str | None] = {}
     settings = [*OPTIONS.from_environment(context.environ), *given]
-    for option, value in settings:
-        if option.dest in _OWN:
-            own[option.dest] = value
-        else:
-            apply(job, option, value)
+    own = {option.dest: value for option, value in settings if option.dest in _OWN}
+    job = _component(settings)
     if context.refuses_clusters(
         next((value for option, value in reversed(settings) if option.dest == "clusters"), None)
     ):
@@ -171,6 +166,57 @@ def _salloc(arguments: list[str], context: Context) -> int:
     if "gres_help" in job.flags:
         context.print(gres_help(context))
         return 0
+    if not _is_sound(job, context):
+        return 1
+    say_ignored(job, context)
+    if "verbose" in names:
+        from understudy.commands.submission.verbose import say_options
+
+        say_options(settings, job, context)
+    kill_signal = _kill_signal(own, has_command=bool(operands))
+    check_x11(own, context.environ)
+    immediate = immediate_s(own["immediate"]) if "immediate" in own else 0
+    quiet = "quiet" in own
+    if not ignore_specialised(job, context):
+        return 1
+    fit_nodes(job, context, quiet=quiet)
+    if refuses_gres(job, context):
+        return 1
+    others = [_component(more) for more in further]
+    for each in (job, *others):
+        complete(each, "", arguments, context, "no-shell" if "no_shell" in own else "interactive")
+    granted = _allocate(job, others, immediate, context, quiet=quiet)
+    if isinstance(granted, int):
+        return granted
+    if not quiet:
+        context.complain(f"salloc: Granted job allocation {granted.job_id}")
+    if "bell" in own and "no_bell" not in own:
+        context.stdout.write("\a")
+    context.stdout.flush()
+    context.stderr.flush()
+    if not granted.is_ready and not _is_ready(granted, context, quiet=quiet):
+        return 1
+    if "no_shell" in own:
+        return 0
+    command = operands or [context.environ.get("SHELL", "/bin/sh")]
+    return _run(command, granted, context, job, kill_signal=kill_signal, quiet=quiet)
+
+
+def _component(given: list[tuple[Option, str | None]]) -> Job:
+    """What the options ask for that are not salloc's own."""
+    job = Job(time.time())
+    for option, value in given:
+        if option.dest not in _OWN:
+            apply(job, option, value)
+    return job
+
+
+def _is_sound(job: Job, context: Context) -> bool:
+    """Whether what was asked for can be meant; else that is said.
+
+    Raises:
+        BadOptionError: an option is wrong.
+    """
     if "SLURM_HOSTFILE" in context.environ:
         from understudy.commands.submission.host_file import use_host_file
 
@@ -181,47 +227,25 @@ def _salloc(arguments: list[str], context: Context) -> int:
         raise BadOptionError("Invalid --signal specification")
     if "container" in job.extra:
         context.error("--container requires LaunchParameters=use_interactive_step")
-        return 1
+        return False
     if "work_dir" in job.spec and not os.path.isdir(job.spec["work_dir"]):
         context.error(f"chdir({job.spec['work_dir']}): No such file or directory")
-        return 1
-    say_ignored(job, context)
-    if "verbose" in names:
-        from understudy.commands.submission.verbose import say_options
+        return False
+    return True
 
-        say_options(settings, job, context)
-    kill_signal = (
-        _kill_signal(own.get("kill_command"))
-        if "kill_command" in own
-        else 0
-        if operands
-        else int(_signal.SIGHUP)
-    )
-    check_x11(own, context.environ)
-    immediate = immediate_s(own["immediate"]) if "immediate" in own else 0
-    quiet = "quiet" in own
-    if not ignore_specialised(job, context):
-        return 1
-    fit_nodes(job, context, quiet=quiet)
-    if refuses_gres(job, context):
-        return 1
-    others = [Job(time.time()) for _ in further]
-    for component, more in zip(others, further, strict=True):
-        for option, value in more:
-            if option.dest not in _OWN:
-                apply(component, option, value)
-    for each in (job, *others):
-        complete(each, "", arguments, context, "no-shell" if "no_shell" in own else "interactive")
-    interrupted: list[int] = []
 
-    def interrupt(number: int, _frame: object) -> None:
-        interrupted.append(number)
+def _allocate(
+    job: Job, others: list[Job], immediate: int, context: Context, *, quiet: bool
+) -> Allocation | int:
+    """The allocation; or the exit code where there is none, and that is said."""
+
+    def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
 
     for number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT):
         _signal.signal(number, interrupt)
     try:
-        allocation = allocate(job, immediate, context, others, quiet=quiet)
+        return allocate(job, immediate, context, others, quiet=quiet)
     except AllocationError as error:
         *notes, last = error.text.split("\n")
         for note in notes:
@@ -238,25 +262,6 @@ def _salloc(arguments: list[str], context: Context) -> int:
         return 1
     finally:
         _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
-    job_id = allocation.job_id
-    if not quiet:
-        context.complain(f"salloc: Granted job allocation {job_id}")
-    if "bell" in own and "no_bell" not in own:
-        context.stdout.write("\a")
-    context.stdout.flush()
-    context.stderr.flush()
-    if not allocation.is_ready and not _is_ready(allocation, context, quiet=quiet):
-        return 1
-    if "no_shell" in own:
-        return 0
-    return _run(
-        operands or [context.environ.get("SHELL", "/bin/sh")],
-        allocation,
-        context,
-        job,
-        kill_signal=kill_signal,
-        quiet=quiet,
-    )
 
 
 def _is_ready(allocation: Allocation, context: Context, *, quiet: bool) -> bool:
@@ -283,7 +288,11 @@ def _is_ready(allocation: Allocation, context: Context, *, quiet: bool) -> bool:
     return True
 
 
-def _kill_signal(text: str | None) -> int:
+def _kill_signal(own: dict[str, str | None], *, has_command: bool) -> int:
+    """What the command is sent when its resources are lost (--kill-command); 0: nothing."""
+    if "kill_command" not in own:
+        return 0 if has_command else int(_signal.SIGHUP)
+    text = own["kill_command"]
     if not text:
         return int(_signal.SIGTERM)
     from understudy.model.times import parse_signal

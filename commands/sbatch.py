@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TypeAlias
 
+    from understudy.commands.shared.client import Client
     from understudy.commands.shared.options import Option
 
     Given: TypeAlias = list[tuple[Option, str | None]]
@@ -66,85 +67,36 @@ def sbatch(arguments: list[str], context: Context) -> int:
 
 
 def _submit(arguments: list[str], context: Context) -> int:
-    groups, operands = _read_line(arguments)
-    given = [each for group in groups for each in group]
-    names = {option.dest for option, _ in given}
-    if context.tells(OPTIONS, names, USAGE_LINE, USAGE):
-        return 0
-    wraps = [value for option, value in given if option.dest == "wrap"]
-    if wraps and operands:
-        context.error("Script arguments not permitted with --wrap option")
-        return 1
-    for group in groups:  # mistakes on the line come before those in the script
-        trial = Job(time.time())
-        for option, value in group:
-            apply(trial, option, value)
-        say_ignored(trial, context)
-    if any(option.dest == "gres" and value == "help" for option, value in given):
-        context.print(gres_help(context))
-        return 0
-    where, script = "", ""
-    if wraps:
-        # Slurm leaves it out where there are several components
-        blank = "\n" if len(groups) == 1 else ""
-        script = f"#!/bin/sh\n# This script was created by sbatch --wrap.\n{blank}{wraps[-1]}\n"
-    else:
-        where, script = read_script(
-            operands[0] if operands else None, context.stdin, context.environ.get("PATH")
-        )
+    line, operands = _read_line(arguments)
+    given = [each for group in line for each in group]
+    if (code := _answer(line, given, operands, context)) is not None:
+        return code
+    where, script = _script(given, operands, len(line), context)
+    is_wrapped = any(option.dest == "wrap" for option, _ in given)
     in_script: list[Given] = [[]]
-    if not wraps:
-        in_script = _in_script(
-            script,
-            operands[0] if operands else "",
-            context,
-            ignore_pbs="ignore_pbs" in names or "SBATCH_IGNORE_PBS" in context.environ,
-        )
-    environment = OPTIONS.from_environment(context.environ)
-    if (level := context.environ.get("SBATCH_DEBUG", "")).isdecimal():
-        verbose = OPTIONS.by_long["verbose"]
-        environment += [(verbose, None)] * (
-            int(level) - sum(option is verbose for option, _ in given)
-        )
-    if {"SBATCH_MEM_PER_CPU", "SBATCH_MEM_PER_NODE", "SBATCH_MEM_PER_GPU"}.intersection(
-        context.environ
-    ) and not _variables_agree(context):
+    if not is_wrapped:
+        in_script = _in_script(script, operands[0] if operands else "", given, context)
+    environment = _from_environment(given, context)
+    if not _variables_agree(context):
         return 1
-    named = [
-        value
-        for option, value in [
-            *(each for group in in_script for each in group),
-            *environment,
-            *given,
-        ]
-        if option.dest == "clusters"
-    ]
-    if context.refuses_clusters(named[-1] if named else None):
+    named = _values([*(each for group in in_script for each in group), *environment, *given])
+    if context.refuses_clusters(named.get("clusters")):
         return 1
-    jobs = _components(groups, in_script, environment, context.environ)
+    sources = _sources(line, in_script, environment)
+    jobs = _components(sources, context.environ)
     for job in jobs:
         say_ignored(job, context)
-    flags = {flag for job in jobs for flag in job.flags}
     # a script's own -v says nothing
     if any(option.dest == "verbose" for option, _ in [*environment, *given]):
         from understudy.commands.submission.verbose import say_options
 
-        for at, job in enumerate(jobs):
-            say_options(
-                [
-                    *(in_script[at] if at < len(in_script) else []),
-                    *environment,
-                    *groups[min(at, len(groups) - 1)],
-                ],
-                job,
-                context,
-            )
-    if "gres_help" in flags:
+        for source, job in zip(sources, jobs, strict=True):
+            say_options(source, job, context)
+    if any("gres_help" in job.flags for job in jobs):
         context.print(gres_help(context))
         return 0
-    for group in groups:
-        if not options_agree({option.dest for option, _ in group}, context):
-            return 1
+    if not all(options_agree({option.dest for option, _ in group}, context) for group in line):
+        return 1
     client = context.client
     for job in jobs:
         if not ignore_specialised(job, context):
@@ -152,26 +104,89 @@ def _submit(arguments: list[str], context: Context) -> int:
         fit_nodes(job, context, quiet="quiet" in job.flags)
         if refuses_gres(job, context):
             return 1
-        _complete(job, where, operands[1:], bool(wraps), arguments, context)
-        if job.begin or job.deadline:
-            from understudy.model.moments import parse_time
+        _complete(job, where, operands[1:], is_wrapped, arguments, context)
+        if not _set_times(job, client, context):
+            return 1
+    return _send(jobs, script, client, context)
 
-            # the cluster's clock, which may be a virtual one
-            now = client.query("ping", ["host"]).now
-            if job.begin:
-                job.spec["begin_time"] = float(parse_time(job.begin, now))
-            if job.deadline:
-                job.spec["deadline"] = float(parse_time(job.deadline, now))
-            if job.begin and job.deadline and job.spec["begin_time"] > job.spec["deadline"]:
-                context.error("Incompatible begin and deadline time specification")
-                return 1
+
+def _values(given: "Given") -> "dict[str, str | None]":
+    """Of each option the value that it was given last."""
+    return {option.dest: value for option, value in given}
+
+
+def _answer(
+    line: "list[Given]", given: "Given", operands: list[str], context: Context
+) -> int | None:
+    """The exit code where the command line asks for help or cannot be meant; None: go on."""
+    values = _values(given)
+    if context.tells(OPTIONS, values, USAGE_LINE, USAGE):
+        return 0
+    if "wrap" in values and operands:
+        context.error("Script arguments not permitted with --wrap option")
+        return 1
+    for group in line:  # mistakes on the line come before those in the script
+        trial = Job(time.time())
+        for option, value in group:
+            apply(trial, option, value)
+        say_ignored(trial, context)
+    if any(option.dest == "gres" and value == "help" for option, value in given):
+        context.print(gres_help(context))
+        return 0
+    return None
+
+
+def _script(
+    given: "Given", operands: list[str], components: int, context: Context
+) -> tuple[str, str]:
+    """Where the script is ("": nowhere), and its text."""
+    values = _values(given)
+    if "wrap" in values:
+        # Slurm leaves it out where there are several components
+        blank = "\n" if components == 1 else ""
+        said = "# This script was created by sbatch --wrap."
+        return "", f"#!/bin/sh\n{said}\n{blank}{values['wrap']}\n"
+    return read_script(
+        operands[0] if operands else None, context.stdin, context.environ.get("PATH")
+    )
+
+
+def _from_environment(given: "Given", context: Context) -> "Given":
+    """The options that SBATCH_* variables give."""
+    found = OPTIONS.from_environment(context.environ)
+    if (level := context.environ.get("SBATCH_DEBUG", "")).isdecimal():
+        verbose = OPTIONS.by_long["verbose"]
+        found += [(verbose, None)] * (int(level) - sum(option is verbose for option, _ in given))
+    return found
+
+
+def _set_times(job: Job, client: "Client", context: Context) -> bool:
+    """--begin and --deadline by the cluster's clock, which may be a virtual one. False: they do
+    not go together, which is said.
+    """
+    if not (job.begin or job.deadline):
+        return True
+    from understudy.model.moments import parse_time
+
+    now = client.query("ping", ["host"]).now
+    if job.begin:
+        job.spec["begin_time"] = float(parse_time(job.begin, now))
+    if job.deadline:
+        job.spec["deadline"] = float(parse_time(job.deadline, now))
+    if job.begin and job.deadline and job.spec["begin_time"] > job.spec["deadline"]:
+        context.error("Incompatible begin and deadline time specification")
+        return False
+    return True
+
+
+def _send(jobs: list[Job], script: str, client: "Client", context: Context) -> int:
+    """Submit the job of these components and say what became of it. Returns the exit code."""
+    flags = {flag for job in jobs for flag in job.flags}
     test_only = "test_only" in flags
-    specs = [pack_named("JobSpec", job.spec) for job in jobs]
-    first = jobs[0]
+    first, *others = [pack_named("JobSpec", job.spec) for job in jobs]
+    users = (jobs[0].user_id, jobs[0].group_id)
     try:
-        job_id, note, *_ = client.call(
-            "SubmitJob", specs[0], script, None, first.user_id, first.group_id, test_only, specs[1:]
-        )
+        job_id, note, *_ = client.call("SubmitJob", first, script, None, *users, test_only, others)
     except RefusedError as error:
         if not test_only:
             raise
@@ -181,14 +196,14 @@ def _submit(arguments: list[str], context: Context) -> int:
         context.complain(f"{context.program}: {line}")
     if test_only:
         return 0
+    cluster = context.named_cluster
     if "quiet" in flags:
         pass
     elif "parsable" in flags:
-        context.print(f"{job_id};{context.named_cluster}" if context.named_cluster else str(job_id))
+        context.print(f"{job_id};{cluster}" if cluster else str(job_id))
     else:
         context.print(
-            f"Submitted batch job {job_id}"
-            + (f" on cluster {context.named_cluster}" if context.named_cluster else "")
+            f"Submitted batch job {job_id}" + (f" on cluster {cluster}" if cluster else "")
         )
     if "wait" in flags:
         context.stdout.flush()
@@ -218,10 +233,11 @@ def _variables_agree(context: Context) -> bool:
     return True
 
 
-def _in_script(script: str, where: str, context: Context, *, ignore_pbs: bool) -> "list[Given]":
+def _in_script(script: str, where: str, given: "Given", context: Context) -> "list[Given]":
     """The options that the script itself gives, of each component. An option and its value may
     stand in two lines.
     """
+    ignores_pbs = "ignore_pbs" in _values(given) or "SBATCH_IGNORE_PBS" in context.environ
     parts: list[list[str]] = [[]]
     for words in directives(script, where):
         if words[:1] in (["hetjob"], ["packjob"]):
@@ -240,7 +256,7 @@ def _in_script(script: str, where: str, context: Context, *, ignore_pbs: bool) -
             raise BadOptionError(f"Invalid directive found in batch script: {operands[0]}")
         # which a script cannot be
         found.append([each for each in given if each[0].dest != "quiet"])
-    if not ignore_pbs:
+    if not ignores_pbs:
         try:
             found[0] += [
                 (OPTIONS.by_long[name], value) for name, value in other_options(script, where)
@@ -252,20 +268,23 @@ def _in_script(script: str, where: str, context: Context, *, ignore_pbs: bool) -
     return found
 
 
-def _components(
-    line: "list[Given]", script: "list[Given]", environment: "Given", environ: "Mapping[str, str]"
-) -> list[Job]:
-    """The job, or the components of a heterogeneous one. The last component's options of the
+def _sources(line: "list[Given]", script: "list[Given]", environment: "Given") -> "list[Given]":
+    """What each component is made of, the strongest last. The last component's options of the
     command line go for all further ones of the script.
+    """
+    return [
+        [*(script[at] if at < len(script) else []), *environment, *line[min(at, len(line) - 1)]]
+        for at in range(max(len(line), len(script)))
+    ]
+
+
+def _components(sources: "list[Given]", environ: "Mapping[str, str]") -> list[Job]:
+    """The job, or the components of a heterogeneous one.
 
     Some options (`KEPT`) hold for the components behind, too, until one says otherwise; and for
     those before the first that says something, what the last one says.
     """
-    count = max(len(line), len(script))
-    sources = [
-        [*(script[at] if at < len(script) else []), *environment, *line[min(at, len(line) - 1)]]
-        for at in range(count)
-    ]
+    count = len(sources)
     kept: dict[str, tuple[Option, str | None]] = {}
     if count > 1:
         kept = {

@@ -336,67 +336,18 @@ class FrontEnd:
         """
         match message:
             case LaunchBatch():
-                credential = None
-                try:
-                    # Without a time: an order that waited for this daemon to come back is still
-                    # good. A copy of it is known by its key.
-                    if self._verifier is not None:
-                        credential = self._verifier.verify(message.credential)
-                except CredentialError as error:
-                    self._log.warning("launch of job %d refused: %s", message.job_id, error)
-                    return Failure(INVALID_CREDENTIAL, f"Invalid job credential: {error}"), []
-                step = self.core.launch(message, credential)
-                if step[1]:
-                    self._log.info(
-                        "Launching batch job %d for UID %d", message.job_id, message.user_id
-                    )
-                if self._journal is not None and step[1] and not self._journal.put(message):
-                    self.core.launch_failed((message.job_id, message.restart))
-                    return Failure(NO_SPACE, NO_SPACE_TEXT), []
-                return step
+                return self._launch_batch(message)
             case LaunchProlog():
                 return self.core.launch_prolog(message)
             case TerminateJob():
-                step = self.core.terminate(message, nodes)
-                if (
-                    self._journal is not None
-                    and (message.job_id, message.restart) in self.core.jobs
-                ):
-                    self._journal.put(message)
-                return step
+                return self._terminate(message, nodes)
             case SignalJob():
                 return self.core.signal(message)
             case NotifyTasks():
                 self.executor.notify((message.job_id, message.restart), message.text)
                 return OK, []
             case LaunchTasks():
-                try:
-                    step_credential = self._verified(message.credential, self._time.now())
-                except CredentialError as error:
-                    self._log.warning(
-                        "launch of step %d.%d refused: %s", message.job_id, message.step_id, error
-                    )
-                    return Failure(INVALID_CREDENTIAL, f"Invalid job credential: {error}"), []
-                step = self.core.launch_tasks(message, step_credential)
-                if self._journal is not None and step[1] and not self._journal.put(message):
-                    self.core.steps.remove((message.job_id, message.restart, message.step_id))
-                    return Failure(NO_SPACE, NO_SPACE_TEXT), []
-                if step[1]:
-                    self._log.info(
-                        "launch task StepId=%d.%d request from UID:%d GID:%d HOST:%s PORT:%s",
-                        *(
-                            message.job_id,
-                            message.step_id,
-                            step_credential.user_id,
-                            step_credential.group_id,
-                        ),
-                        *message.io_address.removeprefix("tcp:").rpartition(":")[::2],
-                    )
-                    self._owners[message.job_id, message.restart, message.step_id] = (
-                        step_credential.user_id,
-                        step_credential.group_id,
-                    )
-                return step
+                return self._launch_tasks(message)
             case SignalTasks():
                 return self.core.signal_tasks(message)
             case AttachTasks():
@@ -435,6 +386,59 @@ class FrontEnd:
                 return Failure(
                     UNEXPECTED, f"Unexpected message received: {type(message).__name__}"
                 ), []
+
+    def _launch_batch(self, message: LaunchBatch) -> Step:
+        credential = None
+        try:
+            # Without a time: an order that waited for this daemon to come back is still
+            # good. A copy of it is known by its key.
+            if self._verifier is not None:
+                credential = self._verifier.verify(message.credential)
+        except CredentialError as error:
+            self._log.warning("launch of job %d refused: %s", message.job_id, error)
+            return Failure(INVALID_CREDENTIAL, f"Invalid job credential: {error}"), []
+        step = self.core.launch(message, credential)
+        if step[1]:
+            self._log.info("Launching batch job %d for UID %d", message.job_id, message.user_id)
+        if self._journal is not None and step[1] and not self._journal.put(message):
+            self.core.launch_failed((message.job_id, message.restart))
+            return Failure(NO_SPACE, NO_SPACE_TEXT), []
+        return step
+
+    def _terminate(self, message: TerminateJob, nodes: str) -> Step:
+        step = self.core.terminate(message, nodes)
+        if self._journal is not None and (message.job_id, message.restart) in self.core.jobs:
+            self._journal.put(message)
+        return step
+
+    def _launch_tasks(self, message: LaunchTasks) -> Step:
+        try:
+            step_credential = self._verified(message.credential, self._time.now())
+        except CredentialError as error:
+            self._log.warning(
+                "launch of step %d.%d refused: %s", message.job_id, message.step_id, error
+            )
+            return Failure(INVALID_CREDENTIAL, f"Invalid job credential: {error}"), []
+        step = self.core.launch_tasks(message, step_credential)
+        if self._journal is not None and step[1] and not self._journal.put(message):
+            self.core.steps.remove((message.job_id, message.restart, message.step_id))
+            return Failure(NO_SPACE, NO_SPACE_TEXT), []
+        if step[1]:
+            self._log.info(
+                "launch task StepId=%d.%d request from UID:%d GID:%d HOST:%s PORT:%s",
+                *(
+                    message.job_id,
+                    message.step_id,
+                    step_credential.user_id,
+                    step_credential.group_id,
+                ),
+                *message.io_address.removeprefix("tcp:").rpartition(":")[::2],
+            )
+            self._owners[message.job_id, message.restart, message.step_id] = (
+                step_credential.user_id,
+                step_credential.group_id,
+            )
+        return step
 
     def _verified(self, credential: bytes, now: float | None = None) -> StepCredential:
         if self._step_verifier is None:

@@ -61,15 +61,58 @@ def _preemption(job: "Record") -> list[str]:
     ]
 
 
+def _some(job: "Record", *columns: tuple[str, str]) -> list[str]:
+    """`NAME=VALUE` of those (name, column) that have a value."""
+    return [f"{name}={job[column]}" for name, column in columns if job[column]]
+
+
 def job_lines(job: "Record", *, details: bool = False) -> list[str]:
     """`show job`."""
-    pending = job["state"] == PENDING
-    start, end = job["start_time"], job["end_time"]
-    if pending and start is None:
-        start = job["expected_start"]
-        if start is not None and end is None and job["time_limit_s"] is not None:
-            end = start + job["time_limit_s"]
-    lines = [
+    lines = _who(job)
+    if details:
+        lines.append(f"DerivedExitCode={job['derived_exit_code']}:{job['derived_exit_signal']}")
+    lines += [*_when(job), *_where(job), *_size(job, details=details), *_needs(job)]
+    if job["cron_spec"]:
+        lines.append(f'CronJob=Yes CrontabSpec="{job["cron_spec"]}"')
+    comments = _some(
+        job,
+        ("AdminComment", "admin_comment"),
+        ("SystemComment", "system_comment"),
+        ("Comment", "comment"),
+    )
+    lines += [f"{line} " for line in comments]
+    if job["batch"]:
+        lines += [f"StdErr={job['std_err']}", f"StdIn={job['std_in']}", f"StdOut={job['std_out']}"]
+    if job["switches"] is not None:
+        lines.append(f"Switches={job['switches']}@{full_duration(job['switches_wait_s'])}")
+    lines += _some(job, ("BurstBuffer", "burst_buffer"))
+    if job["cpu_freq"]:
+        lines.append(_frequencies(job["cpu_freq"]))
+    lines.append(f"Power={job['power_flags']}")
+    signs = "".join(word for flag, word in _FLAGS if flag in job["record_flags"])
+    if signs:
+        lines.append(signs)
+    lines += _some(
+        job,
+        ("CpusPerTres", "cpus_per_tres"),
+        ("MemPerTres", "memory_per_tres"),
+        ("TresBind", "tres_bind"),
+        ("TresFreq", "tres_freq"),
+        ("TresPerJob", "tres_per_job"),
+        ("TresPerNode", "tres_per_node"),
+        ("TresPerSocket", "tres_per_socket"),
+        ("TresPerTask", "tres_per_task"),
+    )
+    if job["mail_type"]:
+        lines.append(
+            f"MailUser={job['mail_user'] or job['user_name']} MailType={job['mail_type'] or 'NONE'}"
+        )
+    return [*lines, *_some(job, ("Container", "container")), ""]
+
+
+def _who(job: "Record") -> list[str]:
+    """Whose it is, and what it is at."""
+    return [
         _identity(job),
         *([f"HetJobIdSet={job['het_job_id_set']}"] if job["het_job_id"] else []),
         (
@@ -90,9 +133,16 @@ def job_lines(job: "Record", *, details: bool = False) -> list[str]:
             f" ExitCode={job['exit_code']}:{job['exit_signal']}"
         ),
     ]
-    if details:
-        lines.append(f"DerivedExitCode={job['derived_exit_code']}:{job['derived_exit_signal']}")
-    lines += [
+
+
+def _when(job: "Record") -> list[str]:
+    """Its limits and times."""
+    start, end = job["start_time"], job["end_time"]
+    if job["state"] == PENDING and start is None:
+        start = job["expected_start"]
+        if start is not None and end is None and job["time_limit_s"] is not None:
+            end = start + job["time_limit_s"]
+    return [
         (
             f"RunTime={full_duration(job['run_time_s'])} TimeLimit={_time_limit(job)} "
             f"TimeMin={full_limit(job['time_min_s'], 'N/A')}"
@@ -114,6 +164,13 @@ def job_lines(job: "Record", *, details: bool = False) -> list[str]:
             f" LastSchedEval={timestamp(job['last_sched_eval'], 'Unknown')} "
             f"Scheduler={job['last_scheduler'] or 'Main'}"
         ),
+    ]
+
+
+def _where(job: "Record") -> list[str]:
+    """Its partition and nodes."""
+    pending = job["state"] == PENDING
+    return [
         f"Partition={job['partition']} AllocNode:Sid={job['alloc_node']}:{job['alloc_session_id']}",
         (
             f"ReqNodeList={or_null(job['required_nodes'])} "
@@ -121,14 +178,16 @@ def job_lines(job: "Record", *, details: bool = False) -> list[str]:
         ),
         f"NodeList={job['nodes']}"
         + (f" SchedNodeList={job['expected_nodes']}" if pending and job["expected_nodes"] else ""),
+        *_some(job, ("BatchHost", "batch_host"), ("BatchFeatures", "batch_features")),
     ]
-    if job["batch_host"]:
-        lines.append(f"BatchHost={job['batch_host']}")
-    if job["batch_features"]:
-        lines.append(f"BatchFeatures={job['batch_features']}")
+
+
+def _size(job: "Record", *, details: bool) -> list[str]:
+    """How much of what it has, or asks for; with `details` on which node which CPUs."""
+    pending = job["state"] == PENDING
     cores, threads = _star(job["cores_per_socket"]), _star(job["threads_per_core"])
     nodes = _range(job["node_count"], job["max_nodes"]) if pending else str(job["node_count"])
-    lines += [
+    lines = [
         (
             f"NumNodes={nodes} NumCPUs={_range(job['cpus'], job['max_cpus'])} "
             f"NumTasks={job['num_tasks']} CPUs/Task={job['cpus_per_task']}"
@@ -146,25 +205,27 @@ def job_lines(job: "Record", *, details: bool = False) -> list[str]:
     if details and not pending:
         lines.append(f"JOB_GRES={or_null(job['gres_allocated'])}")
         lines += _shares(job["node_shares"], job["cpu_ids"])
+    return lines
+
+
+def _needs(job: "Record") -> list[str]:
+    """What its nodes must have, and how it runs."""
     memory = (
         f"MinMemory{'CPU' if job['min_memory_per_cpu'] else 'Node'}="
         f"{megabytes(job['min_memory_mb'] or 0)}"
     )
-    lines += [
+    return [
         (
             f"MinCPUsNode={job['min_cpus_node']} {memory} "
             f"MinTmpDiskNode={megabytes(job['min_tmp_disk_mb'])}"
         ),
         f"Features={or_null(job['features'])} DelayBoot={full_duration(job['delay_boot_s'])}",
-    ]
-    for name, column in (
-        ("ClusterFeatures", "cluster_features"),
-        ("Prefer", "prefer"),
-        ("Reservation", "reservation"),
-    ):
-        if job[column]:
-            lines.append(f"{name}={job[column]}")
-    lines += [
+        *_some(
+            job,
+            ("ClusterFeatures", "cluster_features"),
+            ("Prefer", "prefer"),
+            ("Reservation", "reservation"),
+        ),
         (
             f"OverSubscribe={job['oversubscribe']} Contiguous={_bit(job['contiguous'])} "
             f"Licenses={or_null(job['licenses'])}"
@@ -173,46 +234,6 @@ def job_lines(job: "Record", *, details: bool = False) -> list[str]:
         f"Command={or_null(job['command'])}",
         f"WorkDir={job['work_dir']}",
     ]
-    if job["cron_spec"]:
-        lines.append(f'CronJob=Yes CrontabSpec="{job["cron_spec"]}"')
-    for name, column in (
-        ("AdminComment", "admin_comment"),
-        ("SystemComment", "system_comment"),
-        ("Comment", "comment"),
-    ):
-        if job[column]:
-            lines.append(f"{name}={job[column]} ")
-    if job["batch"]:
-        lines += [f"StdErr={job['std_err']}", f"StdIn={job['std_in']}", f"StdOut={job['std_out']}"]
-    if job["switches"] is not None:
-        lines.append(f"Switches={job['switches']}@{full_duration(job['switches_wait_s'])}")
-    if job["burst_buffer"]:
-        lines.append(f"BurstBuffer={job['burst_buffer']}")
-    if job["cpu_freq"]:
-        lines.append(_frequencies(job["cpu_freq"]))
-    lines.append(f"Power={job['power_flags']}")
-    signs = "".join(word for flag, word in _FLAGS if flag in job["record_flags"])
-    if signs:
-        lines.append(signs)
-    for name, column in (
-        ("CpusPerTres", "cpus_per_tres"),
-        ("MemPerTres", "memory_per_tres"),
-        ("TresBind", "tres_bind"),
-        ("TresFreq", "tres_freq"),
-        ("TresPerJob", "tres_per_job"),
-        ("TresPerNode", "tres_per_node"),
-        ("TresPerSocket", "tres_per_socket"),
-        ("TresPerTask", "tres_per_task"),
-    ):
-        if job[column]:
-            lines.append(f"{name}={job[column]}")
-    if job["mail_type"]:
-        lines.append(
-            f"MailUser={job['mail_user'] or job['user_name']} MailType={job['mail_type'] or 'NONE'}"
-        )
-    if job["container"]:
-        lines.append(f"Container={job['container']}")
-    return [*lines, ""]
 
 
 # Slurm writes them one behind the other.

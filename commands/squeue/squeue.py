@@ -151,74 +151,18 @@ class _RefusedError(Exception):
 def squeue(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
     given, operands = OPTIONS.parse(arguments)
-    environment = last_values(OPTIONS.from_environment(context.environ))
     line = last_values(given)
     if context.tells(OPTIONS, line, "squeue [OPTIONS]", USAGE):
         return 0
-    if not line.keys().isdisjoint({"long", "start", "steps"}):
-        environment.pop("format", None)
-        environment.pop("long_format", None)
-    # what the command line says wins over the other kind in the environment
-    if ("format" in line) != ("long_format" in line):
-        environment.pop("format", None)
-        environment.pop("long_format", None)
-    if "format" in line and "long_format" in line:
-        names = {"format": "-o (--format)", "long_format": "-O (--Format)"}
-        first, second = (
-            [option.dest for option, _ in given if option.dest in names][:2] if given else ("", "")
-        )
-        if first != second:
-            context.error(f"{names[second]} is incompatible with {names[first]}")
-            return 1
-    if {"format", "long"} <= line.keys():
-        context.fatal(
-            "Options -o(--format) and -l(--long) are mutually exclusive. Please remove "
-            "one and retry."
-        )
-        return 1
-    options = {**environment, **line}
-    texts.convert_units(convert="noconvert" not in options)
-    # a list apart from its option; of two such options the first gets it
-    for name in ("jobs", "steps"):
-        if operands and name in line and line[name] is None:
-            options[name] = operands.pop(0)
-            break
-    if "user" in line and "me" in line:  # the later one counts
-        del options[
-            min(
-                ("user", "me"),
-                key=lambda name: max(
-                    at for at, (option, _) in enumerate(given) if option.dest == name
-                ),
-            )
-        ]
-    # it wins over the command line's, but for one that names partitions
-    if "licenses" in environment:
-        options["licenses"] = (
-            line.get("licenses") if "partition" in options else environment["licenses"]
-        )
-    if context.refuses_clusters(
-        options.get("clusters"), "--cluster" if "clusters" in line else "SLURM_CLUSTERS"
-    ):
-        return 1
     try:
-        if operands:
-            context.error(f"Unrecognized option: {operands[0]}")
-            context.print(USAGE)
-            return 1
+        options = _settle(given, line, operands, context)
         wanted = _read_filter(options, context)
         interval = _read_interval(options.get("iterate"), context)
         if "verbose" in options:
             from understudy.commands.shared.verbose import squeue_options
 
-            context.print(
-                squeue_options(
-                    options,
-                    sum(option.dest == "verbose" for option, _ in given),
-                    START_FORMAT,
-                    START_SORT,
-                )
-            )
+            times = sum(option.dest == "verbose" for option, _ in given)
+            context.print(squeue_options(options, times, START_FORMAT, START_SORT))
         if "steps" in options and "json" not in options and "yaml" not in options:
             return _list_steps(options, wanted, interval, context)
         cells = _read_format(options, context)
@@ -240,6 +184,70 @@ def squeue(arguments: list[str], context: Context) -> int:
         context.stdout.flush()
         time.sleep(interval)
         context.print("")
+
+
+def _settle(
+    given: "list[tuple[Option, str | None]]",
+    line: "dict[str, str | None]",
+    operands: list[str],
+    context: Context,
+) -> "dict[str, str | None]":
+    """Which options count, of the line and the environment. Lists that stand apart from their
+    option are taken from the operands.
+
+    Raises:
+        _RefusedError: some do not go together.
+    """
+    environment = last_values(OPTIONS.from_environment(context.environ))
+    # these have formats of their own; and what the command line says wins over the other kind in
+    # the environment
+    if not line.keys().isdisjoint({"long", "start", "steps"}) or (
+        ("format" in line) != ("long_format" in line)
+    ):
+        environment.pop("format", None)
+        environment.pop("long_format", None)
+    _check_formats(given, line, context)
+    options = {**environment, **line}
+    texts.convert_units(convert="noconvert" not in options)
+    # of two such options the first gets it
+    for name in ("jobs", "steps"):
+        if operands and name in line and line[name] is None:
+            options[name] = operands.pop(0)
+            break
+    if "user" in line and "me" in line:  # the later one counts
+        order = [option.dest for option, _ in reversed(given)]
+        del options[max(("user", "me"), key=order.index)]
+    # it wins over the command line's, but for one that names partitions
+    if "licenses" in environment:
+        options["licenses"] = (
+            line.get("licenses") if "partition" in options else environment["licenses"]
+        )
+    if context.refuses_clusters(
+        options.get("clusters"), "--cluster" if "clusters" in line else "SLURM_CLUSTERS"
+    ):
+        raise _RefusedError
+    if operands:
+        context.error(f"Unrecognized option: {operands[0]}")
+        context.print(USAGE)
+        raise _RefusedError
+    return options
+
+
+def _check_formats(
+    given: "list[tuple[Option, str | None]]", line: "dict[str, str | None]", context: Context
+) -> None:
+    if "format" in line and "long_format" in line:
+        names = {"format": "-o (--format)", "long_format": "-O (--Format)"}
+        first, second = [option.dest for option, _ in given if option.dest in names][:2]
+        if first != second:
+            context.error(f"{names[second]} is incompatible with {names[first]}")
+            raise _RefusedError
+    if {"format", "long"} <= line.keys():
+        context.fatal(
+            "Options -o(--format) and -l(--long) are mutually exclusive. Please remove "
+            "one and retry."
+        )
+        raise _RefusedError
 
 
 def _write_document(kind: str, context: Context) -> int:

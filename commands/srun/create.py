@@ -62,6 +62,33 @@ def create_step(
     """The step, or its part in a component, from the controller; waits while others use its
     CPUs.
     """
+    wanted = _wanted(settings, allocation, name, owns_job=owns_job)
+    if step_id is not None:
+        wanted["step_id"] = step_id
+    if not owns_job:
+        _check_counts(wanted, settings, allocation, context)
+    before = {
+        each: _signal.signal(each, _interrupted)
+        for each in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP)
+    }
+    try:
+        return _ask(wanted, settings, allocation, context)
+    except _InterruptedError as error:
+        context.complain(f"srun: Cancelled pending job step with signal {error.args[0]}")
+        context.error(
+            f"Unable to create step for job {allocation.job_id}: Job/step already "
+            "completing or completed"
+        )
+        raise StepError from None
+    finally:
+        for number, handler in before.items():
+            _signal.signal(number, handler)
+
+
+def _wanted(
+    settings: "Settings", allocation: "Allocation", name: str, *, owns_job: bool
+) -> "dict[str, Any]":
+    """The fields of StepSpec. A step for which the job was made takes all of it."""
     spec = settings.job.spec
     own = settings.own
     wanted: dict[str, Any] = {
@@ -97,7 +124,6 @@ def create_step(
         wanted.pop("ntasks_per_node", None)  # Slurm lays tasks out by the job's CPUs then
     if owns_job:
         wanted["min_nodes"] = wanted["max_nodes"] = allocation.node_count
-    if owns_job:
         wanted.setdefault("distribution", "block")
     gpus = gpus_of(spec.get("tres_per_job")) or gpus_of(spec.get("gres"))
     if owns_job and gpus and spec.get("ntasks_per_tres"):
@@ -120,26 +146,7 @@ def create_step(
         wanted["relative"] = settings.relative
     if os.path.exists(wanted.get("nodes", "")) and "/" in wanted["nodes"]:
         wanted.pop("nodes")
-    if step_id is not None:
-        wanted["step_id"] = step_id
-    if not owns_job:
-        _check_counts(wanted, settings, allocation, context)
-    before = {
-        each: _signal.signal(each, _interrupted)
-        for each in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP)
-    }
-    try:
-        return _ask(wanted, settings, allocation, context)
-    except _InterruptedError as error:
-        context.complain(f"srun: Cancelled pending job step with signal {error.args[0]}")
-        context.error(
-            f"Unable to create step for job {allocation.job_id}: Job/step already "
-            "completing or completed"
-        )
-        raise StepError from None
-    finally:
-        for number, handler in before.items():
-            _signal.signal(number, handler)
+    return wanted
 
 
 class _InterruptedError(Exception):

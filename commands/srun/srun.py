@@ -59,16 +59,7 @@ def _srun(whole: list[str], context: Context) -> int:
             check(own["mpi"], context)
         except StepError:
             return 1
-    if "cpu_bind" in settings.on_line and not _binds(context):
-        if own["cpu_bind"] == "help":
-            context.print("CPU bind options not supported with current configuration")
-            return 1
-        context.complain(_NO_BINDING)
-    elif "threads_per_core" in settings.on_line and not _binds(context):
-        context.complain(_NO_BINDING)
-    if settings.cpu_bind.startswith("!"):
-        context.error(f'unrecognized --cpu-bind argument "{settings.cpu_bind[1:]}"')
-        context.fatal("Failed to parse --cpu-bind= values.")
+    if not _binding_is_sound(settings, context):
         return 1
     if settings.verbose:
         from understudy.commands.submission.verbose import say_options
@@ -77,27 +68,7 @@ def _srun(whole: list[str], context: Context) -> int:
     if "gres_help" in settings.job.flags:
         context.print(gres_help(context))
         return 0
-    if context.refuses_clusters(
-        next(
-            (value for option, value in reversed(settings.given) if option.dest == "clusters"), None
-        )
-    ):
-        return 1
-    if not settings.command:
-        context.fatal("No command given to execute.")
-        return 1
-    job = settings.job
-    say_ignored(job, context)
-    check_x11(own, context.environ)
-    if not options_agree(
-        settings.on_line
-        | ({"ntasks_per_gpu"} if "SLURM_NTASKS_PER_GPU" in context.environ else set()),
-        context,
-    ):
-        return 1
-    if refuses_gres(job, context):
-        return 1
-    if not ignore_specialised(job, context):
+    if not _is_sound(settings, context):
         return 1
     name = os.path.basename(settings.command[0])
     if "test_only" in own:
@@ -120,6 +91,40 @@ def _srun(whole: list[str], context: Context) -> int:
         return _outside(settings, parts[1:], name, programs, context)
     except StepError:
         return 1
+
+
+def _binding_is_sound(settings: Settings, context: Context) -> bool:
+    """Whether --cpu-bind is one, and not help where there is none; what is wrong is said."""
+    if {"cpu_bind", "threads_per_core"} & settings.on_line and not _binds(context):
+        if "cpu_bind" in settings.on_line and settings.own["cpu_bind"] == "help":
+            context.print("CPU bind options not supported with current configuration")
+            return False
+        context.complain(_NO_BINDING)
+    if settings.cpu_bind.startswith("!"):
+        context.error(f'unrecognized --cpu-bind argument "{settings.cpu_bind[1:]}"')
+        context.fatal("Failed to parse --cpu-bind= values.")
+        return False
+    return True
+
+
+def _is_sound(settings: Settings, context: Context) -> bool:
+    """Whether what was asked for can be meant; else that is said."""
+    clusters = [value for option, value in settings.given if option.dest == "clusters"]
+    if context.refuses_clusters(clusters[-1] if clusters else None):
+        return False
+    if not settings.command:
+        context.fatal("No command given to execute.")
+        return False
+    say_ignored(settings.job, context)
+    check_x11(settings.own, context.environ)
+    given = set(settings.on_line)
+    if "SLURM_NTASKS_PER_GPU" in context.environ:
+        given.add("ntasks_per_gpu")
+    return (
+        options_agree(given, context)
+        and not refuses_gres(settings.job, context)
+        and ignore_specialised(settings.job, context)
+    )
 
 
 def _binds(context: Context) -> bool:
