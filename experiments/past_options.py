@@ -132,6 +132,17 @@ class Mapped:
         return ",".join(name for name in (self.one("node", host) for host in expand(text)) if name)
 
 
+class Choices(NamedTuple):
+    """What the user says of a history's files."""
+
+    columns: str = ""  # of sacct's rows, at commas, where the file has no header (`--noheader`)
+    cluster: str = ""  # the one whose jobs are wanted, where there are several
+    mapped: Mapped = Mapped()
+
+
+NO_CHOICES: Final = Choices()
+
+
 class Asked(NamedTuple):
     """The columns of a record that tell what the job asked for. Many jobs ask for the same."""
 

@@ -11,6 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.experiments.past import PARTITION_LIMIT, UNLIMITED, Count, HistoryError, PastJob
+from understudy.experiments.past_options import NO_CHOICES, Choices
 from understudy.experiments.sacct_rows import OTHER_CLUSTER, REVOKED, STEPS
 from understudy.experiments.sacct_words import NONE_ASSIGNED, STATES
 
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
 _PART: Final = 1 << 20  # characters read at a time
 
 
-def read_json(file: TextIO, counts: Count, *, cluster: str = "") -> Iterator[PastJob]:
-    """Each record of the document. `cluster`: the one whose jobs are wanted, where there are
-    several.
+def read_json(file: TextIO, counts: Count, choices: Choices = NO_CHOICES) -> Iterator[PastJob]:
+    """Each record of the document.
 
     Raises:
         HistoryError: it is no such document; with `counts.strict` at the first job that cannot be
@@ -34,7 +34,7 @@ def read_json(file: TextIO, counts: Count, *, cluster: str = "") -> Iterator[Pas
         counts.lines += 1
         counts.left_out[STEPS] += len(job.get("steps") or ())
         name = str(job.get("cluster") or "")
-        if name and cluster and name != cluster:
+        if name and choices.cluster and name != choices.cluster:
             counts.left_out[OTHER_CLUSTER] += 1
             continue
         clusters.add(name)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from understudy.experiments import sacct_words as words
 from understudy.experiments.past import Count, HistoryError, PastJob
+from understudy.experiments.past_options import NO_CHOICES, Choices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -248,15 +249,9 @@ def header(line: str) -> tuple[list[str], str, bool] | None:
 
 
 def read_rows(
-    lines: Iterable[str], counts: Count, *, columns: str = "", cluster: str = ""
+    lines: Iterable[str], counts: Count, choices: Choices = NO_CHOICES
 ) -> Iterator[PastJob]:
-    """Each record of the lines.
-
-    Args:
-        lines: of the file.
-        counts: of what is not used.
-        columns: their names at commas, where the file has no header (`--noheader`).
-        cluster: the one whose jobs are wanted, where there are several.
+    """Each record of the lines. `counts`: what is not used.
 
     Raises:
         HistoryError: it is no output of sacct, or with `counts.strict` at the first line that
@@ -264,7 +259,9 @@ def read_rows(
     """
     numbered = enumerate(lines, 1)
     layout = (
-        _Columns(columns.split(","), "|", ends=True) if columns else _find_header(numbered, counts)
+        _Columns(choices.columns.split(","), "|", ends=True)
+        if choices.columns
+        else _find_header(numbered, counts)
     )
     if layout.job < 0:
         raise HistoryError(
@@ -283,7 +280,7 @@ def read_rows(
             continue
         if layout.cluster >= 0 and fields[layout.cluster]:
             name = fields[layout.cluster]
-            if cluster and name != cluster:
+            if choices.cluster and name != choices.cluster:
                 counts.left_out[OTHER_CLUSTER] += 1
                 continue
             clusters.add(name)

@@ -16,6 +16,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from understudy.experiments.past import Count, PastJob
+from understudy.experiments.past_options import NO_CHOICES, Choices
 from understudy.experiments.swf import COLUMNS
 from understudy.experiments.trace import TraceJob
 from understudy.model.times import parse_limit
@@ -31,7 +32,9 @@ _STATES: Final = {0: "FAILED", 1: "COMPLETED", 5: "CANCELLED"}
 _DEFAULT_START: Final = 946_684_800  # 2000-01-01 UTC, for traces that do not say when they began
 
 
-def read_swf_rows(lines: Iterable[str], counts: Count, mapped: Mapped) -> Iterator[PastJob]:
+def read_swf_rows(
+    lines: Iterable[str], counts: Count, choices: Choices = NO_CHOICES
+) -> Iterator[PastJob]:
     """Each job of the lines.
 
     Raises:
@@ -65,7 +68,7 @@ def read_swf_rows(lines: Iterable[str], counts: Count, mapped: Mapped) -> Iterat
             bad = next(place for place, field in enumerate(fields, 1) if not _is_number(field))
             counts.bad_line(number, f"column {bad} is not a number: {fields[bad - 1][:40]!r}")
             continue
-        record = _record(number, columns, start, names, mapped, counts)
+        record = _record(number, columns, start, names, choices.mapped, counts)
         if record is not None:
             yield record
 

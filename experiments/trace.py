@@ -1,8 +1,6 @@
-"""Workload traces: the model that all readers fill, and the table of readers.
+"""Workload traces: the model that all readers fill.
 
-Place: where experiments begin. A reader is a module beside this one with a function from a path to
-a `Trace`; `read_trace` finds it by the file's name, else by what the file begins with. Knows files,
-but nothing of clusters, messages or time.
+Place: where experiments begin; pure. Which reader reads which file is in `formats`.
 
 A trace is jobs in normal form: processors, submit time, run time and requested time of each. What a
 site's own history says beyond that (partitions, QOS, features, devices ...) does not fit into it:
@@ -11,22 +9,14 @@ site's own history says beyond that (partitions, QOS, features, devices ...) doe
 
 from __future__ import annotations
 
-import gzip
-import importlib
 import re
-import zlib
 from collections import Counter
 from dataclasses import dataclass, field
 from operator import attrgetter
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-_GZIP_MAGIC: Final = b"\x1f\x8b"
 _UNUSED: Final = {
     "requested memory": "memory_kb",
     "user": "user",
@@ -37,7 +27,6 @@ _UNUSED: Final = {
     "preceding job": "preceding_job",
     "think time": "think_time",
 }  # columns that normal form does not use, and the fields that have them
-_HEAD_BYTES: Final = 4096  # of a file, to see what it is
 
 
 class TraceError(ValueError):
@@ -174,70 +163,3 @@ class Trace:
     def _header_number(self, key: str) -> int | None:
         text = self.header.get(key, "").replace(",", "").split()
         return int(text[0]) if text and re.fullmatch(r"\d{1,15}", text[0]) else None
-
-
-class _Format(NamedTuple):
-    """How a kind of file is known, and who reads it."""
-
-    name: str
-    endings: tuple[str, ...]  # of the file's name, without .gz
-    begins: re.Pattern[str]  # the first line that says something
-    # module:function(path, strict=...) -> Trace; "" for what only `understudy import` reads
-    reader: str
-
-
-FORMATS: Final = (
-    _Format(
-        "a trace in the Standard Workload Format",
-        (".swf",),
-        re.compile(r";|[\d.+\- \t]+(\s|$)"),
-        "understudy.experiments.swf:read_swf",
-    ),
-    _Format("an events file of the Slurm simulator", (".events",), re.compile(r"-dt\s"), ""),
-    _Format("output of sacct", (".sacct",), re.compile(r"(\w+\|)+\w*$|\s*\{"), ""),
-)
-
-
-def format_of(path: Path, head: str) -> _Format:
-    """Which kind of file this is, by its name or else by its beginning; SWF where nothing says
-    anything, so that its reader says what is wrong.
-    """
-    name = path.name.lower().removesuffix(".gz")
-    for each in FORMATS:
-        if name.endswith(each.endings):
-            return each
-    first = next((line for line in head.splitlines() if line.strip()), "")
-    return next((each for each in FORMATS if each.begins.match(first)), FORMATS[0])
-
-
-def read_trace(path: str | Path, *, strict: bool = False) -> Trace:
-    """Read a trace, plain or compressed with gzip.
-
-    Raises:
-        OSError: the file cannot be opened.
-        TraceError: it is damaged, or of a kind that is no trace; with `strict` also at the first
-            bad line.
-    """
-    path = Path(path)
-    kind = format_of(path, read_head(path))
-    if not kind.reader:
-        raise TraceError(
-            f"{path}: this is {kind.name}; `understudy import {path} --out FOLDER` makes "
-            "a scenario of it, which can be replayed"
-        )
-    module, _, name = kind.reader.partition(":")
-    reader: Callable[..., Trace] = getattr(importlib.import_module(module), name)
-    return reader(path, strict=strict)
-
-
-def read_head(path: Path) -> str:
-    """The file's beginning; "" if it is empty."""
-    with path.open("rb") as file:
-        head = file.read(_HEAD_BYTES)
-        if head.startswith(_GZIP_MAGIC):
-            try:
-                with gzip.open(path) as packed:
-                    head = packed.read(_HEAD_BYTES)
-            except (OSError, EOFError, zlib.error) as error:
-                raise TraceError(f"{path}: damaged gzip file: {error}") from error
-    return head.decode("utf-8", "replace")

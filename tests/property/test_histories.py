@@ -244,7 +244,7 @@ def test_any_text_gives_errors_with_their_lines_and_no_exception(
         lambda counts: list(read_rows(lines, counts)),
         lambda counts: list(read_rows(["JobID|Submit|State|Comment", *lines], counts)),
         lambda counts: read_events(lines, counts, read_submit_line, 0),
-        lambda counts: list(read_swf_rows(lines, counts, Mapped())),
+        lambda counts: list(read_swf_rows(lines, counts)),
     ):
         counts = Count("x", strict=strict)
         said = ""

@@ -18,13 +18,21 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import msgspec
 
+from understudy.experiments.formats import (
+    EVENTS,
+    SACCT,
+    SACCT_JSON,
+    Format,
+    format_of,
+    read_head,
+    reader,
+)
 from understudy.experiments.past import Count, HistoryError, OptionError, PastJob
 from understudy.experiments.past_accounts import SiteAccounts
-from understudy.experiments.past_options import KINDS, Mapped
+from understudy.experiments.past_options import KINDS, Choices, Mapped
 from understudy.experiments.past_scenario import PastScenario, make_scenario
 from understudy.experiments.sacct_words import instant
 from understudy.experiments.scenario import CONTROLLER_LEAD_S
-from understudy.experiments.trace import read_head
 from understudy.model.nouns import many
 from understudy.tool.replay.submit_line import read_submit_line
 
@@ -170,7 +178,7 @@ def _read_sources(
     site: SiteAccounts,
 ) -> PastScenario:
     kinds = {path: _kind(path, request) for path in request.sources}
-    if any(kind == "events" for kind in kinds.values()):
+    if EVENTS in kinds.values():
         if len(request.sources) > 1:
             raise HistoryError(
                 f"{request.sources[0]}: an events file of the simulator is imported alone"
@@ -193,25 +201,17 @@ def _read_sources(
 
 
 def _records(
-    request: ImportRequest, kinds: dict[Path, str], counts: Count, mapped: Mapped
+    request: ImportRequest, kinds: dict[Path, Format], counts: Count, mapped: Mapped
 ) -> Iterator[PastJob]:
     """The records of all sources. Dumps of neighbouring months have the jobs at their border
     twice.
     """
-    from understudy.experiments.sacct_json import read_json
-    from understudy.experiments.sacct_rows import read_rows
-    from understudy.experiments.swf_rows import read_swf_rows
-
+    choices = Choices(request.columns, request.cluster, mapped)
     seen: set[tuple[str, int | None, int | None]] = set()
     for path, kind in kinds.items():
         counts.source = str(path)
         with opened(path) as file:
-            if kind == "json":
-                found = read_json(file, counts, cluster=request.cluster)
-            elif kind == "swf":
-                found = read_swf_rows(file, counts, mapped)
-            else:
-                found = read_rows(file, counts, columns=request.columns, cluster=request.cluster)
+            found: Iterator[PastJob] = reader(kind.history)(file, counts, choices)
             if len(kinds) == 1:
                 yield from found
                 continue
@@ -224,31 +224,12 @@ def _records(
                 yield record
 
 
-def _kind(path: Path, request: ImportRequest) -> str:
-    name = path.name.lower().removesuffix(".gz")
-    if name.endswith(".swf"):
-        return "swf"
-    if name.endswith(".events"):
-        return "events"
-    if request.columns:
-        return "rows"
-    head = read_head(path)
-    if not head.strip():
+def _kind(path: Path, request: ImportRequest) -> Format:
+    """Where columns are named, only a file's name says that it has none of sacct's rows."""
+    if not request.columns and not read_head(path).strip():
         raise HistoryError(f"{path}: empty")
-    first = next(line for line in head.splitlines() if line.strip()).lstrip()
-    if first.startswith("{"):
-        return "json"
-    if first.startswith(";"):
-        return "swf"
-    if first.startswith("-dt"):
-        return "events"
-    words = first.split()
-    return (
-        "swf"
-        if len(words) >= 18
-        and all(word.lstrip("-").replace(".", "", 1).isdigit() for word in words[:18])
-        else "rows"
-    )
+    found = format_of(path, SACCT)
+    return found if found is not SACCT_JSON or not request.columns else SACCT
 
 
 # --- writing --------------------------------------------------------------------------------------

@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, Final
 from understudy.clock.participant import ClockLost
 from understudy.commands.sacctmgr.sacctmgr import sacctmgr
 from understudy.experiments.answers import Answer, compare, read_answers
+from understudy.experiments.formats import read_trace
 from understudy.experiments.progress import Progress
 from understudy.experiments.replay import Replayer, ReplayOptions, ReplayOutcome, owners
 from understudy.experiments.replay_conf import DEFAULT_SCHEDULER, TEXTBOOK_SCHEDULERS, replay_conf
 from understudy.experiments.run_folder import JobsFile
 from understudy.experiments.scenario import ScenarioError, SetUpCommand, complete_conf, read_set_up
-from understudy.experiments.trace import Machine, Trace, TraceError, read_trace
+from understudy.experiments.trace import Machine, Trace, TraceError
 from understudy.model.errors import ConfigError
 from understudy.model.hostlist import RANGE_LIMIT
 from understudy.model.nouns import many

@@ -6,6 +6,7 @@ Covers: experiments/past.
 import pytest
 
 from understudy.experiments.past import Count, HistoryError
+from understudy.experiments.past_options import Choices
 from understudy.experiments.sacct_rows import read_rows
 
 HEADER = "JobID|JobName|Comment|Submit|Start|End|State|ExitCode|SubmitLine"
@@ -14,7 +15,7 @@ ROW = "7|n|c|2023-11-14T22:13:20|2023-11-14T22:13:30|2023-11-14T22:14:20|COMPLET
 
 def read(*lines, strict=False, **options):
     counts = Count("dump", strict=strict)
-    return list(read_rows([line + "\n" for line in lines], counts, **options)), counts
+    return list(read_rows([line + "\n" for line in lines], counts, Choices(**options))), counts
 
 
 def test_columns_are_found_by_their_names_in_any_order_and_case():

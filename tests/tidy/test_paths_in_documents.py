@@ -1,0 +1,40 @@
+"""Files that the pages for developers name are there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/architecture.md")
+FILES = [
+    f"/{path.relative_to(ROOT)}"
+    for path in ROOT.rglob("*.*")
+    if not path.relative_to(ROOT).parts[0].startswith((".venv", ".git", "src", "build"))
+]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_modules_that_a_page_names_are_there(page):
+    named = set(re.findall(r"[\w/]+\.py\b", (ROOT / page).read_text()))
+    missing = [
+        name
+        for name in sorted(named)
+        if not re.search(r"[A-Z]{2}", name)  # it stands for any
+        and not any(file.endswith(f"/{name}") for file in FILES)
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_of_a_page_lead_somewhere(page):
+    text = (ROOT / page).read_text()
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
+    assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
+    headings = {
+        re.sub(r"[^\w\- ]", "", line.lstrip("# ").lower()).replace(" ", "-")
+        for line in (ROOT / "CONTRIBUTING.md").read_text().splitlines()
+        if line.startswith("#")
+    }
+    asked = set(re.findall(r"CONTRIBUTING\.md#([\w-]+)", text))
+    assert asked <= headings
