@@ -401,9 +401,10 @@ def _added(job: Job) -> dict[str, str]:
             ]
         )
     if "num_tasks" not in spec and "ntasks_per_node" not in spec and "extra_node_info" in spec:
-        tasks = spec.get("min_nodes", 1)
-        for field in ("sockets_per_node", "cores_per_socket", "threads_per_core"):
-            tasks *= spec.get(field) or 1
+        from understudy.model.shape import described_threads
+
+        counts = map(spec.get, ("sockets_per_node", "cores_per_socket", "threads_per_core"))
+        tasks = spec.get("min_nodes", 1) * described_threads(*counts)
         added["SLURM_NTASKS"] = added["SLURM_NPROCS"] = str(tasks)
     if "num_tasks" not in spec and spec.get("ntasks_per_node") and spec.get("min_nodes"):
         added["SLURM_NTASKS"] = added["SLURM_NPROCS"] = str(

@@ -14,6 +14,7 @@ from understudy.controller.priority.tres import billing, billing_weights, tres_o
 from understudy.controller.tables.gres_texts import counts_of
 from understudy.controller.tables.job import HELD_BY_ADMIN, HELD_BY_USER
 from understudy.controller.tables.licenses import read_licenses
+from understudy.controller.tables.shape import memory_asked_mb, nodes_of_size, shown_nodes, tasks_of
 from understudy.model.states import JobState
 
 if TYPE_CHECKING:
@@ -92,30 +93,7 @@ def _estimated_nodes(core: Core, job: Job, *, is_tried: bool) -> int:
             where = core.tables.partitions.get(name)
             if where is not None and (found := nodes_if_empty(core, job, where)):
                 return found
-    return _nodes_for_tasks(job, largest_node(core, job.partitions))
-
-
-def _asked_nodes(job: Job) -> int:
-    """Without those that its tasks need beyond what was asked for."""
-    return (
-        min(job.min_nodes, job.spec.min_nodes or 1) if job.spec.ntasks_per_node else job.min_nodes
-    )
-
-
-def _nodes_for_tasks(job: Job, cpus: int) -> int:
-    """How many nodes with so many CPUs Slurm thinks that the job's tasks need.
-
-    Where it was told of several CPUs a task, tasks that do not fill a node count as one more, even
-    with the nodes that were asked for.
-    """
-    if job.spec.ntasks_per_node:
-        return max(_asked_nodes(job), job.num_tasks // job.spec.ntasks_per_node)
-    tasks_a_node = max(1, cpus // max(1, job.cpus_per_task))
-    if job.cpus_per_task > 1 and job.spec.num_tasks is not None:
-        return max(job.min_nodes, job.num_tasks // tasks_a_node) + bool(
-            job.num_tasks % tasks_a_node
-        )
-    return max(job.min_nodes, -(-job.num_tasks // tasks_a_node)) if cpus else job.min_nodes
+    return nodes_of_size(job, largest_node(core, job.partitions))
 
 
 def step_memory_mb(core: Core, megabytes: int) -> int:
@@ -136,13 +114,9 @@ def memory_text(megabytes: int) -> str:
 
 def tres_requested(core: Core, job: Job, _now: float) -> str:
     cpus = job.min_cpus
-    nodes = _asked_nodes(job)
-    memory = 0
-    if job.memory_per_cpu_mb is not None:
-        memory = job.memory_per_cpu_mb * cpus
-    elif job.memory_per_node_mb:
-        memory = job.memory_per_node_mb * nodes
-    else:  # all of it, also where memory is not counted
+    nodes = shown_nodes(job)
+    memory = memory_asked_mb(job, nodes)
+    if not memory and job.memory_per_cpu_mb is None:  # all of it, also where it is not counted
         memory = (
             whole_memory_mb(core.tables.partitions.get(job.partition), core.tables.nodes) * nodes
         )
@@ -217,9 +191,4 @@ def min_cpus_node(_core: Core, job: Job, _now: float) -> int:
 
 
 def num_tasks(_core: Core, job: Job, _now: float) -> int:
-    """Once it has nodes: so many on each as were asked for, and no node without one."""
-    if job.allocation is None:
-        return job.num_tasks
-    if job.spec.ntasks_per_node:
-        return job.spec.ntasks_per_node * job.allocation.node_count
-    return max(job.num_tasks, job.allocation.node_count)
+    return tasks_of(job)

@@ -1,18 +1,17 @@
-"""How many tasks, nodes, CPUs and how much memory a job has, from what was asked for and what its
-partition says.
+"""What a job has that says nothing of GPUs, time or memory: from its partition and the cluster.
 
-Place: jobs. Follows: sbatch(1); slurm.conf(5) DefMemPerCPU, MaxMemPerCPU.
+Place: jobs. Tasks, nodes and CPUs are `tables.shape`'s. Follows: sbatch(1); slurm.conf(5)
+DefMemPerCPU, MaxMemPerCPU, JobDefaults.
 """
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from understudy.controller.jobs.checks import no_gres
-from understudy.model.errors import ErrorCode, SlurmError
+from understudy.controller.tables.shape import default_memory
 from understudy.model.gres import gpus_in
 
 if TYPE_CHECKING:
@@ -76,59 +75,6 @@ def fill_gpus(core: Core, spec: JobSpec, partition: Partition) -> JobSpec:
     return msgspec.structs.replace(spec, **changes) if changes else spec
 
 
-def size(spec: JobSpec) -> tuple[int, int, int, int | None, int]:
-    """(tasks, CPUs per task, least nodes, most nodes, least CPUs) with sbatch's defaults."""
-    cpus_per_task = spec.cpus_per_task or 1
-    min_nodes = spec.min_nodes or 1
-    max_nodes = spec.max_nodes or None
-    if (spec.min_nodes is not None and spec.min_nodes < 1) or (
-        max_nodes is not None and max_nodes < min_nodes
-    ):
-        raise SlurmError(ErrorCode.INVALID_NODE_COUNT)
-    if spec.num_tasks is not None:
-        tasks = spec.num_tasks
-        if tasks < 1:
-            raise SlurmError(ErrorCode.INVALID_TASK_COUNT)
-    elif spec.ntasks_per_node:
-        tasks = spec.ntasks_per_node * min_nodes
-    else:
-        tasks = min_nodes
-        # a task for each thread of the nodes described
-        if spec.min_nodes is not None or spec.extra_node_info:
-            described = (spec.sockets_per_node, spec.cores_per_socket, spec.threads_per_core or 1)
-            is_range = max_nodes is not None and max_nodes > min_nodes
-            threads = prod(1 if count is None else count for count in described)
-            tasks = max((1 if is_range else min_nodes) * threads, min_nodes)
-    if cpus_per_task < 1:
-        raise SlurmError(ErrorCode.INVALID_CPU_COUNT)
-    if spec.num_tasks is not None and min_nodes > tasks and spec.min_nodes is not None:
-        # Fewer tasks than nodes: sbatch lowers the number of nodes, as no node may be without a
-        # task.
-        min_nodes = tasks
-        max_nodes = (
-            None
-            if max_nodes is None
-            else max(tasks, 1)
-            if max_nodes == spec.min_nodes
-            else max_nodes
-        )
-    if spec.num_tasks is not None and max_nodes is not None:
-        max_nodes = max(min(max_nodes, tasks), 1)
-    if spec.ntasks_per_node:
-        min_nodes = max(min_nodes, -(-tasks // spec.ntasks_per_node))
-        if max_nodes is not None and max_nodes < min_nodes:
-            raise SlurmError(ErrorCode.INVALID_NODE_COUNT)
-    min_cpus = min_nodes if spec.overcommit else max(tasks * cpus_per_task, min_nodes)
-    if (
-        spec.num_tasks is None
-        and not (spec.ntasks_per_node or spec.overcommit)
-        and max_nodes is not None
-        and max_nodes > min_nodes
-    ):
-        min_cpus = cpus_per_task  # of a range, no more than one task is certain
-    return tasks, cpus_per_task, min_nodes, max_nodes, min_cpus
-
-
 def set_time_limit(job: Job, partition: Partition, asked_s: int | None) -> None:
     """The limit asked for (0 and -1: unlimited; whole minutes, rounded up by the command), else the
     partition's.
@@ -152,17 +98,11 @@ def set_memory(core: Core, job: Job, partition: Partition) -> None:
     if spec.mem_per_tres:
         job.memory_per_node_mb = 0
         return
-    if spec.mem_per_node_mb is not None or spec.mem_per_cpu_mb is not None:
-        return
-    settings = core.settings
-    if partition.default_memory_per_cpu_mb is not None:
-        job.memory_per_cpu_mb = partition.default_memory_per_cpu_mb
-    elif partition.default_memory_per_node_mb is not None:
-        job.memory_per_node_mb = partition.default_memory_per_node_mb
-    elif settings.default_memory_per_cpu_mb is not None:
-        job.memory_per_cpu_mb = settings.default_memory_per_cpu_mb
-    elif settings.default_memory_per_node_mb is not None:
-        job.memory_per_node_mb = settings.default_memory_per_node_mb
+    if spec.mem_per_node_mb is None and spec.mem_per_cpu_mb is None:
+        found = default_memory(partition)
+        if found == (None, None):
+            found = default_memory(core.settings)
+        job.memory_per_node_mb, job.memory_per_cpu_mb = found
 
 
 def fit_memory_cap(core: Core, job: Job, partitions: list[Partition]) -> None:

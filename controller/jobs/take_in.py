@@ -30,7 +30,6 @@ from understudy.controller.jobs.sizes import (
     fit_memory_cap,
     set_memory,
     set_time_limit,
-    size,
 )
 from understudy.controller.pending.access import at_work, check_policy, give_default_time, resolve
 from understudy.controller.pending.arrays import make_array, read_tasks, split_all
@@ -45,6 +44,7 @@ from understudy.controller.tables.het_job import form as form_het_job
 from understudy.controller.tables.job import BAD_CONSTRAINTS, HELD_BY_USER, Job, JobEvent, advance
 from understudy.controller.tables.partition import limit_broken
 from understudy.controller.tables.reservation import WAITS
+from understudy.controller.tables.shape import name_nodes, shape_of
 from understudy.model import nodeset
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.protocol.messages import AllocateJob, SubmitJob
@@ -281,9 +281,7 @@ def build_job(
         spec = msgspec.structs.replace(
             spec, account=access.account, qos=access.qos, wckey=access.wckey
         )
-    tasks, cpus_per_task, min_nodes, max_nodes, min_cpus = size(spec)
-    if spec.spread_job and spec.num_tasks is not None and max_nodes is None:
-        max_nodes = max(min_nodes, min(tasks, len(core.tables.nodes.nodes)))
+    shape = shape_of(spec, len(core.tables.nodes.nodes))
     if spec.nice < 0 and not by_admin:
         raise SlurmError(ErrorCode.INVALID_NICE)
     if (
@@ -312,11 +310,7 @@ def build_job(
         submit_time=int(now),
         partitions=tuple([partition.name for partition in ordered]),
         partition=ordered[0].name,
-        min_nodes=min_nodes,
-        max_nodes=max_nodes,
-        num_tasks=tasks,
-        cpus_per_task=cpus_per_task,
-        min_cpus=min_cpus,
+        **shape._asdict(),
         exclusive=spec.exclusive,
         requeue=core.settings.requeue_by_default if spec.requeue is None else spec.requeue,
         emulation=message.emulation if isinstance(message, SubmitJob) else None,
@@ -412,15 +406,7 @@ def _named_nodes(core: Core, job: Job) -> None:
         if spec.contiguous:
             first = nodeset.first(job.required_nodes)
             job.required_nodes = nodeset.span(first, nodeset.last(job.required_nodes) - first + 1)
-        count = job.required_nodes.bit_count()
-        if job.max_nodes is not None and count > job.max_nodes:
-            raise SlurmError(ErrorCode.INVALID_NODE_COUNT)
-        if count > job.min_nodes:
-            job.min_nodes = count
-            job.min_cpus = max(job.min_cpus, count)
-            if spec.num_tasks is None and not spec.ntasks_per_node:
-                job.num_tasks = count
-                job.min_cpus = max(job.min_cpus, count * job.cpus_per_task)
+        name_nodes(job, job.required_nodes.bit_count())
     if spec.excluded_nodes:
         job.excluded_nodes = node_bitmap(core, spec.excluded_nodes)
         if job.excluded_nodes & job.required_nodes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.tables.gres_texts import counts_of
+from understudy.controller.tables.shape import memory_asked_mb
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
@@ -74,11 +75,7 @@ def tres_of(job: Job, held: Allocation | None = None) -> dict[str, float]:
         memory = sum(group.memory_mb * group.nodes.bit_count() for group in held.groups)
     else:
         cpus, nodes = job.min_cpus, job.min_nodes
-        memory = (
-            job.memory_per_cpu_mb * cpus
-            if job.memory_per_cpu_mb is not None
-            else (job.memory_per_node_mb or 0) * nodes
-        )
+        memory = memory_asked_mb(job, nodes)
     found = {"cpu": float(cpus), "mem": float(memory), "node": float(nodes)}
     spec = job.spec
     for name, count in counts_of(job, held).items():

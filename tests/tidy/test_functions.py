@@ -35,7 +35,6 @@ LONG = {
     "controller/scheduling/select/cons_tres SelectConsTres._capacity",
     "controller/scheduling/select/cons_tres SelectConsTres._choose_any_kind",
     "controller/scheduling/select/gres choose_for_job",
-    "controller/scheduling/select/request Request.of",
     "controller/scheduling/slurm/backfill_pass BackfillPass._try",
     "controller/scheduling/slurm/backfill_pass BackfillPass.run",
     "controller/scheduling/slurm/main_pass MainPass.run",

@@ -15,6 +15,7 @@ from understudy.controller.scheduling.select.features import (
     feature_sets,
 )
 from understudy.controller.scheduling.select.gres_needs import GresNeeds
+from understudy.controller.tables.shape import memory_of, reach_of
 from understudy.model.errors import SlurmError
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from understudy.controller.tables.job import Job
     from understudy.controller.tables.node import NodeTable
     from understudy.controller.tables.partition import Partition
+    from understudy.controller.tables.shape import Reach
 
 DEFAULT_ROWS = 4  # of FORCE and YES without a number
 ALL_MEMORY = 0  # of --mem=0: all memory of a node on which none is in use
@@ -104,72 +106,21 @@ class Request:
         waits for them.
         """
         spec = job.spec
-        cpus_per_task = max(job.cpus_per_task, 1)
-        least = 1 if "PartitionMinNodes" in job.qos_flags else partition.min_nodes
-        min_nodes = max(job.min_nodes, least, 1)
-        tasks = (
-            min_nodes
-            if spec.overcommit
-            else max(job.num_tasks, -(-job.min_cpus // cpus_per_task), 1)
-        )
-        tasks_per_node = spec.ntasks_per_node or 0
-        if tasks_per_node:
-            if spec.num_tasks is None:
-                tasks = max(tasks, tasks_per_node * min_nodes)
-            min_nodes = max(min_nodes, -(-tasks // tasks_per_node))
-        all_nodes = len(table.nodes)
-        most = None if "PartitionMaxNodes" in job.qos_flags else partition.max_nodes
-        max_nodes = min(job.max_nodes or all_nodes, most or all_nodes)
-        if spec.num_tasks is not None or tasks_per_node:
-            asked = max(
-                spec.num_tasks or 0, tasks_per_node * job.min_nodes if spec.num_tasks is None else 1
-            )
-            max_nodes = max(
-                min(max_nodes, asked),
-                min_nodes if job.max_nodes is None else min(min_nodes, job.max_nodes),
-            )
-        if most_nodes is not None:
-            max_nodes = min(
-                max_nodes, max(most_nodes, 1 if spec.min_nodes is None else job.min_nodes)
-            )
-        spreads = spec.spread_job
-        # a task on each node that it must have
-        if spreads and spec.num_tasks is None and job.max_nodes is None:
-            max_nodes = min(max_nodes, min_nodes)
-        wanted = min_nodes
-        if (job.max_nodes is not None and not spec.use_min_nodes) or spreads:
-            wanted = max(min_nodes, max_nodes)
         features = spec.prefer if job.prefers else spec.features
-        # the nodes that are counted may be more than there are tasks
-        if "*" in features and spec.min_nodes is None:
-            max_nodes = max(max_nodes, min(counted_nodes(features), job.max_nodes or all_nodes))
-        if min_nodes > max_nodes:
-            return None
+        counts = counted_nodes(features) if "*" in features else 0
+        reach = reach_of(job, partition, len(table.nodes), most_nodes, counts)
         gres = GresNeeds.of(job)
-        if gres is not None and table.gres is None:
+        if reach is None or (gres is not None and table.gres is None):
             return None
-        per_node, per_cpu = job.memory_per_node_mb, job.memory_per_cpu_mb
-        if per_node is None and per_cpu is None:
-            per_node, per_cpu = (
-                partition.default_memory_per_node_mb,
-                partition.default_memory_per_cpu_mb,
-            )
-            if per_cpu is not None:
-                per_node = None
+        per_node, per_cpu = memory_of(job, partition)
         memory_cpus = -(-per_node // job.memory_cap_mb) if per_node and job.memory_cap_mb else 0
-        allowed = partition.nodes & ~job.excluded_nodes
-        choices: tuple[int, ...] = (allowed,)
-        counted: tuple[tuple[int, int], ...] = ()
-        if features:
-            try:
-                if "*" in features:
-                    allowed, counted = counted_features(features, table.with_feature, allowed)
-                    choices = (allowed,)
-                else:
-                    choices = feature_sets(features, table.with_feature, allowed)
-            except SlurmError:
-                return None
-        agrees = spec.oversubscribe and not job.exclusive
+        try:
+            choices, counted = _choices(features, table, partition.nodes & ~job.excluded_nodes)
+        except SlurmError:
+            return None
+        tasks, min_nodes, wanted, max_nodes = reach
+        cpus_per_task, tasks_per_node = max(job.cpus_per_task, 1), spec.ntasks_per_node or 0
+        own_cpus, agrees = spec.min_cpus_node or 0, spec.oversubscribe and not job.exclusive
         rows = sharing_rows(partition, agrees=agrees)
         return cls(
             tasks=max(tasks, min_nodes),
@@ -178,10 +129,8 @@ class Request:
             wanted_nodes=wanted,
             max_nodes=max_nodes,
             tasks_per_node=tasks_per_node,
-            min_cpus_per_node=max(spec.min_cpus_node or 0, memory_cpus),
-            held_cpus_per_node=max(
-                (spec.min_cpus_node or 0) // cpus_per_task * cpus_per_task, memory_cpus
-            ),
+            min_cpus_per_node=max(own_cpus, memory_cpus),
+            held_cpus_per_node=max(own_cpus - own_cpus % cpus_per_task, memory_cpus),
             rows=rows,
             shares=rows > 1 or shares_cores(partition, agrees=agrees),
             partition=partition.name,
@@ -190,12 +139,10 @@ class Request:
             owns=partition.exclusive_user or spec.exclusive_for == "user",
             socket_rule=_socket_rule(partition.select_type_parameters),
             max_cpus_per_node=partition.max_cpus_per_node,
-            is_serial=job.min_cpus == 1
-            and max(tasks, wanted) == 1
-            and not spreads
-            and not job.required_nodes,
+            is_serial=max(job.min_cpus, tasks, wanted) == 1
+            and not (spec.spread_job or job.required_nodes),
             tasks_on_node=1 if spec.overcommit or spec.num_tasks == 1 else tasks_per_node,
-            spreads=spreads,
+            spreads=spec.spread_job,
             uses_threads=spec.hint == "multithread",
             tasks_per_socket=spec.ntasks_per_socket or 0,
             min_sockets=spec.sockets_per_node or 0,
@@ -215,15 +162,36 @@ class Request:
             fills_sockets=_fills_sockets(spec.distribution),
             memory_cpus=memory_cpus,
             gres=gres,
-            tasks_are_known=tasks_per_node > 0
-            or (
-                spec.num_tasks is not None
-                and min_nodes == max_nodes
-                and max_nodes in (job.max_nodes, partition.max_nodes, tasks)
-                and max_nodes in (1, tasks)
-            ),
+            tasks_are_known=tasks_per_node > 0 or _tasks_are_known(job, partition, reach),
             blocked_cores=job.blocked_cores or None,
         )
+
+
+def _tasks_are_known(job: Job, partition: Partition, reach: Reach) -> bool:
+    """All of one node, or one on each of as many nodes."""
+    nodes = reach.max_nodes
+    return (
+        job.spec.num_tasks is not None
+        and reach.min_nodes == nodes
+        and nodes in (job.max_nodes, partition.max_nodes, reach.tasks)
+        and nodes in (1, reach.tasks)
+    )
+
+
+def _choices(
+    features: str, table: NodeTable, allowed: int
+) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
+    """The bitmaps to try one after the other, and those of which so many nodes must be had.
+
+    Raises:
+        SlurmError: the features cannot be read.
+    """
+    if not features:
+        return (allowed,), ()
+    if "*" in features:
+        allowed, counted = counted_features(features, table.with_feature, allowed)
+        return (allowed,), counted
+    return feature_sets(features, table.with_feature, allowed), ()
 
 
 def wants_whole_nodes(job: Job, partition: Partition) -> bool:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from understudy.controller.edge.build import build_tables
-from understudy.controller.jobs.sizes import size
 from understudy.controller.priority.api import QosFacts, Share
 from understudy.controller.priority.multifactor import MultifactorPriority
 from understudy.controller.priority.options import read_options
 from understudy.controller.tables.allocation import Allocation, NodeShare
 from understudy.controller.tables.job import Job
+from understudy.controller.tables.shape import shape_of
 from understudy.model.conf import read
 from understudy.model.states import JobState
 from understudy.protocol.messages import JobSpec
@@ -115,7 +115,6 @@ def spec_of(options: list[str], default_partition: str) -> JobSpec:
 
 
 def job_of(number: int, spec: JobSpec, submit: int) -> Job:
-    tasks, cpus_per_task, min_nodes, max_nodes, min_cpus = size(spec)
     names = tuple(spec.partition.split(","))
     job = Job(
         number,
@@ -125,16 +124,9 @@ def job_of(number: int, spec: JobSpec, submit: int) -> Job:
         submit,
         names,
         partition=names[0],
-        min_nodes=min_nodes,
-        max_nodes=max_nodes,
-        num_tasks=tasks,
+        **shape_of(spec, 0)._asdict(),
     )
-    job.cpus_per_task, job.min_cpus, job.nice, job.time_limit_s = (
-        cpus_per_task,
-        min_cpus,
-        spec.nice,
-        spec.time_limit_s,
-    )
+    job.nice, job.time_limit_s = spec.nice, spec.time_limit_s
     job.eligible_time = submit
     return job
 
