@@ -221,14 +221,17 @@ class Preemption:
                 )
                 continue
             found.append(victim)
+        return self.in_order(found)
+
+    def in_order(self, victims: list[Job]) -> list[Job]:
+        """The least important and smallest first, or the youngest if the site says so."""
         if self._youngest_first:
-            found.sort(key=lambda each: (-(each.start_time or 0), each.job_id))
-        else:
-            found.sort(
-                key=lambda each: (
-                    self.importance(each),
-                    each.allocation.node_count if each.allocation else 0,
-                    each.job_id,
-                )
-            )
-        return found
+            return sorted(victims, key=lambda each: (-(each.start_time or 0), each.job_id))
+        return sorted(
+            victims,
+            key=lambda each: (
+                self.importance(each),
+                each.allocation.node_count if each.allocation else 0,
+                each.job_id,
+            ),
+        )

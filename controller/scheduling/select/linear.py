@@ -15,10 +15,10 @@ import numpy as np
 
 from understudy.controller.scheduling.select.best_fit import Candidates, alike, even_tasks
 from understudy.controller.scheduling.select.crowding import Crowd, crowd_for
-from understudy.controller.scheduling.select.free import devices_in
+from understudy.controller.scheduling.select.free import devices_in, restricted
 from understudy.controller.scheduling.select.gres import nodes_having, take_devices
 from understudy.controller.scheduling.select.picks import Demand
-from understudy.controller.scheduling.select.rows import tiers
+from understudy.controller.scheduling.select.rows import in_the_way, tiers, without
 from understudy.controller.scheduling.select.selection import ChoosingSelector, spread
 from understudy.controller.tables.allocation import Allocation, ShareGroup
 from understudy.model import nodeset
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from understudy.controller.scheduling.select.selection import Choice
     from understudy.controller.tables.allocation import NodeShare
     from understudy.controller.tables.gres import GresTable
+    from understudy.controller.tables.job import Job
     from understudy.controller.tables.node import NodeKind, NodeTable
     from understudy.controller.tables.tables import Tables
 
@@ -100,6 +101,41 @@ class SelectLinear(ChoosingSelector):
         """
         for tier in tiers(request, tables, free):
             yield crowd_for(request, tables, tier, looks_ahead=looks_ahead) or tier
+
+    def _choose_in(
+        self, request: Request, usable: int, tables: Tables, free: Free, *, nodes_only: bool = False
+    ) -> Choice | None:
+        """Who starts pushes aside whom it has to: those of the lowest tier first, of these the
+        smallest. Then those are put back without whom it does as well, in the same order.
+        """
+        preemption = tables.preemption
+        if preemption is None or not preemption.pushes_aside or nodes_only:
+            return super()._choose_in(request, usable, tables, free, nodes_only=nodes_only)
+        usable = self._allowed(request, usable, tables, free)
+
+        def choose_without(gone: list[Job]) -> Choice | None:
+            tier = without(free, tables, gone) if gone else free
+            view = crowd_for(request, tables, tier, looks_ahead=False) or tier
+            offered = restricted(view, tables.nodes, request.blocked_cores)
+            found = self._choose_any(request, usable, tables.nodes, offered)
+            if found is not None:
+                request.view = view
+            return found
+
+        gone: list[Job] = []
+        choice = choose_without(gone)
+        for job in preemption.in_order(in_the_way(request, tables, free)):
+            if choice is not None:
+                break
+            gone.append(job)
+            choice = choose_without(gone)
+        if choice is not None:
+            for job in reversed(tuple(gone)):
+                fewer = [each for each in gone if each is not job]
+                instead = choose_without(fewer)
+                if instead is not None:
+                    gone, choice = fewer, instead
+        return choice
 
     def might(self, request: Request, nodes: int, table: NodeTable, free: Free) -> bool:
         nodes &= free.idle_nodes

@@ -159,17 +159,18 @@ def tiers(request: Request, tables: Tables, free: Free) -> Iterator[Free]:
     free = _remembering(free, tables, preemption, partition)
     yield free
     lower: dict[int, list[Job]] = {}  # by tier
-    kept: list[Job] = []
-    for job in _jobs_in(under(free), tables):
-        if preemption.may_push_aside(partition, job):
-            lower.setdefault(tables.partitions[job.partition].priority_tier, []).append(job)
-        else:
-            kept.append(job)
+    for job in in_the_way(request, tables, free):
+        lower.setdefault(tables.partitions[job.partition].priority_tier, []).append(job)
     levels = sorted(lower)
     for place in range(len(levels)):
-        gone = [job for level in levels[: place + 1] for job in lower[level]]
-        left = kept + [job for level in levels[place + 1 :] for job in lower[level]]
-        yield _without(free, tables.nodes, gone, left)
+        yield without(free, tables, [job for level in levels[: place + 1] for job in lower[level]])
+
+
+def in_the_way(request: Request, tables: Tables, free: Free) -> list[Job]:
+    """The jobs of that state whose cores the job may have; they make room once it starts."""
+    preemption, partition = tables.preemption, tables.partitions[request.partition]
+    jobs = () if preemption is None else _jobs_in(under(free), tables)
+    return [job for job in jobs if preemption and preemption.may_push_aside(partition, job)]
 
 
 def _remembering(free: Free, tables: Tables, preemption: Preemption, partition: Partition) -> Free:
@@ -202,10 +203,12 @@ def _remembering(free: Free, tables: Tables, preemption: Preemption, partition: 
     return view
 
 
-def _without(free: Free, table: NodeTable, gone: list[Job], left: list[Job]) -> RowView:
+def without(free: Free, tables: Tables, gone: list[Job]) -> RowView:
     """That state with the cores of some jobs free, as far as those of others are not the same
     ones.
     """
+    table, hidden = tables.nodes, frozenset(job.job_id for job in gone)
+    left = [job for job in _jobs_in(under(free), tables) if job.job_id not in hidden]
     fewer: Cores = {}
     more: Cores = {}
     for jobs, cores in ((gone, fewer), (left, more)):
@@ -217,7 +220,7 @@ def _without(free: Free, table: NodeTable, gone: list[Job], left: list[Job]) -> 
     view = RowView(
         free, table, {node: used & ~fewer[node] | more.get(node, 0) for node, used in in_use}
     )
-    view.hidden = frozenset(job.job_id for job in gone)
+    view.hidden = hidden
     return view
 
 

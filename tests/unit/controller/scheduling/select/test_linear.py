@@ -1,9 +1,14 @@
 """Which whole nodes select/linear gives."""
 
+import pytest
 from scheduling_harness import make_job, node, table, table_of, tables_of
 
 from understudy.controller.scheduling.select.linear import SelectLinear
+from understudy.controller.tables.partition import Partition
+from understudy.controller.tables.preemption import Preemption, Rules
 from understudy.model import nodeset
+from understudy.model.hostlist import compress, expand
+from understudy.model.states import JobState
 
 ALL = (1 << 64) - 1
 
@@ -99,3 +104,44 @@ def test_where_memory_is_counted_a_job_needs_that_of_all_cpus_of_its_nodes():
         assert (selector.will_run(job, main, ALL, tables, 100) is not None) == starts
     assert not selector.could_ever_run(make_job(memory_per_cpu_mb=1001), main, tables)
     assert SelectLinear().select(make_job(memory_per_cpu_mb=126), main, ALL, tables) is not None
+
+
+def pushing_aside(running, size):
+    """The nodes, of seven, for a job of the highest partition beside jobs of (partition, nodes)."""
+    every = nodeset.mask(7)
+    tiers = {"low": 1, "mid": 5, "main": 9}
+    tables = tables_of(
+        table(7), [Partition(name, every, priority_tier=tier) for name, tier in tiers.items()]
+    )
+    rules = Rules.read("preempt/partition_prio", "SUSPEND,GANG", 0)
+    tables.preemption = Preemption(tables.partitions, tables.running, rules, {}, lambda _job: None)
+    for job_id, (name, nodes) in enumerate(running, 1):
+        usable = nodeset.from_positions([int(each[1:]) - 1 for each in expand(nodes)])
+        job = make_job(job_id, min_nodes=usable.bit_count(), partitions=(name,))
+        job.allocation = SelectLinear().select(job, tables.partitions[name], usable, tables)
+        tables.nodes.allocate(job.allocation)
+        job.state, job.start_time, job.partition = JobState.RUNNING, 0, name
+        tables.running[job_id] = tables.jobs[job_id] = job
+    found = chosen(tables, job_id=99, min_nodes=size)
+    return compress([f"n{index + 1}" for index in nodeset.indices(found.nodes)])
+
+
+@pytest.mark.parametrize(
+    ("running", "size", "nodes"),
+    [
+        ("low=n3 low=n5 low=n[6-7]", 4, "n[1-4]"),
+        ("low=n[1-3] low=n4 low=n[5-7]", 1, "n4"),
+        ("low=n[1-3] low=n[4-6] low=n7", 2, "n[1-2]"),
+        ("low=n[1-2] low=n[3-5] low=n6 low=n7", 3, "n[1-2,6]"),
+        ("low=n2 low=n3 low=n[4-6] low=n7", 5, "n[1-2,4-6]"),
+        ("mid=n1 low=n[2-4] low=n[5-7]", 1, "n2"),
+        ("mid=n1 mid=n2 mid=n[3-4] low=n[5-6] low=n7", 5, "n[1-2,5-7]"),
+        ("mid=n1 mid=n2 low=n[3-5] low=n[6-7]", 3, "n[3-5]"),
+    ],
+)
+def test_jobs_make_room_from_the_smallest_of_the_lowest_tier_up_as_far_as_is_needed(
+    running, size, nodes
+):
+    """Recorded from 22.05.8."""
+    jobs = [each.split("=") for each in running.split()]
+    assert pushing_aside(jobs, size) == nodes
