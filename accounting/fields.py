@@ -56,7 +56,6 @@ _QOS_NUMBERS: Final = (_NUMBERS - {"max_jobs", "max_jobs_accrue", "max_submit_jo
     )
 )
 _QOS_TRES: Final = _TRES | {"max_tres_per_account", "max_tres_per_user", "min_tres_per_job"}
-_QOS_FLOATS: Final = frozenset(("usage_factor", "usage_threshold", "limit_factor"))
 PREEMPT_MODES: Final = (
     "cluster",
     "cancel",

@@ -280,9 +280,6 @@ class AssociationState:
             return "normal"
         return allowed[0]
 
-    def qos_by_id(self, number: int) -> Qos | None:
-        return next((each for each in self.qos.values() if each.id == number), None)
-
     def coordinates(self, user: str, account: str) -> bool:
         """Whether the user is a coordinator of the account or of one above it."""
         found = self.users.get(user)

@@ -65,24 +65,6 @@ def whole_minutes(seconds: int) -> int:
     return -(-seconds // MINUTE) * MINUTE
 
 
-def format_elapsed(seconds: int | None) -> str:
-    """As squeue and sinfo print a duration: `M:SS`, `H:MM:SS`, `D-HH:MM:SS`; UNLIMITED for None,
-    INVALID for what is negative.
-    """
-    if seconds is None:
-        return "UNLIMITED"
-    if seconds < 0:
-        return "INVALID"
-    minutes, second = divmod(seconds, 60)
-    hours, minute = divmod(minutes, 60)
-    if not hours:
-        return f"{minute}:{second:02d}"
-    days, hour = divmod(hours, 24)
-    if not days:
-        return f"{hour}:{minute:02d}:{second:02d}"
-    return f"{days}-{hour:02d}:{minute:02d}:{second:02d}"
-
-
 def format_duration(seconds: int | None) -> str:
     """As scontrol and sacct print a duration: `HH:MM:SS`, `D-HH:MM:SS`; UNLIMITED for None, INVALID
     for what is negative.
@@ -115,19 +97,6 @@ def parse_memory(text: str) -> int:
     return -(-int(number) // 1024) if unit == "K" else int(number) * _UNITS[unit]
 
 
-def format_memory(megabytes: int) -> str:
-    """As squeue and scontrol print a job's memory: the largest unit that divides it (`4G`, `100M`,
-    `1500M`).
-    """
-    if megabytes == 0:
-        return "0"
-    for unit in ("M", "G", "T"):
-        if megabytes % 1024:
-            return f"{megabytes}{unit}"
-        megabytes //= 1024
-    return f"{megabytes}P"
-
-
 # --- signals --------------------------------------------------------------------------------------
 
 # Those that Slurm's commands know by name; others are given by number.
@@ -149,7 +118,6 @@ SIGNALS = {
     "URG": 23,
     "XCPU": 24,
 }
-_SIGNAL_NAMES = {number: name for name, number in SIGNALS.items()}
 
 
 def parse_signal(text: str) -> int:
@@ -165,11 +133,6 @@ def parse_signal(text: str) -> int:
     if number_of_name is None:
         raise ValueError(f"Invalid signal: {text[:80]!r}")
     return number_of_name
-
-
-def signal_name(number: int) -> str:
-    """`USR1` for 10; the number as text where there is no name."""
-    return _SIGNAL_NAMES.get(number, str(number))
 
 
 def parse_signal_option(text: str) -> tuple[int, int, bool, bool]:

@@ -1,5 +1,7 @@
 """Job submit plug-ins: a site's own rules on what users submit and change, in Python. They may
-change it, refuse it, and say something to the user.
+change it, refuse it, and say something to the user. A plug-in is a class without arguments, or a
+module, with `submit(submission: Submission)` and `modify(modification: Modification)`; either may
+be missing.
 
 Place: the controller's core; asked before a job is looked at in any other way. Plug-ins are entry
 points of the group GROUP, in any installed distribution; JobSubmitPlugins of slurm.conf names those
@@ -11,7 +13,7 @@ says so.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -70,18 +72,6 @@ class Modification(_Request):
 
     job_ids: list[str]
     changes: dict[str, str]
-
-
-class JobSubmit(Protocol):
-    """What a plug-in is: a class without arguments, or a module with these two functions; either
-    may be missing.
-    """
-
-    def submit(self, submission: Submission) -> None:
-        """A job is about to be taken in."""
-
-    def modify(self, modification: Modification) -> None:
-        """Jobs are about to be changed."""
 
 
 def missing(names: Sequence[str]) -> list[str]:

@@ -54,7 +54,6 @@ class ShareTree:
         raw = np.array(
             [0 if share.shares is None else share.shares for share in shares], dtype=np.float64
         )
-        self.raw_shares = raw
         # What siblings have in all; the root is its own and only sibling.
         self.siblings_shares = np.zeros(size)
         under = self.parent >= 0

@@ -12,7 +12,6 @@ reservations, too.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from understudy.controller.tables.licenses import read_licenses
@@ -24,7 +23,6 @@ from understudy.model.reservations import (
     MAINT,
     OVERLAP,
     PART_NODES,
-    REPEATS,
     TIME_FLOAT,
 )
 
@@ -281,17 +279,6 @@ class ReservationTable:
                     held[name] = held.get(name, 0) + count
         return held
 
-    def next_change(self, now: float) -> float:
-        """When the next reservation begins or ends; infinite if none does."""
-        times = [
-            when
-            for each in self
-            if not each.flags & TIME_FLOAT
-            for when in (each.start_time, each.end_time)
-            if when > now
-        ]
-        return min(times, default=inf)
-
     def nodes_in(self, now: float) -> tuple[int, int]:
         """(nodes under maintenance, nodes reserved otherwise) now."""
         maintained = reserved = 0
@@ -311,8 +298,3 @@ def blocked_cores(look: Look, own: Reservation | None, table: NodeTable) -> dict
     if own is None or not look.cores:
         return look.cores
     return {node: ((1 << int(table.cores[node])) - 1) & ~mask for node, mask in look.cores.items()}
-
-
-def repeats(reservation: Reservation) -> bool:
-    """Whether it comes again."""
-    return bool(reservation.flags & REPEATS)

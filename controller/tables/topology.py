@@ -136,14 +136,6 @@ class Tree:
             number = self.switches[number].parent
         return found
 
-    def path_of(self, node: int) -> list[Switch]:
-        """The switches above a node, from the leaf up."""
-        return (
-            [self.switches[number] for number in self._ancestors[int(self.leaf_of[node])]]
-            if self.leaf_of[node] >= 0
-            else []
-        )
-
     def leaves_of(self, nodes: int) -> int:
         """How many leaf switches the nodes (a bitmap) are on."""
         return len(np.unique(self.leaf_of[nodeset.positions_array(nodes)]))

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from understudy.controller.tables.node import Node
     from understudy.controller.tables.partition import Partition
 
-JobGetter = "Callable[[Core, Job, float], Any]"
 # Slurm notes it when its main loop first sees the job, which is soon after its submission
 NOT_YET_SEEN_S: Final = 3
 _COMPLETING: Final = int(JobFlag.COMPLETING)

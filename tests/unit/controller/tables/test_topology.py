@@ -137,7 +137,6 @@ def test_switches_know_what_is_below_and_above_them():
     assert [
         (switch.name, switch.level, switch.nodes.bit_count()) for switch in made.switches[-3:]
     ] == [("t1", 1, 20), ("t2", 1, 20), ("top", 2, 40)]
-    assert [switch.name for switch in made.path_of(2)] == ["s1", "t1", "top"]
     assert made.leaves_of(bits("n[6-7]")) == 2
 
 

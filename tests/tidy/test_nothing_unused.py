@@ -1,0 +1,50 @@
+"""No function, class or constant of the house is there for nobody; those that are there for tests
+alone are named here.
+"""
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+FILES = [
+    path
+    for init in ROOT.glob("*/__init__.py")
+    for path in sorted(init.parent.rglob("*.py"))
+    if "migrations" not in path.parts
+]
+# found by `getattr`: what a word of the command line does with an entity
+BY_NAME = re.compile(r"(add|modify|delete|show)_[a-z]+")
+FOR_TESTS = {
+    "commands/shared/locate from_configuration",
+    "experiments/lublin generate",  # tests and benchmarks draw their workloads with it
+    "experiments/lublin offered_load",
+    "model/conf_show show_cgroup",
+    "model/records accepts",  # what the controller shows is held to it
+    "model/states JOB_STATE_CODE",  # the commands' own copy is held to it
+    "tool/manual/catalogue unknown_names",
+}
+
+
+def test_each_name_is_used_somewhere():
+    words: Counter[str] = Counter()
+    for path in [*FILES, ROOT / "pyproject.toml"]:
+        words.update(re.findall(r"\w+", path.read_text()))
+    unused = set()
+    for path in FILES:
+        module = str(path.relative_to(ROOT).with_suffix(""))
+        for node in ast.parse(path.read_text()).body:
+            match node:
+                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                    pass
+                case ast.ClassDef(name=name) | ast.Assign(targets=[ast.Name(name)]):
+                    pass
+                case ast.AnnAssign(target=ast.Name(name)):
+                    pass
+                case _:
+                    continue
+            if words[name] == 1 and not name.startswith("__") and not BY_NAME.fullmatch(name):
+                unused.add(f"{module} {name}")
+    assert sorted(unused - FOR_TESTS) == []
+    assert sorted(FOR_TESTS - unused) == [], "used by now: take it off the list"
