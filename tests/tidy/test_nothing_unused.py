@@ -20,7 +20,6 @@ FOR_TESTS = {
     "commands/shared/locate from_configuration",
     "experiments/lublin generate",  # tests and benchmarks draw their workloads with it
     "experiments/lublin offered_load",
-    "model/conf_show show_cgroup",
     "model/records accepts",  # what the controller shows is held to it
     "model/states JOB_STATE_CODE",  # the commands' own copy is held to it
     "tool/manual/catalogue unknown_names",
