@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.core.alarms import next_look
 from understudy.controller.enforcement.limits import JobLimits
+from understudy.controller.facts.job import node_count
 from understudy.controller.jobs.end import end_job
 from understudy.controller.pending.arrays import split
 from understudy.controller.scheduling.api import Note
@@ -103,4 +104,5 @@ def make_limits(core: Core, options: PriorityOptions) -> JobLimits:
         wake=_Alarm(core),
         watch=_Bailiff(core),
         split=lambda job: split(core, job, nodeset.first(job.array_tasks)),
+        nodes_of=lambda job: node_count(core, job, core.time.now()),
     )

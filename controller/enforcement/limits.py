@@ -62,7 +62,8 @@ class JobLimits:
     `counts_always`: what is used is counted even where nobody has a limit on it; `state`: the
     present copy of accounting; `wake(when)`: have jobs looked at again then, as time alone may let
     one start; `watch(when)`: ask then for jobs that are `overdrawn`; `split(job)`: give the first
-    task of an array's record one of its own.
+    task of an array's record one of its own; `nodes_of(job)`: how many a pending job is shown to
+    ask for.
     """
 
     def __init__(
@@ -81,13 +82,14 @@ class JobLimits:
         wake: Callable[[float], None] = lambda _when: None,
         watch: Callable[[float], None] = lambda _when: None,
         split: Callable[[Job], Job],
+        nodes_of: Callable[[Job], int] = lambda job: job.min_nodes,
     ) -> None:
         self.tables, self._state, self._user_name, self.options = tables, state, user_name, enforced
         self.period_s, self.last = period_s, origin
         self._next_period_s = period_s
         self._set_decay(half_life_s, reset_period, origin)
         self._takes_largest = takes_largest
-        self._wake, self._watch, self._split = wake, watch, split
+        self._wake, self._watch, self._split, self._nodes_of = wake, watch, split, nodes_of
         self._totals = PartitionTotals(tables.nodes)
         self.of_association: dict[int, Use] = {}
         self.of_qos: dict[str, QosUse] = {}
@@ -276,7 +278,7 @@ class JobLimits:
             elif test.what in (What.WALL, What.JOB_WALL):
                 breaks = minutes > test.limit
             elif test.what is What.PER_NODE:
-                breaks = -(-amount // max(wanted["node"], 1)) > test.limit
+                breaks = amount // max(wanted["node"], 1) > test.limit
             elif test.what is What.LEAST:
                 breaks = amount < test.limit
             else:
@@ -429,7 +431,7 @@ class JobLimits:
         if what is What.LEAST:
             return amount < limit
         if what is What.PER_NODE:
-            return self._on_a_node(job, tres, amount, allocation) > limit
+            return self._on_a_node(job, amount, allocation) > limit
         minutes = (job.time_limit_s or YEAR_S) // 60
         if what is What.JOB_MINS:
             return amount * minutes > limit
@@ -475,13 +477,12 @@ class JobLimits:
                     return False
         return is_kept
 
-    @staticmethod
-    def _on_a_node(job: Job, tres: str, amount: int, allocation: Allocation | None) -> int:
-        if allocation is not None and tres == "cpu":
-            return max(group.cpus for group in allocation.groups)
-        if allocation is not None and tres == "mem":
-            return max(group.memory_mb for group in allocation.groups)
-        return -(-amount // max(job.min_nodes if allocation is None else allocation.node_count, 1))
+    def _on_a_node(self, job: Job, amount: int, allocation: Allocation | None) -> int:
+        """What a node gives on average, rounded down, as Slurm counts it (recorded from 22.05.8):
+        of 3 CPUs on 2 nodes 1, however they are dealt.
+        """
+        nodes = self._nodes_of(job) if allocation is None else allocation.node_count
+        return amount // max(nodes, 1)
 
     def _ask_for_time(self, what: What) -> None:
         if what in _TIMED:

@@ -222,7 +222,7 @@ class LimitsHeld:
 
     def _per_node(self, job: Job, group: str, tres: str, limit: int, _form: str) -> None:
         assert job.allocation is not None
-        amount = max(share.cpus for share in job.allocation.shares) if tres == "cpu" else 0
+        amount = self._held(job).get(tres, 0) // job.allocation.node_count  # as Slurm counts it
         assert tres in job.lifted or amount <= limit, (
             f"{amount} {tres} of one node of a job of {group}, at most {limit}: {job.story}"
         )

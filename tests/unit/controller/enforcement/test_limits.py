@@ -440,6 +440,38 @@ def test_a_job_with_more_nodes_for_its_tasks_than_the_limit_is_refused_or_has_ba
     assert within.allocation.node_count == 2
 
 
+@pytest.mark.parametrize("is_idle", [True, False])
+@pytest.mark.parametrize(
+    ("asked", "is_within"),
+    [
+        ({"num_tasks": 24}, False),
+        ({"num_tasks": 20}, True),
+        ({"num_tasks": 23, "min_nodes": 3}, True),
+        ({"num_tasks": 24, "min_nodes": 3}, False),
+        ({"num_tasks": 24, "min_nodes": 1, "max_nodes": 4}, True),
+        ({"num_tasks": 3, "cpus_per_task": 8}, False),
+    ],
+)
+def test_what_a_job_takes_of_a_node_is_counted_on_average_and_rounded_down(
+    asked: dict[str, int],
+    is_within: bool,
+    is_idle: bool,
+) -> None:
+    """Slurm 22.05.8; also while no nodes are found, of the nodes that it is shown to ask for."""
+    house = House()
+    house.set_association(3, max_tres_per_node={"cpu": 7})
+    if not is_idle:
+        other = submit(house, OTHER, account="other", num_tasks=32)
+        house.run(WAIT_S)
+        assert other.is_running
+    job = submit(house, **asked)
+    house.run(WAIT_S)
+    if is_within:
+        assert job.is_running if is_idle else job.reason == "Resources"
+    else:
+        assert job.reason == "AssocMaxCpuPerNode"
+
+
 def test_minutes_of_running_jobs_become_less_with_the_periods() -> None:
     house = House()
     house.set_qos("q", grp_tres_run_mins={"cpu": 20})
