@@ -389,25 +389,28 @@ def bench_listings(jobs: int = 100_000) -> None:
             )
 
 
+def bench_profile() -> None:
+    """What it costs to plan thousands of jobs, and orders of a few."""
+    from benchmarks.profile import bench
+
+    bench(say)
+
+
+PARTS = {
+    "replays": bench_replays,
+    "months": bench_two_months,
+    "pass": bench_backfill_pass,
+    "profile": bench_profile,
+    "clusters": bench_clusters,
+    "listings": bench_listings,
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench")
-    parser.add_argument(
-        "parts",
-        nargs="*",
-        choices=["replays", "months", "pass", "clusters", "listings", []],
-        help="which (default: all)",
-    )
-    parts = parser.parse_args().parts or ["replays", "months", "pass", "clusters", "listings"]
-    if "replays" in parts:
-        bench_replays()
-    if "months" in parts:
-        bench_two_months()
-    if "pass" in parts:
-        bench_backfill_pass()
-    if "clusters" in parts:
-        bench_clusters()
-    if "listings" in parts:
-        bench_listings()
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="which (default: all)")
+    for part in parser.parse_args().parts or PARTS:
+        PARTS[part]()
 
 
 if __name__ == "__main__":

@@ -325,37 +325,17 @@ def test_slots_know_at_every_second_which_nodes_are_promised(promises, start, le
         slots.promise(begin, begin + lasting, nodes)
         first = begin - begin % 60
         end = max((begin + lasting) - (begin + lasting) % 60, first + 60)
-        for second in range(first, min(end, slots.end)):
+        for second in range(first, min(end, slots.profile.end)):
             taken[second] &= ~nodes
     start += 1000
     free = 255
-    for second in range(start, min(start + length, slots.end)):
+    for second in range(start, start + length + 1):  # who ends in a second touches it
         free &= taken[second]
-    assert slots.usable(start, start + length, 255)[0] & ~free == 0
-    assert slots.begins == sorted(set(slots.begins))
-    if start >= slots.end or (start % 60 == 0 and length % 60 == 0):
-        assert slots.usable(start, start + length, 255)[0] == free
-
-
-promise_lists = st.lists(
-    st.tuples(st.integers(0, 5000), st.integers(1, 3000), st.integers(1, 255)), max_size=20
-)
-
-
-@given(
-    promise_lists,
-    st.integers(1, 4000),
-    st.integers(1, 255),
-    st.lists(st.integers(0, 900), min_size=1, max_size=12),
-)
-def test_a_window_that_moves_on_sees_what_a_look_at_all_slots_sees(promises, length, nodes, steps):
-    slots = Slots(1000, 3600, 60, 255)
-    for begin, lasting, promised in promises:
-        slots.promise(1000 + begin, 1000 + begin + lasting, promised)
-        window, start = slots.window(length, nodes), 1000
-        for step in steps:
-            start += step
-            assert window.at(start) == slots.usable(start, start + length, nodes)
+    assert slots.window(length, 255).at(start)[0] == (255 if start >= slots.profile.end else free)
+    free = 255
+    for second in range(1000, start + 1):
+        free &= taken[second]
+    assert slots.free_until(start) == free
 
 
 @given(

@@ -255,10 +255,10 @@ def test_the_queue_goes_by_tier_priority_time_and_id():
 def test_slots_say_when_more_nodes_will_be_free():
     slots = Slots(1000, 3600, 60, 0b111)
     slots.promise(1300, 1500, 0b011)
-    assert slots.begins == [960, 1260, 1500]
-    assert slots.usable(1000, 1200, 0b111) == (0b111, 1500), "also behind the end"
-    assert slots.usable(1000, 1400, 0b111) == (0b100, 1500)
-    assert slots.usable(1300, 1400, 0b100) == (0b100, None)
+    assert slots.profile.times == [960, 1260, 1500]
+    assert slots.window(200, 0b111).at(1000) == (0b111, 1500), "also behind the end"
+    assert slots.window(400, 0b111).at(1000) == (0b100, 1500)
+    assert slots.window(100, 0b100).at(1300) == (0b100, None)
     assert slots.conflicts(1500, 1520, 0b001) is False
     assert slots.conflicts(1490, 1520, 0b001) is True
 
@@ -372,8 +372,8 @@ def test_running_jobs_on_whole_nodes_are_in_the_plan_if_asked_for():
     w.run(until=20)
     slots = Slots(20, 86400, 60, 0b1111)
     w.policy.backfill._plan_running(slots, 20)
-    assert slots.usable(20, 3000, 0b1111)[0] == 0b1100
-    assert slots.usable(3600, 4000, 0b1111)[0] == 0b1111
+    assert slots.profile.common(20, 3000) == 0b1100
+    assert slots.profile.common(3600, 4000) == 0b1111
 
 
 def test_nobody_starts_while_a_job_is_cleaned_up_that_ended_just_now():
