@@ -30,6 +30,7 @@ from understudy.commands.submission.shape import (
     ignore_specialised,
     options_agree,
     say_ignored,
+    tasks_told,
 )
 from understudy.documents.states import COMPLETED, COMPLETING
 
@@ -400,16 +401,9 @@ def _added(job: Job) -> dict[str, str]:
                 for word in job.extra["cpu_freq"].split("-")
             ]
         )
-    if "num_tasks" not in spec and "ntasks_per_node" not in spec and "extra_node_info" in spec:
-        from understudy.model.shape import described_threads
-
-        counts = map(spec.get, ("sockets_per_node", "cores_per_socket", "threads_per_core"))
-        tasks = spec.get("min_nodes", 1) * described_threads(*counts)
-        added["SLURM_NTASKS"] = added["SLURM_NPROCS"] = str(tasks)
-    if "num_tasks" not in spec and spec.get("ntasks_per_node") and spec.get("min_nodes"):
-        added["SLURM_NTASKS"] = added["SLURM_NPROCS"] = str(
-            spec["ntasks_per_node"] * spec["min_nodes"]
-        )
+    if "num_tasks" not in spec:
+        tasks = tasks_told(job)
+        added |= {"SLURM_NTASKS": str(tasks), "SLURM_NPROCS": str(tasks)} if tasks else {}
     return added
 
 

@@ -11,6 +11,7 @@ from understudy.commands.srun.srun_options import HANDED_ON, OPTIONS, OWN
 from understudy.commands.submission.allocation import immediate_s
 from understudy.commands.submission.job import BadOptionError, Job
 from understudy.commands.submission.options import apply, number
+from understudy.commands.submission.shape import lower_nodes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -222,14 +223,7 @@ def fit_nodes(settings: Settings, context: Context) -> None:
         )
         del spec["ntasks_per_node"]
     if tasks is not None and nodes is not None and nodes > tasks:
-        if not settings.quiet:
-            context.complain(
-                f"srun: Warning: can't run {tasks} processes on {nodes} nodes, setting "
-                f"nnodes to {tasks}"
-            )
-        spec["min_nodes"] = tasks
-        if (spec.get("max_nodes") or 0) > tasks:
-            spec["max_nodes"] = tasks
+        lower_nodes(settings.job, nodes, context, quiet=settings.quiet)
 
 
 def cpu_bind(text: str) -> str:

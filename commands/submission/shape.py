@@ -44,14 +44,34 @@ def fit_nodes(job: "Job", context: "Context", *, quiet: bool) -> None:
         if count > 1 and tasks:
             nodes = max(nodes or 1, count)
     if tasks and nodes and nodes > tasks:
-        if not quiet:
-            context.complain(
-                f"{context.program}: Warning: can't run {tasks} processes on {nodes} "
-                f"nodes, setting nnodes to {tasks}"
-            )
-        spec["min_nodes"] = tasks
-        if most == nodes:
-            spec["max_nodes"] = tasks
+        lower_nodes(job, nodes, context, quiet=quiet)
+
+
+def lower_nodes(job: "Job", nodes: int, context: "Context", *, quiet: bool) -> None:
+    """As many as there are tasks, in place of so many."""
+    tasks = job.spec["num_tasks"]
+    if not quiet:
+        context.complain(
+            f"{context.program}: Warning: can't run {tasks} processes on {nodes} nodes, setting "
+            f"nnodes to {tasks}"
+        )
+    job.spec["min_nodes"] = job.spec["max_nodes"] = tasks
+
+
+def tasks_told(job: "Job") -> int:
+    """Of how many tasks a job knows that does not say itself how many; 0: of none."""
+    from understudy.model.shape import described_threads, uncounted_tasks
+
+    spec, threads = job.spec, None
+    named = _count(spec["required_nodes"]) if spec.get("required_nodes") else 0
+    if named or "min_nodes" in spec or "extra_node_info" in spec:
+        counts = map(spec.get, ("sockets_per_node", "cores_per_socket", "threads_per_core"))
+        threads = described_threads(*counts)
+    nodes = max(spec.get("min_nodes", 1), named)
+    tasks, is_told = uncounted_tasks(
+        nodes, spec.get("max_nodes"), spec.get("ntasks_per_node"), threads
+    )
+    return tasks if is_told else 0
 
 
 def _count(names: str) -> int:

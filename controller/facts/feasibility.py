@@ -11,6 +11,7 @@ from operator import attrgetter, or_
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.scheduling.select.request import Request
+from understudy.controller.tables.shape import least_cpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,10 +131,7 @@ def complaint(core: Core, job: Job, partition: Partition) -> str:
     kinds = [kind for kind in core.tables.nodes.kinds if kind.nodes & nodes]
     if not kinds:
         return ""
-    cpus = max(
-        spec.min_cpus_node or 0,
-        job.cpus_per_task * (1 if spec.overcommit else spec.ntasks_per_node or 1),
-    )
+    cpus = least_cpus(job)
     memory = job.memory_per_node_mb or job.memory_per_cpu_mb or 0
     sockets, cores = spec.sockets_per_node or 0, spec.cores_per_socket or 0
     tests: tuple[tuple[str, Callable[[NodeKind], bool]], ...] = (

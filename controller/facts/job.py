@@ -14,7 +14,12 @@ from understudy.controller.priority.tres import billing, billing_weights, tres_o
 from understudy.controller.tables.gres_texts import counts_of
 from understudy.controller.tables.job import HELD_BY_ADMIN, HELD_BY_USER
 from understudy.controller.tables.licenses import read_licenses
-from understudy.controller.tables.shape import memory_asked_mb, nodes_of_size, shown_nodes, tasks_of
+from understudy.controller.tables.shape import (
+    least_cpus,
+    memory_asked_mb,
+    nodes_of_size,
+    tasks_of,
+)
 from understudy.model.states import JobState
 
 if TYPE_CHECKING:
@@ -114,7 +119,7 @@ def memory_text(megabytes: int) -> str:
 
 def tres_requested(core: Core, job: Job, _now: float) -> str:
     cpus = job.min_cpus
-    nodes = shown_nodes(job)
+    nodes = job.asked_nodes
     memory = memory_asked_mb(job, nodes)
     if not memory and job.memory_per_cpu_mb is None:  # all of it, also where it is not counted
         memory = (
@@ -186,8 +191,7 @@ def min_memory_mb(_core: Core, job: Job, _now: float) -> int | None:
 def min_cpus_node(_core: Core, job: Job, _now: float) -> int:
     # updates of what it was made of leave it as it was
     known = job.spec.extra.get(MIN_CPUS_NODE, "")
-    per_node = (job.spec.ntasks_per_node or 1) * job.cpus_per_task
-    return int(known) if known else max(per_node, job.spec.min_cpus_node or 1)
+    return int(known) if known else least_cpus(job)
 
 
 def num_tasks(_core: Core, job: Job, _now: float) -> int:

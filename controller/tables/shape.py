@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from understudy.model.errors import ErrorCode, SlurmError
-from understudy.model.shape import described_threads, nodes_for, nodes_with_tasks
+from understudy.model.shape import described_threads, nodes_for, nodes_with_tasks, uncounted_tasks
 
 if TYPE_CHECKING:
     from understudy.controller.tables.job import Job
@@ -63,7 +63,7 @@ def shape_of(spec: JobSpec, all_nodes: int) -> Shape:
     least, most = spec.min_nodes or 1, spec.max_nodes or None
     if (spec.min_nodes is not None and spec.min_nodes < 1) or (most is not None and most < least):
         raise SlurmError(ErrorCode.INVALID_NODE_COUNT)
-    tasks = _tasks(spec, least, most)
+    tasks = _tasks(spec, least, most, is_set=spec.min_nodes is not None)
     if tasks < 1:
         raise SlurmError(ErrorCode.INVALID_TASK_COUNT)
     if cpus_per_task < 1:
@@ -74,35 +74,33 @@ def shape_of(spec: JobSpec, all_nodes: int) -> Shape:
         least = max(least, nodes_for(tasks, spec.ntasks_per_node))
         if most is not None and most < least:
             raise SlurmError(ErrorCode.INVALID_NODE_COUNT)
-    if spec.overcommit:
-        cpus = least
-    elif spec.num_tasks is None and not spec.ntasks_per_node and _is_range(least, most):
-        cpus = cpus_per_task  # of a range, no more than one task is certain
-    else:
-        cpus = max(tasks * cpus_per_task, least)
+    cpus = _cpus(spec, tasks, cpus_per_task, least, most)
     if spec.spread_job and spec.num_tasks is not None and most is None:
         most = max(least, min(tasks, all_nodes))
     return Shape(tasks, cpus_per_task, least, most, cpus)
 
 
-def _tasks(spec: JobSpec, least: int, most: int | None) -> int:
-    """As many as were asked for, or else one on each node, or on each thread of nodes that are
-    described.
+def _tasks(spec: JobSpec, least: int, most: int | None, *, is_set: bool) -> int:
+    """As many as were asked for, or else as follow from the nodes. `is_set`: of these something was
+    said.
     """
     if spec.num_tasks is not None:
         return spec.num_tasks
-    if spec.ntasks_per_node:
-        return spec.ntasks_per_node * least
-    if spec.min_nodes is None and not spec.extra_node_info:
+    threads = None
+    if is_set or spec.extra_node_info:
+        threads = described_threads(
+            spec.sockets_per_node, spec.cores_per_socket, spec.threads_per_core
+        )
+    return uncounted_tasks(least, most, spec.ntasks_per_node, threads)[0]
+
+
+def _cpus(spec: JobSpec, tasks: int, each: int, least: int, most: int | None) -> int:
+    if spec.overcommit:
         return least
-    threads = described_threads(
-        spec.sockets_per_node, spec.cores_per_socket, spec.threads_per_core or 1
-    )
-    return max((1 if _is_range(least, most) else least) * threads, least)
-
-
-def _is_range(least: int, most: int | None) -> bool:
-    return most is not None and most > least
+    is_range = most is not None and most > least
+    if is_range and spec.num_tasks is None and not spec.ntasks_per_node:
+        return each  # no more than one task is certain
+    return max(tasks * each, least)
 
 
 def name_nodes(job: Job, count: int) -> None:
@@ -113,13 +111,10 @@ def name_nodes(job: Job, count: int) -> None:
     """
     if job.max_nodes is not None and count > job.max_nodes:
         raise SlurmError(ErrorCode.INVALID_NODE_COUNT)
-    if count <= job.min_nodes:
-        return
-    job.min_nodes = count
-    job.min_cpus = max(job.min_cpus, count)
-    if job.spec.num_tasks is None and not job.spec.ntasks_per_node:
-        job.num_tasks = count
-        job.min_cpus = max(job.min_cpus, count * job.cpus_per_task)
+    job.min_nodes = max(job.min_nodes, count)
+    job.num_tasks = _tasks(job.spec, job.min_nodes, job.max_nodes, is_set=True)
+    cpus = _cpus(job.spec, job.num_tasks, job.cpus_per_task, job.min_nodes, job.max_nodes)
+    job.min_cpus = max(job.min_cpus, cpus, count)
 
 
 def reach_of(
@@ -175,7 +170,7 @@ def nodes_of_size(job: Job, cpus: int) -> int:
     with the nodes that were asked for.
     """
     if job.spec.ntasks_per_node:
-        return max(shown_nodes(job), job.num_tasks // job.spec.ntasks_per_node)
+        return max(job.asked_nodes, job.num_tasks // job.spec.ntasks_per_node)
     tasks_a_node = max(1, cpus // max(1, job.cpus_per_task))
     if job.cpus_per_task > 1 and job.spec.num_tasks is not None:
         return max(job.min_nodes, job.num_tasks // tasks_a_node) + bool(
@@ -184,11 +179,10 @@ def nodes_of_size(job: Job, cpus: int) -> int:
     return max(job.min_nodes, nodes_for(job.num_tasks, tasks_a_node)) if cpus else job.min_nodes
 
 
-def shown_nodes(job: Job) -> int:
-    """Without those that its tasks need beyond what was asked for."""
-    return (
-        min(job.min_nodes, job.spec.min_nodes or 1) if job.spec.ntasks_per_node else job.min_nodes
-    )
+def least_cpus(job: Job) -> int:
+    """Of each node that it gets."""
+    each = 1 if job.spec.overcommit else job.spec.ntasks_per_node or 1
+    return max(each * job.cpus_per_task, job.spec.min_cpus_node or 0)
 
 
 def tasks_of(job: Job) -> int:

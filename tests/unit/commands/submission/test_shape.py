@@ -37,7 +37,35 @@ def test_more_nodes_are_named_than_there_are_tasks() -> None:
     outcome, spec = submit("-w", "n1,n3", "-n1")
     assert outcome.err == "sbatch: Warning: can't run 1 processes on 2 nodes, setting nnodes to 1\n"
     assert spec is not None
-    assert (spec.min_nodes, spec.required_nodes) == (1, "n1,n3")
+    assert (spec.min_nodes, spec.max_nodes, spec.required_nodes) == (1, 1, "n1,n3")
+
+
+@pytest.mark.parametrize(
+    ("options", "tasks"),
+    [
+        ("-n3", "3"),
+        ("-N2", None),
+        ("-N2 --ntasks-per-node=3", "6"),
+        ("-N2-3 --ntasks-per-node=3", None),
+        ("--ntasks-per-node=3", "3"),
+        ("-w n[1-3] -N1-3 --ntasks-per-node=2", "6"),
+        ("-w n[1-2] -N1-4 --ntasks-per-node=2", None),
+        ("-B 2:2", "4"),
+        ("-N2-3 -B 2:2", None),
+        ("-w n[1-3] -B 2:2", "12"),
+        ("-N2 --cores-per-socket=2", "4"),
+        ("--cores-per-socket=2", None),
+        ("-N2 --hint=nomultithread", "2"),
+        ("-N2 -n3 -B 2:2", "3"),
+    ],
+)
+def test_jobs_are_told_of_their_tasks_where_these_are_certain(
+    options: str, tasks: str | None
+) -> None:
+    _, spec = submit(*options.split())
+    assert spec is not None
+    told = dict(entry.partition("=")[::2] for entry in spec.environment)
+    assert told.get("SLURM_NTASKS") == told.get("SLURM_NPROCS") == tasks
 
 
 def test_gpus_are_compared_with_the_nodes_that_the_tasks_leave() -> None:

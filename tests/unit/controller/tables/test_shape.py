@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from scheduling_harness import make_job
 
+from understudy.controller.tables.job import Job
 from understudy.controller.tables.partition import Partition
 from understudy.controller.tables.shape import (
     Memory,
@@ -29,6 +30,7 @@ from understudy.protocol.messages import JobSpec
         ({"num_tasks": 2, "min_nodes": 3, "max_nodes": 5}, (2, 1, 2, 2, 2)),
         ({"min_nodes": 2, "max_nodes": 3, "cpus_per_task": 4}, (2, 4, 2, 3, 4)),
         ({"min_nodes": 2, "sockets_per_node": 2, "cores_per_socket": 2}, (8, 1, 2, None, 8)),
+        ({"min_nodes": 2, "max_nodes": 3, "sockets_per_node": 2}, (2, 1, 2, 3, 1)),
         ({"num_tasks": 9, "min_nodes": 2, "overcommit": True}, (9, 1, 2, None, 2)),
         ({"num_tasks": 9, "spread_job": True}, (9, 1, 1, 6, 9)),
     ],
@@ -53,12 +55,34 @@ def test_what_contradicts_itself_is_refused(asked: dict[str, Any], code: ErrorCo
     assert error.value.code == code
 
 
-def test_a_job_has_all_nodes_that_it_names() -> None:
-    job = make_job(cpus_per_task=2, max_nodes=4)
-    name_nodes(job, 3)
-    assert (job.min_nodes, job.num_tasks, job.min_cpus) == (3, 3, 6)
+@pytest.mark.parametrize(
+    ("asked", "count", "expected"),
+    [
+        ({}, 3, (3, 3, 3)),
+        ({"cpus_per_task": 2}, 2, (2, 2, 4)),
+        ({"min_nodes": 1, "max_nodes": 4, "cpus_per_task": 2}, 2, (2, 2, 2)),
+        ({"min_nodes": 2, "max_nodes": 4}, 2, (2, 2, 2)),
+        ({"min_nodes": 1, "max_nodes": 3, "ntasks_per_node": 2}, 3, (3, 6, 6)),
+        ({"ntasks_per_node": 2, "cpus_per_task": 2}, 2, (2, 4, 8)),
+        ({"min_nodes": 4, "max_nodes": 4, "ntasks_per_node": 2}, 2, (4, 8, 8)),
+        ({"cores_per_socket": 2}, 1, (1, 2, 2)),
+        ({"sockets_per_node": 2, "cores_per_socket": 2, "extra_node_info": True}, 3, (3, 12, 12)),
+        ({"num_tasks": 9, "overcommit": True}, 3, (3, 9, 3)),
+        ({"num_tasks": 2}, 3, (3, 2, 3)),
+    ],
+)
+def test_a_job_has_all_nodes_that_it_names(
+    asked: dict[str, Any], count: int, expected: tuple[int, int, int]
+) -> None:
+    spec = JobSpec(**asked)
+    job = Job(1, spec, 0, 0, 0, ("main",), **shape_of(spec, 6)._asdict())
+    name_nodes(job, count)
+    assert (job.min_nodes, job.num_tasks, job.min_cpus) == expected
+
+
+def test_a_job_cannot_name_more_nodes_than_it_may_have() -> None:
     with pytest.raises(SlurmError):
-        name_nodes(job, 5)
+        name_nodes(make_job(max_nodes=2), 3)
 
 
 def test_a_partition_has_its_say() -> None:
