@@ -176,7 +176,7 @@ class ClockLink:
                 else:
                     outside = True
             if outside:
-                return self.loop.selector.look(0)
+                return self.loop.selector.poll(0)
 
     def run_outside(self, callback: Callable[..., None], args: tuple[Any, ...]) -> None:
         if not self._reported:

@@ -16,7 +16,7 @@ Periodic timers (`call_periodically`) do not keep time going: it goes on as long
 something else to do, or one of them says that it matters, for everybody; then it stands, at the
 same instant however the daemons are dealt to processes.
 
-Sockets still work, outside virtual time: they are looked at only while the loop waits for the
+Sockets still work, outside virtual time: they are polled only while the loop waits for the
 clock, so what comes through them sees the cluster at one instant. Something from outside that acts
 on the cluster goes through `run_outside`, which first has the clock hold everybody.
 """
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Events = list[tuple[selectors.SelectorKey, int]]
 
-_LOOK_OUTSIDE_S = 0.02  # how often a loop that never waits looks at its sockets
+_POLL_OUTSIDE_S = 0.02  # how often a loop that never waits polls its sockets
 
 
 class Authority(Protocol):
@@ -76,7 +76,7 @@ class _Selector(selectors.EpollSelector):
             return []
         return self.loop.idle()
 
-    def look(self, timeout: float | None) -> Events:
+    def poll(self, timeout: float | None) -> Events:
         return super().select(timeout)
 
 
@@ -193,7 +193,7 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
             if self._real_timers and self._run_real_timers():
                 return []
             if self._holds:
-                return self.look_outside(None)
+                return self.poll_outside(None)
             next_us = timers.next_us()
             if inbox and inbox[0][0] <= next_us:
                 next_us = inbox[0][0]
@@ -211,8 +211,8 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
                 if self._turns & 0x3F == 0:
                     now = time.monotonic()
                     if now > self._next_look:
-                        self._next_look = now + _LOOK_OUTSIDE_S
-                        events = self.selector.look(0)
+                        self._next_look = now + _POLL_OUTSIDE_S
+                        events = self.selector.poll(0)
                         if events:
                             return events
                 self._advance(next_us)
@@ -229,12 +229,12 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
                 self.call_soon(self.on_stalled, "nobody has anything left to do")
                 return []
             else:
-                return self.look_outside(None)
+                return self.poll_outside(None)
 
-    def look_outside(self, timeout: float | None) -> Events:
+    def poll_outside(self, timeout: float | None) -> Events:
         """Wait for sockets, at most until the next real timer."""
         timeout = self.real_timeout(timeout)
-        return self.selector.look(timeout)
+        return self.selector.poll(timeout)
 
     def real_timeout(self, timeout: float | None) -> float | None:
         """`timeout`, shortened to the next real timer."""

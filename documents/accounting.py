@@ -1,6 +1,6 @@
 """sacct --json and --yaml: jobs and steps as the document of Slurm's dbv0.0.38.
 
-Place: commands alone; pure.
+Place: documents; pure.
 """
 
 import json

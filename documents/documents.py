@@ -3,7 +3,7 @@ begin with.
 
 A text that is not set is "" here: JSON shows it as such, YAML as null.
 
-Place: commands alone; pure.
+Place: documents; pure.
 """
 
 TYPE_CHECKING = False

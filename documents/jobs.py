@@ -1,7 +1,7 @@
 """squeue --json and --yaml: all jobs as the document of Slurm's openapi/v0.0.38, whatever the other
 options say.
 
-Place: commands alone; pure.
+Place: documents; pure.
 """
 
 from understudy.documents.job_texts import task_expression

@@ -1,7 +1,7 @@
 """sinfo --json and --yaml: all nodes as the document of Slurm's openapi/v0.0.38, whatever the other
 options say.
 
-Place: commands alone; pure.
+Place: documents; pure.
 """
 
 from understudy.documents.states import NODE_FLAGS, NODE_STATES, UNKNOWN

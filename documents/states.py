@@ -1,6 +1,6 @@
 """The names of job and node states as commands print and read them.
 
-Place: commands alone. The numbers are those of understudy.model.states, written out because
+Place: documents. The numbers are those of understudy.model.states, written out because
 importing enum would cost every `squeue` 8 ms; a test keeps the two in step. Follows squeue(1) "JOB
 STATE CODES" and sinfo(1) "NODE STATE CODES" of 22.05.
 """

@@ -73,7 +73,7 @@ class Prologs:
                     lane=node if self._settings.is_serial else "",
                 )
         self._waiting.setdefault(key, []).append((nodes, done))
-        self._loop.call_soon(self._settle, key)
+        self._loop.call_soon(self._decide, key)
 
     def when_quiet(self, key: Key, done: Callable[[], None]) -> None:
         """Call `done` when none runs for the job any more; at once if none does."""
@@ -96,9 +96,9 @@ class Prologs:
         if code == 0 and self._settings.prolog:
             with self._file(key).open("a") as file:
                 file.write(f"{node}\n")
-        self._settle(key)
+        self._decide(key)
 
-    def _settle(self, key: Key) -> None:
+    def _decide(self, key: Key) -> None:
         """Tell those who wait for no more."""
         codes = self._codes.get(key, {})
         waiting, left = self._waiting.pop(key, []), []

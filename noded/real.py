@@ -46,7 +46,7 @@ from understudy.noded.output_files import Names, output_path
 from understudy.noded.programs import Programs
 from understudy.noded.prologs import Prologs
 from understudy.noded.settings import KILL_JOB, NodeSettings
-from understudy.noded.usage import MemoryWatch, Watched, look_at
+from understudy.noded.usage import MemoryWatch, Watched, sample
 from understudy.protocol import endings
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ class RealExecutor:
         if script is None or script.stepd <= 1:
             return []
         watched = script.memory or Watched(script.stepd)
-        look_at(watched)
+        sample(watched)
         pids = ",".join(map(str, sorted(self._family(script), reverse=True)))
         return [
             [0, expand(script.launch.nodes)[0], pids, *task.most] for task in watched.tasks.values()

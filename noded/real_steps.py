@@ -33,7 +33,7 @@ from understudy.noded.forker import Forker
 from understudy.noded.groups import groups_of
 from understudy.noded.real import start_time
 from understudy.noded.settings import KILL_JOB
-from understudy.noded.usage import MemoryWatch, Watched, look_at
+from understudy.noded.usage import MemoryWatch, Watched, sample
 from understudy.protocol import endings
 
 if TYPE_CHECKING:
@@ -433,7 +433,7 @@ def _result(text: str) -> tuple[int, int, dict[str, int]] | None:
 def _usage(running: _Running, text: str) -> list[list[object]]:
     """What the processes of each task have used, as /proc says."""
     watched = running.memory or Watched(running.pid)
-    look_at(watched)
+    sample(watched)
     found: list[list[object]] = []
     for word in text.split():
         number, node, pid = word.split(":")

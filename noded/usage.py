@@ -1,8 +1,8 @@
-"""What the processes of jobs use, looked at from time to time in /proc, task by task; and who uses
+"""What the processes of jobs use, sampled from /proc, task by task; and who uses
 more memory than he may.
 
-Place: the node daemon's edge, where jobs are real. One look serves all jobs. Follows: slurm.conf(5)
-JobAcctGatherFrequency, JobAcctGatherParams.
+Place: the node daemon's edge, where jobs are real. One sample serves all jobs. Follows:
+slurm.conf(5) JobAcctGatherFrequency, JobAcctGatherParams.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _TICK_US: Final = 1_000_000 // os.sysconf("SC_CLK_TCK")
-FIRST_LOOK_S: Final = 1.0
+FIRST_SAMPLE_S: Final = 1.0
 ENFORCING_S: Final = 1.0  # memory fills quickly
 
 
@@ -50,7 +50,7 @@ class Watched:
     limit: int = 0  # bytes; 0: none
     # what is used in all; the largest process
     over: Callable[[int, int], None] = lambda _used, _largest: None
-    due: float = 0.0  # when it is to be looked at, in the loop's time
+    due: float = 0.0  # when it is to be sampled, in the loop's time
     tasks: dict[int, _Task] = field(default_factory=dict)  # by pid
 
     def usage(self) -> dict[str, int]:
@@ -77,7 +77,7 @@ class Watched:
 
 
 class MemoryWatch:
-    """Looks at all that is watched every `interval_s`; 0: never. `enforces`: and calls `over`."""
+    """Samples all that is watched every `interval_s`; 0: never. `enforces`: and calls `over`."""
 
     def __init__(self, interval_s: float, *, enforces: bool) -> None:
         self.reconfigure(interval_s, enforces=enforces)
@@ -86,7 +86,7 @@ class MemoryWatch:
         self._timer: asyncio.TimerHandle | None = None
 
     def reconfigure(self, interval_s: float, *, enforces: bool) -> None:
-        """Look as often as that from the next look on, and at those who are added from now on."""
+        """Sample as often as that from the next sample on, and those who are added from now on."""
         self._interval_s = min(interval_s or ENFORCING_S, ENFORCING_S) if enforces else interval_s
         self._enforces = enforces
 
@@ -95,7 +95,7 @@ class MemoryWatch:
         if not self._interval_s:
             return
         self._watched.append(watched)
-        watched.due = self._loop.time() + min(FIRST_LOOK_S, self._interval_s)
+        watched.due = self._loop.time() + min(FIRST_SAMPLE_S, self._interval_s)
         if self._timer is None or self._timer.when() > watched.due:
             self._arm(watched.due)
 
@@ -112,16 +112,16 @@ class MemoryWatch:
     def _arm(self, when: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._loop.call_at(when, self._look)
+        self._timer = self._loop.call_at(when, self._sample)
 
-    def _look(self) -> None:
+    def _sample(self) -> None:
         self._timer = None
         if not self._interval_s:
             self._watched.clear()
         if not self._watched:
             return
         first = min([watched.due for watched in self._watched])
-        # who was to be looked at has ended by now: a look is at all processes of the host
+        # who was to be sampled has ended by now: a sample is of all processes of the host
         if first > self._loop.time():
             self._arm(first)
             return
@@ -137,8 +137,8 @@ class MemoryWatch:
         self._arm(again)
 
 
-def look_at(watched: Watched) -> None:
-    """Look at these tasks now."""
+def sample(watched: Watched) -> None:
+    """Sample these tasks now."""
     _note(watched, *_scan())
 
 

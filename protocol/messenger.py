@@ -225,7 +225,7 @@ class Messenger:
             tuple(link.split(">")): round(extra * 1e6)
             for link, extra in (link_latency or {}).items()
         }
-        self._told_for_us = 4 * self._latency_us + 2 * max(
+        self._failures_kept_us = 4 * self._latency_us + 2 * max(
             self._link_latency_us.values(), default=0
         )
         self._network = network
@@ -234,7 +234,7 @@ class Messenger:
         self._links: dict[str, _Link] = {}
         self._pending: dict[int, tuple[Callable[[Message], None] | None, str, float]] = {}
         # only failures matter; and when they were sent
-        self._told: dict[int, tuple[Callable[[Message], None], str, int]] = {}
+        self._failures_only: dict[int, tuple[Callable[[Message], None], str, int]] = {}
         self._numbers = 0
         self._sequence = 0
         self._handler: Callable[[Request], Message | None] | None = None
@@ -366,13 +366,13 @@ class Messenger:
         """Keep who wants to hear of a failure. Time does not go further than a latency beyond
         anybody's next event, so what was due longer ago has been worked on.
         """
-        told = self._told
-        told[number] = (on_reply, peer, now_us + ahead_us)
-        while len(told) > _TOLD_LOOKED_AT:
-            oldest = next(iter(told))
-            if told[oldest][2] + self._told_for_us >= now_us:
+        waiting_for = self._failures_only
+        waiting_for[number] = (on_reply, peer, now_us + ahead_us)
+        while len(waiting_for) > _TOLD_LOOKED_AT:
+            oldest = next(iter(waiting_for))
+            if waiting_for[oldest][2] + self._failures_kept_us >= now_us:
                 break
-            del told[oldest]
+            del waiting_for[oldest]
 
     def _arm(self, deadline: float) -> None:
         if self._deadline is not None:
@@ -403,9 +403,9 @@ class Messenger:
     def _answered(self, number: int, message: Message) -> None:
         waiting = self._pending.pop(number, None)
         if waiting is None:
-            told = self._told.pop(number, None)
-            if told is not None:
-                told[0](message)
+            waiting_for = self._failures_only.pop(number, None)
+            if waiting_for is not None:
+                waiting_for[0](message)
             return  # else answered after its time
         if not self._pending and self._deadline is not None:
             self._deadline.cancel()
@@ -418,11 +418,11 @@ class Messenger:
         for number in [number for number, waiting in self._pending.items() if waiting[1] == peer]:
             self._answered(number, failure)
         if self._virtual is not None:
-            since_us = self._virtual.now_us - self._told_for_us
+            since_us = self._virtual.now_us - self._failures_kept_us
             for number in [
                 number
-                for number, told in self._told.items()
-                if told[1] == peer and told[2] >= since_us
+                for number, waiting_for in self._failures_only.items()
+                if waiting_for[1] == peer and waiting_for[2] >= since_us
             ]:
                 self._answered(number, failure)
         if self.on_peer_lost is not None:

@@ -1,7 +1,7 @@
 """scontrol show assoc_mgr: the users, associations and qualities of service that the controller
 knows, their limits and their use.
 
-Place: under scontrol_show. Follows: scontrol(1) of 22.05 "show assoc_mgr", and the lines that its
+Place: under `show`. Follows: scontrol(1) of 22.05 "show assoc_mgr", and the lines that its
 scontrol prints.
 """
 

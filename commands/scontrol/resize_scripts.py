@@ -1,7 +1,7 @@
 """What a job's scripts need after scontrol has changed its nodes: files that set the variables
 anew. Follows scontrol of 22.05.
 
-Place: under scontrol_update_job, for commands that are run within a job.
+Place: under `update_job`, for commands that are run within a job.
 """
 
 import os

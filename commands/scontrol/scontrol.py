@@ -1,8 +1,8 @@
 """scontrol: look at the cluster's records one by one, and change them. Follows scontrol(1) of
 22.05.
 
-Place: options, keywords and the interactive mode; `show` is in scontrol_show, changes of records in
-scontrol_update, what concerns the daemons in scontrol_daemons.
+Place: options, keywords and the interactive mode; `show` is in `show`, changes of records in
+`update`, what concerns the daemons in `daemons`.
 """
 
 import os

@@ -1,7 +1,7 @@
 """scontrol update jobid=...: the keys, and what of their values is looked at before the controller
 is asked. Follows scontrol(1) of 22.05.
 
-Place: under scontrol_update. A value that makes no sense ends the command, with the words of
+Place: under `update`. A value that makes no sense ends the command, with the words of
 Slurm's; some are only left out, or read as 0.
 """
 

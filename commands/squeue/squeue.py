@@ -155,7 +155,7 @@ def squeue(arguments: list[str], context: Context) -> int:
     if context.tells(OPTIONS, line, "squeue [OPTIONS]", USAGE):
         return 0
     try:
-        options = _settle(given, line, operands, context)
+        options = _options(given, line, operands, context)
         wanted = _read_filter(options, context)
         interval = _read_interval(options.get("iterate"), context)
         if "verbose" in options:
@@ -186,7 +186,7 @@ def squeue(arguments: list[str], context: Context) -> int:
         context.print("")
 
 
-def _settle(
+def _options(
     given: "list[tuple[Option, str | None]]",
     line: "dict[str, str | None]",
     operands: list[str],

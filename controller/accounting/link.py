@@ -130,7 +130,7 @@ class AccountingLink:
         )
         self._cluster, self._host, self._port = cluster, host, port
         self.kept, self._slurm_user = kept, slurm_user
-        self._told: dict[int, tuple[object, ...]] = {}
+        self._recorded: dict[int, tuple[object, ...]] = {}
         self._blocked: dict[int, str] = {}  # by job id: for what else than its turn it has waited
         # by node index: what accounting was told of nodes that cannot be used
         self._out: dict[int, tuple[int, str, int]] = {}
@@ -138,7 +138,7 @@ class AccountingLink:
         self._must_tell_reservations = True
         self._changed: dict[int, None] = {}
         self._ready: list[Record] = []
-        self._when_told: list[Callable[[], None]] = []
+        self._when_recorded: list[Callable[[], None]] = []
         self._timer: TimerHandle | None = None
         self._is_sending = self._is_fetching = False
         self._awaiting: list[Later] = []
@@ -146,7 +146,7 @@ class AccountingLink:
         if saved is not None:
             queue.restore(saved.read())
         core.take_associations = self._take_over
-        core.when_recorded = self.when_told
+        core.when_recorded = self.when_recorded
         core.when_resized = self._end_part
 
     def start(self, address: str) -> None:
@@ -364,11 +364,11 @@ class AccountingLink:
         if is_between_runs(job):
             return
         new = signature(job)
-        if self._told.get(job.job_id) == new:
+        if self._recorded.get(job.job_id) == new:
             return
-        if job.job_id not in self._told:
+        if job.job_id not in self._recorded:
             self._ready += job_texts(self._core, job, self.kept).values()
-        self._told[job.job_id] = new
+        self._recorded[job.job_id] = new
         self._ready.append(
             job_record(self._core, job, self.kept, self._blocked.get(job.job_id, ""))
         )
@@ -390,37 +390,37 @@ class AccountingLink:
         for job_id in changed:
             job = self._core.tables.jobs.get(job_id)
             if job is None:
-                self._told.pop(job_id, None)
+                self._recorded.pop(job_id, None)
                 self._blocked.pop(job_id, None)
             else:
                 self._record_job(job)
         records, self._ready = self._ready, []
         if not records:
-            self._check_told()
+            self._check_recorded()
             return
         added, dropped = self._queue.add(records)
         if self._saved is not None:
             self._saved.write(added, dropped)
         # with a timer accounting is away
-        if self._when_told or (self._timer is None and not self._core.time.is_virtual):
+        if self._when_recorded or (self._timer is None and not self._core.time.is_virtual):
             self._send()
         elif self._timer is None and not self._is_sending:
             self._timer = self._core.time.call_at(self._core.time.now() + GATHER_S, self._send)
 
-    def when_told(self, action: Callable[[], None]) -> None:
+    def when_recorded(self, action: Callable[[], None]) -> None:
         """Act as soon as accounting knows all that has happened so far, or does not answer."""
-        self._when_told.append(action)
+        self._when_recorded.append(action)
         self._record()
         self._send()
         if not self._is_sending:  # nothing to tell, or nobody who could be told
             self._let_go()
 
-    def _check_told(self) -> None:
+    def _check_recorded(self) -> None:
         if not self._queue and not self._is_sending:
             self._let_go()
 
     def _let_go(self) -> None:
-        waiting, self._when_told = self._when_told, []
+        waiting, self._when_recorded = self._when_recorded, []
         for action in waiting:
             action()
 
@@ -452,7 +452,7 @@ class AccountingLink:
         self._queue.taken(numbers)
         if self._saved is not None:
             self._saved.write((), numbers)
-        self._check_told()
+        self._check_recorded()
         self._send()
 
     def close(self) -> None:

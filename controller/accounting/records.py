@@ -1,7 +1,7 @@
 """What accounting keeps: jobs, their batch steps, reservations, and times in which nodes could not
 be used.
 
-Place: the controller's core, pure. Follows what slurmdbd of 22.05 has in its tables.
+Place: accounting, pure. Follows what slurmdbd of 22.05 has in its tables.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""When the controller looks at a job again: its limit, its deadline, its begin time ...
+"""When the controller checks a job again: its limit, its deadline, its begin time ...
 
-Place: the controller's core; knows no handler (`reactions.py` lists them). Slurm looks every 30 s,
+Place: the controller's core; knows no handler (`reactions.py` lists them). Slurm checks every 30 s,
 counted from about a second after the controller's start, so a job overruns its limit by up to 30 s;
 begin times and delays of dependencies are met to the second. Follows: slurm.conf(5) OverTimeLimit.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PERIOD_S: Final = 30
 SLACK_S: Final = 0.01  # a time since the epoch is not exact
-PHASE_S: Final = 1  # the loop's first look is about a second after the start
+PHASE_S: Final = 1  # the loop's first tick is about a second after the start
 # sbatch(1) --mail-type=TIME_LIMIT_50: percents of the time limit that can be told of
 LEVELS: Final = (50, 80, 90)
 
@@ -37,7 +37,7 @@ def over_time_limit_s(core: Core, partition: Partition | None) -> float:
 
 
 def watch_limits(core: Core, job: Job, partition: Partition | None) -> None:
-    """The job runs, or its limit has changed: note when to look at it."""
+    """The job runs, or its limit has changed: note when to check it."""
     if job.spec.deadline is not None:
         watch(core, job.spec.deadline, job, Alarm.DEADLINE)
     if job.end_time is None or core.policy.exact_limits:
@@ -64,7 +64,7 @@ def watch_reservation(core: Core, job: Job, when: float) -> None:
 
 
 def watch_configuration(core: Core, job: Job) -> None:
-    """A job's nodes may be there now: it is told so at the next look."""
+    """A job's nodes may be there now: it is told so at the next check."""
     watch(core, core.time.now(), job, Alarm.CONFIGURATION)
 
 
@@ -84,14 +84,14 @@ def watch_command(core: Core, job: Job) -> None:
 
 
 def watch(core: Core, when: float, job: Job, what: Alarm) -> None:
-    """Look at the job, in this run of it, at the first look at or after that time."""
+    """Check the job, in this run of it, at the first check at or after that time."""
     heapq.heappush(core.alarms.heap, (when, job.job_id, job.restarts, what))
     if core.alarms.heap[0][0] == when:
         _arm(core)
 
 
 def unwatch(core: Core, job: Job) -> None:
-    """The job has ended. If the next look was for it, there is no need to look then: under virtual
+    """The job has ended. If the next check was for it, there is no need of it: under virtual
     time that would drive time on for nothing.
     """
     heap = core.alarms.heap
@@ -99,7 +99,7 @@ def unwatch(core: Core, job: Job) -> None:
         return
     while heap and not _matters(core, heap[0]):
         heapq.heappop(heap)
-    if not heap or next_look(core, heap[0][0]) > core.alarms.timer[0]:
+    if not heap or next_check(core, heap[0][0]) > core.alarms.timer[0]:
         core.alarms.timer[1].cancel()
         core.alarms.timer = None
         _arm(core)
@@ -111,29 +111,29 @@ def _matters(core: Core, watched: tuple[float, int, int, Alarm]) -> bool:
     return job is not None and job.restarts == run and not job.is_finished
 
 
-def next_look(core: Core, when: float) -> float:
-    """The first time at or after `when` at which limits are looked at."""
+def next_check(core: Core, when: float) -> float:
+    """The first time at or after `when` at which limits are checked."""
     first = core.start_time + PHASE_S
     return first + max(0, math.ceil((max(when, core.time.now()) - first) / PERIOD_S)) * PERIOD_S
 
 
-def is_look(core: Core, now: float) -> bool:
-    """Whether limits are looked at now."""
+def is_check(core: Core, now: float) -> bool:
+    """Whether limits are checked now."""
     return abs((now - core.start_time - PHASE_S + PERIOD_S / 2) % PERIOD_S - PERIOD_S / 2) < SLACK_S
 
 
 def _arm(core: Core) -> None:
     if not core.alarms.heap:
         return
-    look = next_look(core, core.alarms.heap[0][0])
+    check = next_check(core, core.alarms.heap[0][0])
     if core.alarms.timer is not None:
-        if core.alarms.timer[0] <= look:
+        if core.alarms.timer[0] <= check:
             return
         core.alarms.timer[1].cancel()
-    core.alarms.timer = (look, core.at(look, _look, core))
+    core.alarms.timer = (check, core.at(check, _check, core))
 
 
-def _look(core: Core) -> None:
+def _check(core: Core) -> None:
     alarms, now = core.alarms, core.time.now()
     alarms.timer = None
     while alarms.heap and alarms.heap[0][0] <= now:
@@ -145,7 +145,7 @@ def _look(core: Core) -> None:
 
 
 def wait_until(core: Core, when: float, job_id: int) -> None:
-    """Look at the job again at that time: its begin time has come, or a delay is over."""
+    """Review the job at that time: its begin time has come, or a delay is over."""
     heapq.heappush(core.alarms.waits, (when, job_id))
     _arm_waits(core)
 

@@ -88,7 +88,7 @@ class Core:
     completing: dict[int, Job] = field(default_factory=dict)
     scripts: dict[int, str] = field(default_factory=dict)
     # jobs that are suspended until those are over which preempted them
-    pushed_aside: dict[int, Job] = field(default_factory=dict)
+    preempt_suspended: dict[int, Job] = field(default_factory=dict)
     # resumed jobs that share CPUs with others
     crowded: dict[int, Job] = field(default_factory=dict)
     daemons: dict[str, DaemonRecord] = field(default_factory=dict)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 DEBUG2: Final = 9
 _SUSPEND: Final = ("suspend", "resume")
-is_told: Final = partial(log.isEnabledFor, logging.INFO)  # whether anybody reads of single jobs
+is_logged: Final = partial(log.isEnabledFor, logging.INFO)  # whether anybody reads of single jobs
 
 
 def job_name(job: Job) -> str:

@@ -1,6 +1,6 @@
 """From slurm.conf to the controller's tables and settings.
 
-Place: the controller's core; the only module of it that knows the configuration file. Follows:
+Place: edge; the only module of it that knows the configuration file. Follows:
 slurm.conf(5).
 """
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from understudy.controller.core.alarms import next_look
+from understudy.controller.core.alarms import next_check
 from understudy.controller.enforcement.limits import JobLimits
 from understudy.controller.facts.job import node_count
 from understudy.controller.jobs.end import end_job
@@ -25,7 +25,7 @@ PHASE_S = 1  # periods count from a second after the controller's start, as thos
 
 
 class _Alarm:
-    """Has jobs looked at again when a period has passed; one timer at a time."""
+    """Has jobs checked again when a period has passed; one timer at a time."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -58,8 +58,8 @@ class _Alarm:
 
 
 class _Bailiff:
-    """Ends jobs whose association or QOS has used up its minutes, when time limits are looked
-    at.
+    """Ends jobs whose association or QOS has used up its minutes, when time limits are
+    checked.
     """
 
     def __init__(self, core: Core) -> None:
@@ -70,15 +70,15 @@ class _Bailiff:
         if not self._is_set:
             self._is_set = True
             self._core.periodically(
-                next_look(self._core, max(when, self._core.time.now() + 1)),
+                next_check(self._core, max(when, self._core.time.now() + 1)),
                 self._matters,
-                self._look,
+                self._check,
             )
 
     def _matters(self) -> bool:
         return any(job.is_running for job in self._core.tables.running.values())
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         self._is_set = False
         limits, now = self._core.job_limits, self._core.time.now()
         if limits is not None and limits.enforced:

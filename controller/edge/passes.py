@@ -18,7 +18,7 @@ from understudy.controller.edge.rpc import PASS_NEEDS
 from understudy.controller.jobs.crontabs import only_entries_wait
 from understudy.controller.jobs.hold import set_aside
 from understudy.controller.pending.eligibility import split_waiting
-from understudy.controller.pending.prioritise import settle_accrual
+from understudy.controller.pending.prioritise import update_accrual
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -116,7 +116,7 @@ class Passes:
         core.tables.looked_at = None
         if core.unsplit:
             split_waiting(core, now)
-        settle_accrual(core, now)
+        update_accrual(core, now)
         return iter(core.policy.run(now))
 
     def _go_on(self) -> None:

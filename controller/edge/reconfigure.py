@@ -1,6 +1,6 @@
 """scontrol reconfigure: what can be taken over from a changed slurm.conf without a restart.
 
-Place: the controller's core. Settings, partitions, weights and features of nodes are taken over.
+Place: edge. Settings, partitions, weights and features of nodes are taken over.
 What was set by `scontrol update partition` is lost, as in Slurm. Follows: scontrol(1) reconfigure.
 """
 

@@ -1,6 +1,6 @@
 """The table of requests: which function handles a message, and which locks it needs.
 
-Place: the controller's core. A handler is a plain function (core, message, sender) that returns the
+Place: edge. A handler is a plain function (core, message, sender) that returns the
 answer, or a `Later`. Queries are generators and stand apart, as they may be run in slices.
 """
 

@@ -98,8 +98,8 @@ class Server:
 
     def _run(self, rpc: Rpc, request: Request) -> Message | None:
         began = self._clock()
-        is_told = log_lines.is_told()
-        if is_told:
+        is_logged = log_lines.is_logged()
+        if is_logged:
             log_lines.asked(request.message, request.sender.user_id)
         try:
             answer: Any = rpc.handle(self._core, request.message, request.sender)
@@ -112,7 +112,7 @@ class Server:
             )
         usec = int((self._clock() - began) * 1e6)
         self._core.counters.request(request.message, request.sender.user_id, usec)
-        if is_told:
+        if is_logged:
             log_lines.answered(self._core, request.message, answer, request.sender.user_id, usec)
         self.settled()
         if isinstance(answer, Later):
@@ -132,7 +132,7 @@ class Server:
         tables locked for reading.
         """
         self._core.counters.request(message, request.sender.user_id, 0)
-        if log_lines.is_told():
+        if log_lines.is_logged():
             log_lines.asked(message, request.sender.user_id)
         try:
             rows = run_query(self._core, message, request.sender)

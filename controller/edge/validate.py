@@ -1,6 +1,6 @@
 """What must always be true of the controller's tables; checked in tests after every stimulus.
 
-Place: the controller's core. Errors carry the story of the job concerned.
+Place: edge. Errors carry the story of the job concerned.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Limits at work: whether a job may be taken in, and whether it may start now; and the sums that
 this is decided by.
 
-Place: the controller's core, pure. The schedulers ask `before`, `by_request` and `by_allocation`;
+Place: enforcement, pure. The schedulers ask `before`, `by_request` and `by_allocation`;
 `note` is told of each job that has changed.
 
 Sums change when a job is submitted, starts or ends, at each level that the job counts in. What was
@@ -60,7 +60,7 @@ class JobLimits:
     end at `origin` + n * `period_s`.
 
     `counts_always`: what is used is counted even where nobody has a limit on it; `state`: the
-    present copy of accounting; `wake(when)`: have jobs looked at again then, as time alone may let
+    present copy of accounting; `wake(when)`: have jobs checked again then, as time alone may let
     one start; `watch(when)`: ask then for jobs that are `overdrawn`; `split(job)`: give the first
     task of an array's record one of its own; `nodes_of(job)`: how many a pending job is shown to
     ask for.
@@ -704,11 +704,11 @@ class JobLimits:
 
     # --- age --------------------------------------------------------------------------------------
 
-    def settle_accrual(self, now: float) -> None:
+    def update_accrual(self, now: float) -> None:
         """See whose age counts, of as many pending jobs as limits allow (MaxJobsAccrue and the
         like).
 
-        Jobs are looked at once; who is refused then is looked at again when a period ends. Where
+        Jobs are checked once; who is refused then is checked again when a period ends. Where
         there are limits each task of an array counts alone, and gets a record of its own when its
         age begins to count.
         """

@@ -1,7 +1,7 @@
 """Which limits hold for jobs of one user, account and QOS in one partition, in the order in which
 they are looked at.
 
-Place: the controller's core, pure. The partition's QOS comes before the job's (unless that has
+Place: enforcement, pure. The partition's QOS comes before the job's (unless that has
 OverPartQOS), then the association and those above it. A limit that a QOS states is not looked for
 further on; Grp* limits of associations hold at each level, Max* ones only at the lowest, which has
 inherited them. Follows: sacctmgr(1); Slurm's documentation of resource limits.

@@ -1,6 +1,6 @@
 """Slurm's names for the limits that keep a job waiting, or out.
 
-Place: the controller's core, pure. Follows: squeue(1) JOB REASON CODES; the names are as irregular
+Place: enforcement, pure. Follows: squeue(1) JOB REASON CODES; the names are as irregular
 as Slurm's.
 """
 

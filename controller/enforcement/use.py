@@ -1,7 +1,7 @@
 """What the jobs of an association, a QOS, or one user or account within a QOS hold and have used:
 the sums that limits are compared with.
 
-Place: the controller's core, pure. Kept up to date with each start and end, so that no test walks
+Place: enforcement, pure. Kept up to date with each start and end, so that no test walks
 over jobs.
 """
 

@@ -1,7 +1,7 @@
 """Whether a partition could ever hold a job, and on how many nodes, remembered: thousands of jobs
 ask for the same. If not, what is wrong.
 
-Place: the controller's core. The memory is emptied when nodes or partitions change.
+Place: facts. The memory is emptied when nodes or partitions change.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Cancelling and signalling jobs.
 
-Place: the controller's core. Follows: scancel(1): only the owner, operators and coordinators of the
+Place: jobs. Follows: scancel(1): only the owner, operators and coordinators of the
 account may; a pending job ends at once, a running one is completing until its nodes are free of it;
 jobs that are ending already are refused.
 """

@@ -1,6 +1,6 @@
 """Crontabs: files of users whose entries are jobs that come again.
 
-Place: the controller's core. Follows: scrontab(1); slurm.conf(5) ScronParameters. An entry is one
+Place: jobs. Follows: scrontab(1); slurm.conf(5) ScronParameters. An entry is one
 job: it waits for the entry's next time, and when it has ended and its nodes are free it is requeued
 for the time after that. Who cancels it comments its lines out.
 """

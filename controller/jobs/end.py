@@ -1,6 +1,6 @@
 """The end of running jobs: from the script's end to the return of the last node.
 
-Place: the controller's core. A job's end has three steps: its state becomes final and `COMPLETING`
+Place: jobs. A job's end has three steps: its state becomes final and `COMPLETING`
 is set (`end_job`), the node daemons end what is left of it and run the epilog, and as each says so
 (`epilog_complete`) its nodes are given back. Follows: squeue(1) on states and reasons.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from understudy.controller.core.alarms import unwatch
-from understudy.controller.core.log_lines import ended, is_told
+from understudy.controller.core.log_lines import ended, is_logged
 from understudy.controller.jobs.orders import run_epilog, terminate
 from understudy.controller.jobs.steps import end_steps
 from understudy.controller.pending.awaited import REASON as PROLOG_REASON
@@ -67,7 +67,7 @@ def end_job(
     tables.nodes.completing_nodes |= allocation.nodes
     core.last_job_update = core.last_node_update = now
     core.journal.job(job.job_id)
-    if is_told():
+    if is_logged():
         ended(job, event, core.names.to_expression(lost_nodes) if lost_nodes else "")
     if core.alarms.heap:
         unwatch(core, job)

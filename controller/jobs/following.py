@@ -1,7 +1,7 @@
 """What became of jobs, told to a replay as it happens: each run of a job is recorded when it ends,
 whatever the job table forgets later.
 
-Place: the controller's core. Nothing is recorded until somebody asks to follow; then runs are
+Place: jobs. Nothing is recorded until somebody asks to follow; then runs are
 gathered, so that a message tells of many.
 """
 

@@ -1,7 +1,7 @@
 """Gang scheduling: jobs that have cores in common run in turn or stand still (PreemptMode=GANG,
 SUSPEND).
 
-Place: the controller's core. Follows: slurm.conf(5) PreemptMode=GANG, SUSPEND, SchedulerTimeSlice;
+Place: jobs. Follows: slurm.conf(5) PreemptMode=GANG, SUSPEND, SchedulerTimeSlice;
 what 22.05's log of gang scheduling tells.
 
 Each partition in which jobs may share cores has a list of them, and where jobs of higher partitions
@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from understudy.controller.jobs.preempt import push_out
-from understudy.controller.jobs.suspend import go_on, stop
+from understudy.controller.jobs.preempt import preempt_at_once
+from understudy.controller.jobs.suspend import continue_job, stop
 from understudy.controller.tables.preemption import SUSPEND, read_mode
 from understudy.controller.tables.shared_cores import cores_of
 from understudy.model.states import JobState
@@ -63,8 +63,8 @@ class Gang:
         if _fits(member, self._taken_beside(member)):
             member.runs = member.is_filler = True
             if job.state is JobState.SUSPENDED:
-                go_on(self.core, job, now, in_row=True)
-            self._settle(now)
+                continue_job(self.core, job, now, in_row=True)
+            self._rearrange(now)
         else:
             if job.is_running:
                 stop(self.core, job, now, in_row=True)
@@ -95,7 +95,7 @@ class Gang:
             for place, each in enumerate(members):
                 if each.job is job:
                     del members[place]
-                    self._settle(now)
+                    self._rearrange(now)
                     return
 
     # --- the rows ---------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ class Gang:
                 return row
         return {}
 
-    def _settle(self, now: float) -> None:
+    def _rearrange(self, now: float) -> None:
         """A job has come or left: those of lower partitions that have its cores make room, and who
         has a place in a row now goes on.
         """
@@ -161,12 +161,12 @@ class Gang:
                 self._make_room(each.job, now)
         for each in started:
             if each.job.state is JobState.SUSPENDED:
-                go_on(self.core, each.job, now, in_row=True)
+                continue_job(self.core, each.job, now, in_row=True)
 
     def _make_room(self, job: Job, now: float) -> None:
         preemption = self.core.tables.preemption
         if preemption is not None and preemption.loses_its_place(job):
-            push_out(self.core, job, now)
+            preempt_at_once(self.core, job, now)
         else:
             stop(self.core, job, now, in_row=True)
 
@@ -216,7 +216,7 @@ class Gang:
         for members in self.lists.values():
             for each in members:
                 if each.job.state is JobState.SUSPENDED:
-                    go_on(self.core, each.job, now, in_row=True)
+                    continue_job(self.core, each.job, now, in_row=True)
         self.lists.clear()
 
     def recover(self, now: float) -> None:
@@ -249,7 +249,7 @@ def takes_turns(job: Job) -> bool:
     if (
         job.allocation is None
         or not job.allocation.is_shared
-        or job.pushed_aside
+        or job.preempt_suspended
         or job.held is not None
     ):
         return False

@@ -1,6 +1,6 @@
 """Hold, release, and what else `scontrol` does to whole jobs.
 
-Place: the controller's core. Follows: scontrol(1) hold, uhold, release, requeue, requeuehold. A job
+Place: jobs. Follows: scontrol(1) hold, uhold, release, requeue, requeuehold. A job
 held by an administrator is released by one only.
 """
 

@@ -1,7 +1,7 @@
 """Programs of the site around a job: PrologSlurmctld before its script, EpilogSlurmctld at its end,
 and what they and the nodes' programs are told.
 
-Place: the controller's core; the edge (`programs.py`) runs them. Follows: slurm.conf(5), "PROLOG
+Place: jobs; the edge (`programs.py`) runs them. Follows: slurm.conf(5), "PROLOG
 AND EPILOG SCRIPTS", and what Slurm 22.05.8 was seen to do. Where jobs are emulated no program is
 run: a replay of a site's configuration must not call the site's programs.
 """

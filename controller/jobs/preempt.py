@@ -1,12 +1,12 @@
 """What becomes of a job that another one preempts: it is ended, requeued or suspended, after its
 grace time if it has one.
 
-Place: the controller's core; whom to preempt is decided in understudy.controller.tables.preemption.
+Place: jobs; whom to preempt is decided in understudy.controller.tables.preemption.
 Follows: slurm.conf(5) PreemptMode, GraceTime, SchedulerParameters preempt_send_user_signal;
 scontrol(1) PreemptTime, PreemptEligibleTime.
 
 A grace time sets the job's end. Its steps get SIGCONT and SIGTERM at once, its script nothing; the
-look for time limits that follows ends it, or another job that wants its place when the grace time
+check of time limits that follows ends it, or another job that wants its place when the grace time
 is over.
 """
 
@@ -19,7 +19,7 @@ from understudy.controller.core.core import log
 from understudy.controller.jobs.end import end_job
 from understudy.controller.jobs.orders import signal_job
 from understudy.controller.jobs.requeue import requeue_job
-from understudy.controller.jobs.suspend import push_aside
+from understudy.controller.jobs.suspend import preempt_suspend
 from understudy.controller.tables.het_job import whole
 from understudy.controller.tables.job import JobEvent
 from understudy.controller.tables.preemption import CANCEL, REQUEUE
@@ -54,7 +54,7 @@ def _preempt(core: Core, victim: Job, job: Job, now: float) -> bool:
     if preemption.stands_still(victim):
         log.info("job %d stands still for job %d", victim.job_id, job.job_id)
         victim.preemptions += 1
-        push_aside(core, victim, now)
+        preempt_suspend(core, victim, now)
         return True
     if victim.preempt_time is not None:
         if victim.end_time is not None and victim.end_time > now:
@@ -82,7 +82,7 @@ def _preempt(core: Core, victim: Job, job: Job, now: float) -> bool:
     return False
 
 
-def push_out(core: Core, victim: Job, now: float) -> None:
+def preempt_at_once(core: Core, victim: Job, now: float) -> None:
     """Have a job go whose cores one of a higher partition has got: at once, as grace times do not
     count here.
     """

@@ -1,6 +1,6 @@
 """Requeueing: a job that ran, or runs, waits in the queue again.
 
-Place: the controller's core. Follows: scontrol(1) requeue, requeuehold; slurm.conf(5) JobRequeue,
+Place: jobs. Follows: scontrol(1) requeue, requeuehold; slurm.conf(5) JobRequeue,
 RequeueExit, RequeueExitHold, AuthInfo cred_expire (a requeued job waits until its old credential is
 worthless).
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.core import log
-from understudy.controller.core.log_lines import is_told, job_name
+from understudy.controller.core.log_lines import is_logged, job_name
 from understudy.controller.jobs.end import end_job, enqueue_again, give_back
 from understudy.controller.pending.dependencies import watch_dependency
 from understudy.controller.scheduling.api import Note
@@ -105,7 +105,7 @@ def _requeue_one(
         job.flags &= ~JobFlag.REQUEUE
         if event is JobEvent.CANCELLED:
             core.counters.completed += 1
-    if is_told():
+    if is_logged():
         log.info("Requeuing %s", job_name(job))
     advance(job, JobEvent.REQUEUED, now)
     if job.dependency is not None:  # cancelled while it waited for others: it waits for them again
@@ -116,7 +116,7 @@ def _requeue_one(
     job.killed_by = None
     job.suspend_time = job.preempt_time = job.resize_time = None
     job.pre_suspend_s = job.suspended_s = 0
-    job.pushed_aside = False
+    job.preempt_suspended = False
     job.launch_acknowledged = False
     job.expected_start, job.expected_nodes = None, 0
     job.partition = job.partitions[0]

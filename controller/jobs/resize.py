@@ -1,7 +1,7 @@
 """Running jobs that go on with fewer nodes: nodes that failed, and nodes that their owner gives
 back.
 
-Place: the controller's core. Follows: sbatch(1) --no-kill; scontrol(1) update JobId=, NumNodes and
+Place: jobs. Follows: sbatch(1) --no-kill; scontrol(1) update JobId=, NumNodes and
 NodeList of a running job. Steps lose what they had on the nodes; a daemon that stands for nodes of
 both kinds ends a step only if it had no others.
 """

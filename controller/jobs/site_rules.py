@@ -3,7 +3,7 @@ change it, refuse it, and say something to the user. A plug-in is a class withou
 module, with `submit(submission: Submission)` and `modify(modification: Modification)`; either may
 be missing.
 
-Place: the controller's core; asked before a job is looked at in any other way. Plug-ins are entry
+Place: jobs; asked before a job is looked at in any other way. Plug-ins are entry
 points of the group GROUP, in any installed distribution; JobSubmitPlugins of slurm.conf names those
 that count, in order. Follows: slurm.conf(5) JobSubmitPlugins, and what Slurm's `job_submit`
 functions can do. Plug-ins of Slurm's own (`lua`, `require_timelimit` ...) are not here; the log

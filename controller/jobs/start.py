@@ -1,6 +1,6 @@
 """Starting jobs: what a scheduling policy asks for is done here, or refused.
 
-Place: the controller's core; implements understudy.controller.scheduling.api.Planner. Follows:
+Place: jobs; implements understudy.controller.scheduling.api.Planner. Follows:
 sbatch(1) "OUTPUT ENVIRONMENT VARIABLES".
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.core.alarms import watch_limits
 from understudy.controller.core.core import log, nodeset_indices
-from understudy.controller.core.log_lines import allocated, is_told
+from understudy.controller.core.log_lines import allocated, is_logged
 from understudy.controller.facts.environment import environment, percentage
 from understudy.controller.jobs.end import end_job
 from understudy.controller.jobs.launch import finish_configuring, hand_over
@@ -170,7 +170,7 @@ class Planning:
         if told := taken & ((nodes.boot_nodes if waits else 0) | core.reboots):
             _forget_reasons(core, told)
         core.journal.job(job.job_id)
-        if is_told():
+        if is_logged():
             allocated(job, allocation.cpus)
         if job.job_id in core.breakpoints:
             core.breakpoints.discard(job.job_id)

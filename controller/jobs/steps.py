@@ -1,6 +1,6 @@
 """Steps of running jobs: created for srun with a signed credential, signalled, ended.
 
-Place: the controller's core. The controller lays a step out and signs its credential; srun takes
+Place: jobs. The controller lays a step out and signs its credential; srun takes
 both to the node daemons, and these say when it is over. Follows: srun(1), scancel(1),
 `../docs/adr/0011-the-streams-of-steps.md`.
 """

@@ -1,7 +1,7 @@
 """Suspended jobs: their processes stand still, and their clock with them; others may have their
 CPUs, while memory, licences and GRES stay theirs.
 
-Place: the controller's core. Follows: scontrol(1) suspend, resume. What a suspended job still holds
+Place: jobs. Follows: scontrol(1) suspend, resume. What a suspended job still holds
 of the node table is its memory and its generic resources. A job that is resumed does not wait for
 its CPUs: where another has them by then, both run on them, and the table counts them once.
 """
@@ -37,8 +37,8 @@ def suspend(core: Core, job: Job, now: float) -> None:
         SlurmError: it is pending or over.
     """
     _require_active(job)
-    core.pushed_aside.pop(job.job_id, None)
-    job.priority, job.pushed_aside = 0, False
+    core.preempt_suspended.pop(job.job_id, None)
+    job.priority, job.preempt_suspended = 0, False
     if core.gang is not None and core.gang.has(job):
         was_its_turn = job.is_running
         if was_its_turn:
@@ -63,7 +63,7 @@ def resume(core: Core, job: Job, now: float) -> None:
         raise SlurmError(ErrorCode.NOT_SUSPENDED)
     if not job.priority:
         job.priority = core.priorities.assign(job, now)
-    go_on(core, job, now, in_row=job.held is None)
+    continue_job(core, job, now, in_row=job.held is None)
     if (
         core.gang is not None
         and job.held is None
@@ -100,13 +100,13 @@ def stop(core: Core, job: Job, now: float, *, in_row: bool = False) -> None:
     _changed(core, job, now)
 
 
-def go_on(core: Core, job: Job, now: float, *, in_row: bool = False) -> None:
+def continue_job(core: Core, job: Job, now: float, *, in_row: bool = False) -> None:
     """Resume a suspended job. The time that it stood still does not count against its limit.
     `in_row`: as in `stop`.
     """
     assert job.suspend_time is not None
-    core.pushed_aside.pop(job.job_id, None)
-    job.pushed_aside = False
+    core.preempt_suspended.pop(job.job_id, None)
+    job.preempt_suspended = False
     advance(job, JobEvent.RESUMED, now)
     count_suspension(job, now)
     if job.end_time is not None and job.preempt_time is None:
@@ -120,15 +120,15 @@ def go_on(core: Core, job: Job, now: float, *, in_row: bool = False) -> None:
     _changed(core, job, now, what=Note.TURN if in_row else Note.CHANGE)
 
 
-def push_aside(core: Core, job: Job, now: float) -> None:
+def preempt_suspend(core: Core, job: Job, now: float) -> None:
     """Suspend a job that another preempts, until its CPUs are free again."""
-    job.pushed_aside = True
-    core.pushed_aside[job.job_id] = job
+    job.preempt_suspended = True
+    core.preempt_suspended[job.job_id] = job
     stop(core, job, now)
 
 
-def let_back(core: Core, now: float) -> None:
-    """Something has come free: jobs that were pushed aside go on where all their CPUs are free,
+def resume_preempted(core: Core, now: float) -> None:
+    """Something has come free: jobs suspended by preemption resume where all their CPUs are free,
     those of higher partitions first.
     """
 
@@ -140,11 +140,11 @@ def let_back(core: Core, now: float) -> None:
             job.job_id,
         )
 
-    for job in sorted(core.pushed_aside.values(), key=rank):
+    for job in sorted(core.preempt_suspended.values(), key=rank):
         if job.state is not JobState.SUSPENDED:
-            del core.pushed_aside[job.job_id]
+            del core.preempt_suspended[job.job_id]
         elif _has_its_cores(core.tables.nodes, job):
-            go_on(core, job, now)
+            continue_job(core, job, now)
 
 
 def _has_its_cores(table: NodeTable, job: Job) -> bool:
@@ -182,7 +182,7 @@ def give_up(core: Core, job: Job) -> None:
     if job.held.nodes:
         core.tables.nodes.allocate(job.held)
     core.crowded.pop(job.job_id, None)
-    settle(core)
+    reclaim_shared(core)
 
 
 def hold_again(core: Core, job: Job) -> None:
@@ -244,11 +244,11 @@ def hold_what_is_free(core: Core, job: Job) -> None:
     take_what_is_free(core, job)
     if job.state is JobState.SUSPENDED:
         give_up(core, job)
-    if job.pushed_aside:
-        core.pushed_aside[job.job_id] = job
+    if job.preempt_suspended:
+        core.preempt_suspended[job.job_id] = job
 
 
-def settle(core: Core, _now: float = 0.0) -> None:
+def reclaim_shared(core: Core, _now: float = 0.0) -> None:
     """Something has come free: jobs that shared CPUs hold them alone now."""
     for job in list(core.crowded.values()):
         if job.state is not JobState.RUNNING:

@@ -1,6 +1,6 @@
 """Submission: what sbatch sends becomes a job record, or is refused as Slurm refuses it.
 
-Place: the controller's core. Follows: sbatch(1) on options and their defaults; slurm.conf(5) on
+Place: jobs. Follows: sbatch(1) on options and their defaults; slurm.conf(5) on
 limits.
 """
 

@@ -1,6 +1,6 @@
 """Time limits: when a running job is warned (`--signal`) and ended.
 
-Place: the controller's core; the handlers of alarms. Textbook policies (`exact_limits`) have the
+Place: jobs; the handlers of alarms. Textbook policies (`exact_limits`) have the
 node daemon end the job to the second instead. Follows: slurm.conf(5) OverTimeLimit, KillWait;
 sbatch(1) --time, --signal, --deadline.
 """
@@ -60,7 +60,7 @@ def tell_time(core: Core, job: Job, now: float) -> None:
         core.mailer.time_passes(job, 100 - (job.end_time - now) * 100 / job.time_limit_s)
 
 
-def look_for_command(core: Core, job: Job, now: float) -> None:
+def check_command(core: Core, job: Job, now: float) -> None:
     """Is somebody still there for an interactive job?"""
     since = core.silent.pop(job.job_id, None)
     if not job.is_active:

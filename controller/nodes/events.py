@@ -1,6 +1,6 @@
 """What happens to nodes: registration, silence, failure.
 
-Place: the controller's core. Follows: slurm.conf(5) SlurmdTimeout, ReturnToService; sinfo(1) on
+Place: nodes. Follows: slurm.conf(5) SlurmdTimeout, ReturnToService; sinfo(1) on
 node states. Under virtual time nobody is pinged from time to time: there the clock service watches
 the daemons.
 
@@ -19,7 +19,7 @@ from understudy.controller.jobs.end import end_job, give_back
 from understudy.controller.jobs.requeue import requeue_job
 from understudy.controller.jobs.resize import leave
 from understudy.controller.pending.eligibility import review_all
-from understudy.controller.rhythm import next_look
+from understudy.controller.rhythm import next_tick
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.job import LAUNCH_FAILURE, JobEvent
 from understudy.controller.tables.node import OFF
@@ -111,11 +111,11 @@ def _may_return(core: Core, node: Node) -> bool:
     return is_down and (returns == 2 or (returns == 1 and node.reason == NOT_RESPONDING))
 
 
-def ask_at_next_look(core: Core, nodes: int) -> None:
+def ask_at_next_tick(core: Core, nodes: int) -> None:
     """Nodes that are put back into service are believed to be there when they have said so, and the
     controller's loop asks them.
     """
-    core.at(next_look(core.start_time, core.time.now()), ask_whether_well, core, nodes)
+    core.at(next_tick(core.start_time, core.time.now()), ask_whether_well, core, nodes)
 
 
 def ask_at_next_ping(core: Core, nodes: int) -> None:

@@ -1,7 +1,7 @@
 """HealthCheckProgram: when the node daemons are asked to run it, and for which nodes. What it finds
 it tells itself.
 
-Place: the controller's core, where jobs are real; at their start the node daemons run it unasked.
+Place: nodes, where jobs are real; at their start the node daemons run it unasked.
 Follows: slurm.conf(5) HealthCheckInterval, HealthCheckNodeState. With CYCLE not all nodes are asked
 at once, but some every second; that these are ten at least, and that the interval counts from the
 last of them, is what Slurm 22.05.8 was seen to do.

@@ -1,9 +1,9 @@
 """Power saving: idle nodes are switched off, and on again for the jobs that get them.
 
-Place: the controller's core. Follows: slurm.conf(5) SuspendTime and its kin, scontrol(1)
-State=POWER_*. Slurm's power thread wakes every second, 1 s after the controller's start, and looks
+Place: nodes. Follows: slurm.conf(5) SuspendTime and its kin, scontrol(1)
+State=POWER_*. Slurm's power thread wakes every second, 1 s after the controller's start, and checks
 at the nodes if something has happened to one of them, else every 10 s (power_save_interval). Here
-these looks are timers for the first one at which there is something to do, so an idle cluster
+these checks are timers for the first one at which there is something to do, so an idle cluster
 stands still.
 
     on --- idle for SuspendTime, or asked for ---> POWERING_DOWN
@@ -13,7 +13,7 @@ stands still.
     POWERING_UP --- ResumeTimeout ---> DOWN and POWERED_DOWN
 
 Nodes that are off may be given to jobs, if possible after all others. Such a job is CONFIGURING
-until the look of the 30 s grid of time limits at which all its nodes are there; only then its
+until the check of the 30 s grid of time limits at which all its nodes are there; only then its
 script is launched, and its run time counts from there. No machine is switched: the nodes' daemon
 stays, and a node is there after a while. Where jobs really run, the site's programs are called,
 too.
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 TIMED_OUT: Final = "ResumeTimeout reached"
 REBOOTED: Final = "Node unexpectedly rebooted"
-PHASE_S: Final = 1.0  # the thread's first look, after the controller's start
-LOOK_S: Final = 1.0
+PHASE_S: Final = 1.0  # the thread's first check, after the controller's start
+TICK_S: Final = 1.0
 _ASLEEP: Final = (
     NodeFlag.POWERED_DOWN,
     NodeFlag.POWERING_DOWN,
@@ -58,7 +58,7 @@ _ROUNDING_S: Final = 1e-4
 
 class Power:
     """What is off, on its way, or asked for, as bitmaps that follow the nodes' flags; and when to
-    look again.
+    check again.
     """
 
     def __init__(self, core: Core, plan: PowerPlan) -> None:
@@ -71,10 +71,10 @@ class Power:
         self._late: dict[int, float] = {}
         self._off_pace, self._on_pace = Pace(), Pace()
         self._timer: tuple[float, TimerHandle] | None = None
-        self._last_look = -math.inf
+        self._last_check = -math.inf
         # the state of the node table that was considered last: when updated, and its generation
         self._seen = -math.inf, -1
-        self._left = -1  # the generation that the last look left
+        self._left = -1  # the generation that the last check left
         self._is_asked = False
         for node in core.tables.nodes.nodes:
             self.follow(node)
@@ -107,14 +107,14 @@ class Power:
             self.follow(node)
 
     def ask(self) -> None:
-        """Something is to be switched: look at the next second."""
+        """Something is to be switched: check at the next second."""
         self._is_asked = True
         self._seen = -math.inf, -1
 
     # --- when -------------------------------------------------------------------------------------
 
     def arm(self) -> None:
-        """Set the timer for the next look at which there is something to do. To be called after
+        """Set the timer for the next check at which there is something to do. To be called after
         everything that was handled.
         """
         core = self.core
@@ -123,11 +123,11 @@ class Power:
             return
         now = core.time.now()
         first = core.start_time + PHASE_S
-        if self._is_asked or changed > self._last_look or generation != self._left:
-            after = max(now if self._is_asked else changed, self._last_look + _ROUNDING_S)
-            base = first + max(0, math.ceil((after - first) / LOOK_S - _ROUNDING_S)) * LOOK_S
+        if self._is_asked or changed > self._last_check or generation != self._left:
+            after = max(now if self._is_asked else changed, self._last_check + _ROUNDING_S)
+            base = first + max(0, math.ceil((after - first) / TICK_S - _ROUNDING_S)) * TICK_S
         else:
-            base = self._last_look + self.plan.interval_s
+            base = self._last_check + self.plan.interval_s
         self._seen = changed, generation
         due = self._due()
         if due == math.inf:
@@ -146,7 +146,7 @@ class Power:
             self._timer[1].cancel()
             self._timer = None
         if when is not None:
-            self._timer = (when, self.core.at(when, self._look))
+            self._timer = (when, self.core.at(when, self._check))
 
     def _due(self) -> float:
         """When there is something to do, -inf for at once."""
@@ -232,12 +232,12 @@ class Power:
                 nodes |= job.allocation.nodes
         return nodes
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         self._timer = None
         core, now = self.core, self.core.time.now()
-        self._last_look, self._is_asked = now, False
+        self._last_check, self._is_asked = now, False
         for pace in (self._off_pace, self._on_pace):
-            pace.look(now, self.plan.interval_s)
+            pace.forget(now, self.plan.interval_s)
         changed = self._finish_suspending(now) | self._suspend(now) | self._resume(now)
         failed = self._fail(now)
         if changed | failed:
@@ -455,7 +455,7 @@ def _some(ready: list[int], rate: int, pace: Pace) -> list[int]:
 
 
 def nodes_are_there(core: Core, job: Job) -> None:
-    """Some of a job's nodes are. A script waits for the next look at the limits; who waits himself
+    """Some of a job's nodes are. A script waits for the next check of limits; who waits himself
     asks again and again, and goes on at once.
     """
     if any(message.until_ready for message, _ in core.awaited.get(job.job_id, ())):

@@ -1,20 +1,20 @@
 """scontrol reboot: nodes that are to boot again when nobody is on them.
 
-Place: the controller's core. Follows: scontrol(1) reboot, cancel_reboot. No machine is booted:
+Place: nodes. Follows: scontrol(1) reboot, cancel_reboot. No machine is booted:
 whatever the executor, the nodes are away for a while and come back as if their daemon had
 registered.
 
 A node waits with REBOOT_REQUESTED until it is idle (and takes no new jobs meanwhile if asked for
 ASAP), is DOWN with REBOOT_ISSUED while it boots, and then returns to service, or to the state that
 was asked for. If it boots longer than ResumeTimeout it stays DOWN, which is found out when time
-limits are looked at. Nodes that power saving has switched off are left alone.
+limits are checked. Nodes that power saving has switched off are left alone.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from understudy.controller.core.alarms import next_look
+from understudy.controller.core.alarms import next_check
 from understudy.controller.core.core import log, nodeset_indices
 from understudy.controller.pending.eligibility import review_all
 from understudy.controller.scheduling.api import Note
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from understudy.controller.core.core import Core
     from understudy.controller.tables.node import Node
 
-LOOK_S: Final = 1.0  # the controller's loop sees within a second that a node is idle
+TICK_S: Final = 1.0  # the controller's loop sees within a second that a node is idle
 ISSUED: Final = "reboot issued"
 IN_PROGRESS: Final = NodeFlag.REBOOT_REQUESTED | NodeFlag.REBOOT_ISSUED
 AFTER: Final = {"": NodeState.UNKNOWN, "RESUME": NodeState.IDLE, "DOWN": NodeState.DOWN}
@@ -55,10 +55,10 @@ def _clear_reason(node: Node) -> None:
     node.reason, node.reason_time, node.reason_user_id = "", None, 0
 
 
-def look_for_idle(core: Core, now: float) -> None:
+def reboot_idle(core: Core, now: float) -> None:
     """Nodes may have become idle: those of them that are to boot will."""
     if core.reboots & core.tables.nodes.idle_nodes:
-        core.at(now + LOOK_S, _issue, core)
+        core.at(now + TICK_S, _issue, core)
 
 
 def _issue(core: Core) -> None:
@@ -89,13 +89,13 @@ def watch_boots(core: Core, now: float) -> None:
     settings = core.settings
     in_time = settings.boot_s < settings.resume_timeout_s
     core.at(
-        now + settings.boot_s if in_time else next_look(core, now + settings.resume_timeout_s),
-        _look,
+        now + settings.boot_s if in_time else next_check(core, now + settings.resume_timeout_s),
+        _check,
         core,
     )
 
 
-def _look(core: Core) -> None:
+def _check(core: Core) -> None:
     """Nodes whose time to boot is over are back, or (ResumeTimeout) are not."""
     table, now = core.tables.nodes, core.time.now()
     done = 0
@@ -145,4 +145,4 @@ def recover_reboots(core: Core, now: float) -> None:
             core.reboots |= 1 << node.index
         elif node.flags & NodeFlag.REBOOT_ISSUED:
             watch_boots(core, max(float(node.boot_request_time), now - core.settings.boot_s))
-    look_for_idle(core, now)
+    reboot_idle(core, now)

@@ -1,12 +1,12 @@
 """Triggers: programs that run when something happens to nodes or jobs.
 
-Place: the controller's core. Follows: strigger(1). Every CHECK_S seconds triggers are compared with
-what has happened since the last look; one whose event has come is handed to the edge with what it
+Place: notices. Follows: strigger(1). Every CHECK_S seconds triggers are compared with
+what has happened since the last check; one whose event has come is handed to the edge with what it
 was about, at once or after its offset, and is gone unless it is permanent. As long as there are no
-triggers nobody watches and nothing is looked at.
+triggers nobody watches and nothing is checked.
 
 Observed at 22.05.8: a failing node raises no event `fail`; events of a controller that has no
-backup never come; a job's program with PERM runs at every look while the ended job is known; a
+backup never come; a job's program with PERM runs at every check while the ended job is known; a
 permanent trigger that has fired is listed first.
 """
 
@@ -47,7 +47,7 @@ def matches(trigger: Trigger, message: ClearTriggers) -> bool:
 
 
 def watch(core: Core) -> None:
-    """Look at nodes from now on, and every while at all triggers."""
+    """Watch nodes from now on, and check all triggers every while."""
     triggers = core.triggers
     if triggers.timer is not None:
         return
@@ -56,8 +56,8 @@ def watch(core: Core) -> None:
     triggers.happened, triggers.others = {}, set()
     core.tables.nodes.watcher = lambda node: _node_changed(core, node)
     now = core.time.now()
-    looks = int((now - core.start_time) // CHECK_S) + 1
-    triggers.timer = core.periodically(core.start_time + looks * CHECK_S, _never, _look, core)
+    checks = int((now - core.start_time) // CHECK_S) + 1
+    triggers.timer = core.periodically(core.start_time + checks * CHECK_S, _never, _check, core)
 
 
 def _never() -> bool:
@@ -99,7 +99,7 @@ def _drained(core: Core) -> int:
     return draining & core.tables.nodes.idle_nodes
 
 
-def _look(core: Core) -> None:
+def _check(core: Core) -> None:
     """Compare triggers with what has happened, and run the programs that are due."""
     triggers, now = core.triggers, core.time.now()
     drained = _drained(core)
@@ -121,7 +121,7 @@ def _look(core: Core) -> None:
         ]
         core.journal.document(SAVED_AS)
     if triggers.listed:
-        triggers.timer = core.periodically(now + CHECK_S, _never, _look, core)
+        triggers.timer = core.periodically(now + CHECK_S, _never, _check, core)
     else:
         triggers.timer, core.tables.nodes.watcher = None, None
 

@@ -1,6 +1,6 @@
 """JobCompType=jobcomp/filetxt: a line for every job that has ended, in a text file.
 
-Place: the controller's core; the edge hands in a function that appends a line. Follows:
+Place: notices; the edge hands in a function that appends a line. Follows:
 slurm.conf(5) JobCompLoc, and the lines that Slurm 22.05.8 writes, blank at the end included.
 """
 

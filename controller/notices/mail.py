@@ -1,6 +1,6 @@
 """Mail about jobs to those who asked for it (`--mail-type`), through MailProg.
 
-Place: the controller's core; the edge (`programs.py`) runs the program. It hears of every change of
+Place: notices; the edge (`programs.py`) runs the program. It hears of every change of
 a job and finds out what is new. Follows: sbatch(1) --mail-type, and the subjects of Slurm 22.05.8.
 Where jobs are emulated nobody gets mail.
 """
@@ -29,7 +29,7 @@ class Mailer:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._told: dict[int, tuple[int, int]] = {}  # by job id: the run, and how far it was
+        self._mailed: dict[int, tuple[int, int]] = {}  # by job id: the run, and how far it was
         self._warned: dict[int, int] = {}  # by job id: the highest percent of the limit
         self._hopeless: set[int] = set()
         self._arrays: set[int] = set()  # of which the beginning has been told
@@ -37,7 +37,7 @@ class Mailer:
     def known(self, jobs: Iterable[Job]) -> None:
         """The jobs that the controller came back with: all that has happened to them is known."""
         for job in jobs:
-            self._told[job.job_id] = job.restarts, _stage(job)
+            self._mailed[job.job_id] = job.restarts, _stage(job)
             if job.array is not None and _stage(job) != _PENDING:
                 self._arrays.add(job.array.job_id)
 
@@ -45,7 +45,7 @@ class Mailer:
         """The job's record has changed."""
         job = self._core.tables.jobs.get(job_id)
         if job is None:
-            self._told.pop(job_id, None)
+            self._mailed.pop(job_id, None)
             self._warned.pop(job_id, None)
             self._hopeless.discard(job_id)
             return
@@ -54,10 +54,10 @@ class Mailer:
         if job.is_pending and job.reason == NEVER and job_id not in self._hopeless:
             self._hopeless.add(job_id)
             self._tell(job, "INVALID_DEPEND", "Invalid dependency")
-        before, now = self._told.get(job_id, (0, _PENDING)), (job.restarts, _stage(job))
+        before, now = self._mailed.get(job_id, (0, _PENDING)), (job.restarts, _stage(job))
         if now <= before:
             return
-        self._told[job_id] = now
+        self._mailed[job_id] = now
         if now[1] == _BEGAN:
             self._began(job)
         elif now[1] == _ENDED:
@@ -65,7 +65,7 @@ class Mailer:
 
     def requeued(self, job: Job) -> None:
         """A running job is about to be put back into the queue."""
-        self._told[job.job_id] = job.restarts, _ENDED
+        self._mailed[job.job_id] = job.restarts, _ENDED
         self._tell(job, "REQUEUE", "Requeued", self._run_time(job))
 
     def time_passes(self, job: Job, percent: float) -> None:

@@ -1,6 +1,6 @@
 """Which account, QOS and workload key a job has, and whether its user may have them.
 
-Place: the controller's core. What a job does not name is filled in: the user's default account, the
+Place: pending. What a job does not name is filled in: the user's default account, the
 association's default QOS. Follows: slurm.conf(5) AccountingStorageEnforce, AllowAccounts, AllowQos;
 sacctmgr(1). As long as accounting knows no user but root nothing is enforced: a cluster on which
 nobody could submit is no use to anybody.

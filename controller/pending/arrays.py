@@ -1,7 +1,7 @@
 """Job arrays: one record for all tasks that nobody has looked at yet; a task gets a record, and a
 job id, of its own when it starts or is changed.
 
-Place: the controller's core. Follows: sbatch(1) --array; Slurm's documentation of job arrays. The
+Place: pending. Follows: sbatch(1) --array; Slurm's documentation of job arrays. The
 array's own record keeps the array's job id, and the last task that is left takes it over.
 
 Tasks that wait for the limit of tasks at a time (`%N`) are not eligible; when one of the array's

@@ -103,7 +103,7 @@ def _seen(term: Term, job: Job, jobs: Mapping[int, Job], now: float) -> Term:
         term.kind,
         term.job_id,
         term.delay_min,
-        _look(term, job, jobs, others, now),
+        _outlook(term, job, jobs, others, now),
         term.task,
         is_array,
     )
@@ -134,7 +134,9 @@ def _is_meant(term: Term, job: Job) -> bool:
     )
 
 
-def _look(term: Term, job: Job, jobs: Mapping[int, Job], others: list[Job], now: float) -> Outlook:
+def _outlook(
+    term: Term, job: Job, jobs: Mapping[int, Job], others: list[Job], now: float
+) -> Outlook:
     """What the term amounts to: for an array, what it amounts to for all its tasks together."""
     if term.kind == SINGLETON:
         return Outlook.WAITING if _has_earlier_namesake(job, jobs) else Outlook.MET
@@ -151,16 +153,16 @@ def _look(term: Term, job: Job, jobs: Mapping[int, Job], others: list[Job], now:
 
 def _combined(term: Term, others: list[Job], now: float) -> Outlook:
     if not others:
-        return _look_at(term, None, now)
-    looks = [_look_at(term, other, now) for other in others]
-    if Outlook.WAITING in looks:
+        return _outlook_at(term, None, now)
+    outlooks = [_outlook_at(term, other, now) for other in others]
+    if Outlook.WAITING in outlooks:
         return Outlook.WAITING
     if term.kind == "afternotok":  # one that failed suffices
-        return Outlook.MET if Outlook.MET in looks else Outlook.NEVER
-    return Outlook.NEVER if Outlook.NEVER in looks else Outlook.MET
+        return Outlook.MET if Outlook.MET in outlooks else Outlook.NEVER
+    return Outlook.NEVER if Outlook.NEVER in outlooks else Outlook.MET
 
 
-def _look_at(term: Term, other: Job | None, now: float) -> Outlook:
+def _outlook_at(term: Term, other: Job | None, now: float) -> Outlook:
     if other is None:  # never there, or forgotten since: nobody waits for it, whatever for
         return Outlook.MET
     if term.kind == "after":

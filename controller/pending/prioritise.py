@@ -1,6 +1,6 @@
 """Priorities: when jobs get theirs, and when all are calculated again.
 
-Place: the controller's core, between the handlers and the plug-in (understudy.controller.priority).
+Place: pending, between the handlers and the plug-in (understudy.controller.priority).
 A job that is held has priority 0, one whose priority an administrator has set keeps it. Periods
 cost nothing while no job is pending: the plug-in brings use up to date when it is asked next.
 """
@@ -19,10 +19,10 @@ LONGEST_HOPE_S: Final = 7 * 86_400
 BEHIND_OTHERS: Final = ("Priority", "None")
 
 
-def settle_accrual(core: Core, now: float) -> None:
+def update_accrual(core: Core, now: float) -> None:
     """See whose age counts, where that is limited."""
     if core.job_limits is not None and core.job_limits.enforced:
-        core.job_limits.settle_accrual(now)
+        core.job_limits.update_accrual(now)
 
 
 def prioritise(core: Core, job: Job, now: float) -> None:
@@ -74,7 +74,7 @@ def _calculate(core: Core) -> None:
     core.priority_timer = None
     now = core.time.now()
     try:
-        settle_accrual(core, now)
+        update_accrual(core, now)
         if core.priorities.calculate(now):
             core.last_job_update = now
             core.changed(Note.PRIORITY, now)

@@ -1,6 +1,6 @@
 """Job priorities: what `PriorityType` names.
 
-Place: the controller's core, pure: time and tables are handed in. `basic` hands out falling
+Place: priority, pure: time and tables are handed in. `basic` hands out falling
 numbers; `multifactor` weighs age, association, fair share, size, partition, QOS and TRES, and does
 so again every PriorityCalcPeriod. Both are entry points of the group `understudy.priorities`, so a
 plug-in may live in another distribution (see `api`).

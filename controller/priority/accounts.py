@@ -1,6 +1,6 @@
 """Associations and QOS as priorities need them, read from the controller's copy of accounting.
 
-Place: the controller's core, between understudy.model.associations and the plug-ins.
+Place: priority, between understudy.model.associations and the plug-ins.
 """
 
 from __future__ import annotations

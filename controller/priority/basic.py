@@ -1,6 +1,6 @@
 """priority/basic: first come, first served by falling numbers.
 
-Place: the controller's core, no I/O. Each job gets one less than the one before it, less its nice
+Place: priority, no I/O. Each job gets one less than the one before it, less its nice
 value, and keeps it. 0 means held.
 """
 

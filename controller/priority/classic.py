@@ -1,7 +1,7 @@
 """Classic fair share (PriorityFlags=NO_FAIR_TREE) and its depth-oblivious form: 2^(-(effective use
 / normalised shares) / dampening).
 
-Place: the controller's core, pure. Follows: Slurm's documentation of classic fair share, and what a
+Place: priority, pure. Follows: Slurm's documentation of classic fair share, and what a
 cluster of 22.05.8 logs with DebugFlags=PRIORITY.
 
 What counts when is part of it. A period's end works out the effective use of all accounts from what
@@ -78,11 +78,11 @@ class ClassicShares:
         whole = float(use[tree.parent < 0].sum())
         self._add_up()
         for place in np.flatnonzero(~tree.is_user).tolist():  # parents come first
-            self.settle(place, float(use[place]), whole)
+            self.update(place, float(use[place]), whole)
         for place in tree.users.tolist():
             self.effective[place] = nan
 
-    def settle(self, place: int, used: float, whole: float) -> None:
+    def update(self, place: int, used: float, whole: float) -> None:
         """Work out one association's effective use from what it and all together have used."""
         above = self._parent[place]
         if above < 0:

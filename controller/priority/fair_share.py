@@ -1,6 +1,6 @@
 """Fair share: from shares and use to a factor between 0 and 1 for each association.
 
-Place: the controller's core, pure, by vectors: a tree of 5,000 users takes some milliseconds.
+Place: priority, pure, by vectors: a tree of 5,000 users takes some milliseconds.
 Follows: Slurm's documentation of Fair Tree. The other way is in `classic`.
 
 Fair Tree ranks users: each level's associations are sorted by S/U, and the tree is walked depth

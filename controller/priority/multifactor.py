@@ -1,7 +1,7 @@
 """priority/multifactor: age, association, fair share, job size, partition, QOS and TRES, weighted
 and summed.
 
-Place: the controller's core, pure: time, tables and associations are handed in. Follows:
+Place: priority, pure: time, tables and associations are handed in. Follows:
 slurm.conf(5) Priority*; the documentation of the plug-in.
 
 Each factor is a number between 0 and 1 that its weight multiplies; only the sum is cut to a whole
@@ -101,7 +101,7 @@ class MultifactorPriority:
         # saved use (and as of when) of associations that are not known yet
         self._restored: dict[int, tuple[float, int]] = {}
         self._version = -1
-        self._look_at_accounts()
+        self._read_accounts()
 
     # --- what the controller calls ----------------------------------------------------------------
 
@@ -326,7 +326,7 @@ class MultifactorPriority:
             )
         else:
             for place in tree.users.tolist() if asks else ():
-                self._settle_own(place)
+                self._update_own(place)
             shares, effective, normal = classic.shares, classic.effective, classic.normal
             factors = [classic.factor(place) for place in range(len(use))]
         columns = zip(
@@ -393,7 +393,7 @@ class MultifactorPriority:
 
     def _advance(self, time: float) -> None:
         """Count the use of the periods that are over, with resets in between."""
-        self._look_at_accounts()
+        self._read_accounts()
         if self._next_length is not None and time >= self._next_length[0]:
             self._count_until(self._next_length[0])
             self._base, period_s = self._next_length
@@ -448,20 +448,20 @@ class MultifactorPriority:
             [classic.factor(classic.judged_as(place)) for place in range(len(self.tree.shares))]
         )
 
-    def _settle(self, place: int) -> None:
+    def _update(self, place: int) -> None:
         """Somebody asks for the factor of an association."""
         if place >= 0 and isnan(self.fair_share[place]):
-            self._settle_own(place)
+            self._update_own(place)
 
-    def _settle_own(self, place: int) -> None:
+    def _update_own(self, place: int) -> None:
         classic = self._classic
         assert classic is not None
         if isnan(classic.effective[place]):
             use = self.ledger.use
-            classic.settle(place, float(use[place]), float(use.sum()))
+            classic.update(place, float(use[place]), float(use.sum()))
             self.fair_share[place] = classic.factor(classic.judged_as(place))
 
-    def _settle_in_order(self, jobs: list[Job], places: NDArray[np.intp]) -> None:
+    def _update_in_order(self, jobs: list[Job], places: NDArray[np.intp]) -> None:
         """At the end of a period jobs are looked at one by one: one that runs adds its use, one
         that waits asks for its user's factor.
         """
@@ -486,10 +486,10 @@ class MultifactorPriority:
                 use[of] += amount
                 whole += amount
                 at += 1
-            classic.settle(place, float(use[place]), whole)
+            classic.update(place, float(use[place]), whole)
             self.fair_share[place] = classic.factor(place)
 
-    def _look_at_accounts(self) -> None:
+    def _read_accounts(self) -> None:
         version = self.accounts.version
         if version == self._version:
             return
@@ -668,7 +668,7 @@ class MultifactorPriority:
 
     def _share(self, row: int) -> float:
         place = int(self._rows.place[row])
-        self._settle(place)
+        self._update(place)
         return float(self.fair_share[place]) if place >= 0 else 0.0
 
     def _single(self, job: Job, row: int, age: float) -> int:
@@ -730,7 +730,7 @@ class MultifactorPriority:
         options = self.options
         rows = self._rows_of(jobs, now)
         values, place = self._rows.values[rows].T, self._rows.place[rows]
-        self._settle_in_order(jobs, place)
+        self._update_in_order(jobs, place)
         share = (
             np.where(place >= 0, self.fair_share[place], 0.0)
             if len(self.fair_share)

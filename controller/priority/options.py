@@ -1,6 +1,6 @@
 """The Priority* parameters of slurm.conf, in the units in which they are used.
 
-Place: the controller's core. Follows: slurm.conf(5) PriorityType and what belongs to it.
+Place: priority. Follows: slurm.conf(5) PriorityType and what belongs to it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Finds priority plug-ins and site factors by the names that slurm.conf gives:
 `PriorityType=priority/NAME`.
 
-Place: the controller's core. Plug-ins are entry points and may live in any installed distribution.
+Place: priority. Plug-ins are entry points and may live in any installed distribution.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """PriorityUsageResetPeriod: when all use is forgotten.
 
-Place: the controller's core, pure. Follows: slurm.conf(5). Resets are at midnight of the
+Place: priority, pure. Follows: slurm.conf(5). Resets are at midnight of the
 controller's time zone.
 """
 

@@ -1,6 +1,6 @@
 """What of pending jobs' priorities does not change with time, as the rows of one table.
 
-Place: the controller's core, pure. A job keeps its row until it is dropped; rows are used again, so
+Place: priority, pure. A job keeps its row until it is dropped; rows are used again, so
 the table is as long as the longest queue was.
 """
 

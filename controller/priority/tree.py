@@ -1,7 +1,7 @@
 """The association tree as vectors: who is whose parent, shares at each level, and use summed from
 the users upwards.
 
-Place: the controller's core, pure. A place in the vectors belongs to an association for as long as
+Place: priority, pure. A place in the vectors belongs to an association for as long as
 the tree lives; parents come before children. Fair share counts what fairshare=parent says: an
 account with it hands its children to its parent, a user with it is judged as its account.
 """

@@ -1,7 +1,7 @@
 """Trackable resources as priorities and fair share count them: what a job asks for or holds, what a
 partition has, what it bills.
 
-Place: the controller's core, pure. Memory is counted in MB. Follows: slurm.conf(5)
+Place: priority, pure. Memory is counted in MB. Follows: slurm.conf(5)
 TRESBillingWeights, PriorityWeightTRES, PriorityFlags=MAX_TRES.
 """
 

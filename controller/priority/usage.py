@@ -1,6 +1,6 @@
 """What associations have used, decaying: the record on which fair share looks.
 
-Place: the controller's core, pure. Once every period all use is multiplied by d^period, d = 1 -
+Place: priority, pure. Once every period all use is multiplied by d^period, d = 1 -
 0.693/half-life, and each running job adds what it used in the period, times d to the power of these
 seconds. What a job uses between the end of the last period and its own end counts for nothing:
 recordings of 22.05.8 show no other way to get their ranks. Nothing need be done in periods in which

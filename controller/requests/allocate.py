@@ -1,6 +1,6 @@
 """Interactive jobs: srun and salloc ask for resources, wait for them, and say when they are done.
 
-Place: the controller's core. Such a job has no script; it starts within the request if nobody is in
+Place: requests. Such a job has no script; it starts within the request if nobody is in
 the way. Follows: srun(1), salloc(1).
 """
 

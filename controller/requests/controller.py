@@ -1,7 +1,7 @@
 """What administrators ask of the controller itself while it runs: what it logs, factors that hold
 until slurm.conf is read again, words to jobs.
 
-Place: the controller's core. Follows: scontrol(1) setdebug, setdebugflags, schedloglevel,
+Place: requests. Follows: scontrol(1) setdebug, setdebugflags, schedloglevel,
 fsdampeningfactor, notify, update stepid.
 """
 

@@ -1,7 +1,7 @@
-"""A look at a submission before it is made: whether it would be refused, and whether the job would
-start if it were alone.
+"""A dry run of a submission before it is made: whether it would be refused, and whether the job
+would start if it were alone.
 
-Place: the controller's core. No rule stands here: the job is checked as a submission is, and then
+Place: requests. No rule stands here: the job is checked as a submission is, and then
 the main scheduler's own pass tries it, with a planner that starts nothing. Asked by `understudy
 replay` before a run begins.
 """
@@ -35,7 +35,7 @@ _DEADLINE: Final = "DeadLine"
 _RESOURCES: Final = "Resources"
 
 
-class _Look(Planning):
+class _DryRun(Planning):
     """A planner that says whether the job may start, and lets it be."""
 
     has_started = False
@@ -57,7 +57,7 @@ class _Look(Planning):
 
 
 def foresee(core: Core, message: ForeseeJob, sender: Sender) -> Foreseen:
-    """Look at a submission.
+    """Try a submission without making it.
 
     Raises:
         SlurmError: it would be refused so.
@@ -94,7 +94,7 @@ def _why_not(core: Core, job: Job) -> str:
     review(core, job, now)
     if not job.is_eligible(now):
         return job.reason
-    planner = _Look(core)
+    planner = _DryRun(core)
     main_pass = MainPass(tables, core.selector, planner, {})
     records = PendingQueue(tables, slurm_order, prefers=True, reservations=True).records_of(
         job, now

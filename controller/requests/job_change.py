@@ -1,6 +1,6 @@
 """One update of one job: what handlers of `scontrol update jobid=...` get to work with.
 
-Place: the controller's core, below update_jobs and update_job_layout, which have a function for
+Place: requests, below update_jobs and update_job_layout, which have a function for
 each key.
 """
 

@@ -1,6 +1,6 @@
 """scontrol create and delete node.
 
-Place: the controller's core. Follows: scontrol(1) "NODES - SPECIFICATIONS FOR CREATE COMMAND";
+Place: requests. Follows: scontrol(1) "NODES - SPECIFICATIONS FOR CREATE COMMAND";
 slurm.conf(5) MaxNodeCount. The node table has the nodes of slurm.conf. Slurm takes in new ones up
 to MaxNodeCount, and without a word none where there is no room, which is so unless slurm.conf
 leaves some. A node that is deleted is in no partition, and FUTURE: nobody sees it, and nothing runs

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.core.core import nodeset_indices
 from understudy.controller.core.lookups import node_bitmap
-from understudy.controller.nodes.reboot import AFTER, IN_PROGRESS, look_for_idle
+from understudy.controller.nodes.reboot import AFTER, IN_PROGRESS, reboot_idle
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.node import OFF
 from understudy.model.errors import ErrorCode, SlurmError
@@ -53,6 +53,6 @@ def reboot_nodes(core: Core, message: RebootNodes, sender: Sender) -> Message:
         core.reboots |= 1 << index
     core.journal.nodes(nodes)
     core.last_node_update = now
-    look_for_idle(core, now)
+    reboot_idle(core, now)
     core.changed(Note.CHANGE, now)
     return Ok()

@@ -128,7 +128,7 @@ def for_each_task(
     if not texts:
         for job in select_jobs(core, where):
             if job.array is None or not job.is_finished:
-                results += _told(core, str(job.job_id), [(job, job.array_tasks)], act)
+                results += _results(core, str(job.job_id), [(job, job.array_tasks)], act)
         return results
     for text in texts:
         number, _, tasks = text.partition("_")
@@ -146,13 +146,13 @@ def for_each_task(
                 (f"{number}_{format_tasks(wanted)}" if is_task else text, error.code, error.text)
             )
             continue
-        results += _told(
+        results += _results(
             core, text, found, act, wanted, are_named="_" in text and not text.endswith("*")
         )
     return results
 
 
-def _told(
+def _results(
     core: Core,
     text: str,
     found: list[tuple[Job, int]],

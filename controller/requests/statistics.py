@@ -1,7 +1,7 @@
 """What sdiag tells: jobs, the schedulers' cycles, requests by type and by user, since the start or
 the last reset.
 
-Place: the controller's core. Follows: sdiag(1).
+Place: requests. Follows: sdiag(1).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """scontrol update jobid=...: the keys that say which cores, sockets, tasks and devices of its nodes
 a job wants.
 
-Place: the controller's core, under update_jobs. Follows: scontrol(1) "JOBS - SPECIFICATIONS FOR
+Place: requests, under update_jobs. Follows: scontrol(1) "JOBS - SPECIFICATIONS FOR
 UPDATE COMMAND", and what 22.05.8 answers.
 """
 

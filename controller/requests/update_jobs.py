@@ -1,6 +1,6 @@
 """scontrol update jobid=...
 
-Place: the controller's core. Follows: scontrol(1) "JOBS - SPECIFICATIONS FOR UPDATE COMMAND":
+Place: requests. Follows: scontrol(1) "JOBS - SPECIFICATIONS FOR UPDATE COMMAND":
 owners may lower what they asked for, administrators may do all; much can be changed only while the
 job is pending.
 """

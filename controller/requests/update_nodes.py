@@ -1,6 +1,6 @@
 """scontrol update nodename=...
 
-Place: the controller's core. Follows: scontrol(1) "NODES - SPECIFICATIONS FOR UPDATE COMMAND":
+Place: requests. Follows: scontrol(1) "NODES - SPECIFICATIONS FOR UPDATE COMMAND":
 administrators only; a reason is needed to take a node out.
 """
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.core import log, nodeset_indices
 from understudy.controller.core.lookups import node_bitmap
-from understudy.controller.nodes.events import ask_at_next_look, ask_at_next_ping, nodes_down
+from understudy.controller.nodes.events import ask_at_next_ping, ask_at_next_tick, nodes_down
 from understudy.controller.nodes.reboot import IN_PROGRESS, cancel_reboot, give_up_reboot
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.node import OFF
@@ -107,7 +107,7 @@ def update_nodes(core: Core, message: UpdateNodes, sender: Sender) -> Message:
         nodes_down(core, down, now)
         ask_at_next_ping(core, down)
     elif state in ("RESUME", "UNDRAIN"):
-        ask_at_next_look(core, nodes)
+        ask_at_next_tick(core, nodes)
     core.changed(Note.CHANGE, now)
     if failed is not None:
         raise failed

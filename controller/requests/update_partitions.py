@@ -1,6 +1,6 @@
 """scontrol create, update and delete partition.
 
-Place: the controller's core. Follows: scontrol(1) "PARTITIONS - SPECIFICATIONS FOR CREATE, UPDATE,
+Place: requests. Follows: scontrol(1) "PARTITIONS - SPECIFICATIONS FOR CREATE, UPDATE,
 AND DELETE COMMANDS": administrators only.
 """
 

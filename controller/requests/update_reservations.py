@@ -1,7 +1,7 @@
 """scontrol create, update and delete reservation: what may be reserved, and which nodes and cores
 are.
 
-Place: the controller's core. Follows: scontrol(1) "RESERVATIONS - SPECIFICATIONS FOR CREATE,
+Place: requests. Follows: scontrol(1) "RESERVATIONS - SPECIFICATIONS FOR CREATE,
 UPDATE, AND DELETE COMMANDS": administrators only.
 """
 

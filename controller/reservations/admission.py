@@ -44,7 +44,7 @@ def first_reason(core: Core, job: Job, now: float) -> str:
     if partition is None or table.magnetic_for(job, now):
         return ""
     own = next(iter(table.of(job)), None)
-    look = table.look(
+    leeway = table.leeway(
         job,
         own,
         partition,
@@ -53,7 +53,7 @@ def first_reason(core: Core, job: Job, now: float) -> str:
         int(now),
         run_length(job, partition),
     )
-    return kept_back(core.selector, job, partition, look, core.tables)
+    return kept_back(core.selector, job, partition, leeway, core.tables)
 
 
 def earliest_start(
@@ -69,15 +69,15 @@ def earliest_start(
     if not table:
         return core.selector.will_run(job, partition, up_nodes, tables, int(now))
     own = next(iter(table.of(job)), None)
-    look = table.look(
+    leeway = table.leeway(
         job, own, partition, partition.nodes & up_nodes, now, int(now), run_length(job, partition)
     )
-    if look.reason == WAITS:
+    if leeway.reason == WAITS:
         raise SlurmError(ErrorCode.INVALID_TIME)
-    if look.reason:
+    if leeway.reason:
         return None
-    job.blocked_cores = blocked_cores(look, own, tables.nodes)
-    found = core.selector.will_run(job, partition, look.nodes, tables, int(now))
+    job.blocked_cores = blocked_cores(leeway, own, tables.nodes)
+    found = core.selector.will_run(job, partition, leeway.nodes, tables, int(now))
     job.blocked_cores = None
     return found
 
@@ -93,7 +93,7 @@ def may_take(
         if own is None:
             return False
         job.used_reservation = own.name
-    look = table.look(
+    leeway = table.leeway(
         job,
         own,
         partition,
@@ -102,9 +102,9 @@ def may_take(
         int(now),
         run_length(job, partition),
     )
-    if look.reason or allocation.nodes & ~look.nodes:
+    if leeway.reason or allocation.nodes & ~leeway.nodes:
         return False
-    blocked = blocked_cores(look, own, nodes)
+    blocked = blocked_cores(leeway, own, nodes)
     return not any(
         group.nodes >> node & 1 and group.cores & mask
         for node, mask in blocked.items()

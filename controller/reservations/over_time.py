@@ -1,9 +1,9 @@
 """What reservations do as time goes on: they begin, end, come again, and are forgotten; and what
 that means to jobs.
 
-Place: the controller's core. The controller's loop looks every five looks whether a reservation has
-begun, which asks for scheduling, and every thirty seconds which are over. Both are timers for the
-next look that matters, and only while there are jobs to which it could matter: what is shown is
+Place: reservations. The controller's loop checks every five ticks whether a reservation
+has begun, which asks for scheduling, and every thirty seconds which are over. Both are timers for
+the next tick that matters, and only while there are jobs to which it could matter: what is shown is
 brought up to date when somebody asks. Follows: scontrol(1) "RESERVATIONS"; slurm.conf(5)
 ResvOverRun.
 """
@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from understudy.controller.core.alarms import SLACK_S, is_look, next_look, watch_reservation
+from understudy.controller.core.alarms import SLACK_S, is_check, next_check, watch_reservation
 from understudy.controller.core.core import log
 from understudy.controller.pending.eligibility import review
 from understudy.controller.reservations.admission import jobs_in, latest_end
 from understudy.controller.reservations.choose import free_nodes, pick
 from understudy.controller.reservations.times import (
     IDLE_ROUNDS,
-    LOOKS_A_BEGIN,
-    LOOKS_AN_END,
+    TICKS_A_BEGIN,
+    TICKS_AN_END,
     come_again,
-    last_look,
-    look_from,
+    last_tick,
+    tick_from,
 )
-from understudy.controller.rhythm import LOOK_S
+from understudy.controller.rhythm import TICK_S
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.reservation import DELETED, MAINTENANCE, WAITS, Reservation
 from understudy.model import nodeset
@@ -69,9 +69,9 @@ def watch_end(core: Core, job: Job) -> None:
 
 
 def catch_up(core: Core, now: float) -> None:
-    """Do what the loop's looks until now have done."""
+    """Do what the loop's ticks until now have done."""
     table = core.tables.reservations
-    begins, ends = last_look(core, now, LOOKS_A_BEGIN), last_look(core, now, LOOKS_AN_END)
+    begins, ends = last_tick(core, now, TICKS_A_BEGIN), last_tick(core, now, TICKS_AN_END)
     has_begun = is_over = False
     for reservation in list(table):
         if reservation.flags & TIME_FLOAT:
@@ -126,7 +126,7 @@ def something_has_changed(core: Core) -> None:
 
 
 def arm(core: Core) -> None:
-    """Set the timer to the next look or end that could matter to a job."""
+    """Set the timer to the next tick or end that could matter to a job."""
     table = core.tables.reservations
     now = core.time.now()
     when = inf
@@ -140,14 +140,14 @@ def arm(core: Core) -> None:
         if each.flags & TIME_FLOAT or (is_idle and each.flags & REPEATS):
             continue
         if not each.was_active:
-            when = min(when, look_from(core, max(each.start_time, now), LOOKS_A_BEGIN))
+            when = min(when, tick_from(core, max(each.start_time, now), TICKS_A_BEGIN))
         if each.end_time > now:
             when = min(when, each.end_time)
         elif each.flags & MAINT or jobs_in(core, each):
-            when = min(when, look_from(core, now + LOOK_S / 2, LOOKS_AN_END))
+            when = min(when, tick_from(core, now + TICK_S / 2, TICKS_AN_END))
         if each.flags & PURGE_COMP and each.is_active(now) and not jobs_in(core, each):
             until = now if each.idle_since is None else each.idle_since + each.purge_comp_s
-            when = min(when, look_from(core, max(until, now + LOOK_S / 2), LOOKS_AN_END))
+            when = min(when, tick_from(core, max(until, now + TICK_S / 2), TICKS_AN_END))
     when = min(when, _next_exchange(core, now))
     timer = core.reservation_timer
     if timer is not None:
@@ -181,8 +181,8 @@ def _is_idle(core: Core) -> bool:
 
 
 def _next_exchange(core: Core, now: float) -> float:
-    """When nodes are next replaced: those that take no jobs at the loop's next look, those in use
-    when time limits are looked at.
+    """When nodes are next replaced: those that take no jobs at the loop's next tick, those in use
+    when time limits are checked.
     """
     when = inf
     for each in core.tables.reservations:
@@ -190,7 +190,7 @@ def _next_exchange(core: Core, now: float) -> float:
             is_down = bool(bad & ~core.tables.nodes.up_nodes)
             when = min(
                 when,
-                look_from(core, now + SLACK_S, 1) if is_down else next_look(core, now + SLACK_S),
+                tick_from(core, now + SLACK_S, 1) if is_down else next_check(core, now + SLACK_S),
             )
     return when
 
@@ -198,7 +198,7 @@ def _next_exchange(core: Core, now: float) -> float:
 def _due(core: Core) -> None:
     core.reservation_timer = None
     now = core.time.now()
-    _replace_nodes(core, now, core.tables.reservations, in_use=is_look(core, now))
+    _replace_nodes(core, now, core.tables.reservations, in_use=is_check(core, now))
     catch_up(core, now)
     arm(core)
 
@@ -260,16 +260,16 @@ def _replace_nodes(
         core.changed(Note.CHANGE, now)
 
 
-def _is_idle_too_long(core: Core, reservation: Reservation, look: float) -> bool:
+def _is_idle_too_long(core: Core, reservation: Reservation, tick: float) -> bool:
     """PURGE_COMP: nobody has used an active reservation for so long."""
-    if reservation.start_time > look:
+    if reservation.start_time > tick:
         return False
     if jobs_in(core, reservation):
         reservation.idle_since = None
         return False
     if reservation.idle_since is None:
-        reservation.idle_since = max(reservation.start_time, int(look))
-    return reservation.idle_since + reservation.purge_comp_s <= look
+        reservation.idle_since = max(reservation.start_time, int(tick))
+    return reservation.idle_since + reservation.purge_comp_s <= tick
 
 
 def _forget(core: Core, reservation: Reservation, now: float) -> None:
@@ -319,10 +319,10 @@ def remove(core: Core, reservation: Reservation) -> None:
 
 
 def shown_nodes(core: Core, now: float) -> tuple[int, int]:
-    """(nodes under maintenance, nodes reserved otherwise), as of the loop's last look."""
+    """(nodes under maintenance, nodes reserved otherwise), as of the loop's last tick."""
     table = core.tables.reservations
     if not table:
         return 0, 0
     catch_up(core, now)
-    maintained, reserved = table.nodes_in(max(last_look(core, now, LOOKS_A_BEGIN), 0))
+    maintained, reserved = table.nodes_in(max(last_tick(core, now, TICKS_A_BEGIN), 0))
     return maintained, reserved

@@ -1,4 +1,4 @@
-"""When a reservation begins, ends and comes again: weekdays, repetitions, and the looks of Slurm's
+"""When a reservation begins, ends and comes again: weekdays, repetitions, and the ticks of Slurm's
 loop at which it is seen.
 
 Place: reservations. Follows: scontrol(1) "RESERVATIONS".
@@ -9,17 +9,17 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from understudy.controller.rhythm import look, look_before
-from understudy.controller.rhythm import look_from as first_look
+from understudy.controller.rhythm import tick, tick_before
+from understudy.controller.rhythm import tick_from as first_tick
 from understudy.model.reservations import DAILY, HOURLY, TIME_FLOAT, WEEKDAY, WEEKEND, WEEKLY
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core
     from understudy.controller.tables.reservation import Reservation
 
-# of the controller's loop, from one look for begun reservations to the next
-LOOKS_A_BEGIN: Final = 5
-LOOKS_AN_END: Final = 30
+# of the controller's loop, from one check for begun reservations to the next
+TICKS_A_BEGIN: Final = 5
+TICKS_AN_END: Final = 30
 # a week of days, and some: jobs for which no time was right in all of them wait for something else
 IDLE_ROUNDS: Final = 10
 FRIDAY, SATURDAY, SUNDAY = 4, 5, 6
@@ -27,17 +27,17 @@ FRIDAY, SATURDAY, SUNDAY = 4, 5, 6
 # --- time -----------------------------------------------------------------------------------------
 
 
-def look_from(core: Core, when: float, every: int) -> float:
-    """The loop's first look at or after that time, counting only each `every`th."""
-    number = first_look(core.start_time, when)
-    return look(core.start_time, number + -(number + 1) % every)
+def tick_from(core: Core, when: float, every: int) -> float:
+    """The loop's first tick at or after that time, counting only each `every`th."""
+    number = first_tick(core.start_time, when)
+    return tick(core.start_time, number + -(number + 1) % every)
 
 
-def last_look(core: Core, now: float, every: int) -> float:
-    """The loop's last such look; before the first, the start."""
-    number = look_before(core.start_time, now)
+def last_tick(core: Core, now: float, every: int) -> float:
+    """The loop's last such tick; before the first, the start."""
+    number = tick_before(core.start_time, now)
     number -= (number + 1) % every
-    return look(core.start_time, number) if number >= 0 else core.start_time
+    return tick(core.start_time, number) if number >= 0 else core.start_time
 
 
 def come_again(reservation: Reservation) -> bool:

@@ -1,6 +1,6 @@
 """What is saved as a whole because there is little of it: triggers and crontabs.
 
-Place: the controller's core, between the store and the modules that own these.
+Place: saved, between the store and the modules that own these.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Records as older programs wrote them, with what has moved since in its place.
 
-Place: the controller's core, under `records`.
+Place: saved, under `records`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Job records, node states and partitions as they are saved: msgpack, with a version.
 
-Place: the controller's core; used by understudy.controller.saved.store. New fields go to the end
+Place: saved; used by understudy.controller.saved.store. New fields go to the end
 and have a default, so that older records are understood.
 """
 
@@ -93,7 +93,7 @@ class JobRecord(msgspec.Struct, array_like=True):
     pre_suspend_s: int = 0
     suspended_s: int = 0
     preempt_time: int | None = None
-    pushed_aside: bool = False
+    preempt_suspended: bool = False
     het_job_id: int = 0
     het_offset: int = 0
     interactive: bool = False
@@ -137,7 +137,7 @@ _SAME: Final = (  # noqa: SIM905 - easier to read
     "nice node_list launch_acknowledged exit_code exit_signal derived_exit_code restarts "
     "requeue held_by admin_comment emulation kill_sent killed_by "
     "lifted qos_flags used_reservation "
-    "suspend_time pre_suspend_s suspended_s preempt_time pushed_aside interactive "
+    "suspend_time pre_suspend_s suspended_s preempt_time preempt_suspended interactive "
     "next_step_id resize_time"
 ).split()
 
@@ -227,7 +227,7 @@ def encode_job(job: Job) -> bytes:
             job.pre_suspend_s,
             job.suspended_s,
             job.preempt_time,
-            job.pushed_aside,
+            job.preempt_suspended,
             0 if job.het is None else job.het.job_id,
             job.het_offset,
             job.interactive,

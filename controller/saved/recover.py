@@ -1,6 +1,6 @@
 """Coming back: saved jobs go into the tables, as they were.
 
-Place: the controller's core. Running jobs go on: their node daemons know them, and what has ended
+Place: saved. Running jobs go on: their node daemons know them, and what has ended
 meanwhile is reported again until it is acknowledged. A job of which it is not known whether its
 launch arrived is launched again when its node daemon registers
 (understudy.controller.nodes.events). A job on nodes that are no longer where they were in

@@ -1,6 +1,6 @@
 """The crontabs that the controller keeps.
 
-Place: the controller's core; values alone. understudy.controller.jobs.crontabs changes them.
+Place: tables; values alone. understudy.controller.jobs.crontabs changes them.
 """
 
 from __future__ import annotations

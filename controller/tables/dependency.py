@@ -1,6 +1,6 @@
 """Job dependencies: their syntax, and whether they are met.
 
-Place: the controller's core, no I/O. Follows: sbatch(1) --dependency; squeue(1) %E on how they are
+Place: tables, no I/O. Follows: sbatch(1) --dependency; squeue(1) %E on how they are
 shown.
 
     afterok:17:18,after:19+10     all must be met

@@ -1,7 +1,7 @@
 """Generic resources of the nodes: which devices there are, where they are, how many of them are
 free.
 
-Place: the controller's core, no I/O; a part of the node table, which alone takes and gives back.
+Place: tables, no I/O; a part of the node table, which alone takes and gives back.
 Nodes that are alike share one tuple of `DeviceGroup`s. Counts are vectors with one entry a node;
 which device belongs to whom is a bit mask a node and name, looked at only for the nodes that a job
 gets.

@@ -1,7 +1,7 @@
 """From the configuration to what devices each node has: a node line's Gres, with files, types and
 cores of the lines of gres.conf for that node.
 
-Place: the controller's core, pure. Follows slurm.conf(5) Gres, gres.conf(5). Where gres.conf says
+Place: tables, pure. Follows slurm.conf(5) Gres, gres.conf(5). Where gres.conf says
 more than the node line, the node line counts; it may leave out what gres.conf says of types.
 """
 

@@ -1,7 +1,7 @@
 """Generic resources as commands and accounting see them: texts and counts from what jobs hold and
 ask for, and from what nodes have.
 
-Place: the controller's core, pure; used by the columns of jobs, nodes and partitions. Follows
+Place: tables, pure; used by the columns of jobs, nodes and partitions. Follows
 scontrol(1) and what it prints.
 """
 

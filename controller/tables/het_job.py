@@ -1,7 +1,7 @@
 """Heterogeneous jobs: components with records, job ids and resources of their own that are
 submitted, started and ended together.
 
-Place: the controller's core. Follows: sbatch(1) on `:` and `#SBATCH hetjob`, Slurm's documentation
+Place: tables. Follows: sbatch(1) on `:` and `#SBATCH hetjob`, Slurm's documentation
 of heterogeneous jobs. The first component, the leader, gives the whole its id and runs the script.
 All components start at one instant (understudy.controller.scheduling.slurm.backfill); a component
 may be ended alone once it runs, and all of them end with their leader.

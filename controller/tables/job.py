@@ -1,7 +1,7 @@
 """A job's record and its state machine: one table of transitions, one function that moves a job,
 nothing else assigns the state.
 
-Place: the controller's core, no I/O. Follows: squeue(1) on states, `../docs/architecture.md` on a
+Place: tables, no I/O. Follows: squeue(1) on states, `../docs/architecture.md` on a
 job's life.
 """
 
@@ -147,7 +147,7 @@ class Job:
     suspend_time: int | None = None
     pre_suspend_s: int = 0  # run time before its last suspension
     suspended_s: int = 0  # how long it has been suspended in all
-    pushed_aside: bool = False  # suspended by a job that preempted it
+    preempt_suspended: bool = False  # by a job that preempted it; it resumes when its CPUs are free
     resize_time: int | None = None  # when it gave back nodes
     preempt_time: int | None = None  # when it was chosen to make room for another
     preempting_since: int | None = None  # when it last had others make room for itself

@@ -1,6 +1,6 @@
 """Licences: what a cluster has of them, and what the running jobs have taken.
 
-Place: scheduling, pure. Follows slurm.conf(5) Licenses and sbatch(1) --licenses: `matlab:2,ansys`
+Place: tables, pure. Follows slurm.conf(5) Licenses and sbatch(1) --licenses: `matlab:2,ansys`
 takes both (`;` means the same). A job has its licences from its start to its end; its epilog does
 not need them.
 """

@@ -1,7 +1,7 @@
 """The node table: every node's properties and what is free on it, as vectors, so that a whole
 cluster is looked at in a few operations.
 
-Place: the controller's core, no I/O. Node sets are Python ints used as bitmaps: bit i is the node
+Place: tables, no I/O. Node sets are Python ints used as bitmaps: bit i is the node
 with index i (in the order of names). Only this module changes free CPUs, cores and memory; only
 through `allocate` and `release`.
 

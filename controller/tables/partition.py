@@ -1,7 +1,7 @@
 """Partitions as the controller holds them, made from the configuration's PartitionName lines, and
 whether a job is within their limits.
 
-Place: the controller's core, no I/O.
+Place: tables, no I/O.
 """
 
 from __future__ import annotations

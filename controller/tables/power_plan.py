@@ -1,6 +1,6 @@
 """Power saving as configured: which nodes are switched off after how long, and how fast.
 
-Place: the controller's core, pure; made from slurm.conf. Follows: slurm.conf(5) Suspend*, Resume*,
+Place: tables, pure; made from slurm.conf. Follows: slurm.conf(5) Suspend*, Resume*,
 power_save_interval. Where several of a node's partitions have a time of their own, the longest
 counts.
 """
@@ -38,7 +38,7 @@ class PowerPlan:
     resume_timeout_s: tuple[int, ...]
     suspend_rate: int = 60
     resume_rate: int = 300
-    interval_s: int = 10  # between two looks if nothing happens to nodes
+    interval_s: int = 10  # between two checks if nothing happens to nodes
     exempt: int = 0  # bitmap: never switched off by themselves
     # (bitmap, how many usable ones of them stay on)
     exempt_counts: tuple[tuple[int, int], ...] = ()
@@ -152,19 +152,19 @@ def _limit(text: str) -> float:
 @dataclass(slots=True)
 class Pace:
     """How many nodes may be switched at once. What was switched is forgotten bit by bit: at each
-    look a sixtieth of the rest for each second since the last one. Recorded from 22.05.8; with a
-    look every 10 s and a rate of 7 it lets 7 go, then 1, 1, 2, 1, 1 ...
+    check a sixtieth of the rest for each second since the last one. Recorded from 22.05.8; with a
+    check every 10 s and a rate of 7 it lets 7 go, then 1, 1, 2, 1, 1 ...
     """
 
     count: float = 0.0
     last: float = -math.inf
 
-    def look(self, now: float, interval_s: int) -> None:
-        """Forget, as looks that had nothing to do would have."""
+    def forget(self, now: float, interval_s: int) -> None:
+        """Forget, as checks that had nothing to do would have."""
         passed = min(now - self.last, 3600.0)
         self.last = now
-        looks, rest = divmod(round(passed), interval_s)
-        self.count *= max(1 - interval_s / 60, 0.0) ** looks * max(1 - rest / 60, 0.0)
+        checks, rest = divmod(round(passed), interval_s)
+        self.count *= max(1 - interval_s / 60, 0.0) ** checks * max(1 - rest / 60, 0.0)
 
     def room(self, rate: int) -> float:
         """How many may be switched now; a rate of 0 is none."""

@@ -139,7 +139,7 @@ class Preemption:
         return where.priority_tier if where is not None else 0
 
     @property
-    def pushes_aside(self) -> bool:
+    def overlays(self) -> bool:
         """Whether jobs of higher partitions take the cores of lower ones as if they were free: who
         is in their way makes room once they start.
 
@@ -154,7 +154,7 @@ class Preemption:
             read_mode(each.preempt_mode)[0] == SUSPEND for each in self._partitions.values()
         )
 
-    def may_push_aside(self, partition: Partition, other: Job) -> bool:
+    def may_overlay(self, partition: Partition, other: Job) -> bool:
         """Whether one of that partition may have the other job's cores; it stands still, or goes,
         when that one starts.
         """
@@ -198,8 +198,8 @@ class Preemption:
         than their cores, if they stand still, too. Nobody stands still without gang scheduling:
         whose partition wants that is spared, and ended where whole nodes are given. (As recorded.)
         """
-        pushes_aside = self.pushes_aside
-        spares_suspended = self.rules.kind == BY_PARTITION and (pushes_aside or not whole_nodes)
+        overlays = self.overlays
+        spares_suspended = self.rules.kind == BY_PARTITION and (overlays or not whole_nodes)
         found: list[Job] = []
         for victim in self._running.values():
             held = victim.allocation
@@ -209,9 +209,7 @@ class Preemption:
                 or not self.may_preempt(job, partition, victim)
             ):
                 continue
-            if (spares_suspended and self.suspends(victim)) or not (
-                victim.is_running or pushes_aside
-            ):
+            if (spares_suspended and self.suspends(victim)) or not (victim.is_running or overlays):
                 continue
             assert victim.start_time is not None
             if not self.stands_still(victim) and victim.start_time + self.exempt_s(victim) > now:

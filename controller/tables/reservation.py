@@ -1,7 +1,7 @@
 """Advance reservations as schedulers see them: which nodes and cores a job may have from when to
 when.
 
-Place: scheduling, pure. Follows: scontrol(1) "RESERVATIONS". What creates and changes them is
+Place: tables, pure. Follows: scontrol(1) "RESERVATIONS". What creates and changes them is
 understudy.controller.requests.update_reservations.
 
 A job outside a reservation may not have its nodes if the job's time limit reaches into it; a job
@@ -37,7 +37,7 @@ WAITS: Final = "Reservation"  # the reason of a job whose reservation has not be
 BUSY: Final = "ReqNodeNotAvail, May be reserved for other job"
 MAINTENANCE: Final = "ReqNodeNotAvail, Reserved for maintenance"
 DELETED: Final = "Reservation {} was deleted"
-_TRIES: Final = 10  # ends of reservations behind which a start is looked for
+_TRIES: Final = 10  # ends of reservations behind which a start is searched
 _NO_CORES: Final[dict[int, int]] = {}
 
 
@@ -124,7 +124,7 @@ class Reservation:
         return by_user and by_account
 
 
-class Look(NamedTuple):
+class Leeway(NamedTuple):
     """What reservations leave to a job: nodes, cores of them that it may not have, and, if it is
     not to be at all, why.
     """
@@ -173,7 +173,7 @@ class ReservationTable:
             and each.admits(job.user_id, job.spec.account, self.groups_of)
         ]
 
-    def look(
+    def leeway(
         self,
         job: Job,
         own: Reservation | None,
@@ -182,7 +182,7 @@ class ReservationTable:
         now: float,
         start: int,
         length: float,
-    ) -> Look:
+    ) -> Leeway:
         """What of `nodes` the job may have from `start` on for `length` seconds; `own`: as a job of
         that reservation.
         """
@@ -203,9 +203,9 @@ class ReservationTable:
                 each.flags & PART_NODES and each.partition == partition.name
             )
             if whole_partition or (each.flags & MAINT and not partition.nodes & ~each.nodes):
-                return Look(0, reason=MAINTENANCE, when=each.end(now))
+                return Leeway(0, reason=MAINTENANCE, when=each.end(now))
             if job.required_nodes & each.nodes and (each.cores is None or job.exclusive):
-                return Look(0, reason=BUSY, when=each.end(now) + 1)
+                return Leeway(0, reason=BUSY, when=each.end(now) + 1)
             if not each.nodes & nodes:
                 continue
             overlaps = True
@@ -214,11 +214,13 @@ class ReservationTable:
             else:
                 for node, mask in each.cores.items():
                     cores[node] = cores.get(node, 0) | mask
-        return Look(nodes, cores or _NO_CORES, "", start, overlaps)
+        return Leeway(nodes, cores or _NO_CORES, "", start, overlaps)
 
-    def _inside(self, own: Reservation, nodes: int, now: float, start: int, length: float) -> Look:
+    def _inside(
+        self, own: Reservation, nodes: int, now: float, start: int, length: float
+    ) -> Leeway:
         if not own.flags & FLEX and (own.start(now) > start or own.end(now) <= start):
-            return Look(0, reason=WAITS)
+            return Leeway(0, reason=WAITS)
         end = start + length
         before = nodes
         if own.binds_nodes:
@@ -239,19 +241,19 @@ class ReservationTable:
                     is_maintenance |= bool(each.flags & MAINT)
                     nodes &= ~each.nodes
         cores = own.cores or _NO_CORES
-        return Look(nodes, cores, "", start, before != nodes, is_maintenance)
+        return Leeway(nodes, cores, "", start, before != nodes, is_maintenance)
 
-    def look_later(
+    def leeway_later(
         self, job: Job, partition: Partition, nodes: int, now: float, start: int, length: float
-    ) -> Look:
-        """As `look` for a job outside, but at the end of reservations that forbid the start; with a
-        reason if none of the next ends helps.
+    ) -> Leeway:
+        """As `leeway` for a job outside, but at the end of reservations that forbid the start; with
+        a reason if none of the next ends helps.
         """
-        found = self.look(job, None, partition, nodes, now, start, length)
+        found = self.leeway(job, None, partition, nodes, now, start, length)
         for _ in range(_TRIES):
             if not found.reason:
                 break
-            found = self.look(job, None, partition, nodes, now, found.when, length)
+            found = self.leeway(job, None, partition, nodes, now, found.when, length)
         return found
 
     def next_end(self, start: int, now: float) -> int | None:
@@ -291,10 +293,12 @@ class ReservationTable:
         return maintained, reserved & ~maintained
 
 
-def blocked_cores(look: Look, own: Reservation | None, table: NodeTable) -> dict[int, int]:
+def blocked_cores(leeway: Leeway, own: Reservation | None, table: NodeTable) -> dict[int, int]:
     """The cores that the job may not have, by node: those that others have reserved, or all but
     those of its own reservation.
     """
-    if own is None or not look.cores:
-        return look.cores
-    return {node: ((1 << int(table.cores[node])) - 1) & ~mask for node, mask in look.cores.items()}
+    if own is None or not leeway.cores:
+        return leeway.cores
+    return {
+        node: ((1 << int(table.cores[node])) - 1) & ~mask for node, mask in leeway.cores.items()
+    }

@@ -1,6 +1,6 @@
 """What the controller takes from slurm.conf, in the units that it works with.
 
-Place: the controller's core; made once from the configuration by understudy.controller.edge.build.
+Place: tables; made once from the configuration by understudy.controller.edge.build.
 Follows: slurm.conf(5), defaults of 22.05.
 """
 

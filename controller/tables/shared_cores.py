@@ -1,7 +1,7 @@
 """Cores that several jobs have: in partitions with OverSubscribe=FORCE (YES where the job agrees),
 and where higher partitions suspend lower ones.
 
-Place: the controller's core, no I/O; part of the node table. The jobs that share in a partition are
+Place: tables, no I/O; part of the node table. The jobs that share in a partition are
 kept in rows. Within a row no core is given twice; a partition has as many rows as jobs may share a
 core. A new job goes into the first row that has its cores. When one leaves, the others are laid out
 anew, those with the lowest cores first; of those that begin with the same core, those of the

@@ -1,7 +1,7 @@
 """Job steps' records, and the layout of a step: which of the job's nodes, which tasks and CPUs on
 each.
 
-Place: the controller's core, pure. Follows: srun(1) on --nodes, --ntasks, --relative,
+Place: tables, pure. Follows: srun(1) on --nodes, --ntasks, --relative,
 --distribution, --exact, --overlap, --exclusive.
 """
 

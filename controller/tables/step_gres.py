@@ -1,6 +1,6 @@
 """The generic resources of a step: which of its job's devices it has on each node.
 
-Place: the controller's core, pure; beside `step.py`, which lays the step out. Follows: srun(1)
+Place: tables, pure; beside `step.py`, which lays the step out. Follows: srun(1)
 --gres, --gpus and their kin. A step that asks for none has all of its job's, and no other step has
 them meanwhile; with `--gres=none` it has none.
 """

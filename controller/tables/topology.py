@@ -1,7 +1,7 @@
 """topology/tree: the switches between the nodes, and node choice that crosses as few of them as it
 can.
 
-Place: scheduling, pure; `best_fit` asks it where a tree is configured. Follows topology.conf(5);
+Place: tables, pure; `best_fit` asks it where a tree is configured. Follows topology.conf(5);
 the order of preference is that of recordings of Slurm 22.05. Leaf switches are used up one after
 the other. Each time they are compared in the order of the file: one takes the place of the best so
 far if it is nearer to the leaves in use and no worse a fit, or as near and a better fit.

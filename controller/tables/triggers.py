@@ -1,6 +1,6 @@
 """The triggers that the controller keeps, and what has happened since it last looked at them.
 
-Place: the controller's core; values alone. understudy.controller.notices.event_triggers sets, tests
+Place: tables; values alone. understudy.controller.notices.event_triggers sets, tests
 and fires them.
 """
 

@@ -1,7 +1,7 @@
 """What `scontrol show assoc_mgr` asks: users, associations and qualities of service as the
 controller knows them, with their limits and use.
 
-Place: the controller's core, pure. Follows: scontrol(1) "show assoc_mgr". Use is counted where
+Place: views, pure. Follows: scontrol(1) "show assoc_mgr". Use is counted where
 limits are enforced.
 """
 

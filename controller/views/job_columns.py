@@ -1,7 +1,7 @@
 """The columns of the jobs table: one function each, from a job record to the value that
 understudy.model.records describes.
 
-Place: the controller's core; read by understudy.controller.views.query, which computes only the
+Place: views; read by understudy.controller.views.query, which computes only the
 columns that were asked for.
 """
 

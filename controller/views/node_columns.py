@@ -1,7 +1,7 @@
 """The columns of the nodes table: one function each, from a node to the value that
 understudy.model.records describes.
 
-Place: the controller's core; read by understudy.controller.views.query. What needs a look at all
+Place: views; read by understudy.controller.views.query. What needs a look at all
 nodes (who is in which partition, memory in use) is prepared once per query in `NodeView`.
 """
 

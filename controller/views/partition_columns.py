@@ -1,7 +1,7 @@
 """The columns of the partitions table: one function each, from a partition to the value that
 understudy.model.records describes.
 
-Place: the controller's core; read by understudy.controller.views.query.
+Place: views; read by understudy.controller.views.query.
 """
 
 from __future__ import annotations

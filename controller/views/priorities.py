@@ -1,7 +1,7 @@
 """What sprio and sshare ask of priorities: the parts of each waiting job's, and each association's
 place in fair share.
 
-Place: the controller's core, pure. Follows: sprio(1), sshare(1).
+Place: views, pure. Follows: sprio(1), sshare(1).
 """
 
 from __future__ import annotations

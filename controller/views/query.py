@@ -1,6 +1,6 @@
 """Queries: rows of the controller's tables, only the columns that were asked for.
 
-Place: the controller's core. A query is a generator that yields between slices, so that the edge
+Place: views. A query is a generator that yields between slices, so that the edge
 can let others in during a long listing (it holds the locks for reading meanwhile, so the listing is
 of one instant). Its result are the rows.
 """

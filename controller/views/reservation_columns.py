@@ -1,7 +1,7 @@
 """The columns of the reservations table: one function each, from a reservation to the value that
 understudy.model.records describes.
 
-Place: the controller's core; read by understudy.controller.views.query.
+Place: views; read by understudy.controller.views.query.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The rows of the table of steps: those of running jobs, batch scripts among them.
 
-Place: the controller's core; read by understudy.controller.views.query. The columns are described
+Place: views; read by understudy.controller.views.query. The columns are described
 in understudy.model.records.
 """
 

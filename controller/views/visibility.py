@@ -4,7 +4,7 @@ some groups.
 Root, SlurmUser, and accounting's operators and administrators see everything; coordinators see the
 jobs of their accounts.
 
-Place: the controller's core, asked by understudy.controller.views.query. Follows: slurm.conf(5)
+Place: views, asked by understudy.controller.views.query. Follows: slurm.conf(5)
 "PrivateData", "Hidden" and "AllowGroups".
 """
 

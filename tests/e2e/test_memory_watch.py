@@ -8,7 +8,7 @@ from understudy.noded.usage import MemoryWatch, Watched
 
 
 async def test_all_that_is_watched_is_seen_in_one_look(monkeypatch):
-    monkeypatch.setattr(usage, "FIRST_LOOK_S", 0.01)
+    monkeypatch.setattr(usage, "FIRST_SAMPLE_S", 0.01)
     tasks = [
         await asyncio.create_subprocess_exec(
             "sleep", "60", env={"SLURM_PROCID": number, "SLURM_NODEID": "1"}

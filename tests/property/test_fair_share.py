@@ -105,7 +105,7 @@ def test_factors_are_between_0_and_1_and_somebody_is_first(
         classic = ClassicShares(tree, is_depth_oblivious=is_depth_oblivious)
         classic.begin(use)
         for place in tree.users.tolist():
-            classic.settle(place, float(use[place]), float(use[0]))
+            classic.update(place, float(use[place]), float(use[0]))
         assert all(0 <= classic.factor(place) <= 1 for place in range(len(use)))
     if len(tree.users):
         assert fair_tree(tree, use).max() == 1.0

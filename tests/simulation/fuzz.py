@@ -320,7 +320,7 @@ class _Run:
         suspended = [
             str(job.job_id)
             for job in core.tables.running.values()
-            if job.state is JobState.SUSPENDED and job.job_id not in core.pushed_aside
+            if job.state is JobState.SUSPENDED and job.job_id not in core.preempt_suspended
         ]
         if suspended:
             await self._ask(ControlJobs("resume", suspended))

@@ -55,3 +55,13 @@ def test_the_architecture_page_draws_the_layers_in_the_contracts_order():
         if re.match(r" +[a-z]+/", line)
     ]
     assert drawn == layers()
+
+
+def test_modules_of_the_controller_say_the_floor_on_which_they_stand():
+    floors = {path.name for path in (ROOT / "controller").iterdir() if path.is_dir()}
+    for path in sorted((ROOT / "controller").glob("*/**/*.py")):
+        floor = path.relative_to(ROOT / "controller").parts[0]
+        if said := re.search(
+            r"^Place: (the controller's )?(\w+)\b(?! names)", path.read_text(), re.MULTILINE
+        ):
+            assert said[2] == floor or said[2] not in floors, path

@@ -1,7 +1,7 @@
 """What each command can do, read from its own declarations: options, fields, words, and which of
 them have an effect here.
 
-Place: commands alone. Nobody needs it to run a command: it serves the page of options, the manual
+Place: the tool. Nobody needs it to run a command: it serves the page of options, the manual
 pages and shell completion. A command is described by its module: the docstring's first line,
 `OPTIONS`, the tables of fields and words beside it. Only what no declaration says stands here:
 which options of jobs are kept and shown without effect (ACCEPTED), and what Slurm has and these

@@ -1,7 +1,7 @@
 """Shell completion for all commands, from their declarations: what `understudy completion bash`
 prints.
 
-Place: commands alone. Options and their fixed values are in the script; jobs, partitions, nodes and
+Place: the tool. Options and their fixed values are in the script; jobs, partitions, nodes and
 reservations are asked of the cluster when the key is pressed, with a time limit, so that a cluster
 that does not answer costs a second and no message.
 """

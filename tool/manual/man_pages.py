@@ -1,7 +1,7 @@
 """Short manual pages of our own, from the commands' declarations: as plain text for `understudy
 man`, as roff for `man` itself.
 
-Place: commands alone. What Slurm's long pages explain is not repeated: the pages say what there is,
+Place: the tool. What Slurm's long pages explain is not repeated: the pages say what there is,
 and what has no effect.
 """
 

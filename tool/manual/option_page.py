@@ -1,7 +1,7 @@
 """docs/options.md: every option and field of every command, and whether it has an effect. `make
 options` writes it; a test holds that it is current.
 
-Place: commands alone; run by developers.
+Place: the tool; run by developers.
 """
 
 from pathlib import Path

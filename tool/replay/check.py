@@ -1,8 +1,8 @@
-"""A look before the run: what the controller says of the jobs that are about to be submitted, asked
+"""A preview of the run: what the controller says of the jobs that are about to be submitted, asked
 in the run's own cluster before its zero.
 
-Place: under replay_run.py and scenario_run.py; the questions. The answers are counted in
-understudy.experiments.look, and the rules are the controller's
+Place: under traces.py and scenarios.py; the questions. The answers are counted in
+understudy.experiments.preview, and the rules are the controller's
 (understudy.controller.requests.foresee). Jobs that ask for the same are asked about once.
 """
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from understudy.controller.jobs.site_rules import missing
 from understudy.controller.scheduling.registry import declared_words
-from understudy.experiments.look import Answer, Look
+from understudy.experiments.preview import Answer, Preview
 from understudy.experiments.replay import UNREACHABLE, submission
 from understudy.model.conf_check import not_emulated, strange_words
 from understudy.model.scheduler_parameters import complaints
@@ -39,11 +39,11 @@ _FIRST_GROUP_ID: Final = 30_000
 AT_ONCE: Final = 2_000
 _TRIED: Final = 50  # of the most frequent kinds, to find a partition for them
 _LEAD_S: Final = 0.5  # before the zero, when all nodes have long registered
-MESSAGES: Final = 8  # one after the other, that a look may take, and so may nodes that register
+MESSAGES: Final = 8  # one after the other, that a preview may take, and so may nodes that register
 _TIMEOUT_S: Final = 600.0
 
 
-class LookError(Exception):
+class PreviewError(Exception):
     """The controller does not answer."""
 
 
@@ -55,34 +55,36 @@ def allowed_groups(config: SlurmConfig) -> dict[str, int]:
     return {name: _FIRST_GROUP_ID + number for number, name in enumerate(names)}
 
 
-def machine_look(config: SlurmConfig) -> Look:
-    """A look at nothing but the machine. Nodes of the future do not exist yet."""
+def machine_preview(config: SlurmConfig) -> Preview:
+    """A preview of nothing but the machine. Nodes of the future do not exist yet."""
     nodes = [node for node in config.nodes if node.state != "FUTURE"]
-    look = Look(len(nodes), sum(node.cpus for node in nodes), without_effect=not_emulated(config))
-    look.without_effect += [
+    preview = Preview(
+        len(nodes), sum(node.cpus for node in nodes), without_effect=not_emulated(config)
+    )
+    preview.without_effect += [
         f"JobSubmitPlugins={name}" for name in missing(config.words("JobSubmitPlugins"))
     ]
-    look.notes += complaints(config.text("SchedulerParameters"))
-    look.notes += [finding.message for finding in strange_words(config, declared_words(config))]
-    return look
+    preview.notes += complaints(config.text("SchedulerParameters"))
+    preview.notes += [finding.message for finding in strange_words(config, declared_words(config))]
+    return preview
 
 
-async def look_at_trace(
+async def preview_trace(
     participant: Participant,
     jobs: Sequence[TraceJob],
     options: ReplayOptions,
     config: SlurmConfig,
     *,
     whole: bool,
-) -> tuple[Look, ReplayOptions]:
-    """Look at all jobs of a trace, and find a partition for them where nobody named one and the
+) -> tuple[Preview, ReplayOptions]:
+    """Preview all jobs of a trace, and find a partition for them where nobody named one and the
     default one can have none of them.
 
     Returns:
         What was found, and the options with that partition.
 
     Raises:
-        LookError: the controller does not answer.
+        PreviewError: the controller does not answer.
     """
     assert options.zero is not None
     if (
@@ -92,7 +94,7 @@ async def look_at_trace(
         - participant.time.now()
     ) > 0:
         await asyncio.sleep(lead)
-    found = machine_look(config)
+    found = machine_preview(config)
     kinds = _kinds(jobs, options)
     answers = await _answers(
         participant, jobs, kinds, options, config, most=None if whole else AT_ONCE
@@ -201,12 +203,12 @@ def understood(message: Message) -> Answer:
     """What the controller answered.
 
     Raises:
-        LookError: it did not.
+        PreviewError: it did not.
     """
     if isinstance(message, Foreseen):
         return Answer(stuck=message.reason, cpus=message.cpus, tasks=message.tasks)
     if not isinstance(message, Failure) or message.code in UNREACHABLE:
-        raise LookError(f"the controller does not say what would become of the jobs: {message}")
+        raise PreviewError(f"the controller does not say what would become of the jobs: {message}")
     return Answer(refused="; ".join(message.text.split("\n")))
 
 
@@ -249,8 +251,8 @@ async def _chosen_partition(
     return chosen, "" if chosen else nearest
 
 
-def show(look: Look) -> None:
+def show(preview: Preview) -> None:
     """The line at the head of a run, and what should not pass without one of its own."""
-    print(look.line(), flush=True)
-    for text in look.warnings:
+    print(preview.line(), flush=True)
+    for text in preview.warnings:
         print(f"warning: {text}", file=sys.stderr, flush=True)

@@ -1,7 +1,7 @@
 """The configuration of one run: the site's slurm.conf and its companions, with the changes that the
 user asked for, in a folder of the run's own.
 
-Place: under replay_run.py and scenario_run.py. What the text means is for understudy.model.conf,
+Place: under traces.py and scenarios.py. What the text means is for understudy.model.conf,
 what `--set` says for understudy.model.conf_edit. slurmdbd.conf stays behind: a run must neither
 purge nor archive where the site does.
 """

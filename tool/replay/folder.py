@@ -1,7 +1,7 @@
 """The run directory of one replay: a folder among temporary files that is gone when the replay is,
 however it ends.
 
-Place: under replay_run.py and scenario_run.py. What users may want to read afterwards, the daemons'
+Place: under traces.py and scenarios.py. What users may want to read afterwards, the daemons'
 logs, is in the results' folder, where it stays if the replay failed. A lock says that the replay
 lives: the kernel gives it up with the process, and so a later replay finds what a host that went
 down left behind.

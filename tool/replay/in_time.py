@@ -1,7 +1,7 @@
 """Commands as participants of virtual time: what a person would type at an instant of a replay, run
 there by the replay itself.
 
-Place: used by scenario_run.py. A command is ordinary blocking code with one client; here it runs in
+Place: used by scenarios.py. A command is ordinary blocking code with one client; here it runs in
 a thread while the clock is held, and whenever it asks the controller the clock is let go until the
 answer has come. So a command takes the virtual time of its messages and none for its own computing,
 whatever the host is doing, and a run is the same every time.

@@ -1,7 +1,7 @@
 """What the user asked a replay for, and the virtual cluster that it has, be it of a trace or of a
 scenario.
 
-Place: under replay_run.py and scenario_run.py.
+Place: under traces.py and scenarios.py.
 """
 
 from __future__ import annotations

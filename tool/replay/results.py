@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from understudy.experiments.look import Look
     from understudy.experiments.metrics import Summary
+    from understudy.experiments.preview import Preview
     from understudy.experiments.records import JobRecord
     from understudy.tool.cluster.cluster_run import Participant
 
@@ -149,11 +149,11 @@ def exit_code(summary: Summary) -> int:
     return NEVER_STARTED if summary.never_started or summary.unfinished else 0
 
 
-def foreseen_code(look: Look) -> int:
+def foreseen_code(preview: Preview) -> int:
     """The exit code of a look: what the run's would be, as far as it is known before."""
-    if look.refused:
+    if preview.refused:
         return REFUSED
-    return NEVER_STARTED if look.stuck else 0
+    return NEVER_STARTED if preview.stuck else 0
 
 
 def print_jobs_without_a_run(records: Sequence[JobRecord]) -> None:

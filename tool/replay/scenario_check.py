@@ -1,7 +1,7 @@
-"""A look at a scenario before it runs: its submissions go through sbatch, as in the run, and the
+"""A preview of a scenario: its submissions go through sbatch, as in the run, and the
 controller is asked what would become of them.
 
-Place: under scenario_run.py, beside replay_check.py, which does the same for traces. Submissions of
+Place: under scenarios.py, beside check.py, which does the same for traces. Submissions of
 the same options and user are asked about once. What the administrator's commands will change
 (reservations, partitions that open ...) has not happened yet; jobs for reservations that they make
 are looked at as jobs without.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from understudy.commands.sbatch import sbatch
-from understudy.experiments.look import Answer
+from understudy.experiments.preview import Answer
 from understudy.experiments.scenario import with_job_ids
 from understudy.protocol.messages import (
     Emulation,
@@ -26,11 +26,11 @@ from understudy.protocol.messages import (
     Message,
     SubmitJob,
 )
-from understudy.tool.replay.check import machine_look, understood
+from understudy.tool.replay.check import machine_preview, understood
 from understudy.tool.replay.in_time import submit, submitted_as
 
 if TYPE_CHECKING:
-    from understudy.experiments.look import Look
+    from understudy.experiments.preview import Preview
     from understudy.experiments.scenario import Scenario, Submission
     from understudy.model.conf import SlurmConfig
     from understudy.tool.cluster.cluster_run import Participant
@@ -42,16 +42,16 @@ _NEEDED_S: Final = 3.0  # before the scenario's zero, beside what questions and 
 SCRIPT: Final = "#!/bin/sh\n"
 
 
-async def look_at_scenario(
+async def preview_scenario(
     participant: Participant, scenario: Scenario, config: SlurmConfig, *, whole: bool
-) -> Look:
-    """Look at all submissions. Not `whole`: at the most frequent kinds, if there is time for it
+) -> Preview:
+    """Preview all submissions. Not `whole`: the most frequent kinds, if there is time for it
     before the zero.
 
     Raises:
-        LookError: the controller does not answer.
+        PreviewError: the controller does not answer.
     """
-    found = machine_look(config)
+    found = machine_preview(config)
     kinds = Counter(_kind(each) for each in scenario.submissions)
     wanted = dict(kinds.most_common(None if whole else AT_ONCE))
     cluster = participant.cluster

@@ -1,7 +1,7 @@
 """What `understudy replay FOLDER` does: a scenario through a cluster under virtual time, and what
 became of each job as `result.jsonl`.
 
-Place: beside replay_run.py, for folders instead of traces. Submissions and the administrator's
+Place: beside traces.py, for folders instead of traces. Submissions and the administrator's
 commands are the commands themselves (in_time.py), with sbatch's own options. The format is
 documented in docs/scenarios.md.
 """
@@ -67,7 +67,7 @@ from understudy.tool.replay.results import (
     raise_if_ended_early,
     write_results,
 )
-from understudy.tool.replay.scenario_check import look_at_scenario
+from understudy.tool.replay.scenario_check import preview_scenario
 from understudy.tool.replay.traces import set_up_accounting
 
 if TYPE_CHECKING:
@@ -309,12 +309,14 @@ class _Run:
 
     async def _go(self, ended: asyncio.Future[str], end: Callable[[str], None]) -> None:
         await set_up_accounting(self._p, self._scenario.accounting)
-        look = await look_at_scenario(self._p, self._scenario, self._config, whole=self._is_check)
+        preview = await preview_scenario(
+            self._p, self._scenario, self._config, whole=self._is_check
+        )
         if self._is_check:
-            print(look.text())
-            self.foreseen_code = foreseen_code(look)
+            print(preview.text())
+            self.foreseen_code = foreseen_code(preview)
             return
-        show(look)
+        show(preview)
         follower = Follower(self._p.messenger, self.recording, len(self._scenario.submissions))
         follower.follow()
         issuing = self._p.loop.create_task(self._issue_all())

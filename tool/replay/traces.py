@@ -39,7 +39,7 @@ from understudy.tool.replay.check import (
     USER,
     USER_ID,
     allowed_groups,
-    look_at_trace,
+    preview_trace,
     show,
 )
 from understudy.tool.replay.conf import RunConf, edits_of, made_conf, site_conf
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from understudy.experiments.look import Look
+    from understudy.experiments.preview import Preview
     from understudy.experiments.records import JobRecord
     from understudy.experiments.trace import TraceJob
     from understudy.model.cluster import Cluster
@@ -122,7 +122,7 @@ def replay(request: ReplayRequest) -> int:
         users = owners(jobs)
         if not set_up:
             users, options = {USER: USER_ID}, replace(options, user_id=USER_ID)
-        looks: list[Look] = []
+        previews: list[Preview] = []
         groups = users | allowed_groups(run_conf.config)
         cluster = virtual_cluster(
             request,
@@ -135,12 +135,12 @@ def replay(request: ReplayRequest) -> int:
             plans_when_asked=True,
         )
         if request.check:
-            look = in_one_process(
-                cluster, folder.path, partial(_look, request, jobs, options, set_up, run_conf)
+            preview = in_one_process(
+                cluster, folder.path, partial(_preview, request, jobs, options, set_up, run_conf)
             )
-            print(look.text())
-            return foreseen_code(look)
-        results = _run(request, cluster, folder.path, jobs, options, set_up, run_conf, looks)
+            print(preview.text())
+            return foreseen_code(preview)
+        results = _run(request, cluster, folder.path, jobs, options, set_up, run_conf, previews)
         results.cpus = total_cpus
         config = {
             "trace": request.trace.name,
@@ -154,7 +154,7 @@ def replay(request: ReplayRequest) -> int:
             "message_latency_s": request.latency_s,
             "jobs_left_out": dict(trace.dropped),
             "bad_lines": trace.bad_line_count,
-            "before_the_run": looks[0].line() if looks else "",
+            "before_the_run": previews[0].line() if previews else "",
         }
         summary, report = write_results(
             request.out, results, config, run_conf.text, f"Replay of {request.trace.name}"
@@ -310,18 +310,20 @@ async def set_up_accounting(participant: Participant, commands: Sequence[SetUpCo
 # --- the replay itself ----------------------------------------------------------------------------
 
 
-async def _look(
+async def _preview(
     request: ReplayRequest,
     jobs: list[TraceJob],
     options: ReplayOptions,
     set_up: list[SetUpCommand],
     run_conf: RunConf,
     participant: Participant,
-) -> Look:
+) -> Preview:
     """What --check tells: how the jobs and the machine go together."""
     await set_up_accounting(participant, set_up)
-    look, _ = await look_at_trace(participant, jobs, options, run_conf.config, whole=request.check)
-    return look
+    preview, _ = await preview_trace(
+        participant, jobs, options, run_conf.config, whole=request.check
+    )
+    return preview
 
 
 def _run(
@@ -332,7 +334,7 @@ def _run(
     options: ReplayOptions,
     set_up: list[SetUpCommand],
     run_conf: RunConf,
-    looks: list[Look],
+    previews: list[Preview],
 ) -> RunResults:
     """Run the trace through the cluster; what came of it is known however that ends."""
     results = RunResults()
@@ -341,9 +343,11 @@ def _run(
 
     async def work(participant: Participant) -> ReplayOutcome:
         await set_up_accounting(participant, set_up)
-        look, chosen = await look_at_trace(participant, jobs, options, run_conf.config, whole=False)
-        looks.append(look)
-        show(look)
+        preview, chosen = await preview_trace(
+            participant, jobs, options, run_conf.config, whole=False
+        )
+        previews.append(preview)
+        show(preview)
         return await _replay(participant, made, jobs, chosen, file.add, results)
 
     with contextlib.closing(JobsFile(request.out)) as file:

@@ -1,5 +1,5 @@
-"""`understudy replay`: its command line. What it does is in replay_run.py, which is imported when
-it runs.
+"""`understudy replay`: its command line. What it does is in tool/replay/traces.py and scenarios.py,
+which is imported when it runs.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def replay(
     from understudy.model.errors import ConfigError
     from understudy.tool.cluster.launch import LaunchError
     from understudy.tool.cluster.processes import heed_termination
-    from understudy.tool.replay.check import LookError
+    from understudy.tool.replay.check import PreviewError
     from understudy.tool.replay.request import ReplayRequest
     from understudy.tool.replay.results import (
         BAD_USAGE,
@@ -174,7 +174,7 @@ def replay(
         raise typer.Exit(128 + error.number) from None
     except (
         ReplayError,
-        LookError,
+        PreviewError,
         ScenarioError,
         LaunchError,
         ConfigError,

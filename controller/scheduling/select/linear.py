@@ -109,7 +109,7 @@ class SelectLinear(ChoosingSelector):
         smallest. Then those are put back without whom it does as well, in the same order.
         """
         preemption = tables.preemption
-        if preemption is None or not preemption.pushes_aside or nodes_only:
+        if preemption is None or not preemption.overlays or nodes_only:
             return super()._choose_in(request, usable, tables, free, nodes_only=nodes_only)
         usable = self._allowed(request, usable, tables, free)
 

@@ -110,7 +110,7 @@ def _shared(partition: Partition, tables: Tables, free: Free) -> tuple[Cores, Co
     that nobody here shares: of higher ones' jobs.
 
     Where higher partitions suspend lower ones, cores of a suspended job may be another's, who
-    shares them with nobody or may not be pushed aside.
+    shares them with nobody or may not be overlaid.
     """
     hidden, free = hidden_in(free), under(free)
     if free is tables.nodes:
@@ -135,7 +135,7 @@ def _shared(partition: Partition, tables: Tables, free: Free) -> tuple[Cores, Co
             above if where is not None and where.priority_tier > partition.priority_tier else shared
         )
         _add(found, cores)
-    if tables.preemption is not None and tables.preemption.pushes_aside:
+    if tables.preemption is not None and tables.preemption.overlays:
         for job in _jobs_in(free, tables):
             where = tables.partitions.get(job.partition)
             if job.allocation is None or where is None or job.job_id in hidden:
@@ -153,7 +153,7 @@ def tiers(request: Request, tables: Tables, free: Free) -> Iterator[Free]:
     still does not matter.
     """
     preemption, partition = tables.preemption, tables.partitions[request.partition]
-    if preemption is None or not preemption.pushes_aside:
+    if preemption is None or not preemption.overlays:
         yield free
         return
     free = _remembering(free, tables, preemption, partition)
@@ -170,7 +170,7 @@ def in_the_way(request: Request, tables: Tables, free: Free) -> list[Job]:
     """The jobs of that state whose cores the job may have; they make room once it starts."""
     preemption, partition = tables.preemption, tables.partitions[request.partition]
     jobs = () if preemption is None else _jobs_in(under(free), tables)
-    return [job for job in jobs if preemption and preemption.may_push_aside(partition, job)]
+    return [job for job in jobs if preemption and preemption.may_overlay(partition, job)]
 
 
 def _remembering(free: Free, tables: Tables, preemption: Preemption, partition: Partition) -> Free:
@@ -188,7 +188,7 @@ def _remembering(free: Free, tables: Tables, preemption: Preemption, partition: 
         if (
             job.job_id in left
             or job.allocation is None
-            or not preemption.may_push_aside(partition, job)
+            or not preemption.may_overlay(partition, job)
             or not preemption.suspends(job)
         ):
             continue

@@ -110,7 +110,7 @@ class ChoosingSelector(Selector):
             return None
         if tables.limits.enforced:
             request.favoured = tables.limits.favoured_nodes(job, partition)
-        is_alone = request.rows == 1 and not _pushes_aside(tables)
+        is_alone = request.rows == 1 and not _overlays(tables)
         if (
             is_alone
             and self.is_plain(request)
@@ -124,7 +124,7 @@ class ChoosingSelector(Selector):
         self, request: Request, choice: Choice, partition: Partition, tables: Tables, free: Free
     ) -> Allocation:
         allocation = self.hold(request, choice, tables.nodes, free)
-        overlaid = _pushes_aside(tables)
+        overlaid = _overlays(tables)
         if request.shared_in or request.owns or overlaid:
             shared_in = request.shared_in
             # not even higher jobs get such nodes
@@ -160,7 +160,7 @@ class ChoosingSelector(Selector):
     def _choose_then(
         self, request: Request, usable: int, tables: Tables, free: Free
     ) -> Choice | None:
-        if _pushes_aside(tables):
+        if _overlays(tables):
             return self._choose_in(request, usable, tables, free)
         usable = self._allowed(request, usable, tables, free)
         return self._choose_any(
@@ -314,7 +314,7 @@ class ChoosingSelector(Selector):
         until: int | None,
     ) -> tuple[int, int] | None:
         is_checked = self.is_plain(request)
-        shares = request.rows > 1 or _pushes_aside(timeline.tables)
+        shares = request.rows > 1 or _overlays(timeline.tables)
         for start, state in timeline.states(usable, now, until, 0 if shares else request.cpus):
             if not is_checked and not shares:
                 is_checked, last = (
@@ -342,7 +342,7 @@ class ChoosingSelector(Selector):
         """
         table = tables.nodes
         usable = self._allowed(request, usable, tables, free)
-        if request.rows == 1 and not _pushes_aside(tables) and not self.whole_nodes:
+        if request.rows == 1 and not _overlays(tables) and not self.whole_nodes:
             return self._choose_any(
                 request,
                 usable,
@@ -456,8 +456,8 @@ def _request(job: Job, partition: Partition, tables: Tables) -> Request | None:
     )
 
 
-def _pushes_aside(tables: Tables) -> bool:
-    return tables.preemption is not None and tables.preemption.pushes_aside
+def _overlays(tables: Tables) -> bool:
+    return tables.preemption is not None and tables.preemption.overlays
 
 
 def _offered(request: Request, usable: int, free: Free) -> Iterator[int]:

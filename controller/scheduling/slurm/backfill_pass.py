@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from understudy.controller.tables.allocation import Allocation
     from understudy.controller.tables.job import Job
     from understudy.controller.tables.partition import Partition
-    from understudy.controller.tables.reservation import Look
+    from understudy.controller.tables.reservation import Leeway
     from understudy.controller.tables.tables import Tables
 
 _DAY_S: Final = 86_400
@@ -339,11 +339,11 @@ class BackfillPass:
             left = -1
             overlaps = False
             if reservations:
-                look = self._look(record, now, start, length)
-                if look.reason:
+                leeway = self._leeway(record, now, start, length)
+                if leeway.reason:
                     return None
-                start, left, overlaps = look.when, look.nodes, look.overlaps
-                job.blocked_cores = blocked_cores(look, record.reservation, table)
+                start, left, overlaps = leeway.when, leeway.nodes, leeway.overlaps
+                job.blocked_cores = blocked_cores(leeway, record.reservation, table)
             usable, later = window.at(start)
             usable &= left
             if overlaps:
@@ -414,13 +414,13 @@ class BackfillPass:
                 self.planner.promise(job, when, nodes)
             return when
 
-    def _look(self, record: Record, now: float, start: int, length: int) -> Look:
+    def _leeway(self, record: Record, now: float, start: int, length: int) -> Leeway:
         """What reservations leave to the job from `start` on, or later if they forbid that."""
         table, partition, own = self.tables.reservations, record.partition, record.reservation
         nodes = partition.nodes & self.tables.nodes.up_nodes
         if own is not None:
-            return table.look(record.job, own, partition, nodes, now, start, length)
-        return table.look_later(record.job, partition, nodes, now, start, length)
+            return table.leeway(record.job, own, partition, nodes, now, start, length)
+        return table.leeway_later(record.job, partition, nodes, now, start, length)
 
     def _after_reservations(
         self, later: int | None, start: int, second: int, now: float

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from understudy.controller.tables.allocation import Allocation
     from understudy.controller.tables.job import Job
     from understudy.controller.tables.partition import Partition
-    from understudy.controller.tables.reservation import Look
+    from understudy.controller.tables.reservation import Leeway
     from understudy.controller.tables.tables import Tables
 
 NODES_DOWN: Final = (
@@ -77,7 +77,7 @@ class Reserves:
 
 
 def kept_back(
-    selector: Selector, job: Job, partition: Partition, look: Look, tables: Tables
+    selector: Selector, job: Job, partition: Partition, leeway: Leeway, tables: Tables
 ) -> str:
     """Why the job could not run on what reservations leave to it, even if nobody else did; "" if it
     could.
@@ -85,9 +85,9 @@ def kept_back(
     A job that wants its nodes alone waits for those of them that are in use, and for no
     reservation, however much it needs.
     """
-    if look.reason or not look.overlaps:
-        return look.reason
-    nodes = look.nodes & ~job.excluded_nodes
+    if leeway.reason or not leeway.overlaps:
+        return leeway.reason
+    nodes = leeway.nodes & ~job.excluded_nodes
     wants_whole = wants_whole_nodes(job, partition) or selector.whole_nodes
     if wants_whole and nodes & ~tables.nodes.idle_nodes:
         return ""
@@ -95,7 +95,7 @@ def kept_back(
         job, replace(partition, nodes=nodes), tables
     ):
         return ""
-    return MAINTENANCE if look.is_maintenance else BUSY
+    return MAINTENANCE if leeway.is_maintenance else BUSY
 
 
 def mind_switches(job: Job, now: int, longest_s: int) -> int | None:
@@ -352,13 +352,13 @@ class MainPass:
         """
         job, partition, own = record.job, record.partition, record.reservation
         up_nodes = partition.nodes & self.tables.nodes.up_nodes
-        look = self.tables.reservations.look(
+        leeway = self.tables.reservations.leeway(
             job, own, partition, up_nodes, now, int(now), run_length(job, partition)
         )
-        reason = kept_back(self.selector, job, partition, look, self.tables)
-        job.blocked_cores = None if reason else blocked_cores(look, own, self.tables.nodes)
+        reason = kept_back(self.selector, job, partition, leeway, self.tables)
+        job.blocked_cores = None if reason else blocked_cores(leeway, own, self.tables.nodes)
         if not reason:
-            return look.nodes
+            return leeway.nodes
         if own is None or job.spec.reservation:
             self._explain(job, WAITS, "" if reason == WAITS else reason)
         return 0

@@ -3,12 +3,12 @@ second at which there is something to do.
 
 Place: scheduling, pure.
 
-The controller's loop looks about once a second (`looks.py`). When `sched_interval` has passed since
-it last did so, counted from that first look, it runs the main scheduler over the full queue; at
-other looks, if something asked for it and `batch_sched_delay` has passed since the loop last ran
+The controller's loop ticks about once a second (`rhythm.py`). When `sched_interval` has passed
+since it last did so, counted from that first tick, it runs the main scheduler over the full queue;
+at other ticks, if something asked for it and `batch_sched_delay` has passed since the loop last ran
 it, over the first `default_queue_depth` jobs. The loop compares whole seconds. Nearly all that
 happens only asks, and dependencies that are met and begin times that come do not even do that:
-recordings of Slurm 22.05 start jobs at the loop's looks, also those that wait for resources that
+recordings of Slurm 22.05 start jobs at the loop's ticks, also those that wait for resources that
 have just come back. But where a job was ended from outside (cancelled, timed out, preempted, its
 node failed), the node's own word that it is clean runs the main scheduler at once, unless `defer`
 is set, and leaves the loop as it was. The backfill scheduler sleeps `bf_interval` after each pass,
@@ -26,7 +26,7 @@ from bisect import bisect_left
 from math import ceil, floor, inf
 from typing import TYPE_CHECKING, Final
 
-from understudy.controller.rhythm import LOOK_S, ROUNDING_S, look, look_from
+from understudy.controller.rhythm import ROUNDING_S, TICK_S, tick, tick_from
 from understudy.controller.scheduling.api import Note
 from understudy.model.scheduler_parameters import number
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from understudy.controller.scheduling.api import PolicyParameters
 
 FULL: Final = sys.maxsize  # queue depth
-_FAR_S: Final = 86_400.0  # what lies further ahead is not worked out look by look
+_FAR_S: Final = 86_400.0  # what lies further ahead is not worked out tick by tick
 # when the backfill thread begins to sleep, after the controller's start
 BACKFILL_PHASE_S: Final = 0.57
 
-# what is no reason for the loop to look
+# what is no reason for a tick to run
 _UNASKED: Final = (Note.PRIORITY, Note.MET, Note.POWERED, Note.TURN)
 
 
@@ -65,8 +65,8 @@ class MainTrigger:
         # between two runs that nodes ask for by being clean
         self.least_s = number(parameters, "sched_min_interval", 2) / 1e6
         self._defers = "defer" in parameters
-        # numbers of the looks that run over the full queue, as far as anybody has asked
-        self._full_looks: list[int] = []
+        # numbers of the ticks that run over the full queue, as far as anybody has asked
+        self._full_ticks: list[int] = []
 
     def note(self, what: Note, now: float) -> None:
         """As `SchedulingPolicy.note`."""
@@ -110,7 +110,7 @@ class MainTrigger:
             self._last_limited = now
             depth = self.depth if self._is_fresh else depth
         self._clock = max(self._clock, now)
-        if self._full_from(now - LOOK_S / 2) <= now and (self._is_fresh_beyond or is_eligible):
+        if self._full_from(now - TICK_S / 2) <= now and (self._is_fresh_beyond or is_eligible):
             self._last_full = now
             self._asked = None
             depth = FULL
@@ -129,55 +129,55 @@ class MainTrigger:
         """The run came to the end of the queue."""
         self._is_fresh_beyond = False
 
-    def _look(self, number: int) -> float:
-        """When the loop looks for the nth time, from 0."""
+    def _tick(self, number: int) -> float:
+        """When the loop ticks for the nth time, from 0."""
         assert self.start is not None
-        return look(self.start, number)
+        return tick(self.start, number)
 
-    def _look_from(self, when: float) -> int:
-        """The number of the loop's first look at or after that time."""
+    def _tick_from(self, when: float) -> int:
+        """The number of the loop's first tick at or after that time."""
         assert self.start is not None
-        return look_from(self.start, when)
+        return tick_from(self.start, when)
 
     def _full_from(self, when: float) -> float:
         """The first full run at or after that time that has not taken place; for a time that is far
         away a time at which to ask again.
         """
-        number = self._look_from(when)
+        number = self._tick_from(when)
         if when > self._clock + _FAR_S:
-            return self._look(number)
+            return self._tick(number)
         place = self._place_of_full(number)
-        at = self._look(self._full_looks[place])
+        at = self._tick(self._full_ticks[place])
         if at > self._last_full + ROUNDING_S:
             return at
-        self._place_of_full(self._full_looks[place] + 1)
-        return self._look(self._full_looks[place + 1])
+        self._place_of_full(self._full_ticks[place] + 1)
+        return self._tick(self._full_ticks[place + 1])
 
     def _place_of_full(self, number: int) -> int:
-        """Where in the list of full looks the first is that is not before that look. Whole seconds
+        """Where in the list of full ticks the first is that is not before that tick. Whole seconds
         count, from the loop's beginning.
         """
-        looks = self._full_looks
-        while not looks or looks[-1] < number:
-            last = looks[-1] if looks else 0
-            second = floor(self._look(last) + ROUNDING_S)
-            following = last + max(1, floor(self.interval_s / LOOK_S) - 1)
-            while floor(self._look(following) + ROUNDING_S) - second < self.interval_s:
+        ticks = self._full_ticks
+        while not ticks or ticks[-1] < number:
+            last = ticks[-1] if ticks else 0
+            second = floor(self._tick(last) + ROUNDING_S)
+            following = last + max(1, floor(self.interval_s / TICK_S) - 1)
+            while floor(self._tick(following) + ROUNDING_S) - second < self.interval_s:
                 following += 1
-            looks.append(following)
-        return bisect_left(looks, number)
+            ticks.append(following)
+        return bisect_left(ticks, number)
 
     def _limited_due(self) -> float:
         assert self.start is not None
         assert self._asked is not None
-        number = self._look_from(self._asked)
+        number = self._tick_from(self._asked)
         place = self._place_of_full(number)
-        last_full = self._look(self._full_looks[place - 1] if place else 0)
+        last_full = self._tick(self._full_ticks[place - 1] if place else 0)
         last = floor(max(self._last_limited, last_full) + ROUNDING_S)
-        full = self._full_looks[place]
-        while number < full and floor(self._look(number) + ROUNDING_S) - last < self.delay_s:
+        full = self._full_ticks[place]
+        while number < full and floor(self._tick(number) + ROUNDING_S) - last < self.delay_s:
             number += 1
-        return self._look(number)
+        return self._tick(number)
 
     def catch_up(self, now: float) -> None:
         """Nothing was pending, so nobody ran it: do to the counters what the runs until now would
@@ -233,7 +233,7 @@ class BackfillTrigger:
             self.ran(due, changed=False, promised=False)
 
     def put_off(self, now: float) -> None:
-        """The pass could not take place: a nap of a second, then another look."""
+        """The pass could not take place: a nap of a second, then another try."""
         self._due = now + 1
 
     def ran(self, now: float, *, changed: bool, promised: bool, marked: bool = False) -> None:

@@ -24,15 +24,15 @@ def test_jobs_that_have_ended_by_then_cost_no_look(monkeypatch):
         for _ in range(10):
             short = Watched(os.getpid())
             watch.add(short)
-            await asyncio.sleep(usage.FIRST_LOOK_S / 2)
+            await asyncio.sleep(usage.FIRST_SAMPLE_S / 2)
             watch.remove(short)
         assert looks == []
         begun = asyncio.get_running_loop().time()
         watch.add(Watched(os.getppid()))
-        await asyncio.sleep(2 * usage.FIRST_LOOK_S)
+        await asyncio.sleep(2 * usage.FIRST_SAMPLE_S)
         watch.close()
         return begun
 
     with asyncio.Runner(loop_factory=VirtualEventLoop) as runner:
         begun = runner.run(watched())
-    assert looks == [pytest.approx(begun + usage.FIRST_LOOK_S)]
+    assert looks == [pytest.approx(begun + usage.FIRST_SAMPLE_S)]

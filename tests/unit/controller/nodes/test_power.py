@@ -259,7 +259,7 @@ def test_there_is_no_power_saving_without_a_time_or_a_program(gone: str) -> None
 def test_nodes_are_let_go_at_the_pace_that_was_recorded() -> None:
     pace, went = Pace(), []
     for second in (0, 1, 11, 13, 23, 33, 43, 53, 63, 73, 83, 93):
-        pace.look(float(second), 10)
+        pace.forget(float(second), 10)
         now = pace.room(7)
         pace.count += now
         went.append(now)
@@ -269,9 +269,9 @@ def test_nodes_are_let_go_at_the_pace_that_was_recorded() -> None:
 
 def test_looks_that_were_left_out_count_as_looks() -> None:
     one, other = Pace(7.0, 0.0), Pace(7.0, 0.0)
-    one.look(23.0, 10)
+    one.forget(23.0, 10)
     for second in (10, 20, 23):
-        other.look(float(second), 10)
+        other.forget(float(second), 10)
     assert one.count == pytest.approx(other.count)
 
 

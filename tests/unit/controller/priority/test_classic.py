@@ -49,7 +49,7 @@ def settled(
     made = ClassicShares(tree, **options)
     made.begin(tree.summed(np.array(used if before is None else before)))
     for place in tree.users.tolist():
-        made.settle(place, used[place], sum(used))
+        made.update(place, used[place], sum(used))
     return made
 
 
@@ -93,7 +93,7 @@ def test_a_user_is_judged_anew_in_each_period() -> None:
 
 def test_depth_oblivious_users_follow_their_own_use_where_the_account_is_on_target() -> None:
     made = settled(*TWO, used=[0, 0, 50.0, 10.0, 40.0], is_depth_oblivious=True)
-    made.settle(3, 10.0, 100.0)  # now that the use of all siblings is known
+    made.update(3, 10.0, 100.0)  # now that the use of all siblings is known
     assert made.factor(1) == made.factor(2) == 0.5
     assert made.factor(3) == pytest.approx(2 ** -(0.2 / 0.5))
     assert made.factor(4) == pytest.approx(2 ** -(0.8 / 0.5))

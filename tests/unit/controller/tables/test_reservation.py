@@ -49,9 +49,9 @@ def test_a_job_that_would_run_into_a_reservation_does_not_get_its_nodes():
 
 def test_a_job_that_ends_when_the_reservation_begins_may_use_its_nodes():
     table_ = ReservationTable({"r": reservation(start=1000, end=2000)})
-    assert table_.look(make_job(), None, MAIN, 0b1111, 0, 400, 600).nodes == 0b1111
-    assert table_.look(make_job(), None, MAIN, 0b1111, 0, 401, 600).nodes == 0b1100
-    assert table_.look(make_job(), None, MAIN, 0b1111, 0, 2000, 600).nodes == 0b1111
+    assert table_.leeway(make_job(), None, MAIN, 0b1111, 0, 400, 600).nodes == 0b1111
+    assert table_.leeway(make_job(), None, MAIN, 0b1111, 0, 401, 600).nodes == 0b1100
+    assert table_.leeway(make_job(), None, MAIN, 0b1111, 0, 2000, 600).nodes == 0b1111
 
 
 def test_the_job_says_that_nodes_are_reserved_and_others_pass_it():
@@ -109,7 +109,7 @@ def test_jobs_that_end_in_good_time_when_told_to_may_overlap_with_max_start_dela
 ):
     table_ = ReservationTable({"r": reservation(max_start_delay_s=delay_s)})
     job = make_job(kill_signal=10, kill_signal_before_s=before_s, kill_signal_reservation=overlaps)
-    assert table_.look(job, None, MAIN, 0b1111, 0, 150, 600).nodes == nodes
+    assert table_.leeway(job, None, MAIN, 0b1111, 0, 150, 600).nodes == nodes
 
 
 def test_maintenance_of_a_whole_partition_is_said_to_be_that():
@@ -180,15 +180,15 @@ def test_maintenance_takes_nodes_from_other_reservations_unless_they_are_mainten
     for flags, nodes in ((0, 0), (MAINT, 0b0011), (OVERLAP, 0)):
         own = reservation("own", 0, 1000, flags=flags)
         table_ = ReservationTable({"own": own, "m": maint})
-        look = table_.look(make_job(), own, MAIN, 0b1111, 250, 250, 100)
-        assert look.nodes == nodes
-        assert look.is_maintenance == (flags != MAINT)
+        leeway = table_.leeway(make_job(), own, MAIN, 0b1111, 250, 250, 100)
+        assert leeway.nodes == nodes
+        assert leeway.is_maintenance == (flags != MAINT)
 
 
 def test_flexible_reservations_let_jobs_begin_before_and_use_other_nodes():
     own = reservation(start=1000, end=2000, flags=FLEX)
-    look = ReservationTable({"r": own}).look(make_job(), own, MAIN, 0b1111, 0, 0, 5000)
-    assert (look.nodes, look.reason) == (0b1111, "")
+    leeway = ReservationTable({"r": own}).leeway(make_job(), own, MAIN, 0b1111, 0, 0, 5000)
+    assert (leeway.nodes, leeway.reason) == (0b1111, "")
 
 
 def test_a_floating_reservation_never_comes_nearer():

@@ -1,19 +1,19 @@
-"""When schedulers run: at the loop's looks, as recordings of Slurm show."""
+"""When schedulers run: at the loop's ticks, as recordings of Slurm show."""
 
 from math import inf
 
 import pytest
 
-from understudy.controller import rhythm as looks
-from understudy.controller.rhythm import LOOK_S, look_from
+from understudy.controller import rhythm
+from understudy.controller.rhythm import TICK_S, tick_from
 from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.slurm.when import FULL, BackfillTrigger, MainTrigger
 
 START = 1000.0
 
 
-def look(number):
-    return pytest.approx(looks.look(START, number), abs=1e-6)
+def tick(number):
+    return pytest.approx(rhythm.tick(START, number), abs=1e-6)
 
 
 def started(parameters=None):
@@ -21,7 +21,7 @@ def started(parameters=None):
     trigger = MainTrigger(parameters or {})
     trigger.note(Note.START, START)
     at = trigger.next_run(None)
-    assert at == look(3)
+    assert at == tick(3)
     assert trigger.take(at, None)
     trigger.saw_all()
     return trigger
@@ -35,14 +35,14 @@ def test_a_submission_waits_for_the_next_look_of_the_loop():
     trigger = started()
     trigger.note(Note.SUBMIT, START + 10.3)
     at = trigger.next_run(None)
-    assert at == look(10)
+    assert at == tick(10)
     assert trigger.take(at, None) == 100
 
 
 def test_resources_that_come_back_wait_for_the_loop_as_recordings_show():
     trigger = started()
     trigger.note(Note.FREE, START + 10.3)
-    assert trigger.next_run(None) == look(10)
+    assert trigger.next_run(None) == tick(10)
 
 
 def test_the_loop_does_not_ask_twice_within_the_delay():
@@ -50,7 +50,7 @@ def test_the_loop_does_not_ask_twice_within_the_delay():
     trigger.note(Note.SUBMIT, START + 10.3)
     trigger.take(trigger.next_run(None), None)
     trigger.note(Note.SUBMIT, START + 11.2)
-    assert trigger.next_run(None) == look(13)
+    assert trigger.next_run(None) == tick(13)
 
 
 def test_the_full_queue_is_looked_at_every_minute_if_something_changed():
@@ -59,7 +59,7 @@ def test_the_full_queue_is_looked_at_every_minute_if_something_changed():
     trigger.note(Note.SUBMIT, START + 10.3)
     trigger.take(trigger.next_run(None), None)
     at = trigger.next_run(None)
-    assert at == look(59)
+    assert at == tick(59)
     assert trigger.take(at, None) == FULL
     assert trigger.next_run(None) == inf
 
@@ -75,7 +75,7 @@ def test_a_run_that_came_to_the_end_of_the_queue_spares_the_full_one():
 def test_a_begin_time_waits_for_the_full_run():
     trigger = started()
     at = trigger.next_run(START + 61.0)
-    assert at == look(119)
+    assert at == tick(119)
     assert trigger.take(at, START + 61.0) == FULL
 
 
@@ -84,14 +84,14 @@ def test_the_delay_counts_from_requests_that_nobody_needed():
     trigger.note(Note.CHANGE, START + 9.5)
     trigger.catch_up(START + 11.2)  # the loop asked at its tenth look
     trigger.note(Note.SUBMIT, START + 11.2)
-    assert trigger.next_run(None) == look(12)
+    assert trigger.next_run(None) == tick(12)
 
 
 def test_a_timer_that_lost_a_microsecond_runs_all_the_same():
     trigger = started()
     trigger.note(Note.SUBMIT, START + 10.3)
     assert trigger.take(trigger.next_run(None) - 1e-6, None) == 100
-    assert trigger.next_run(None) == look(59)
+    assert trigger.next_run(None) == tick(59)
 
 
 def test_parameters_set_the_times():
@@ -100,9 +100,9 @@ def test_parameters_set_the_times():
     )
     trigger.note(Note.SUBMIT, START)
     at = trigger.next_run(None)
-    assert at == look(9)
+    assert at == tick(9)
     assert trigger.take(at, None) == 7
-    assert trigger.next_run(None) == look(29)
+    assert trigger.next_run(None) == tick(29)
 
 
 def test_full_runs_count_whole_seconds_from_the_first_look():
@@ -115,7 +115,7 @@ def test_full_runs_count_whole_seconds_from_the_first_look():
     numbers = []
     for minute in range(1, 7):
         at = trigger.next_run(start + 60.0 * minute)
-        numbers.append(look_from(start, at))
+        numbers.append(tick_from(start, at))
         assert trigger.take(at, START) == FULL
     assert numbers == [60, 120, 180, 239, 299, 359], (
         "the fourth look of a minute comes at the end of its second: one look fewer is enough"
@@ -126,7 +126,7 @@ def test_a_begin_time_far_away_is_asked_about_again_when_it_comes():
     trigger = started()
     when = START + 400 * 86400.0
     at = trigger.next_run(when)
-    assert when <= at < when + 2 * LOOK_S
+    assert when <= at < when + 2 * TICK_S
     trigger.note(Note.MET, at)
     assert trigger.next_run(at) < at + 61
 
@@ -134,19 +134,19 @@ def test_a_begin_time_far_away_is_asked_about_again_when_it_comes():
 def test_a_dependency_that_is_met_waits_for_a_run_that_somebody_else_asks_for():
     trigger = started()
     trigger.note(Note.MET, START + 10.3)
-    assert trigger.next_run(None) == look(59), "the next full run"
+    assert trigger.next_run(None) == tick(59), "the next full run"
     trigger.note(Note.SUBMIT, START + 20.3)
-    assert trigger.next_run(None) == look(20)
+    assert trigger.next_run(None) == tick(20)
 
 
 def test_a_full_run_resets_the_delay():
     trigger = started()
-    trigger.note(Note.SUBMIT, look(56).expected)
+    trigger.note(Note.SUBMIT, tick(56).expected)
     assert trigger.take(trigger.next_run(None), None) == 100
-    trigger.note(Note.SUBMIT, look(58).expected + 0.1)
-    assert trigger.take(look(59).expected, None) == FULL
-    trigger.note(Note.SUBMIT, look(59).expected + 0.1)
-    assert trigger.next_run(None) == look(62)
+    trigger.note(Note.SUBMIT, tick(58).expected + 0.1)
+    assert trigger.take(tick(59).expected, None) == FULL
+    trigger.note(Note.SUBMIT, tick(59).expected + 0.1)
+    assert trigger.next_run(None) == tick(62)
 
 
 def test_nodes_that_say_they_are_clean_run_the_main_scheduler_at_once_and_leave_the_loop_alone():
@@ -158,13 +158,13 @@ def test_nodes_that_say_they_are_clean_run_the_main_scheduler_at_once_and_leave_
     assert trigger.next_run(None) == START + 12.1
     assert trigger.take(START + 12.1, None) == 100
     trigger.note(Note.SUBMIT, START + 12.2)
-    assert trigger.next_run(None) == look(13)
+    assert trigger.next_run(None) == tick(13)
 
 
 def test_with_defer_clean_nodes_wait_for_the_loop():
     trigger = started({"defer": ""})
     trigger.note(Note.CLEANED, START + 10.3)
-    assert trigger.next_run(None) == look(10)
+    assert trigger.next_run(None) == tick(10)
 
 
 def test_nothing_is_left_to_do_at_once_after_a_time_without_jobs():

@@ -1,13 +1,13 @@
-"""A look at a run before it begins: the machine, what is asked of it, and which jobs cannot run.
+"""A preview of a run before it begins: the machine, what is asked of it, and which jobs cannot run.
 
 Place: pure; the questions are put to the controller by understudy.tool.replay.check, and no rule of
 it stands here.
 
-    look = Look(nodes=100, cpus=1600, without_effect=["SlurmdLogFile"])
-    look.add("17", submit_s=0.0, work=3600.0, cpus=16, answer=...)  # each job, with what the
+    preview = Preview(nodes=100, cpus=1600, without_effect=["SlurmdLogFile"])
+    preview.add("17", submit_s=0.0, work=3600.0, cpus=16, answer=...)  # each job, with what the
                                                                     # controller said of its like
-    look.line()  # for the head of a run
-    look.text()  # for `--check`
+    preview.line()  # for the head of a run
+    preview.text()  # for `--check`
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Answer:
 
 
 @dataclass(slots=True)
-class Look:
+class Preview:
     """What is known of a run. `refused` and `stuck`: a reason to the jobs that have it, in their
     order.
     """
