@@ -347,9 +347,11 @@ class _Run:
                 return
             before = left
         busy = [*core.tables.running.values(), *core.completing.values()]
-        if busy and core.tables.preemption is not None:
-            goes_round = all(job.restarts > at_first.get(job.job_id, 0) for job in busy)
-            self.outcome.circles = int(goes_round and self._are_in_a_circle(busy))
+        restarted = [job for job in busy if job.restarts > at_first.get(job.job_id, 0)]
+        if restarted and core.tables.preemption is not None:
+            since = self.time.now() - 2 * LOOK_S  # who has just started is not to have ended
+            old = [job for job in busy if job not in restarted and (job.start_time or 0) < since]
+            self.outcome.circles = int(not old and self._are_in_a_circle(restarted))
         if busy and not self.outcome.circles:
             self.fail(
                 f"{len(busy)} jobs have not ended {LOOKS * LOOK_S:.0f} s after all was "
