@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", "CONTRIBUTING.md", "docs/architecture.md")
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/glossary.md")
 FILES = [
     f"/{path.relative_to(ROOT)}"
     for path in ROOT.rglob("*.*")
