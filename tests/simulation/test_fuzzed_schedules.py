@@ -266,3 +266,14 @@ def test_a_daemon_that_does_not_close_is_noticed_and_the_others_are_closed(monke
     with pytest.raises(ScheduleFailed, match=r"noded0 does not close: KeyError\('of an end'\)"):
         run_schedule(replace(BURST, node_daemons=2))
     assert closed == ["noded1", "noded0", "controller"]
+
+
+def test_a_schedule_that_takes_for_ever_is_stopped_where_it_spins(monkeypatch):
+    def spin(self):
+        while True:
+            pass
+
+    monkeypatch.setattr("simulation.fuzz.LONGEST_S", 0.2)
+    monkeypatch.setattr(Invariants, "check", spin)
+    with pytest.raises(ScheduleFailed, match=r"s of CPU time; it was here:(.|\n)*in spin"):
+        run_schedule(BURST)
