@@ -46,9 +46,7 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
     """New users, and associations of users with accounts. The default on a cluster is the one
     named, or the first by name of those given first.
     """
-    ledger, now = draft.ledger, draft.now
-    values = message.set
-    limits = {name: value for name, value in values.items() if name not in _OWN}
+    ledger, values = draft.ledger, message.set
     default = values.get("default_account", "")
     accounts = [name for name in dict.fromkeys(values.get("accounts", [])) if name != default] + (
         [default] if default else []
@@ -67,10 +65,39 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
         if ledger.association(cluster, account) is None
     }
     problems += [("no_account_on_cluster", list(each)) for each in missing]
+    placed, placeless = _add_associations(draft, message, known, clusters)
+    keys = _add_keys(draft, message, clusters)
+    if not placed and not keys:
+        return AccountingChanged(problems=problems)
+    level = values.get("admin_level", NO_ADMIN)
+    if level not in ADMIN_LEVELS:
+        raise SlurmError(-1, f"Invalid value for AdminLevel ({level})")
+    added = _add_users(draft, message, level, keys)
+    place_in_front(draft, placeless)
+    _note(draft, placed, keys, default)
+    for user in message.names:
+        for cluster in clusters:
+            _mark_default(draft, user, cluster, default)
+    tree = Tree(ledger)
+    placed.sort(key=lambda each: message.names.index(each.user))
+    return AccountingChanged(
+        added,
+        [name_of(tree, ledger.associations[each.id]) for each in placed],
+        [(each.user, each.name, each.cluster) for each in keys],
+        problems,
+    )
+
+
+def _add_associations(
+    draft: Draft, message: AccountingChange, accounts: list[str], clusters: list[str]
+) -> tuple[list[Association], list[Association]]:
+    """Those that the users do not have yet, and those of them that had no place before."""
+    ledger, values = draft.ledger, message.set
+    limits = {name: value for name, value in values.items() if name not in _OWN}
     placed: list[Association] = []
     placeless: list[Association] = []
     for user in sorted(message.names, key=ledger.users.__contains__):  # new users come first
-        for account in known:
+        for account in accounts:
             for cluster in clusters:
                 above = ledger.association(cluster, account)
                 if above is None:
@@ -83,12 +110,12 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
                         draft.change_association(new, association_changes(ledger, limits, new))
                     )
                     placeless += [placed[-1]] if is_placeless else []
-    keys = _add_keys(draft, message, clusters)
-    if not placed and not keys:
-        return AccountingChanged(problems=problems)
-    level = values.get("admin_level", NO_ADMIN)
-    if level not in ADMIN_LEVELS:
-        raise SlurmError(-1, f"Invalid value for AdminLevel ({level})")
+    return placed, placeless
+
+
+def _add_users(draft: Draft, message: AccountingChange, level: str, keys: list[Wckey]) -> list[str]:
+    """The users that were not known, with their default WCKey. Their names."""
+    ledger, now, values = draft.ledger, draft.now, message.set
     added = []
     for user in message.names:
         if user not in ledger.users:
@@ -109,8 +136,13 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
             ledger.users[user] = msgspec.structs.replace(
                 ledger.users[user], default_wckey=values["wckeys"][0]
             )
-    place_in_front(draft, placeless)
-    for association in placed:
+    return added
+
+
+def _note(draft: Draft, associations: list[Association], keys: list[Wckey], default: str) -> None:
+    """Put into the transactions what has been added. `default`: the account that was named so."""
+    ledger, now = draft.ledger, draft.now
+    for association in associations:
         text = association_info(
             ledger, association, now, is_named_default=association.account == default
         )
@@ -129,17 +161,6 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
             ),
             key.cluster,
         )
-    for user in message.names:
-        for cluster in clusters:
-            _settle_default(draft, user, cluster, default)
-    tree = Tree(ledger)
-    placed.sort(key=lambda each: message.names.index(each.user))
-    return AccountingChanged(
-        added,
-        [name_of(tree, ledger.associations[each.id]) for each in placed],
-        [(each.user, each.name, each.cluster) for each in keys],
-        problems,
-    )
 
 
 def _add_keys(draft: Draft, message: AccountingChange, clusters: list[str]) -> list[Wckey]:
@@ -172,7 +193,7 @@ def _add_keys(draft: Draft, message: AccountingChange, clusters: list[str]) -> l
     return new
 
 
-def _settle_default(draft: Draft, user: str, cluster: str, wanted: str) -> None:
+def _mark_default(draft: Draft, user: str, cluster: str, wanted: str) -> None:
     """Mark the wanted account, or if the user has no default yet, the first one."""
     theirs = [
         each
@@ -249,7 +270,7 @@ def _modify_users(
                 ):
                     problems.append(("not_in_account", [user.name, cluster, account]))
                 else:
-                    _settle_default(draft, user.name, cluster, account)
+                    _mark_default(draft, user.name, cluster, account)
                     changed[user.name] = None
         if own.get("new_name"):
             _rename(draft, user.name, own["new_name"])

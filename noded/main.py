@@ -76,65 +76,75 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
         stop=daemon.stop,
     )
     if is_real:
-        from understudy.noded.forker import Forker  # noqa: PLC0415  as below
-        from understudy.noded.health import HealthCheck  # noqa: PLC0415
-        from understudy.noded.real import RealExecutor  # noqa: PLC0415  emulated daemons need no subprocesses
-        from understudy.noded.real_steps import RealSteps  # noqa: PLC0415
-
-        conf = daemon.run_dir / "slurm.conf"
-        settings = read_settings(conf if conf.exists() else Path(cluster.conf))
-        forker = Forker()
-        real = RealExecutor(
-            spool,
-            front_end.script_ended,
-            daemon.log,
-            cluster=cluster.name,
-            conf=str(conf),
-            settings=settings,
-            controller=cluster.controller.removeprefix("tcp:") or f"127.0.0.1:{_PORT}",
-            forker=forker,
-        )
-        daemon.at_exit.append(real.close)
-        front_end.health = HealthCheck(settings, real.programs, str(conf), daemon.log)
-        front_end.health.check(own.names)
-        steps = RealSteps(
-            spool,
-            front_end.step_ended,
-            daemon.log,
-            conf=str(conf),
-            settings=settings,
-            memory=real.memory,
-            forker=forker,
-        )
-        daemon.at_exit.append(steps.close)
-        health = front_end.health
-
-        def reconfigure() -> None:
-            again = read_settings(conf)
-            for part in (real, steps, health):
-                part.reconfigure(again)
-
-        front_end.reconfigure = reconfigure
-        front_end.step_runner = steps
-        front_end.start(real, adopt=real.adopt, adopt_step=steps.adopt)
+        _run_really(daemon, front_end, spool, own)
     else:
-        emulated = EmulatedExecutor(
-            daemon.time,
-            cluster.default_run_s,
-            front_end.script_ended,
-            overhead_s=cluster.job_overhead_s,
-            kill_s=cluster.kill_s,
-            sleeps=cluster.sleeps_while_stopped,
-            epilog_s=cluster.epilog_s,
-        )
-        daemon.at_exit.append(emulated.close)
-        emulated_steps = EmulatedSteps(
-            daemon.time, cluster.default_run_s, front_end.step_ended, daemon.log
-        )
-        daemon.at_exit.append(emulated_steps.close)
-        front_end.step_runner = emulated_steps
-        front_end.start(emulated)
+        _emulate(daemon, front_end)
     return front_end
+
+
+def _run_really(daemon: Daemon, front_end: FrontEnd, spool: Path, own: OwnNodes) -> None:
+    """Scripts and steps are processes; those of an earlier life of this daemon are taken over."""
+    from understudy.noded.forker import Forker  # noqa: PLC0415  as below
+    from understudy.noded.health import HealthCheck  # noqa: PLC0415
+    from understudy.noded.real import RealExecutor  # noqa: PLC0415  emulated daemons need no subprocesses
+    from understudy.noded.real_steps import RealSteps  # noqa: PLC0415
+
+    cluster = daemon.cluster
+    conf = daemon.run_dir / "slurm.conf"
+    settings = read_settings(conf if conf.exists() else Path(cluster.conf))
+    forker = Forker()
+    real = RealExecutor(
+        spool,
+        front_end.script_ended,
+        daemon.log,
+        cluster=cluster.name,
+        conf=str(conf),
+        settings=settings,
+        controller=cluster.controller.removeprefix("tcp:") or f"127.0.0.1:{_PORT}",
+        forker=forker,
+    )
+    daemon.at_exit.append(real.close)
+    health = HealthCheck(settings, real.programs, str(conf), daemon.log)
+    health.check(own.names)
+    steps = RealSteps(
+        spool,
+        front_end.step_ended,
+        daemon.log,
+        conf=str(conf),
+        settings=settings,
+        memory=real.memory,
+        forker=forker,
+    )
+    daemon.at_exit.append(steps.close)
+
+    def reconfigure() -> None:
+        again = read_settings(conf)
+        for part in (real, steps, health):
+            part.reconfigure(again)
+
+    front_end.health = health
+    front_end.reconfigure = reconfigure
+    front_end.step_runner = steps
+    front_end.start(real, adopt=real.adopt, adopt_step=steps.adopt)
+
+
+def _emulate(daemon: Daemon, front_end: FrontEnd) -> None:
+    """Scripts and steps are timers."""
+    cluster = daemon.cluster
+    executor = EmulatedExecutor(
+        daemon.time,
+        cluster.default_run_s,
+        front_end.script_ended,
+        overhead_s=cluster.job_overhead_s,
+        kill_s=cluster.kill_s,
+        sleeps=cluster.sleeps_while_stopped,
+        epilog_s=cluster.epilog_s,
+    )
+    daemon.at_exit.append(executor.close)
+    steps = EmulatedSteps(daemon.time, cluster.default_run_s, front_end.step_ended, daemon.log)
+    daemon.at_exit.append(steps.close)
+    front_end.step_runner = steps
+    front_end.start(executor)
 
 
 class OpenRoutes(Routes):

@@ -719,16 +719,8 @@ def _is_user(text: str) -> bool:
         return False
 
 
-def _sizes(report: Report, *, by: str) -> None:
-    """Job sizes: what jobs of so many CPUs used."""
-    if len(report.tres) > 1:
-        report.context.complain(
-            " Job report only supports a single --tres type.\n"
-            " Generate a separate report for each TRES type."
-        )
-        report.code = 1
-        return
-    tres = report.tres[0]
+def _sized_jobs(report: Report) -> "list[Row]":
+    """The jobs that are meant, with what they had. Users that nobody knows are named."""
     columns = [
         "cluster",
         "account",
@@ -757,6 +749,43 @@ def _sizes(report: Report, *, by: str) -> None:
     for user in report.given.get("users", []):
         if not _is_user(user):
             report.context.error(f"Invalid user id: {user}")
+    return jobs
+
+
+def _size_rows(
+    report: Report, found: dict[tuple[str, str], list[int]], *, counts_jobs: bool
+) -> list[dict[str, str]]:
+    """A line for each subject of each cluster: amounts by size, and its share of the cluster's."""
+    totals: dict[str, int] = {}
+    for (cluster, _), amounts in found.items():
+        totals[cluster] = totals.get(cluster, 0) + sum(amounts)
+    rows = []
+    for (cluster, name), amounts in sorted(found.items()):
+        total = totals[cluster]
+        row = {
+            "cluster": cluster,
+            "subject": name,
+            "percent": f"{100 * sum(amounts) / total if total else 0:.2f}%",
+        }
+        row |= {
+            f"size{at}": str(amount) if counts_jobs else report.amount(amount, total)
+            for at, amount in enumerate(amounts)
+        }
+        rows.append(row)
+    return rows
+
+
+def _sizes(report: Report, *, by: str) -> None:
+    """Job sizes: what jobs of so many CPUs used."""
+    if len(report.tres) > 1:
+        report.context.complain(
+            " Job report only supports a single --tres type.\n"
+            " Generate a separate report for each TRES type."
+        )
+        report.code = 1
+        return
+    tres = report.tres[0]
+    jobs = _sized_jobs(report)
     groups = size_groups(
         report.given.get("grouping"), "TRES" if tres != "cpu" else "CPUs", jobs, tres
     )
@@ -774,22 +803,7 @@ def _sizes(report: Report, *, by: str) -> None:
     found = job_sizes(
         jobs, subject, groups, tres, report.start, report.end, counts_jobs=counts_jobs
     )
-    totals: dict[str, int] = {}
-    for (cluster, _), amounts in found.items():
-        totals[cluster] = totals.get(cluster, 0) + sum(amounts)
-    rows = []
-    for (cluster, name), amounts in sorted(found.items()):
-        total = totals[cluster]
-        row = {
-            "cluster": cluster,
-            "subject": name,
-            "percent": f"{100 * sum(amounts) / total if total else 0:.2f}%",
-        }
-        row |= {
-            f"size{at}": str(amount) if counts_jobs else report.amount(amount, total)
-            for at, amount in enumerate(amounts)
-        }
-        rows.append(row)
+    rows = _size_rows(report, found, counts_jobs=counts_jobs)
     title = (
         f"Job Sizes{' by Wckey' if by == 'wckey' else ''} {report.period} "
         f"({report.end - report.start} secs)"

@@ -12,7 +12,6 @@ ROOT = Path(__file__).parents[2]
 MOST_LINES = 70
 MOST_WAYS = 20  # McCabe's count
 LONG = {
-    "accounting/change_users add",
     "benchmarks/__main__ bench_clusters",
     "commands/sacct/sacct _show_completions",
     "commands/sacctmgr/show _rows",
@@ -22,7 +21,6 @@ LONG = {
     "commands/sinfo/sinfo _load",
     "commands/sinfo/sinfo sinfo",
     "commands/sreport/sreport _reservations",
-    "commands/sreport/sreport _sizes",
     "commands/srun/environment environment_of",
     "controller/accounting/records job_record",
     "controller/edge/build build_settings",
@@ -45,7 +43,6 @@ LONG = {
     "experiments/swf_rows _record",
     "model/conf _check_together",
     "model/conf_partitions _read",
-    "noded/main start",
     "noded/real RealExecutor._spawn",
     "noded/real_steps RealSteps._order",
     "noded/stepd main",
