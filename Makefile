@@ -19,7 +19,7 @@ OUT     ?= runs/demo
 
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: all demo test check conformance fidelity sites clients format wire options man bench fuzz-schedules lock clean compose-image compose-test
+.PHONY: all demo test check conformance fidelity sites clients format wire options states man bench fuzz-schedules lock clean compose-image compose-test
 .DELETE_ON_ERROR:
 
 all: $(VENV)/.prepared-dev
@@ -62,6 +62,10 @@ wire: $(VENV)/.prepared
 # docs/options.md, after a change in what a command takes.
 options: $(VENV)/.prepared
 	$(BIN)/python -m understudy.tool.manual.option_page
+
+# docs/states.md, after a change of a table of states.
+states: $(VENV)/.prepared
+	$(BIN)/python -m understudy.tool.manual.state_page
 
 # Manual pages for man(1), to be copied where it looks: `man -M build/man squeue`.
 man: $(VENV)/.prepared

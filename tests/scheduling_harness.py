@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from understudy.controller.scheduling.api import Note
-from understudy.controller.tables.job import Job, JobEvent, advance
+from understudy.controller.tables.job import Job
+from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.controller.tables.node import Node, NodeTable
 from understudy.controller.tables.partition import Partition
 from understudy.controller.tables.tables import Tables

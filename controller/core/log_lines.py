@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.core import log
 from understudy.controller.tables.counters import request_name
-from understudy.controller.tables.job import JobEvent
+from understudy.controller.tables.job_states import JobEvent
 from understudy.protocol.messages import (
     Allocated,
     AllocateJob,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 DEBUG2: Final = 9
 _SUSPEND: Final = ("suspend", "resume")
+_BY_OTHERS: Final = (JobEvent.CANCELLED, JobEvent.TAKEN_BACK, JobEvent.PREEMPTED)
 is_logged: Final = partial(log.isEnabledFor, logging.INFO)  # whether anybody reads of single jobs
 
 
@@ -84,7 +85,7 @@ def ended(job: Job, event: JobEvent, lost: str) -> None:
             name,
             lost,
         )
-    elif event is not JobEvent.CANCELLED and event is not JobEvent.PREEMPTED:
+    elif event not in _BY_OTHERS:
         what = f"WTERMSIG {job.exit_signal}" if job.exit_signal else f"WEXITSTATUS {job.exit_code}"
         log.info(
             "_job_complete: %s %s",

@@ -28,7 +28,7 @@ from understudy.model.states import NodeFlag, NodeState
 from understudy.model.tres import BASE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from understudy.model.cluster import Cluster
     from understudy.model.conf import NodeConf, PartitionConf, SlurmConfig
@@ -46,15 +46,14 @@ _STATES: Final[dict[str, tuple[NodeState, NodeFlag]]] = {
 
 def build_tables(config: SlurmConfig) -> tuple[Tables, NodeNames]:
     """The tables that the configuration describes, and the nodes' names."""
-    made = [_node(conf, index) for index, conf in enumerate(config.nodes)]
+    states = _STATES
+    if PowerPlan.of(config) is None:  # nobody could switch them on
+        states = _STATES | {"CLOUD": (NodeState.UNKNOWN, NodeFlag.CLOUD)}
+    made = [_node(conf, index, states) for index, conf in enumerate(config.nodes)]
     # which gives whole nodes, the system's cores with them
     if config.text("SelectType") == "select/linear":
         for node in made:
             node.spec_cores = 0
-    if PowerPlan.of(config) is None:  # nobody could switch them on
-        for node in made:
-            if node.flags & NodeFlag.CLOUD:
-                node.state, node.flags = NodeState.UNKNOWN, NodeFlag.CLOUD
     table = NodeTable(made, build_gres(config, made) if config.is_set("GresTypes") else None)
     if config.text("TopologyPlugin") == "topology/tree":
         optional = "topooptional" in {word.lower() for word in config.words("TopologyParam")}
@@ -70,8 +69,8 @@ def build_tables(config: SlurmConfig) -> tuple[Tables, NodeNames]:
     return Tables(table, partitions), NodeNames(config.node_names)
 
 
-def _node(conf: NodeConf, index: int) -> Node:
-    state, flags = _STATES.get(conf.state.upper(), (NodeState.UNKNOWN, NodeFlag.NONE))
+def _node(conf: NodeConf, index: int, states: Mapping[str, tuple[NodeState, NodeFlag]]) -> Node:
+    state, flags = states.get(conf.state.upper(), (NodeState.UNKNOWN, NodeFlag.NONE))
     return Node(
         name=conf.name,
         index=index,

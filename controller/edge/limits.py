@@ -14,7 +14,7 @@ from understudy.controller.facts.job import node_count
 from understudy.controller.jobs.end import end_job
 from understudy.controller.pending.arrays import split
 from understudy.controller.scheduling.api import Note
-from understudy.controller.tables.job import JobEvent
+from understudy.controller.tables.job_states import JobEvent
 from understudy.model import nodeset
 
 if TYPE_CHECKING:

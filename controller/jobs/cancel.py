@@ -13,7 +13,7 @@ from understudy.controller.jobs.end import end_job
 from understudy.controller.pending.dependencies import forget_dependency
 from understudy.controller.pending.eligibility import note_end
 from understudy.controller.scheduling.api import Note
-from understudy.controller.tables.job import JobEvent, advance
+from understudy.controller.tables.job_states import JobEvent, advance
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core

@@ -18,15 +18,9 @@ from understudy.controller.pending.awaited import tell_waiting
 from understudy.controller.pending.eligibility import note_end, notify_dependents, review
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.het_job import others
-from understudy.controller.tables.job import (
-    NO_STEPS,
-    NO_USAGE,
-    NO_WAITS,
-    JobEvent,
-    advance,
-    count_suspension,
-)
-from understudy.model.states import JobFlag, JobState
+from understudy.controller.tables.job import NO_STEPS, NO_USAGE, NO_WAITS, count_suspension
+from understudy.controller.tables.job_states import JobEvent, advance
+from understudy.model.states import JobState
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core
@@ -51,11 +45,6 @@ def end_job(
         "",
     )
     job.prolog_nodes = 0
-    job.flags = (
-        JobFlag.COMPLETING
-        if not job.flags
-        else job.flags & ~(JobFlag.CONFIGURING | JobFlag.STOPPED) | JobFlag.COMPLETING
-    )
     job.completing_nodes = allocation.nodes
     tables = core.tables
     del tables.running[job.job_id]
@@ -78,7 +67,7 @@ def end_job(
         core,
         job,
         allocation.nodes & ~lost_nodes,
-        "" if core.settings.emulates_jobs else _why(job, event),
+        "" if core.settings.emulates_jobs else _why(event),
     )
     if job.het is not None:
         for other in others(job):
@@ -91,11 +80,11 @@ def end_job(
                 end_job(core, other, event, now, reason=reason)
 
 
-def _why(job: Job, event: JobEvent) -> str:
+def _why(event: JobEvent) -> str:
     """What the job's output says of its end."""
     if event is JobEvent.PREEMPTED:
         return "PREEMPTION"
-    return "JOB REQUEUE" if job.flags & JobFlag.REQUEUE else ""
+    return "JOB REQUEUE" if event is JobEvent.TAKEN_BACK else ""
 
 
 def give_back(core: Core, job: Job, nodes: int, now: float, *, by_epilog: bool = False) -> None:
@@ -136,7 +125,7 @@ def _all_given_back(core: Core, job: Job, now: float) -> None:
     del core.completing[job.job_id]
     if core.gang is not None:
         core.gang.remove(job, now)
-    job.flags = JobFlag.NONE if job.flags == JobFlag.COMPLETING else job.flags & ~JobFlag.COMPLETING
+    advance(job, JobEvent.NODES_FREED, now)
     core.last_job_update = now
     if job.array is not None and job.array.limit:
         core.changed(Note.CHANGE, now)  # another task may run now

@@ -14,8 +14,8 @@ from understudy.controller.pending.prioritise import prioritise
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.het_job import components
 from understudy.controller.tables.job import HELD_BY_ADMIN
+from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.model.errors import ErrorCode, SlurmError
-from understudy.model.states import JobFlag
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core
@@ -63,7 +63,7 @@ def release(core: Core, job: Job, by_admin: bool, now: float) -> None:
         core.journal.job(job.job_id)
         return
     job.priority, job.held_by, job.admin_priority = 1, "", None
-    job.flags &= ~(JobFlag.RESV_DEL_HOLD | JobFlag.SPECIAL_EXIT)
+    advance(job, JobEvent.RELEASED, now)
     _reviewed(core, job, now)
 
 

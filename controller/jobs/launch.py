@@ -21,7 +21,8 @@ from understudy.controller.jobs.orders import ask
 from understudy.controller.jobs.requeue import requeue_job
 from understudy.controller.pending.awaited import LAUNCH_FAILED_HELD, REASON, is_ready, tell_waiting
 from understudy.controller.tables.het_job import components
-from understudy.controller.tables.job import HELD_BY_ADMIN, JobEvent
+from understudy.controller.tables.job import HELD_BY_ADMIN
+from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.model.states import JobFlag
 from understudy.protocol.messages import Failure, LaunchBatch, Message
 
@@ -42,7 +43,7 @@ def finish_configuring(core: Core, job: Job, now: float) -> None:
     if job.allocation.nodes & core.tables.nodes.boot_nodes:
         return
 
-    job.flags &= ~JobFlag.CONFIGURING
+    advance(job, JobEvent.CONFIGURED, now)
     job.start_time = int(now)
     if job.time_limit_s is not None:
         job.end_time = job.start_time + job.time_limit_s

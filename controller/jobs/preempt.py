@@ -21,7 +21,7 @@ from understudy.controller.jobs.orders import signal_job
 from understudy.controller.jobs.requeue import requeue_job
 from understudy.controller.jobs.suspend import preempt_suspend
 from understudy.controller.tables.het_job import whole
-from understudy.controller.tables.job import JobEvent
+from understudy.controller.tables.job_states import JobEvent
 from understudy.controller.tables.preemption import CANCEL, REQUEUE
 
 if TYPE_CHECKING:

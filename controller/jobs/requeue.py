@@ -15,9 +15,10 @@ from understudy.controller.jobs.end import end_job, enqueue_again, give_back
 from understudy.controller.pending.dependencies import watch_dependency
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.het_job import whole
-from understudy.controller.tables.job import HELD_BY_ADMIN, HELD_BY_USER, JobEvent, advance
+from understudy.controller.tables.job import HELD_BY_ADMIN, HELD_BY_USER
+from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.model.errors import ErrorCode, SlurmError
-from understudy.model.states import JobFlag, JobState
+from understudy.model.states import JobState
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core
@@ -30,16 +31,14 @@ def requeue(core: Core, job: Job, now: float, *, hold: bool, held_by: str = HELD
     """What `scontrol requeue` and `requeuehold` do.
 
     Raises:
-        SlurmError: it is pending, completing, or was submitted with --no-requeue.
+        SlurmError: it was submitted with --no-requeue, has no script, or is pending.
     """
-    if job.is_pending:
-        raise SlurmError(ErrorCode.JOB_PENDING)
     if not job.requeue:
         raise SlurmError(ErrorCode.DISABLED)
-    if job.is_completing:
-        raise SlurmError(ErrorCode.ALREADY_DONE)
     if job.job_id not in core.scripts:
         raise SlurmError(ErrorCode.NO_SCRIPT)
+    if job.is_pending:
+        raise SlurmError(ErrorCode.JOB_PENDING)
     if job.state is JobState.SUSPENDED and not hold:
         requeue_job(core, job, now, held_by=HELD_BY_ADMIN)
         return
@@ -55,20 +54,19 @@ def requeue_job(
     *,
     hold_reason: str = "",
     held_by: str = "",
-    event: JobEvent = JobEvent.CANCELLED,
+    event: JobEvent = JobEvent.TAKEN_BACK,
     lost_nodes: int = 0,
     begin_time: int | None = None,
 ) -> None:
-    """Put the job back into the queue. A running one is ended first, by `event`, and waits until
-    its nodes are free of it.
+    """Put the job back into the queue. A running one is ended first, by `event`; where nodes are
+    not free of it yet it waits for that.
 
-    `begin_time`: of a job that has ended; else it waits until its credential is worthless. A
-    heterogeneous job goes back as a whole, whichever of its components is meant.
+    `begin_time`: of an entry of a crontab that has ended; else it waits until its credential is
+    worthless. A heterogeneous job goes back as a whole, whichever of its components is meant.
     """
     for each in reversed(whole(job)):  # the leader, whose end is that of all, comes last
         own = each is job
-        # a component that has ended runs again with the others
-        if own or not (each.is_pending or (each.is_finished and each.is_completing)):
+        if own or not each.is_pending:  # a component that has ended runs again with the others
             lost, begin = (lost_nodes, begin_time) if own else (0, None)
             _requeue_one(
                 core,
@@ -93,18 +91,18 @@ def _requeue_one(
     lost_nodes: int = 0,
     begin_time: int | None = None,
 ) -> None:
-    was_running = job.allocation is not None and not job.is_finished
-    if was_running:
-        if core.mailer is not None:
-            core.mailer.requeued(job)
-        if event is JobEvent.CANCELLED:
-            job.flags |= JobFlag.REQUEUE  # so accounting calls the run that ends here
+    if core.mailer is not None and begin_time is None:
+        core.mailer.requeued(job)
+    if job.is_active:
         end_job(core, job, event, now, reason="None", lost_nodes=lost_nodes)
         if core.following is not None:
             core.following.note(job, now)
-        job.flags &= ~JobFlag.REQUEUE
-        if event is JobEvent.CANCELLED:
+        if event is JobEvent.TAKEN_BACK:
             core.counters.completed += 1
+    elif job.is_completing:  # its end would be noted when its nodes are free
+        if core.following is not None:
+            core.following.note(job, now)
+        core.counters.ended(job)
     if is_logged():
         log.info("Requeuing %s", job_name(job))
     advance(job, JobEvent.REQUEUED, now)
@@ -124,7 +122,7 @@ def _requeue_one(
         job.priority, job.held_by = 0, held_by
     elif job.priority == 0:
         job.priority, job.held_by = core.priorities.assign(job, now), ""
-    if was_running:
+    if job.is_completing:
         job.reason, job.reason_detail = (held_by or "BeginTime"), hold_reason
         core.last_job_update = now
         if lost_nodes:

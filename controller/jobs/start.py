@@ -24,7 +24,8 @@ from understudy.controller.pending.eligibility import notify_dependents
 from understudy.controller.reservations.admission import may_take
 from understudy.controller.reservations.over_time import watch_end
 from understudy.controller.scheduling.api import Note
-from understudy.controller.tables.job import BAD_CONSTRAINTS, JobEvent, advance
+from understudy.controller.tables.job import BAD_CONSTRAINTS
+from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.controller.tables.partition import limit_broken
 from understudy.model.errors import SlurmError
 from understudy.model.gres import SHARED
@@ -166,7 +167,7 @@ class Planning:
             explain_limit(core, job.array)
         waits = core.power is not None and taken & nodes.boot_nodes
         if waits:
-            job.flags |= JobFlag.CONFIGURING
+            advance(job, JobEvent.CONFIGURES, now)
         if told := taken & ((nodes.boot_nodes if waits else 0) | core.reboots):
             _forget_reasons(core, told)
         core.journal.job(job.job_id)
@@ -248,7 +249,7 @@ def begin_prolog(core: Core, job: Job) -> bool:
     if not program or core.settings.emulates_jobs:
         return False
     run = job.restarts
-    job.flags |= JobFlag.CONFIGURING
+    advance(job, JobEvent.CONFIGURES, core.time.now())
     core.in_prolog.add(job.job_id)
 
     def ended(code: int) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.core import log
 from understudy.controller.jobs.orders import signal_step
+from understudy.controller.tables.step_states import StepEvent, advance
 from understudy.model.states import JobState
 from understudy.protocol.messages import Ok
 
@@ -39,26 +40,24 @@ OF_BATCH_NODE: Final = frozenset(
 def end_step(core: Core, job: Job, step: Step) -> None:
     now = core.time.now()
     step.end_time = int(now)
-    if step.state is JobState.RUNNING:
-        ended_with_job = job.is_finished and job.state not in {JobState.COMPLETED, JobState.FAILED}
-        if step.exit_signal == OUT_OF_MEMORY:
-            step.state = JobState.OUT_OF_MEMORY
-        elif (
-            step.killed_by is not None
-            or ended_with_job
-            or (step.exit_signal and step.exit_signal in {SIGKILL, SIGTERM})
-        ):
-            step.state = JobState.CANCELLED
-        elif step.exit_signal or step.exit_code:
-            step.state = JobState.FAILED
-        else:
-            step.state = JobState.COMPLETED
+    advance(step, _end_of(job, step), now)
     job.derived_exit_code = max(job.derived_exit_code, step.exit_code)
     core.last_job_update = now
     core.journal.job(job.job_id)
     for later in step.awaited:
         later.give(Ok())
     step.awaited.clear()
+
+
+def _end_of(job: Job, step: Step) -> StepEvent:
+    if step.exit_signal == OUT_OF_MEMORY:
+        return StepEvent.RAN_OUT_OF_MEMORY
+    ended_with_job = job.is_finished and job.state not in {JobState.COMPLETED, JobState.FAILED}
+    if step.killed_by is not None or ended_with_job or step.exit_signal in {SIGKILL, SIGTERM}:
+        return StepEvent.KILLED
+    if step.exit_signal or step.exit_code:
+        return StepEvent.EXITED_BADLY
+    return StepEvent.EXITED_WELL
 
 
 def end_steps(core: Core, job: Job, nodes: int) -> None:
@@ -87,5 +86,5 @@ def _time_out(core: Core, job: Job, step: Step, run: int) -> None:
     )
     if job.restarts == run and step.is_running and is_due:
         log.info("step %d.%d has reached its time limit", job.job_id, step.step_id)
-        step.state = JobState.TIMEOUT
+        advance(step, StepEvent.TIMED_OUT, core.time.now())
         signal_step(core, job, step, SIGTERM, ends=True)

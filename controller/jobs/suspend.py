@@ -15,7 +15,8 @@ from understudy.controller.core.alarms import watch_limits
 from understudy.controller.jobs.orders import signal_job, signal_steps
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.allocation import Allocation, NodeShare
-from understudy.controller.tables.job import JobEvent, advance, count_suspension
+from understudy.controller.tables.job import count_suspension
+from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.controller.tables.shared_cores import cores_of
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import JobState

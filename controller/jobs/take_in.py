@@ -41,7 +41,8 @@ from understudy.controller.reservations.over_time import catch_up
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.dependency import parse as parse_dependency
 from understudy.controller.tables.het_job import form as form_het_job
-from understudy.controller.tables.job import BAD_CONSTRAINTS, HELD_BY_USER, Job, JobEvent, advance
+from understudy.controller.tables.job import BAD_CONSTRAINTS, HELD_BY_USER, Job
+from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.controller.tables.partition import limit_broken
 from understudy.controller.tables.reservation import WAITS
 from understudy.controller.tables.shape import name_nodes, shape_of

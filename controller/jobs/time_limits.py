@@ -18,7 +18,7 @@ from understudy.controller.jobs.preempt import end_preempted
 from understudy.controller.pending.eligibility import note_end
 from understudy.controller.reservations.admission import latest_end
 from understudy.controller.tables.alarms import Alarm
-from understudy.controller.tables.job import JobEvent, advance
+from understudy.controller.tables.job_states import JobEvent, advance
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from understudy.controller.core.core import log, nodeset_indices
+from understudy.controller.tables.node_states import NodeEvent, advance
 from understudy.model.states import NodeFlag
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def drain(core: Core, names: str, reason: str, now: float) -> None:
     for index in nodeset_indices(nodes):
         node = table.nodes[index]
         if not node.flags & NodeFlag.DRAIN:
-            node.flags |= NodeFlag.DRAIN
+            advance(node, NodeEvent.DRAINED, now)
             node.reason, node.reason_time, node.reason_user_id = (
                 reason,
                 int(now),

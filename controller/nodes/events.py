@@ -21,8 +21,10 @@ from understudy.controller.jobs.resize import leave
 from understudy.controller.pending.eligibility import review_all
 from understudy.controller.rhythm import next_tick
 from understudy.controller.scheduling.api import Note
-from understudy.controller.tables.job import LAUNCH_FAILURE, JobEvent
+from understudy.controller.tables.job import LAUNCH_FAILURE
+from understudy.controller.tables.job_states import JobEvent
 from understudy.controller.tables.node import OFF
+from understudy.controller.tables.node_states import NodeEvent, advance
 from understudy.model.states import JobFlag, NodeFlag, NodeState
 from understudy.protocol.messages import Failure, Message, Ping, RegisterNodes, TerminateJob
 
@@ -51,13 +53,10 @@ def bring_up(core: Core, nodes: int, message: RegisterNodes, now: float) -> int:
         if node.flags & OFF:
             continue  # its daemon is there, it is not
         node.boot_time, node.slurmd_start_time = boot, start
-        if node.flags:
-            node.flags &= ~NodeFlag.NO_RESPOND
-        if node.state is NodeState.UNKNOWN:
-            node.state = NodeState.IDLE
-        elif _may_return(core, node):
+        advance(node, NodeEvent.REGISTERED, now)
+        if _may_return(core, node):
             log.info("node %s returned to service", node.name)
-            node.state = NodeState.IDLE
+            advance(node, NodeEvent.RETURNED, now)
             node.reason, node.reason_time = "", None
         table.set_availability(node)
     return table.up_nodes & ~before
@@ -89,10 +88,10 @@ def _well(core: Core, nodes: int, now: float) -> None:
         if node.flags & OFF:
             continue
         was = node.state, node.flags
-        node.flags &= ~NodeFlag.NO_RESPOND
+        advance(node, NodeEvent.HEARD_OF, now)
         if _may_return(core, node):
             log.info("node_did_resp: node %s returned to service", node.name)
-            node.state = NodeState.IDLE
+            advance(node, NodeEvent.RETURNED, now)
             if not node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL):
                 node.reason, node.reason_time = "", None
         if was != (node.state, node.flags):
@@ -239,15 +238,11 @@ def _ponged(core: Core, record: DaemonRecord, answer: Message) -> None:
 
 def _set_responding(core: Core, record: DaemonRecord, *, responds: bool) -> None:
     record.is_responding = responds
-    table = core.tables.nodes
+    table, now = core.tables.nodes, core.time.now()
+    event = NodeEvent.HEARD_OF if responds else NodeEvent.SILENT
     for index in nodeset_indices(record.nodes):
-        node = table.nodes[index]
-        if responds:
-            node.flags &= ~NodeFlag.NO_RESPOND
-        else:
-            node.flags |= NodeFlag.NO_RESPOND
-        table.set_availability(node)
-    now = core.time.now()
+        advance(table.nodes[index], event, now)
+        table.set_availability(table.nodes[index])
     core.last_node_update = now
     nodes = core.names.to_expression(record.nodes)
     if responds:
@@ -268,7 +263,7 @@ def _set_down(core: Core, record: DaemonRecord, now: float) -> None:
     for index in nodeset_indices(record.nodes):
         node = table.nodes[index]
         if node.state is NodeState.IDLE and not node.flags & OFF:
-            node.state = NodeState.DOWN
+            advance(node, NodeEvent.LOST, now)
             node.reason, node.reason_time, node.reason_user_id = NOT_RESPONDING, int(now), 0
             table.set_availability(node)
             down |= 1 << index

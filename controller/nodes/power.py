@@ -32,6 +32,7 @@ from understudy.controller.pending.eligibility import review_all
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.het_job import components
 from understudy.controller.tables.node import OFF
+from understudy.controller.tables.node_states import NodeEvent, advance
 from understudy.controller.tables.power_plan import Pace, PowerPlan
 from understudy.model import nodeset
 from understudy.model.states import JobFlag, JobState, NodeFlag, NodeState
@@ -97,14 +98,12 @@ class Power:
             table.set_boot(bit, needs_boot=needs_boot)
         table.set_availability(node)
 
-    def _change(
-        self, nodes: int, *, gains: NodeFlag = NodeFlag.NONE, loses: NodeFlag = NodeFlag.NONE
-    ) -> None:
+    def _advance(self, nodes: int, event: NodeEvent, now: float) -> None:
+        """Move the nodes (a bitmap)."""
         table = self.core.tables.nodes
         for index in nodeset_indices(nodes):
-            node = table.nodes[index]
-            node.flags = node.flags & ~loses | gains
-            self.follow(node)
+            advance(table.nodes[index], event, now)
+            self.follow(table.nodes[index])
 
     def ask(self) -> None:
         """Something is to be switched: check at the next second."""
@@ -260,9 +259,7 @@ class Power:
             if self._since[i] + plan.suspend_timeout_s[i] <= now + _ROUNDING_S
         )
         if off:
-            self._change(
-                off, gains=NodeFlag.POWERED_DOWN, loses=NodeFlag.POWERING_DOWN | NodeFlag.NO_RESPOND
-            )
+            self._advance(off, NodeEvent.POWERED_DOWN, now)
             self.core.tables.nodes.note_departure(off, 0)
         return off
 
@@ -286,9 +283,8 @@ class Power:
             self._since[index] = now
             self._late.pop(index, None)
             if node.flags & NodeFlag.POWER_DRAIN:
-                node.flags &= ~(NodeFlag.DRAIN | NodeFlag.POWER_DRAIN)
-        lost = NodeFlag.POWER_DOWN | NodeFlag.POWER_UP | NodeFlag.POWERED_DOWN | NodeFlag.NO_RESPOND
-        self._change(off, gains=NodeFlag.POWERING_DOWN, loses=lost)
+                advance(node, NodeEvent.POWER_DRAIN_OVER, now)
+        self._advance(off, NodeEvent.POWERING_DOWN, now)
         log.info("power_save: suspending nodes %s", self.core.names.to_expression(off))
         self._run(self.plan.suspend_program, off)
         return off
@@ -298,11 +294,7 @@ class Power:
         if not ready:
             return 0
         rising = nodeset.from_positions(ready)
-        self._change(
-            rising,
-            gains=NodeFlag.POWERING_UP | NodeFlag.NO_RESPOND,
-            loses=NodeFlag.POWERED_DOWN | NodeFlag.POWER_UP,
-        )
+        self._advance(rising, NodeEvent.POWERING_UP, now)
         for index in ready:
             node = self.core.tables.nodes.nodes[index]
             node.reason, node.reason_time, node.reason_user_id = "", None, 0
@@ -321,10 +313,8 @@ class Power:
                 failed |= 1 << index
                 self._late[index] = self._since[index]
                 node = table.nodes[index]
-                node.state = NodeState.DOWN
                 node.reason, node.reason_time, node.reason_user_id = TIMED_OUT, int(now), 0
-        lost = NodeFlag.POWERING_UP | NodeFlag.POWER_UP | NodeFlag.POWER_DOWN | NodeFlag.DRAIN
-        self._change(failed, gains=NodeFlag.POWERED_DOWN, loses=lost)
+        self._advance(failed, NodeEvent.RESUME_TIMED_OUT, now)
         if failed:
             log.error(
                 "nodes %s not resumed by ResumeTimeout, they are down",
@@ -346,13 +336,13 @@ class Power:
             up |= 1 << index
             node = table.nodes[index]
             node.boot_time = node.slurmd_start_time = int(now)
-            if node.state is NodeState.UNKNOWN or (
-                node.state is NodeState.DOWN and core.settings.return_to_service == 2
-            ):
-                node.state = NodeState.IDLE
+            advance(node, NodeEvent.BOOTED, now)
+            if node.state is NodeState.DOWN and core.settings.return_to_service == 2:
+                advance(node, NodeEvent.RETURNED, now)
         if not up:
             return
-        self._change(up, loses=OFF | NodeFlag.NO_RESPOND)
+        for index in nodeset_indices(up):
+            self.follow(table.nodes[index])
         table.note_departure(up, int(now))
         core.journal.nodes(up)
         core.last_node_update = now
@@ -388,10 +378,12 @@ class Power:
             there |= 1 << index
             node.boot_time = node.slurmd_start_time = int(now)
             if self.core.settings.return_to_service != 2:
-                node.state = NodeState.DOWN
+                advance(node, NodeEvent.BOOTED_LATE, now)
                 node.reason, node.reason_time, node.reason_user_id = REBOOTED, int(now), 0
             else:
-                node.state = NodeState.IDLE
+                advance(node, NodeEvent.BOOTED, now)
+                if node.state is NodeState.DOWN:
+                    advance(node, NodeEvent.RETURNED, now)
                 node.reason, node.reason_time = "", None
         return there
 
@@ -408,25 +400,21 @@ class Power:
         being switched off.
         """
         if node.flags & OFF and not node.flags & NodeFlag.POWERING_DOWN:
-            self._change(1 << node.index, gains=NodeFlag.POWER_UP | NodeFlag.POWERED_DOWN)
+            self._advance(1 << node.index, NodeEvent.POWER_UP_ASKED, self.core.time.now())
             self.ask()
 
     def power_down(self, node: Node) -> None:
         """State=POWER_DOWN: as soon as it is idle."""
         if node.flags & NodeFlag.POWERING_DOWN:
             return
-        self._change(
-            1 << node.index,
-            gains=NodeFlag.POWER_DOWN,
-            loses=NodeFlag.POWERED_DOWN | NodeFlag.POWER_UP,
-        )
+        self._advance(1 << node.index, NodeEvent.POWER_DOWN_ASKED, self.core.time.now())
         self.ask()
 
     def stay_off(self, node: Node) -> None:
         """State=RESUME of a node that is being switched off: it is off, and may be given to
         jobs.
         """
-        self._change(1 << node.index, gains=NodeFlag.POWERED_DOWN, loses=NodeFlag.POWERING_DOWN)
+        self._advance(1 << node.index, NodeEvent.LEFT_OFF, self.core.time.now())
 
     # --- after a restart --------------------------------------------------------------------------
 

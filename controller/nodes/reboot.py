@@ -18,6 +18,7 @@ from understudy.controller.core.alarms import next_check
 from understudy.controller.core.core import log, nodeset_indices
 from understudy.controller.pending.eligibility import review_all
 from understudy.controller.scheduling.api import Note
+from understudy.controller.tables.node_states import NodeEvent, advance
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import NodeFlag, NodeState
 
@@ -29,9 +30,14 @@ TICK_S: Final = 1.0  # the controller's loop sees within a second that a node is
 ISSUED: Final = "reboot issued"
 IN_PROGRESS: Final = NodeFlag.REBOOT_REQUESTED | NodeFlag.REBOOT_ISSUED
 AFTER: Final = {"": NodeState.UNKNOWN, "RESUME": NodeState.IDLE, "DOWN": NodeState.DOWN}
+_BOOTED: Final = {
+    NodeState.UNKNOWN: NodeEvent.REBOOTED,
+    NodeState.IDLE: NodeEvent.REBOOTED_TO_SERVE,
+    NodeState.DOWN: NodeEvent.REBOOTED_TO_STAY,
+}
 
 
-def cancel_reboot(core: Core, node: Node) -> None:
+def cancel_reboot(core: Core, node: Node, now: float) -> None:
     """Forget the request.
 
     Raises:
@@ -39,14 +45,18 @@ def cancel_reboot(core: Core, node: Node) -> None:
     """
     if not node.flags & NodeFlag.REBOOT_REQUESTED:
         raise SlurmError(ErrorCode.INVALID_NODE_STATE)
-    node.flags &= ~NodeFlag.DRAIN
-    give_up_reboot(core, node)
+    advance(node, NodeEvent.REBOOT_CANCELLED, now)
+    _forget(core, node)
     _clear_reason(node)
 
 
-def give_up_reboot(core: Core, node: Node) -> None:
+def give_up_reboot(core: Core, node: Node, now: float) -> None:
     """The node has another fate: forget that it is to boot, or boots."""
-    node.flags &= ~IN_PROGRESS
+    advance(node, NodeEvent.REBOOT_GIVEN_UP, now)
+    _forget(core, node)
+
+
+def _forget(core: Core, node: Node) -> None:
     node.next_state = NodeState.UNKNOWN
     core.reboots &= ~(1 << node.index)
 
@@ -70,8 +80,8 @@ def _issue(core: Core) -> None:
     now = core.time.now()
     for index in nodeset_indices(ready):
         node = table.nodes[index]
-        node.flags = node.flags & ~NodeFlag.REBOOT_REQUESTED | NodeFlag.REBOOT_ISSUED
-        node.state, node.boot_request_time = NodeState.DOWN, int(now)
+        advance(node, NodeEvent.REBOOT_ISSUED, now)
+        node.boot_request_time = int(now)
         _say(node, ISSUED, now)
         table.set_availability(node)
     _changed(core, ready, now)
@@ -115,16 +125,12 @@ def _check(core: Core) -> None:
 
 def _booted(node: Node, now: float, *, in_time: bool) -> None:
     after, node.next_state = node.next_state, NodeState.UNKNOWN
-    node.flags &= ~NodeFlag.REBOOT_ISSUED
+    advance(node, _BOOTED[after] if in_time else NodeEvent.REBOOT_TIMED_OUT, now)
     if in_time:
         node.boot_time = node.slurmd_start_time = int(now)
-    if after or not in_time:
-        node.flags &= ~NodeFlag.DRAIN
     if not in_time or after is NodeState.DOWN:
         _say(node, "reboot complete" if in_time else "reboot timed out", now)
-        return
-    node.state = NodeState.IDLE
-    if not node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL):
+    elif not node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL):
         _clear_reason(node)
 
 

@@ -64,7 +64,7 @@ class Mailer:
             self._ended(job)
 
     def requeued(self, job: Job) -> None:
-        """A running job is about to be put back into the queue."""
+        """A job is about to be put back into the queue."""
         self._mailed[job.job_id] = job.restarts, _ENDED
         self._tell(job, "REQUEUE", "Requeued", self._run_time(job))
 

@@ -18,7 +18,8 @@ from understudy.controller.pending.dependencies import evaluate, forget_dependen
 from understudy.controller.pending.purge import schedule_purge
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.dependency import CORRESPONDING, Outlook
-from understudy.controller.tables.job import HELD_BY_ADMIN, HELD_BY_USER, JobEvent, advance
+from understudy.controller.tables.job import HELD_BY_ADMIN, HELD_BY_USER
+from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.controller.tables.partition import (
     ACCOUNT_NOT_ALLOWED,
     MEMORY_LIMIT,

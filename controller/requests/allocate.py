@@ -19,7 +19,8 @@ from understudy.controller.pending.awaited import describe, is_met
 from understudy.controller.pending.eligibility import note_end
 from understudy.controller.scheduling.slurm.main_pass import MainPass
 from understudy.controller.scheduling.slurm.queue import Record, slurm_order
-from understudy.controller.tables.job import OUT_OF_MEMORY, JobEvent, advance
+from understudy.controller.tables.job import OUT_OF_MEMORY
+from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.protocol.messages import Allocated, Ok
 

@@ -15,8 +15,8 @@ from understudy.controller.pending.arrays import withdraw
 from understudy.controller.requests.select import for_each
 from understudy.controller.requests.steps import cancel_step
 from understudy.controller.tables.het_job import components, require_whole
+from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.model.errors import ErrorCode, SlurmError
-from understudy.model.states import JobFlag
 from understudy.protocol.messages import JobResults
 
 if TYPE_CHECKING:
@@ -115,8 +115,6 @@ def _cancel_or_signal(
             signal_job(core, job, signal, batch_only=False)
         signal_steps(core, job, signal)
     if signal in (SIGSTOP, SIGCONT) and job.is_active:
-        job.flags = (
-            job.flags | JobFlag.STOPPED if signal == SIGSTOP else job.flags & ~JobFlag.STOPPED
-        )
+        advance(job, JobEvent.STOPPED if signal == SIGSTOP else JobEvent.CONTINUED, now)
         core.last_job_update = now
         core.journal.job(job.job_id)

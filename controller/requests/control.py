@@ -15,8 +15,8 @@ from understudy.controller.pending.arrays import separate
 from understudy.controller.requests.select import find, for_each, for_each_task
 from understudy.controller.tables.het_job import components, require_leader, require_single
 from understudy.controller.tables.job import HELD_BY_ADMIN, HELD_BY_USER
+from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.model.errors import ErrorCode, SlurmError
-from understudy.model.states import JobFlag
 from understudy.protocol.messages import JobResults
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _act(core: Core, job: Job, message: ControlJobs, sender: Sender, now: float)
             held_by=HELD_BY_ADMIN if by_admin else HELD_BY_USER,
         )
         if "special_exit" in message.options:
-            job.flags |= JobFlag.SPECIAL_EXIT
+            advance(job, JobEvent.MARKED_SPECIAL, now)
             core.journal.job(job.job_id)
         return
     for each in components(job):

@@ -20,7 +20,8 @@ from understudy.controller.nodes.events import bring_up, lose_node
 from understudy.controller.pending.awaited import LAUNCH_FAILED_HELD, REASON, is_ready, tell_waiting
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.het_job import whole
-from understudy.controller.tables.job import HELD_BY_ADMIN, LAUNCH_FAILURE, OUT_OF_MEMORY, JobEvent
+from understudy.controller.tables.job import HELD_BY_ADMIN, LAUNCH_FAILURE, OUT_OF_MEMORY
+from understudy.controller.tables.job_states import JobEvent
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import JobFlag
 from understudy.protocol import endings

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.core.core import nodeset_indices
 from understudy.controller.core.lookups import node_bitmap
+from understudy.controller.nodes.reboot import give_up_reboot
 from understudy.controller.pending.eligibility import review_all
 from understudy.controller.scheduling.api import Note
+from understudy.controller.tables.node_states import NodeEvent, advance
 from understudy.model import hostlist
 from understudy.model.errors import ErrorCode, SlurmError
-from understudy.model.states import NodeFlag, NodeState
 from understudy.protocol.messages import Message, Ok
 
 if TYPE_CHECKING:
@@ -69,8 +70,11 @@ def _delete(core: Core, expression: str) -> None:
         raise SlurmError(ErrorCode.NODES_BUSY)
     for index in nodeset_indices(nodes):
         node = table.nodes[index]
-        node.state, node.flags = NodeState.FUTURE, NodeFlag.NONE
+        give_up_reboot(core, node, now)
+        advance(node, NodeEvent.DELETED, now)
         node.reason, node.reason_time, node.reason_user_id = "", None, 0
+        if core.power is not None:
+            core.power.follow(node)
         table.set_availability(node)
     for partition in core.tables.partitions.values():
         if partition.nodes & nodes:

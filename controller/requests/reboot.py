@@ -12,8 +12,9 @@ from understudy.controller.core.lookups import node_bitmap
 from understudy.controller.nodes.reboot import AFTER, IN_PROGRESS, reboot_idle
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.node import OFF
+from understudy.controller.tables.node_states import NodeEvent, advance
 from understudy.model.errors import ErrorCode, SlurmError
-from understudy.model.states import NodeFlag, NodeState
+from understudy.model.states import NodeState
 from understudy.protocol.messages import Message, Ok
 
 if TYPE_CHECKING:
@@ -40,11 +41,11 @@ def reboot_nodes(core: Core, message: RebootNodes, sender: Sender) -> Message:
         node = table.nodes[index]
         if node.flags & (IN_PROGRESS | OFF) or node.state is NodeState.FUTURE:
             continue
-        node.flags |= NodeFlag.REBOOT_REQUESTED
+        asked = NodeEvent.REBOOT_ASKED_ASAP if message.asap else NodeEvent.REBOOT_ASKED
+        advance(node, asked, now)
         node.next_state = after
         reason = message.reason
         if message.asap:
-            node.flags |= NodeFlag.DRAIN
             node.next_state = after or NodeState.IDLE
         if reason or not node.reason:
             reason = reason or ("Reboot ASAP" if message.asap else "reboot requested")

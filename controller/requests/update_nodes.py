@@ -14,6 +14,7 @@ from understudy.controller.nodes.events import ask_at_next_ping, ask_at_next_tic
 from understudy.controller.nodes.reboot import IN_PROGRESS, cancel_reboot, give_up_reboot
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.node import OFF
+from understudy.controller.tables.node_states import NodeEvent, advance
 from understudy.model import hostlist
 from understudy.model.cpu_binding import cpu_binding
 from understudy.model.errors import ErrorCode, SlurmError
@@ -78,7 +79,7 @@ def update_nodes(core: Core, message: UpdateNodes, sender: Sender) -> Message:
         _describe(node, changes)
         if state:
             try:
-                _set_state(core, node, state)
+                _set_state(core, node, state, now)
             except SlurmError as error:
                 failed = error
                 continue
@@ -186,6 +187,12 @@ def _set_gres(core: Core, nodes: int, text: str) -> None:
     core.forget_feasibility()
 
 
+_EVENTS: Final = {
+    "DOWN": NodeEvent.SET_DOWN,
+    "DRAIN": NodeEvent.DRAINED,
+    "FAIL": NodeEvent.FAILING,
+    "NORESP": NodeEvent.SILENT,
+}
 # what Slurm's log calls the state after it was set
 _NOW: Final = {"DRAIN": "DRAINED", "RESUME": "IDLE", "UNDRAIN": "IDLE"}
 
@@ -194,18 +201,16 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word for word in text.split(",") if word)
 
 
-def _set_state(core: Core, node: Node, state: str) -> None:
-    if state == "DOWN":
-        node.state = NodeState.DOWN
-    elif state == "DRAIN":
-        node.flags |= NodeFlag.DRAIN
-    elif state == "FAIL":
-        node.flags |= NodeFlag.FAIL
+def _set_state(core: Core, node: Node, state: str, now: float) -> None:
+    if state in _EVENTS:
+        advance(node, _EVENTS[state], now)
     elif state == "UNDRAIN":
-        node.flags &= ~NodeFlag.DRAIN if _is_busy(core, node) else ~(NodeFlag.DRAIN | NodeFlag.FAIL)
+        advance(node, NodeEvent.UNDRAINED, now)
+        if not _is_busy(core, node):
+            advance(node, NodeEvent.MENDED, now)
         if node.state is not NodeState.DOWN and not node.flags & NodeFlag.FAIL:
             _clear_reason(node)
-        _doubt(core, node)
+        _doubt(core, node, now)
         _note_return(core, node)
     elif state in ("RESUME", "IDLE"):
         is_out = node.state in (NodeState.DOWN, NodeState.FUTURE) or node.flags & (
@@ -220,30 +225,26 @@ def _set_state(core: Core, node: Node, state: str) -> None:
         if state == "RESUME" and (
             node.state in (NodeState.DOWN, NodeState.FUTURE) or node.flags & NodeFlag.DRAIN
         ):
-            _doubt(core, node)
-        node.flags &= ~(NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.POWER_DRAIN)
+            _doubt(core, node, now)
+        before = node.state
+        advance(node, NodeEvent.RESUMED if state == "RESUME" else NodeEvent.SET_IDLE, now)
         if node.flags & IN_PROGRESS:
-            give_up_reboot(core, node)
+            give_up_reboot(core, node, now)
         if core.power is not None and node.flags & NodeFlag.POWERING_DOWN:
             core.power.stay_off(node)
-        if node.state in (NodeState.DOWN, NodeState.FUTURE) or (
-            state == "IDLE" and node.state is NodeState.UNKNOWN
-        ):
-            node.state = NodeState.IDLE
-            if not _is_there(core, node):
-                node.flags |= NodeFlag.NO_RESPOND
+        if node.state is not before and not _is_there(core, node):
+            advance(node, NodeEvent.SILENT, now)
         _clear_reason(node)
         _note_return(core, node)
     elif state in ("POWER_UP", "POWER_DOWN", "POWER_DOWN_ASAP", "POWER_DOWN_FORCE"):
-        _switch(core, node, state)
+        _switch(core, node, state, now)
     elif state == "CANCEL_REBOOT":
-        cancel_reboot(core, node)
-    elif state == "NORESP":
-        node.flags |= NodeFlag.NO_RESPOND
+        cancel_reboot(core, node, now)
     elif state == "FUTURE":
         if not core.tables.nodes.idle_nodes >> node.index & 1:
             raise SlurmError(ErrorCode.INVALID_NODE_STATE)
-        node.state = NodeState.FUTURE
+        give_up_reboot(core, node, now)
+        advance(node, NodeEvent.SET_FUTURE, now)
         _clear_reason(node)
     else:
         raise SlurmError(ErrorCode.INVALID_NODE_STATE)
@@ -258,14 +259,14 @@ def _is_there(core: Core, node: Node) -> bool:
     return bool(node.flags & OFF) or (record is not None and record.is_registered)
 
 
-def _doubt(core: Core, node: Node) -> None:
+def _doubt(core: Core, node: Node, now: float) -> None:
     """Take the node for silent until its daemon has answered. That one node is back says nothing
     about a front end.
     """
     if not core.settings.front_end and not node.flags & (
         NodeFlag.POWERING_DOWN | NodeFlag.POWERING_UP
     ):
-        node.flags |= NodeFlag.NO_RESPOND
+        advance(node, NodeEvent.SILENT, now)
         if node.flags & NodeFlag.POWERED_DOWN:  # nobody answers there, so it stays unknown
             node.boot_time = None
 
@@ -277,23 +278,23 @@ def _note_return(core: Core, node: Node) -> None:
         core.tables.nodes.note_departure(bit, int(core.time.now()))
 
 
-def _switch(core: Core, node: Node, state: str) -> None:
-    power, now = core.power, core.time.now()
+def _switch(core: Core, node: Node, state: str, now: float) -> None:
+    power = core.power
     if power is None:
         raise SlurmError(ErrorCode.INVALID_NODE_STATE)
     if state == "POWER_UP":
         power.power_up(node)
         return
     if state == "POWER_DOWN_ASAP" and not node.flags & NodeFlag.DRAIN:
-        node.flags |= NodeFlag.DRAIN | NodeFlag.POWER_DRAIN
+        advance(node, NodeEvent.POWER_DOWN_ASKED_ASAP, now)
         node.reason, node.reason_time, node.reason_user_id = state, int(now), NOBODY
     elif state == "POWER_DOWN_FORCE":
         nodes_down(core, 1 << node.index, now)
-        node.state = NodeState.IDLE
+        advance(node, NodeEvent.POWER_DOWN_FORCED, now)
     if node.flags & NodeFlag.REBOOT_ISSUED:
-        give_up_reboot(core, node)
-        node.flags &= ~NodeFlag.DRAIN
-        node.state = NodeState.IDLE
+        give_up_reboot(core, node, now)
+        advance(node, NodeEvent.UNDRAINED, now)
+        advance(node, NodeEvent.RETURNED, now)
         _clear_reason(node)
     power.power_down(node)
 

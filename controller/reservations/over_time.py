@@ -30,6 +30,7 @@ from understudy.controller.reservations.times import (
 )
 from understudy.controller.rhythm import TICK_S
 from understudy.controller.scheduling.api import Note
+from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.controller.tables.reservation import DELETED, MAINTENANCE, WAITS, Reservation
 from understudy.model import nodeset
 from understudy.model.reservations import (
@@ -45,7 +46,6 @@ from understudy.model.reservations import (
     STATIC,
     TIME_FLOAT,
 )
-from understudy.model.states import JobFlag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -293,7 +293,7 @@ def _forget(core: Core, reservation: Reservation, now: float) -> None:
                 None,
                 DELETED.format(reservation.name),
             )
-            job.flags |= JobFlag.RESV_DEL_HOLD
+            advance(job, JobEvent.RESERVATION_DELETED, now)
             job.expected_start, job.expected_nodes = None, 0
             job.reason, job.reason_detail = job.held_by, ""
         elif job.reason == WAITS:

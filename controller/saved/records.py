@@ -14,6 +14,7 @@ from understudy.controller.saved.older import current
 from understudy.controller.tables.allocation import Allocation
 from understudy.controller.tables.dependency import Dependency, Outlook, Term
 from understudy.controller.tables.job import HetJob, Job, JobArray
+from understudy.controller.tables.node_states import restore
 from understudy.controller.tables.partition import Partition
 from understudy.controller.tables.reservation import Reservation
 from understudy.controller.tables.step import Step
@@ -250,9 +251,12 @@ def decode_job(octets: bytes) -> Job:
     except msgspec.DecodeError as error:
         raise StateError(f"damaged job record: {error}") from error
     _check_version(record.version)
-    job = Job(**{name: getattr(record, name) for name in _SAME})
+    job = Job(
+        **{name: getattr(record, name) for name in _SAME},
+        state=JobState(record.state),
+        flags=JobFlag(record.flags),
+    )
     job.spec = current(job.spec)
-    job.state, job.flags = JobState(record.state), JobFlag(record.flags)
     job.required_nodes, job.excluded_nodes = (
         _bitmap(record.required_nodes),
         _bitmap(record.excluded_nodes),
@@ -314,7 +318,7 @@ def decode_node(octets: bytes, node: Node, *, in_full: bool = False) -> None:
     except msgspec.DecodeError as error:
         raise StateError(f"damaged node record: {error}") from error
     _check_version(record.version)
-    node.state, node.flags = NodeState(record.state), NodeFlag(record.flags)
+    restore(node, NodeState(record.state), NodeFlag(record.flags))
     node.reason, node.reason_user_id, node.reason_time = (
         record.reason,
         record.reason_user_id,

@@ -31,7 +31,7 @@ from understudy.controller.reservations.over_time import watch_end
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.allocation import Allocation
 from understudy.controller.tables.het_job import restore as restore_component
-from understudy.controller.tables.job import JobEvent, advance
+from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.model.states import JobFlag, JobState
 
 if TYPE_CHECKING:
@@ -103,13 +103,15 @@ def _lose(core: Core, job: Job, now: float) -> None:
         job.job_id,
         job.node_list,
     )
+    runs_again = job.is_active and job.requeue and not job.interactive
     if job.is_active:
         advance(job, JobEvent.NODE_FAILED, now)
         job.end_time, job.reason = int(now), "NodeDown"
-    job.flags, job.completing_nodes, job.allocation = JobFlag.NONE, 0, None
-    if job.is_pending or (job.requeue and not job.interactive):
-        if not job.is_pending:
-            advance(job, JobEvent.REQUEUED, now)
+    advance(job, JobEvent.NODES_FREED, now)
+    job.completing_nodes, job.allocation = 0, None
+    if runs_again:
+        advance(job, JobEvent.REQUEUED, now)
+    if job.is_pending:
         job.start_time = job.end_time = job.eligible_time = None
         job.restarts += 1
         job.node_list = ""

@@ -1,17 +1,16 @@
-"""A job's record and its state machine: one table of transitions, one function that moves a job,
-nothing else assigns the state.
+"""A job's record.
 
-Place: tables, no I/O. Follows: squeue(1) on states, `../docs/architecture.md` on a
-job's life.
+Place: tables, pure. Its state and flags are moved by `job_states.py` alone. Follows: squeue(1) on
+states, `../docs/architecture.md` on a job's life.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from understudy.controller.tables.transitions import tell
 from understudy.model.states import JobFlag, JobState
 
 if TYPE_CHECKING:
@@ -63,53 +62,6 @@ class HetJob:
     components: dict[int, Job] = field(default_factory=dict)  # by offset
 
 
-class JobEvent(StrEnum):
-    """What can happen to a job."""
-
-    ALLOCATED = "allocated"
-    EXITED_WELL = "exited well"
-    EXITED_BADLY = "exited badly"
-    TIMED_OUT = "timed out"
-    CANCELLED = "cancelled"
-    NODE_FAILED = "node failed"
-    LAUNCH_FAILED = "launch failed"
-    DEADLINE_PASSED = "deadline passed"
-    RAN_OUT_OF_MEMORY = "ran out of memory"
-    PREEMPTED = "preempted"
-    SUSPENDED = "suspended"
-    RESUMED = "resumed"
-    REQUEUED = "requeued"
-    CANNOT_RUN = "cannot run"
-
-
-_RUNNING_ENDS: Final = {
-    JobEvent.EXITED_WELL: JobState.COMPLETED,
-    JobEvent.EXITED_BADLY: JobState.FAILED,
-    JobEvent.TIMED_OUT: JobState.TIMEOUT,
-    JobEvent.CANCELLED: JobState.CANCELLED,
-    JobEvent.NODE_FAILED: JobState.NODE_FAIL,
-    JobEvent.LAUNCH_FAILED: JobState.FAILED,
-    JobEvent.DEADLINE_PASSED: JobState.DEADLINE,
-    JobEvent.RAN_OUT_OF_MEMORY: JobState.OUT_OF_MEMORY,
-    JobEvent.PREEMPTED: JobState.PREEMPTED,
-}
-TRANSITIONS: Final[Mapping[tuple[JobState, JobEvent], JobState]] = {
-    (JobState.PENDING, JobEvent.ALLOCATED): JobState.RUNNING,
-    (JobState.PENDING, JobEvent.CANCELLED): JobState.CANCELLED,
-    (JobState.PENDING, JobEvent.DEADLINE_PASSED): JobState.DEADLINE,
-    (JobState.PENDING, JobEvent.CANNOT_RUN): JobState.FAILED,
-    **{(JobState.RUNNING, event): state for event, state in _RUNNING_ENDS.items()},
-    **{(JobState.SUSPENDED, event): state for event, state in _RUNNING_ENDS.items()},
-    (JobState.RUNNING, JobEvent.SUSPENDED): JobState.SUSPENDED,
-    (JobState.SUSPENDED, JobEvent.RESUMED): JobState.RUNNING,
-    **{(state, JobEvent.REQUEUED): JobState.PENDING for state in JobState},
-}
-
-
-class InvalidTransition(AssertionError):  # noqa: N818 - a bug, not an error that somebody handles
-    """An event that cannot happen in the job's state: a bug. Carries the job's story."""
-
-
 @dataclass(slots=True, eq=False)
 class Job:
     """One job. Times are seconds of the cluster's clock since the epoch; None where it has not
@@ -127,7 +79,7 @@ class Job:
     partition_priorities: dict[str, int] | None = None
     # set by an administrator, and then not recalculated; textbook policies order by this one alone
     admin_priority: int | None = None
-    state: JobState = JobState.PENDING
+    state: JobState = JobState.PENDING  # moved by `job_states.py` alone, as its flags
     flags: JobFlag = JobFlag.NONE
     partition: str = ""  # where it runs, or partitions[0]
     reason: str = "None"
@@ -300,25 +252,7 @@ class Job:
     @property
     def story(self) -> str:
         """The job's last events, for error messages."""
-        return f"job {self.job_id} {self.state.name}: " + "; ".join(
-            f"{t:.3f} {what}" for t, what in self.log
-        )
-
-
-def advance(job: Job, event: JobEvent, now: float) -> None:
-    """Move the job's base state.
-
-    Raises:
-        InvalidTransition: with the job's story; the job is unchanged.
-    """
-    after = TRANSITIONS.get((job.state, event))
-    if after is None:
-        raise InvalidTransition(f"{event} while {job.state.name}: {job.story}")
-    job.log.append((now, event))
-    del job.log[:-8]
-    if job.state is JobState.PENDING:
-        job.note_wait(now)
-    job.state = after
+        return tell("job", self.job_id, self.state, self.flags, self.log)
 
 
 def count_suspension(job: Job, now: float) -> None:

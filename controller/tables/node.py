@@ -19,6 +19,7 @@ import numpy as np
 
 from understudy.controller.tables.gres import GresTable, keys_of, room_in
 from understudy.controller.tables.shared_cores import SharedCores
+from understudy.controller.tables.transitions import tell
 from understudy.model import nodeset
 from understudy.model.gres import GPU
 from understudy.model.states import NodeFlag, NodeState
@@ -68,7 +69,7 @@ class Node:
     address: str
     hostname: str
     port: int
-    # base as set: UNKNOWN, DOWN, IDLE, FUTURE; ALLOCATED and MIXED follow from the vectors
+    # moved by `node_states.py` alone; ALLOCATED and MIXED follow from the vectors
     state: NodeState = NodeState.UNKNOWN
     flags: NodeFlag = NodeFlag.NONE
     reason: str = ""
@@ -89,10 +90,16 @@ class Node:
     spec_cores: int = 0
     mem_spec_mb: int = 0  # memory that is the system's (MemSpecLimit)
     active_features: tuple[str, ...] = ()
+    log: list[tuple[float, str]] = field(default_factory=list)  # the last few events, for `story`
 
     def __post_init__(self) -> None:
         # none is active only after an update
         self.active_features = self.active_features or self.features
+
+    @property
+    def story(self) -> str:
+        """The node's last events, for error messages."""
+        return tell("node", self.name, self.state, self.flags, self.log)
 
     @property
     def cpus_of_core(self) -> int:

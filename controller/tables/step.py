@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from understudy.controller.tables.gres import Held as GresHeld
+from understudy.controller.tables.transitions import tell
 from understudy.model.distribution import PACKINGS
 from understudy.model.errors import ErrorCode, SlurmError
-from understudy.model.states import JobState
+from understudy.model.states import JobFlag, JobState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,7 +50,7 @@ class Step:
     host: str = ""
     pid: int = 0
     submit_line: str = ""
-    state: JobState = JobState.RUNNING
+    state: JobState = JobState.RUNNING  # moved by `step_states.py` alone
     end_time: int | None = None
     open_nodes: int = 0  # bitmap of nodes on which it has not ended
     exit_code: int = 0
@@ -59,6 +60,14 @@ class Step:
     takes_memory: bool = False  # it asked for memory, which no other step has meanwhile
     asked: dict[str, str] = field(default_factory=dict)  # what is shown of --gres and its kin
     awaited: list[Later] = field(default_factory=list)  # who waits for its end
+    log: list[tuple[float, str]] = field(default_factory=list)  # its events, for `story`
+
+    @property
+    def story(self) -> str:
+        """The step's events, for error messages."""
+        return tell(
+            "step", f"{self.step_id} on {self.node_list}", self.state, JobFlag.NONE, self.log
+        )
 
     @property
     def is_running(self) -> bool:
@@ -111,8 +120,8 @@ class Step:
     @classmethod
     def unpack(cls, packed: list[Any]) -> Step:
         """The reverse of `pack`."""
-        step = cls(*packed)
-        step.places = [
+        fields = list(packed)
+        fields[2] = [
             Place(
                 place[0],
                 place[1],
@@ -122,9 +131,9 @@ class Step:
             )
             for place in packed[2]
         ]
-        step.state = JobState(packed[11])
-        step.open_nodes = int.from_bytes(packed[13], "little")
-        return step
+        fields[11] = JobState(packed[11])
+        fields[13] = int.from_bytes(packed[13], "little")
+        return cls(*fields)
 
 
 def _pack_gres(gres: tuple[GresHeld, ...]) -> list[list[Any]]:

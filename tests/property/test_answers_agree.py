@@ -10,7 +10,7 @@ from scheduling_harness import make_job, node, table_of, tables_of
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.select.linear import SelectLinear
 from understudy.controller.tables.gres import DeviceGroup, GresTable
-from understudy.controller.tables.job import JobEvent, advance
+from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.controller.tables.partition import Partition
 from understudy.model import nodeset
 

@@ -240,6 +240,14 @@ def test_a_requeued_job_is_not_told_of_as_ended() -> None:
     assert site.subjects() == ["Slurm Job_id=1 Name=j Requeued, Run time 00:00:00"]
 
 
+def test_a_job_that_is_requeued_when_it_is_over_is_told_of_twice() -> None:
+    site = mailed()
+    job = site.submit(mail_type="END,REQUEUE")
+    site.complete(job)
+    site.control("requeue", job, ROOT)
+    assert [subject.split()[3].strip(",") for subject in site.subjects()] == ["Ended", "Requeued"]
+
+
 def test_how_much_of_its_time_has_passed_is_told_at_the_looks_at_limits() -> None:
     site = mailed()
     site.submit(mail_type="TIME_LIMIT,TIME_LIMIT_50,TIME_LIMIT_80,TIME_LIMIT_90", time_limit_s=120)

@@ -126,6 +126,21 @@ def test_only_the_leader_can_be_requeued(harness: Harness) -> None:
     assert states(jobs) == [JobState.PENDING] * 2
 
 
+def test_all_components_are_requeued_though_their_nodes_are_not_free_yet(harness: Harness) -> None:
+    jobs = submit(harness, JobSpec(), JobSpec())
+    harness.run(0)
+    harness.acknowledge()
+    harness.finish(jobs[0])
+    assert all(job.is_completing for job in jobs)
+    assert harness.control("requeue", jobs[0]) == 0
+    assert states(jobs) == [JobState.PENDING] * 2
+    harness.acknowledge()
+    for job in jobs:
+        harness.epilog(job)
+    harness.run(200)
+    assert states(jobs) == [JobState.RUNNING] * 2
+
+
 def test_arrays_are_refused_and_one_bad_component_refuses_all(harness: Harness) -> None:
     for specs, code in (
         ((JobSpec(array="1-2"), JobSpec()), 2081),

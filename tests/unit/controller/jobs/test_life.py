@@ -19,11 +19,14 @@ from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobFlag, JobState
 from understudy.protocol.messages import (
+    AllocateJob,
     AwaitEmpty,
     BatchComplete,
     CancelJobs,
+    ControlJobs,
     Failure,
     GetScript,
+    JobSpec,
     Ok,
     Script,
     SignalJob,
@@ -297,6 +300,64 @@ def test_a_finished_job_is_requeued_into_the_held_state(h: Harness) -> None:
 def test_requeue_is_refused_for_pending_jobs_and_for_those_that_do_not_want_it(h: Harness) -> None:
     assert h.control("requeue", h.submit(hold=True)) == 2024
     assert h.control("requeue", h.submit(requeue=False)) == 2037
+
+
+@pytest.mark.parametrize("action", ["requeue", "requeuehold"])
+def test_of_several_reasons_not_to_requeue_slurms_is_told(h: Harness, action: str) -> None:
+    waiting = h.submit(hold=True, requeue=False)
+    assert h.control(action, waiting) == 2037, "however it waits"
+    job_id = h.ask(AllocateJob(JobSpec(hold=True)), USER).job_id
+    assert h.control(action, h.core.tables.jobs[job_id]) == 2009, "no script"
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_job_is_requeued_whose_nodes_are_not_free_of_it_yet(h: Harness, code: int) -> None:
+    job = h.submit()
+    h.acknowledge()
+    h.finish(job, code)
+    assert h.control("requeue", job) == 0
+    assert (job.state, job.flags) == (JobState.PENDING, JobFlag.COMPLETING)
+    assert h.control("requeuehold", job) == 2024, "now it is pending"
+    assert h.core.counters.completed == 1
+    h.acknowledge()
+    h.epilog(job)
+    assert (job.restarts, job.reason, job.begin_time) == (1, "BeginTime", START + 121)
+    h.run(122)
+    assert job.is_running
+
+
+def test_a_completing_job_is_requeued_and_held(h: Harness) -> None:
+    job = h.submit()
+    h.acknowledge()
+    h.cancel(job)
+    assert h.control("requeuehold", job) == 0
+    h.acknowledge()
+    h.epilog(job)
+    h.run(1000)
+    assert (job.state, job.held_by) == (JobState.PENDING, "JobHeldUser")
+
+
+def test_what_was_requeued_and_cancelled_before_its_nodes_were_free_is_requeued_again(
+    h: Harness,
+) -> None:
+    job = h.submit()
+    for _ in range(2):
+        assert h.control("requeue", job) == 0
+        assert h.cancel(job) == 0
+        assert (job.state, job.flags) == (JobState.CANCELLED, JobFlag.COMPLETING)
+    assert h.control("requeue", job) == 0
+    h.acknowledge()
+    h.epilog(job)
+    assert job.is_pending
+
+
+def test_a_special_exit_that_is_cancelled_is_cancelled(h: Harness) -> None:
+    job = h.submit()
+    h.complete(job, 3)
+    h.ask(ControlJobs("requeuehold", [str(job.job_id)], options=["special_exit"]))
+    assert (job.state, job.flags) == (JobState.PENDING, JobFlag.SPECIAL_EXIT)
+    assert h.cancel(job) == 0
+    assert (job.state, job.flags) == (JobState.CANCELLED, JobFlag.NONE)
 
 
 def test_a_job_requeued_and_cancelled_before_its_nodes_are_free_stays_cancelled(h: Harness) -> None:

@@ -5,7 +5,7 @@ from tests.controller_harness import OTHER, ROOT, USER, Harness
 from understudy.controller.edge.validate import validate
 from understudy.controller.saved.records import decode_job, encode_job
 from understudy.controller.saved.recover import recover
-from understudy.model.states import JobState
+from understudy.model.states import JobFlag, JobState
 from understudy.protocol.messages import (
     ControlJobs,
     CreateStep,
@@ -49,6 +49,17 @@ def test_a_suspended_job_stands_still_and_gives_up_its_cpus_but_not_its_memory()
     assert (table.free_cpus[0], table.free_memory[0]) == (0, 3000)
     harness.run(5)
     assert harness.query("jobs", "run_time_s") == [[35]]
+
+
+def test_a_job_that_was_stopped_is_suspended_and_goes_on_when_it_is_resumed():
+    harness = Harness()
+    job = running(harness)
+    harness.cancel(job, signal=19)
+    assert job.flags == JobFlag.STOPPED
+    harness.control("suspend", job, ROOT)
+    assert (job.state, job.flags) == (JobState.SUSPENDED, JobFlag.NONE)
+    harness.control("resume", job, ROOT)
+    assert (job.state, job.flags) == (JobState.RUNNING, JobFlag.NONE)
 
 
 def test_time_limits_do_not_end_suspended_jobs():

@@ -23,6 +23,7 @@ from understudy.model.states import JobFlag, JobState, NodeFlag, NodeState
 from understudy.protocol.messages import (
     AllocateJob,
     AwaitJob,
+    ChangeNodeTable,
     Failure,
     JobSpec,
     LaunchBatch,
@@ -89,6 +90,15 @@ def test_idle_nodes_are_switched_off_at_a_ten_second_look_and_are_off_at_another
     assert flags(h) == [OFF] * 4
     assert h.core.tables.nodes.up_nodes == 0b1111
     assert h.query("nodes", "last_busy") == [[None]] * 4
+
+
+def test_a_node_that_is_deleted_while_it_is_switched_off_is_neither_on_nor_off(h: Harness) -> None:
+    h.run(21.1)
+    assert flags(h)[0] == FALLING
+    assert h.ask(ChangeNodeTable("delete", "n1"), ROOT) == Ok()
+    h.run(60)
+    assert flags(h) == [NodeFlag.NONE, OFF, OFF, OFF]
+    assert h.core.tables.nodes.nodes[0].state is NodeState.FUTURE
 
 
 def test_an_idle_cluster_stands_still(h: Harness) -> None:

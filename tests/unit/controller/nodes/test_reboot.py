@@ -91,6 +91,13 @@ def test_a_request_can_be_cancelled_until_the_node_boots(h: Harness) -> None:
     assert node(h)[0] is NodeState.IDLE
 
 
+def test_a_node_that_is_to_be_in_future_does_not_boot(h: Harness) -> None:
+    h.ask(RebootNodes("n1"), ROOT)
+    h.update_nodes("n1", state="FUTURE")
+    h.run(100)
+    assert node(h)[:2] == (NodeState.FUTURE, NodeFlag.NONE)
+
+
 def test_only_administrators_reboot_nodes_that_exist(h: Harness) -> None:
     assert isinstance(h.ask(RebootNodes("n1"), USER), Failure)
     assert h.ask(RebootNodes("n9"), ROOT).code == 2018

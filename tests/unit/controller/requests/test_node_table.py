@@ -8,8 +8,14 @@ from tests.fake_controller import FakeClient, run_command
 
 from understudy.commands.scontrol.scontrol import scontrol
 from understudy.commands.shared.client import RefusedError
-from understudy.model.states import NodeState
-from understudy.protocol.messages import ChangeNodeTable, Failure, Ok, UpdateReservation
+from understudy.model.states import NodeFlag, NodeState
+from understudy.protocol.messages import (
+    ChangeNodeTable,
+    Failure,
+    Ok,
+    RebootNodes,
+    UpdateReservation,
+)
 
 
 def code(h: Harness, action: str, nodes: str, state: str = "future", sender: object = ROOT) -> int:
@@ -42,6 +48,17 @@ def test_nodes_with_jobs_or_reservations_are_kept(nodes: str, refusal: int) -> N
     }
     h.ask(UpdateReservation("create", "r", changes), ROOT)
     assert code(h, "delete", nodes) == refusal
+
+
+def test_a_node_that_is_deleted_does_not_boot_though_that_was_asked_for() -> None:
+    h = Harness()
+    h.submit(required_nodes="n2", num_tasks=1)
+    h.ask(RebootNodes("n2"), ROOT)
+    h.update_nodes("n2", state="DOWN", reason="x")
+    assert code(h, "delete", "n2") == 0
+    h.run(10)
+    node = h.core.tables.nodes.nodes[1]
+    assert (node.state, node.flags, h.core.reboots) == (NodeState.FUTURE, NodeFlag.NONE, 0)
 
 
 def test_only_administrators_change_the_node_table() -> None:

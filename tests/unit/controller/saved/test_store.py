@@ -405,6 +405,22 @@ def test_a_job_on_nodes_that_are_no_longer_configured_is_lost(tmp_path: Path) ->
     assert h.core.tables.jobs[other.job_id].is_pending
 
 
+def test_a_job_that_had_ended_on_nodes_that_are_no_longer_configured_does_not_run_again(
+    tmp_path: Path,
+) -> None:
+    disk = Disk(tmp_path)
+    job = disk.h.submit(required_nodes="n4")
+    disk.h.acknowledge()
+    disk.h.finish(job)
+    assert job.is_completing
+    disk.save()
+    disk.store.close()
+    h = Harness(make_tables(2), register=False, time=disk.time)
+    recover(h.core, Store(tmp_path).read(h.core))
+    validate(h.core)
+    assert h.core.tables.jobs[job.job_id].state is JobState.COMPLETED
+
+
 @pytest.mark.parametrize("killed_after", range(12))
 def test_killed_after_any_commit_the_controller_comes_back_to_the_same_end(
     tmp_path: Path, killed_after: int
