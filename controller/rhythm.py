@@ -1,7 +1,7 @@
-"""When the controller's main loop ticks: about once a second, for schedulers, reservations and
-nodes alike.
+"""The background loop of Slurm's controller: when it ticks.
 
-Place: scheduling, pure.
+Place: below all else of the controller, pure. The tables have the one `Rhythm` of a controller, on
+which everything rides that Slurm does now and then.
 
 Ten naps of 100 ms and the loop's own work make a tick 1.0032 s, and the first comes 0.98 s after
 the start: the medians of what starts jobs in recordings of Slurm 22.05. Their loops are late now
@@ -16,40 +16,49 @@ from __future__ import annotations
 from math import floor
 from typing import Final
 
-FIRST_TICK_S: Final = 0.98  # after the controller's start
-TICK_S: Final = 1.0032  # from one tick to the next
-LATE_S: Final = 0.025  # once a minute, on top; a fit, see above
+from understudy.model.cadence import Cadence
+
 LATE_EVERY: Final = 60  # ticks
 LATE_FIRST: Final = 61  # the first tick that is late, from 0
-ROUNDING_S: Final = 1e-4  # timers keep microseconds, and a time since the epoch is not exact
-_MEAN_S: Final = TICK_S + LATE_S / LATE_EVERY
+# ours: timers keep microseconds, and a time since the epoch is not exact
+ROUNDING_S: Final = 1e-4
 
 
-def tick(start: float, number: int) -> float:
-    """When the loop of a controller that started then ticks for the nth time, from 0."""
-    return (
-        start
-        + FIRST_TICK_S
-        + number * TICK_S
-        + max((number - LATE_FIRST) // LATE_EVERY + 1, 0) * LATE_S
-    )
+class Rhythm:
+    """The ticks of a controller that started then. They are numbered from 0."""
 
+    def __init__(self, start: float, cadence: Cadence | None = None) -> None:
+        self.start, self.cadence = start, cadence or Cadence()
+        self.tick_s = self.cadence.tick_s
+        self._first = start + self.cadence.begin_s
+        self._mean_s = self.tick_s + self.cadence.late_s / LATE_EVERY
 
-def tick_from(start: float, when: float) -> int:
-    """The number of the first tick at or after that time, from 0."""
-    number = max(floor((when - start - FIRST_TICK_S) / _MEAN_S), 0)
-    while number and tick(start, number - 1) >= when - ROUNDING_S:
-        number -= 1
-    while tick(start, number) < when - ROUNDING_S:
-        number += 1
-    return number
+    def tick(self, number: int) -> float:
+        """When the loop ticks for the nth time."""
+        return (
+            self._first
+            + number * self.tick_s
+            + max((number - LATE_FIRST) // LATE_EVERY + 1, 0) * self.cadence.late_s
+        )
 
+    def number_from(self, when: float) -> int:
+        """The number of the first tick at or after that time."""
+        number = max(floor((when - self._first) / self._mean_s), 0)
+        while number and self.tick(number - 1) >= when - ROUNDING_S:
+            number -= 1
+        while self.tick(number) < when - ROUNDING_S:
+            number += 1
+        return number
 
-def next_tick(start: float, when: float) -> float:
-    """When the loop ticks next, at or after that time."""
-    return tick(start, tick_from(start, when))
+    def number_before(self, when: float) -> int:
+        """The number of the last tick at or before that time; -1 before the first."""
+        return self.number_from(when + 2 * ROUNDING_S) - 1
 
+    def next_tick(self, when: float) -> float:
+        """When the loop ticks next, at or after that time."""
+        return self.tick(self.number_from(when))
 
-def tick_before(start: float, when: float) -> int:
-    """The number of the last tick at or before that time, from 0; -1 before the first."""
-    return tick_from(start, when + 2 * ROUNDING_S) - 1
+    @property
+    def backfill_begins(self) -> float:
+        """When the backfill thread begins to sleep."""
+        return self.start + self.cadence.backfill_begin_s

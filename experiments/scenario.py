@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from understudy.experiments.recorded_machine import recorded_machine
 from understudy.model.conf_edit import Edit, edited
 
 if TYPE_CHECKING:
@@ -31,11 +32,6 @@ if TYPE_CHECKING:
 _Line = TypeVar("_Line")
 _Value = TypeVar("_Value")
 
-# a line's `at` is a whole second; what happens then is issued a little later, as a person's command
-# would be
-ISSUED_AFTER_S: Final = 0.2
-# the controller starts this long before the scenario's zero: its periods count from there
-CONTROLLER_LEAD_S: Final = 24.5
 FIRST_USER_ID: Final = 7101
 GROUP_ID: Final = 7100
 UNKNOWN_JOB: Final = 999_999
@@ -102,7 +98,8 @@ class Scenario:
     horizon_s: float = float("inf")
     title: str = ""
     zero: float | None = None  # the calendar's instant of second 0; None: any
-    lead_s: float = CONTROLLER_LEAD_S  # how long before it the controller starts
+    # how long before it the controller starts: its periods count from there
+    lead_s: float = field(default_factory=lambda: recorded_machine().lead_s)
     # what is known of users: uid, gid, group
     owners: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -163,7 +160,7 @@ def read_scenario(folder: Path, *, needs_conf: bool = True) -> Scenario:
             if (folder / "about.json").exists()
             else {}
         )
-        zero, lead_s = about.get("zero"), float(about.get("lead", CONTROLLER_LEAD_S))
+        zero, lead_s = about.get("zero"), float(about.get("lead", recorded_machine().lead_s))
         zero = None if zero is None else float(zero)
         owners = {str(name): dict(each) for name, each in about.get("users", {}).items()}
     except (ValueError, TypeError, AttributeError) as error:

@@ -19,6 +19,7 @@ import os
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from understudy.model.cadence import Cadence
 from understudy.model.hostlist import compress, expand
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class Cluster:
     # pinning
     cpu: int = -1
     default_run_s: float = 1.0  # an emulated job of which nobody said how long it runs
+    cadence: Cadence = field(default_factory=Cadence)  # of the controller's threads
     # what an emulated job takes beside its run: launch and the news of its end
     job_overhead_s: float = 0.0
     job_launch_s: float = 0.0  # emulated jobs are launched one after another, each so much later
@@ -125,5 +127,6 @@ class Cluster:
             version.
         """
         fields = json.loads((run_dir / "cluster.json").read_text())
+        fields["cadence"] = Cadence(**fields.get("cadence", {}))
         fields["nodeds"] = [NodeDaemon(**each) for each in fields.get("nodeds", [])]
         return cls(**fields)

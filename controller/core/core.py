@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller.core.rights import Right, right_of
 from understudy.controller.priority.basic import BasicPriority
+from understudy.controller.rhythm import Rhythm
 from understudy.controller.tables.alarms import Alarms
 from understudy.controller.tables.counters import Counters
 from understudy.controller.tables.crontabs import Crontabs
@@ -188,6 +189,7 @@ class Core:
         self.daemon_of_node = [None] * len(self.tables.nodes.nodes)
         self.next_job_id = self.settings.first_job_id
         self.start_time = self.counters.since = self.time.now()
+        self.tables.rhythm = Rhythm(self.start_time, self.settings.cadence)
         self.count_licenses()
         self.tables.reservations.groups_of = self.users.groups_of
         self.tables.completing, self.tables.complete_wait_s = (

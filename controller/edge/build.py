@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from understudy.model.cluster import Cluster
     from understudy.model.conf import NodeConf, PartitionConf, SlurmConfig
 
-BOOT_S: Final = 30.0  # how long an emulated node takes to boot, where nobody says
+BOOT_S: Final = 30.0  # ours: how long an emulated node takes to boot, where nobody says
 _STATES: Final[dict[str, tuple[NodeState, NodeFlag]]] = {
     "DOWN": (NodeState.DOWN, NodeFlag.NONE),
     "DRAIN": (NodeState.UNKNOWN, NodeFlag.DRAIN),
@@ -169,6 +169,7 @@ def build_settings(
     lifetime = auth.get("cred_expire", "")
     return Settings(
         cluster_name=config.cluster_name or cluster.name,
+        cadence=cluster.cadence,
         controller_host=config.controllers[0][0] if config.controllers else "localhost",
         admin_ids=frozenset(
             {cluster.user_id} | ({slurm_user} if slurm_user is not None else set())

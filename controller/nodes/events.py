@@ -19,7 +19,6 @@ from understudy.controller.jobs.end import end_job, give_back
 from understudy.controller.jobs.requeue import requeue_job
 from understudy.controller.jobs.resize import leave
 from understudy.controller.pending.eligibility import review_all
-from understudy.controller.rhythm import next_tick
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.job import LAUNCH_FAILURE
 from understudy.controller.tables.job_states import JobEvent
@@ -114,7 +113,7 @@ def ask_at_next_tick(core: Core, nodes: int) -> None:
     """Nodes that are put back into service are believed to be there when they have said so, and the
     controller's loop asks them.
     """
-    core.at(next_tick(core.start_time, core.time.now()), ask_whether_well, core, nodes)
+    core.at(core.tables.rhythm.next_tick(core.time.now()), ask_whether_well, core, nodes)
 
 
 def ask_at_next_ping(core: Core, nodes: int) -> None:

@@ -28,7 +28,6 @@ from understudy.controller.reservations.times import (
     last_tick,
     tick_from,
 )
-from understudy.controller.rhythm import TICK_S
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.controller.tables.reservation import DELETED, MAINTENANCE, WAITS, Reservation
@@ -144,10 +143,12 @@ def arm(core: Core) -> None:
         if each.end_time > now:
             when = min(when, each.end_time)
         elif each.flags & MAINT or jobs_in(core, each):
-            when = min(when, tick_from(core, now + TICK_S / 2, TICKS_AN_END))
+            when = min(when, tick_from(core, now + core.tables.rhythm.tick_s / 2, TICKS_AN_END))
         if each.flags & PURGE_COMP and each.is_active(now) and not jobs_in(core, each):
             until = now if each.idle_since is None else each.idle_since + each.purge_comp_s
-            when = min(when, tick_from(core, max(until, now + TICK_S / 2), TICKS_AN_END))
+            when = min(
+                when, tick_from(core, max(until, now + core.tables.rhythm.tick_s / 2), TICKS_AN_END)
+            )
     when = min(when, _next_exchange(core, now))
     timer = core.reservation_timer
     if timer is not None:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from understudy.controller.rhythm import tick, tick_before
-from understudy.controller.rhythm import tick_from as first_tick
 from understudy.model.reservations import DAILY, HOURLY, TIME_FLOAT, WEEKDAY, WEEKEND, WEEKLY
 
 if TYPE_CHECKING:
@@ -29,15 +27,17 @@ FRIDAY, SATURDAY, SUNDAY = 4, 5, 6
 
 def tick_from(core: Core, when: float, every: int) -> float:
     """The loop's first tick at or after that time, counting only each `every`th."""
-    number = first_tick(core.start_time, when)
-    return tick(core.start_time, number + -(number + 1) % every)
+    rhythm = core.tables.rhythm
+    number = rhythm.number_from(when)
+    return rhythm.tick(number + -(number + 1) % every)
 
 
 def last_tick(core: Core, now: float, every: int) -> float:
     """The loop's last such tick; before the first, the start."""
-    number = tick_before(core.start_time, now)
+    rhythm = core.tables.rhythm
+    number = rhythm.number_before(now)
     number -= (number + 1) % every
-    return tick(core.start_time, number) if number >= 0 else core.start_time
+    return rhythm.tick(number) if number >= 0 else rhythm.start
 
 
 def come_again(reservation: Reservation) -> bool:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from understudy.model.cadence import Cadence
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -61,6 +63,7 @@ class Settings:
     """Times in seconds, memory in MB, None for no limit."""
 
     cluster_name: str = "cluster"
+    cadence: Cadence = field(default_factory=Cadence)  # of the controller's threads
     controller_host: str = "localhost"
     admin_ids: frozenset[int] = frozenset()  # SlurmUser and the cluster's owner; root is one anyway
     # what users see only of their own, words of PrivateData

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from understudy.controller.rhythm import Rhythm
 from understudy.controller.tables.licenses import LicensePool
 from understudy.controller.tables.reservation import ReservationTable
 
@@ -100,6 +101,7 @@ class Tables:
     licenses: LicensePool = field(default_factory=LicensePool)
     limits: Limits = field(default_factory=NoLimits)
     reservations: ReservationTable = field(default_factory=ReservationTable)
+    rhythm: Rhythm = field(default_factory=lambda: Rhythm(0.0))  # of the controller's loop
     preemption: Preemption | None = None  # None: no job may preempt another
     version: int = 0  # raised with every change that could let a job start
     # jobs whose resources are not all given back

@@ -45,7 +45,8 @@ from understudy.controller.edge.main import start as start_controller
 from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.slurm.builtin import Builtin
 from understudy.controller.tables.partition import limit_broken
-from understudy.experiments.scenario import CONTROLLER_LEAD_S, GROUP_ID, read_scenario
+from understudy.experiments.recorded_machine import recorded_machine
+from understudy.experiments.scenario import GROUP_ID, read_scenario
 from understudy.model.cluster import Cluster, NodeDaemon
 from understudy.model.errors import ConfigError
 from understudy.model.hostlist import compress
@@ -151,7 +152,8 @@ class _Run:
         (folder / "key").chmod(0o600)
         for name in ("state", "spool", "logs"):
             (folder / name).mkdir()
-        zero = float(scenario_run._EPOCH + 30)
+        machine = recorded_machine()
+        zero = float(machine.zero)
         text = "\n".join(schedule.conf)
         nodes = sorted(
             {
@@ -167,7 +169,7 @@ class _Run:
             "scenario",
             str(folder / "slurm.conf"),
             time="virtual",
-            epoch=zero - CONTROLLER_LEAD_S,
+            epoch=zero - machine.lead_s,
             zero=zero,
             key_file=str(folder / "key"),
             nodeds=[
@@ -179,11 +181,7 @@ class _Run:
             user_id=0,
             users=self.scenario.users,
             groups={"users": GROUP_ID},
-            job_overhead_s=scenario_run.OVERHEAD_S,
-            job_launch_s=scenario_run.LAUNCH_S,
-            kill_s=scenario_run.KILL_S,
-            epilog_s=scenario_run.EPILOG_S,
-            sleeps_while_stopped=True,
+            **machine.cluster,
         )
         self.loop = VirtualEventLoop()  # from here on nothing fails: who fails leaves it open
         self.network = MemoryNetwork()

@@ -31,8 +31,8 @@ from understudy.experiments.past import Count, HistoryError, OptionError, PastJo
 from understudy.experiments.past_accounts import SiteAccounts
 from understudy.experiments.past_options import KINDS, Choices, Mapped
 from understudy.experiments.past_scenario import PastScenario, make_scenario
+from understudy.experiments.recorded_machine import recorded_machine
 from understudy.experiments.sacct_words import instant
-from understudy.experiments.scenario import CONTROLLER_LEAD_S
 from understudy.model.nouns import many
 from understudy.tool.replay.submit_line import read_submit_line
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from understudy.model.conf import SlurmConfig
 
-SET_UP_S: Final = 0.02  # of virtual time, for each command of sacctmgr
+SET_UP_S: Final = 0.02  # ours: of virtual time, for each command of sacctmgr
 _SIMULATOR_ZERO: Final = 1_640_995_200  # 2022-01-01 UTC: an events file has no calendar
 
 
@@ -250,10 +250,11 @@ def _write_folder(request: ImportRequest, scenario: PastScenario, commands: list
         accounts.write_text("\n".join(commands) + "\n")
     else:
         accounts.unlink(missing_ok=True)
+    lead_s = recorded_machine().lead_s
     about: dict[str, Any] = {
         "title": f"History of {', '.join(path.name for path in request.sources)}",
         "zero": scenario.zero,
-        "lead": max(CONTROLLER_LEAD_S, round(CONTROLLER_LEAD_S + len(commands) * SET_UP_S, 1)),
+        "lead": max(lead_s, round(lead_s + len(commands) * SET_UP_S, 1)),
         "front_end": False,
         "users": {name: about for name, about in scenario.users.items() if about},
     }

@@ -24,11 +24,11 @@ from understudy.commands.sbatch import sbatch
 from understudy.commands.scancel import scancel
 from understudy.commands.scontrol.scontrol import scontrol
 from understudy.documents.states import job_state
+from understudy.experiments.recorded_machine import recorded_machine
 from understudy.experiments.recording import Follower, Recording
 from understudy.experiments.records import REJECTED, JobRecord, record_of
 from understudy.experiments.run_folder import JobsFile
 from understudy.experiments.scenario import (
-    ISSUED_AFTER_S,
     Event,
     Scenario,
     Submission,
@@ -103,15 +103,6 @@ _COLUMNS: Final = [
 ]
 _OPEN: Final = (JobState.PENDING, JobState.RUNNING, JobState.SUSPENDED)
 SCRIPT: Final = "#!/bin/sh\n"
-# What a real node takes beside the script: from the decision to the script's start and from its end
-# to the news (seconds), and until it is clean. Most jobs that recordings show to be launched alone
-# are so quick that the loop's look 0.05 s after their run gives their nodes to others (after 0.04
-# s: every second one); of several launched together the later ones take longer. A script that is
-# told to end leaves a child behind for a moment, and the node looks again after 1 s and 2 s more.
-OVERHEAD_S: Final = 0.037
-LAUNCH_S: Final = 0.006
-EPILOG_S: Final = 0.01
-KILL_S: Final = 3.67
 
 
 def replay_scenario(request: ReplayRequest) -> int:
@@ -134,7 +125,8 @@ def replay_scenario(request: ReplayRequest) -> int:
         else:
             shutil.copytree(scenario.folder, source, ignore=shutil.ignore_patterns("*.jsonl"))
             run_conf = made_conf(scenario.conf, source, edits)
-        zero = float(_EPOCH + 30) if scenario.zero is None else scenario.zero
+        machine = recorded_machine()
+        zero = float(machine.zero) if scenario.zero is None else scenario.zero
         cluster = virtual_cluster(
             request,
             folder.path,
@@ -143,11 +135,7 @@ def replay_scenario(request: ReplayRequest) -> int:
             zero=zero,
             users=scenario.users,
             groups=scenario.groups,
-            job_overhead_s=OVERHEAD_S,
-            job_launch_s=LAUNCH_S,
-            kill_s=KILL_S,
-            epilog_s=EPILOG_S,
-            sleeps_while_stopped=True,
+            **machine.cluster,
         )
         print(
             f"{scenario.name}: {many(len(scenario.submissions), 'submission')}, "
@@ -221,10 +209,6 @@ def _refuse_other_options(request: ReplayRequest) -> None:
                 f"{option} is for traces; a scenario has all of it in its folder; --conf "
                 "takes another slurm.conf for one run, and --set changes it"
             )
-
-
-# the zero is 22 s behind a full minute: what the recordings of real Slurm agree with
-_EPOCH: Final = 1_600_000_012
 
 
 def emulation_of(submission: Submission) -> Emulation:
@@ -357,7 +341,7 @@ class _Run:
             *((each.at, 1, number, each) for number, each in enumerate(self._scenario.submissions)),
         ]
         for at, _, _, item in sorted(items, key=lambda entry: entry[:3]):
-            when = self._zero + at + ISSUED_AFTER_S
+            when = self._zero + at + recorded_machine().issued_after_s
             if when > self._p.time.now():
                 due = self._p.loop.create_future()
                 self._p.time.call_at(when, due.set_result, None)

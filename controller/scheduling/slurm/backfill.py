@@ -29,7 +29,7 @@ class Backfill(Builtin):
         self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters
     ) -> None:
         super().__init__(tables, selector, planner, parameters)
-        self.backfill_trigger = BackfillTrigger(parameters)
+        self.backfill_trigger = BackfillTrigger(parameters, tables.rhythm)
         # a dependency or begin time, of which the main scheduler has still to find out
         self._has_met = False
 

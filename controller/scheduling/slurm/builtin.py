@@ -31,7 +31,7 @@ class Builtin(SchedulingPolicy):
         self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters
     ) -> None:
         super().__init__(tables, selector, planner, parameters)
-        self.trigger = MainTrigger(parameters)
+        self.trigger = MainTrigger(parameters, tables.rhythm)
         self._was_idle = True
         self._read(parameters)
 

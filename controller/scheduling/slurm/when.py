@@ -26,17 +26,16 @@ from bisect import bisect_left
 from math import ceil, floor, inf
 from typing import TYPE_CHECKING, Final
 
-from understudy.controller.rhythm import ROUNDING_S, TICK_S, tick, tick_from
+from understudy.controller.rhythm import ROUNDING_S
 from understudy.controller.scheduling.api import Note
 from understudy.model.scheduler_parameters import number
 
 if TYPE_CHECKING:
+    from understudy.controller.rhythm import Rhythm
     from understudy.controller.scheduling.api import PolicyParameters
 
 FULL: Final = sys.maxsize  # queue depth
 _FAR_S: Final = 86_400.0  # what lies further ahead is not worked out tick by tick
-# when the backfill thread begins to sleep, after the controller's start
-BACKFILL_PHASE_S: Final = 0.57
 
 # what is no reason for a tick to run
 _UNASKED: Final = (Note.PRIORITY, Note.MET, Note.POWERED, Note.TURN)
@@ -45,9 +44,10 @@ _UNASKED: Final = (Note.PRIORITY, Note.MET, Note.POWERED, Note.TURN)
 class MainTrigger:
     """When the main scheduler runs, and how deep."""
 
-    def __init__(self, parameters: PolicyParameters) -> None:
+    def __init__(self, parameters: PolicyParameters, rhythm: Rhythm) -> None:
         self.read(parameters)
-        self.start: float | None = None
+        self.rhythm = rhythm
+        self._is_up = False  # somebody has told of the start
         self._at_once: float | None = None  # when nodes said that they are clean
         self._asked: float | None = None  # since when the loop is asked to schedule
         self._last_limited = -inf  # when the loop last asked for a limited run
@@ -70,8 +70,7 @@ class MainTrigger:
 
     def note(self, what: Note, now: float) -> None:
         """As `SchedulingPolicy.note`."""
-        if self.start is None:
-            self.start = now
+        self._is_up = True
         self._clock = max(self._clock, now)
         self._is_fresh = self._is_fresh_beyond = True
         if what is Note.CLEANED and not self._defers:
@@ -83,7 +82,7 @@ class MainTrigger:
 
     def next_run(self, next_eligible: float | None) -> float:
         """When to run next; `next_eligible`: when a job's begin time comes. Infinite if never."""
-        if self.start is None or self.interval_s <= 0:
+        if not self._is_up or self.interval_s <= 0:
             return inf
         at = inf if self._at_once is None else self._at_once
         if self._asked is not None:
@@ -96,7 +95,6 @@ class MainTrigger:
 
     def take(self, now: float, next_eligible: float | None) -> int:
         """How deep the main scheduler is to look now, 0 for not at all."""
-        assert self.start is not None
         depth = 0
         if self.interval_s <= 0:
             return depth
@@ -110,7 +108,9 @@ class MainTrigger:
             self._last_limited = now
             depth = self.depth if self._is_fresh else depth
         self._clock = max(self._clock, now)
-        if self._full_from(now - TICK_S / 2) <= now and (self._is_fresh_beyond or is_eligible):
+        if self._full_from(now - self.rhythm.tick_s / 2) <= now and (
+            self._is_fresh_beyond or is_eligible
+        ):
             self._last_full = now
             self._asked = None
             depth = FULL
@@ -129,29 +129,19 @@ class MainTrigger:
         """The run came to the end of the queue."""
         self._is_fresh_beyond = False
 
-    def _tick(self, number: int) -> float:
-        """When the loop ticks for the nth time, from 0."""
-        assert self.start is not None
-        return tick(self.start, number)
-
-    def _tick_from(self, when: float) -> int:
-        """The number of the loop's first tick at or after that time."""
-        assert self.start is not None
-        return tick_from(self.start, when)
-
     def _full_from(self, when: float) -> float:
         """The first full run at or after that time that has not taken place; for a time that is far
         away a time at which to ask again.
         """
-        number = self._tick_from(when)
+        number = self.rhythm.number_from(when)
         if when > self._clock + _FAR_S:
-            return self._tick(number)
+            return self.rhythm.tick(number)
         place = self._place_of_full(number)
-        at = self._tick(self._full_ticks[place])
+        at = self.rhythm.tick(self._full_ticks[place])
         if at > self._last_full + ROUNDING_S:
             return at
         self._place_of_full(self._full_ticks[place] + 1)
-        return self._tick(self._full_ticks[place + 1])
+        return self.rhythm.tick(self._full_ticks[place + 1])
 
     def _place_of_full(self, number: int) -> int:
         """Where in the list of full ticks the first is that is not before that tick. Whole seconds
@@ -160,24 +150,23 @@ class MainTrigger:
         ticks = self._full_ticks
         while not ticks or ticks[-1] < number:
             last = ticks[-1] if ticks else 0
-            second = floor(self._tick(last) + ROUNDING_S)
-            following = last + max(1, floor(self.interval_s / TICK_S) - 1)
-            while floor(self._tick(following) + ROUNDING_S) - second < self.interval_s:
+            second = floor(self.rhythm.tick(last) + ROUNDING_S)
+            following = last + max(1, floor(self.interval_s / self.rhythm.tick_s) - 1)
+            while floor(self.rhythm.tick(following) + ROUNDING_S) - second < self.interval_s:
                 following += 1
             ticks.append(following)
         return bisect_left(ticks, number)
 
     def _limited_due(self) -> float:
-        assert self.start is not None
         assert self._asked is not None
-        number = self._tick_from(self._asked)
+        number = self.rhythm.number_from(self._asked)
         place = self._place_of_full(number)
-        last_full = self._tick(self._full_ticks[place - 1] if place else 0)
+        last_full = self.rhythm.tick(self._full_ticks[place - 1] if place else 0)
         last = floor(max(self._last_limited, last_full) + ROUNDING_S)
         full = self._full_ticks[place]
-        while number < full and floor(self._tick(number) + ROUNDING_S) - last < self.delay_s:
+        while number < full and floor(self.rhythm.tick(number) + ROUNDING_S) - last < self.delay_s:
             number += 1
-        return self._tick(number)
+        return self.rhythm.tick(number)
 
     def catch_up(self, now: float) -> None:
         """Nothing was pending, so nobody ran it: do to the counters what the runs until now would
@@ -195,8 +184,9 @@ class MainTrigger:
 class BackfillTrigger:
     """When the backfill scheduler runs."""
 
-    def __init__(self, parameters: PolicyParameters) -> None:
+    def __init__(self, parameters: PolicyParameters, rhythm: Rhythm) -> None:
         self.read(parameters)
+        self.rhythm = rhythm
         self._due: float | None = None
         self._changed: float | None = None
         self._noted = -inf  # when something changed last
@@ -213,7 +203,7 @@ class BackfillTrigger:
         """Something changed."""
         self._noted = now
         if self._due is None:
-            self._due = now + BACKFILL_PHASE_S + self.interval_s
+            self._due = self.rhythm.backfill_begins + self.interval_s
         if self._changed is None:
             self._changed = now
 

@@ -13,6 +13,7 @@ from tests.scheduling_harness import make_job, table, tables_of
 from understudy.controller.edge.build import build_tables
 from understudy.controller.edge.reconfigure import take_over
 from understudy.controller.jobs.gang import Gang, set_gang
+from understudy.controller.rhythm import Rhythm
 from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.slurm.backfill import Backfill
@@ -75,6 +76,7 @@ def test_complete_wait_and_the_switches_are_taken_over(tmp_path: Path) -> None:
 
 def test_a_policy_takes_over_parameters_and_preemption_and_keeps_its_phases() -> None:
     tables = tables_of(table(2))
+    tables.rhythm = Rhythm(100.0)
     policy = Backfill(tables, SelectConsTres(), None, {})  # type: ignore[arg-type]
     tables.pending[1] = make_job(1)
     policy.note(Note.START, 100.0)

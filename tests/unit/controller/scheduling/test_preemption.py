@@ -12,6 +12,7 @@ from tests.controller_harness import ROOT, Harness, make_tables
 from understudy.controller.jobs.gang import Gang
 from understudy.controller.jobs.preempt import make_room
 from understudy.controller.jobs.start import Planning
+from understudy.controller.rhythm import Rhythm
 from understudy.controller.scheduling.api import Note, Selector
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.select.linear import SelectLinear
@@ -831,7 +832,7 @@ def test_a_job_shares_cores_of_its_equals_but_not_where_a_higher_one_has_suspend
 
 
 def test_turns_are_news_to_the_backfill_scheduler_alone():
-    main = MainTrigger({})
+    main = MainTrigger({}, Rhythm(0.0))
     main.note(Note.START, 0.0)
     while main.next_run(None) < 40:
         main.take(main.next_run(None), None)

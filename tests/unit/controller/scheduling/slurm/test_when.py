@@ -4,21 +4,21 @@ from math import inf
 
 import pytest
 
-from understudy.controller import rhythm
-from understudy.controller.rhythm import TICK_S, tick_from
+from understudy.controller.rhythm import Rhythm
 from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.slurm.when import FULL, BackfillTrigger, MainTrigger
 
 START = 1000.0
+RHYTHM = Rhythm(START)
 
 
 def tick(number):
-    return pytest.approx(rhythm.tick(START, number), abs=1e-6)
+    return pytest.approx(RHYTHM.tick(number), abs=1e-6)
 
 
 def started(parameters=None):
     """A trigger that has seen all there was at its third look."""
-    trigger = MainTrigger(parameters or {})
+    trigger = MainTrigger(parameters or {}, RHYTHM)
     trigger.note(Note.START, START)
     at = trigger.next_run(None)
     assert at == tick(3)
@@ -96,7 +96,7 @@ def test_a_timer_that_lost_a_microsecond_runs_all_the_same():
 
 def test_parameters_set_the_times():
     trigger = MainTrigger(
-        {"batch_sched_delay": "10", "default_queue_depth": "7", "sched_interval": "30"}
+        {"batch_sched_delay": "10", "default_queue_depth": "7", "sched_interval": "30"}, RHYTHM
     )
     trigger.note(Note.SUBMIT, START)
     at = trigger.next_run(None)
@@ -106,8 +106,9 @@ def test_parameters_set_the_times():
 
 
 def test_full_runs_count_whole_seconds_from_the_first_look():
-    trigger = MainTrigger({})
     start = START + 0.35
+    rhythm = Rhythm(start)
+    trigger = MainTrigger({}, rhythm)
     trigger.note(Note.START, start)
     at = trigger.next_run(None)
     trigger.take(at, None)
@@ -115,7 +116,7 @@ def test_full_runs_count_whole_seconds_from_the_first_look():
     numbers = []
     for minute in range(1, 7):
         at = trigger.next_run(start + 60.0 * minute)
-        numbers.append(tick_from(start, at))
+        numbers.append(rhythm.number_from(at))
         assert trigger.take(at, START) == FULL
     assert numbers == [60, 120, 180, 239, 299, 359], (
         "the fourth look of a minute comes at the end of its second: one look fewer is enough"
@@ -126,7 +127,7 @@ def test_a_begin_time_far_away_is_asked_about_again_when_it_comes():
     trigger = started()
     when = START + 400 * 86400.0
     at = trigger.next_run(when)
-    assert when <= at < when + 2 * TICK_S
+    assert when <= at < when + 2 * RHYTHM.tick_s
     trigger.note(Note.MET, at)
     assert trigger.next_run(at) < at + 61
 
@@ -176,7 +177,7 @@ def test_nothing_is_left_to_do_at_once_after_a_time_without_jobs():
 
 
 def test_backfill_sleeps_first_and_after_each_pass():
-    trigger = BackfillTrigger({})
+    trigger = BackfillTrigger({}, RHYTHM)
     trigger.note(START)
     assert trigger.next_run() == pytest.approx(1030.57)
     trigger.ran(1030.57, changed=False, promised=False)
@@ -188,7 +189,7 @@ def test_backfill_sleeps_first_and_after_each_pass():
 
 
 def test_backfill_looks_every_second_once_it_is_due():
-    trigger = BackfillTrigger({"bf_interval": "60"})
+    trigger = BackfillTrigger({"bf_interval": "60"}, RHYTHM)
     trigger.note(START)
     trigger.ran(1060.57, changed=False, promised=False)
     trigger.note(1200.4)
@@ -196,7 +197,7 @@ def test_backfill_looks_every_second_once_it_is_due():
 
 
 def test_backfill_keeps_to_its_interval_after_promises():
-    trigger = BackfillTrigger({})
+    trigger = BackfillTrigger({}, RHYTHM)
     trigger.note(START)
     trigger.ran(1030.57, changed=False, promised=True)
     trigger.note(1063.4)
@@ -204,7 +205,7 @@ def test_backfill_keeps_to_its_interval_after_promises():
 
 
 def test_backfill_keeps_to_its_interval_once_more_when_it_has_taken_marks_from_idle_nodes():
-    trigger = BackfillTrigger({})
+    trigger = BackfillTrigger({}, RHYTHM)
     trigger.note(START)
     trigger.ran(1030.57, changed=False, promised=True, marked=True)
     trigger.note(1040.0)
@@ -217,7 +218,7 @@ def test_backfill_keeps_to_its_interval_once_more_when_it_has_taken_marks_from_i
 
 
 def test_a_change_in_the_second_of_a_backfill_pass_brings_the_next_at_the_interval():
-    trigger = BackfillTrigger({"bf_interval": "15"})
+    trigger = BackfillTrigger({"bf_interval": "15"}, RHYTHM)
     trigger.note(START)
     trigger.note(1015.1)
     trigger.ran(1015.57, changed=False, promised=False)
@@ -230,7 +231,7 @@ def test_a_change_in_the_second_of_a_backfill_pass_brings_the_next_at_the_interv
 
 
 def test_nothing_is_left_to_backfill_after_a_time_without_jobs():
-    trigger = BackfillTrigger({"bf_interval": "15"})
+    trigger = BackfillTrigger({"bf_interval": "15"}, RHYTHM)
     trigger.note(START)
     trigger.note(1015.1)
     trigger.catch_up(1100.0)
