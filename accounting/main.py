@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "accounting"
 FROM_DBD_CONF: Final = "slurmdbd.conf"  # in place of a URL
-_TELL_S: Final = 10.0  # how long a controller may take to hear of a change
+_TELL_S: Final = 10.0  # ours: how long a controller may take to hear of a change
 _DATABASE_ERROR: Final = 1
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("understudy.agent")
 
-_PATIENCE_S = 5.0
+_PATIENCE_S = 5.0  # ours: with a peer that says nothing
 _MAX_AT_ONCE = 256
 
 

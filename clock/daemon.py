@@ -41,8 +41,8 @@ from understudy.protocol.messenger import Messenger
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-# until the clock service listens: daemons start side by side, and on a busy host one of them comes
-# late
+# ours, until the clock service listens: daemons start side by side, and on a busy host one of them
+# comes late
 _PATIENCE_S: Final = 60.0
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("understudy.clock")
 
-_HANDSHAKE_S: Final = 10.0
+_HANDSHAKE_S: Final = 10.0  # ours: until the clock service answers
 
 
 class ClockLost(ConnectionError):  # noqa: N818  says what happened

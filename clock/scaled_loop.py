@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import contextvars
     from collections.abc import Callable
 
-_LONGEST_S = 3600.0
+_LONGEST_S = 3600.0  # ours: of a wait in real time; then the rate is looked at again
 
 
 class ScaledEventLoop(uvloop.Loop):

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("understudy.clock")
 
-_WATCH_S = 1.0
-_HANDSHAKE_S = 10.0
+_WATCH_S = 1.0  # ours: between two looks at who is silent
+_HANDSHAKE_S = 10.0  # ours: until a participant says who it is
 
 
 class ClockService:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Events = list[tuple[selectors.SelectorKey, int]]
 
-_POLL_OUTSIDE_S = 0.02  # how often a loop that never waits polls its sockets
+_POLL_OUTSIDE_S = 0.02  # ours: how often a loop that never waits polls its sockets
 
 
 class Authority(Protocol):

@@ -31,7 +31,7 @@ _WAIT_TICKS: Final = (
     60 * _DAY,
     365 * _DAY,
 )
-_WAIT_BEND_S: Final = 20.0  # the axis of waits is nearly linear below, logarithmic above
+_WAIT_BEND_S: Final = 20.0  # ours: the axis of waits is nearly linear below, logarithmic above
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
 
-BAR_INTERVAL_S: Final = 0.1
-LINE_INTERVAL_S: Final = 10.0
+BAR_INTERVAL_S: Final = 0.1  # ours: between two states of the bar
+LINE_INTERVAL_S: Final = 10.0  # ours: between two lines where nobody looks
 
 
 class Progress:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 LEAST_TOGETHER: Final = 64
 MOST_TOGETHER: Final = 512
 PARTS: Final = 200  # of a long run: with as many messages little of it is lost
-_ANSWER_S: Final = 600.0
+_ANSWER_S: Final = 600.0  # ours: of real time, until the controller counts as gone
 
 
 class Recording:

@@ -19,7 +19,7 @@ import time
 PR_SET_CHILD_SUBREAPER = 36
 # slurm.conf(5), UnkillableStepTimeout: what is there still has a system call that does not end
 UNKILLABLE_S = 60.0
-_ASK_S = 1.0
+_ASK_S = 1.0  # ours: between two signals to what is left
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from understudy.protocol.messages import LaunchBatch
 
 LAUNCH_FAILED: Final = 53  # reported as a signal, as Slurm does
-_STOP_S: Final = 5.0
+_STOP_S: Final = 5.0  # ours: for processes to end before they are left behind
 
 
 @dataclass(slots=True)

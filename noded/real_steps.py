@@ -54,7 +54,7 @@ GPU_VARIABLES: Final = (
     "SLURM_STEP_GPUS",
     "SLURM_GPUS_ON_NODE",
 )
-_STOP_S: Final = 5.0
+_STOP_S: Final = 5.0  # ours: for processes to end before they are left behind
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _TICK_US: Final = 1_000_000 // os.sysconf("SC_CLK_TCK")
 

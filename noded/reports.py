@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from understudy.protocol.messenger import Messenger
 
 CONTROLLER: Final = "controller"
-FIRST_PAUSE_S: Final = 1.0
-LONGEST_PAUSE_S: Final = 60.0
+FIRST_PAUSE_S: Final = 1.0  # ours: before a report is sent again, twice as long each time
+LONGEST_PAUSE_S: Final = 60.0  # ours: the longest such pause
 TRY_AGAIN: Final = 2020  # "Job can not be altered now, try again later"
 
 ReportMessage = BatchComplete | EpilogComplete | PrologComplete | StepComplete

@@ -58,8 +58,8 @@ LISTENER, RESULT = 3, 4  # descriptors
 # in place of a wait status: the "signal" of tasks that ended since processes were killed for want
 # of memory
 OUT_OF_MEMORY = 125
-_GATHER_S = 0.05  # tasks that end within that time are told of together
-_DRAIN_S = 1.0  # how long the streams of processes that outlive their task are read
+_GATHER_S = 0.05  # ours: tasks that end within that time are told of together
+_DRAIN_S = 1.0  # ours: how long the streams of processes that outlive their task are read
 _CHUNK = 65536
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _TICK_US: Final = 1_000_000 // os.sysconf("SC_CLK_TCK")
-FIRST_SAMPLE_S: Final = 1.0
-ENFORCING_S: Final = 1.0  # memory fills quickly
+FIRST_SAMPLE_S: Final = 1.0  # ours: after a step has begun
+ENFORCING_S: Final = 1.0  # ours: memory fills quickly
 
 
 class _Process(NamedTuple):

@@ -59,9 +59,9 @@ CONNECT_FAILED: Final = 1005
 CONNECTION_LOST: Final = 1006
 TIMED_OUT: Final = 5004  # Slurm's "Socket timed out on send/recv operation"
 
-_HANDSHAKE_S: Final = 10.0
+_HANDSHAKE_S: Final = 10.0  # ours: until a peer has said who it is
 _COMMAND_MAX_FRAME: Final = 16 << 20
-# under virtual time a peer that does not listen yet is waited for, in real time
+# ours: under virtual time a peer that does not listen yet is waited for, in real time
 _PATIENCE_S: Final = 60.0
 _TOLD_LOOKED_AT: Final = 16
 _UNREACHABLE: Final = "Unable to contact slurm controller (connect failure)"

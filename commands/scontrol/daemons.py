@@ -27,7 +27,7 @@ LEVELS = (
 )
 _RUNNING, _SUSPENDED = 1, 2
 _CONFIGURING, _COMPLETING = 0x4000, 0x8000
-_WAIT_S = 3.0
+_WAIT_S = 3.0  # ours: between two looks whether nodes have booted
 
 
 def ping(session: "Session", _words: list[str]) -> int:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from understudy.commands.submission.allocation import Allocation
 
 _BUSY = 2016
-_RETRY_S = (0.05, 1.0)
+_RETRY_S = (0.05, 1.0)  # ours: the first and the longest pause before a step is asked for again
 
 
 class Share:

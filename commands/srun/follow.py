@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from understudy.commands.srun.step import Step
 
 OUT_OF_MEMORY = 125  # the "signal" of tasks that ended as their step used too much memory
-_STATUS_S = 1.0
-_END_S = 10.0  # how long the controller may take to hear of the end
-_ASK_S = 5.0  # how long daemons may take to be heard of before the controller is asked
+_STATUS_S = 1.0  # srun(1): two interrupts within one second end the step
+_END_S = 10.0  # ours: how long the controller may take to hear of the end
+_ASK_S = 5.0  # ours: how long daemons may take to be heard of before the controller is asked
 
 
 class Progress:

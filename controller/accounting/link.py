@@ -56,14 +56,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("understudy.controller.accounting.link")
 PEER: Final = "accounting"
-RETRY_S: Final = 10.0  # Slurm's accounting agent tries again after as long
-# daemons of one cluster start side by side, and the controller is quicker
+RETRY_S: Final = 10.0  # observed at 22.05.8: its accounting agent tries again after as long
+# ours: daemons of one cluster start side by side, and the controller is quicker
 FIRST_RETRY_S: Final = 0.1
 BATCH: Final = 1000
-# under virtual time records are told so late: each message has its price there
+# ours: under virtual time records are told so late: each message has its price there
 GATHER_S: Final = 10.0
-_ANSWER_S: Final = 60.0
-# so long after the controller's start virtual time goes on for accounting to appear
+_ANSWER_S: Final = 60.0  # ours: until a message counts as lost
+# ours: so long after the controller's start virtual time goes on for accounting to appear
 START_S: Final = 60.0
 COLD_START: Final = "cold-start"
 

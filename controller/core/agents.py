@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("understudy.controller.core.agents")
 # failures that say nothing about the order itself
 UNREACHABLE: Final = frozenset({1001, 1005, 1006, 5004})
-FIRST_PAUSE_S: Final = 1.0
-LONGEST_PAUSE_S: Final = 60.0
-WATCHDOG_S: Final = 60.0
+FIRST_PAUSE_S: Final = 1.0  # ours: before an order is sent again, twice as long each time
+LONGEST_PAUSE_S: Final = 60.0  # ours: the longest such pause
+WATCHDOG_S: Final = 60.0  # ours: between two looks for orders that nobody has answered
 
 
 class AgentStatistics(NamedTuple):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from understudy.controller.tables.partition import Partition
 
 PERIOD_S: Final = 30
-SLACK_S: Final = 0.01  # a time since the epoch is not exact
+SLACK_S: Final = 0.01  # ours: a time since the epoch is not exact
 PHASE_S: Final = 1  # the loop's first tick is about a second after the start
 # sbatch(1) --mail-type=TIME_LIMIT_50: percents of the time limit that can be told of
 LEVELS: Final = (50, 80, 90)

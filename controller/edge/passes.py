@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from understudy.controller.ports import TimerHandle
     from understudy.controller.scheduling.cycles import Cycles
 
-SLICE_S: Final = 0.005
-PUT_OFF_S: Final = 1.0  # until the schedulers look again whether there are fewer requests
-YIELD_S: Final = 0.5  # until a backfill pass does so (bf_yield_sleep's default)
-LONGEST_PUT_OFF_S: Final = 60.0  # after passes that failed
+SLICE_S: Final = 0.005  # ours: for as long a pass holds the locks
+PUT_OFF_S: Final = 1.0  # ours: until the schedulers look again whether there are fewer requests
+# slurm.conf(5), the default of bf_yield_sleep: until a backfill pass looks again
+YIELD_S: Final = 0.5
+LONGEST_PUT_OFF_S: Final = 60.0  # ours: after passes that failed
 FEW_REQUESTS: Final = 20  # with as many at most, or a tenth of max_rpc_cnt, such a pass goes on
 
 

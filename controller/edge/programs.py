@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from understudy.clock.timekeeper import Timekeeper
 
-LIMIT_S: Final = 300.0
+LIMIT_S: Final = 300.0  # ours: then the program is killed
 log = logging.getLogger("understudy.controller.edge.programs")
 
 

@@ -187,7 +187,8 @@ def shutdown(core: Core, message: Shutdown, sender: Sender) -> Message:
     return Ok()
 
 
-_FAREWELL_S: Final = 3.0  # how long a daemon that is told to end may take to say that it has heard
+# ours: how long a daemon that is told to end may take to say that it has heard
+_FAREWELL_S: Final = 3.0
 _JOB_READ: Final = Needs(job=READ)
 _JOB_WRITE: Final = Needs(READ, WRITE, READ, READ)
 _JOB_AND_NODE: Final = Needs(READ, WRITE, WRITE, READ)

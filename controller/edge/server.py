@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from understudy.protocol.messages import Rows
     from understudy.protocol.messenger import Request
 
-SLICE_S: Final = 0.01
+SLICE_S: Final = 0.01  # ours: for as long a listing is made at a stretch
 UNEXPECTED_MESSAGE: Final = 1000
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from understudy.controller.core.core import Core
     from understudy.controller.tables.node import Node
 
-ROUND_S: Final = 1.0
+ROUND_S: Final = 1.0  # observed at 22.05.8, see above
 LEAST_A_ROUND: Final = 10
 _WORDS: Final = {NodeState.ALLOCATED: "alloc", NodeState.IDLE: "idle", NodeState.MIXED: "mixed"}
 

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 TIMED_OUT: Final = "ResumeTimeout reached"
 REBOOTED: Final = "Node unexpectedly rebooted"
-PHASE_S: Final = 1.0  # the thread's first check, after the controller's start
-TICK_S: Final = 1.0
+PHASE_S: Final = 1.0  # ours: the thread's first check, after the controller's start
+TICK_S: Final = 1.0  # observed at 22.05.8: its thread naps for a second
 _ASLEEP: Final = (
     NodeFlag.POWERED_DOWN,
     NodeFlag.POWERING_DOWN,
@@ -54,7 +54,7 @@ _ASLEEP: Final = (
     NodeFlag.POWER_UP,
     NodeFlag.POWER_DOWN,
 )
-_ROUNDING_S: Final = 1e-4
+_ROUNDING_S: Final = 1e-4  # ours: a time since the epoch is not exact
 
 
 class Power:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from understudy.controller.tables.node import Node
     from understudy.protocol.messages import ClearTriggers
 
-CHECK_S: Final = 16.0  # 15 s, seen by a loop that sleeps a second
+CHECK_S: Final = 16.0  # observed at 22.05.8: 15 s, seen by a loop that sleeps a second
 SAVED_AS: Final = "triggers"
 NO_SUCH_TRIGGER: Final = 3
 DENIED, NO_JOB, NO_NODE = 2002, 2017, 2018

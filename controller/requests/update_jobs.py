@@ -53,7 +53,8 @@ if TYPE_CHECKING:
     from understudy.protocol.messages import UpdateJobs
 
 LEAST_PRIORITY: Final = 2  # however nice a job becomes, and if it was held until then
-SEEN_AGAIN_S: Final = 30.0  # until the scheduler finds that such a job is held no more
+# observed at 22.05.8: until the scheduler finds that such a job is held no more
+SEEN_AGAIN_S: Final = 30.0
 MINUTE: Final = 60
 
 

@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from understudy.model.conf import SlurmConfig
 
 SYSTEM_CONF: Final = "/etc/slurm/slurm.conf"
-PATIENCE_S: Final = 30.0
-_POLL_S: Final = 0.05
+PATIENCE_S: Final = 30.0  # ours: until a daemon counts as not coming up
+_POLL_S: Final = 0.05  # ours: between two looks
 # the descriptor on which a daemon in the background says that it is ready
 _READY: Final = "UNDERSTUDY_READY"
 

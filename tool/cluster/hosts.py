@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 CLOCK_PORT: Final = 6816
 NODE_PORT: Final = 6818  # slurm.conf(5), SlurmdPort
-_POLL_S: Final = 0.1
+_POLL_S: Final = 0.1  # ours: between two looks for the file
 
 
 def prepare(

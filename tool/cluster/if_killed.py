@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _ALL_IS_WELL: Final = b"."
 _REMOVE: Final = "--remove"
-_PAUSE_S: Final = 0.2
-_PATIENCE_S: Final = 8.0
+_PAUSE_S: Final = 0.2  # ours: between two looks for daemons
+_PATIENCE_S: Final = 8.0  # ours: for a daemon to end
 
 
 @contextlib.contextmanager

@@ -66,10 +66,10 @@ __all__ = [
 LOG_LINES_SHOWN: Final = 12
 _CONTROLLER_PORT: Final = "SlurmctldPort"
 _ACCOUNTING_PORT: Final = "AccountingStoragePort"
-# a daemon that has died is noticed at once; one that is slow, on a busy host, is no reason to give
-# up
+# ours: a daemon that has died is noticed at once; one that is slow, on a busy host, is no reason to
+# give up
 PATIENCE_S: Final = 120.0
-NICE_S: Final = 8.0  # how long a daemon may take to end by itself
+NICE_S: Final = 8.0  # ours: how long a daemon may take to end by itself
 MODULES: Final = {
     "controller": "understudy.controller",
     "agent": "understudy.auth",

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-POLL_S = 0.005
-# a killed process that is still there has a system call that does not end; waiting longer helps
-# nobody
+POLL_S = 0.005  # ours: between two looks for a process
+# ours: a killed process that is still there has a system call that does not end; waiting longer
+# helps nobody
 KILL_S = 5.0
 
 

@@ -38,9 +38,9 @@ _FIRST_GROUP_ID: Final = 30_000
 # kinds of jobs that are asked about at the head of a run; `--check` asks about all
 AT_ONCE: Final = 2_000
 _TRIED: Final = 50  # of the most frequent kinds, to find a partition for them
-_LEAD_S: Final = 0.5  # before the zero, when all nodes have long registered
+_LEAD_S: Final = 0.5  # ours: before the zero, when all nodes have long registered
 MESSAGES: Final = 8  # one after the other, that a preview may take, and so may nodes that register
-_TIMEOUT_S: Final = 600.0
+_TIMEOUT_S: Final = 600.0  # ours: of real time, for an answer
 
 
 class PreviewError(Exception):

@@ -30,7 +30,8 @@ FAILED: Final = 1
 BAD_USAGE: Final = 2  # the command line is wrong
 REFUSED: Final = 3  # jobs were refused
 NEVER_STARTED: Final = 4  # jobs were taken and did not start, or did not end
-# of real time: within that the cluster has to say what became of the jobs when a run is interrupted
+# ours, of real time: within that the cluster has to say what became of the jobs when a run is
+# interrupted
 GRACE_S: Final = 5.0
 INTERRUPTED: Final = "interrupted"
 EARLY: Final = "the run ended early: "

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 # kinds of submissions that are asked about at the head of a run; `--check` asks about all
 AT_ONCE: Final = 200
-_REGISTERED_S: Final = 1.0  # after which all nodes have registered
-_NEEDED_S: Final = 3.0  # before the scenario's zero, beside what questions and answers take
+_REGISTERED_S: Final = 1.0  # ours: after which all nodes have registered
+_NEEDED_S: Final = 3.0  # ours: before the scenario's zero, beside what questions and answers take
 SCRIPT: Final = "#!/bin/sh\n"
 
 

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
 DEFAULT_EPOCH: Final = 946_684_800.0  # 2000-01-01 UTC, for traces that do not say when they began
 MAX_NODES: Final = RANGE_LIMIT  # they are written as one range
-SET_UP_S: Final = 60.0  # how long before the trace begins accounting is set up, where it is
+SET_UP_S: Final = 60.0  # ours: how long before the trace begins accounting is set up, where it is
 
 
 def replay(request: ReplayRequest) -> int:

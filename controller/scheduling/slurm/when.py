@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from understudy.controller.scheduling.api import PolicyParameters
 
 FULL: Final = sys.maxsize  # queue depth
-_FAR_S: Final = 86_400.0  # what lies further ahead is not worked out tick by tick
+_FAR_S: Final = 86_400.0  # ours: what lies further ahead is not worked out tick by tick
 
 # what is no reason for a tick to run
 _UNASKED: Final = (Note.PRIORITY, Note.MET, Note.POWERED, Note.TURN)

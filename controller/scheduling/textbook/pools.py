@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from understudy.controller.tables.partition import Partition
     from understudy.controller.tables.tables import Tables
 
-PASS_OFFSET_S = 0.5
+PASS_OFFSET_S = 0.5  # ours: whatever comes within a second is one instant
 
 
 class TextbookPolicy(SchedulingPolicy):
