@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.core.changes import job_changed
 from understudy.controller.jobs.end import end_job
 from understudy.controller.pending.dependencies import forget_dependency
 from understudy.controller.pending.eligibility import note_end
@@ -35,8 +36,7 @@ def cancel(core: Core, job: Job, now: float) -> None:
     job.expected_start, job.expected_nodes = None, 0
     if job.dependency is not None:
         forget_dependency(core, job)
-    core.last_job_update = now
-    core.journal.job(job.job_id)
+    job_changed(core, job, now)
     if job.is_completing:
         return  # requeued, and its nodes are not free yet; `give_back` does the rest
     note_end(core, job, now)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from understudy.controller.core.alarms import unwatch
+from understudy.controller.core.changes import job_changed
 from understudy.controller.core.log_lines import ended, is_logged
 from understudy.controller.jobs.orders import run_epilog, terminate
 from understudy.controller.jobs.steps import end_steps
@@ -54,8 +55,8 @@ def end_job(
         job.array.running -= 1
     core.completing[job.job_id] = job
     tables.nodes.completing_nodes |= allocation.nodes
-    core.last_job_update = core.last_node_update = now
-    core.journal.job(job.job_id)
+    core.last_node_update = now
+    job_changed(core, job, now)
     if is_logged():
         ended(job, event, core.names.to_expression(lost_nodes) if lost_nodes else "")
     if core.alarms.heap:
@@ -112,7 +113,7 @@ def give_back(core: Core, job: Job, nodes: int, now: float, *, by_epilog: bool =
     core.last_node_update = now
     if job.completing_nodes:
         # before others start on these nodes: after a crash they must not be taken for this job's
-        core.journal.job(job.job_id)
+        job_changed(core, job, now)
     else:
         _all_given_back(core, job, now)
     core.changed(
@@ -126,15 +127,13 @@ def _all_given_back(core: Core, job: Job, now: float) -> None:
     if core.gang is not None:
         core.gang.remove(job, now)
     advance(job, JobEvent.NODES_FREED, now)
-    core.last_job_update = now
     if job.array is not None and job.array.limit:
         core.changed(Note.CHANGE, now)  # another task may run now
     if job.is_pending:  # requeued: now it may wait for its next run
         enqueue_again(core, job, now)  # only now: until here messages about the old run may come
         if core.dependents or core.singletons:
             notify_dependents(core, job, now)
-        core.journal.job(job.job_id)
-        core.changed(Note.CHANGE, now)
+        job_changed(core, job, now, Note.CHANGE)
     elif not any(takes(core, job, now) for takes in core.when_over):
         note_end(core, job, now)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from understudy.controller.core.changes import job_changed
 from understudy.controller.pending.eligibility import review
 from understudy.controller.pending.prioritise import prioritise
 from understudy.controller.scheduling.api import Note
@@ -36,8 +37,7 @@ def hold(core: Core, job: Job, held_by: str, by_admin: bool, now: float) -> None
     job.priority, job.held_by, job.admin_priority = 0, held_by, None
     if not job.is_pending:  # it is held when it is queued again
         job.reason = held_by
-        core.last_job_update = now
-        core.journal.job(job.job_id)
+        job_changed(core, job, now)
         return
     job.expected_start, job.expected_nodes = None, 0
     _reviewed(core, job, now)
@@ -59,8 +59,7 @@ def release(core: Core, job: Job, by_admin: bool, now: float) -> None:
         if job.held_by:
             job.reason = "None"
         job.priority, job.held_by = core.priorities.assign(job, now), ""
-        core.last_job_update = now
-        core.journal.job(job.job_id)
+        job_changed(core, job, now)
         return
     job.priority, job.held_by, job.admin_priority = 1, "", None
     advance(job, JobEvent.RELEASED, now)
@@ -104,14 +103,11 @@ def _nicer(core: Core, job: Job, more: int, now: float) -> None:
     job.priority = max(job.priority - more, 1)
     if job.admin_priority is not None:
         job.admin_priority = job.priority
-    core.last_job_update = now
-    core.journal.job(job.job_id)
+    job_changed(core, job, now)
 
 
 def _reviewed(core: Core, job: Job, now: float) -> None:
     if not job.is_completing:
         review(core, job, now)
     prioritise(core, job, now)
-    core.last_job_update = now
-    core.journal.job(job.job_id)
-    core.changed(Note.CHANGE, now)
+    job_changed(core, job, now, Note.CHANGE)

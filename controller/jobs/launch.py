@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from understudy.controller.core.alarms import watch_limits
+from understudy.controller.core.changes import job_changed
 from understudy.controller.core.core import log
 from understudy.controller.facts.environment import (
     NO_ENVIRONMENT,
@@ -47,9 +48,8 @@ def finish_configuring(core: Core, job: Job, now: float) -> None:
     job.start_time = int(now)
     if job.time_limit_s is not None:
         job.end_time = job.start_time + job.time_limit_s
-    core.last_job_update = now
     watch_limits(core, job, core.tables.partitions.get(job.partition))
-    core.journal.job(job.job_id)
+    job_changed(core, job, now)
     daemon = core.daemon_of_node[job.allocation.first_node]
     if daemon is not None and not job.het_offset:  # the leader's script alone is launched
         hand_over(core, job, daemon)
@@ -64,8 +64,7 @@ def begin_on_nodes(core: Core, job: Job) -> None:
     if "nohold" not in flags:
         job.prolog_nodes = job.allocation.nodes
         job.reason = REASON
-        core.last_job_update = core.time.now()
-        core.journal.job(job.job_id)
+        job_changed(core, job, core.time.now())
     ask(core, job, job.allocation.nodes)
 
 
@@ -127,7 +126,7 @@ def launch(core: Core, job: Job, daemon: DaemonRecord) -> None:
             _could_not_launch(core, job, daemon, answer)
         else:
             job.launch_acknowledged = True
-            core.journal.job(job_id)
+            job_changed(core, job, core.time.now())
 
     core.agents.send(daemon.name, message, wanted=is_wanted, done=launched)
 

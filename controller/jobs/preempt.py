@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from understudy.controller.core.alarms import watch_limits
+from understudy.controller.core.changes import job_changed
 from understudy.controller.core.core import log
 from understudy.controller.jobs.end import end_job
 from understudy.controller.jobs.orders import signal_job
@@ -64,7 +65,6 @@ def _preempt(core: Core, victim: Job, job: Job, now: float) -> bool:
     log.info("job %d makes room for job %d", victim.job_id, job.job_id)
     victim.preempt_time = int(now)
     victim.preemptions += 1
-    core.last_job_update = now
     grace_s = preemption.grace_s(victim)
     if not grace_s:
         end_preempted(core, victim, now)
@@ -77,7 +77,7 @@ def _preempt(core: Core, victim: Job, job: Job, now: float) -> bool:
         victim.kill_sent = True
         if victim.spec.kill_signal_batch:
             signal_job(core, victim, victim.spec.kill_signal, batch_only=True)
-    core.journal.job(victim.job_id)
+    job_changed(core, victim, now)
     core.tables.version += 1  # it ends earlier than was planned with
     return False
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.core.changes import job_changed
 from understudy.controller.core.core import log
 from understudy.controller.core.log_lines import is_logged, job_name
 from understudy.controller.jobs.end import end_job, enqueue_again, give_back
@@ -124,17 +125,14 @@ def _requeue_one(
         job.priority, job.held_by = core.priorities.assign(job, now), ""
     if job.is_completing:
         job.reason, job.reason_detail = (held_by or "BeginTime"), hold_reason
-        core.last_job_update = now
         if lost_nodes:
             give_back(core, job, lost_nodes & job.completing_nodes, now)
-        core.journal.job(job.job_id)
+        job_changed(core, job, now)
         return
     enqueue_again(core, job, now, begin_time=begin_time)
     if hold_reason:
         job.reason_detail = hold_reason
-    core.last_job_update = now
-    core.journal.job(job.job_id)
-    core.changed(Note.CHANGE, now)
+    job_changed(core, job, now, Note.CHANGE)
 
 
 def requeue_after_exit(core: Core, job: Job, now: float, *, hold: bool) -> None:

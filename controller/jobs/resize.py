@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.core.changes import job_changed
 from understudy.controller.jobs.orders import signal_step, terminate_parts
 from understudy.controller.jobs.steps import end_steps
 from understudy.controller.scheduling.api import Note
@@ -41,8 +42,8 @@ def leave(core: Core, job: Job, lost: int, now: float) -> None:
     )
     job.node_list = core.names.to_expression(job.allocation.nodes)
     table.note_departure(lost, int(now))
-    core.last_job_update = core.last_node_update = now
-    core.journal.job(job.job_id)
+    core.last_node_update = now
+    job_changed(core, job, now)
 
 
 def keep_number(core: Core, job: Job, text: str, now: float) -> None:

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from understudy.controller.core.alarms import watch_limits
+from understudy.controller.core.changes import job_changed, jobs_shown_anew
 from understudy.controller.core.core import log, nodeset_indices
 from understudy.controller.core.log_lines import allocated, is_logged
 from understudy.controller.facts.environment import environment, percentage
@@ -157,7 +158,7 @@ class Planning:
         tables.running[job.job_id] = job
         core.counters.started += 1
         tables.licenses.take(job.job_id, job.spec.licenses)
-        core.last_job_update = core.last_node_update = now
+        core.last_node_update = now
         watch_limits(core, job, partition)
         if reservation:
             watch_end(core, job)
@@ -170,7 +171,7 @@ class Planning:
             advance(job, JobEvent.CONFIGURES, now)
         if told := taken & ((nodes.boot_nodes if waits else 0) | core.reboots):
             _forget_reasons(core, told)
-        core.journal.job(job.job_id)
+        job_changed(core, job, now)
         if is_logged():
             allocated(job, allocation.cpus)
         if job.job_id in core.breakpoints:
@@ -195,13 +196,13 @@ class Planning:
         self._core.tables.looked_at = job
         if reason == BAD_CONSTRAINTS and job.priority:
             job.priority, job.admin_priority, job.held_by = 0, None, BAD_CONSTRAINTS
-            self._core.journal.job(job.job_id)
+            job_changed(self._core, job, self._core.time.now())
             self._core.policy.note(Note.CHANGE, self._core.time.now())
         job.last_sched_eval = int(self._core.time.now())
         if job.reason != reason or job.reason_detail != detail:
             job.note_wait(self._core.time.now())
             job.reason, job.reason_detail = reason, detail
-            self._core.last_job_update = self._core.time.now()
+            jobs_shown_anew(self._core, self._core.time.now())
 
     def promise(self, job: Job, start: int | None, nodes: int) -> None:
         """Record when and where a pending job is expected to start."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.core.changes import job_changed
 from understudy.controller.core.core import log
 from understudy.controller.jobs.orders import signal_step
 from understudy.controller.tables.step_states import StepEvent, advance
@@ -42,8 +43,7 @@ def end_step(core: Core, job: Job, step: Step) -> None:
     step.end_time = int(now)
     advance(step, _end_of(job, step), now)
     job.derived_exit_code = max(job.derived_exit_code, step.exit_code)
-    core.last_job_update = now
-    core.journal.job(job.job_id)
+    job_changed(core, job, now)
     for later in step.awaited:
         later.give(Ok())
     step.awaited.clear()

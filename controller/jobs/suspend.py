@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.alarms import watch_limits
+from understudy.controller.core.changes import job_changed
 from understudy.controller.jobs.orders import signal_job, signal_steps
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.allocation import Allocation, NodeShare
@@ -50,7 +51,7 @@ def suspend(core: Core, job: Job, now: float) -> None:
         core.changed(Note.CHANGE, now)
     elif job.is_running:
         stop(core, job, now)
-    core.journal.job(job.job_id)
+    job_changed(core, job, now)
 
 
 def resume(core: Core, job: Job, now: float) -> None:
@@ -160,9 +161,8 @@ def _changed(core: Core, job: Job, now: float, *, what: Note = Note.CHANGE) -> N
     """`what`: a turn is news to the backfill scheduler alone, since nobody else's CPUs have come
     free.
     """
-    core.last_job_update = core.last_node_update = now
-    core.journal.job(job.job_id)
-    core.changed(what, now)
+    core.last_node_update = now
+    job_changed(core, job, now, what)
 
 
 # --- what such jobs hold in the node table --------------------------------------------------------

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import msgspec
 
 from understudy.controller.core.alarms import watch_deadline
+from understudy.controller.core.changes import job_changed
 from understudy.controller.core.core import log
 from understudy.controller.core.lookups import find_partitions, node_bitmap
 from understudy.controller.facts.feasibility import complaint, could_ever_run, is_too_large
@@ -135,7 +136,7 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
         job.eligible_time = job.start_time = job.end_time = int(now)
         job.exit_signal = 1  # so Slurm shows it: 0:1
         note_end(core, job, now)
-        core.journal.job(job_id)
+        job_changed(core, job, now)
         refuse(core, job)
     if not is_held and spec.switches is not None:
         job.switches_since = int(now)  # it has been looked at
@@ -156,9 +157,7 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
         split_all(core, job)
     if spec.deadline is not None:
         watch_deadline(core, job)
-    core.last_job_update = now
-    core.journal.job(job_id)
-    core.changed(Note.SUBMIT, now)
+    job_changed(core, job, now, Note.SUBMIT)
     return job
 
 
@@ -242,8 +241,7 @@ def take_in_components(core: Core, message: SubmitJob | AllocateJob, sender: Sen
         prioritise(core, job, now)
         if job.spec.deadline is not None:
             watch_deadline(core, job)
-        core.journal.job(job.job_id)
-    core.last_job_update = now
+        job_changed(core, job, now)
     core.changed(Note.SUBMIT, now)
     return jobs[0]
 

@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING
 
 from understudy.controller.core.alarms import PERIOD_S, over_time_limit_s, watch
+from understudy.controller.core.changes import job_changed
 from understudy.controller.core.core import log
 from understudy.controller.jobs.end import end_job
 from understudy.controller.jobs.orders import signal_job, signal_steps
@@ -47,7 +48,7 @@ def send_warning(core: Core, job: Job, now: float) -> None:
     if job.end_time - job.spec.kill_signal_before_s - PERIOD_S > now:
         return
     job.kill_sent = True
-    core.journal.job(job.job_id)
+    job_changed(core, job, now)
     if job.spec.kill_signal_batch:
         signal_job(core, job, job.spec.kill_signal, batch_only=True)
     else:  # sbatch(1) --signal: its steps are meant

@@ -16,6 +16,7 @@ import copy
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.alarms import wait_until, watch_deadline
+from understudy.controller.core.changes import job_changed
 from understudy.controller.pending.dependencies import watch_dependency
 from understudy.controller.pending.purge import schedule_purge
 from understudy.controller.tables.job import JobArray
@@ -102,7 +103,7 @@ def split(core: Core, job: Job, task: int) -> Job:
     job.withdrawn_tasks = 0
     if job.array_tasks == 1 << task:
         _become(job, task)
-        core.journal.job(job.job_id)
+        job_changed(core, job, core.time.now())
         return job
     own = copy.copy(job)
     own.job_id = core.take_job_id()
@@ -125,8 +126,8 @@ def split(core: Core, job: Job, task: int) -> Job:
         watch_deadline(core, own)
     else:  # cancelled before it ran, and now somebody asks for one of its tasks
         schedule_purge(core, own, core.time.now())
-    core.journal.job(job.job_id)
-    core.journal.job(own.job_id)
+    for each in (job, own):
+        job_changed(core, each, core.time.now())
     return own
 
 
@@ -155,7 +156,7 @@ def explain_limit(core: Core, array: JobArray) -> None:
                 job.note_wait(core.time.now())
                 job.reason, job.reason_detail = TASK_LIMIT, ""
                 job.expected_start, job.expected_nodes = None, 0
-                core.journal.job(job.job_id)
+                job_changed(core, job, core.time.now())
 
 
 def separate(core: Core, job: Job, tasks: int) -> list[Job]:
@@ -177,5 +178,4 @@ def withdraw(core: Core, job: Job, tasks: int) -> None:
     job.array_tasks &= ~tasks
     if core.following is not None:
         core.following.note_withdrawn(job, tasks, now)
-    core.last_job_update = now
-    core.journal.job(job.job_id)
+    job_changed(core, job, now)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.alarms import wait_until
+from understudy.controller.core.changes import job_changed
 from understudy.controller.facts.feasibility import is_too_large
 from understudy.controller.pending.access import explain_access
 from understudy.controller.pending.arrays import split, split_all
@@ -203,16 +204,14 @@ def notify_dependents(core: Core, job: Job, now: float) -> None:
                 split_corresponding(core, other, job, now)
             had = other.dependency
             review(core, other, now)
-            core.journal.job(job_id)
-            if had is not None and other.dependency is None:
-                core.changed(Note.MET, now)
+            is_met = had is not None and other.dependency is None
+            job_changed(core, other, now, Note.MET if is_met else None)
 
 
 def note_end(core: Core, job: Job, now: float) -> None:
     """The job will not go on, and holds nothing any more: those that waited for it, and in time it
     is forgotten.
     """
-    core.last_job_update = now
     if core.awaited:
         tell_waiting(core, job)
     core.counters.ended(job)
@@ -221,14 +220,14 @@ def note_end(core: Core, job: Job, now: float) -> None:
     if core.dependents or core.singletons:
         notify_dependents(core, job, now)
     schedule_purge(core, job, now)
-    core.journal.job(job.job_id)
+    job_changed(core, job, now)
     core.check_empty()
 
 
 def begin_time_has_come(core: Core, job: Job, now: float) -> None:
     """The job has waited for a time that is here, or for a delay of its dependency."""
     review(core, job, now)
-    core.journal.job(job.job_id)
+    job_changed(core, job, now)
     if job.is_eligible(now):
         core.changed(Note.MET, now)
 

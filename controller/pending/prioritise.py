@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.core.changes import jobs_shown_anew
 from understudy.controller.scheduling.api import Note
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _calculate(core: Core) -> None:
     try:
         update_accrual(core, now)
         if core.priorities.calculate(now):
-            core.last_job_update = now
+            jobs_shown_anew(core, now)
             core.changed(Note.PRIORITY, now)
     finally:
         arm(core, now)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.core.changes import job_changed
 from understudy.controller.tables.het_job import forget as forget_component
 
 if TYPE_CHECKING:
@@ -66,11 +67,9 @@ def forget(core: Core, job_id: int, now: float) -> None:
     if job.array is not None:
         job.array.records.pop(job_id, None)
         if job.array.records:
-            core.last_job_update = now
-            core.journal.job(job_id)
+            job_changed(core, job, now)
             return  # others of the array may be waited for
         core.arrays.pop(job.array.job_id, None)
         core.dependents.pop(job.array.job_id, None)
     core.dependents.pop(job_id, None)
-    core.last_job_update = now
-    core.journal.job(job_id)
+    job_changed(core, job, now)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from understudy.controller.core.changes import job_changed
 from understudy.controller.core.lookups import may_control
 from understudy.controller.jobs.cancel import SIGCONT, SIGKILL, SIGSTOP, cancel
 from understudy.controller.jobs.crontabs import disable
@@ -116,5 +117,4 @@ def _cancel_or_signal(
         signal_steps(core, job, signal)
     if signal in (SIGSTOP, SIGCONT) and job.is_active:
         advance(job, JobEvent.STOPPED if signal == SIGSTOP else JobEvent.CONTINUED, now)
-        core.last_job_update = now
-        core.journal.job(job.job_id)
+        job_changed(core, job, now)

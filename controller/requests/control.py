@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from understudy.controller.core.changes import job_changed
 from understudy.controller.core.lookups import may_control
 from understudy.controller.jobs.hold import ACTIONS, ONE, UNEXPECTED, hold, release, top
 from understudy.controller.jobs.requeue import requeue
@@ -120,7 +121,7 @@ def _act(core: Core, job: Job, message: ControlJobs, sender: Sender, now: float)
         )
         if "special_exit" in message.options:
             advance(job, JobEvent.MARKED_SPECIAL, now)
-            core.journal.job(job.job_id)
+            job_changed(core, job, now)
         return
     for each in components(job):
         if action == "release":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.core.changes import job_changed
 from understudy.controller.core.lookups import may_control
 from understudy.controller.jobs.steps import limit_step
 from understudy.controller.requests.select import for_each
@@ -80,7 +81,7 @@ def update_step(core: Core, message: UpdateStep, sender: Sender) -> Message:
             [step] if step is not None else [each for each in job.steps.values() if each.is_running]
         ):
             limit_step(core, job, each, _new_limit(each.time_limit_s, message.time_limit), now)
-        core.last_job_update = now
+        job_changed(core, job, now)
 
     for _, code, text in for_each(core, [message.job_id], {}, change):
         if code:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from understudy.controller.core.alarms import over_time_limit_s
+from understudy.controller.core.changes import job_changed
 from understudy.controller.core.core import DaemonRecord, log
 from understudy.controller.jobs.end import end_job, give_back
 from understudy.controller.jobs.launch import launch
@@ -66,7 +67,7 @@ def batch_complete(core: Core, message: BatchComplete, sender: Sender) -> Messag
         if is_news:
             job.exit_code, job.exit_signal = message.exit_code, message.signal
         if job.is_completing and (is_news or message.usage):
-            core.journal.job(job.job_id)
+            job_changed(core, job, core.time.now())
         return _OK
     now = core.time.now()
     if message.fault == endings.PROLOG:
@@ -298,8 +299,7 @@ def prolog_complete(core: Core, message: PrologComplete, sender: Sender) -> Mess
 def _all_ended(core: Core, job: Job) -> None:
     if job.reason == REASON:
         job.reason = "None"
-    core.last_job_update = core.time.now()
-    core.journal.job(job.job_id)
+    job_changed(core, job, core.time.now())
     leader = whole(job)[0]
     if not is_ready(leader):
         return

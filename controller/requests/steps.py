@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from understudy.controller.core.changes import job_changed
 from understudy.controller.core.lookups import may_control
 from understudy.controller.facts.environment import daemons_of, job_environment, node_environment
 from understudy.controller.jobs.orders import signal_job, signal_step
@@ -136,12 +137,11 @@ def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
         asked=_shown(spec, job, sum(len(place.tasks) for place in places)),
     )
     leader.next_step_id = max(leader.next_step_id, step_id + 1)
-    core.journal.job(leader.job_id)
+    job_changed(core, leader, now)
     steps = job.steps if isinstance(job.steps, dict) else {}
     steps[step.step_id] = step
     job.steps = steps
-    core.last_job_update = now
-    core.journal.job(job.job_id)
+    job_changed(core, job, now)
     if spec.time_limit_s is not None and spec.time_limit_s > 0:
         limit_step(core, job, step, spec.time_limit_s, now)
     return describe(core, job, step)

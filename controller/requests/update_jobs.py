@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from understudy.controller.core.alarms import wait_until, watch_deadline, watch_limits
+from understudy.controller.core.changes import job_changed
 from understudy.controller.core.lookups import (
     check_features,
     find_partitions,
@@ -114,9 +115,7 @@ def _update(core: Core, job: Job, changes: dict[str, str], sender: Sender, now: 
             job.reason, job.reason_detail = was_held, ""
             core.at(now + SEEN_AGAIN_S, _see_again, core, job)
         core.priorities.changed(job, now, is_moved=has_moved)
-    core.last_job_update = now
-    core.journal.job(job.job_id)
-    core.changed(Note.CHANGE, now)
+    job_changed(core, job, now, Note.CHANGE)
     if has_moved and not job.spec.reservation and _must_have_reservation(core, job):
         raise SlurmError(ErrorCode.NOT_AVAILABLE_NOW)  # and there it is, as in 22.05.8
 
@@ -133,7 +132,7 @@ def _see_again(core: Core, job: Job) -> None:
     """A pass of the scheduler finds that the job is held no more."""
     if job.job_id in core.tables.pending:
         review(core, job, core.time.now())
-        core.journal.job(job.job_id)
+        job_changed(core, job, core.time.now())
 
 
 def _time_limit(change: Change, text: str) -> None:
@@ -456,8 +455,8 @@ def _array_limit(change: Change, text: str) -> None:
             if job.reason == TASK_LIMIT:
                 job.reason = "None"
     explain_limit(change.core, array)
-    for job_id in array.records:
-        change.core.journal.job(job_id)
+    for each in array.records.values():
+        job_changed(change.core, each, change.core.time.now())
 
 
 def _oversubscribe(change: Change, text: str) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from understudy.controller.core.alarms import SLACK_S, is_check, next_check, watch_reservation
+from understudy.controller.core.changes import job_changed
 from understudy.controller.core.core import log
 from understudy.controller.pending.eligibility import review
 from understudy.controller.reservations.admission import jobs_in, latest_end
@@ -300,14 +301,12 @@ def _forget(core: Core, reservation: Reservation, now: float) -> None:
         elif job.reason == WAITS:
             job.reason, job.reason_detail = "None", ""
         review(core, job, now)
-        core.last_job_update = now
-        core.journal.job(job.job_id)
+        job_changed(core, job, now)
     if reservation.flags & MAINT:
         for job in core.tables.pending.values():
             if job.reason_detail == MAINTENANCE:
                 job.reason, job.reason_detail = "None", ""
-                core.last_job_update = now
-                core.journal.job(job.job_id)
+                job_changed(core, job, now)
     if jobs:
         core.policy.note(Note.PRIORITY, now)
 

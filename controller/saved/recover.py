@@ -18,6 +18,7 @@ from understudy.controller.core.alarms import (
     watch_deadline,
     watch_limits,
 )
+from understudy.controller.core.changes import job_changed
 from understudy.controller.core.core import LOCAL_IDS, log
 from understudy.controller.jobs.gang import takes_turns
 from understudy.controller.jobs.suspend import hold_what_is_free
@@ -118,7 +119,7 @@ def _lose(core: Core, job: Job, now: float) -> None:
         core.tables.pending[job.job_id] = job
     else:
         schedule_purge(core, job, now)
-    core.journal.job(job.job_id)
+    job_changed(core, job, now)
 
 
 def _is_free(nodes: NodeTable, allocation: Allocation) -> bool:
