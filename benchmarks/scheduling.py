@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from scheduling_harness import SHARED, World, make_job, read_swf, table, tables_of
 
+from understudy.controller.scheduling.api import Ask
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.slurm.backfill import Backfill
 from understudy.controller.scheduling.slurm.backfill_pass import BackfillPass
@@ -50,7 +51,7 @@ def whole_cluster(nodes):
     selector, main = SelectConsTres(frozenset({"CR_CPU"})), tables.partitions["main"]
     job = make_job(num_tasks=nodes, min_nodes=nodes, max_nodes=nodes)
     found = []
-    seconds = timed(lambda: found.append(selector.select(job, main, main.nodes, tables)))
+    seconds = timed(lambda: found.append(selector.select(Ask(job, main, main.nodes), tables)))
     return (
         seconds,
         timed(lambda: tables.nodes.allocate(found[0])),
@@ -69,11 +70,12 @@ def backfill_pass(nodes, pending):
         job_id += 1
         size = min(int(chance.paretovariate(0.7)) * 4, nodes)
         job = make_job(job_id, limit_s=chance.randrange(600, 86_400, 60), num_tasks=size)
-        allocation = world.selector.select(job, main, main.nodes, tables)
+        ask = Ask(job, main, main.nodes)
+        allocation = world.selector.select(ask, tables)
         if allocation is not None:
             world.run_s[job_id] = 10**6
             tables.jobs[job_id] = tables.pending[job_id] = job
-            world.start(job, main, allocation, 0.0)
+            world.start(ask, allocation, 0.0)
     running = len(tables.running)
     for _ in range(pending):
         job_id += 1

@@ -23,7 +23,7 @@ from understudy.controller.jobs.start import Planning
 from understudy.controller.later import Later
 from understudy.controller.nodes.events import heard_of
 from understudy.controller.ports import NoJournal
-from understudy.controller.scheduling.api import SchedulingPolicy
+from understudy.controller.scheduling.api import Ask, SchedulingPolicy
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.tables.het_job import components
 from understudy.controller.tables.node import Node, NodeTable
@@ -230,7 +230,7 @@ class FirstFit(SchedulingPolicy):
                 self._start_together(job, now)
                 continue
             while job.is_eligible(now):  # again for the next task of an array
-                job.last_scheduler = "Main"
+                self.planner.tried(job, "Main")
                 for name in job.partitions:
                     partition = self.tables.partitions[name]
                     usable = (
@@ -239,10 +239,9 @@ class FirstFit(SchedulingPolicy):
                         & ~nodes.completing_nodes
                         & ~nodes.exclusive_nodes
                     )
-                    allocation = self.selector.select(job, partition, usable, self.tables)
-                    if allocation is not None and self.planner.start(
-                        job, partition, allocation, now
-                    ):
+                    ask = Ask(job, partition, usable)
+                    allocation = self.selector.select(ask, self.tables)
+                    if allocation is not None and self.planner.start(ask, allocation, now):
                         break
                 else:
                     self.planner.explain(job, "Resources")
@@ -255,11 +254,12 @@ class FirstFit(SchedulingPolicy):
         plans, usable = [], self.tables.nodes.up_nodes & ~self.tables.nodes.completing_nodes
         for job in components(leader):
             partition = self.tables.partitions[job.partition]
-            allocation = self.selector.select(job, partition, partition.nodes & usable, self.tables)
+            ask = Ask(job, partition, partition.nodes & usable)
+            allocation = self.selector.select(ask, self.tables)
             if allocation is None:
                 return
             usable &= ~allocation.nodes
-            plans.append((job, partition, allocation))
+            plans.append((ask, allocation))
         self.planner.start_together(plans, now)
 
 

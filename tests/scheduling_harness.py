@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from understudy.controller.scheduling.api import Note
+from understudy.controller.scheduling.api import Ask, Note
 from understudy.controller.tables.job import Job
 from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.controller.tables.node import Node, NodeTable
@@ -157,8 +157,12 @@ class World:
 
     # --- what the planner does --------------------------------------------------------------------
 
-    def start(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> bool:
+    def start(self, ask: Ask, allocation: Allocation, now: float) -> bool:
+        job, partition = ask.job, ask.partition
         assert job.is_pending
+        if ask.time_limit_s is not None:
+            job.time_limit_s = ask.time_limit_s
+        job.used_reservation = ask.reservation
         self.tables.nodes.allocate(allocation)
         advance(job, JobEvent.ALLOCATED, now)
         job.allocation, job.partition, job.start_time = allocation, partition.name, int(now)
@@ -174,9 +178,7 @@ class World:
         self._at(max(job.start_time + run + HOP_S, now + HOP_S), 0, job)
         return True
 
-    def start_together(
-        self, plans: Sequence[tuple[Job, Partition, Allocation]], now: float
-    ) -> bool:
+    def start_together(self, plans: Sequence[tuple[Ask, Allocation]], now: float) -> bool:
         return all(self.start(*plan, now) for plan in plans)
 
     def give_up(self, job: Job, now: float) -> None:
@@ -189,6 +191,15 @@ class World:
     def promise(self, job: Job, start: int | None, nodes: int) -> None:
         job.expected_start, job.expected_nodes = start, nodes
         self.promises.setdefault(job.job_id, []).append((int(self.now), start))
+
+    def tried(self, job: Job, scheduler: str) -> None:
+        job.last_scheduler = scheduler
+
+    def await_switches(self, job: Job, now: int) -> None:
+        job.switches_since = now
+
+    def ask_for_whole_nodes(self, job: Job) -> None:
+        job.exclusive = True
 
     # --- events -----------------------------------------------------------------------------------
 

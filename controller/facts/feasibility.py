@@ -10,6 +10,7 @@ from functools import reduce
 from operator import attrgetter, or_
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.scheduling.api import Ask
 from understudy.controller.scheduling.select.request import Request
 from understudy.controller.tables.shape import least_cpus
 
@@ -83,7 +84,7 @@ def nodes_if_empty(core: Core, job: Job, partition: Partition) -> int:
     if answer is None:
         if len(core.feasible) >= _MOST:
             core.feasible.clear()
-        nodes = core.selector.nodes_if_empty(job, partition, core.tables)
+        nodes = core.selector.nodes_if_empty(Ask(job, partition, partition.nodes), core.tables)
         answer = core.feasible[question] = 0 if nodes is None else nodes.bit_count()
     return answer
 
@@ -126,7 +127,7 @@ def complaint(core: Core, job: Job, partition: Partition) -> str:
     keeps the job from running there.
     """
     spec = job.spec
-    request = Request.of(job, partition, core.tables.nodes)
+    request = Request.of(Ask(job, partition, partition.nodes), core.tables.nodes)
     nodes = 0 if request is None else reduce(or_, request.choices, 0)
     kinds = [kind for kind in core.tables.nodes.kinds if kind.nodes & nodes]
     if not kinds:

@@ -7,11 +7,11 @@ EnforcePartLimits.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.lookups import check_features
+from understudy.controller.scheduling.api import Ask
 from understudy.controller.tables.licenses import read_licenses
 from understudy.controller.tables.partition import limit_broken
 from understudy.model.errors import ErrorCode, SlurmError
@@ -160,8 +160,6 @@ def fits_reservation(core: Core, job: Job, partition: Partition) -> bool:
     if any(not reservation.binds_nodes or not reservation.is_active(now) for reservation in own):
         return True
     return any(
-        core.selector.could_ever_run(
-            job, replace(partition, nodes=partition.nodes & each.nodes), core.tables
-        )
+        core.selector.could_ever_run(Ask(job, partition, partition.nodes & each.nodes), core.tables)
         for each in own
     )

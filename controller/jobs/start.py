@@ -22,7 +22,7 @@ from understudy.controller.jobs.time_limits import end_by_deadline
 from understudy.controller.pending.arrays import explain_limit, split
 from understudy.controller.pending.awaited import tell_waiting
 from understudy.controller.pending.eligibility import notify_dependents
-from understudy.controller.reservations.admission import may_take
+from understudy.controller.reservations.admission import may_take, reservation_of
 from understudy.controller.reservations.over_time import watch_end
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.job import BAD_CONSTRAINTS
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from understudy.controller.core.core import Core
+    from understudy.controller.scheduling.api import Ask
     from understudy.controller.tables.allocation import Allocation
     from understudy.controller.tables.job import Job
-    from understudy.controller.tables.partition import Partition
     from understudy.controller.tables.step import Step
 
 
@@ -48,18 +48,18 @@ class Planning:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    def start(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> bool:
+    def start(self, ask: Ask, allocation: Allocation, now: float) -> bool:
         """Start the job, unless it may not start (any more) or the nodes are not what the policy
         thinks.
         """
         core = self._core
-        core.tables.looked_at = job
-        if not self._may_start(job, partition, allocation, now):
+        core.tables.looked_at = ask.job
+        if not self._may_start(ask, allocation, now):
             return False
         first = core.daemon_of_node[allocation.first_node]
         if first is None:
             return False
-        job = self._begin(job, partition, allocation, now)
+        job = self._begin(ask, allocation, now)
         if not begin_prolog(core, job) and not (job.flags and job.flags & JobFlag.CONFIGURING):
             hand_over(core, job, first)
         elif job.interactive:
@@ -70,39 +70,46 @@ class Planning:
             notify_dependents(core, job, now)
         return True
 
-    def start_together(
-        self, plans: Sequence[tuple[Job, Partition, Allocation]], now: float
-    ) -> bool:
+    def start_together(self, plans: Sequence[tuple[Ask, Allocation]], now: float) -> bool:
         """Start all components of a heterogeneous job, the leader first, or none."""
         core = self._core
         with ExitStack() as counted:  # what one gets counts for the limits of the next
-            for plan in plans:
-                if not self._may_start(*plan, now):
+            for ask, allocation in plans:
+                if not self._may_start(ask, allocation, now):
                     return False
                 if core.job_limits is not None and core.job_limits.enforced:
-                    counted.enter_context(core.job_limits.counting(*plan))
-        if any(core.daemon_of_node[allocation.first_node] is None for _, _, allocation in plans):
+                    counted.enter_context(
+                        core.job_limits.counting(ask.job, ask.partition, allocation)
+                    )
+        if any(core.daemon_of_node[allocation.first_node] is None for _, allocation in plans):
             return False
-        for job, partition, allocation in plans:
-            self._begin(job, partition, allocation, now)
-        leader, _, held = plans[0]
+        jobs = [self._begin(ask, allocation, now) for ask, allocation in plans]
+        leader, held = jobs[0], plans[0][1]
         daemon = core.daemon_of_node[held.first_node]
         assert daemon is not None
         if not begin_prolog(core, leader) and not leader.flags & JobFlag.CONFIGURING:
             hand_over(core, leader, daemon)
         if core.gang is not None:
-            for job, _, allocation in plans:
+            for job, (_, allocation) in zip(jobs, plans, strict=True):
                 if allocation.is_shared:
                     core.gang.add(job, now)
         if core.dependents or core.singletons:
-            for job, _, _ in plans:
+            for job in jobs:
                 notify_dependents(core, job, now)
         return True
 
-    def _may_start(
-        self, job: Job, partition: Partition, allocation: Allocation, now: float
-    ) -> bool:
-        core = self._core
+    def _may_start(self, ask: Ask, allocation: Allocation, now: float) -> bool:
+        job = ask.job
+        if ask.time_limit_s is None:
+            return self._is_in_order(ask, allocation, now)
+        asked_s, job.time_limit_s = job.time_limit_s, ask.time_limit_s
+        try:
+            return self._is_in_order(ask, allocation, now)
+        finally:
+            job.time_limit_s = asked_s
+
+    def _is_in_order(self, ask: Ask, allocation: Allocation, now: float) -> bool:
+        core, job, partition = self._core, ask.job, ask.partition
         nodes = core.tables.nodes
         taken = allocation.nodes
         if (
@@ -120,7 +127,7 @@ class Planning:
             or not core.tables.licenses.are_free(job.spec.licenses)
         ):
             return False
-        if core.tables.reservations and not may_take(core, job, partition, allocation, now):
+        if core.tables.reservations and not may_take(core, ask, allocation, now):
             return False
         limits = core.tables.limits
         if limits.enforced and (
@@ -131,22 +138,24 @@ class Planning:
             return False
         return True
 
-    def _begin(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> Job:
+    def _begin(self, ask: Ask, allocation: Allocation, now: float) -> Job:
         """The job, or a task that is split off an array's record, takes its nodes."""
-        core = self._core
+        core, job, partition = self._core, ask.job, ask.partition
         nodes, taken = core.tables.nodes, allocation.nodes
-        reservation, job.used_reservation, job.blocked_cores = job.used_reservation, "", None
+        reservation = reservation_of(core, ask)
         if job.array_tasks:
             job = split(core, job, (job.array_tasks & -job.array_tasks).bit_length() - 1)
         nodes.allocate(allocation)
         advance(job, JobEvent.ALLOCATED, now)
+        if ask.time_limit_s is not None:
+            job.time_limit_s = ask.time_limit_s
         start = job.start_time = int(now)
         if job.spec.deadline is not None:
             _end_by(job, int(job.spec.deadline) - start)
         job.end_time = None if job.time_limit_s is None else start + job.time_limit_s
         job.allocation = allocation
         job.partition = partition.name
-        job.used_reservation = reservation
+        job.used_reservation = "" if reservation is None else reservation.name
         job.node_list = core.names.to_expression(taken)
         job.reason, job.reason_detail = "None", ""
         job.expected_start, job.expected_nodes = None, 0
@@ -160,7 +169,7 @@ class Planning:
         tables.licenses.take(job.job_id, job.spec.licenses)
         core.last_node_update = now
         watch_limits(core, job, partition)
-        if reservation:
+        if reservation is not None:
             watch_end(core, job)
         core.priorities.started(job, now)
         if job.array is not None:
@@ -207,6 +216,18 @@ class Planning:
     def promise(self, job: Job, start: int | None, nodes: int) -> None:
         """Record when and where a pending job is expected to start."""
         job.expected_start, job.expected_nodes = start, nodes
+
+    def tried(self, job: Job, scheduler: str) -> None:
+        """Record which of the policy's schedulers has looked for nodes for the job."""
+        job.last_scheduler = scheduler
+
+    def await_switches(self, job: Job, now: int) -> None:
+        """Record that from now on the job waits for few leaf switches."""
+        job.switches_since = now
+
+    def ask_for_whole_nodes(self, job: Job) -> None:
+        """Have the job share nodes with nobody from now on, wherever it is looked for."""
+        job.exclusive = True
 
 
 def _end_by(job: Job, left_s: int) -> None:

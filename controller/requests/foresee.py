@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from understudy.controller.core.core import Core
     from understudy.controller.ports import Sender
+    from understudy.controller.scheduling.api import Ask
     from understudy.controller.tables.allocation import Allocation
     from understudy.controller.tables.job import Job
-    from understudy.controller.tables.partition import Partition
     from understudy.protocol.messages import ForeseeJob, JobSpec, SubmitJob
 
 _DEADLINE: Final = "DeadLine"
@@ -40,8 +40,8 @@ class _DryRun(Planning):
 
     has_started = False
 
-    def start(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> bool:
-        self.has_started = self._may_start(job, partition, allocation, now)
+    def start(self, ask: Ask, allocation: Allocation, now: float) -> bool:
+        self.has_started = self._may_start(ask, allocation, now)
         return self.has_started
 
     def explain(self, job: Job, reason: str, detail: str = "") -> None:

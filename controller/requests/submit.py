@@ -20,6 +20,7 @@ from understudy.controller.jobs.take_in import (
     take_in_components,
 )
 from understudy.controller.reservations.admission import earliest_start
+from understudy.controller.scheduling.api import Ask
 from understudy.controller.scheduling.slurm.main_pass import run_length
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.protocol.messages import SubmitJob, Submitted
@@ -74,7 +75,7 @@ def _test_components(core: Core, jobs: list[Job], now: float) -> Submitted:
         fitting = [
             partition
             for partition in partitions
-            if core.selector.could_ever_run(job, partition, core.tables)
+            if core.selector.could_ever_run(Ask(job, partition, partition.nodes), core.tables)
         ]
         found = earliest_start(core, job, fitting[0], now) if fitting else None
         if found is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
+from understudy.controller.scheduling.api import Ask
 from understudy.controller.scheduling.slurm.main_pass import kept_back, run_length
 from understudy.controller.tables.reservation import WAITS, Reservation, blocked_cores
 from understudy.model.errors import ErrorCode, SlurmError
@@ -67,7 +68,7 @@ def earliest_start(
     """
     table, tables, up_nodes = core.tables.reservations, core.tables, core.tables.nodes.up_nodes
     if not table:
-        return core.selector.will_run(job, partition, up_nodes, tables, int(now))
+        return core.selector.will_run(Ask(job, partition, up_nodes), tables, int(now))
     own = next(iter(table.of(job)), None)
     leeway = table.leeway(
         job, own, partition, partition.nodes & up_nodes, now, int(now), run_length(job, partition)
@@ -76,24 +77,26 @@ def earliest_start(
         raise SlurmError(ErrorCode.INVALID_TIME)
     if leeway.reason:
         return None
-    job.blocked_cores = blocked_cores(leeway, own, tables.nodes)
-    found = core.selector.will_run(job, partition, leeway.nodes, tables, int(now))
-    job.blocked_cores = None
-    return found
+    ask = Ask(job, partition, leeway.nodes, blocked_cores=blocked_cores(leeway, own, tables.nodes))
+    return core.selector.will_run(ask, tables, int(now))
 
 
-def may_take(
-    core: Core, job: Job, partition: Partition, allocation: Allocation, now: float
-) -> bool:
+def reservation_of(core: Core, ask: Ask) -> Reservation | None:
+    """The one in which the job is to run: a policy that knows nothing of reservations names none,
+    and it is the first that the job names.
+    """
+    table = core.tables.reservations
+    own = table.by_name.get(ask.reservation) if ask.reservation else None
+    return next(iter(table.of(ask.job)), None) if own is None else own
+
+
+def may_take(core: Core, ask: Ask, allocation: Allocation, now: float) -> bool:
     """Whether no reservation stands against the job's start there."""
-    table, nodes = core.tables.reservations, core.tables.nodes
-    own = table.by_name.get(job.used_reservation) if job.used_reservation else None
-    if job.spec.reservation and own is None:  # the policy knows nothing of reservations
-        own = next(iter(table.of(job)), None)
-        if own is None:
-            return False
-        job.used_reservation = own.name
-    leeway = table.leeway(
+    job, partition, nodes = ask.job, ask.partition, core.tables.nodes
+    own = reservation_of(core, ask)
+    if job.spec.reservation and own is None:
+        return False
+    leeway = core.tables.reservations.leeway(
         job,
         own,
         partition,

@@ -1,15 +1,16 @@
 """What a scheduling policy is given and what it may do: the contract for plug-ins.
 
-A policy reads the tables and asks the planner to start jobs; the planner applies, and may refuse. A
-policy does no I/O, never awaits, and gets the time handed to it. Long passes yield between jobs, so
-that the edge can let requests in.
+A policy reads the tables, puts an `Ask` to the selector, and has the planner start what comes of
+it; the planner applies, and may refuse. What is to be remembered of a job the planner records: a
+policy changes no job. It does no I/O, never awaits, and gets the time handed to it. Long passes
+yield between jobs, so that the edge can let requests in.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from understudy.controller.scheduling.cycles import Cycles
 from understudy.model.scheduler_parameters import number
@@ -48,6 +49,22 @@ class Note(StrEnum):
     TURN = "turn"
 
 
+class Ask(NamedTuple):
+    """What a policy asks a selector, and has the planner start: a job in one of its partitions, on
+    some of the nodes there.
+    """
+
+    job: Job
+    partition: Partition
+    usable: int  # the nodes to choose from, a bitmap
+    prefers: bool = False  # with the features that it prefers, in place of those that it requires
+    most_nodes: int | None = None  # no more than that, whatever job, partition and limits allow
+    blocked_cores: Mapping[int, int] | None = None  # masks by node: it may not have these
+    reservation: str = ""  # the name of the one in which it is to run
+    switches: int = 0  # leaf switches that its nodes may be on, 0 for any number
+    time_limit_s: int | None = None  # what it gets if it starts; None: what it has
+
+
 class Selector(ABC):
     """Chooses nodes (`SelectType`). Entry point group `understudy.selectors`: a class called with
     the words of SelectTypeParameters, in upper case.
@@ -67,28 +84,16 @@ class Selector(ABC):
         self.parameters = parameters
 
     @abstractmethod
-    def select(
-        self, job: Job, partition: Partition, usable: int, tables: Tables
-    ) -> Allocation | None:
-        """The nodes and CPUs for the job out of the bitmap `usable` with what is free now, or
-        None.
-        """
+    def select(self, ask: Ask, tables: Tables) -> Allocation | None:
+        """The nodes and CPUs for the job with what is free now, or None."""
 
     @abstractmethod
-    def nodes_if_empty(self, job: Job, partition: Partition, tables: Tables) -> int | None:
-        """The nodes (bitmap) that the job would get if all of the partition's were up and empty, or
-        None.
-        """
+    def nodes_if_empty(self, ask: Ask, tables: Tables) -> int | None:
+        """The nodes (bitmap) that the job would get if all of them were up and empty, or None."""
 
     @abstractmethod
     def will_run(
-        self,
-        job: Job,
-        partition: Partition,
-        usable: int,
-        tables: Tables,
-        now: int,
-        until: int | None = None,
+        self, ask: Ask, tables: Tables, now: int, until: int | None = None
     ) -> tuple[int, int] | None:
         """(earliest start in seconds, bitmap of nodes) if the running jobs end at their limits, or
         None.
@@ -96,32 +101,26 @@ class Selector(ABC):
         A start after `until` is of no use to who asks; None will do.
         """
 
-    def could_ever_run(self, job: Job, partition: Partition, tables: Tables) -> bool:
-        """Whether the partition's configured nodes could hold the job if all were up and empty."""
-        return self.nodes_if_empty(job, partition, tables) is not None
+    def could_ever_run(self, ask: Ask, tables: Tables) -> bool:
+        """Whether the nodes could hold the job if all were up and empty."""
+        return self.nodes_if_empty(ask, tables) is not None
 
     # Who looks for jobs to preempt asks about states of the cluster that are not the present one.
     # A selector that cannot say has nobody preempted.
 
-    def choose_in(
-        self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free
-    ) -> int | None:
+    def choose_in(self, ask: Ask, tables: Tables, free: Free) -> int | None:
         """The nodes (bitmap) that the job would get in that state, or None."""
-        del job, partition, usable, tables, free
+        del ask, tables, free
         return None
 
-    def select_in(
-        self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free
-    ) -> Allocation | None:
+    def select_in(self, ask: Ask, tables: Tables, free: Free) -> Allocation | None:
         """What the job would hold in that state, on the nodes that `choose_in` names."""
-        del job, partition, usable, tables, free
+        del ask, tables, free
         return None
 
-    def serving(
-        self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free
-    ) -> int:
+    def serving(self, ask: Ask, tables: Tables, free: Free) -> int:
         """Those of the nodes that would do for the job in that state, each looked at alone."""
-        del job, partition, usable, tables, free
+        del ask, tables, free
         return 0
 
     def expect(
@@ -145,9 +144,9 @@ class Selector(ABC):
 class Planner(Protocol):
     """How a policy acts. The controller implements it."""
 
-    def start(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> bool:
-        """Start the job. False if the controller refuses (something changed); the tables are then
-        as before.
+    def start(self, ask: Ask, allocation: Allocation, now: float) -> bool:
+        """Start the job with what a selector gave for the ask. False if the controller refuses
+        (something changed); the tables are then as before.
 
         Of a job array's record, which stands for several tasks, one task is started: as a job of
         its own, the last in `Tables.running`; the record stays pending with the others, unless it
@@ -159,9 +158,7 @@ class Planner(Protocol):
         ones do.
         """
 
-    def start_together(
-        self, plans: Sequence[tuple[Job, Partition, Allocation]], now: float
-    ) -> bool:
+    def start_together(self, plans: Sequence[tuple[Ask, Allocation]], now: float) -> bool:
         """Start all components of a heterogeneous job, the leader first. False if the controller
         refuses one of them; then none has started.
         """
@@ -174,6 +171,15 @@ class Planner(Protocol):
 
     def promise(self, job: Job, start: int | None, nodes: int) -> None:
         """Record the expected start and nodes of a pending job (None: no promise)."""
+
+    def tried(self, job: Job, scheduler: str) -> None:
+        """Record which of the policy's schedulers has looked for nodes for the job."""
+
+    def await_switches(self, job: Job, now: int) -> None:
+        """Record that from now on the job waits for few leaf switches (--switches)."""
+
+    def ask_for_whole_nodes(self, job: Job) -> None:
+        """Have the job share nodes with nobody from now on, wherever it is looked for."""
 
 
 class SchedulingPolicy(ABC):

@@ -23,10 +23,9 @@ from understudy.controller.scheduling.select.free import StateWithout
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from understudy.controller.scheduling.api import Selector
+    from understudy.controller.scheduling.api import Ask, Selector
     from understudy.controller.tables.allocation import Allocation
     from understudy.controller.tables.job import Job
-    from understudy.controller.tables.partition import Partition
     from understudy.controller.tables.preemption import Preemption
     from understudy.controller.tables.tables import Tables
 
@@ -34,27 +33,22 @@ if TYPE_CHECKING:
 def victims(
     preemption: Preemption,
     tables: Tables,
-    job: Job,
-    partition: Partition,
-    usable: int,
+    ask: Ask,
     selector: Selector,
     now: int,
 ) -> list[Job]:
-    """The jobs to preempt so that this one can run on nodes out of the bitmap `usable`; none if
-    that is of no use, or somebody ends already.
+    """The jobs to preempt so that this one can run; none if that is of no use, or somebody ends
+    already.
     """
     if not preemption.is_on:
         return []
-    order = preemption.candidates(job, partition, now, whole_nodes=selector.whole_nodes)
-    if (
-        not order
-        or selector.choose_in(job, partition, usable, tables, StateWithout(tables, order)) is None
-    ):
+    order = preemption.candidates(ask.job, ask.partition, now, whole_nodes=selector.whole_nodes)
+    if not order or selector.choose_in(ask, tables, StateWithout(tables, order)) is None:
         return []
     passes = 0
     while True:
         state = StateWithout(tables)
-        if selector.choose_in(job, partition, usable, tables, state) is not None:
+        if selector.choose_in(ask, tables, state) is not None:
             return []
         removed: list[Job] = []
         use: dict[int, int] = {}
@@ -63,9 +57,9 @@ def victims(
             assert victim.allocation is not None
             state.remove(victim, suspended=preemption.stands_still(victim))
             removed.append(victim)
-            nodes = selector.choose_in(job, partition, usable, tables, state)
+            nodes = selector.choose_in(ask, tables, state)
             use[victim.job_id] = (
-                victim.allocation.nodes & selector.serving(job, partition, usable, tables, state)
+                victim.allocation.nodes & selector.serving(ask, tables, state)
             ).bit_count()
             if nodes is not None:
                 break
@@ -89,13 +83,11 @@ def place_of(
     preemption: Preemption,
     tables: Tables,
     victims: Iterable[Job],
-    job: Job,
-    partition: Partition,
-    usable: int,
+    ask: Ask,
     selector: Selector,
 ) -> Allocation | None:
-    """What the job would get out of the bitmap `usable` once those are gone."""
+    """What the job would get once those are gone."""
     state = StateWithout(tables)
     for victim in victims:
         state.remove(victim, suspended=preemption.stands_still(victim))
-    return selector.select_in(job, partition, usable, tables, state)
+    return selector.select_in(ask, tables, state)

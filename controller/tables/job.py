@@ -143,11 +143,7 @@ class Job:
     held_by: str = ""  # HELD_BY_ADMIN, HELD_BY_USER, BAD_CONSTRAINTS or ""
     # when it was first looked at with --switches: from then it waits for few leaf switches
     switches_since: int | None = None
-    most_switches: int = 0  # leaf switches that its nodes may be on, as long as it waits for that
-    prefers: bool = False  # asked for with its preferred features in place of the required ones
-    used_reservation: str = ""  # the one in which it runs, or is asked for
-    # asked for without these (masks by node), which are reserved
-    blocked_cores: dict[int, int] | None = None
+    used_reservation: str = ""  # the one in which it runs
     last_sched_eval: int | None = None
     last_scheduler: str = ""  # Main, Backfill, or Submit: started as it was submitted
     # "time", "qos" or resources that an administrator set: their limits of associations and QOS do

@@ -23,10 +23,10 @@ class Policy(Backfill):
             raise ZeroDivisionError("of the plug-in")
 
 class Selector(SelectConsTres):
-    def select(self, job, partition, usable, tables):
-        if job.job_id > 1:
+    def select(self, ask, tables):
+        if ask.job.job_id > 1:
             raise ZeroDivisionError("of the plug-in")
-        return super().select(job, partition, usable, tables)
+        return super().select(ask, tables)
 
 class Priority(BasicPriority):
     def __init__(self, *arguments):

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scheduling_harness import make_job, node, table_of, tables_of
 
+from understudy.controller.scheduling.api import Ask
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.select.linear import SelectLinear
 from understudy.controller.tables.gres import DeviceGroup, GresTable
@@ -212,9 +213,9 @@ def check(job, got, tables, selector):
 def agree(selector, tables, job, now):
     """All questions about the job; what it gets."""
     partition, up = tables.partitions["main"], tables.nodes.up_nodes
-    expected = selector.will_run(job, partition, up, tables, now)
-    got = selector.select(job, partition, up, tables)
-    could = selector.could_ever_run(job, partition, tables)
+    expected = selector.will_run(Ask(job, partition, up), tables, now)
+    got = selector.select(Ask(job, partition, up), tables)
+    could = selector.could_ever_run(Ask(job, partition, partition.nodes), tables)
     assert (expected is not None and expected[0] <= now) == (got is not None), (
         f"expected {expected}, got {got}"
     )

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scheduling_harness import check_tables, make_job, node, table_of, tables_of
 
+from understudy.controller.scheduling.api import Ask
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.select.linear import SelectLinear
 from understudy.controller.tables.gres import DeviceGroup, GresTable
@@ -83,7 +84,7 @@ def test_devices_belong_to_one_job_and_requests_are_met(
         if linear and ("tres_per_job" in fields or "tres_per_task" in fields):
             continue
         job = make_job(number, **fields)
-        allocation = selector.select(job, tables.partitions["main"], table.up_nodes, tables)
+        allocation = selector.select(Ask(job, tables.partitions["main"], table.up_nodes), tables)
         if allocation is None:
             continue
         table.allocate(allocation)  # asserts that no device is given twice
@@ -108,7 +109,7 @@ def test_devices_belong_to_one_job_and_requests_are_met(
                 share.cpus >= each * sum(g.amount for g in share.gres)
                 for share in allocation.shares
             )
-        assert selector.could_ever_run(job, tables.partitions["main"], tables)
+        assert selector.could_ever_run(Ask(job, tables.partitions["main"], table.up_nodes), tables)
         if data.draw(st.booleans()):
             table.release(allocation, allocation.nodes)
             del tables.jobs[number], tables.running[number]

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scheduling_harness import make_job, node, table_of, tables_of
 
+from understudy.controller.scheduling.api import Ask
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.tables.topology import Tree
 from understudy.model.conf_companions import SwitchConf
@@ -37,9 +38,9 @@ def tables(drawn, *, with_tree=False):
     return tables_of(made)
 
 
-def select(made, usable, **fields):
-    job = make_job(**fields)
-    return SelectConsTres(frozenset({"CR_CORE"})).select(job, made.partitions["main"], usable, made)
+def select(made, usable, most_switches=0, **fields):
+    ask = Ask(make_job(**fields), made.partitions["main"], usable, switches=most_switches)
+    return SelectConsTres(frozenset({"CR_CORE"})).select(ask, made)
 
 
 @given(clusters, sets, sets, st.integers(1, 6), st.integers(1, 20), st.booleans())

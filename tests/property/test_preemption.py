@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tests.scheduling_harness import make_job
 from tests.unit.controller.scheduling.test_preemption import Busy
 
+from understudy.controller.scheduling.api import Ask
 from understudy.controller.scheduling.select.free import StateWithout
 from understudy.controller.scheduling.victims import victims
 from understudy.model import nodeset
@@ -52,7 +53,7 @@ def test_victims_may_be_preempted_and_let_the_job_run(
             partitions=(where,),
         )
         usable = nodeset.mask(NODES) & ~nodeset.mask(first)
-        job.allocation = selector.select(job, tables.partitions[where], usable, tables)
+        job.allocation = selector.select(Ask(job, tables.partitions[where], usable), tables)
         if job.allocation is None:
             continue
         tables.nodes.allocate(job.allocation)
@@ -62,8 +63,9 @@ def test_victims_may_be_preempted_and_let_the_job_run(
         99, min_nodes=nodes, num_tasks=nodes * each, ntasks_per_node=each, partitions=(partition,)
     )
     where = tables.partitions[partition]
-    fits = selector.select(asked, where, nodeset.mask(NODES), tables) is not None
-    chosen = victims(busy.preemption, tables, asked, where, nodeset.mask(NODES), selector, 100)
+    ask = Ask(asked, where, nodeset.mask(NODES))
+    fits = selector.select(ask, tables) is not None
+    chosen = victims(busy.preemption, tables, ask, selector, 100)
     assert len({victim.job_id for victim in chosen}) == len(chosen)
     for victim in chosen:
         assert tables.partitions[victim.partition].priority_tier < where.priority_tier
@@ -71,17 +73,7 @@ def test_victims_may_be_preempted_and_let_the_job_run(
     if fits:
         assert chosen == []
     elif chosen:
-        assert (
-            selector.choose_in(
-                asked, where, nodeset.mask(NODES), tables, StateWithout(tables, chosen)
-            )
-            is not None
-        )
+        assert selector.choose_in(ask, tables, StateWithout(tables, chosen)) is not None
     else:
         everybody = busy.preemption.candidates(asked, where, 100)
-        assert (
-            selector.choose_in(
-                asked, where, nodeset.mask(NODES), tables, StateWithout(tables, everybody)
-            )
-            is None
-        )
+        assert selector.choose_in(ask, tables, StateWithout(tables, everybody)) is None

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scheduling_harness import World, check_tables, make_job, node, table, table_of, tables_of
 
-from understudy.controller.scheduling.api import Note
+from understudy.controller.scheduling.api import Ask, Note
 from understudy.controller.scheduling.select.best_fit import alike, alike_narrow, alike_wide
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.select.linear import SelectLinear
@@ -271,12 +271,12 @@ def test_what_is_selected_satisfies_the_request_and_is_free(cluster, asked, word
     main = tables.partitions["main"]
     for job_id, fields in enumerate(asked, 1):
         job = make_job(job_id, **fields)
-        allocation = selector.select(job, main, main.nodes, tables)
-        will = selector.will_run(job, main, main.nodes, tables, 0)
+        allocation = selector.select(Ask(job, main, main.nodes), tables)
+        will = selector.will_run(Ask(job, main, main.nodes), tables, 0)
         assert (allocation is not None) == (will is not None and will[0] == 0)
         if allocation is None:
             continue
-        assert selector.could_ever_run(job, main, tables)
+        assert selector.could_ever_run(Ask(job, main, main.nodes), tables)
         assert will == (0, allocation.nodes)
         assert allocation.nodes & fields["excluded_nodes"] == 0
         assert allocation.node_count >= fields["min_nodes"]
@@ -356,12 +356,12 @@ def test_a_start_is_found_before_any_time_after_it_and_not_before_one_ahead_of_i
     for job_id, fields in enumerate(asked, 1):
         job = make_job(job_id, limit_s=data.draw(st.none() | st.integers(1, 9000)), **fields)
         usable = main.nodes & ~data.draw(st.integers(0, 15))
-        found = selector.will_run(job, main, usable, tables, 100)
+        found = selector.will_run(Ask(job, main, usable), tables, 100)
         until = data.draw(st.integers(100, 9100))
-        assert selector.will_run(job, main, usable, tables, 100, until) == (
+        assert selector.will_run(Ask(job, main, usable), tables, 100, until) == (
             found if found is not None and found[0] <= until else None
         )
-        allocation = selector.select(job, main, main.nodes, tables)
+        allocation = selector.select(Ask(job, main, main.nodes), tables)
         if allocation is not None:
             made.allocate(allocation)
             job.allocation, job.start_time, job.state = (

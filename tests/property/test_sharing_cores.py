@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scheduling_harness import make_job, node, table_of, tables_of
 
+from understudy.controller.scheduling.api import Ask
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.tables.partition import Partition
 from understudy.model import nodeset
@@ -59,7 +60,7 @@ def test_no_core_is_shared_by_more_jobs_than_may_nor_memory_given_twice(cluster,
     for job_id, (name, tasks, fields, user) in enumerate(asked, 1):
         job = make_job(job_id, num_tasks=tasks, partition=name, **fields)
         job.user_id = user
-        allocation = selector.select(job, tables.partitions[name], every, tables)
+        allocation = selector.select(Ask(job, tables.partitions[name], every), tables)
         if allocation is None:
             if tables.running and data.draw(st.booleans()):
                 gone = tables.running.pop(data.draw(st.sampled_from(sorted(tables.running))))

@@ -42,7 +42,7 @@ from understudy.clock.daemon import Daemon
 from understudy.clock.timekeeper import Timekeeper
 from understudy.clock.virtual_loop import VirtualEventLoop
 from understudy.controller.edge.main import start as start_controller
-from understudy.controller.scheduling.api import Note
+from understudy.controller.scheduling.api import Ask, Note
 from understudy.controller.scheduling.slurm.builtin import Builtin
 from understudy.controller.tables.partition import limit_broken
 from understudy.experiments.recorded_machine import recorded_machine
@@ -522,7 +522,7 @@ class _Run:
             ):
                 continue
             allocation = core.selector.select(
-                job, partition, partition.nodes & tables.nodes.up_nodes & ~taken, tables
+                Ask(job, partition, partition.nodes & tables.nodes.up_nodes & ~taken), tables
             )
             if allocation is not None and not (
                 tables.limits.enforced

@@ -143,8 +143,8 @@ def test_jobs_that_preempt_each_other_for_ever_as_in_slurm_are_no_failure():
 def test_a_job_that_takes_a_place_in_vain_is_a_failure(monkeypatch):
     select = SelectConsTres.select
 
-    def select_for_all_but_one(self, job, *arguments):
-        return None if job.spec.name == "j1" else select(self, job, *arguments)
+    def select_for_all_but_one(self, ask, tables):
+        return None if ask.job.spec.name == "j1" else select(self, ask, tables)
 
     monkeypatch.setattr(SelectConsTres, "select", select_for_all_but_one)
     with pytest.raises(ScheduleFailed, match="have not ended"):

@@ -257,7 +257,7 @@ class Overlay:
 class WithoutCores(Overlay):
     """Another state, without the cores (masks by node) that are kept from who asks."""
 
-    blocked: dict[int, int]
+    blocked: Mapping[int, int]
     free_cpus: NDArray[np.int64]
     idle_nodes: int
     full_nodes: int
@@ -287,7 +287,7 @@ def devices_in(free: Free, table: NodeTable) -> GresTable | None:
     )
 
 
-def restricted(free: Free, table: NodeTable, blocked: dict[int, int] | None) -> Free:
+def restricted(free: Free, table: NodeTable, blocked: Mapping[int, int] | None) -> Free:
     """The state without the blocked cores (masks by node); the state itself if there are none."""
     if not blocked:
         return free

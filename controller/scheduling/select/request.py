@@ -1,7 +1,7 @@
 """What a job asks for, in the terms of node selection: numbers and bitmaps, every default filled
 in.
 
-Place: scheduling, pure. Made from a `Job` and a `Partition` for one question to a selector.
+Place: scheduling, pure. Made from an `Ask` for one question to a selector.
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ from understudy.controller.tables.shape import memory_of, reach_of
 from understudy.model.errors import SlurmError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
     from numpy.typing import NDArray
 
+    from understudy.controller.scheduling.api import Ask
     from understudy.controller.scheduling.select.free import Free
     from understudy.controller.tables.job import Job
     from understudy.controller.tables.node import NodeTable
@@ -82,7 +85,7 @@ class Request:
     # how many run on each node that it gets: `tasks_per_node`, or all of one node, or one on each
     tasks_are_known: bool = False
     # reserved cores (masks by node), which it may not have
-    blocked_cores: dict[int, int] | None = None
+    blocked_cores: Mapping[int, int] | None = None
     # it is asked whether the nodes could ever hold the job, as when it is submitted
     if_empty: bool = False
     switches: int = 0  # leaf switches that its nodes may be on, 0 for any number
@@ -96,18 +99,19 @@ class Request:
         return self.tasks * self.cpus_per_task
 
     @classmethod
-    def of(
-        cls, job: Job, partition: Partition, table: NodeTable, most_nodes: int | None = None
-    ) -> Request | None:
+    def of(cls, ask: Ask, table: NodeTable, most_nodes: int | None = None) -> Request | None:
         """The job's request; None if it contradicts itself (more nodes than allowed, an unreadable
         feature list).
 
         `most_nodes`: what limits of associations and qualities of service allow; who asks for more
         waits for them.
         """
+        job, partition = ask.job, ask.partition
         spec = job.spec
-        features = spec.prefer if job.prefers else spec.features
+        features = spec.prefer if ask.prefers else spec.features
         counts = counted_nodes(features) if "*" in features else 0
+        if ask.most_nodes is not None:
+            most_nodes = min(ask.most_nodes, ask.most_nodes if most_nodes is None else most_nodes)
         reach = reach_of(job, partition, len(table.nodes), most_nodes, counts)
         gres = GresNeeds.of(job)
         if reach is None or (gres is not None and table.gres is None):
@@ -158,12 +162,12 @@ class Request:
             required=job.required_nodes,
             choices=choices,
             counted=counted,
-            switches=job.most_switches,
+            switches=ask.switches,
             fills_sockets=_fills_sockets(spec.distribution),
             memory_cpus=memory_cpus,
             gres=gres,
             tasks_are_known=tasks_per_node > 0 or _tasks_are_known(job, partition, reach),
-            blocked_cores=job.blocked_cores or None,
+            blocked_cores=ask.blocked_cores or None,
         )
 
 

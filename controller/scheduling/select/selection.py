@@ -33,9 +33,9 @@ from understudy.model import nodeset
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from understudy.controller.scheduling.api import Ask
     from understudy.controller.scheduling.select.free import Free
     from understudy.controller.tables.allocation import Allocation
-    from understudy.controller.tables.job import Job
     from understudy.controller.tables.node import NodeTable
     from understudy.controller.tables.partition import Partition
     from understudy.controller.tables.tables import Tables
@@ -98,18 +98,14 @@ class ChoosingSelector(Selector):
     def hold(self, request: Request, choice: Choice, table: NodeTable, free: Free) -> Allocation:
         """What a job with that choice, made in the state `free`, holds."""
 
-    def select(
-        self, job: Job, partition: Partition, usable: int, tables: Tables
-    ) -> Allocation | None:
-        """The nodes and CPUs for the job out of the bitmap `usable` with what is free now, or
-        None.
-        """
-        table = tables.nodes
-        request = _request(job, partition, tables)
+    def select(self, ask: Ask, tables: Tables) -> Allocation | None:
+        """The nodes and CPUs for the job with what is free now, or None."""
+        table, usable = tables.nodes, ask.usable
+        request = _request(ask, tables)
         if request is None:
             return None
         if tables.limits.enforced:
-            request.favoured = tables.limits.favoured_nodes(job, partition)
+            request.favoured = tables.limits.favoured_nodes(ask.job, ask.partition)
         is_alone = request.rows == 1 and not _overlays(tables)
         if (
             is_alone
@@ -118,7 +114,7 @@ class ChoosingSelector(Selector):
         ):
             return None
         choice = self._choose_in(request, usable, tables, table)
-        return None if choice is None else self._held(request, choice, partition, tables, table)
+        return None if choice is None else self._held(request, choice, ask.partition, tables, table)
 
     def _held(
         self, request: Request, choice: Choice, partition: Partition, tables: Tables, free: Free
@@ -135,26 +131,22 @@ class ChoosingSelector(Selector):
             )
         return allocation
 
-    def choose_in(
-        self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free
-    ) -> int | None:
+    def choose_in(self, ask: Ask, tables: Tables, free: Free) -> int | None:
         """The nodes that the job would get in a state that is not the present one."""
-        request = _request(job, partition, tables)
-        choice = None if request is None else self._choose_then(request, usable, tables, free)
+        request = _request(ask, tables)
+        choice = None if request is None else self._choose_then(request, ask.usable, tables, free)
         return None if choice is None else _nodes(choice)
 
-    def select_in(
-        self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free
-    ) -> Allocation | None:
+    def select_in(self, ask: Ask, tables: Tables, free: Free) -> Allocation | None:
         """What the job would hold in a state that is not the present one, on the nodes that
         `choose_in` names.
         """
-        request = _request(job, partition, tables)
-        choice = None if request is None else self._choose_then(request, usable, tables, free)
+        request = _request(ask, tables)
+        choice = None if request is None else self._choose_then(request, ask.usable, tables, free)
         return (
             None
             if request is None or choice is None
-            else self._held(request, choice, partition, tables, free)
+            else self._held(request, choice, ask.partition, tables, free)
         )
 
     def _choose_then(
@@ -167,17 +159,16 @@ class ChoosingSelector(Selector):
             request, usable, tables.nodes, restricted(free, tables.nodes, request.blocked_cores)
         )
 
-    def serving(
-        self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free
-    ) -> int:
+    def serving(self, ask: Ask, tables: Tables, free: Free) -> int:
         """Those of the nodes that would do for the job in that state, each looked at alone."""
-        request = _request(job, partition, tables)
+        request = _request(ask, tables)
         if request is None:
             return 0
+        usable = ask.usable & ~free.exclusive_nodes
         return nodeset.from_positions(
             node
-            for nodes in (usable & allowed & ~free.exclusive_nodes for allowed in request.choices)
-            for node in self._serving(request, nodes, tables.nodes, free)
+            for allowed in request.choices
+            for node in self._serving(request, usable & allowed, tables.nodes, free)
         )
 
     def _serving(self, request: Request, nodes: int, table: NodeTable, free: Free) -> Iterable[int]:
@@ -185,17 +176,17 @@ class ChoosingSelector(Selector):
         del request, table, free
         return nodeset.indices(nodes)
 
-    def nodes_if_empty(self, job: Job, partition: Partition, tables: Tables) -> int | None:
-        """The nodes that the job would get if all of the partition's were up and empty."""
+    def nodes_if_empty(self, ask: Ask, tables: Tables) -> int | None:
+        """The nodes that the job would get if all of them were up and empty."""
         table = tables.nodes
-        request = _request(job, partition, tables)
+        request = _request(ask, tables)
         if request is None:
             return None
         request.if_empty = True
         request.switches = 0  # it waits for few of them, and then takes more
         empty = FreeState.empty(table)
         count_cpus_left(request, tables, empty)
-        choice = self._choose_any(request, partition.nodes, table, empty, nodes_only=True)
+        choice = self._choose_any(request, ask.usable, table, empty, nodes_only=True)
         return None if choice is None else _nodes(choice)
 
     @abstractmethod
@@ -205,25 +196,19 @@ class ChoosingSelector(Selector):
         """
 
     def will_run(
-        self,
-        job: Job,
-        partition: Partition,
-        usable: int,
-        tables: Tables,
-        now: int,
-        until: int | None = None,
+        self, ask: Ask, tables: Tables, now: int, until: int | None = None
     ) -> tuple[int, int] | None:
         """(earliest start in seconds, bitmap of nodes) if the running jobs end at their limits, or
         None, also if it is after `until`.
 
         A job that could run in place of others which it may preempt could run now.
         """
-        table = tables.nodes
-        request = self._request_again(job, partition, tables)
+        table, usable = tables.nodes, ask.usable
+        request = self._request_again(ask, tables)
         if request is None:
             return None
         if tables.limits.enforced:
-            request.favoured = tables.limits.favoured_nodes(job, partition)
+            request.favoured = tables.limits.favoured_nodes(ask.job, ask.partition)
         timeline = self._timeline
         if timeline is None or timeline.tables is not tables:
             timeline = self._timeline = Timeline(
@@ -238,11 +223,11 @@ class ChoosingSelector(Selector):
             and tables.preemption.is_on
             and self._choose_any(request, usable, table, table, nodes_only=True) is None
         ):
-            order = tables.preemption.candidates(job, partition, now, whole_nodes=self.whole_nodes)
+            order = tables.preemption.candidates(
+                ask.job, ask.partition, now, whole_nodes=self.whole_nodes
+            )
             instead = (
-                self.choose_in(
-                    job, partition, usable, tables, StateWithout(tables, order, completing=False)
-                )
+                self.choose_in(ask, tables, StateWithout(tables, order, completing=False))
                 if order
                 else None
             )
@@ -261,13 +246,21 @@ class ChoosingSelector(Selector):
                 break
         return found
 
-    def _request_again(self, job: Job, partition: Partition, tables: Tables) -> Request | None:
+    def _request_again(self, ask: Ask, tables: Tables) -> Request | None:
         """The job's request; a backfill pass asks several times in a row for the same."""
         if tables.reservations:  # each time with other cores blocked
-            return _request(job, partition, tables)
-        asked = (job, partition, job.prefers, tables.nodes.generation, tables.version)
+            return _request(ask, tables)
+        asked = (
+            ask.job,
+            ask.partition,
+            ask.prefers,
+            ask.most_nodes,
+            ask.switches,
+            tables.nodes.generation,
+            tables.version,
+        )
         if asked != self._asked:
-            self._asked, self._last_request = asked, _request(job, partition, tables)
+            self._asked, self._last_request = asked, _request(ask, tables)
         return self._last_request
 
     def is_plain(self, request: Request) -> bool:
@@ -446,13 +439,13 @@ class ChoosingSelector(Selector):
         )
 
 
-def _request(job: Job, partition: Partition, tables: Tables) -> Request | None:
+def _request(ask: Ask, tables: Tables) -> Request | None:
     """The job's request, with no more nodes than limits of associations and qualities of service
     allow.
     """
     limits = tables.limits
     return Request.of(
-        job, partition, tables.nodes, limits.most_nodes(job, partition) if limits.enforced else None
+        ask, tables.nodes, limits.most_nodes(ask.job, ask.partition) if limits.enforced else None
     )
 
 

@@ -22,10 +22,9 @@ from understudy.controller.scheduling.slurm.charge import Charge
 from understudy.controller.scheduling.slurm.main_pass import (
     YEAR_S,
     Reserves,
-    choose,
     is_too_late,
-    mind_switches,
     run_length,
+    switches,
     take_place,
 )
 from understudy.controller.scheduling.slurm.plan import Slots
@@ -36,7 +35,7 @@ from understudy.model.scheduler_parameters import number
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector
+    from understudy.controller.scheduling.api import Ask, Planner, PolicyParameters, Selector
     from understudy.controller.scheduling.slurm.queue import Record
     from understudy.controller.tables.allocation import Allocation
     from understudy.controller.tables.job import Job
@@ -81,8 +80,8 @@ class BackfillPass:
         self.promises_once = "bf_one_resv_per_job" in parameters
         self.plans_running = "bf_running_job_reserve" in parameters
         self.charge = Charge.of_backfill(parameters)
-        # components that could start now, with the nodes they may use, by leader
-        self._ready: dict[int, dict[int, tuple[Record, int]]] = {}
+        # for components that could start now, by leader and offset
+        self._ready: dict[int, dict[int, Ask]] = {}
         self.started = self.promised = 0
         self.promised_nodes = 0  # a bitmap
         self.promises_anew = False  # some of them to more than one job
@@ -211,7 +210,6 @@ class BackfillPass:
                     now,
                     may_promise=not (self.promises_once and job.job_id in promised),
                 )
-            job.blocked_cores = None
             if (
                 tables.limits.enforced
                 and not self._is_limited
@@ -238,7 +236,7 @@ class BackfillPass:
             if tables.version != version and not self.goes_on:
                 break
         for parts in self._ready.values():
-            tables.looked_at = parts[min(parts)][0].job
+            tables.looked_at = parts[min(parts)].job
             self._start_together(parts, now)
         if charge.cost_us:
             yield charge.now
@@ -324,8 +322,9 @@ class BackfillPass:
         """
         job, partition = record.job, record.partition
         table = self.tables.nodes
+        most_switches = 0
         if table.tree is not None:
-            mind_switches(job, second, self.longest_switch_wait_s)
+            most_switches, _ = switches(self.planner, job, second, self.longest_switch_wait_s)
         length = _planned_length(job, partition)
         window = slots.window(length, partition.nodes & table.up_nodes & ~job.excluded_nodes)
         start = second
@@ -336,14 +335,14 @@ class BackfillPass:
             else max(job.min_nodes, -(-job.min_cpus // table.most_cpus))
         )
         while True:
-            left = -1
+            left, blocked = -1, None
             overlaps = False
             if reservations:
                 leeway = self._leeway(record, now, start, length)
                 if leeway.reason:
                     return None
                 start, left, overlaps = leeway.when, leeway.nodes, leeway.overlaps
-                job.blocked_cores = blocked_cores(leeway, record.reservation, table)
+                blocked = blocked_cores(leeway, record.reservation, table)
             usable, later = window.at(start)
             usable &= left
             if overlaps:
@@ -351,11 +350,10 @@ class BackfillPass:
             found = None
             if usable.bit_count() >= least and not job.required_nodes & ~usable:
                 until = second + self.window_s if later is None else later
-                job.prefers = record.prefers
+                ask = record.ask(usable, blocked, most_switches)
                 found = self.selector.will_run(
-                    job, partition, usable, self.tables, second, second if record.prefers else until
+                    ask, self.tables, second, second if record.prefers else until
                 )
-                job.prefers = False
             if found is None:
                 if later is None or record.prefers:
                     return None
@@ -363,9 +361,9 @@ class BackfillPass:
                 continue
             when, nodes = max(found[0], start), found[1]
             if when <= second and job.het is not None:
-                self._ready.setdefault(job.het.job_id, {})[job.het_offset] = (record, usable)
+                self._ready.setdefault(job.het.job_id, {})[job.het_offset] = ask
             elif when <= second:
-                if self._start(record, usable, now) or self._is_limited:
+                if self._start(ask, now) or self._is_limited:
                     return None
                 when = second + 1
             if later is not None and when > later:
@@ -442,18 +440,19 @@ class BackfillPass:
             )
         return self.tables.licenses.are_free(job.spec.licenses, held_back)
 
-    def _start(self, record: Record, usable: int, now: float) -> bool:
-        """Start the job on nodes out of `usable`, unless nodes on which it would run still are
+    def _start(self, ask: Ask, now: float) -> bool:
+        """Start the job on usable nodes, unless nodes on which it would run still are
         completing.
         """
-        completing = self.tables.nodes.completing_nodes
-        job = record.job
-        job.used_reservation = record.reservation.name if record.reservation is not None else ""
-        allocation = choose(self.selector, record, usable & ~completing, self.tables)
+        completing = ask.usable & self.tables.nodes.completing_nodes
+        job, partition = ask.job, ask.partition
+        if completing:
+            ask = ask._replace(usable=ask.usable & ~completing)
+        allocation = self.selector.select(ask, self.tables)
         limits = self.tables.limits
         if allocation is not None and limits.enforced:
-            reason = limits.before(job, record.partition, now) or limits.by_allocation(
-                job, record.partition, allocation, now
+            reason = limits.before(job, partition, now) or limits.by_allocation(
+                job, partition, allocation, now
             )
             if reason:
                 self._is_limited = True
@@ -461,52 +460,40 @@ class BackfillPass:
                 return False
         if allocation is None and self.tables.preemption is not None and not self._is_limited:
             allocation, reason = take_place(
-                self.tables,
-                self.selector,
-                self.planner,
-                record,
-                usable & ~completing,
-                usable & completing,
-                now,
+                self.tables, self.selector, self.planner, ask, completing, now
             )
             if reason:
                 self._is_limited = True
                 self._explain(job, reason)
-        job.last_scheduler = "Backfill"
+        self.planner.tried(job, "Backfill")
         if allocation is None:
-            job.used_reservation = ""
             return False
-        asked = job.time_limit_s
         if job.spec.time_min_s:  # all that backfill has made room for, and Slurm leaves it at that
-            job.time_limit_s = job.spec.time_min_s
-        has_started = self.planner.start(job, record.partition, allocation, now)
-        if not has_started or job.is_pending:  # of an array another record has started
-            job.time_limit_s = asked
-        if not has_started:
-            job.used_reservation = ""
+            ask = ask._replace(time_limit_s=job.spec.time_min_s)
+        has_started = self.planner.start(ask, allocation, now)
         self.started += has_started
         return has_started
 
-    def _start_together(self, parts: dict[int, tuple[Record, int]], now: float) -> None:
+    def _start_together(self, parts: dict[int, Ask], now: float) -> None:
         """Start a heterogeneous job if all of its components can start now; each gets nodes of its
         own.
         """
-        whole = parts[min(parts)][0].job.het
+        whole = parts[min(parts)].job.het
         if whole is None or any(
             job.is_pending and offset not in parts for offset, job in whole.components.items()
         ):
             return
-        plans: list[tuple[Job, Partition, Allocation]] = []
+        plans: list[tuple[Ask, Allocation]] = []
         taken = self.tables.nodes.completing_nodes
-        for offset in sorted(parts):
-            record, usable = parts[offset]
-            allocation = choose(self.selector, record, usable & ~taken, self.tables)
+        for _, ask in sorted(parts.items()):
+            here = ask._replace(usable=ask.usable & ~taken)
+            allocation = self.selector.select(here, self.tables)
             if allocation is None or allocation.nodes & taken:
                 return
             taken |= allocation.nodes
-            plans.append((record.job, record.partition, allocation))
-        for job, _, _ in plans:
-            job.last_scheduler = "Backfill"
+            plans.append((here, allocation))
+        for ask, _ in plans:
+            self.planner.tried(ask.job, "Backfill")
         if self.planner.start_together(plans, now):
             self.started += len(plans)
 
@@ -515,24 +502,34 @@ class PlansOnly:
     """A planner that starts nothing and explains nothing."""
 
     def __init__(self, planner: Planner) -> None:
-        self.promise = planner.promise
+        self._planner = planner
 
-    def give_up(self, job: Job, now: float) -> None:
-        pass
+    def promise(self, job: Job, start: int | None, nodes: int) -> None:
+        self._planner.promise(job, start, nodes)
 
-    def start(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> bool:
-        del job, partition, allocation, now
+    def await_switches(self, job: Job, now: int) -> None:
+        self._planner.await_switches(job, now)
+
+    def start(self, ask: Ask, allocation: Allocation, now: float) -> bool:
+        del ask, allocation, now
+        return False
+
+    def start_together(self, plans: Sequence[tuple[Ask, Allocation]], now: float) -> bool:
+        del plans, now
         return False
 
     def preempt(self, job: Job, victims: Sequence[Job], now: float) -> bool:
         del job, victims, now
         return False
 
+    def give_up(self, job: Job, now: float) -> None:
+        pass
+
     def explain(self, job: Job, reason: str, detail: str = "") -> None:
         pass
 
-    def start_together(
-        self, plans: Sequence[tuple[Job, Partition, Allocation]], now: float
-    ) -> bool:
-        del plans, now
-        return False
+    def tried(self, job: Job, scheduler: str) -> None:
+        pass
+
+    def ask_for_whole_nodes(self, job: Job) -> None:
+        pass

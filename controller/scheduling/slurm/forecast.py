@@ -15,7 +15,7 @@ from understudy.controller.scheduling.slurm.queue import PendingQueue, preemptin
 from understudy.model.scheduler_parameters import number
 
 if TYPE_CHECKING:
-    from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector
+    from understudy.controller.scheduling.api import Ask, Planner, PolicyParameters, Selector
     from understudy.controller.scheduling.slurm.plan import Slots
     from understudy.controller.scheduling.slurm.queue import Record
     from understudy.controller.tables.job import Job
@@ -28,9 +28,11 @@ class _Noted(PlansOnly):
     def __init__(self, planner: Planner) -> None:
         super().__init__(planner)
         self.starts: dict[int, int] = {}
-        self.promise = self._note
 
-    def _note(self, job: Job, start: int | None, nodes: int) -> None:
+    def await_switches(self, job: Job, now: int) -> None:
+        pass  # asking does not make their wait begin
+
+    def promise(self, job: Job, start: int | None, nodes: int) -> None:
         del nodes
         if start is not None:
             self.starts[job.job_id] = min(start, self.starts.get(job.job_id, start))
@@ -56,11 +58,11 @@ class _InOrder(BackfillPass):
             slots.promise(second, when, record.partition.nodes)
         return when
 
-    def _start(self, record: Record, usable: int, now: float) -> bool:
-        del record, usable, now
+    def _start(self, ask: Ask, now: float) -> bool:
+        del ask, now
         return False
 
-    def _start_together(self, parts: dict[int, tuple[Record, int]], now: float) -> None:
+    def _start_together(self, parts: dict[int, Ask], now: float) -> None:
         del parts, now
 
 
@@ -88,17 +90,10 @@ class Forecast:
         queue = PendingQueue(tables, order, prefers=True, reservations=True)
         queue.refresh(now)
         noted = _Noted(planner)
-        kept = [
-            (record.job, record.job.switches_since, record.job.most_switches)
-            for record in queue.records
-            if record.job.spec.switches is not None
-        ]
         for _ in _InOrder(tables, self._selector, noted, self._parameters).run(
             list(queue.records), now
         ):
             pass
-        for job, since, most in kept:  # asking does not make their wait begin
-            job.switches_since, job.most_switches = since, most
         for record in queue.records:
             job, start = record.job, noted.starts.get(record.job.job_id)
             if start != job.expected_start:

@@ -6,11 +6,10 @@ Place: scheduling, pure; used by sched/builtin and sched/backfill.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.enforcement.reasons import is_limit
+from understudy.controller.scheduling.api import Ask
 from understudy.controller.scheduling.select.request import wants_whole_nodes
 from understudy.controller.scheduling.slurm.charge import Charge
 from understudy.controller.scheduling.victims import place_of
@@ -24,7 +23,7 @@ from understudy.model.hostlist import compress
 from understudy.model.scheduler_parameters import number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector
     from understudy.controller.scheduling.slurm.queue import Record
@@ -92,85 +91,56 @@ def kept_back(
     if wants_whole and nodes & ~tables.nodes.idle_nodes:
         return ""
     if nodes.bit_count() >= job.min_nodes and selector.could_ever_run(
-        job, replace(partition, nodes=nodes), tables
+        Ask(job, partition, nodes), tables
     ):
         return ""
     return MAINTENANCE if leeway.is_maintenance else BUSY
 
 
-def mind_switches(job: Job, now: int, longest_s: int) -> int | None:
-    """Let the leaf switches that the job asked for (--switches=COUNT[@TIME]) count, as long as it
-    waits for them; until when, None if it does not.
+def switches(planner: Planner, job: Job, now: int, longest_s: int) -> tuple[int, int | None]:
+    """(the leaf switches that the job's nodes may be on, as it asked for with
+    --switches=COUNT[@TIME], until when it waits for that); (0, None) if it does not, or no more.
     """
     spec = job.spec
     if spec.switches is None:
-        return None
-    if job.switches_since is None:
-        job.switches_since = now
+        return 0, None
+    since = job.switches_since
+    if since is None:
+        planner.await_switches(job, now)
+        since = now
     wait_s = longest_s if spec.switches_wait_s is None else min(spec.switches_wait_s, longest_s)
-    due = job.switches_since + wait_s
-    job.most_switches = spec.switches if now < due else 0
-    return due if job.most_switches else None
-
-
-def choose(selector: Selector, record: Record, usable: int, tables: Tables) -> Allocation | None:
-    """What the selector gives to the job."""
-    if not record.prefers:
-        return selector.select(record.job, record.partition, usable, tables)
-    with _asking(record):
-        return selector.select(record.job, record.partition, usable, tables)
-
-
-@contextmanager
-def _asking(record: Record) -> Iterator[None]:
-    """The job asks for what this record of it prefers."""
-    record.job.prefers = record.prefers
-    try:
-        yield
-    finally:
-        record.job.prefers = False
+    if not spec.switches or now >= since + wait_s:
+        return 0, None
+    return spec.switches, since + wait_s
 
 
 def take_place(
-    tables: Tables,
-    selector: Selector,
-    planner: Planner,
-    record: Record,
-    usable: int,
-    ending: int,
-    now: float,
+    tables: Tables, selector: Selector, planner: Planner, ask: Ask, ending: int, now: float
 ) -> tuple[Allocation | None, str]:
     """Preempt whom the job may and has to preempt: (what it gets at once, as most of them take a
     while to end; the limit that forbids it, or "").
 
     Limits come first: nobody goes for a job that could not have what it would get in their place.
-    While they run, what they use still counts. `ending`: nodes beside the `usable` ones that are
+    While they run, what they use still counts. `ending`: nodes beside the usable ones that are
     about to be.
     """
-    job, partition, limits, preemption = (
-        record.job,
-        record.partition,
-        tables.limits,
-        tables.preemption,
-    )
+    limits, preemption = tables.limits, tables.preemption
     if preemption is None:
         return None, ""
-    with _asking(record):
-        victims = victims_of(
-            preemption, tables, job, partition, usable | ending, selector, int(now)
-        )
-        if not victims:
-            return None, ""
-        if limits.enforced:
-            place = place_of(preemption, tables, victims, job, partition, usable | ending, selector)
-            reason = limits.before(job, partition, now) or (
-                "" if place is None else limits.by_allocation(job, partition, place, now)
-            )
-            if reason:
-                return None, reason
-    if not planner.preempt(job, victims, now):
+    later = ask._replace(usable=ask.usable | ending)
+    victims = victims_of(preemption, tables, later, selector, int(now))
+    if not victims:
         return None, ""
-    return choose(selector, record, usable, tables), ""
+    if limits.enforced:
+        place = place_of(preemption, tables, victims, later, selector)
+        reason = limits.before(ask.job, ask.partition, now) or (
+            "" if place is None else limits.by_allocation(ask.job, ask.partition, place, now)
+        )
+        if reason:
+            return None, reason
+    if not planner.preempt(ask.job, victims, now):
+        return None, ""
+    return selector.select(ask, tables), ""
 
 
 class MainPass:
@@ -264,18 +234,17 @@ class MainPass:
             if not self._has_licenses(record, now):
                 continue
             usable = partition.nodes & table.up_nodes & ~table.completing_nodes & ~self._lost
+            blocked: Mapping[int, int] | None = None
             self._is_limited = False
             if reservations and self._are_enough_left(job, partition):
-                allowed = self._allowed(record, now)
+                allowed, blocked = self._allowed(record, now)
                 if not allowed:
                     if job.required_nodes.bit_count() >= job.min_nodes and reservation is None:
                         self._lost |= job.required_nodes
                     yield None
                     continue
                 usable &= allowed
-            has_started = self._start_all(record, usable, now)
-            job.blocked_cores = None
-            if has_started:
+            if self._start_all(record, record.ask(usable, blocked), now):
                 if self._is_limited and self.stops_at_limits:
                     failed.add(name)
                 if self.max_starts and self.started >= self.max_starts:
@@ -291,11 +260,8 @@ class MainPass:
                 continue
             if job.array is not None:
                 rejected.add((job.array.job_id, name))
-            if not self.selector.could_ever_run(job, partition, self.tables):
-                if not any(
-                    self.selector.could_ever_run(job, other, self.tables)
-                    for other in self._partitions_of(job)
-                ):
+            if not self._could_ever_run(job, partition):
+                if not any(self._could_ever_run(job, each) for each in self._partitions_of(job)):
                     self._explain(job, BAD_CONSTRAINTS)
             elif job.required_nodes and job.required_nodes.bit_count() >= job.min_nodes:
                 self._lost |= job.required_nodes
@@ -314,15 +280,16 @@ class MainPass:
             if (partition := self.tables.partitions.get(name)) is not None
         ]
 
-    def _start_all(self, record: Record, usable: int, now: float) -> bool:
+    def _could_ever_run(self, job: Job, partition: Partition) -> bool:
+        return self.selector.could_ever_run(Ask(job, partition, partition.nodes), self.tables)
+
+    def _start_all(self, record: Record, ask: Ask, now: float) -> bool:
         """Start the job; of an array one task after the other. Whether nothing of it that may run
         now waits for nodes.
         """
         job = record.job
-        kept = job.blocked_cores
-        while not self._meets_limit(record, now) and self._start(record, usable, now):
+        while not self._meets_limit(record, now) and self._start(record, ask, now):
             self.started += 1
-            job.blocked_cores = kept
             is_over = not job.is_pending or job.array is None or job.array.is_full
             if (
                 is_over
@@ -346,9 +313,9 @@ class MainPass:
             self._explain(job, reason)
         return bool(reason)
 
-    def _allowed(self, record: Record, now: float) -> int:
-        """The nodes of the partition that reservations leave to the job, whether they are free or
-        not; 0 if it may not start for them.
+    def _allowed(self, record: Record, now: float) -> tuple[int, Mapping[int, int]]:
+        """(the nodes of the partition that reservations leave to the job, whether they are free or
+        not, 0 if it may not start for them; cores there that it may not have).
         """
         job, partition, own = record.job, record.partition, record.reservation
         up_nodes = partition.nodes & self.tables.nodes.up_nodes
@@ -356,12 +323,11 @@ class MainPass:
             job, own, partition, up_nodes, now, int(now), run_length(job, partition)
         )
         reason = kept_back(self.selector, job, partition, leeway, self.tables)
-        job.blocked_cores = None if reason else blocked_cores(leeway, own, self.tables.nodes)
         if not reason:
-            return leeway.nodes
+            return leeway.nodes, blocked_cores(leeway, own, self.tables.nodes)
         if own is None or job.spec.reservation:
             self._explain(job, WAITS, "" if reason == WAITS else reason)
-        return 0
+        return 0, {}
 
     def _are_enough_left(self, job: Job, partition: Partition) -> bool:
         """Whether the partition still has as many nodes as the job needs that are up and for which
@@ -387,26 +353,26 @@ class MainPass:
         self._explain(job, LICENSES)
         return False
 
-    def _start(self, record: Record, usable: int, now: float) -> bool:
-        job = record.job
+    def _start(self, record: Record, ask: Ask, now: float) -> bool:
+        job, usable = record.job, ask.usable
         if (
             usable & ~job.excluded_nodes
         ).bit_count() < job.min_nodes or job.required_nodes & ~usable & ~self.tables.nodes.up_nodes:
             self._explain_nodes(job, record.partition)
             return False
-        job.used_reservation = record.reservation.name if record.reservation is not None else ""
         if self.tables.nodes.tree is not None:
-            due = mind_switches(job, int(now), self.longest_switch_wait_s)
+            most, due = switches(self.planner, job, int(now), self.longest_switch_wait_s)
+            ask = ask._replace(switches=most)
             if due is not None and (self.switches_due is None or due < self.switches_due):
                 self.switches_due = due
-        allocation = choose(self.selector, record, usable, self.tables)
+        allocation = self.selector.select(ask, self.tables)
         if (
             allocation is None
             and len(job.partitions) > 1
             and wants_whole_nodes(job, record.partition)
         ):
             # as in the partition where it was looked for, from now on in the others, too
-            job.exclusive = True
+            self.planner.ask_for_whole_nodes(job)
         limits = self.tables.limits
         if limits.enforced:
             partition = record.partition
@@ -418,18 +384,16 @@ class MainPass:
             if reason:
                 self._is_limited = True
                 self._explain(job, reason)
-                job.used_reservation = ""
                 return False
-        job.last_scheduler = "Main"
-        if allocation is not None and self.planner.start(job, record.partition, allocation, now):
+        self.planner.tried(job, "Main")
+        if allocation is not None and self.planner.start(ask, allocation, now):
             return True
         if (
             allocation is None
             and self.tables.preemption is not None
-            and self._takes_place(record, usable, now)
+            and self._takes_place(record, ask, now)
         ):
             return True
-        job.used_reservation = ""
         if self._is_limited:
             return False
         if record.reservation is None or job.spec.reservation:
@@ -461,7 +425,7 @@ class MainPass:
         else:
             self._explain(job, "Resources", NODES_DOWN)
 
-    def _takes_place(self, record: Record, usable: int, now: float) -> bool:
+    def _takes_place(self, record: Record, ask: Ask, now: float) -> bool:
         """Whether the job has started in place of those whom it has preempted."""
         job, partition = record.job, record.partition
         ending = (
@@ -471,14 +435,12 @@ class MainPass:
             & ~self._lost
         )
         if self.tables.reservations:
-            ending &= self._allowed(record, now)
-        allocation, reason = take_place(
-            self.tables, self.selector, self.planner, record, usable, ending, now
-        )
+            ending &= self._allowed(record, now)[0]
+        allocation, reason = take_place(self.tables, self.selector, self.planner, ask, ending, now)
         if reason:
             self._is_limited = True
             self._explain(job, reason)
-        return allocation is not None and self.planner.start(job, partition, allocation, now)
+        return allocation is not None and self.planner.start(ask, allocation, now)
 
     def _explain(self, job: Job, reason: str, detail: str = "") -> None:
         if job.reason != reason or job.reason_detail != detail:

@@ -16,11 +16,13 @@ from math import inf
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from understudy.controller.scheduling.api import Note
+from understudy.controller.scheduling.api import Ask, Note
 from understudy.controller.tables.partition import limit_broken
 from understudy.controller.tables.preemption import BY_QOS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from understudy.controller.tables.job import Job
     from understudy.controller.tables.partition import Partition
     from understudy.controller.tables.preemption import Preemption
@@ -72,6 +74,15 @@ class Record(NamedTuple):
     # as a job of it; if the job names none, a magnetic one, and another record without it comes
     # later
     reservation: Reservation | None = None
+
+    def ask(
+        self, usable: int, blocked_cores: Mapping[int, int] | None = None, switches: int = 0
+    ) -> Ask:
+        """For nodes out of the bitmap `usable`."""
+        own = "" if self.reservation is None else self.reservation.name
+        return Ask(
+            self.job, self.partition, usable, self.prefers, None, blocked_cores, own, switches
+        )
 
 
 def slurm_order(job: Job, partition: Partition, *, is_drawn: bool = False) -> Key:

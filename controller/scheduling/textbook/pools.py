@@ -128,9 +128,8 @@ class TextbookPolicy(SchedulingPolicy):
         if not job.is_pending:
             return 0
         self.tables.looked_at = job
-        allocation = self.selector.select(
-            job, record.partition, nodes & ~self.tables.nodes.completing_nodes, self.tables
-        )
-        if allocation is None or not self.planner.start(job, record.partition, allocation, now):
+        ask = record.ask(nodes & ~self.tables.nodes.completing_nodes)
+        allocation = self.selector.select(ask, self.tables)
+        if allocation is None or not self.planner.start(ask, allocation, now):
             return 0
         return allocation.cpus

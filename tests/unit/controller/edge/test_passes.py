@@ -10,7 +10,7 @@ import pytest
 from tests.controller_harness import ROOT, Harness
 
 from understudy.controller.jobs.start import Planning
-from understudy.controller.scheduling.api import Note, SchedulingPolicy
+from understudy.controller.scheduling.api import Ask, Note, SchedulingPolicy
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.slurm.backfill import Backfill
 from understudy.controller.scheduling.slurm.builtin import Builtin
@@ -30,10 +30,10 @@ class Broken(SelectConsTres):
         setattr(self, method, self.fails(getattr(super(), method)))
 
     def fails(self, method: Any) -> Any:
-        def call(job: Any, *arguments: Any) -> Any:
-            if job.spec.name in self.names:
-                raise ZeroDivisionError(job.spec.name)
-            return method(job, *arguments)
+        def call(ask: Ask, *arguments: Any) -> Any:
+            if ask.job.spec.name in self.names:
+                raise ZeroDivisionError(ask.job.spec.name)
+            return method(ask, *arguments)
 
         return call
 

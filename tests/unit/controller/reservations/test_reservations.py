@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.controller_harness import OTHER, ROOT, START, USER, Harness
@@ -31,6 +31,9 @@ from understudy.protocol.messages import (
     SubmitJob,
     UpdateReservation,
 )
+
+if TYPE_CHECKING:
+    from understudy.controller.tables.job import Job
 
 NOW = int(START)
 
@@ -379,7 +382,31 @@ def test_the_tasks_of_an_array_leave_reserved_cores_alone(scheduled: Harness) ->
         0b0100,
         0b1000,
     ]
-    assert all(job.blocked_cores is None for job in tasks)
+
+
+def submitted(h: Harness, *specs: JobSpec) -> list[Job]:
+    """The components of a heterogeneous job."""
+    answer = h.ask(SubmitJob(specs[0], "#!/bin/sh\n", components=list(specs[1:])))
+    return [h.core.tables.jobs[answer.job_id + offset] for offset in range(len(specs))]
+
+
+def test_the_components_of_a_job_leave_reserved_cores_alone(scheduled: Harness) -> None:
+    h = scheduled
+    create(h, nodes="n1", corecnt="2")
+    alike = JobSpec(mem_per_node_mb=10, required_nodes="n1", time_limit_s=600)
+    parts = submitted(h, alike, JobSpec(required_nodes="n2", time_limit_s=600))
+    h.run(30)
+    assert [job.is_running for job in parts] == [True, True]
+    assert parts[0].allocation is not None
+    assert parts[0].allocation.groups[0].cores == 0b0100
+
+
+def test_the_components_of_a_job_are_drawn_into_a_magnetic_reservation(scheduled: Harness) -> None:
+    h = scheduled
+    create(h, "drawing", nodes="n[1-4]", flags="magnetic", users="ann")
+    parts = submitted(h, JobSpec(time_limit_s=600), JobSpec(time_limit_s=600))
+    h.run(30)
+    assert [(job.is_running, job.used_reservation) for job in parts] == [(True, "drawing")] * 2
 
 
 def test_jobs_start_when_their_reservation_begins(scheduled: Harness) -> None:

@@ -613,7 +613,8 @@ def test_reservations_come_back_with_their_cores_and_jobs(disk: Disk) -> None:
         assert h.ask(
             UpdateReservation("create", name, start | changes), ROOT
         ) == ReservationChanged(name)
-    job = h.submit(reservation="b")
+    job = h.submit(reservation="b", required_nodes="n3")
+    assert (job.is_running, job.used_reservation) == (True, "b")
     assert h.ask(UpdateReservation("delete", "gone", {}), ROOT) == Ok()
     before = {
         each.name: (

@@ -13,7 +13,7 @@ from understudy.controller.jobs.gang import Gang
 from understudy.controller.jobs.preempt import make_room
 from understudy.controller.jobs.start import Planning
 from understudy.controller.rhythm import Rhythm
-from understudy.controller.scheduling.api import Note, Selector
+from understudy.controller.scheduling.api import Ask, Note, Selector
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.select.linear import SelectLinear
 from understudy.controller.scheduling.slurm.backfill import Backfill
@@ -82,7 +82,7 @@ class Busy:
             )
             usable = nodeset.from_positions(nodes)
             job.allocation = self.selector.select(
-                job, self.tables.partitions[partition], usable, self.tables
+                Ask(job, self.tables.partitions[partition], usable), self.tables
             )
             assert job.allocation is not None
             self.tables.nodes.allocate(job.allocation)
@@ -94,9 +94,11 @@ class Busy:
         found = victims(
             self.preemption,
             self.tables,
-            asked,
-            self.tables.partitions[partition],
-            nodeset.mask(len(self.tables.nodes.nodes)),
+            Ask(
+                asked,
+                self.tables.partitions[partition],
+                nodeset.mask(len(self.tables.nodes.nodes)),
+            ),
             self.selector,
             now,
         )
@@ -168,23 +170,23 @@ def test_of_equally_useful_jobs_the_one_that_was_needed_at_last_comes_first():
 
 def test_nobody_is_hit_for_a_selector_that_knows_the_present_alone():
     class Now(Selector):
-        def select(self, job, partition, usable, tables):
-            return SelectConsTres().select(job, partition, usable, tables)
+        def select(self, ask, tables):
+            return SelectConsTres().select(ask, tables)
 
-        def nodes_if_empty(self, job, partition, tables):
-            return partition.nodes
+        def nodes_if_empty(self, ask, tables):
+            return ask.usable
 
-        def will_run(self, job, partition, usable, tables, now, until=None):
+        def will_run(self, ask, tables, now, until=None):
             return None
 
     busy = Busy(("low", [0, 1, 2, 3], 4, 1))
     assert busy.victims(num_tasks=4) == [1]
     busy.selector = Now()
     assert busy.victims(num_tasks=4) == []
-    job, high = make_job(99, partitions=("high",)), busy.tables.partitions["high"]
+    ask = Ask(make_job(99, partitions=("high",)), busy.tables.partitions["high"], EVERY)
     gone = busy.tables.running.values()
-    assert place_of(busy.preemption, busy.tables, gone, job, high, EVERY, busy.selector) is None
-    assert busy.selector.could_ever_run(job, high, busy.tables)
+    assert place_of(busy.preemption, busy.tables, gone, ask, busy.selector) is None
+    assert busy.selector.could_ever_run(ask, busy.tables)
 
 
 def test_nobody_is_hit_if_it_does_not_help():
@@ -248,21 +250,21 @@ def test_what_a_job_would_get_in_place_of_others_is_what_it_gets_once_they_are_g
             number, partitions=("low",), num_tasks=3, gres="gpu:2", memory_per_node_mb=400
         )
         job.allocation = selector.select(
-            job, busy.tables.partitions["low"], 1 << number - 1, busy.tables
+            Ask(job, busy.tables.partitions["low"], 1 << number - 1), busy.tables
         )
         nodes.allocate(job.allocation)
         job.state, job.start_time, job.partition = JobState.RUNNING, 0, "low"
         busy.tables.running[number] = busy.tables.jobs[number] = job
     job, gone = make_job(99, partitions=("high",), num_tasks=2, **asked), busy.tables.running[3]
     assert (
-        place_of(busy.preemption, busy.tables, [], job, high, EVERY ^ 1, selector) is None
+        place_of(busy.preemption, busy.tables, [], Ask(job, high, EVERY ^ 1), selector) is None
         or not asked
     )
-    place = place_of(busy.preemption, busy.tables, [gone], job, high, EVERY, selector)
+    place = place_of(busy.preemption, busy.tables, [gone], Ask(job, high, EVERY), selector)
     del busy.tables.running[3]
     nodes.release(gone.allocation, gone.allocation.nodes)
     assert place is not None
-    assert place == selector.select(job, high, EVERY, busy.tables)
+    assert place == selector.select(Ask(job, high, EVERY), busy.tables)
 
 
 def qos_tables():
@@ -532,7 +534,7 @@ def suspending(*running, **low):
 def on(busy, partition, **job):
     where = busy.tables.partitions[partition]
     allocation = busy.selector.select(
-        make_job(99, partitions=(partition,), **job), where, EVERY, busy.tables
+        Ask(make_job(99, partitions=(partition,), **job), where, EVERY), busy.tables
     )
     if allocation is None:
         return None, []
@@ -560,7 +562,7 @@ def test_who_suspends_others_and_has_his_nodes_alone_waits_for_their_devices():
     nodes.gres = GresTable(("gpu",), [(DeviceGroup("gpu", "", 2, 0, has_files=True),)] * 4)
     low = busy.tables.partitions["low"]
     job = make_job(1, partitions=("low",), min_nodes=3, num_tasks=3, gres="gpu:1")
-    job.allocation = busy.selector.select(job, low, 0b0111, busy.tables)
+    job.allocation = busy.selector.select(Ask(job, low, 0b0111), busy.tables)
     nodes.allocate(job.allocation)
     job.state, job.start_time, job.partition = JobState.RUNNING, 0, "low"
     busy.tables.running[1] = busy.tables.jobs[1] = job
@@ -756,11 +758,11 @@ def test_who_is_requeued_gives_back_memory_that_a_higher_job_lacks_and_who_is_su
             table.allocate(job.allocation)
         asked = make_job(99, partitions=("high",), num_tasks=2, memory_per_node_mb=400)
         where, usable = busy.tables.partitions["high"], 0b11
-        assert busy.selector.select(asked, where, usable, busy.tables) is None
+        assert busy.selector.select(Ask(asked, where, usable), busy.tables) is None
         assert [
             each.job_id
             for each in victims(
-                busy.preemption, busy.tables, asked, where, usable, busy.selector, 100
+                busy.preemption, busy.tables, Ask(asked, where, usable), busy.selector, 100
             )
         ] == taken
 
@@ -819,7 +821,7 @@ def test_a_job_shares_cores_of_its_equals_but_not_where_a_higher_one_has_suspend
     def start(number, partition, tasks):
         job = make_job(number, partitions=(partition,), num_tasks=tasks)
         job.allocation = busy.selector.select(
-            job, busy.tables.partitions[partition], 1, busy.tables
+            Ask(job, busy.tables.partitions[partition], 1), busy.tables
         )
         job.partition, job.state, job.start_time = partition, JobState.RUNNING, 0
         busy.tables.nodes.allocate(job.allocation)

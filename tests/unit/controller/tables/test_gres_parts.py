@@ -14,6 +14,7 @@ from tests.controller_harness import Harness
 from understudy.controller.edge.build import build_tables
 from understudy.controller.facts.environment import job_environment
 from understudy.controller.jobs.checks import check_gres
+from understudy.controller.scheduling.api import Ask
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.tables.gres_texts import (
     node_gres,
@@ -58,7 +59,7 @@ class Cluster:
         """What the job gets on each of its nodes, "" if it has to wait."""
         job, nodes = self.job(gres, minutes), self.tables.nodes
         job.allocation = self.selector.select(
-            job, self.tables.partitions["f"], nodes.up_nodes, self.tables
+            Ask(job, self.tables.partitions["f"], nodes.up_nodes), self.tables
         )
         if job.allocation is None:
             return ""
@@ -116,7 +117,7 @@ def test_a_gpu_that_is_given_whole_is_not_divided(tmp_path: Path) -> None:
     assert cluster.run("shard:1") == "n1:shard:1(IDX:1)"
     assert cluster.run("shard:4") == ""
     assert cluster.selector.will_run(
-        cluster.job("shard:4"), cluster.tables.partitions["f"], 1, cluster.tables, 0
+        Ask(cluster.job("shard:4"), cluster.tables.partitions["f"], 1), cluster.tables, 0
     ) == (600, 1)
 
 
@@ -129,8 +130,12 @@ def test_a_gpu_of_which_parts_are_in_use_is_given_whole_all_the_same(shards: Clu
 def test_more_than_a_gpu_has_waits_and_more_than_a_node_has_is_refused(shards: Cluster) -> None:
     assert shards.run("shard:6") == ""
     partition = shards.tables.partitions["f"]
-    assert shards.selector.could_ever_run(shards.job("shard:8"), partition, shards.tables)
-    assert not shards.selector.could_ever_run(shards.job("shard:9"), partition, shards.tables)
+    assert shards.selector.could_ever_run(
+        Ask(shards.job("shard:8"), partition, partition.nodes), shards.tables
+    )
+    assert not shards.selector.could_ever_run(
+        Ask(shards.job("shard:9"), partition, partition.nodes), shards.tables
+    )
 
 
 def test_mps_is_of_one_gpu_of_a_node_at_a_time(tmp_path: Path) -> None:

@@ -79,9 +79,9 @@ def test_a_pending_jobs_licences_can_be_changed() -> None:
 class Licensed(World):
     """A world whose jobs take licences."""
 
-    def start(self, job, partition, allocation, now):
-        self.tables.licenses.take(job.job_id, job.spec.licenses)
-        return super().start(job, partition, allocation, now)
+    def start(self, ask, allocation, now):
+        self.tables.licenses.take(ask.job.job_id, ask.job.spec.licenses)
+        return super().start(ask, allocation, now)
 
     def _happen(self, kind, what):
         if kind == 0:

@@ -3,11 +3,11 @@
 import pytest
 from scheduling_harness import World, make_job, table, tables_of
 
-from understudy.controller.scheduling.api import Note
+from understudy.controller.scheduling.api import Ask, Note
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.select.linear import SelectLinear
 from understudy.controller.scheduling.slurm.builtin import Builtin
-from understudy.controller.scheduling.slurm.main_pass import mind_switches
+from understudy.controller.scheduling.slurm.main_pass import switches
 from understudy.controller.tables.topology import Tree
 from understudy.model import nodeset
 from understudy.model.conf_companions import SwitchConf
@@ -41,12 +41,12 @@ def bits(expression):
     )
 
 
-def chosen(busy="", selector=None, topology=None, **fields):
+def chosen(busy="", selector=None, topology=None, most_switches=0, **fields):
     tables = tables_of(table(40, cores=4))
     tables.nodes.tree = tree() if topology is None else topology
-    allocation = (selector or SelectConsTres(frozenset({"CR_CORE"}))).select(
-        make_job(**fields), tables.partitions["main"], bits("n[1-40]") & ~bits(busy), tables
-    )
+    usable = bits("n[1-40]") & ~bits(busy)
+    ask = Ask(make_job(**fields), tables.partitions["main"], usable, switches=most_switches)
+    allocation = (selector or SelectConsTres(frozenset({"CR_CORE"}))).select(ask, tables)
     return (
         None
         if allocation is None
@@ -141,20 +141,20 @@ def test_switches_know_what_is_below_and_above_them():
 
 
 def test_a_job_waits_for_few_switches_only_so_long():
-    job = make_job(switches=1, switches_wait_s=120)
-    mind_switches(job, 100, 300)
-    assert job.most_switches == 1
-    mind_switches(job, 219, 300)
-    assert job.most_switches == 1
-    mind_switches(job, 220, 300)
-    assert job.most_switches == 0
+    job, planner = (
+        make_job(switches=1, switches_wait_s=120),
+        World(table(1), Builtin, SelectConsTres()),
+    )
+    assert switches(planner, job, 100, 300) == (1, 220)
+    assert switches(planner, job, 219, 300) == (1, 220)
+    assert switches(planner, job, 220, 300) == (0, None)
+    assert job.switches_since == 100
 
 
 def test_no_job_waits_for_switches_longer_than_the_site_allows():
-    job = make_job(switches=2)
-    mind_switches(job, 100, 60)
-    mind_switches(job, 160, 60)
-    assert job.most_switches == 0
+    job, planner = make_job(switches=2), World(table(1), Builtin, SelectConsTres())
+    assert switches(planner, job, 100, 60) == (2, 160)
+    assert switches(planner, job, 160, 60) == (0, None)
 
 
 def test_a_job_that_waits_for_switches_starts_on_more_of_them_at_last():

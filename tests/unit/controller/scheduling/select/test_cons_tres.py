@@ -8,6 +8,7 @@ controller/scheduling/select/request, controller/scheduling/select/selection.
 import pytest
 from scheduling_harness import make_job, node, table, table_of, tables_of
 
+from understudy.controller.scheduling.api import Ask
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.select.linear import SelectLinear
 from understudy.controller.tables.allocation import Allocation
@@ -17,10 +18,10 @@ from understudy.model import nodeset
 ALL = (1 << 64) - 1
 
 
-def chosen(tables, selector=None, partition="main", usable=ALL, **fields):
+def chosen(tables, selector=None, partition="main", usable=ALL, *, prefers=False, **fields):
     job = make_job(**fields)
     return (selector or SelectConsTres(frozenset({"CR_CORE"}))).select(
-        job, tables.partitions[partition], usable, tables
+        Ask(job, tables.partitions[partition], usable, prefers), tables
     )
 
 
@@ -181,7 +182,7 @@ def test_the_earliest_of_several_alternatives_is_promised():
     running(tables, 2, 1000, num_tasks=1, features="b")
     main = tables.partitions["main"]
     assert SelectConsTres(frozenset({"CR_CORE"})).will_run(
-        make_job(9, features="[a|b]"), main, 0b11, tables, 100
+        Ask(make_job(9, features="[a|b]"), main, 0b11), tables, 100
     ) == (1000, 0b10)
 
 
@@ -190,7 +191,7 @@ def test_only_jobs_on_nodes_with_the_features_make_up_the_groups_of_ends():
     running(tables, 1, 1000, num_tasks=1, features="b")
     running(tables, 2, 1045, num_tasks=1, features="a")
     running_ends = SelectConsTres(frozenset({"CR_CORE"})).will_run(
-        make_job(9, features="b"), tables.partitions["main"], 0b11, tables, 100
+        Ask(make_job(9, features="b"), tables.partitions["main"], 0b11), tables, 100
     )
     assert running_ends == (1000, 0b10)
 
@@ -209,6 +210,19 @@ def test_preferred_features_take_the_place_of_required_ones_while_they_are_tried
     tables = tables_of(table_of([node(0, features="a"), node(1, features="b")]))
     assert indices(chosen(tables, features="a", prefer="b")) == [0]
     assert indices(chosen(tables, features="a", prefer="b", prefers=True)) == [1]
+
+
+def test_a_policy_may_ask_for_fewer_nodes_than_the_job_would_take():
+    tables, job = (
+        tables_of(table(4)),
+        make_job(min_nodes=1, max_nodes=4, cpus_per_task=1, min_cpus=2),
+    )
+    main, selector = tables.partitions["main"], SelectConsTres(frozenset({"CR_CORE"}))
+    assert indices(selector.select(Ask(job, main, ALL), tables)) == [0, 1, 2, 3]
+    assert indices(selector.select(Ask(job, main, ALL, most_nodes=3), tables)) == [0, 1, 2]
+    assert selector.select(Ask(job, main, ALL, most_nodes=1), tables) is None
+    assert selector.will_run(Ask(job, main, ALL, most_nodes=2), tables, 0) == (0, 0b0011)
+    assert selector.will_run(Ask(job, main, ALL, most_nodes=1), tables, 0) is None
 
 
 def test_after_required_nodes_light_ones_come_before_heavy_neighbours():
@@ -357,14 +371,18 @@ def test_whole_sockets_are_given_where_sockets_are_the_unit():
 def test_a_job_larger_than_the_partition_could_never_run():
     tables = tables_of(table(4, cores=2), [Partition("main", nodes=0b11)])
     selector = SelectConsTres(frozenset({"CR_CORE"}))
-    assert selector.could_ever_run(make_job(num_tasks=4), tables.partitions["main"], tables)
-    assert not selector.could_ever_run(make_job(num_tasks=5), tables.partitions["main"], tables)
+    assert selector.could_ever_run(
+        Ask(make_job(num_tasks=4), tables.partitions["main"], ALL), tables
+    )
+    assert not selector.could_ever_run(
+        Ask(make_job(num_tasks=5), tables.partitions["main"], ALL), tables
+    )
 
 
 def running(tables, job_id, end, **fields):
     selector = SelectConsTres(frozenset({"CR_CORE"}))
     job = make_job(job_id, limit_s=end, **fields)
-    job.allocation = selector.select(job, tables.partitions["main"], ALL, tables)
+    job.allocation = selector.select(Ask(job, tables.partitions["main"], ALL), tables)
     job.start_time = 0
     tables.nodes.allocate(job.allocation)
     tables.running[job_id] = job
@@ -376,10 +394,10 @@ def test_starts_in_the_future_are_looked_for_on_nodes_in_use_first_with_bf_busy_
     running(tables, 1, 1000, required_nodes=0b111000, num_tasks=6, min_nodes=3)
     selector = SelectConsTres(frozenset({"CR_CORE"}))
     four = make_job(9, num_tasks=8, min_nodes=4, max_nodes=4)
-    assert selector.will_run(four, main, ALL, tables, 100) == (1000, 0b1111)
+    assert selector.will_run(Ask(four, main, ALL), tables, 100) == (1000, 0b1111)
     selector.expect(overrun_s=30, spares_idle=True)
-    assert selector.will_run(four, main, ALL, tables, 100) == (1000, 0b111001)
-    assert selector.will_run(make_job(10, num_tasks=2), main, ALL, tables, 100) == (
+    assert selector.will_run(Ask(four, main, ALL), tables, 100) == (1000, 0b111001)
+    assert selector.will_run(Ask(make_job(10, num_tasks=2), main, ALL), tables, 100) == (
         100,
         0b000001,
     )  # now
@@ -390,10 +408,16 @@ def test_a_job_will_run_when_enough_running_jobs_have_reached_their_limits():
     running(tables, 1, 1000, num_tasks=2)
     running(tables, 2, 5000, num_tasks=1)
     selector, main = SelectConsTres(frozenset({"CR_CORE"})), tables.partitions["main"]
-    assert selector.will_run(make_job(9, num_tasks=1), main, ALL, tables, 100) == (100, 0b1000)
-    assert selector.will_run(make_job(9, num_tasks=3), main, ALL, tables, 100) == (1000, 0b1011)
-    assert selector.will_run(make_job(9, num_tasks=4), main, ALL, tables, 100) == (5000, 0b1111)
-    assert selector.will_run(make_job(9, num_tasks=5), main, ALL, tables, 100) is None
+    assert selector.will_run(Ask(make_job(9, num_tasks=1), main, ALL), tables, 100) == (100, 0b1000)
+    assert selector.will_run(Ask(make_job(9, num_tasks=3), main, ALL), tables, 100) == (
+        1000,
+        0b1011,
+    )
+    assert selector.will_run(Ask(make_job(9, num_tasks=4), main, ALL), tables, 100) == (
+        5000,
+        0b1111,
+    )
+    assert selector.will_run(Ask(make_job(9, num_tasks=5), main, ALL), tables, 100) is None
 
 
 def test_jobs_that_end_within_the_first_window_count_as_one_group():
@@ -403,7 +427,7 @@ def test_jobs_that_end_within_the_first_window_count_as_one_group():
     running(tables, 2, 1040, num_tasks=1)
     selector = SelectConsTres(frozenset({"CR_CORE"}))
     assert selector.will_run(
-        make_job(9, num_tasks=1), tables.partitions["main"], ALL, tables, 0
+        Ask(make_job(9, num_tasks=1), tables.partitions["main"], ALL), tables, 0
     ) == (1040, 0b01)
 
 
@@ -412,23 +436,38 @@ def test_behind_a_job_elsewhere_the_next_one_joins_the_group_whenever_it_ends():
     for job_id, end, place in ((1, 1000, 0), (2, 1000, 1), (3, 9000, 2)):
         running(tables, job_id, end, required_nodes=1 << place)
     selector, main = SelectConsTres(frozenset({"CR_CORE"})), tables.partitions["main"]
-    assert selector.will_run(make_job(9, num_tasks=2), main, 0b1101, tables, 100) == (9000, 0b1100)
-    assert selector.will_run(make_job(9, num_tasks=2), main, 0b1011, tables, 100) == (1000, 0b0011)
+    assert selector.will_run(Ask(make_job(9, num_tasks=2), main, 0b1101), tables, 100) == (
+        9000,
+        0b1100,
+    )
+    assert selector.will_run(Ask(make_job(9, num_tasks=2), main, 0b1011), tables, 100) == (
+        1000,
+        0b0011,
+    )
 
 
 def test_a_job_that_ought_to_have_ended_is_given_until_it_is_killed():
     tables = tables_of(table(1))
     running(tables, 1, 60, num_tasks=1)
     selector = SelectConsTres(frozenset({"CR_CORE"}))
-    assert selector.will_run(make_job(9), tables.partitions["main"], ALL, tables, 70) == (90, 0b1)
-    assert selector.will_run(make_job(9), tables.partitions["main"], ALL, tables, 500) == (501, 0b1)
+    assert selector.will_run(Ask(make_job(9), tables.partitions["main"], ALL), tables, 70) == (
+        90,
+        0b1,
+    )
+    assert selector.will_run(Ask(make_job(9), tables.partitions["main"], ALL), tables, 500) == (
+        501,
+        0b1,
+    )
 
 
 def test_how_long_a_job_may_overrun_its_limit_is_as_configured():
     tables, selector = tables_of(table(1)), SelectConsTres(frozenset({"CR_CORE"}))
     running(tables, 1, 100, num_tasks=1)
     selector.expect(overrun_s=75)
-    assert selector.will_run(make_job(9), tables.partitions["main"], ALL, tables, 150) == (175, 1)
+    assert selector.will_run(Ask(make_job(9), tables.partitions["main"], ALL), tables, 150) == (
+        175,
+        1,
+    )
 
 
 def test_windows_may_grow_by_a_fixed_time():
@@ -436,9 +475,9 @@ def test_windows_may_grow_by_a_fixed_time():
     for job_id, end in enumerate((100, 200, 235), 1):
         running(tables, job_id, end, num_tasks=1)
     job = make_job(9, num_tasks=2, min_nodes=2)
-    assert selector.will_run(job, tables.partitions["main"], 0b111, tables, 10) == (235, 0b011)
+    assert selector.will_run(Ask(job, tables.partitions["main"], 0b111), tables, 10) == (235, 0b011)
     selector.expect(overrun_s=30, linear_window_s=60)
-    assert selector.will_run(job, tables.partitions["main"], 0b111, tables, 10) == (200, 0b011)
+    assert selector.will_run(Ask(job, tables.partitions["main"], 0b111), tables, 10) == (200, 0b011)
 
 
 # Ends of jobs on a node each, and when Slurm 22.05.8 says that one node, two nodes and so on are
@@ -470,7 +509,7 @@ def test_starts_are_those_of_the_recorded_windows(ends, expected):
     everywhere = (1 << len(ends)) - 1
     found = [
         selector.will_run(
-            make_job(99, num_tasks=k), tables.partitions["main"], everywhere, tables, 100
+            Ask(make_job(99, num_tasks=k), tables.partitions["main"], everywhere), tables, 100
         )
         for k in range(1, len(ends) + 1)
     ]
@@ -485,11 +524,11 @@ def test_a_job_elsewhere_that_ends_within_the_window_keeps_a_group_open():
     running(tables, 2, 183, num_tasks=1, required_nodes=0b010)
     running(tables, 3, 239, num_tasks=1, required_nodes=0b100)
     main = tables.partitions["main"]
-    assert selector.will_run(make_job(9), main, 0b101, tables, 10) == (239, 0b001)
+    assert selector.will_run(Ask(make_job(9), main, 0b101), tables, 10) == (239, 0b001)
     tables.nodes.release(tables.running[2].allocation, 0b010)
     del tables.running[2]
     tables.version += 1
-    assert selector.will_run(make_job(9), main, 0b101, tables, 10) == (179, 0b001)
+    assert selector.will_run(Ask(make_job(9), main, 0b101), tables, 10) == (179, 0b001)
 
 
 def test_windows_grow_as_far_as_the_next_end_on_any_node():
@@ -499,13 +538,13 @@ def test_windows_grow_as_far_as_the_next_end_on_any_node():
         running(tables, place + 1, 6000 + end, num_tasks=1, required_nodes=1 << place)
     main = tables.partitions["main"]
     assert selector.will_run(
-        make_job(9, num_tasks=3, min_nodes=3), main, 0b1001111, tables, 10
+        Ask(make_job(9, num_tasks=3, min_nodes=3), main, 0b1001111), tables, 10
     ) == (6132, 0b1000011)
     tables.nodes.release(tables.running[5].allocation, 0b10000)
     del tables.running[5]
     tables.version += 1
     assert selector.will_run(
-        make_job(9, num_tasks=3, min_nodes=3), main, 0b1001111, tables, 10
+        Ask(make_job(9, num_tasks=3, min_nodes=3), main, 0b1001111), tables, 10
     ) == (6137, 0b0000111)
 
 
@@ -567,14 +606,18 @@ def test_nodes_of_completing_jobs_are_free_in_a_second():
     running(tables, 1, 60, num_tasks=1)
     del tables.running[1]
     selector = SelectConsTres(frozenset({"CR_CORE"}))
-    assert selector.will_run(make_job(9), tables.partitions["main"], ALL, tables, 30) == (31, 0b1)
+    assert selector.will_run(Ask(make_job(9), tables.partitions["main"], ALL), tables, 30) == (
+        31,
+        0b1,
+    )
 
 
 def test_a_job_without_a_limit_never_ends():
     tables = tables_of(table(1))
     running(tables, 1, None, num_tasks=1)
     assert (
-        SelectConsTres().will_run(make_job(9), tables.partitions["main"], ALL, tables, 30) is None
+        SelectConsTres().will_run(Ask(make_job(9), tables.partitions["main"], ALL), tables, 30)
+        is None
     )
 
 
@@ -594,7 +637,7 @@ def test_counted_features_are_promised_each_on_its_own_for_the_whole_job():
     running(tables, 2, 900, num_tasks=1, required_nodes=0b0100)
     selector, main = SelectConsTres(frozenset({"CR_CORE"})), tables.partitions["main"]
     assert selector.will_run(
-        make_job(9, min_nodes=2, num_tasks=2, features="[a*1&b*1]"), main, 0b1111, tables, 100
+        Ask(make_job(9, min_nodes=2, num_tasks=2, features="[a*1&b*1]"), main, 0b1111), tables, 100
     ) == (900, 0b1111)
 
 
@@ -654,9 +697,9 @@ def test_nobody_waits_for_nodes_whose_memory_is_too_little_for_whole_sockets():
     selector, main = by("CR_SOCKET_MEMORY"), tables.partitions["main"]
     for memory, fits in ((200, True), (300, False)):
         job = make_job(1, num_tasks=1, memory_per_cpu_mb=memory)
-        assert selector.could_ever_run(job, main, tables) == fits
-        assert (selector.will_run(job, main, ALL, tables, 100) == (100, 0b01)) == fits
-        assert (selector.select(job, main, ALL, tables) is not None) == fits
+        assert selector.could_ever_run(Ask(job, main, main.nodes), tables) == fits
+        assert (selector.will_run(Ask(job, main, ALL), tables, 100) == (100, 0b01)) == fits
+        assert (selector.select(Ask(job, main, ALL), tables) is not None) == fits
 
 
 @pytest.mark.parametrize("words", [(), ("CR_LLN",)])
@@ -691,7 +734,7 @@ def test_nodes_whose_memory_is_too_little_for_a_core_keep_back_one_for_each_othe
     for tasks in (5, 6):
         assert chosen(tables, selector, num_tasks=tasks, **two) is None
         assert not selector.could_ever_run(
-            make_job(1, num_tasks=tasks, **two), tables.partitions["main"], tables
+            Ask(make_job(1, num_tasks=tasks, **two), tables.partitions["main"], ALL), tables
         )
     assert [share.tasks for share in chosen(tables, selector, num_tasks=6, **asked).shares] == [
         3,

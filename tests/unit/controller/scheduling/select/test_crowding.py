@@ -5,6 +5,7 @@ them.
 import pytest
 from scheduling_harness import make_job, node, table, table_of, tables_of
 
+from understudy.controller.scheduling.api import Ask
 from understudy.controller.scheduling.select.linear import SelectLinear
 from understudy.controller.tables.partition import Partition
 from understudy.model import nodeset
@@ -41,7 +42,7 @@ class Cluster:
             count, partition, required_nodes=nodes(on) if on else 0, limit_s=minutes * 60, **said
         )
         allocation = self.selector.select(
-            job, self.tables.partitions[partition], nodeset.mask(6), self.tables
+            Ask(job, self.tables.partitions[partition], nodeset.mask(6)), self.tables
         )
         if allocation is None:
             return ""
@@ -59,7 +60,7 @@ class Cluster:
         """When and where it could start."""
         job = self.job(count, partition, **said)
         start, where = self.selector.will_run(
-            job, self.tables.partitions[partition], nodeset.mask(6), self.tables, 0
+            Ask(job, self.tables.partitions[partition], nodeset.mask(6)), self.tables, 0
         )
         return start, ",".join(f"n{i + 1}" for i in nodeset.indices(where))
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from scheduling_harness import make_job, node, table_of, tables_of
 
+from understudy.controller.scheduling.api import Ask
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.select.free import FreeState
 from understudy.controller.scheduling.select.gres import trimmed
@@ -60,7 +61,9 @@ class Bench:
         """Per node: its index, its cores, its devices; None if it does not start now."""
         self.jobs += 1
         job = make_job(self.jobs, **fields)
-        allocation = self.selector.select(job, self.partition, self.table.up_nodes, self.tables)
+        allocation = self.selector.select(
+            Ask(job, self.partition, self.table.up_nodes), self.tables
+        )
         if allocation is None:
             return None
         self.table.allocate(allocation)
@@ -270,18 +273,23 @@ def test_when_devices_come_free() -> None:
     bench = Bench("ff")
     first = make_job(1, num_tasks=1, gres="gpu:8", max_nodes=1, limit_s=600)
     for start, job in ((0, first), (0, make_job(2, num_tasks=1, gres="gpu:5", limit_s=300))):
-        allocation = bench.selector.select(job, bench.partition, bench.table.up_nodes, bench.tables)
+        allocation = bench.selector.select(
+            Ask(job, bench.partition, bench.table.up_nodes), bench.tables
+        )
         assert allocation is not None
         bench.table.allocate(allocation)
         job.allocation, job.start_time = allocation, start
         bench.tables.running[job.job_id] = job
     wanting = make_job(3, num_tasks=1, gres="gpu:4")
     assert bench.selector.will_run(
-        wanting, bench.partition, bench.table.up_nodes, bench.tables, 10
+        Ask(wanting, bench.partition, bench.table.up_nodes), bench.tables, 10
     ) == (300, 0b10)
-    assert bench.selector.could_ever_run(wanting, bench.partition, bench.tables)
+    assert bench.selector.could_ever_run(
+        Ask(wanting, bench.partition, bench.partition.nodes), bench.tables
+    )
     assert not bench.selector.could_ever_run(
-        make_job(4, num_tasks=1, gres="gpu:9"), bench.partition, bench.tables
+        Ask(make_job(4, num_tasks=1, gres="gpu:9"), bench.partition, bench.partition.nodes),
+        bench.tables,
     )
 
 
@@ -292,19 +300,21 @@ def test_what_is_only_counted_and_was_asked_for_without_a_type_is_not_expected_b
     bench = Bench("c")
     bench.table.gres = GresTable(("tape",), [(DeviceGroup("tape", "x", 4),)])
     holder = make_job(1, num_tasks=1, gres=held, limit_s=300)
-    allocation = bench.selector.select(holder, bench.partition, bench.table.up_nodes, bench.tables)
+    allocation = bench.selector.select(
+        Ask(holder, bench.partition, bench.table.up_nodes), bench.tables
+    )
     assert allocation is not None
     bench.table.allocate(allocation)
     holder.allocation, holder.start_time = allocation, 0
     bench.tables.running[1] = holder
     assert (
         bench.selector.will_run(
-            make_job(2, num_tasks=1, gres="tape:3"), bench.partition, 1, bench.tables, 10
+            Ask(make_job(2, num_tasks=1, gres="tape:3"), bench.partition, 1), bench.tables, 10
         )
         == expected
     )
     assert bench.selector.will_run(
-        make_job(3, num_tasks=1, gres="tape:2"), bench.partition, 1, bench.tables, 10
+        Ask(make_job(3, num_tasks=1, gres="tape:2"), bench.partition, 1), bench.tables, 10
     ) == (10, 1)
 
 
@@ -359,7 +369,7 @@ def test_whole_sockets_beside_gpus_do_not_take_more_memory_than_there_is() -> No
     free = FreeState.empty(bench.table)
     assert (
         bench.selector.choose_in(
-            make_job(9, num_tasks=1, **one), bench.partition, 0b11, bench.tables, free
+            Ask(make_job(9, num_tasks=1, **one), bench.partition, 0b11), bench.tables, free
         )
         == 0b01
     )
@@ -424,7 +434,12 @@ def test_cores_near_the_devices_alone_count_for_whether_a_job_that_insists_on_th
 ) -> None:
     bench = Bench(kinds)
     job = make_job(num_tasks=tasks, gres="gpu:1", gres_flags="enforce-binding")
-    assert bench.selector.could_ever_run(job, bench.partition, bench.tables) == runs
+    assert (
+        bench.selector.could_ever_run(
+            Ask(job, bench.partition, bench.partition.nodes), bench.tables
+        )
+        == runs
+    )
     assert (
         bench.place(num_tasks=tasks, gres="gpu:1", gres_flags="enforce-binding") is not None
     ) == runs

@@ -3,6 +3,7 @@
 import pytest
 from scheduling_harness import make_job, node, table, table_of, tables_of
 
+from understudy.controller.scheduling.api import Ask
 from understudy.controller.scheduling.select.linear import SelectLinear
 from understudy.controller.tables.partition import Partition
 from understudy.controller.tables.preemption import Preemption, Rules
@@ -14,7 +15,7 @@ ALL = (1 << 64) - 1
 
 
 def chosen(tables, usable=ALL, **fields):
-    return SelectLinear().select(make_job(**fields), tables.partitions["main"], usable, tables)
+    return SelectLinear().select(Ask(make_job(**fields), tables.partitions["main"], usable), tables)
 
 
 def test_whole_nodes_are_given():
@@ -82,11 +83,11 @@ def test_running_jobs_are_taken_to_end_one_by_one():
     selector, main = SelectLinear(), tables.partitions["main"]
     for job_id, nodes in ((1, 0b0001), (2, 0b0110)):
         job = make_job(job_id, limit_s=600, required_nodes=nodes, min_nodes=nodes.bit_count())
-        job.allocation, job.start_time = selector.select(job, main, 0b0111, tables), 0
+        job.allocation, job.start_time = selector.select(Ask(job, main, 0b0111), tables), 0
         tables.nodes.allocate(job.allocation)
         tables.running[job_id] = job
     wanted = make_job(9, min_nodes=2, num_tasks=2)
-    assert selector.will_run(wanted, main, 0b1111, tables, 100) == (600, 0b1001), (
+    assert selector.will_run(Ask(wanted, main, 0b1111), tables, 100) == (600, 0b1001), (
         "both end at 600, but the first is enough"
     )
 
@@ -99,11 +100,15 @@ def test_where_memory_is_counted_a_job_needs_that_of_all_cpus_of_its_nodes():
     selector = SelectLinear(frozenset({"CR_MEMORY"}))
     for memory, tasks, starts in ((125, 8, True), (126, 1, False), (200, 6, False)):
         job = make_job(num_tasks=tasks, memory_per_cpu_mb=memory)
-        assert selector.could_ever_run(job, main, tables)
-        assert (selector.select(job, main, ALL, tables) is not None) == starts
-        assert (selector.will_run(job, main, ALL, tables, 100) is not None) == starts
-    assert not selector.could_ever_run(make_job(memory_per_cpu_mb=1001), main, tables)
-    assert SelectLinear().select(make_job(memory_per_cpu_mb=126), main, ALL, tables) is not None
+        assert selector.could_ever_run(Ask(job, main, main.nodes), tables)
+        assert (selector.select(Ask(job, main, ALL), tables) is not None) == starts
+        assert (selector.will_run(Ask(job, main, ALL), tables, 100) is not None) == starts
+    assert not selector.could_ever_run(
+        Ask(make_job(memory_per_cpu_mb=1001), main, main.nodes), tables
+    )
+    assert (
+        SelectLinear().select(Ask(make_job(memory_per_cpu_mb=126), main, ALL), tables) is not None
+    )
 
 
 def pushing_aside(running, size):
@@ -118,7 +123,7 @@ def pushing_aside(running, size):
     for job_id, (name, nodes) in enumerate(running, 1):
         usable = nodeset.from_positions([int(each[1:]) - 1 for each in expand(nodes)])
         job = make_job(job_id, min_nodes=usable.bit_count(), partitions=(name,))
-        job.allocation = SelectLinear().select(job, tables.partitions[name], usable, tables)
+        job.allocation = SelectLinear().select(Ask(job, tables.partitions[name], usable), tables)
         tables.nodes.allocate(job.allocation)
         job.state, job.start_time, job.partition = JobState.RUNNING, 0, name
         tables.running[job_id] = tables.jobs[job_id] = job

@@ -6,6 +6,7 @@ Covers: controller/scheduling/select/rows, controller/tables/shared_cores.
 import pytest
 from scheduling_harness import make_job, node, table, table_of, tables_of
 
+from understudy.controller.scheduling.api import Ask
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.tables.allocation import Allocation, ShareGroup
 from understudy.controller.tables.partition import Partition
@@ -31,7 +32,7 @@ class Cluster:
         job = make_job(len(self.jobs) + 1, num_tasks=tasks, **fields)
         job.user_id = user
         allocation = self.selector.select(
-            job, self.tables.partitions[partition], 0b111, self.tables
+            Ask(job, self.tables.partitions[partition], 0b111), self.tables
         )
         if allocation is None:
             return ""
@@ -153,11 +154,15 @@ def test_a_shared_core_is_expected_to_be_free_after_the_last_of_its_jobs():
     cluster.start("force", 12, limit_s=600)
     cluster.start("force", 12, limit_s=1200)
     main, force = cluster.tables.partitions["main"], cluster.tables.partitions["force"]
-    assert cluster.selector.will_run(make_job(9, num_tasks=4), main, 0b111, cluster.tables, 0) == (
+    assert cluster.selector.will_run(
+        Ask(make_job(9, num_tasks=4), main, 0b111), cluster.tables, 0
+    ) == (
         1200,
         0b1,
     )
-    assert cluster.selector.will_run(make_job(9, num_tasks=4), force, 0b111, cluster.tables, 0) == (
+    assert cluster.selector.will_run(
+        Ask(make_job(9, num_tasks=4), force, 0b111), cluster.tables, 0
+    ) == (
         600,
         0b1,
     )
@@ -200,12 +205,12 @@ def test_no_start_is_planned_where_others_run_as_long_as_they_do_if_the_nodes_ar
     for user, expected in ((2, None), (1, (600, 0b101))):
         job = make_job(9, **alone)
         job.user_id = user
-        found = cluster.selector.will_run(job, main, 0b111, cluster.tables, 0)
+        found = cluster.selector.will_run(Ask(job, main, 0b111), cluster.tables, 0)
         assert (found is None) == (expected is None)
     assert cluster.start("main", 4, user=3, exclusive_for="user") == "2:1111"
     job = make_job(9, num_tasks=12)
     job.user_id = 2
-    assert cluster.selector.will_run(job, main, 0b111, cluster.tables, 0) is None
+    assert cluster.selector.will_run(Ask(job, main, 0b111), cluster.tables, 0) is None
 
 
 def test_of_those_that_begin_with_the_same_core_the_emptiest_row_is_laid_out_first():
@@ -268,7 +273,7 @@ def test_a_partition_may_give_whole_sockets_where_the_cluster_gives_cores():
     made = table_of([node(0, sockets=2, cores=2)])
     tables = tables_of(made, [Partition("main", nodes=1, select_type_parameters="CR_SOCKET")])
     allocation = SelectConsTres(frozenset({"CR_CORE"})).select(
-        make_job(num_tasks=1), tables.partitions["main"], 1, tables
+        Ask(make_job(num_tasks=1), tables.partitions["main"], 1), tables
     )
     assert (allocation.cpus, allocation.shares[0].cores) == (2, 0b0011)
 
@@ -277,8 +282,10 @@ def test_a_row_of_its_own_gives_a_job_no_memory_that_others_have():
     tables = tables_of(table(1, cores=1), [Partition("force", nodes=1, oversubscribe="FORCE:3")])
     selector = SelectConsTres(frozenset({"CR_CORE_MEMORY"}))
     first = make_job(1, memory_per_node_mb=1000)
-    tables.nodes.allocate(selector.select(first, tables.partitions["force"], 1, tables))
+    tables.nodes.allocate(selector.select(Ask(first, tables.partitions["force"], 1), tables))
     assert (
-        selector.select(make_job(2, memory_per_node_mb=1), tables.partitions["force"], 1, tables)
+        selector.select(
+            Ask(make_job(2, memory_per_node_mb=1), tables.partitions["force"], 1), tables
+        )
         is None
     )

@@ -8,6 +8,7 @@ import pytest
 from controller_harness import Harness
 from scheduling_harness import make_job, node, table_of, tables_of
 
+from understudy.controller.scheduling.api import Ask
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.views.job_columns import cpus_of
 from understudy.controller.views.node_columns import NODE_COLUMNS, NodeView
@@ -39,7 +40,9 @@ def chosen(where, parameters="CR_CORE_MEMORY", **fields):
         ),
         **fields,
     )
-    return SelectConsTres(frozenset({parameters})).select(job, where.partitions["main"], ALL, where)
+    return SelectConsTres(frozenset({parameters})).select(
+        Ask(job, where.partitions["main"], ALL), where
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,15 +86,17 @@ def test_what_comes_free_later_is_without_them():
     where = tables()
     first = make_job(1, num_tasks=12, memory_per_cpu_mb=100)
     selector, main = SelectConsTres(frozenset({"CR_CORE_MEMORY"})), where.partitions["main"]
-    first.allocation = selector.select(first, main, ALL, where)
+    first.allocation = selector.select(Ask(first, main, ALL), where)
     where.nodes.allocate(first.allocation)
     first.start_time, first.time_limit_s, first.end_time = 0, 1000, 1000
     where.jobs[1] = where.running[1] = first
     assert selector.will_run(
-        make_job(2, num_tasks=12, memory_per_cpu_mb=100), main, ALL, where, 100
+        Ask(make_job(2, num_tasks=12, memory_per_cpu_mb=100), main, ALL), where, 100
     ) == (1000, 1)
     assert (
-        selector.will_run(make_job(3, num_tasks=13, memory_per_cpu_mb=100), main, ALL, where, 100)
+        selector.will_run(
+            Ask(make_job(3, num_tasks=13, memory_per_cpu_mb=100), main, ALL), where, 100
+        )
         is None
     )
 
