@@ -36,13 +36,13 @@ def over_time_limit_s(core: Core, partition: Partition | None) -> float:
     return math.inf if over is None else over
 
 
-def watch_limits(core: Core, job: Job, partition: Partition | None) -> None:
+def watch_limits(core: Core, job: Job) -> None:
     """The job runs, or its limit has changed: note when to check it."""
     if job.spec.deadline is not None:
         watch(core, job.spec.deadline, job, Alarm.DEADLINE)
     if job.end_time is None or core.policy.exact_limits:
         return
-    until = job.end_time + over_time_limit_s(core, partition)
+    until = job.end_time + over_time_limit_s(core, core.tables.partitions.get(job.partition))
     if until != math.inf:
         watch(core, until, job, Alarm.LIMIT)
     if job.spec.kill_signal and not job.kill_sent:

@@ -1,4 +1,4 @@
-"""What is to be done whenever a job has changed, in one verb.
+"""What is to be done whenever a job has changed, and when it is over, in one verb each.
 
 Place: core. Who changes a job calls this when it is as it is to be; it must not know what changed.
 """
@@ -33,3 +33,9 @@ def jobs_shown_anew(core: Core, now: float) -> None:
     a restart, and nobody follows it.
     """
     core.last_job_update = now
+
+
+def job_over(core: Core, job: Job, now: float) -> None:
+    """The job will not go on, and holds nothing: all react that are to."""
+    for react in core.reactions.over:
+        react(core, job, now)

@@ -12,6 +12,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from understudy.controller.core.reactions import Reactions
 from understudy.controller.core.rights import Right, right_of
 from understudy.controller.priority.basic import BasicPriority
 from understudy.controller.rhythm import Rhythm
@@ -115,12 +116,7 @@ class Core:
     # of pending jobs: (was it held, nodes that it would get)
     node_estimates: dict[int, tuple[bool, int]] = field(default_factory=dict)
     alarms: Alarms = field(default_factory=Alarms)
-    # in order; `reactions.py` fills these three
-    when_changed: list[Callable[[Core], None]] = field(default_factory=list)
-    # nodes have been given back
-    when_freed: list[Callable[[Core, float], None]] = field(default_factory=list)
-    # of a job: the first that says yes has taken it
-    when_over: list[Callable[[Core, Job, float], bool]] = field(default_factory=list)
+    reactions: Reactions = field(default_factory=Reactions)
     # (when to forget it, job id) of finished jobs, oldest first
     purge_queue: deque[tuple[float, int]] = field(default_factory=deque)
     purge_timer: TimerHandle | None = None
@@ -301,7 +297,7 @@ class Core:
         """Tell the policy that something happened that could let a job start."""
         self.tables.version += 1
         self.policy.note(what, now)
-        for react in self.when_changed:
+        for react in self.reactions.changed:
             react(self)
 
     def add_daemon(self, name: str, address: str, nodes: int) -> DaemonRecord:

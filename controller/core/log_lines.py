@@ -35,6 +35,7 @@ from understudy.protocol.messages import (
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core
+    from understudy.controller.core.reactions import End
     from understudy.controller.tables.job import Job
 
 DEBUG2: Final = 9
@@ -53,8 +54,10 @@ def job_name(job: Job) -> str:
     return f"JobId={job.job_id}"
 
 
-def allocated(job: Job, cpus: int) -> None:
+def allocated(_core: Core, job: Job) -> None:
     """A scheduler has started the job."""
+    if not is_logged() or job.allocation is None:
+        return
     if job.last_scheduler == "Backfill":
         log.info(
             "sched/backfill: _start_job: Started %s in %s on %s",
@@ -67,14 +70,16 @@ def allocated(job: Job, cpus: int) -> None:
             "sched: Allocate %s NodeList=%s #CPUs=%d Partition=%s",
             job_name(job),
             job.node_list,
-            cpus,
+            job.allocation.cpus,
             job.partition,
         )
 
 
-def ended(job: Job, event: JobEvent, lost: str) -> None:
-    """A job that ran has come to its end; `lost`: the nodes that have failed it."""
-    name = job_name(job)
+def ended(core: Core, job: Job, end: End, _now: float) -> None:
+    """A job that ran has come to its end."""
+    if not is_logged():
+        return
+    name, event = job_name(job), end.event
     if event is JobEvent.TIMED_OUT:
         log.info("Time limit exhausted for %s", name)
     elif event is JobEvent.NODE_FAILED:
@@ -83,7 +88,7 @@ def ended(job: Job, event: JobEvent, lost: str) -> None:
             if job.requeue and not job.interactive
             else "Killing %s on failed node %s",
             name,
-            lost,
+            core.names.to_expression(end.lost_nodes) if end.lost_nodes else "",
         )
     elif event not in _BY_OTHERS:
         what = f"WTERMSIG {job.exit_signal}" if job.exit_signal else f"WEXITSTATUS {job.exit_code}"

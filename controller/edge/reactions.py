@@ -1,16 +1,27 @@
-"""What follows from what, in its order: who reacts to alarms, to nodes that have been given back,
-to jobs that are over, and to other changes.
+"""What follows from what, in its order: who reacts to what happens to jobs, to alarms, and to other
+changes.
 
-Place: edge, above all that it names. What makes such a thing happen knows the
-lists on `Core` alone.
+Place: edge, above all that it names. What makes such a thing happen knows the lists on `Core` alone
+(`core/reactions.py`). The order of a list is that of messages, records and timers: to change it is
+to change schedules.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from understudy.controller.core.alarms import unwatch, watch_limits
+from understudy.controller.core.changes import job_changed
+from understudy.controller.core.log_lines import allocated, ended
+from understudy.controller.edge.rpc import pause_at_break
 from understudy.controller.jobs.crontabs import comes_again
-from understudy.controller.jobs.launch import finish_configuring
+from understudy.controller.jobs.end import end_components
+from understudy.controller.jobs.following import note_run
+from understudy.controller.jobs.gang import take_turns
+from understudy.controller.jobs.launch import finish_configuring, prepare
+from understudy.controller.jobs.orders import end_on_nodes, run_epilog
+from understudy.controller.jobs.requeue import waits_again
+from understudy.controller.jobs.steps import end_steps
 from understudy.controller.jobs.suspend import reclaim_shared, resume_preempted
 from understudy.controller.jobs.time_limits import (
     check_command,
@@ -20,13 +31,25 @@ from understudy.controller.jobs.time_limits import (
     tell_time,
     time_limit_is_over,
 )
+from understudy.controller.nodes.events import forget_reasons
 from understudy.controller.nodes.reboot import reboot_idle
-from understudy.controller.pending.eligibility import begin_time_has_come
-from understudy.controller.reservations.over_time import something_has_changed
+from understudy.controller.notices.mail import mail_requeued
+from understudy.controller.pending.arrays import fill_up
+from understudy.controller.pending.awaited import tell_waiting
+from understudy.controller.pending.eligibility import (
+    begin_time_has_come,
+    notify_dependents,
+    review,
+)
+from understudy.controller.pending.purge import schedule_purge
+from understudy.controller.reservations.over_time import something_has_changed, watch_end
 from understudy.controller.tables.alarms import Alarm
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from understudy.controller.core.core import Core
+    from understudy.controller.tables.job import Job
 
 
 def connect(core: Core) -> None:
@@ -41,6 +64,51 @@ def connect(core: Core) -> None:
         Alarm.COMMAND: check_command,
     }
     core.alarms.waited = begin_time_has_come
-    core.when_changed = [something_has_changed]
-    core.when_freed = [reclaim_shared, resume_preempted, reboot_idle]
-    core.when_over = [comes_again]
+    to = core.reactions
+    to.allocated = [
+        _of_job(watch_limits),
+        _of_job(watch_end),
+        fill_up,
+        forget_reasons,
+        job_changed,
+        _of_job(allocated),
+        pause_at_break,
+    ]
+    to.started = [prepare, take_turns, notify_dependents]
+    to.ended = [
+        ended,
+        _of_job(unwatch),
+        _of_job(tell_waiting),
+        _of_job(run_epilog),
+        end_on_nodes,
+        end_components,
+    ]
+    to.freed = [
+        lambda core, job, nodes, _now: end_steps(core, job, nodes),
+        _of_core(reclaim_shared),
+        _of_core(resume_preempted),
+        _of_core(reboot_idle),
+    ]
+    to.emptied = [waits_again, comes_again]
+    to.over = [
+        _of_job(tell_waiting),
+        lambda core, job, _now: core.counters.ended(job),
+        note_run,
+        notify_dependents,
+        schedule_purge,
+        job_changed,
+        lambda core, _job, _now: core.check_empty(),
+    ]
+    to.requeued = [mail_requeued]
+    to.queued = [review]
+    to.changed = [something_has_changed]
+
+
+def _of_job(react: Callable[[Core, Job], None]) -> Callable[..., None]:
+    """Who needs to know nothing but the job."""
+    return lambda core, job, *_: react(core, job)
+
+
+def _of_core(react: Callable[[Core, float], None]) -> Callable[..., None]:
+    """Who needs to know nothing but that it has happened."""
+    return lambda core, _job, _nodes, now: react(core, now)

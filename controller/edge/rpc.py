@@ -90,6 +90,7 @@ if TYPE_CHECKING:
 
     from understudy.controller.core.core import Core
     from understudy.controller.ports import Sender
+    from understudy.controller.tables.job import Job
 
 Answer = "Message | Later"
 
@@ -122,6 +123,13 @@ def await_recorded(core: Core, _message: AwaitRecorded, _sender: Sender) -> Late
     later = Later()
     core.when_recorded(lambda: later.give(Ok()))
     return later
+
+
+def pause_at_break(core: Core, job: Job, _now: float) -> None:
+    """The job starts: virtual time stops if somebody asked for that."""
+    if job.job_id in core.breakpoints:
+        core.breakpoints.discard(job.job_id)
+        core.time.pause(f"job {job.job_id} starts")
 
 
 def break_at_start(core: Core, message: BreakAtStart, sender: Sender) -> Message:

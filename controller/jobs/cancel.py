@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from understudy.controller.core.changes import job_changed
+from understudy.controller.core.changes import job_changed, job_over
 from understudy.controller.jobs.end import end_job
 from understudy.controller.pending.dependencies import forget_dependency
-from understudy.controller.pending.eligibility import note_end
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.job_states import JobEvent, advance
 
@@ -39,6 +38,6 @@ def cancel(core: Core, job: Job, now: float) -> None:
     job_changed(core, job, now)
     if job.is_completing:
         return  # requeued, and its nodes are not free yet; `give_back` does the rest
-    note_end(core, job, now)
+    job_over(core, job, now)
     if waited is not None:
         core.changed(Note.CHANGE, now)

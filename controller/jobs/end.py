@@ -1,25 +1,21 @@
 """The end of running jobs: from the script's end to the return of the last node.
 
-Place: jobs. A job's end has three steps: its state becomes final and `COMPLETING`
-is set (`end_job`), the node daemons end what is left of it and run the epilog, and as each says so
-(`epilog_complete`) its nodes are given back. Follows: squeue(1) on states and reasons.
+Place: jobs. A job's end has three steps: its state becomes final and `COMPLETING` is set
+(`end_job`), the node daemons end what is left of it and run the epilog, and as each says so
+(`epilog_complete`) its nodes are given back. What follows from each is in `edge/reactions.py`.
+Follows: squeue(1) on states and reasons.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from understudy.controller.core.alarms import unwatch
-from understudy.controller.core.changes import job_changed
-from understudy.controller.core.log_lines import ended, is_logged
-from understudy.controller.jobs.orders import run_epilog, terminate
-from understudy.controller.jobs.steps import end_steps
+from understudy.controller.core.changes import job_changed, job_over
+from understudy.controller.core.reactions import End
 from understudy.controller.pending.awaited import REASON as PROLOG_REASON
-from understudy.controller.pending.awaited import tell_waiting
-from understudy.controller.pending.eligibility import note_end, notify_dependents, review
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.het_job import others
-from understudy.controller.tables.job import NO_STEPS, NO_USAGE, NO_WAITS, count_suspension
+from understudy.controller.tables.job import count_suspension
 from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.model.states import JobState
 
@@ -57,35 +53,23 @@ def end_job(
     tables.nodes.completing_nodes |= allocation.nodes
     core.last_node_update = now
     job_changed(core, job, now)
-    if is_logged():
-        ended(job, event, core.names.to_expression(lost_nodes) if lost_nodes else "")
-    if core.alarms.heap:
-        unwatch(core, job)
-    if core.awaited:
-        tell_waiting(core, job)
-    run_epilog(core, job)
-    terminate(
-        core,
-        job,
-        allocation.nodes & ~lost_nodes,
-        "" if core.settings.emulates_jobs else _why(event),
-    )
-    if job.het is not None:
-        for other in others(job):
-            if not other.is_finished and other.allocation is not None and not other.is_pending:
-                other.exit_code, other.exit_signal, other.killed_by = (
-                    job.exit_code,
-                    job.exit_signal,
-                    job.killed_by,
-                )
-                end_job(core, other, event, now, reason=reason)
+    end = End(event, reason, lost_nodes)
+    for react in core.reactions.ended:
+        react(core, job, end, now)
 
 
-def _why(event: JobEvent) -> str:
-    """What the job's output says of its end."""
-    if event is JobEvent.PREEMPTED:
-        return "PREEMPTION"
-    return "JOB REQUEUE" if event is JobEvent.TAKEN_BACK else ""
+def end_components(core: Core, job: Job, end: End, now: float) -> None:
+    """The components of a heterogeneous job end with their leader."""
+    if job.het is None:
+        return
+    for other in others(job):
+        if not other.is_finished and other.allocation is not None and not other.is_pending:
+            other.exit_code, other.exit_signal, other.killed_by = (
+                job.exit_code,
+                job.exit_signal,
+                job.killed_by,
+            )
+            end_job(core, other, end.event, now, reason=end.reason)
 
 
 def give_back(core: Core, job: Job, nodes: int, now: float, *, by_epilog: bool = False) -> None:
@@ -100,16 +84,14 @@ def give_back(core: Core, job: Job, nodes: int, now: float, *, by_epilog: bool =
     elif job.held.nodes & nodes:
         table.release(job.held, nodes)
     job.completing_nodes &= ~nodes
-    if job.steps:
-        end_steps(core, job, nodes)
     freed = nodes
     if len(core.completing) > 1:
         for other in core.completing.values():
             freed &= ~other.completing_nodes
     table.completing_nodes &= ~freed
     table.note_departure(nodes & table.idle_nodes, int(now))
-    for react in core.when_freed:
-        react(core, now)
+    for react in core.reactions.freed:
+        react(core, job, nodes, now)
     core.last_node_update = now
     if job.completing_nodes:
         # before others start on these nodes: after a crash they must not be taken for this job's
@@ -129,24 +111,5 @@ def _all_given_back(core: Core, job: Job, now: float) -> None:
     advance(job, JobEvent.NODES_FREED, now)
     if job.array is not None and job.array.limit:
         core.changed(Note.CHANGE, now)  # another task may run now
-    if job.is_pending:  # requeued: now it may wait for its next run
-        enqueue_again(core, job, now)  # only now: until here messages about the old run may come
-        if core.dependents or core.singletons:
-            notify_dependents(core, job, now)
-        job_changed(core, job, now, Note.CHANGE)
-    elif not any(takes(core, job, now) for takes in core.when_over):
-        note_end(core, job, now)
-
-
-def enqueue_again(core: Core, job: Job, now: float, *, begin_time: int | None = None) -> None:
-    """A requeued job of which no node has anything any more: it is as if it were submitted now, to
-    begin when its old credential is worthless.
-    """
-    job.allocation, job.held, job.node_list = None, None, ""
-    job.restarts += 1
-    job.waits, job.waits_since = NO_WAITS, now
-    job.steps, job.next_step_id, job.batch_usage = NO_STEPS, 0, NO_USAGE
-    job.submit_time = int(now)
-    job.begin_time = begin_time or int(now) + core.settings.credential_lifetime_s + 1
-    core.tables.pending[job.job_id] = job
-    review(core, job, now)
+    if not any(takes(core, job, now) for takes in core.reactions.emptied):
+        job_over(core, job, now)

@@ -92,6 +92,12 @@ class Following:
         return taken
 
 
+def note_run(core: Core, job: Job, now: float) -> None:
+    """The job's last run has ended, or the job without one."""
+    if core.following is not None:
+        core.following.note(job, now)
+
+
 def follow_jobs(core: Core, message: FollowJobs, sender: Sender) -> Message | Later:
     """A replay asks what became of jobs."""
     if not core.is_admin(sender.user_id):

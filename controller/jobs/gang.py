@@ -39,6 +39,12 @@ if TYPE_CHECKING:
     from understudy.controller.tables.shared_cores import Cores
 
 
+def take_turns(core: Core, job: Job, now: float) -> None:
+    """A job has started: one that shares its cores does so in turn, where that is how it is."""
+    if core.gang is not None and job.allocation is not None and job.allocation.is_shared:
+        core.gang.add(job, now)
+
+
 @dataclass(slots=True, eq=False)
 class Member:
     """A job of a partition's list."""

@@ -15,21 +15,75 @@ from understudy.controller.core.changes import job_changed
 from understudy.controller.core.core import log
 from understudy.controller.facts.environment import (
     NO_ENVIRONMENT,
+    environment,
     job_environment,
     node_environment,
 )
+from understudy.controller.jobs.end import end_job
 from understudy.controller.jobs.orders import ask
-from understudy.controller.jobs.requeue import requeue_job
+from understudy.controller.jobs.requeue import requeue, requeue_job
 from understudy.controller.pending.awaited import LAUNCH_FAILED_HELD, REASON, is_ready, tell_waiting
 from understudy.controller.tables.het_job import components
 from understudy.controller.tables.job import HELD_BY_ADMIN
 from understudy.controller.tables.job_states import JobEvent, advance
+from understudy.model.errors import SlurmError
 from understudy.model.states import JobFlag
 from understudy.protocol.messages import Failure, LaunchBatch, Message
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core, DaemonRecord
     from understudy.controller.tables.job import Job
+
+
+def prepare(core: Core, job: Job, _now: float) -> None:
+    """A job has all its nodes: have the prolog run, launch it if there is nothing to wait for, and
+    tell who waits for its nodes alone. Of a heterogeneous one only the leader has a script.
+    """
+    if job.het_offset:
+        return
+    assert job.allocation is not None
+    if not begin_prolog(core, job) and not (job.flags and job.flags & JobFlag.CONFIGURING):
+        daemon = core.daemon_of_node[job.allocation.first_node]
+        assert daemon is not None
+        hand_over(core, job, daemon)
+    elif job.interactive:
+        tell_waiting(core, job)
+
+
+def begin_prolog(core: Core, job: Job) -> bool:
+    """Run PrologSlurmctld; the job is configuring until it has ended. Whether there is one."""
+    program = core.settings.prolog_slurmctld
+    if not program or core.settings.emulates_jobs:
+        return False
+    run = job.restarts
+    advance(job, JobEvent.CONFIGURES, core.time.now())
+    core.in_prolog.add(job.job_id)
+
+    def ended(code: int) -> None:
+        core.in_prolog.discard(job.job_id)
+        if job.restarts == run and job.is_running:
+            if code:
+                log.error("PrologSlurmctld of job %d ended with %d", job.job_id, code)
+                _give_up(core, job)
+            else:
+                finish_configuring(core, job, core.time.now())
+        core.settled()
+
+    core.run_script(
+        [program], {**environment(core, job), "SLURM_SCRIPT_CONTEXT": "prolog_slurmctld"}, ended
+    )
+    return True
+
+
+def _give_up(core: Core, job: Job) -> None:
+    """The prolog has failed: the job waits for another run, or is cancelled if it must not have
+    one.
+    """
+    try:
+        requeue(core, job, core.time.now(), hold=False)
+    except SlurmError:
+        job.killed_by = 0
+        end_job(core, job, JobEvent.CANCELLED, core.time.now(), reason="None")
 
 
 def finish_configuring(core: Core, job: Job, now: float) -> None:
@@ -48,7 +102,7 @@ def finish_configuring(core: Core, job: Job, now: float) -> None:
     job.start_time = int(now)
     if job.time_limit_s is not None:
         job.end_time = job.start_time + job.time_limit_s
-    watch_limits(core, job, core.tables.partitions.get(job.partition))
+    watch_limits(core, job)
     job_changed(core, job, now)
     daemon = core.daemon_of_node[job.allocation.first_node]
     if daemon is not None and not job.het_offset:  # the leader's script alone is launched

@@ -8,16 +8,21 @@ run: a replay of a site's configuration must not call the site's programs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.core import log
 from understudy.controller.facts.environment import environment, exit_environment, node_environment
+from understudy.controller.tables.job_states import JobEvent
 from understudy.protocol.messages import LaunchProlog, SignalJob, SignalTasks, TerminateJob
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core, DaemonRecord
+    from understudy.controller.core.reactions import End
     from understudy.controller.tables.job import Job
     from understudy.controller.tables.step import Step
+
+# what the job's output says of its end
+_WHY: Final = {JobEvent.PREEMPTED: "PREEMPTION", JobEvent.TAKEN_BACK: "JOB REQUEUE"}
 
 
 def run_epilog(core: Core, job: Job) -> None:
@@ -37,6 +42,13 @@ def run_epilog(core: Core, job: Job) -> None:
                 else None
             ),
         )
+
+
+def end_on_nodes(core: Core, job: Job, end: End, _now: float) -> None:
+    """The job's run has ended: so is what is left of it on nodes that are not clean, or silent."""
+    assert job.allocation is not None
+    why = "" if core.settings.emulates_jobs else _WHY.get(end.event, "")
+    terminate(core, job, job.allocation.nodes & ~end.lost_nodes, why)
 
 
 def terminate(core: Core, job: Job, nodes: int, why: str = "") -> None:

@@ -72,7 +72,7 @@ def _preempt(core: Core, victim: Job, job: Job, now: float) -> bool:
     end = int(now) + grace_s
     if victim.end_time is None or victim.end_time > end:
         victim.end_time = end
-        watch_limits(core, victim, core.tables.partitions.get(victim.partition))
+        watch_limits(core, victim)
     if core.settings.preempt_sends_user_signal and victim.spec.kill_signal and not victim.kill_sent:
         victim.kill_sent = True
         if victim.spec.kill_signal_batch:

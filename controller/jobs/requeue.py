@@ -12,11 +12,18 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.core.changes import job_changed
 from understudy.controller.core.core import log
 from understudy.controller.core.log_lines import is_logged, job_name
-from understudy.controller.jobs.end import end_job, enqueue_again, give_back
+from understudy.controller.jobs.end import end_job, give_back
 from understudy.controller.pending.dependencies import watch_dependency
+from understudy.controller.pending.eligibility import notify_dependents
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.het_job import whole
-from understudy.controller.tables.job import HELD_BY_ADMIN, HELD_BY_USER
+from understudy.controller.tables.job import (
+    HELD_BY_ADMIN,
+    HELD_BY_USER,
+    NO_STEPS,
+    NO_USAGE,
+    NO_WAITS,
+)
 from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import JobState
@@ -92,8 +99,9 @@ def _requeue_one(
     lost_nodes: int = 0,
     begin_time: int | None = None,
 ) -> None:
-    if core.mailer is not None and begin_time is None:
-        core.mailer.requeued(job)
+    if begin_time is None:
+        for react in core.reactions.requeued:
+            react(core, job, now)
     if job.is_active:
         end_job(core, job, event, now, reason="None", lost_nodes=lost_nodes)
         if core.following is not None:
@@ -133,6 +141,33 @@ def _requeue_one(
     if hold_reason:
         job.reason_detail = hold_reason
     job_changed(core, job, now, Note.CHANGE)
+
+
+def enqueue_again(core: Core, job: Job, now: float, *, begin_time: int | None = None) -> None:
+    """A requeued job of which no node has anything any more: it is as if it were submitted now, to
+    begin when its old credential is worthless.
+    """
+    job.allocation, job.held, job.node_list = None, None, ""
+    job.restarts += 1
+    job.waits, job.waits_since = NO_WAITS, now
+    job.steps, job.next_step_id, job.batch_usage = NO_STEPS, 0, NO_USAGE
+    job.submit_time = int(now)
+    job.begin_time = begin_time or int(now) + core.settings.credential_lifetime_s + 1
+    core.tables.pending[job.job_id] = job
+    for react in core.reactions.queued:
+        react(core, job, now)
+
+
+def waits_again(core: Core, job: Job, now: float) -> bool:
+    """Put a requeued job into the queue whose nodes are free: only now, as messages about its old
+    run could come until here. False: it was not requeued.
+    """
+    if not job.is_pending:
+        return False
+    enqueue_again(core, job, now)
+    notify_dependents(core, job, now)
+    job_changed(core, job, now, Note.CHANGE)
+    return True
 
 
 def requeue_after_exit(core: Core, job: Job, now: float, *, hold: bool) -> None:

@@ -9,28 +9,17 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from understudy.controller.core.alarms import watch_limits
 from understudy.controller.core.changes import job_changed, jobs_shown_anew
-from understudy.controller.core.core import log, nodeset_indices
-from understudy.controller.core.log_lines import allocated, is_logged
-from understudy.controller.facts.environment import environment, percentage
-from understudy.controller.jobs.end import end_job
-from understudy.controller.jobs.launch import finish_configuring, hand_over
+from understudy.controller.facts.environment import percentage
 from understudy.controller.jobs.preempt import make_room
-from understudy.controller.jobs.requeue import requeue
 from understudy.controller.jobs.time_limits import end_by_deadline
-from understudy.controller.pending.arrays import explain_limit, split
-from understudy.controller.pending.awaited import tell_waiting
-from understudy.controller.pending.eligibility import notify_dependents
+from understudy.controller.pending.arrays import split
 from understudy.controller.reservations.admission import may_take, reservation_of
-from understudy.controller.reservations.over_time import watch_end
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.job import BAD_CONSTRAINTS
 from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.controller.tables.partition import limit_broken
-from understudy.model.errors import SlurmError
 from understudy.model.gres import SHARED
-from understudy.model.states import JobFlag, NodeFlag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,18 +45,11 @@ class Planning:
         core.tables.looked_at = ask.job
         if not self._may_start(ask, allocation, now):
             return False
-        first = core.daemon_of_node[allocation.first_node]
-        if first is None:
+        if core.daemon_of_node[allocation.first_node] is None:
             return False
-        job = self._begin(ask, allocation, now)
-        if not begin_prolog(core, job) and not (job.flags and job.flags & JobFlag.CONFIGURING):
-            hand_over(core, job, first)
-        elif job.interactive:
-            tell_waiting(core, job)
-        if core.gang is not None and allocation.is_shared:
-            core.gang.add(job, now)
-        if core.dependents or core.singletons:
-            notify_dependents(core, job, now)
+        job = self._allocate(ask, allocation, now)
+        for react in core.reactions.started:
+            react(core, job, now)
         return True
 
     def start_together(self, plans: Sequence[tuple[Ask, Allocation]], now: float) -> bool:
@@ -83,19 +65,10 @@ class Planning:
                     )
         if any(core.daemon_of_node[allocation.first_node] is None for _, allocation in plans):
             return False
-        jobs = [self._begin(ask, allocation, now) for ask, allocation in plans]
-        leader, held = jobs[0], plans[0][1]
-        daemon = core.daemon_of_node[held.first_node]
-        assert daemon is not None
-        if not begin_prolog(core, leader) and not leader.flags & JobFlag.CONFIGURING:
-            hand_over(core, leader, daemon)
-        if core.gang is not None:
-            for job, (_, allocation) in zip(jobs, plans, strict=True):
-                if allocation.is_shared:
-                    core.gang.add(job, now)
-        if core.dependents or core.singletons:
+        jobs = [self._allocate(ask, allocation, now) for ask, allocation in plans]
+        for react in core.reactions.started:
             for job in jobs:
-                notify_dependents(core, job, now)
+                react(core, job, now)
         return True
 
     def _may_start(self, ask: Ask, allocation: Allocation, now: float) -> bool:
@@ -138,7 +111,7 @@ class Planning:
             return False
         return True
 
-    def _begin(self, ask: Ask, allocation: Allocation, now: float) -> Job:
+    def _allocate(self, ask: Ask, allocation: Allocation, now: float) -> Job:
         """The job, or a task that is split off an array's record, takes its nodes."""
         core, job, partition = self._core, ask.job, ask.partition
         nodes, taken = core.tables.nodes, allocation.nodes
@@ -168,24 +141,13 @@ class Planning:
         core.counters.started += 1
         tables.licenses.take(job.job_id, job.spec.licenses)
         core.last_node_update = now
-        watch_limits(core, job, partition)
-        if reservation is not None:
-            watch_end(core, job)
         core.priorities.started(job, now)
         if job.array is not None:
             job.array.running += 1
-            explain_limit(core, job.array)
-        waits = core.power is not None and taken & nodes.boot_nodes
-        if waits:
+        if core.power is not None and taken & nodes.boot_nodes:
             advance(job, JobEvent.CONFIGURES, now)
-        if told := taken & ((nodes.boot_nodes if waits else 0) | core.reboots):
-            _forget_reasons(core, told)
-        job_changed(core, job, now)
-        if is_logged():
-            allocated(job, allocation.cpus)
-        if job.job_id in core.breakpoints:
-            core.breakpoints.discard(job.job_id)
-            core.time.pause(f"job {job.job_id} starts")
+        for react in core.reactions.allocated:
+            react(core, job, now)
         return job
 
     def preempt(self, job: Job, victims: Sequence[Job], now: float) -> bool:
@@ -238,17 +200,6 @@ def _end_by(job: Job, left_s: int) -> None:
         job.time_limit_s = max(left_s // 60 * 60, 60)
 
 
-def _forget_reasons(core: Core, nodes: int) -> None:
-    """A job has got nodes (a bitmap) that are off or are to boot: what was said of them is
-    forgotten, unless they are to take no others.
-    """
-    for index in nodeset_indices(nodes):
-        node = core.tables.nodes.nodes[index]
-        if not node.flags & NodeFlag.DRAIN:
-            node.reason, node.reason_time, node.reason_user_id = "", None, 0
-    core.journal.nodes(nodes)
-
-
 def parts_environment(core: Core, step: Step) -> list[str]:
     """What a step's tasks are told of the parts of GPUs that it has, which are as many on each of
     its nodes.
@@ -263,39 +214,3 @@ def parts_environment(core: Core, step: Step) -> list[str]:
     if shard := parts.get("shard"):
         found.append(f"SLURM_SHARDS_ON_NODE={shard.amount}")
     return found
-
-
-def begin_prolog(core: Core, job: Job) -> bool:
-    """Run PrologSlurmctld; the job is configuring until it has ended. Whether there is one."""
-    program = core.settings.prolog_slurmctld
-    if not program or core.settings.emulates_jobs:
-        return False
-    run = job.restarts
-    advance(job, JobEvent.CONFIGURES, core.time.now())
-    core.in_prolog.add(job.job_id)
-
-    def ended(code: int) -> None:
-        core.in_prolog.discard(job.job_id)
-        if job.restarts == run and job.is_running:
-            if code:
-                log.error("PrologSlurmctld of job %d ended with %d", job.job_id, code)
-                _give_up(core, job)
-            else:
-                finish_configuring(core, job, core.time.now())
-        core.settled()
-
-    core.run_script(
-        [program], {**environment(core, job), "SLURM_SCRIPT_CONTEXT": "prolog_slurmctld"}, ended
-    )
-    return True
-
-
-def _give_up(core: Core, job: Job) -> None:
-    """The prolog has failed: the job waits for another run, or is cancelled if it must not have
-    one.
-    """
-    try:
-        requeue(core, job, core.time.now(), hold=False)
-    except SlurmError:
-        job.killed_by = 0
-        end_job(core, job, JobEvent.CANCELLED, core.time.now(), reason="None")

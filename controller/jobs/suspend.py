@@ -114,7 +114,7 @@ def continue_job(core: Core, job: Job, now: float, *, in_row: bool = False) -> N
     if job.end_time is not None and job.preempt_time is None:
         job.end_time += int(now) - job.suspend_time
     job.suspend_time = int(now)
-    watch_limits(core, job, core.tables.partitions.get(job.partition))
+    watch_limits(core, job)
     if not in_row:
         hold_again(core, job)
     signal_steps(core, job, _SIGCONT)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import msgspec
 
 from understudy.controller.core.alarms import watch_deadline
-from understudy.controller.core.changes import job_changed
+from understudy.controller.core.changes import job_changed, job_over
 from understudy.controller.core.core import log
 from understudy.controller.core.lookups import find_partitions, node_bitmap
 from understudy.controller.facts.feasibility import complaint, could_ever_run, is_too_large
@@ -35,7 +35,7 @@ from understudy.controller.jobs.sizes import (
 from understudy.controller.pending.access import at_work, check_policy, give_default_time, resolve
 from understudy.controller.pending.arrays import make_array, read_tasks, split_all
 from understudy.controller.pending.dependencies import check_circle, watch_dependency
-from understudy.controller.pending.eligibility import note_end, review, split_ended
+from understudy.controller.pending.eligibility import review, split_ended
 from understudy.controller.pending.prioritise import prioritise
 from understudy.controller.reservations.admission import check_access, first_reason
 from understudy.controller.reservations.over_time import catch_up
@@ -135,7 +135,7 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
         advance(job, JobEvent.CANNOT_RUN, now)
         job.eligible_time = job.start_time = job.end_time = int(now)
         job.exit_signal = 1  # so Slurm shows it: 0:1
-        note_end(core, job, now)
+        job_over(core, job, now)
         job_changed(core, job, now)
         refuse(core, job)
     if not is_held and spec.switches is not None:

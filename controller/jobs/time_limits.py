@@ -11,12 +11,11 @@ import math
 from typing import TYPE_CHECKING
 
 from understudy.controller.core.alarms import PERIOD_S, over_time_limit_s, watch
-from understudy.controller.core.changes import job_changed
+from understudy.controller.core.changes import job_changed, job_over
 from understudy.controller.core.core import log
 from understudy.controller.jobs.end import end_job
 from understudy.controller.jobs.orders import signal_job, signal_steps
 from understudy.controller.jobs.preempt import end_preempted
-from understudy.controller.pending.eligibility import note_end
 from understudy.controller.reservations.admission import latest_end
 from understudy.controller.tables.alarms import Alarm
 from understudy.controller.tables.job_states import JobEvent, advance
@@ -107,4 +106,4 @@ def end_by_deadline(core: Core, job: Job, now: float) -> None:
     advance(job, JobEvent.DEADLINE_PASSED, now)
     job.reason, job.reason_detail = "DeadLine", ""
     job.start_time = job.end_time = int(now)
-    note_end(core, job, now)
+    job_over(core, job, now)

@@ -132,6 +132,23 @@ def ask_at_next_ping(core: Core, nodes: int) -> None:
         core.at(core.start_time + (since // interval + 1) * interval, ask_whether_well, core, nodes)
 
 
+def forget_reasons(core: Core, job: Job, _now: float) -> None:
+    """A job has got nodes. What was said of those that are off, or are to boot, is forgotten,
+    unless they are to take no others.
+    """
+    assert job.allocation is not None
+    table = core.tables.nodes
+    boot = table.boot_nodes if job.flags and job.flags & JobFlag.CONFIGURING else 0
+    nodes = job.allocation.nodes & (boot | core.reboots)
+    if not nodes:
+        return
+    for index in nodeset_indices(nodes):
+        node = table.nodes[index]
+        if not node.flags & NodeFlag.DRAIN:
+            node.reason, node.reason_time, node.reason_user_id = "", None, 0
+    core.journal.nodes(nodes)
+
+
 def nodes_down(core: Core, nodes: int, now: float) -> None:
     """The nodes (a bitmap) have failed, or were set down: end or requeue the jobs there, and wait
     for no epilog from them.

@@ -164,6 +164,12 @@ class Mailer:
         )
 
 
+def mail_requeued(core: Core, job: Job, _now: float) -> None:
+    """The job is about to be put back into the queue."""
+    if core.mailer is not None:
+        core.mailer.requeued(job)
+
+
 def _stage(job: Job) -> int:
     if job.is_finished:
         return _ENDED

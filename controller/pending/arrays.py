@@ -143,6 +143,12 @@ def _become(job: Job, task: int) -> None:
         job.emulation = Emulation(run_s, end[0], end[1], fault=end[2], tag=emulation.tag)
 
 
+def fill_up(core: Core, job: Job, _now: float) -> None:
+    """A job has its nodes: it may be the last of as many tasks as its array may run."""
+    if job.array is not None:
+        explain_limit(core, job.array)
+
+
 def explain_limit(core: Core, array: JobArray) -> None:
     """As many tasks run as may: the others wait for that."""
     if array.is_full:

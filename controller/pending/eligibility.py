@@ -10,13 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.alarms import wait_until
-from understudy.controller.core.changes import job_changed
+from understudy.controller.core.changes import job_changed, job_over
 from understudy.controller.facts.feasibility import is_too_large
 from understudy.controller.pending.access import explain_access
 from understudy.controller.pending.arrays import split, split_all
-from understudy.controller.pending.awaited import tell_waiting
 from understudy.controller.pending.dependencies import evaluate, forget_dependency, next_test
-from understudy.controller.pending.purge import schedule_purge
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.dependency import CORRESPONDING, Outlook
 from understudy.controller.tables.job import HELD_BY_ADMIN, HELD_BY_USER
@@ -192,6 +190,8 @@ def review_all(core: Core, now: float, *, partition: str | None = None) -> None:
 
 def notify_dependents(core: Core, job: Job, now: float) -> None:
     """The job has started or ended, or its resources are free: look at those that depend on it."""
+    if not core.dependents and not core.singletons:
+        return
     waiting = list(core.dependents.get(job.job_id, ()))
     if job.array is not None and job.array.job_id != job.job_id:
         waiting += core.dependents.get(job.array.job_id, ())
@@ -206,22 +206,6 @@ def notify_dependents(core: Core, job: Job, now: float) -> None:
             review(core, other, now)
             is_met = had is not None and other.dependency is None
             job_changed(core, other, now, Note.MET if is_met else None)
-
-
-def note_end(core: Core, job: Job, now: float) -> None:
-    """The job will not go on, and holds nothing any more: those that waited for it, and in time it
-    is forgotten.
-    """
-    if core.awaited:
-        tell_waiting(core, job)
-    core.counters.ended(job)
-    if core.following is not None:
-        core.following.note(job, now)
-    if core.dependents or core.singletons:
-        notify_dependents(core, job, now)
-    schedule_purge(core, job, now)
-    job_changed(core, job, now)
-    core.check_empty()
 
 
 def begin_time_has_come(core: Core, job: Job, now: float) -> None:
@@ -248,7 +232,7 @@ def _review_dependency(core: Core, job: Job, now: float) -> Outlook:
         core.tables.pending.pop(job.job_id, None)
         advance(job, JobEvent.CANCELLED, now)
         job.start_time = job.end_time = int(now)
-        note_end(core, job, now)
+        job_over(core, job, now)
         return outlook
     delayed = next_test(left, core.tables.jobs)
     if delayed is not None and delayed > now:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.alarms import watch_command
+from understudy.controller.core.changes import job_over
 from understudy.controller.jobs.cancel import cancel
 from understudy.controller.jobs.end import end_job
 from understudy.controller.jobs.site_rules import review_allocation
@@ -16,7 +17,6 @@ from understudy.controller.jobs.start import Planning
 from understudy.controller.jobs.take_in import take_in, take_in_components
 from understudy.controller.later import Later
 from understudy.controller.pending.awaited import describe, is_met
-from understudy.controller.pending.eligibility import note_end
 from understudy.controller.scheduling.slurm.main_pass import MainPass
 from understudy.controller.scheduling.slurm.queue import Record, slurm_order
 from understudy.controller.tables.job import OUT_OF_MEMORY
@@ -113,7 +113,7 @@ def _give_up(core: Core, job: Job, now: float) -> None:
     advance(job, JobEvent.CANNOT_RUN, now)
     job.start_time = job.end_time = int(now)
     job.exit_code = 1
-    note_end(core, job, now)
+    job_over(core, job, now)
 
 
 def await_job(core: Core, message: AwaitJob, sender: Sender) -> Message | Later:

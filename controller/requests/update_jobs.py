@@ -164,7 +164,7 @@ def _time_limit(change: Change, text: str) -> None:
     job.time_limit_s, job.time_limit_is_set = limit, True
     if job.is_active and job.start_time is not None:
         job.end_time = None if limit is None else job.start_time + job.suspended_s + limit
-        watch_limits(change.core, job, change.core.tables.partitions.get(job.partition))
+        watch_limits(change.core, job)
 
 
 def _priority(change: Change, text: str) -> None:
@@ -543,7 +543,7 @@ def _end_time(change: Change, text: str) -> None:
         True,
     )
     job.end_time = when
-    watch_limits(change.core, job, change.core.tables.partitions.get(job.partition))
+    watch_limits(change.core, job)
 
 
 _SETTERS: Final[dict[str, Callable[[Change, str], None]]] = {

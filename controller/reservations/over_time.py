@@ -58,7 +58,9 @@ _OWN_NODES: Final = SPEC_NODES | ALL_NODES | PART_NODES | ANY_NODES | STATIC
 
 
 def watch_end(core: Core, job: Job) -> None:
-    """The job runs in a reservation: it ends with it, ResvOverRun later."""
+    """The job runs. In a reservation it ends with it, ResvOverRun later."""
+    if not job.used_reservation:
+        return
     when = latest_end(core, job)
     if when != inf:
         watch_reservation(core, job, when)

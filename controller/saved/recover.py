@@ -150,12 +150,11 @@ def _take_back(core: Core, job: Job) -> None:
             nodes.allocate(allocation)
         core.tables.running[job.job_id] = job
         core.tables.licenses.take(job.job_id, job.spec.licenses)
-        watch_limits(core, job, core.tables.partitions.get(job.partition))
+        watch_limits(core, job)
         # nobody knows any more what it waits for
         if job.flags & JobFlag.CONFIGURING and core.power is None:
             watch_configuration(core, job)
-        if job.used_reservation:
-            watch_end(core, job)
+        watch_end(core, job)
         core.priorities.started(job, core.time.now())
         if job.array is not None:
             job.array.running += 1

@@ -6,20 +6,24 @@ Covers: controller/facts/environment, controller/notices/mail.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from controller_harness import ROOT, FakeSender, Harness
+from controller_harness import ROOT, USER, FakeSender, Harness
 
 from understudy.controller.accounting.link import NotingJournal
+from understudy.controller.later import Later
 from understudy.controller.notices.mail import Mailer
 from understudy.controller.ports import NoJournal
 from understudy.controller.tables.job import HELD_BY_ADMIN
 from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobFlag, JobState, NodeFlag
 from understudy.protocol.messages import (
+    AllocateJob,
+    AwaitJob,
     BatchComplete,
     ControlJobs,
     EpilogComplete,
+    JobSpec,
     LaunchBatch,
     TerminateJob,
 )
@@ -73,6 +77,20 @@ def test_a_script_waits_for_the_prolog_of_the_controller() -> None:
     assert not job.flags
     assert job.start_time == int(site.time.now())
     assert len(site.sent(LaunchBatch, job)) == 1
+
+
+def test_who_waits_for_components_hears_of_their_nodes_while_the_prolog_still_runs() -> None:
+    site = Site(prolog_slurmctld="/p")
+    before = site.submit(min_nodes=4, num_tasks=16)
+    site.ends(0)
+    answer = site.ask(AllocateJob(JobSpec(), components=[JobSpec()]), USER)
+    later = site.ask(AwaitJob(answer.job_id), USER)
+    assert isinstance(later, Later)
+    heard: list[Any] = []
+    later.listen(heard.append)
+    site.complete(before)
+    assert [words for words, _, _ in site.programs] == [["/p"]], "it has begun, and not ended"
+    assert [(each.is_running, each.is_ready) for each in heard] == [(True, False)]
 
 
 def test_a_failing_prolog_of_the_controller_requeues_or_cancels() -> None:
