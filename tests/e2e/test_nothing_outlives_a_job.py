@@ -20,8 +20,8 @@ ESCAPER = textwrap.dedent(
     """
     import os, signal, socket, sys, time
     name, keeps = sys.argv[1:3]
-    for name in "TERM HUP INT CONT USR1 USR2".split():
-        number = getattr(signal, "SIG" + name)
+    for kind in "TERM HUP INT CONT USR1 USR2".split():
+        number = getattr(signal, "SIG" + kind)
         signal.signal(number, signal.SIG_IGN)
     if os.fork():
         os._exit(0)
