@@ -19,7 +19,7 @@ OUT     ?= runs/demo
 
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: all demo test check conformance fidelity sites clients format wire options states man bench fuzz-schedules lock clean compose-image compose-test
+.PHONY: all demo test check conformance fidelity sites clients format wire options states man bench profile fuzz-schedules lock clean compose-image compose-test
 .DELETE_ON_ERROR:
 
 all: $(VENV)/.prepared-dev
@@ -77,8 +77,16 @@ FIRST ?= 1
 fuzz-schedules: $(VENV)/.prepared-dev
 	$(BIN)/python tests/simulation/fuzz.py $(if $(SEED),--seed $(SEED) --shrink,--first $(FIRST) --count $(N))
 
+# Cases by name (`make bench CASES="kth-easy-one up-16384"`; `make bench LIST=1` lists them), each TIMES times; with AGAINST=COMMIT in turns with that commit.
+# PAGE=docs/performance.md writes the table there.
+TIMES = 3
 bench: $(VENV)/.prepared-dev
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(CASES) --times $(TIMES) $(if $(AGAINST),--against $(AGAINST)) $(if $(PAGE),--page $(PAGE)) $(if $(LIST),--list)
+
+# A flame graph of all processes of a case: `make profile WHAT=kth-easy-many`.
+profile: $(VENV)/.prepared-dev
+	@test -n "$(WHAT)" || { echo "Which case? make profile WHAT=kth-easy-one; make bench LIST=1 lists them."; exit 1; }
+	$(BIN)/python -m benchmarks.flames $(WHAT)
 
 # Command lines recorded from real Slurm, typed at clusters of ours; needs root. `make conformance SCENARIOS="squeue-sort sinfo-env"` runs some.
 conformance: $(VENV)/.prepared-dev

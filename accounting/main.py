@@ -27,9 +27,12 @@ from understudy.clock.daemon import Daemon, run_daemon
 from understudy.model.cluster import SLURM_VERSION, Cluster
 from understudy.model.dbd_conf import load_beside
 from understudy.model.errors import ConfigError, SlurmError
+from understudy.model.metrics import Family, Samples
 from understudy.protocol.messages import AssociationsChanged, Failure, Message
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from understudy.protocol.messenger import Request
 
 NAME: Final = "accounting"
@@ -107,6 +110,7 @@ class Server:
             )
         self._daemon.log.info("slurmdbd version %s started", SLURM_VERSION)
         self._daemon.messenger.set_handler(self.handle)
+        self._daemon.figures.append(self.figures)
         self._daemon.messenger.add_peer(
             "controller", self._daemon.cluster.controller_unix or self._daemon.cluster.controller
         )
@@ -121,6 +125,16 @@ class Server:
         # it.
         if not self._daemon.time.is_virtual:
             self._daemon.time.call_at(hour_of(self._daemon.time.now()) + HOUR_S, self._every_hour)
+
+    def figures(self) -> Iterator[Family]:
+        """What Prometheus is told."""
+        requests = self.core.counters.requests
+        counts: Samples = {(name,): float(count) for (name, _), (count, _) in requests.items()}
+        total: Samples = {(name,): float(us) for (name, _), (_, us) in requests.items()}
+        name, labels = "understudy_accounting_requests", ("operation",)
+        yield Family(f"{name}_total", "Requests, by operation.", counts, labels, counts=True)
+        text = "Microseconds of all, by operation."
+        yield Family(f"{name}_microseconds_total", text, total, labels, counts=True)
 
     def handle(self, request: Request) -> Message | None:
         """The messenger's handler."""

@@ -49,13 +49,14 @@ class AuthError(Exception):
     """
 
 
-def client_hello(name: str, user_id: int, group_id: int, *, is_daemon: bool) -> bytes:
+def client_hello(
+    name: str, user_id: int, group_id: int, *, is_daemon: bool, addressee: str = ""
+) -> bytes:
     """The client's first frame. `is_daemon`: claims to be one of the cluster's own daemons, for
-    which it must hold the key.
+    which it must hold the key. `addressee`: for whom it is, where several listen at one address.
     """
-    packed: bytes = msgpack.packb(
-        [VERSION, name, user_id, group_id, is_daemon, os.urandom(NONCE_BYTES)]
-    )
+    hello = [VERSION, name, user_id, group_id, is_daemon, os.urandom(NONCE_BYTES)]
+    packed: bytes = msgpack.packb([*hello, addressee] if addressee else hello)
     return packed
 
 
@@ -66,7 +67,7 @@ def read_hello(body: bytes) -> tuple[str, int, int, bool]:
         AuthError: not a hello.
     """
     try:
-        version, name, user_id, group_id, is_daemon, nonce = msgpack.unpackb(body)
+        version, name, user_id, group_id, is_daemon, nonce, *addressee = msgpack.unpackb(body)
     except Exception as error:
         raise AuthError("not a hello of this protocol") from error
     if version != VERSION:
@@ -82,9 +83,20 @@ def read_hello(body: bytes) -> tuple[str, int, int, bool]:
         and type(is_daemon) is bool
         and isinstance(nonce, bytes)
         and len(nonce) == NONCE_BYTES
+        and (not addressee or _is_one_name(addressee))
     ):
         raise AuthError("malformed hello")
     return name, user_id, group_id, is_daemon
+
+
+def read_addressee(body: bytes) -> str:
+    """For whom a hello is that `read_hello` has found good; "": for whoever listens there."""
+    hello = msgpack.unpackb(body)
+    return hello[6] if len(hello) > 6 else ""
+
+
+def _is_one_name(names: list[object]) -> bool:
+    return len(names) == 1 and isinstance(names[0], str) and 0 < len(names[0]) <= 255
 
 
 def server_challenge(name: str) -> bytes:

@@ -1,4 +1,4 @@
-"""What decisions cost, without daemons: `python benchmarks/scheduling.py [TRACE.swf.gz]`.
+"""What decisions cost, without daemons; a part of the case `decisions`.
 
 Times are process times, in the way of nothing but other load on the machine.
 """
@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "harness"))
 
 from scheduling_harness import SHARED, World, make_job, read_swf, table, tables_of
 
@@ -92,31 +92,23 @@ def backfill_pass(nodes, pending):
 
 
 def main():
-    trace = (
-        Path(sys.argv[1]) if len(sys.argv) > 1 else SHARED / "oracles" / "kth-sp2-normalised.swf.gz"
-    )
+    trace = SHARED / "oracles" / "kth-sp2-normalised.swf.gz"
     if trace.exists():
         rows = list(read_swf(trace))
         for policy in (Easy, Fcfs):
             total, inside = replay(policy, rows, 100)
-            print(
-                f"{policy.name}, {len(rows)} jobs, 100 nodes: {inside:.0f} us a job in the "
-                f"policy, {total:.0f} us with the events"
-            )
-    else:
-        print(f"no trace at {trace}")
-    print(
-        "16,384 nodes, a job on all: "
-        "select {:.1f} ms, allocate {:.1f} ms, release {:.1f} ms".format(
-            *(s * 1e3 for s in whole_cluster(16_384))
-        )
-    )
+            say(f"KTH-SP2, {policy.name}, in the policy", inside, "us a job")
+            say(f"KTH-SP2, {policy.name}, with the events", total, "us a job")
+    for what, seconds in zip(("select", "allocate", "release"), whole_cluster(16_384), strict=True):
+        say(f"a job on all of 16,384 nodes: {what}", seconds * 1e3, "ms")
     for nodes in (1000, 16_384):
         seconds, running, started, promised = backfill_pass(nodes, 500)
-        print(
-            f"backfill, {nodes} nodes, 500 pending, {running} running: {seconds * 1e3:.0f} "
-            f"ms a pass; {started} started, {promised} promised"
-        )
+        said = f"{running} running, {started} started, {promised} promised"
+        say(f"backfill pass, {nodes} nodes, 500 pending, {said}", seconds * 1e3, "ms")
+
+
+def say(what, value, unit):
+    print(what, value, unit, sep="\t", flush=True)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from understudy.clock import frames
 from understudy.clock.host_clock import instant_here
 from understudy.clock.logs import VERBOSE, Logs
 from understudy.clock.participant import ClockLink, ClockLost
+from understudy.clock.pauses import Pauses
 from understudy.clock.scaled_loop import ScaledEventLoop
 from understudy.clock.timekeeper import Timekeeper
 from understudy.clock.virtual_loop import VirtualEventLoop
@@ -40,6 +41,8 @@ from understudy.protocol.messenger import Messenger
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
+
+    from understudy.model.metrics import Source
 
 # ours, until the clock service listens: daemons start side by side, and on a busy host one of them
 # comes late
@@ -66,6 +69,9 @@ class Daemon:
         self.logs: Logs | None = None  # None: several daemons share the process, and its log
         self.failure: BaseException | None = None
         self.on_failure: Callable[[], None] = self.stop
+        self.pauses = Pauses()
+        # what /metrics tells beside the process's own
+        self.figures: list[Source] = [self.pauses.figures]
 
     def fail(self, error: BaseException) -> None:
         """Something that never should has failed, and has been logged. Real time goes on; a run
@@ -86,6 +92,13 @@ class Daemon:
 
         if self.time.is_virtual:
             loop.set_exception_handler(failed)
+
+    def watch_pauses(self) -> None:
+        """Look at how long the loop keeps others waiting; under virtual time nobody waits."""
+        if not self.time.is_virtual:
+            self.pauses.watch_collector()
+            self.at_exit.append(self.pauses.close)
+            self.pauses.watch_loop(self.time.call_after_wait)
 
     def stop(self) -> None:
         """End the daemon."""
@@ -230,6 +243,8 @@ async def _run(
     elif isinstance(loop, ScaledEventLoop):
         follow_rate(loop, cluster, name, key, daemon)
     await start(daemon)
+    daemon.watch_pauses()
+    serve_metrics(daemon, loop)
     pid_file = write_pid_file(run_dir, name)
     daemon.log.log(VERBOSE, "ready, pid %d", os.getpid())
     if PLACE.ready >= 0:
@@ -247,6 +262,23 @@ async def _run(
     pid_file.unlink(missing_ok=True)
     daemon.log.log(VERBOSE, "ended")
     return 0 if daemon.failure is None else 1
+
+
+def serve_metrics(daemon: Daemon, loop: asyncio.AbstractEventLoop) -> None:
+    """Tell Prometheus, where the cluster gives this daemon an address for it.
+
+    Raises:
+        OSError: nobody can listen there.
+    """
+    address = daemon.cluster.metrics.get(daemon.name)
+    if address is None:
+        return
+    from understudy.clock.metrics import Metrics  # noqa: PLC0415  few ask for it
+
+    metrics = Metrics(loop, daemon.name, daemon.figures)
+    metrics.start(address)
+    daemon.at_exit.append(metrics.close)
+    daemon.log.info("figures for Prometheus at http://%s/metrics", metrics.address)
 
 
 def take_part(

@@ -19,6 +19,7 @@ from understudy.commands.submission.allocation import (
     release,
     table,
 )
+from understudy.commands.submission.export import submitter
 from understudy.commands.submission.gres import GRES_ERRORS, gres_help, refuses_gres
 from understudy.commands.submission.job import BadOptionError, Job
 from understudy.commands.submission.options import apply, check_arbitrary, check_whole, check_x11
@@ -27,6 +28,15 @@ from understudy.commands.submission.shape import (
     ignore_specialised,
     options_agree,
     say_ignored,
+)
+from understudy.model.environment import (
+    COMMAND,
+    COMPONENT,
+    WHOLE,
+    distribution,
+    handed_on,
+    of_components,
+    told,
 )
 
 OPTIONS = table(
@@ -107,34 +117,8 @@ _OWN = frozenset(
         "x11",
     )
 )
-_NOT_FOR_COMMANDS = frozenset(
-    (
-        *("SLURM_JOB_GID", "SLURM_JOB_UID", "SLURM_JOB_USER", "SLURM_RESTART_COUNT"),
-        *(
-            "CUDA_VISIBLE_DEVICES",
-            "GPU_DEVICE_ORDINAL",
-            "ROCR_VISIBLE_DEVICES",
-            "SLURM_GPUS_ON_NODE",
-            "SLURM_JOB_GPUS",
-        ),
-    )
-)
 # a command that one of them ends went well
 _USERS_SIGNALS = frozenset((_signal.SIGHUP, _signal.SIGINT, _signal.SIGQUIT, _signal.SIGKILL))
-_OF_THE_WHOLE = frozenset(
-    ("SLURM_CLUSTER_NAME", "SLURM_HET_SIZE", "SLURM_PACK_SIZE", "SLURM_JOB_ID")
-)
-_OF_COMPONENTS = (
-    *(
-        "SLURM_JOB_CPUS_PER_NODE",
-        "SLURM_JOB_ID",
-        "SLURM_JOB_NAME",
-        "SLURM_JOB_NODELIST",
-        "SLURM_JOB_NUM_NODES",
-        "SLURM_JOB_PARTITION",
-    ),
-    *("SLURM_NTASKS", "SLURM_TASKS_PER_NODE"),
-)
 
 
 def salloc(arguments: list[str], context: Context) -> int:
@@ -306,51 +290,29 @@ def _kill_signal(own: dict[str, str | None], *, has_command: bool) -> int:
 
 def command_environment(allocation: Allocation, job: Job, context: Context) -> dict[str, str]:
     """The command's environment: ours, and what tells srun and the command of the allocation."""
-    spec = job.spec
-    added = {
-        name: value
-        for name, value in allocation.environment.items()
-        if name not in _NOT_FOR_COMMANDS
+    facts = {
+        **submitter(),
+        **distribution(job.spec.get("distribution", "")),
+        "conf": context.environ.get("SLURM_CONF"),
+        "node_aliases": None if allocation.components else "(null)",
     }
-    added = (
-        _of_components(allocation)
-        if allocation.components
-        else added | {"SLURM_NODE_ALIASES": "(null)"}
-    )
-    added |= {
-        "SLURM_SUBMIT_DIR": os.getcwd(),
-        "SLURM_SUBMIT_HOST": os.uname().nodename.partition(".")[0],
-    }
-    if spec.get("distribution"):
-        kind, _, plane = spec["distribution"].partition("=")
-        added |= {"SLURM_DISTRIBUTION": kind, **({"SLURM_DIST_PLANESIZE": plane} if plane else {})}
-    if "SLURM_CONF" in context.environ:
-        added["SLURM_CONF"] = context.environ["SLURM_CONF"]
-    return {**context.environ, **added}
+    whole = allocation.components
+    of_job = _of_components(allocation) if whole else handed_on(COMMAND, allocation.environment)
+    return {**context.environ, **of_job, **told(COMMAND, facts)}
 
 
 def _of_components(whole: Allocation) -> dict[str, str]:
     """What a command is told of a heterogeneous job: of the whole its number and tasks, the rest
     for each component.
     """
-    found = {name: value for name, value in whole.environment.items() if name in _OF_THE_WHOLE}
+    found = handed_on(WHOLE, whole.environment)
     tasks = [each.environment.get("SLURM_NTASKS", "") for each in whole.components]
     if all(tasks):
-        found["SLURM_NTASKS"] = found["SLURM_NPROCS"] = str(sum(map(int, tasks)))
-    for group, component in enumerate(whole.components):
-        own = component.environment
-        told = {name: own[name] for name in _OF_COMPONENTS if name in own}
-        told |= {
-            "SLURM_JOBID": own["SLURM_JOB_ID"],
-            "SLURM_NODELIST": own["SLURM_JOB_NODELIST"],
-            "SLURM_NNODES": own["SLURM_JOB_NUM_NODES"],
-        }
-        told["SLURM_NODE_ALIASES"] = "(null)"
-        if "SLURM_NTASKS" in own:
-            told["SLURM_NPROCS"] = own["SLURM_NTASKS"]
-        for name, value in told.items():
-            found[f"{name}_HET_GROUP_{group}"] = found[f"{name}_PACK_GROUP_{group}"] = value
-    return found
+        found |= told(COMMAND, {"num_tasks": sum(map(int, tasks))})
+    aliases = told(COMPONENT, {"node_aliases": "(null)"})
+    return found | of_components(
+        handed_on(COMPONENT, each.environment) | aliases for each in whole.components
+    )
 
 
 def _run(

@@ -14,7 +14,7 @@ from understudy.commands.submission.batch_script import (
     other_options,
     read_script,
 )
-from understudy.commands.submission.export import exported, limits
+from understudy.commands.submission.export import exported, limits, submitter
 from understudy.commands.submission.gres import GRES_ERRORS, gres_help, refuses_gres
 from understudy.commands.submission.job import BadOptionError, Job
 from understudy.commands.submission.options import (
@@ -33,6 +33,7 @@ from understudy.commands.submission.shape import (
     tasks_told,
 )
 from understudy.documents.states import COMPLETED, COMPLETING
+from understudy.model.environment import SBATCH, distribution, told, written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -345,66 +346,36 @@ def job_environment(environ: "Mapping[str, str]", job: Job) -> list[str]:
     )
     for name in ("SBATCH_EXPORT", "SLURM_EXPORT_ENV", "SLURM_GET_USER_ENV"):
         chosen.pop(name, None)
-    return [f"{name}={value}" for name, value in {**chosen, **_added(job)}.items()]
+    return written({**chosen, **_added(job)})
 
 
 def _added(job: Job) -> dict[str, str]:
     """Variables that sbatch itself sets, for the script and for srun within it."""
-    spec = job.spec
-    umask = os.umask(0)
-    os.umask(umask)
-    added = {
-        "SLURM_SUBMIT_DIR": os.getcwd(),
-        "SLURM_SUBMIT_HOST": os.uname().nodename.partition(".")[0],
-        "SLURM_JOB_NAME": spec["name"],
-        "SLURM_PRIO_PROCESS": "0",
-        "SLURM_UMASK": f"{umask:04o}",
+    spec, extra = job.spec, job.extra
+    export = None if job.export is None or job.export.upper() == "ALL" else job.export
+    facts = {
+        **extra,
+        **spec,
+        **submitter(),
+        **distribution(spec.get("distribution", "")),
+        "export": export,
+        "wants_login": bool(export is not None or job.export_file or "get_user_env" in job.flags),
+        "mem_per_node_mb": spec.get("mem_per_node_mb") or None,  # 0: all of it
+        "num_tasks": spec["num_tasks"] if "num_tasks" in spec else tasks_told(job) or None,
+        "open_mode_letter": spec.get("open_mode", "")[:1],
     }
-    if job.export is not None and job.export.upper() != "ALL":
-        added["SLURM_EXPORT_ENV"] = job.export
-    if "SLURM_EXPORT_ENV" in added or job.export_file or "get_user_env" in job.flags:
-        added["SLURM_GET_USER_ENV"] = "1"
-    added |= limits(job.extra.get("propagate"))
-    for name, field in (
-        ("SLURM_NTASKS", "num_tasks"),
-        ("SLURM_NPROCS", "num_tasks"),
-        ("SLURM_CPUS_PER_TASK", "cpus_per_task"),
-        ("SLURM_NTASKS_PER_NODE", "ntasks_per_node"),
-        ("SLURM_MEM_PER_NODE", "mem_per_node_mb"),
-        ("SLURM_MEM_PER_CPU", "mem_per_cpu_mb"),
-        ("SLURM_NTASKS_PER_GPU", "ntasks_per_tres"),
-        ("SLURM_HINT", "hint"),
-    ):
-        if spec.get(field) not in {None, ""}:
-            added[name] = str(spec[field])
-    for name, field in (("SLURM_ACCTG_FREQ", "acctg_freq"), ("SLURM_CONTAINER", "container")):
-        if field in job.extra:
-            added[name] = job.extra[field]
-    if added.get("SLURM_MEM_PER_NODE") == "0":  # all of it
-        del added["SLURM_MEM_PER_NODE"]
-    if spec.get("open_mode"):
-        added["SLURM_OPEN_MODE"] = spec["open_mode"][0]
-    if spec.get("distribution"):
-        kind, _, plane = spec["distribution"].partition("=")
-        added["SLURM_DISTRIBUTION"] = kind
-        if plane:
-            added["SLURM_DIST_PLANESIZE"] = plane
-    if "profile" in job.extra:
-        asked = {word.strip().capitalize() for word in job.extra["profile"].split(",")}
-        added["SLURM_PROFILE"] = (
-            ",".join([word for word in _PROFILES if word in asked or "All" in asked]) or "None"
-        )
-    if "cpu_freq" in job.extra:
-        added["SLURM_CPU_FREQ_REQ"] = "-".join(
+    if "profile" in extra:
+        asked = {word.strip().capitalize() for word in extra["profile"].split(",")}
+        named = [word for word in _PROFILES if word in asked or "All" in asked]
+        facts["profiled"] = ",".join(named) or "None"
+    if "cpu_freq" in extra:
+        facts["frequencies"] = "-".join(
             [
                 ":".join([part.capitalize() for part in word.split(":")])
-                for word in job.extra["cpu_freq"].split("-")
+                for word in extra["cpu_freq"].split("-")
             ]
         )
-    if "num_tasks" not in spec:
-        tasks = tasks_told(job)
-        added |= {"SLURM_NTASKS": str(tasks), "SLURM_NPROCS": str(tasks)} if tasks else {}
-    return added
+    return told(SBATCH, facts) | limits(extra.get("propagate"))
 
 
 def _read_environment_file(path: str) -> dict[str, str]:

@@ -130,8 +130,16 @@ def report(
         if now - since >= 60:
             lines.append(f"\tCycles per minute: {int(cycles // ((now - since) / 60))}")
     lines += [f"\tLast queue length: {n['main_last_queue']}", "", "Backfilling stats"]
+    lines += _backfilling(n)
+    lines += ["", f"Latency for 1000 calls to gettimeofday(): {_latency_us()} microseconds"]
+    lines += [*_pauses(n), ""]
+    lines += requests_and_users(requests, users, (40, 16, 8))
+    return [*lines, "", "Pending RPC statistics", "\tNo pending RPCs"]
+
+
+def _backfilling(n: dict[str, int]) -> list[str]:
     cycles = n["backfill_count"]
-    lines += [
+    lines = [
         f"\tTotal backfilled jobs (since last slurm start): {n['backfill_started']}",
         (
             "\tTotal backfilled jobs (since last stats cycle start): "
@@ -158,9 +166,23 @@ def report(
     lines.append(f"\tLast table size: {int(n['backfill_last_queue'] > 0)}")
     if cycles:
         lines.append(f"\tMean table size: {int(n['backfill_queue'] > 0)}")
-    lines += ["", f"Latency for 1000 calls to gettimeofday(): {_latency_us()} microseconds", ""]
-    lines += requests_and_users(requests, users, (40, 16, 8))
-    return [*lines, "", "Pending RPC statistics", "\tNo pending RPCs"]
+    return lines
+
+
+def _pauses(n: dict[str, int]) -> list[str]:
+    """How long requests waited for the controller's event loop, and garbage collections: not in
+    real Slurm, and not in virtual time, in which nobody waits.
+    """
+    if "loop_delays" not in n:
+        return []
+    return [
+        f"\tLast loop delay: {n['loop_last_us']} microseconds",
+        f"\tMax loop delay:  {n['loop_longest_us']}",
+        f"\tMean loop delay: {n['loop_us'] // max(n['loop_delays'], 1)}",
+        f"\tGarbage collections: {n['collections']}",
+        f"\tMax collection:      {n['collections_longest_us']}",
+        f"\tTotal collections:   {n['collections_us']}",
+    ]
 
 
 def _latency_us() -> int:

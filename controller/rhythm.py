@@ -4,11 +4,10 @@ Place: below all else of the controller, pure. The tables have the one `Rhythm` 
 which everything rides that Slurm does now and then.
 
 Ten naps of 100 ms and the loop's own work make a tick 1.0032 s, and the first comes 0.98 s after
-the start: the medians of what starts jobs in recordings of Slurm 22.05. Their loops are late now
-and then, mostly for no visible reason. The 25 ms once a minute are a fit, not an observation of
-each minute: in the middle the recordings are 15 ms late after the first minute and more than 40
-after the fifth, and not late after the second and third. The size was chosen among 16 to 40 ms by
-the score of the recorded workloads; `reservations` has 0.81 below 20 ms and 1.0 with 25.
+the start: the medians of what starts jobs in recordings of Slurm 22.05. Each nap begins when the
+last one is over, so what naps are late adds up, and now and then one is late by tens of ms on a
+host that has other work. Here that comes at once, every 60 ticks: the recordings lose as much in
+the long run, but at no such times (docs/adr/0022). The default of 25 ms is of an earlier fit.
 """
 
 from __future__ import annotations

@@ -115,16 +115,7 @@ def _job(row: "Row", numbers: "Numbers") -> "Row":
             "system": row["system_comment"] or None,
         },
         "allocation_nodes": row["node_count"] or 0,
-        "array": {
-            "job_id": row["array_job_id"] or 0,
-            "limits": {
-                "max": {
-                    "running": {"tasks": int((row["array_tasks"] or "").partition("%")[2] or 0)}
-                }
-            },
-            "task": _bitmap(row["array_tasks"]),
-            "task_id": row["array_task_id"],
-        },
+        "array": _array(row),
         "association": {
             "account": row["account"],
             "cluster": row["cluster"],
@@ -176,6 +167,17 @@ def _job(row: "Row", numbers: "Numbers") -> "Row":
         "user": row["user"],
         "wckey": {"wckey": row["wckey"], "flags": []},
         "working_directory": row["work_dir"],
+    }
+
+
+def _array(row: "Row") -> "Row":
+    return {
+        "job_id": row["array_job_id"] or 0,
+        "limits": {
+            "max": {"running": {"tasks": int((row["array_tasks"] or "").partition("%")[2] or 0)}}
+        },
+        "task": _bitmap(row["array_tasks"]),
+        "task_id": row["array_task_id"],
     }
 
 

@@ -6,6 +6,7 @@ Place: documents; pure.
 
 from understudy.documents.job_texts import task_expression
 from understudy.documents.states import job_state
+from understudy.model.times import YEAR
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 _NEGATIVE = 1 << 32  # numbers below zero are shown as unsigned ones of 32 bits
-_YEAR_S = 365 * 86400  # a running job without a time limit ends so much after its start
 _SHARED = {"OK": None, "NO": "none", "YES": "shared", "USER": "user", "MCS": "mcs"}
 _PROFILES = ("None", "Energy", "Task", "Lustre", "Network")
 _FREQUENCIES = {"low": 0x80000001, "medium": 0x80000002, "high": 0x80000003, "highm1": 0x80000004}
@@ -56,7 +56,7 @@ def job_record(row: "Row", cores_of: "Mapping[str, int]") -> "Row":
     per_cpu, memory = row["min_memory_per_cpu"], row["min_memory_mb"] or None
     least, most, governor = _frequencies(row["cpu_freq"])
     limit = row["time_limit_s"]
-    end = row["end_time"] or (start + _YEAR_S if start and limit is None else 0)
+    end = row["end_time"] or (start + YEAR if start and limit is None else 0)
     expression = row["array_task_expression"]
     record = {
         "account": row["account"],

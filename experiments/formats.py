@@ -6,7 +6,8 @@ nothing of clusters, messages or time.
 
 A reader of traces makes jobs in normal form, which `understudy replay` takes as they are
 (`trace.Trace`). A reader of histories makes records with all that a site's accounting knows
-(`past.PastJob`), of which `understudy import` makes a scenario.
+(`past.PastJob`), of which `understudy import` makes a scenario; a reader of scenarios makes one
+itself (`past_scenario.PastScenario`). A kind may have several.
 """
 
 from __future__ import annotations
@@ -28,13 +29,16 @@ _HEAD_BYTES: Final = 4096  # of a file, to see what it is
 
 
 class Format(NamedTuple):
-    """How a kind of file is known, and who reads it; a reader is `module:function`."""
+    """How a kind of file is known, and who reads it; a reader is `module:function`, "" where the
+    file has nothing of the sort.
+    """
 
     name: str
     endings: tuple[str, ...]  # of the file's name, without .gz
     begins: re.Pattern[str]  # the first line that says something
-    trace: str = ""  # (path, *, strict) -> Trace; "": it is none
-    history: str = ""  # (lines, counts, choices) -> Iterator[PastJob]; "": the file is a scenario
+    trace: str = ""  # (path, *, strict) -> Trace
+    history: str = ""  # (lines, counts, choices) -> Iterator[PastJob]
+    scenario: str = ""  # (lines, counts, read_line, zero, mapped) -> PastScenario
 
 
 _HERE: Final = "understudy.experiments"
@@ -46,7 +50,10 @@ SWF: Final = Format(
     f"{_HERE}.swf_rows:read_swf_rows",
 )
 EVENTS: Final = Format(
-    "an events file of the Slurm simulator", (".events",), re.compile(r"\s*-dt\s")
+    "an events file of the Slurm simulator",
+    (".events",),
+    re.compile(r"\s*-dt\s"),
+    scenario=f"{_HERE}.simulator_events:read_events",
 )
 SACCT: Final = Format(
     "output of sacct",
@@ -60,6 +67,8 @@ SACCT_JSON: Final = Format(
     re.compile(r"\s*\{"),
     history=f"{_HERE}.sacct_json:read_json",
 )
+# In this order they are asked: the first with the file's ending, else the first whose beginning it
+# has. Who begins as another may, too, stands before it.
 FORMATS: Final = (SWF, EVENTS, SACCT_JSON, SACCT)
 
 

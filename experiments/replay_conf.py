@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-# Schedulers that decide at every event and know no periods; the others take Slurm's own parameters.
-TEXTBOOK_SCHEDULERS: Final = ("fcfs", "easy")
 DEFAULT_SCHEDULER: Final = "backfill"
 _SPARE_JOBS: Final = 1_000  # beside those of the trace
 

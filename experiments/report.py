@@ -41,7 +41,7 @@ _NO_JOB_RAN: Final = "<section><h2>No job ran</h2><p>So there are no figures.</p
 _GROUPS_SHOWN: Final = 50
 NONE_RAN: Final = "\N{EN DASH}"
 
-_STYLE: Final = """
+STYLE: Final = """
 :root { color-scheme: light dark; --page: #f7f7f5; --card: #ffffff; --ink: #1b1d21;
   --soft: #5b616b; --line: #e3e4e6; --axis: #9aa0a8;
   --blue: #2a6fc9; --blue-wash: #2a6fc933; --orange: #c9621b; --orange-wash: #c9621b38;
@@ -180,7 +180,7 @@ def report(
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
         'content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n<body><main>\n"
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body><main>\n"
         + "\n".join(parts)
         + '\n</main><div id="tip" role="status"></div>\n'
         + f'<script type="application/json" id="series">{_series_data(series, cpus)}</'

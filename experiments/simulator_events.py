@@ -92,22 +92,7 @@ def _submit(
     mapped: Mapped,
     counts: Count,
 ) -> None:
-    own: dict[str, str] = {}
-    plain: list[str] = []
-    position = 0
-    while position < len(words):
-        name, equals, value = words[position].partition("=")
-        if name in _OWN:
-            if not equals:
-                position += 1
-                value = words[position] if position < len(words) else ""
-            own[name.lstrip("-")] = value
-        else:
-            plain.append(words[position])
-        position += 1
-    for name, value in own.items():
-        if not _NUMBER.fullmatch(value):
-            raise ValueError(f"-{name} needs a number, not {value[:40]!r}")
+    own, plain = _parted(words)
     groups = read_line(" ".join(["sbatch", *(word.replace(" ", "_") for word in plain)]))
     if not groups:
         raise ValueError(f"options that sbatch does not take: {' '.join(plain)[:80]!r}")
@@ -117,31 +102,15 @@ def _submit(
     identity = tail[1] if tail and tail[1] not in ids else f"line{number}"
     if tail:
         ids[tail[1]] = identity
-    limit_s = parse_limit(said.get("time") or "UNLIMITED")
-    run = float(own.get("sim-walltime", "0"))
-    if run <= 0:
-        run = limit_s + BEYOND_LIMIT_S if limit_s is not None else UNKNOWN_RUN_S
-        if limit_s is None:
-            counts.notes["neither run time nor limit: an hour is taken"] += 1
+    run = _run_time(own, said.get("time"), counts)
     user = mapped.one("user", said.get("uid") or "user1")
-    options = []
-    for key, typed in said.items():
-        if key in UNUSED:
-            continue
-        told = _mapped(key, typed, mapped, ids)
-        if told != "" or not typed:
-            options.append(f"--{key.replace('_', '-')}" + ("" if told is None else f"={told}"))
-    if mapped.partition:
-        options = [option for option in options if not option.startswith("--partition=")] + [
-            f"--partition={mapped.partition}"
-        ]
     line: dict[str, Any] = {
         "id": identity,
         "at": at,
         "user": user,
         "run": run,
         "name": name,
-        "options": options,
+        "options": _options(said, mapped, ids),
     }
     scenario.workload.append(line)
     scenario.users.setdefault(user, {})
@@ -160,6 +129,55 @@ def _submit(
         scenario.events.append(
             {"at": at + float(own["cancel-in"]) + 0.5, "cmd": ["scancel", "{" + identity + "}"]}
         )
+
+
+def _parted(words: list[str]) -> tuple[dict[str, str], list[str]]:
+    """(the simulator's own options without their hyphens, those of sbatch)."""
+    own: dict[str, str] = {}
+    plain: list[str] = []
+    position = 0
+    while position < len(words):
+        name, equals, value = words[position].partition("=")
+        if name in _OWN:
+            if not equals:
+                position += 1
+                value = words[position] if position < len(words) else ""
+            own[name.lstrip("-")] = value
+        else:
+            plain.append(words[position])
+        position += 1
+    for name, value in own.items():
+        if not _NUMBER.fullmatch(value):
+            raise ValueError(f"-{name} needs a number, not {value[:40]!r}")
+    return own, plain
+
+
+def _run_time(own: dict[str, str], limit: str | None, counts: Count) -> float:
+    """Seconds; of a job that is to end at its limit a little more than that."""
+    limit_s = parse_limit(limit or "UNLIMITED")
+    run = float(own.get("sim-walltime", "0"))
+    if run > 0:
+        return run
+    if limit_s is not None:
+        return limit_s + BEYOND_LIMIT_S
+    counts.notes["neither run time nor limit: an hour is taken"] += 1
+    return UNKNOWN_RUN_S
+
+
+def _options(said: dict[str, str | None], mapped: Mapped, ids: dict[str, str]) -> list[str]:
+    """As a scenario has them, with the names that users asked for."""
+    options = []
+    for key, typed in said.items():
+        if key in UNUSED:
+            continue
+        told = _mapped(key, typed, mapped, ids)
+        if told != "" or not typed:
+            options.append(f"--{key.replace('_', '-')}" + ("" if told is None else f"={told}"))
+    if mapped.partition:
+        options = [option for option in options if not option.startswith("--partition=")] + [
+            f"--partition={mapped.partition}"
+        ]
+    return options
 
 
 def _mapped(key: str, value: str | None, mapped: Mapped, ids: dict[str, str]) -> str | None:

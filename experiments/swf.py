@@ -66,7 +66,6 @@ def parse_swf(lines: Iterable[str], *, strict: bool = False, name: str = "trace"
     trace = Trace()
     dropped = trace.dropped
     kept: list[tuple[Any, ...]] = []
-    keep = kept.append
     for number, line in enumerate(lines, 1):
         fields = line.split(None, COLUMNS)
         if not fields:
@@ -89,58 +88,10 @@ def parse_swf(lines: Iterable[str], *, strict: bool = False, name: str = "trace"
             if len(trace.bad_lines) < NAMED_BAD_LINES:
                 trace.bad_lines.append(BadLine(number, why))
             continue
-        (
-            job,
-            submit,
-            _,
-            run,
-            allocated,
-            _,
-            _,
-            requested,
-            limit,
-            memory,
-            status,
-            user,
-            group,
-            executable,
-            queue,
-            partition,
-            preceding,
-            think,
-        ) = columns
-        procs = requested if requested > 0 else allocated
-        if status == _STATUS_CANCELLED and run <= 0:
-            dropped[CANCELLED] += 1
-        elif procs < 1:
-            dropped[NO_PROCESSORS] += 1
-        elif run <= 0:
-            dropped[NO_RUN_TIME] += 1
-        elif submit < 0:
-            dropped[NO_SUBMIT_TIME] += 1
+        if why := _unused(columns):
+            dropped[why] += 1
         else:
-            if limit <= 0:
-                limit = run
-            extra = tuple(fields[COLUMNS].split()) if len(fields) > COLUMNS else ()
-            keep(
-                (
-                    submit,
-                    job,
-                    run,
-                    procs,
-                    limit,
-                    memory,
-                    status,
-                    user,
-                    group,
-                    executable,
-                    queue,
-                    partition,
-                    preceding,
-                    think,
-                    extra,
-                )
-            )
+            kept.append(_kept(columns, fields))
     kept.sort(key=itemgetter(0, 1))
     trace.zero = zero = kept[0][0] if kept else 0
     trace.jobs = [
@@ -148,6 +99,26 @@ def parse_swf(lines: Iterable[str], *, strict: bool = False, name: str = "trace"
         for place, (submit, job, run, procs, limit, *rest) in enumerate(kept, 1)
     ]
     return trace
+
+
+def _unused(columns: tuple[Any, ...]) -> str:
+    """Why the line's job is left out; "" if it is not."""
+    _, submit, _, run, allocated, _, _, requested, _, _, status, *_ = columns
+    if status == _STATUS_CANCELLED and run <= 0:
+        return CANCELLED
+    if (requested if requested > 0 else allocated) < 1:
+        return NO_PROCESSORS
+    if run <= 0:
+        return NO_RUN_TIME
+    return NO_SUBMIT_TIME if submit < 0 else ""
+
+
+def _kept(columns: tuple[Any, ...], fields: list[str]) -> tuple[Any, ...]:
+    """(submit, job, run, procs, limit, then what `TraceJob` has behind its number)."""
+    job, submit, _, run, allocated, _, _, requested, limit, *rest = columns
+    procs = requested if requested > 0 else allocated
+    extra = tuple(fields[COLUMNS].split()) if len(fields) > COLUMNS else ()
+    return submit, job, run, procs, limit if limit > 0 else run, *rest, extra
 
 
 def write_swf(

@@ -110,37 +110,14 @@ def _record(
         think,
     ) = columns
     procs = requested if requested > 0 else allocated
-    if submit < 0:
-        counts.left_out["no submit time"] += 1
-        return None
-    if procs < 1:
-        counts.left_out["no processors"] += 1
-        return None
-    if status in (2, 3, 4):
-        counts.left_out[
-            "parts of jobs that were swapped out (status 2 to 4): the whole job has a "
-            "line of its own"
-        ] += 1
-        return None
-    if run <= 0 and status != 5:
-        counts.left_out["no run time"] += 1
+    if why := _unused(submit, procs, run, status):
+        counts.left_out[why] += 1
         return None
     for name, value in (("used CPU time", cpu_time), ("used memory", used), ("think time", think)):
         if value > 0:
             counts.notes[f"{name}, which is not used"] += 1
     began = start + submit + max(0, wait)
     has_run = run > 0
-    in_partition = ""
-    if partition >= 0:
-        in_partition = names["partition"].get(partition, "") or mapped.one(
-            "partition", str(partition)
-        )
-        if in_partition == str(partition) and not mapped.partition:
-            in_partition = ""
-            counts.notes[
-                "a partition's number for which the header has no name (--map "
-                "partition:NUMBER=NAME): the default one"
-            ] += 1
     qos = ""
     if queue >= 0:
         qos = names["queue"].get(queue, f"q{queue}")
@@ -161,7 +138,7 @@ def _record(
         name=f"e{program}" if program >= 0 else "",
         user=f"u{user}" if user >= 0 else "unknown",
         account=f"a{group}" if group >= 0 else "",
-        partition=in_partition,
+        partition=_partition(partition, names, mapped, counts),
         qos=qos,
         cpus=procs,
         req_cpus=procs,
@@ -173,6 +150,34 @@ def _record(
         if before > 0
         else f"sbatch --ntasks={procs}",
     )
+
+
+def _unused(submit: int, procs: int, run: int, status: int) -> str:
+    """Why the line's job is left out; "" if it is not."""
+    if submit < 0:
+        return "no submit time"
+    if procs < 1:
+        return "no processors"
+    if status in (2, 3, 4):
+        return (
+            "parts of jobs that were swapped out (status 2 to 4): the whole job has a "
+            "line of its own"
+        )
+    return "no run time" if run <= 0 and status != 5 else ""
+
+
+def _partition(number: int, names: dict[str, dict[int, str]], mapped: Mapped, counts: Count) -> str:
+    """Its name by --map, or in the header; "" for the default one."""
+    if number < 0:
+        return ""
+    name = names["partition"].get(number, "") or mapped.one("partition", str(number))
+    if name == str(number) and not mapped.partition:
+        counts.notes[
+            "a partition's number for which the header has no name (--map "
+            "partition:NUMBER=NAME): the default one"
+        ] += 1
+        return ""
+    return name
 
 
 def to_trace(scenario: PastScenario, counts: Count) -> tuple[list[TraceJob], dict[str, str]]:

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 SLURM_VERSION: Final = "22.05.8"  # of the Slurm whose behaviour the daemons follow
 
 
+FLAT: Final = -1  # a tree's width
+
+
 @dataclass(slots=True)
 class NodeDaemon:
     """One node daemon: its name among the participants, its address, and the nodes (host list
@@ -38,6 +41,20 @@ class NodeDaemon:
     name: str
     address: str
     nodes: str
+
+
+@dataclass(slots=True)
+class Hops:
+    """Messages to many nodes go through sockets, each node a hop of its own (`understudy up --hops
+    sockets`).
+    """
+
+    width: int = 0  # of the tree; 0: TreeWidth; FLAT: the sender tells all nodes itself
+    latency_ms: float = 0.0  # the mean over the links
+    loss: float = 0.0  # probability, of each message and of each answer
+    deaths: float = 0.0  # probability that a node dies with a message that it is to hand on
+    seed: int = 0
+    tcp: bool = False  # over loopback TCP; else over Unix sockets
 
 
 @dataclass(slots=True)
@@ -66,6 +83,7 @@ class Cluster:
     accounting_url: str = ""  # SQLAlchemy's, of its database; "": SQLite in the run directory
     key_file: str = ""
     nodeds: list[NodeDaemon] = field(default_factory=list)
+    hops: Hops | None = None  # None: hops between nodes of one node daemon are taken in memory
     # for whom virtual time waits before it begins
     participants: list[str] = field(default_factory=list)
     latency_s: float = 0.001
@@ -95,12 +113,23 @@ class Cluster:
     is_unbounded: bool = False
     is_open: bool = False  # node daemons may join: `slurmd`
     log_level: str = ""  # of all daemons, in place of what slurm.conf says
+    # HOST:PORT by daemon, where Prometheus finds its figures; the others have none
+    metrics: dict[str, str] = field(default_factory=dict)
     user_id: int = 0  # who started the cluster: its SlurmUser, beside root
 
     @property
     def keeps_accounting(self) -> bool:
         """Whether there is an accounting daemon."""
         return bool(self.accounting or self.accounting_unix)
+
+    def address_of(self, name: str) -> str:
+        """Where the daemon of this name listens, "" if nowhere. Node daemons are listed; each other
+        has a field of its name, one of `NAME_unix`, or both.
+        """
+        for noded in self.nodeds:
+            if noded.name == name:
+                return noded.address
+        return getattr(self, name, "") or getattr(self, f"{name}_unix", "")
 
     def save(self, run_dir: Path) -> None:
         """Write cluster.json so that a reader sees the old or the new file, never a part."""
@@ -128,5 +157,7 @@ class Cluster:
         """
         fields = json.loads((run_dir / "cluster.json").read_text())
         fields["cadence"] = Cadence(**fields.get("cadence", {}))
+        if fields.get("hops") is not None:
+            fields["hops"] = Hops(**fields["hops"])
         fields["nodeds"] = [NodeDaemon(**each) for each in fields.get("nodeds", [])]
         return cls(**fields)

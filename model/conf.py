@@ -384,22 +384,18 @@ def _read_nodes(
             node.state, node.reason = down.state, down.reason
 
 
+def _of_key(config: SlurmConfig, kind: str, severity: str, key: str, message: str) -> Finding:
+    """The finding, at the last line with that key."""
+    line = next((line for line in reversed(config.lines) if line.key == key.lower()), None)
+    file, number, value = (line.file, line.line, line.value) if line else (config.path, 0, "")
+    return Finding(kind, severity, file, number, value, message, key)
+
+
 def _check_together(config: SlurmConfig, report: Callable[[Finding], None]) -> None:
     """What only all lines together show."""
 
     def complain(kind: str, severity: str, key: str, message: str) -> None:
-        line = next((line for line in reversed(config.lines) if line.key == key.lower()), None)
-        report(
-            Finding(
-                kind,
-                severity,
-                line.file if line else config.path,
-                line.line if line else 0,
-                line.value if line else "",
-                message,
-                key,
-            )
-        )
+        report(_of_key(config, kind, severity, key, message))
 
     for word in config.words("PrologFlags"):
         if word.lower() not in map(str.lower, PROLOG_WORDS):
@@ -417,22 +413,12 @@ def _check_together(config: SlurmConfig, report: Callable[[Finding], None]) -> N
         complain("bad_value", ERROR, "FirstJobId", "FirstJobId cannot be zero")
     if last is not None and (first is None or first > last):
         complain("bad_value", ERROR, "FirstJobId", "FirstJobId > MaxJobId")
-    if config.is_set("DefMemPerCPU") and config.is_set("DefMemPerNode"):
-        complain(
-            "reset_value",
-            WARNING,
-            "DefMemPerCPU",
-            "DefMemPerCPU ignored, since it's mutually exclusive with DefMemPerNode",
-        )
-        del config.values["defmempercpu"]
-    if config.is_set("MaxMemPerCPU") and config.is_set("MaxMemPerNode"):
-        complain(
-            "reset_value",
-            WARNING,
-            "MaxMemPerCPU",
-            "MaxMemPerCPU ignored, since it's mutually exclusive with MaxMemPerNode",
-        )
-        del config.values["maxmempercpu"]
+    for which in ("Def", "Max"):
+        per_cpu, per_node = f"{which}MemPerCPU", f"{which}MemPerNode"
+        if config.is_set(per_cpu) and config.is_set(per_node):
+            text = f"{per_cpu} ignored, since it's mutually exclusive with {per_node}"
+            complain("reset_value", WARNING, per_cpu, text)
+            del config.values[per_cpu.lower()]
     for text in complaints(config.text("SchedulerParameters")):
         complain("reset_value", WARNING, "SchedulerParameters", text)
     for key, text, partition in contradictions(config):

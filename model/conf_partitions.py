@@ -194,27 +194,11 @@ def _read(
     tier = reader.number("PriorityTier")
     factor = reader.number("PriorityJobFactor")
     priority = reader.number("Priority")
-    per_node, per_cpu = reader.number("DefMemPerNode"), reader.number("DefMemPerCPU")
-    if per_node is not None and per_cpu is not None:
-        message = "DefMemPerCPU ignored, since it's mutually exclusive with DefMemPerNode"
-        reader.complain("DefMemPerCPU", str(per_cpu), message, WARNING, "reset_value")
-        per_cpu = None
-    most_per_node, most_per_cpu = reader.number("MaxMemPerNode"), reader.number("MaxMemPerCPU")
-    if most_per_node is not None and most_per_cpu is not None:
-        message = "MaxMemPerCPU ignored, since it's mutually exclusive with MaxMemPerNode"
-        reader.complain("MaxMemPerCPU", str(most_per_cpu), message, WARNING, "reset_value")
-        most_per_cpu = None
+    per_node, per_cpu = _memory(reader, "Def")
+    most_per_node, most_per_cpu = _memory(reader, "Max")
     disable_root = reader.value("DisableRootJobs")
-    most_time, default_seconds = reader.number("MaxTime"), None
-    if default_time.upper() != "NONE":
-        default_seconds = reader.number("DefaultTime")
-        if default_seconds is not None and most_time is not None and default_seconds > most_time:
-            message = (
-                f"DefaultTime={default_time} of partition {name} is longer than its "
-                "MaxTime: ignored"
-            )
-            reader.complain("DefaultTime", default_time, message, WARNING, "reset_value")
-            default_seconds = None
+    most_time = reader.number("MaxTime")
+    default_seconds = _default_time(name, reader, most_time)
     over_minutes = (
         None if not over or over.upper() in ("UNLIMITED", "INFINITE") else _minutes(reader, over)
     )
@@ -263,6 +247,32 @@ def _read(
         tres_billing_weights=reader.text("TRESBillingWeights"),
         job_defaults=_job_defaults(settings),
     )
+
+
+def _memory(reader: _Reader, which: str) -> tuple[int | None, int | None]:
+    """(MB of a node, MB of a CPU), of which the first counts if both are there. `which`: Def or
+    Max.
+    """
+    per_node, key = reader.number(f"{which}MemPerNode"), f"{which}MemPerCPU"
+    per_cpu = reader.number(key)
+    if per_node is not None and per_cpu is not None:
+        message = f"{key} ignored, since it's mutually exclusive with {which}MemPerNode"
+        reader.complain(key, str(per_cpu), message, WARNING, "reset_value")
+        per_cpu = None
+    return per_node, per_cpu
+
+
+def _default_time(name: str, reader: _Reader, most: int | None) -> int | None:
+    """In seconds; None if there is none, or more than `most`, MaxTime."""
+    text = reader.text("DefaultTime")
+    if text.upper() == "NONE":
+        return None
+    seconds = reader.number("DefaultTime")
+    if seconds is not None and most is not None and seconds > most:
+        message = f"DefaultTime={text} of partition {name} is longer than its MaxTime: ignored"
+        reader.complain("DefaultTime", text, message, WARNING, "reset_value")
+        return None
+    return seconds
 
 
 def _first(*values: int | None) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from understudy.model import conf_values, times
-from understudy.model.conf_companions import CGROUP_KEYS
 from understudy.model.conf_keys import GLOBAL_KEYS, Kind
 from understudy.model.debug_flags import FLAG_NAMES
 from understudy.model.prolog_flags import WORDS as PROLOG_WORDS
@@ -63,13 +62,6 @@ SuspendRate:nodes/min SuspendTime:suspend SuspendTimeout:sec SwitchParameters Sw
 TaskPlugin TaskPluginParam:task TaskProlog TCPTimeout:sec TmpFS TopologyParam TopologyPlugin
 TrackWCKey:yes TreeWidth UsePam:yes UnkillableStepProgram UnkillableStepTimeout:sec
 VSizeFactor:percent WaitTime:sec X11Parameters
-"""
-
-_CGROUP_LINES: Final = """
-AllowedKmemSpace AllowedRAMSpace:% AllowedSwapSpace:% CgroupAutomount:yes CgroupMountpoint
-CgroupPlugin ConstrainCores:yes ConstrainDevices:yes ConstrainKmemSpace:yes ConstrainRAMSpace:yes
-ConstrainSwapSpace:yes IgnoreSystemd:yes IgnoreSystemdOnFailure:yes MaxKmemPercent:% MaxRAMPercent:%
-MaxSwapPercent:% MemorySwappiness MinKmemSpace:MB MinRAMSpace:MB
 """
 
 _UNITS: Final = frozenset({"sec", "min", "usec", "nodes/min", "percent"})
@@ -134,29 +126,6 @@ def show(
         else:
             shown.append((name, _render(config, name, style)))
     return shown
-
-
-def show_cgroup(config: SlurmConfig) -> list[tuple[str, str]]:
-    """The lines under "Cgroup Support Configuration:"."""
-    shown = []
-    for entry in _CGROUP_LINES.split():
-        name, _, style = entry.partition(":")
-        text = config.cgroup.get(name.lower(), CGROUP_KEYS[name.lower()].default)
-        if style == "yes":
-            text = "yes" if text.lower() in ("yes", "true", "1", "up") else "no"
-        elif style == "%":
-            text = f"{_percent(text):.1f}%"
-        elif style == "MB":
-            text = f"{text} MB"
-        shown.append((name, text or _NULL))
-    return shown
-
-
-def _percent(text: str) -> float:
-    try:
-        return float(text.rstrip("%"))
-    except ValueError:
-        return 0.0
 
 
 def _render(config: SlurmConfig, name: str, style: str) -> str:

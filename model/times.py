@@ -8,6 +8,7 @@ against 22.05. Points in time are `moments.py`'s.
 MINUTE = 60
 HOUR = 3600
 DAY = 86400
+YEAR = 365 * DAY  # what has no limit counts as so long
 
 _UNLIMITED = frozenset({"unlimited", "infinite", "-1"})
 

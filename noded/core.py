@@ -262,6 +262,8 @@ class NodeCore:
 
     `cleans_up_at_once`: an emulated script leaves nothing behind, so where all of a job's nodes are
     own nodes its end and its epilog are one message.
+
+    `past_runs`: how many ended ones are remembered.
     """
 
     def __init__(
@@ -271,8 +273,9 @@ class NodeCore:
         *,
         reports_killed: bool = False,
         cleans_up_at_once: bool = False,
+        past_runs: int = _PAST_RUNS,
     ) -> None:
-        self.own = own
+        self.own, self._past_runs = own, past_runs
         self.cleans_up_at_once = cleans_up_at_once and own.is_all
         self.faults = faults if faults is not None else FaultTable()
         self.reports_killed = reports_killed
@@ -602,7 +605,7 @@ class NodeCore:
 
     def _remember(self, key: Key, *, launched: bool) -> None:
         self._past[key] = launched
-        if len(self._past) > _PAST_RUNS:
+        if len(self._past) > self._past_runs:
             self._past.popitem(last=False)
 
     def _audible(self, nodes: str) -> bool:

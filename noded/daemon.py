@@ -38,7 +38,8 @@ from understudy.noded.core import (
     StartTasks,
     Step,
 )
-from understudy.noded.reports import CONTROLLER, Reports, is_passing, pause_s
+from understudy.noded.registration import Registration
+from understudy.noded.reports import CONTROLLER, Reports
 from understudy.protocol.messages import (
     BATCH_STEP,
     AnyMessage,
@@ -60,7 +61,6 @@ from understudy.protocol.messages import (
     Ping,
     PrologComplete,
     Reconfigure,
-    Registered,
     RegisterNodes,
     SendFile,
     Shutdown,
@@ -71,6 +71,7 @@ from understudy.protocol.messages import (
     TaskStatistics,
     TerminateJob,
 )
+from understudy.protocol.mishaps import Mishaps
 from understudy.protocol.tree import (
     TIMED_OUT,
     UNKNOWN_NODE,
@@ -104,7 +105,6 @@ ACCESS_DENIED: Final = 2002
 OF_COMMANDS: Final = (LaunchTasks, SignalTasks, AttachTasks, StatTasks, SendFile, Forward)
 UNEXPECTED: Final = 1000
 NO_SPACE: Final = 4010
-_LATE_ATTEMPT: Final = 8  # some ten seconds after the first
 PROLOG_FAILED: Final = 4022
 NO_SPACE_TEXT: Final = ERROR_TEXT[NO_SPACE]
 _decode: Final = msgspec.msgpack.Decoder(AnyMessage).decode
@@ -112,7 +112,7 @@ _decode: Final = msgspec.msgpack.Decoder(AnyMessage).decode
 
 class FrontEnd:
     """One node daemon. `boot_time`: of its nodes, in the cluster's time. `stop` is called when the
-    daemon is told to end.
+    daemon is told to end. `shared`: of several front ends in one process.
     """
 
     def __init__(
@@ -131,6 +131,7 @@ class FrontEnd:
         step_verifier: Verifier | None = None,
         files: FileReceiver | None = None,
         stop: Callable[[], None] = lambda: None,
+        shared: tuple[Registration, Reports] | None = None,
     ) -> None:
         self.name, self.address, self.core = name, address, core
         self._messenger, self._time, self._verifier, self.routes, self._log = (
@@ -147,9 +148,13 @@ class FrontEnd:
         self._owners: dict[StepKey, tuple[int, int]] = {}
         # steps that wait for a prolog: whether they are to be ended
         self._in_prolog: dict[StepKey, bool] = {}
-        self.reports = Reports(messenger, time, core.faults, log, journal, on_back=self.register)
-        self._registration = 0  # the number of the last round of registering
-        self.is_registered = False
+        self.registration, self.reports = shared or (
+            Registration(messenger, time, log, self._describe, self._registered),
+            Reports(messenger, time, core.faults, log, journal, on_back=self.register),
+        )
+        self._is_one_of_many = shared is not None
+        self.mishaps = Mishaps()
+        self._handed_on = 0
         self.health: HealthCheck | None = None  # where jobs are real
         self.reconfigure: Callable[[], None] = lambda: None  # read slurm.conf again
         self.executor: Executor
@@ -175,49 +180,29 @@ class FrontEnd:
 
     def register(self) -> None:
         """Announce the nodes, until the controller has taken note."""
-        self._registration += 1
-        self.is_registered = False
-        self._register(self._registration, 1)
+        self.registration.begin()
 
-    def _register(self, registration: int, attempt: int) -> None:
-        if registration != self._registration:
-            return
+    @property
+    def is_registered(self) -> bool:
+        """Whether the controller has taken note."""
+        return self.registration.is_done
 
-        def answered(answer: Message) -> None:
-            if registration != self._registration:
-                return
-            if isinstance(answer, Registered):
-                self.is_registered = True
-                self.reports.controller_is_back()
-                if answer.unknown_jobs:
-                    self._log.warning(
-                        "the controller does not know jobs %s: ending them", answer.unknown_jobs
-                    )
-                    self.do(self.core.end_unknown(answer.unknown_jobs))
-                return
-            text = answer.text if isinstance(answer, Failure) else answer
-            # before, controller and node daemon may just have started side by side
-            if attempt == _LATE_ATTEMPT or not is_passing(answer):
-                self._log.error("Unable to register: %s", text)
-            else:
-                self._log.debug("Unable to register: %s", text)
-            # Sooner than other reports: at the start of a cluster controller and node daemon race,
-            # and somebody waits for both.
-            self._time.call_after_wait(
-                pause_s(attempt - 4), self._register, registration, attempt + 1
-            )
-
-        own = self.core.own
-        message = RegisterNodes(
+    def _describe(self) -> RegisterNodes:
+        return RegisterNodes(
             self.name,
             self.address,
-            own.expression,
+            self.core.own.expression,
             self._boot_time,
             self._start_time,
             self.core.running_jobs,
             self.core.jobs_of_steps,
         )
-        self._messenger.send(CONTROLLER, message, answered)
+
+    def _registered(self, unknown: list[tuple[int, int]]) -> None:
+        self.reports.controller_is_back()
+        if unknown:
+            self._log.warning("the controller does not know jobs %s: ending them", unknown)
+            self.do(self.core.end_unknown(unknown))
 
     def _lost(self, peer: str) -> None:
         """The connection to a peer has broken. A controller that comes back may be a new one, which
@@ -309,9 +294,7 @@ class FrontEnd:
         if not request.sender.is_daemon and not isinstance(message, (Ping, *OF_COMMANDS)):
             return Failure(ACCESS_DENIED, "Access/permission denied")
         if isinstance(message, Forward):
-            return _Forwarding(
-                self, message, request.reply, is_trusted=request.sender.is_daemon
-            ).begin()
+            return _Forwarding(self, message, request).begin()
         if isinstance(message, StatTasks):
             return self._statistics(message, request.reply)
         if (
@@ -377,7 +360,8 @@ class FrontEnd:
                 return OK, []
             case Reconfigure():
                 self.reconfigure()
-                self.register()
+                if not self._is_one_of_many:
+                    self.register()
                 return OK, []
             case Shutdown():
                 self._stop()
@@ -577,6 +561,13 @@ class FrontEnd:
 
     # --- what a Forward needs ---------------------------------------------------------------------
 
+    def dies_after(self, heads: int) -> int | None:
+        """To how many of its heads this node hands a message on before it dies with it; None: it
+        lives.
+        """
+        self._handed_on += 1
+        return self.mishaps.hands_on(self.name, self._handed_on, heads)
+
     def audible(self, nodes: list[str]) -> list[str]:
         """Those of the nodes that are not silent."""
         faults = self.core.faults
@@ -607,17 +598,10 @@ def _merged(outcomes: dict[str, Outcome]) -> Message:
 class _Forwarding:
     """One `Forward` that is being served: the own nodes' answers, and the tree below."""
 
-    def __init__(
-        self,
-        front_end: FrontEnd,
-        message: Forward,
-        reply: Callable[[Message], None],
-        *,
-        is_trusted: bool,
-    ) -> None:
+    def __init__(self, front_end: FrontEnd, message: Forward, request: Request) -> None:
         # a daemon sent it; what a command sends must show a credential
-        self._is_trusted = is_trusted
-        self._front_end, self._message, self._reply = front_end, message, reply
+        self._is_trusted = request.sender.is_daemon
+        self._front_end, self._message, self._request = front_end, message, request
         self._nodes: list[str] = []
         self._known: dict[str, Outcome] = {}
         self._tree: ForwardTree | None = None
@@ -648,6 +632,13 @@ class _Forwarding:
         own, rest, strangers = self._divide()
         self._known |= dict.fromkeys(strangers, (UNKNOWN_NODE, "Invalid node name specified"))
         effects: list[Effect] = []
+        tree = self._tree = ForwardTree(
+            message.inner, rest, message.width, message.timeout_s, every_hop=message.every_hop
+        )
+        sends = tree.start()
+        if sends and (count := front_end.dies_after(len(sends))) is not None:
+            self._die(sends[:count])
+            return None
         if own:
             audible = front_end.audible(own)
             if not audible:
@@ -668,10 +659,6 @@ class _Forwarding:
                     self._give_up_silent,
                     [node for node in own if node not in self._known],
                 )
-        tree = self._tree = ForwardTree(
-            message.inner, rest, message.width, message.timeout_s, every_hop=message.every_hop
-        )
-        sends = tree.start()
         if sends:
             size = len(rest) + bool(own)
             self._deadline = front_end.call_after_wait(
@@ -681,6 +668,15 @@ class _Forwarding:
         self._finish_if_complete()
         front_end.do(effects)
         return None
+
+    def _die(self, sends: list[Send]) -> None:
+        """Hand the message to these alone, do no share of it, and break off. Who sent it sees the
+        connection close; those who have it go on, and their answers find nobody.
+        """
+        self._is_done = True
+        for each in sends:
+            self._front_end.send(each.peer, each.message, lambda _answer: None, each.timeout_s)
+        self._request.break_off()
 
     def _prolog_ended(self, outcomes: dict[str, Outcome]) -> None:
         self._waits_for_prolog = False
@@ -739,4 +735,4 @@ class _Forwarding:
             self._deadline.cancel()
         for reply in tree.result.replies:
             self._known |= dict.fromkeys(expand(reply.nodes), (reply.code, reply.text))
-        self._reply(merged({node: self._known[node] for node in self._nodes}))
+        self._request.reply(merged({node: self._known[node] for node in self._nodes}))

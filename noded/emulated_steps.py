@@ -13,9 +13,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from understudy.model.hostlist import expand
 from understudy.noded.emulated import STOPPING, emulation_of
-from understudy.noded.task_frames import ABORT, DONE, EXITED, HELLO, MESSAGE, STARTED, STDOUT, frame
 from understudy.protocol import addresses
 from understudy.protocol.messages import LaunchBatch
+from understudy.protocol.task_frames import (
+    ABORT,
+    DONE,
+    EXITED,
+    HELLO,
+    MESSAGE,
+    STARTED,
+    STDOUT,
+    frame,
+)
 
 if TYPE_CHECKING:
     import asyncio

@@ -1,7 +1,6 @@
 """The environment of a batch script.
 
-Place: used by the real executor. Pure. Follows: sbatch(1) "OUTPUT ENVIRONMENT VARIABLES", and the
-environment that Slurm 22.05.8 was seen to give.
+Place: used by the real executor. Pure. Which variable tells what: `model/environment.py`.
 
 Of three layers the first has the last word: what the node adds, what the controller says of the
 allocation (`LaunchBatch.environment`), what the submitter had (`JobSpec.environment`).
@@ -12,6 +11,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from understudy.model.environment import HOST, TMP, UNSET, read, told, working_cluster
 from understudy.noded.settings import LIMITS
 
 if TYPE_CHECKING:
@@ -20,20 +20,14 @@ if TYPE_CHECKING:
     from understudy.protocol.messages import LaunchBatch
 
 
-_TMP = "/tmp"  # noqa: S108  what Slurm gives
 _LIMIT = "SLURM_RLIMIT_"
-# of 22.05, and the number of its select/cons_tres: both are told in SLURM_WORKING_CLUSTER
-_PROTOCOL = 9728
-_SELECT_PLUGIN = 109
 
 
 def batch_environment(
     launch: LaunchBatch,
     *,
     node: str,
-    cluster: str,
     conf: str,
-    user: str,
     controller: str = "",
     address: tuple[str, str] = ("", ""),
 ) -> dict[str, str]:
@@ -41,40 +35,29 @@ def batch_environment(
     of a login. `controller`: HOST:PORT; `address`: the node's in the topology, and its pattern.
     """
     spec = launch.spec
-    submitted = _parsed(tuple(spec.environment) if spec is not None else ())
-    told = _parsed(tuple(launch.environment))
-    result = {**submitted, **_of_the_job(launch, user), **told}
-    result |= {
-        "ENVIRONMENT": "BATCH",
-        "HOSTNAME": node,
-        "SLURMD_NODENAME": node,
-        "SLURM_CLUSTER_NAME": told.get("SLURM_CLUSTER_NAME", cluster),
-        "SLURM_CONF": conf,
-        "SLURM_CPUS_ON_NODE": _cpus_on_node(told),
-        "SLURM_GTIDS": "0",
-        "SLURM_LOCALID": "0",
-        "SLURM_NODEID": "0",
-        "SLURM_NODE_ALIASES": "(null)",
-        "SLURM_PROCID": "0",
-        "SLURM_TOPOLOGY_ADDR": address[0] or node,
-        "SLURM_TOPOLOGY_ADDR_PATTERN": address[1] or "node",
+    submitted = {
+        name: value
+        for name, value in without_limits(_submitted(launch)).items()
+        if name not in {"SLURM_UMASK", "SLURM_RESTART_COUNT"}
     }
-    if launch.restart:
-        result["SLURM_RESTART_COUNT"] = str(launch.restart)
-    else:
-        result.pop("SLURM_RESTART_COUNT", None)
-    work_dir = spec.work_dir if spec is not None else ""
-    if controller:
-        result["SLURM_WORKING_CLUSTER"] = (
-            f"{result['SLURM_CLUSTER_NAME']}:{controller}:{_PROTOCOL}:{_SELECT_PLUGIN}"
-        )
-    defaults = {"SLURM_PRIO_PROCESS": "0", "SLURM_SUBMIT_DIR": work_dir, "TMPDIR": _TMP}
-    for name, value in defaults.items():
-        if value:
-            result.setdefault(name, value)
-    for name in [name for name in result if name == "SLURM_UMASK" or name.startswith(_LIMIT)]:
-        del result[name]
-    return result
+    of_job = read(launch.environment)
+    cluster = of_job.get("SLURM_CLUSTER_NAME", "")
+    defaults = {"nice_of_process": 0, "submit_dir": spec and spec.work_dir, "temporary_dir": TMP}
+    facts = {
+        "kind": "BATCH",
+        "node": node,
+        "conf": conf,
+        "cpus_on_node": _cpus_on_node(of_job),
+        "tasks_on_node": 0,
+        "local_id": 0,
+        "node_id": 0,
+        "node_aliases": "(null)",
+        "task_id": 0,
+        "address": address[0] or node,
+        "address_pattern": address[1] or "node",
+        "working_cluster": working_cluster(cluster, controller) if controller else None,
+    }
+    return {**told(UNSET, defaults), **submitted, **of_job, **told(HOST, facts)}
 
 
 def limits_of(launch: LaunchBatch, propagated: frozenset[str]) -> dict[str, int]:
@@ -82,9 +65,7 @@ def limits_of(launch: LaunchBatch, propagated: frozenset[str]) -> dict[str, int]
     that its submitter asked to hand on, and those of his own that slurm.conf has handed on
     (`propagated`).
     """
-    found = limits_in(
-        _parsed(tuple(launch.spec.environment) if launch.spec is not None else ()), propagated
-    )
+    found = limits_in(_submitted(launch), propagated)
     if launch.memory_mb:
         found["RSS"] = launch.memory_mb << 20  # as Slurm does; Linux does not heed it
     return found
@@ -104,16 +85,14 @@ def limits_in(environment: Mapping[str, str], propagated: frozenset[str]) -> dic
     return found
 
 
-def without_limits(environment: dict[str, str]) -> dict[str, str]:
+def without_limits(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment that processes get."""
     return {name: value for name, value in environment.items() if not name.startswith(_LIMIT)}
 
 
 def wants_login(launch: LaunchBatch) -> bool:
     """Whether the variables of the user's login are to come under the submitted ones."""
-    return "SLURM_GET_USER_ENV" in _parsed(
-        tuple(launch.spec.environment) if launch.spec is not None else ()
-    )
+    return "SLURM_GET_USER_ENV" in _submitted(launch)
 
 
 def _cpus_on_node(told: Mapping[str, str]) -> str:
@@ -122,11 +101,14 @@ def _cpus_on_node(told: Mapping[str, str]) -> str:
 
 def umask_of(launch: LaunchBatch) -> int:
     """The submitter's umask, as sbatch hands it over; 022 where it did not."""
-    submitted = _parsed(tuple(launch.spec.environment) if launch.spec is not None else ())
     try:
-        return int(submitted.get("SLURM_UMASK", "022"), 8) & 0o777
+        return int(_submitted(launch).get("SLURM_UMASK", "022"), 8) & 0o777
     except ValueError:
         return 0o022
+
+
+def _submitted(launch: LaunchBatch) -> Mapping[str, str]:
+    return _parsed(tuple(launch.spec.environment) if launch.spec is not None else ())
 
 
 @lru_cache(maxsize=2)  # a launch asks for its two several times
@@ -136,33 +118,3 @@ def _parsed(entries: tuple[str, ...]) -> Mapping[str, str]:
         for name, equals, value in (entry.partition("=") for entry in entries)
         if equals and name
     }
-
-
-def _of_the_job(launch: LaunchBatch, user: str) -> dict[str, str]:
-    """What follows from the launch alone; the controller's words on the allocation come over it."""
-    spec = launch.spec
-    job_id = str(launch.job_id)
-    found = {
-        "SLURM_JOBID": job_id,
-        "SLURM_JOB_ID": job_id,
-        "SLURM_JOB_GID": str(launch.group_id),
-        "SLURM_JOB_NODELIST": launch.nodes,
-        "SLURM_JOB_UID": str(launch.user_id),
-        "SLURM_JOB_USER": user,
-        "SLURM_NODELIST": launch.nodes,
-    }
-    if spec is not None:
-        found["SLURM_JOB_NAME"] = spec.name
-        if spec.ntasks_per_core:
-            found["SLURM_NTASKS_PER_CORE"] = str(spec.ntasks_per_core)
-        if spec.ntasks_per_socket:
-            found["SLURM_NTASKS_PER_SOCKET"] = str(spec.ntasks_per_socket)
-        if spec.threads_per_core:
-            found["SLURM_THREADS_PER_CORE"] = str(spec.threads_per_core)
-        if spec.overcommit:
-            found["SLURM_OVERCOMMIT"] = "1"
-        if spec.reservation:
-            found["SLURM_JOB_RESERVATION"] = spec.reservation
-        if spec.dependency:
-            found["SLURM_JOB_DEPENDENCY"] = spec.dependency
-    return found

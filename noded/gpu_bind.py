@@ -7,12 +7,7 @@ a node has one task, that one sees all.
 
 from __future__ import annotations
 
-_VARIABLES = (
-    "CUDA_VISIBLE_DEVICES",
-    "GPU_DEVICE_ORDINAL",
-    "ROCR_VISIBLE_DEVICES",
-    "SLURM_STEP_GPUS",
-)
+from understudy.model.environment import TASK_HOST, told
 
 
 def gpus_of(binding: str, devices: list[int], local: int, tasks: int) -> list[int] | None:
@@ -51,10 +46,9 @@ def gpu_variables(
     """What a task is told; where it is bound to none of the step's devices, it has the first."""
     if not devices:
         return {}
-    told = {"SLURMD_TRES_BIND": f"gpu:{binding}"} if binding and tasks > 1 else {}
-    if seen is None:
-        return told
-    return told | dict.fromkeys(_VARIABLES, ",".join(map(str, seen or devices[:1])))
+    mine = None if seen is None else ",".join(map(str, seen or devices[:1]))
+    bound = f"gpu:{binding}" if binding and tasks > 1 else None
+    return told(TASK_HOST, {"tres_bind": bound, "devices": mine, "whole_devices": mine})
 
 
 def words_of(binding: str) -> str:

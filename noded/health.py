@@ -10,6 +10,8 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING
 
+from understudy.model.environment import PROGRAM_HOST, told
+
 if TYPE_CHECKING:
     import logging
     from collections.abc import Iterable
@@ -38,8 +40,7 @@ class HealthCheck:
                 self._running.add(node)
                 environment = {
                     "PATH": os.environ.get("PATH", ""),
-                    "SLURM_CONF": self._conf,
-                    "SLURMD_NODENAME": node,
+                    **told(PROGRAM_HOST, {"conf": self._conf, "node": node}),
                 }
                 self._programs.run(
                     (self._settings.health_program,),

@@ -16,20 +16,24 @@ from understudy.auth.credential import Verifier
 from understudy.auth.keys import read_key
 from understudy.clock.daemon import run_daemon
 from understudy.model.cluster import SLURM_VERSION, Cluster
+from understudy.model.metrics import Family, gauge
 from understudy.noded.core import NodeCore, OwnNodes
 from understudy.noded.daemon import FrontEnd
 from understudy.noded.emulated import EmulatedExecutor
 from understudy.noded.emulated_steps import EmulatedSteps
+from understudy.noded.faults import FaultTable
 from understudy.noded.files import FileReceiver
 from understudy.noded.journal import Journal
 from understudy.noded.settings import read_log_keys, read_settings
+from understudy.protocol.hops import hop_links, mishaps_of
 from understudy.protocol.tree import Routes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sized
 
     from understudy.clock.daemon import Daemon
-    from understudy.noded.faults import FaultTable
+    from understudy.model.cluster import Hops, NodeDaemon
+    from understudy.noded.hop_nodes import HopNodes
     from understudy.protocol.messenger import Messenger
     from understudy.protocol.tree import Target
 
@@ -37,7 +41,7 @@ if TYPE_CHECKING:
 _PORT: Final = 6817  # slurm.conf(5), SlurmctldPort: scripts are told of a port in any case
 
 
-async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd:
+async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd | HopNodes:
     """Build the node daemon `daemon.name` of the cluster and have it register.
 
     Raises:
@@ -53,6 +57,8 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
     for other in cluster.nodeds:
         daemon.messenger.add_peer(other.name, other.address)
     daemon.messenger.add_peer("controller", cluster.controller_unix or cluster.controller)
+    if cluster.hops is not None:
+        return _start_hops(daemon, me, cluster.hops, faults)
     own = OwnNodes(me.nodes, is_all=len(cluster.nodeds) == 1 and not cluster.is_open)
     core = NodeCore(
         own, faults, reports_killed=is_real, cleans_up_at_once=not is_real and not cluster.epilog_s
@@ -75,11 +81,24 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
         journal=Journal(spool / "journal") if is_real else None,
         stop=daemon.stop,
     )
+    daemon.figures.append(lambda: figures(own.names, [core]))
     if is_real:
         _run_really(daemon, front_end, spool, own)
     else:
         _emulate(daemon, front_end)
     return front_end
+
+
+def figures(nodes: Sized, cores: Iterable[NodeCore]) -> Iterator[Family]:
+    """What Prometheus is told."""
+    jobs: set[tuple[int, int]] = set()
+    steps: set[tuple[int, int, int]] = set()
+    for core in cores:
+        jobs.update(core.jobs)
+        steps.update(step for of_job in core.steps.by_job.values() for step in of_job)
+    yield gauge("understudy_noded_nodes", "Nodes for which it stands.", len(nodes))
+    yield gauge("understudy_noded_jobs", "Jobs of which something is left there.", len(jobs))
+    yield gauge("understudy_noded_steps", "Steps that run there.", len(steps))
 
 
 def _run_really(daemon: Daemon, front_end: FrontEnd, spool: Path, own: OwnNodes) -> None:
@@ -97,7 +116,6 @@ def _run_really(daemon: Daemon, front_end: FrontEnd, spool: Path, own: OwnNodes)
         spool,
         front_end.script_ended,
         daemon.log,
-        cluster=cluster.name,
         conf=str(conf),
         settings=settings,
         controller=cluster.controller.removeprefix("tcp:") or f"127.0.0.1:{_PORT}",
@@ -147,6 +165,34 @@ def _emulate(daemon: Daemon, front_end: FrontEnd) -> None:
     front_end.start(executor)
 
 
+def _start_hops(daemon: Daemon, me: NodeDaemon, hops: Hops, faults: FaultTable | None) -> HopNodes:
+    """Each node is a hop of its own."""
+    from understudy.noded.hop_nodes import HopNodes  # noqa: PLC0415  only here
+
+    cluster = daemon.cluster
+    links = hop_links(daemon.time.loop, cluster, hops)
+    daemon.at_exit.append(links.close)
+    nodes = HopNodes(
+        me,
+        daemon.messenger,
+        links,
+        daemon.time,
+        daemon.log,
+        mishaps=mishaps_of(hops),
+        faults=faults if faults is not None else FaultTable(),
+        default_run_s=cluster.default_run_s,
+        overhead_s=cluster.job_overhead_s,
+        kill_s=cluster.kill_s,
+        epilog_s=cluster.epilog_s,
+        step_verifier=Verifier(read_key(Path(cluster.key_file))),
+        stop=daemon.stop,
+    )
+    daemon.at_exit.append(nodes.close)
+    daemon.figures.append(lambda: figures(nodes.nodes, [e.core for e in nodes.nodes.values()]))
+    nodes.start()
+    return nodes
+
+
 class OpenRoutes(Routes):
     """Of a cluster that node daemons may join: who is not known is looked for in cluster.json."""
 
@@ -175,6 +221,9 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--run-dir", type=Path, required=True)
     parser.add_argument("--name", default="noded0", help="which of the cluster's node daemons")
+    parser.add_argument(
+        "--listener", type=int, help="a socket that listens at the daemon's address already"
+    )
     parser.add_argument("-v", "--verbose", action="count", default=0)
     options = parser.parse_args(arguments)
     try:
@@ -189,7 +238,14 @@ def main(arguments: list[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 1
-    return run_daemon(options.run_dir, options.name, addresses, _start, verbose=options.verbose)
+    return run_daemon(
+        options.run_dir,
+        options.name,
+        addresses if options.listener is None else [],
+        _start,
+        verbose=options.verbose,
+        listener=options.listener,
+    )
 
 
 async def _start(daemon: Daemon) -> None:

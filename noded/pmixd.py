@@ -22,7 +22,7 @@ import marshal
 import os
 import select
 
-from understudy.noded.task_frames import (
+from understudy.protocol.task_frames import (
     HEAD,
     LOST,
     MESSAGE,

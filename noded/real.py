@@ -37,6 +37,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from understudy.model.byte_texts import restored
+from understudy.model.environment import PROGRAM_HOST, read, told
 from understudy.model.hostlist import expand
 from understudy.noded import family
 from understudy.noded.environment import batch_environment, limits_of, umask_of, wants_login
@@ -95,7 +96,6 @@ class RealExecutor:
         on_ended: OnEnded,
         log: logging.Logger,
         *,
-        cluster: str,
         conf: str,
         settings: NodeSettings,
         controller: str = "",
@@ -103,12 +103,7 @@ class RealExecutor:
     ) -> None:
         self._forker = forker or Forker()
         self._spool, self._on_ended, self._log = spool, on_ended, log
-        self._cluster, self._conf, self._settings, self._controller = (
-            cluster,
-            conf,
-            settings,
-            controller,
-        )
+        self._conf, self._settings, self._controller = conf, settings, controller
         self._loop = asyncio.get_running_loop()
         self._scripts: dict[Key, _Script] = {}
         self._in_prolog: dict[Key, bool] = {}  # whether the job is to be ended
@@ -380,7 +375,7 @@ class RealExecutor:
         spec = launch.spec
         node = expand(launch.nodes)[0]
         work_dir = (spec.work_dir if spec is not None else "") or user.pw_dir
-        given = dict(entry.partition("=")[::2] for entry in launch.environment)
+        given = read(launch.environment)
         array_job, array_task = given.get("SLURM_ARRAY_JOB_ID"), given.get("SLURM_ARRAY_TASK_ID")
         names = Names(
             launch.job_id,
@@ -404,9 +399,7 @@ class RealExecutor:
         environment = batch_environment(
             launch,
             node=node,
-            cluster=self._cluster,
             conf=self._conf,
-            user=user.pw_name,
             controller=self._controller,
             address=self._settings.topology_address(node),
         )
@@ -579,14 +572,12 @@ class RealExecutor:
             os.close(script.pidfd)
             script.pidfd = -1
 
-    def _program_environment(self, told: list[str], node: str, context: str) -> dict[str, str]:
+    def _program_environment(self, of_job: list[str], node: str, context: str) -> dict[str, str]:
         return {
-            **dict(entry.partition("=")[::2] for entry in told),
+            **read(of_job),
             # where our commands are
             "PATH": os.environ.get("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
-            "SLURM_CONF": self._conf,
-            "SLURMD_NODENAME": node,
-            "SLURM_SCRIPT_CONTEXT": context,
+            **told(PROGRAM_HOST, {"conf": self._conf, "node": node, "context": context}),
         }
 
     # --- memory -----------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.model.byte_texts import restored
+from understudy.model.environment import TASK_HOST, read, told
 from understudy.model.hostlist import expand
 from understudy.noded import family
 from understudy.noded.environment import limits_in, without_limits
@@ -46,14 +47,7 @@ if TYPE_CHECKING:
     from understudy.noded.steps import StepKey
     from understudy.protocol.messages import LaunchTasks
 
-OUT_OF_MEMORY: Final = 125  # the "signal" of a step that used more memory than it had
-GPU_VARIABLES: Final = (
-    "CUDA_VISIBLE_DEVICES",
-    "GPU_DEVICE_ORDINAL",
-    "ROCR_VISIBLE_DEVICES",
-    "SLURM_STEP_GPUS",
-    "SLURM_GPUS_ON_NODE",
-)
+_GPUS: Final = dict.fromkeys(("devices", "whole_devices", "gpus_on_node"), True)
 _STOP_S: Final = 5.0  # ours: for processes to end before they are left behind
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _TICK_US: Final = 1_000_000 // os.sysconf("SC_CLK_TCK")
@@ -218,8 +212,8 @@ class RealSteps:
         self, launch: LaunchTasks, nodes: str, user_id: int, group_id: int
     ) -> dict[str, Any]:
         own = dict.fromkeys(expand(nodes))
-        given = dict(entry.partition("=")[::2] for entry in launch.environment)
-        for name in GPU_VARIABLES if launch.gpus else ():
+        given = read(launch.environment)
+        for name in told(TASK_HOST, _GPUS) if launch.gpus else ():
             given.pop(name, None)  # the batch script's
         parts = []
         for number, name in enumerate(expand(launch.nodes)):
@@ -231,20 +225,7 @@ class RealSteps:
                         "name": name,
                         "tasks": tasks,
                         "gpus": launch.gpus[number][1] if launch.gpus else [],
-                        "environment": {
-                            "SLURMD_NODENAME": name,
-                            "SLURM_CPUS_ON_NODE": str(launch.cpus[number]),
-                            "SLURM_GTIDS": ",".join(map(str, tasks)),
-                            "SLURM_NODEID": str(launch.first_node + number),
-                            "SLURM_TOPOLOGY_ADDR": self._settings.topology_address(name)[0],
-                            "SLURM_TOPOLOGY_ADDR_PATTERN": self._settings.topology_address(name)[1],
-                            "SLURM_CONF": self._conf,
-                            **(
-                                {"SLURM_GPUS_ON_NODE": str(launch.gpus[number][0])}
-                                if launch.gpus and launch.gpus[number][0]
-                                else {}
-                            ),
-                        },
+                        "environment": told(TASK_HOST, self._facts(launch, number, name)),
                     }
                 )
         programs = {number: command for numbers, command in launch.programs for number in numbers}
@@ -291,6 +272,20 @@ class RealSteps:
             "layout": launch.layout or launch.tasks,
             # of the whole, as the layout is
             "names": expand(given.get("SLURM_STEP_NODELIST", launch.nodes)),
+        }
+
+    def _facts(self, launch: LaunchTasks, number: int, node: str) -> dict[str, object]:
+        """What the tasks on one of its nodes are told."""
+        address, pattern = self._settings.topology_address(node)
+        return {
+            "node": node,
+            "conf": self._conf,
+            "cpus_on_node": launch.cpus[number],
+            "gpus_on_node": launch.gpus[number][0] or None if launch.gpus else None,
+            "tasks_on_node": ",".join(map(str, launch.tasks[number])),
+            "node_id": launch.first_node + number,
+            "address": address,
+            "address_pattern": pattern,
         }
 
     def signal(self, step: StepKey, number: int, *, ends: bool) -> None:
@@ -394,12 +389,12 @@ class RealSteps:
             if running.memory is not None:
                 usage |= running.memory.usage()
             if running.lacks_memory:
-                code, number = 0, OUT_OF_MEMORY
+                code, number = 0, endings.OUT_OF_MEMORY
             self._on_ended(step, code, number, usage, running.fault)
 
     def _end_strays(self, step: StepKey, running: _Running) -> None:
         """The process in between was killed, and nobody waits for the tasks."""
-        given = dict(entry.partition("=")[::2] for entry in running.launch.environment)
+        given = read(running.launch.environment)
         for node in expand(running.nodes):
             mark = (
                 f"SLURM_JOB_ID={given.get('SLURM_JOB_ID', step[0])}\0SLURM_STEP_ID="

@@ -9,6 +9,7 @@ from __future__ import annotations
 import _signal as signal  # type: ignore[import-not-found]  # without enumerations, see forking.py
 import os
 
+from understudy.model.environment import TASK_HOST, told
 from understudy.noded.stepd import Quietly, set_limits
 from understudy.noded.task_programs import run_prolog
 
@@ -23,13 +24,14 @@ def environment_of(order: dict[str, Any], task: Task, more: dict[str, str]) -> d
     node = task.node
     variables = dict(order["environment"])
     variables |= node["environment"]
-    variables |= {
-        "SLURM_PROCID": str(task.number),
-        "SLURM_LOCALID": str(task.local),
-        # in its epilog; the task's own is set where it is known
-        "SLURM_TASK_PID": str(os.getpid()),
+    # the pid is for its epilog; the task's own is set where it is known
+    facts = {
+        "task_id": task.number,
+        "local_id": task.local,
+        "pid": os.getpid(),
+        "mpi": order["mpi"],
     }
-    return variables | more
+    return variables | told(TASK_HOST, facts) | more
 
 
 def become(

@@ -13,7 +13,7 @@ import select
 
 from understudy.noded.pmi import mapping
 from understudy.noded.pmixd import Pipe, ask, remove
-from understudy.noded.task_frames import LOST, MESSAGE, STARTED, frame
+from understudy.protocol.task_frames import LOST, MESSAGE, STARTED, frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

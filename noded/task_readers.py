@@ -9,7 +9,7 @@ from __future__ import annotations
 import _socket
 import select
 
-from understudy.noded.task_frames import HEAD, HELLO, first_of, frame
+from understudy.protocol.task_frames import HEAD, HELLO, first_of, frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

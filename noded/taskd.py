@@ -30,7 +30,11 @@ from understudy.noded.stepd import Quietly, oom_text
 from understudy.noded.task import Task, unregister
 from understudy.noded.task_exec import become, environment_of
 from understudy.noded.task_files import Files
-from understudy.noded.task_frames import (
+from understudy.noded.task_output import Output
+from understudy.noded.task_programs import USER_EPILOG_S, begin_epilog
+from understudy.noded.task_readers import Readers
+from understudy.protocol.endings import OUT_OF_MEMORY
+from understudy.protocol.task_frames import (
     ABORT,
     ALL,
     DONE,
@@ -46,18 +50,12 @@ from understudy.noded.task_frames import (
     STDOUT,
     WINDOW,
 )
-from understudy.noded.task_output import Output
-from understudy.noded.task_programs import USER_EPILOG_S, begin_epilog
-from understudy.noded.task_readers import Readers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 LISTENER, RESULT = 3, 4  # descriptors
-# in place of a wait status: the "signal" of tasks that ended since processes were killed for want
-# of memory
-OUT_OF_MEMORY = 125
 _GATHER_S = 0.05  # ours: tasks that end within that time are told of together
 _DRAIN_S = 1.0  # ours: how long the streams of processes that outlive their task are read
 _CHUNK = 65536
@@ -263,7 +261,7 @@ class Step:
         gpus = gpu_variables(
             self.order["gpu_bind"], task.node["gpus"], self.gpus_of(task), len(task.node["tasks"])
         )
-        mpi = {"SLURM_MPI_TYPE": self.order["mpi"]} if self.order["mpi"] else {}
+        mpi: dict[str, str] = {}
         for each in (self.pmi, self.pmix):
             if each is not None:
                 mpi |= each.environment(task.number)

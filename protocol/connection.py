@@ -33,6 +33,15 @@ class ProtocolError(Exception):
     """The other end broke the protocol. One line, fit for the log."""
 
 
+class Traffic:
+    """Bytes that connections have taken and given, frames' heads and seals included."""
+
+    __slots__ = ("received", "sent")
+
+    def __init__(self) -> None:
+        self.received = self.sent = 0
+
+
 class Connection:
     """Frames over a non-blocking stream socket.
 
@@ -58,6 +67,7 @@ class Connection:
         "peer",
         "sock",
         "tag",
+        "traffic",
     )
 
     def __init__(
@@ -68,7 +78,9 @@ class Connection:
         on_closed: Callable[[Connection, str], None],
         *,
         peer: str,
+        traffic: Traffic | None = None,
     ) -> None:
+        self.traffic = Traffic() if traffic is None else traffic  # of the owner
         sock.setblocking(False)
         if sock.family != socket.AF_UNIX:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -101,6 +113,7 @@ class Connection:
         if self.closed:
             return
         data = self._channel.seal(body) if self._channel is not None else frame(body)
+        self.traffic.sent += len(data)
         if not self._unsent:
             try:
                 taken = self.sock.send(data)
@@ -150,6 +163,7 @@ class Connection:
         if not data:
             self.close("cut off in the middle of a frame" if self._buffer else "")
             return
+        self.traffic.received += len(data)
         if self._buffer:
             self._buffer += data
             if len(self._buffer) < self._needed:

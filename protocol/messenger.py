@@ -33,6 +33,7 @@ from understudy.auth.handshake import (
     AuthError,
     SealedChannel,
     client_hello,
+    read_addressee,
     read_challenge,
     read_hello,
     server_challenge,
@@ -41,12 +42,14 @@ from understudy.auth.handshake import (
 from understudy.auth.local import LOCAL_HELLO, other_end
 from understudy.model.errors import SlurmError
 from understudy.protocol import addresses
-from understudy.protocol.connection import Connection, ProtocolError
+from understudy.protocol.connection import Connection, ProtocolError, Traffic
 from understudy.protocol.messages import AnyMessage, Failure, Message
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterable, Mapping
+
+    from understudy.protocol.hops import HopLinks
 
 log = logging.getLogger("understudy.messenger")
 
@@ -134,6 +137,18 @@ class Request:
         """Whether nobody waits for the answer any more."""
         return self._connection is not None and self._connection.closed
 
+    @property
+    def addressee(self) -> str:
+        """The node for which the connection is, of those that share an address; "": the daemon."""
+        accepted = None if self._connection is None else self._connection.tag
+        return accepted.addressee if isinstance(accepted, _Accepted) else ""
+
+    def break_off(self) -> None:
+        """Close the connection in place of an answer, as who dies does."""
+        self._answer = None
+        if self._connection is not None:
+            self._connection.close()
+
     def reply_part(self, part: Message) -> None:
         """A part of the answer; the last one is for `reply`. Only commands take answers in
         parts.
@@ -169,10 +184,20 @@ class _Link:
 class _Accepted:
     """The state of an accepted connection."""
 
-    __slots__ = ("is_participant", "peer", "proven", "respond", "respond_failures")
+    __slots__ = (
+        "addressee",
+        "deadline",
+        "is_participant",
+        "peer",
+        "proven",
+        "respond",
+        "respond_failures",
+    )
 
     def __init__(self) -> None:
+        self.deadline: asyncio.TimerHandle | None = None  # of its proof
         self.peer: Peer | None = None
+        self.addressee = ""
         self.is_participant = False
         self.proven = False
         self.respond: Callable[[int, Message], None] | None = None
@@ -240,9 +265,11 @@ class Messenger:
         self._handler: Callable[[Request], Message | None] | None = None
         self._listeners: list[socket.socket] = []
         self._connections: dict[Connection, None] = {}
+        self.traffic = Traffic()  # of all connections
         self._deadline: asyncio.TimerHandle | None = None
         self._deadline_at = 0.0
         self._closed = False
+        self.hops: HopLinks | None = None  # to nodes, where each is a hop of its own
         # told when the connection to a peer breaks
         self.on_peer_lost: Callable[[str], None] | None = None
 
@@ -259,6 +286,11 @@ class Messenger:
             self._links[name] = _Link(name, address)
         else:
             link.address = address
+
+    @property
+    def connections(self) -> int:
+        """How many connections are open."""
+        return len(self._connections)
 
     @property
     def is_waiting(self) -> bool:
@@ -278,13 +310,15 @@ class Messenger:
         ahead_s: float = 0.0,
     ) -> None:
         """Ask a peer. `on_reply` gets the answer, or a Failure with code 1005 (no connection), 1006
-        (lost) or 5004 (timed out). `timeout_s`: real seconds where the cluster's time is scaled.
+        (lost) or 5004 (timed out, after so many real seconds).
 
-        `ahead_s`: under virtual time, how much later it is to be delivered, as if it were sent
-        then: who knows what it will send needs no window for each message. `only_failures`:
-        `on_reply` hears of nothing else. Under virtual time there is no deadline then, because the
-        clock knows who is silent.
+        `ahead_s`: under virtual time, how much later it is sent: who knows what it will send needs
+        no window for each message. `only_failures`: `on_reply` hears of nothing else. Under virtual
+        time there is no deadline then, because the clock knows who is silent.
         """
+        if self.hops is not None and self.hops.leads_to(peer):
+            self.hops.send(self.name, peer, message, on_reply, timeout_s)
+            return
         self._numbers = number = self._numbers + 1
         virtual = self._virtual
         kind = ASK
@@ -484,7 +518,7 @@ class Messenger:
             if not challenged.done():
                 challenged.set_exception(ConnectionError(reason or "closed during the handshake"))
 
-        connection = Connection(self._loop, sock, first, lost, peer=link.name)
+        connection = Connection(self._loop, sock, first, lost, peer=link.name, traffic=self.traffic)
         self._connections[connection] = None
         hello = client_hello(self.name, self._me.user_id, self._me.group_id, is_daemon=True)
         connection.send(hello)
@@ -525,7 +559,7 @@ class Messenger:
 
     def _close_unless(
         self, connection: Connection, is_done: Callable[[], bool], reason: str
-    ) -> None:
+    ) -> asyncio.TimerHandle | None:
         """Close the connection if `is_done` does not hold after some real seconds: whoever connects
         must prove itself in time.
         """
@@ -535,7 +569,8 @@ class Messenger:
                 connection.close(reason)
 
         later = getattr(self._loop, "call_later_real", self._loop.call_later)
-        later(_HANDSHAKE_S, check)
+        handle: asyncio.TimerHandle | None = later(_HANDSHAKE_S, check)
+        return handle
 
     # --- being asked ------------------------------------------------------------------------------
 
@@ -572,11 +607,12 @@ class Messenger:
                 self._take_hello,
                 self._accepted_closed,
                 peer=addresses.shown(address),
+                traffic=self.traffic,
             )
             accepted = _Accepted()
             connection.tag = accepted
             self._connections[connection] = None
-            self._close_unless(
+            accepted.deadline = self._close_unless(
                 connection,
                 lambda accepted=accepted: (  # type: ignore[misc]
                     accepted.proven or accepted.is_participant
@@ -596,7 +632,8 @@ class Messenger:
         if is_local:
             connection.max_frame = _COMMAND_MAX_FRAME
         else:
-            challenge = server_challenge(self.name)
+            accepted.addressee = read_addressee(body)
+            challenge = server_challenge(accepted.addressee or self.name)
             connection.send(challenge)
             connection.secure(
                 SealedChannel(session_secret(self._key, body, challenge), is_client=False),
@@ -625,6 +662,9 @@ class Messenger:
         assert isinstance(accepted, _Accepted)
         if not accepted.proven:
             accepted.proven = True
+            if accepted.deadline is not None:
+                accepted.deadline.cancel()
+                accepted.deadline = None
             if accepted.peer is not None and accepted.peer.is_daemon:
                 connection.max_frame = MAX_FRAME
         envelope = self._read(connection, body)

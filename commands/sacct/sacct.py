@@ -299,15 +299,12 @@ def _show_completions(options: "dict[str, str | None]", context: Context) -> int
         if name.partition("%")[0] not in _COMPLETION_FIELDS:
             context.error(f'Invalid field requested: "{name}"')
             return 1
+    path = options.get("file") or settings["JobCompLoc"]
     try:
-        with open(
-            options.get("file") or settings["JobCompLoc"],
-            encoding="utf-8",
-            errors="surrogateescape",
-        ) as file:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
             records = [dict(_COMPLETION_LINE.findall(line.rstrip("\n"))) for line in file]
     except OSError:
-        context.complain(f"{options.get('file') or settings['JobCompLoc']} is not a valid file")
+        context.complain(f"{path} is not a valid file")
         return 1
     for record in records:
         # which Slurm writes and does not know
@@ -317,6 +314,16 @@ def _show_completions(options: "dict[str, str | None]", context: Context) -> int
     chosen_jobs = {word for word in (options.get("jobs") or "").split(",") if word}
     if chosen_jobs:
         records = [record for record in records if record.get("JobId") in chosen_jobs]
+    _print_completions(names, records, options, context)
+    return 0
+
+
+def _print_completions(
+    names: list[str],
+    records: "list[dict[str, str]]",
+    options: "dict[str, str | None]",
+    context: Context,
+) -> None:
     parsable = "parsable" in options or "parsable2" in options
     rows = (
         []
@@ -330,7 +337,7 @@ def _show_completions(options: "dict[str, str | None]", context: Context) -> int
         end = "|" if "parsable" in options else ""
         for row in rows:
             context.print("|".join(row) + end)
-        return 0
+        return
     widths = [
         int(name.partition("%")[2].lstrip("-") or _COMPLETION_WIDTHS.get(name, 10))
         for name in names
@@ -346,7 +353,6 @@ def _show_completions(options: "dict[str, str | None]", context: Context) -> int
             )
             + " "
         )
-    return 0
 
 
 def _completion_value(name: str, record: "dict[str, str]") -> str:

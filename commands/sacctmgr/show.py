@@ -351,66 +351,26 @@ def _rows(
     session: "Session", entity: str, where: "dict[str, list[Any]]", flags: set[str]
 ) -> "list[Row]":
     table = session.table
-    kept = ["with_deleted"] if "WithDeleted" in flags else []
     if entity == "association":
-        wire = kept + [
-            name
-            for name, flag in (
-                ("with_sub_accounts", "WithSubAccounts"),
-                ("only_defaults", "OnlyDefaults"),
-            )
-            if flag in flags
-        ]
-        if flags & {"WOPInfo", "WOPLimits"}:
-            wire.append("raw")
-        rows = table.rows("associations", _ASSOCIATION, where, wire)
-        if "WOPInfo" in flags:
-            rows = [{**row, "parent_id": 0, "parent_account": ""} for row in rows]
-        return _finish_associations(session, rows, is_tree="Tree" in flags)
+        return _association_rows(session, where, flags)
     if entity in {"user", "account"}:
         return _with_associations(session, entity, where, flags)
     conditions = dict(where)
     if entity == "event":
-        if "All_Time" not in flags and "after" not in conditions:
-            conditions["after"] = [session.words.read_time("midnight") - 86400]
-        reasons, states, users = (
-            conditions.pop(name, []) for name in ("reasons", "states", "users")
-        )
-        kinds, cpus, open_only = (conditions.pop(name, []) for name in ("event", "cpus", "open"))
-        rows = [
-            _finish(session, entity, row)
-            for row in table.rows("events", _COLUMNS[entity], conditions)
-        ]
-        # what a cluster has comes before what befell its nodes
-        rows.sort(key=lambda row: (row["cluster"], bool(row["node"])))
-        return [
-            row
-            for row in rows
-            if _is_meant(row, reasons, states, users)
-            and (not kinds or (kinds[-1] == "node") == bool(row["node"]))
-            and all(_is_within(row["tres"].get("cpu", 0), each) for each in cpus)
-            and not (open_only and row["end_time"] is not None)
-        ]
+        return _event_rows(session, conditions, flags)
     if entity == "tres" and "WithDeleted" in flags and not conditions:
         rows = table.rows("tres", _COLUMNS[entity])
         return sorted(
             [*rows, {"id": 1000, "type": "dynamic_offset", "name": ""}], key=lambda row: row["id"]
         )
     if entity == "transaction":
-        named = [*conditions.pop("accounts", []), *conditions.pop("users", [])]
-        after = conditions.get("after")
-        rows = table.rows("transactions", _COLUMNS[entity], conditions)
-        _name_associations(table, rows if "WithAssociations" in flags else [])
-        return [
-            row
-            for row in rows
-            if (not after or row["time"] >= after[0])
-            and (not named or any(name in f"{row['where']} {row['info']}" for name in named))
-        ]
+        return _transaction_rows(table, conditions, flags)
     named = conditions.pop("nodes", []) if entity == "reservation" else []
     if entity == "problem":
         conditions = {}
-    wire = kept + (["with_clusters"] if entity == "resource" and "WithClusters" in flags else [])
+    wire = ["with_deleted"] if "WithDeleted" in flags else []
+    if entity == "resource" and "WithClusters" in flags:
+        wire.append("with_clusters")
     rows = table.rows(_TABLES[entity], _COLUMNS[entity], conditions, wire)
     if named:
         rows = [
@@ -420,6 +380,64 @@ def _rows(
         _finish(session, entity, row)
         for row in rows
         if entity != "problem" or _is_problem_of(row, where)
+    ]
+
+
+def _association_rows(
+    session: "Session", where: "dict[str, list[Any]]", flags: set[str]
+) -> "list[Row]":
+    wire = [
+        name
+        for name, flag in (
+            ("with_deleted", "WithDeleted"),
+            ("with_sub_accounts", "WithSubAccounts"),
+            ("only_defaults", "OnlyDefaults"),
+        )
+        if flag in flags
+    ]
+    if flags & {"WOPInfo", "WOPLimits"}:
+        wire.append("raw")
+    rows = session.table.rows("associations", _ASSOCIATION, where, wire)
+    if "WOPInfo" in flags:
+        rows = [{**row, "parent_id": 0, "parent_account": ""} for row in rows]
+    return _finish_associations(session, rows, is_tree="Tree" in flags)
+
+
+def _event_rows(
+    session: "Session", conditions: "dict[str, list[Any]]", flags: set[str]
+) -> "list[Row]":
+    if "All_Time" not in flags and "after" not in conditions:
+        conditions["after"] = [session.words.read_time("midnight") - 86400]
+    reasons, states, users = (conditions.pop(name, []) for name in ("reasons", "states", "users"))
+    kinds, cpus, open_only = (conditions.pop(name, []) for name in ("event", "cpus", "open"))
+    rows = [
+        _finish(session, "event", row)
+        for row in session.table.rows("events", _COLUMNS["event"], conditions)
+    ]
+    # what a cluster has comes before what befell its nodes
+    rows.sort(key=lambda row: (row["cluster"], bool(row["node"])))
+    return [
+        row
+        for row in rows
+        if _is_meant(row, reasons, states, users)
+        and (not kinds or (kinds[-1] == "node") == bool(row["node"]))
+        and all(_is_within(row["tres"].get("cpu", 0), each) for each in cpus)
+        and not (open_only and row["end_time"] is not None)
+    ]
+
+
+def _transaction_rows(
+    table: "Table", conditions: "dict[str, list[Any]]", flags: set[str]
+) -> "list[Row]":
+    named = [*conditions.pop("accounts", []), *conditions.pop("users", [])]
+    after = conditions.get("after")
+    rows = table.rows("transactions", _COLUMNS["transaction"], conditions)
+    _name_associations(table, rows if "WithAssociations" in flags else [])
+    return [
+        row
+        for row in rows
+        if (not after or row["time"] >= after[0])
+        and (not named or any(name in f"{row['where']} {row['info']}" for name in named))
     ]
 
 

@@ -313,6 +313,20 @@ def _shares(shares: "list[list[Any]]", cpu_ids: "list[str]") -> list[str]:
     return lines
 
 
+def _specialised(node: "Record") -> str:
+    """What of the node is the system's."""
+    parts = [
+        f"{name}={node[column]}"
+        for name, column in (
+            ("CoreSpecCount", "core_spec_count"),
+            ("CPUSpecList", "cpu_spec_list"),
+            ("MemSpecLimit", "mem_spec_limit_mb"),
+        )
+        if node[column]
+    ]
+    return " ".join(parts) + (" " if node["core_spec_count"] else "")
+
+
 def node_lines(node: "Record", *, details: bool = False) -> list[str]:
     """`show node`."""
     arch = f" Arch={node['arch']}" if node["arch"] else ""
@@ -343,15 +357,8 @@ def node_lines(node: "Record", *, details: bool = False) -> list[str]:
         f"RealMemory={node['memory_mb']} AllocMem={node['alloc_memory_mb']} FreeMem={free} "
         f"Sockets={node['sockets']} Boards={node['boards']}"
     )
-    if node["core_spec_count"] or node["cpu_spec_list"] or node["mem_spec_limit_mb"]:
-        parts = []
-        if node["core_spec_count"]:
-            parts.append(f"CoreSpecCount={node['core_spec_count']}")
-        if node["cpu_spec_list"]:
-            parts.append(f"CPUSpecList={node['cpu_spec_list']}")
-        if node["mem_spec_limit_mb"]:
-            parts.append(f"MemSpecLimit={node['mem_spec_limit_mb']}")
-        lines.append(" ".join(parts) + (" " if node["core_spec_count"] else ""))
+    if specialised := _specialised(node):
+        lines.append(specialised)
     lines += [
         (
             f"State={node_state_flags(node['state'], node['flags'])} "

@@ -7,6 +7,7 @@ Place: under `update_job`, for commands that are run within a job.
 import os
 
 from understudy.commands.shared.task_counts import compressed
+from understudy.model.environment import RESIZED, told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,13 +26,9 @@ def write_scripts(job: str, context: "Context") -> None:
         return
     row = rows[0]
     cpus = compressed([share[1] for share in row["node_shares"]])
-    values = {
-        "SLURM_NODELIST": f'"{row["nodes"]}"',
-        "SLURM_JOB_NODELIST": f'"{row["nodes"]}"',
-        "SLURM_NNODES": str(row["node_count"]),
-        "SLURM_JOB_NUM_NODES": str(row["node_count"]),
-        "SLURM_JOB_CPUS_PER_NODE": f'"{cpus}"',
-    }
+    nodes, count = f'"{row["nodes"]}"', row["node_count"]
+    facts = {"nodes": nodes, "node_count": count, "cpus_per_node": f'"{cpus}"'}
+    values = told(RESIZED, facts)
     name = f"slurm_job_{job}_resize"
     texts = {
         f"{name}.csh": [

@@ -119,13 +119,8 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
     if not jobs and not name:
         return 0
     if name and not jobs:
-        try:
-            jobs = _named(name, user, context)
-        except RefusedError as error:
-            context.error(f"Could not load state information: {error.text}")
-            return 1
+        jobs = _jobs_of_name(name, user, context)
         if not jobs:
-            context.error(f"No jobs with name '{name}'")
             return 1
     try:
         results = context.client.call("UpdateJobs", jobs, changes)[0]
@@ -138,6 +133,18 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
         for job in filter(str.isdigit, jobs):
             write_scripts(job, context)
     return code
+
+
+def _jobs_of_name(name: str, user: str, context: "Context") -> list[str]:
+    """Those of the name; none if there are none or nobody knows, which has been said then."""
+    try:
+        jobs = _named(name, user, context)
+    except RefusedError as error:
+        context.error(f"Could not load state information: {error.text}")
+        return []
+    if not jobs:
+        context.error(f"No jobs with name '{name}'")
+    return jobs
 
 
 def _takes_too_much(minutes: int, job: str, context: "Context") -> bool:

@@ -39,7 +39,7 @@ _ZERO_BYTES_TEXT = "Zero Bytes were transmitted or received"
 _TIMED_OUT_TEXT = "Socket timed out on send/recv operation"
 _CONNECT_S = 10.0  # slurm.conf(5), the default of MessageTimeout
 _ASK, _ANSWER = 0, 1
-_MAX_ANSWER = 1 << 30
+MAX_ANSWER = 1 << 30  # bytes
 _NAME_OF_TAG = {tag: name for name, (tag, _, _) in WIRE.items()}
 
 
@@ -173,8 +173,15 @@ class Client:
     def finish(self) -> "tuple[str, list[Any]]":
         """The name and fields of the next answer, or of a part of one."""
         with _Refusing(self):
-            body = self._read_frame(_MAX_ANSWER)
-            envelope = unpack(body if self._channel is None else self._channel.open(body))
+            return self.opened(self._read_frame(MAX_ANSWER))
+
+    def opened(self, body: bytes) -> "tuple[str, list[Any]]":
+        """The name and fields of the answer that a frame holds.
+
+        Raises:
+            AuthError: the frame is forged.
+        """
+        envelope = unpack(body if self._channel is None else self._channel.open(body))
         _kind, _number, _deliver, _sequence, (tag, *answer) = envelope
         return _NAME_OF_TAG[tag], answer
 

@@ -199,28 +199,11 @@ def sinfo(arguments: list[str], context: Context) -> int:
     formats = [
         (option.dest, value) for option, value in given if option.dest in {"format", "long_format"}
     ]
-    if formats and "long" in line:
-        context.fatal(
-            "Options -o(--format) and -l(--long) are mutually exclusive. Please remove "
-            "one and retry."
-        )
+    if _contradicts(line, environment, context, has_format=bool(formats)):
         return 1
     if len({kind for kind, _ in formats}) > 1:  # the last one counts, and is read as one of -O
         del line["format"]
         line["long_format"] = formats[-1][1]
-    if "all" in line and "partition" in line:
-        context.error("Conflicting options, -a and -p, specified. Please choose one or the other.")
-        return 1
-    if (
-        "all" in environment
-        and "partition" in environment
-        and line.keys().isdisjoint({"all", "partition"})
-    ):
-        context.error(
-            "Conflicting options, SINFO_ALL and SINFO_PARTITION, specified. Please choose "
-            "one or the other."
-        )
-        return 1
     if "all" in line:
         environment.pop("partition", None)
     options = {**environment, **line}
@@ -265,6 +248,36 @@ def sinfo(arguments: list[str], context: Context) -> int:
         return 1
     except _RefusedLineError:
         return 1
+
+
+def _contradicts(
+    line: "dict[str, str | None]",
+    environment: "dict[str, str | None]",
+    context: Context,
+    *,
+    has_format: bool,
+) -> bool:
+    """Whether options exclude each other, which has been said then."""
+    if has_format and "long" in line:
+        context.fatal(
+            "Options -o(--format) and -l(--long) are mutually exclusive. Please remove "
+            "one and retry."
+        )
+        return True
+    if "all" in line and "partition" in line:
+        context.error("Conflicting options, -a and -p, specified. Please choose one or the other.")
+        return True
+    if (
+        "all" in environment
+        and "partition" in environment
+        and line.keys().isdisjoint({"all", "partition"})
+    ):
+        context.error(
+            "Conflicting options, SINFO_ALL and SINFO_PARTITION, specified. Please choose "
+            "one or the other."
+        )
+        return True
+    return False
 
 
 def _write_document(kind: str, context: Context) -> None:
@@ -437,6 +450,22 @@ def _widen(cells: list[Cell], groups: list[Group], options: "dict[str, str | Non
             cell.width = max([_LEAST_NAME_WIDTH, *(len(group.text(field)) for group in groups)])
 
 
+def _columns(fields: list[Field], *, with_reasons: bool) -> tuple[list[str], list[str]]:
+    """(what is asked of partitions, what of nodes)."""
+    partition_columns = dict.fromkeys(["name", "is_default", "node_indices", "hidden"])
+    node_columns = dict.fromkeys(["index", "name", "state", "flags"])
+    for field in fields:
+        if field.merge == "partition":
+            partition_columns.update(dict.fromkeys(field.columns))
+        elif field.merge != "group":
+            node_columns.update(dict.fromkeys(field.columns))
+    if any(field.letter == "C" for field in fields):
+        node_columns.update(dict.fromkeys(("alloc_cpus", "idle_cpus", "other_cpus", "cpus")))
+    if with_reasons:
+        node_columns["reason"] = None
+    return list(partition_columns), list(node_columns)
+
+
 def _load(
     options: "dict[str, str | None]",
     states: list[list[str]] | None,
@@ -451,22 +480,12 @@ def _load(
             + [key.field for key, _ in keys if key.field is not None]
         )
     )
-    partition_columns = dict.fromkeys(["name", "is_default", "node_indices", "hidden"])
-    node_columns = dict.fromkeys(["index", "name", "state", "flags"])
-    for field in fields:
-        if field.merge == "partition":
-            partition_columns.update(dict.fromkeys(field.columns))
-        elif field.merge != "group":
-            node_columns.update(dict.fromkeys(field.columns))
-    if any(field.letter == "C" for field in fields):
-        node_columns.update(dict.fromkeys(("alloc_cpus", "idle_cpus", "other_cpus", "cpus")))
-    if "list_reasons" in options:
-        node_columns["reason"] = None
+    partition_columns, node_columns = _columns(fields, with_reasons="list_reasons" in options)
     all_partitions = "all" in options or bool(options.get("partition")) or os.geteuid() == 0
     partitions = context.client.query(
-        "partitions", list(partition_columns), all_partitions=all_partitions
+        "partitions", partition_columns, all_partitions=all_partitions
     )
-    nodes = _query_nodes(list(node_columns), context)
+    nodes = _query_nodes(node_columns, context)
     node_records = nodes.dicts()
     by_index = {node["index"]: node for node in node_records}
     keeps = _node_filter(options, states)

@@ -829,6 +829,23 @@ def _sizes(report: Report, *, by: str) -> None:
     report.print(title, lines, [*heads, *sizes, ("% of cluster", 12, "percent")], rows)
 
 
+def _used_of(reservation: "Row", jobs: "list[Row]", tres: str) -> int:
+    """The TRES seconds of it that jobs have had."""
+    used = 0
+    for job in jobs:
+        if (
+            job["reservation_id"] == reservation["id"]
+            and job["cluster"] == reservation["cluster"]
+            and job["start_time"] is not None
+        ):
+            end = reservation["end_time"]
+            if job["end_time"] is not None:
+                end = min(job["end_time"], end)
+            length = max(0, end - max(job["start_time"], reservation["start_time"]))
+            used += (job["tres_allocated"] or {}).get(tres, 0) * length
+    return used
+
+
 def _reservations(report: Report) -> None:
     columns = [
         "cluster",
@@ -857,21 +874,7 @@ def _reservations(report: Report) -> None:
         for tres, amount in sorted((each["tres"] or {}).items()):
             if report.has_tres and tres not in report.tres:
                 continue
-            used = 0
-            for job in jobs:
-                if (
-                    job["reservation_id"] == each["id"]
-                    and job["cluster"] == each["cluster"]
-                    and job["start_time"] is not None
-                ):
-                    end = (
-                        each["end_time"]
-                        if job["end_time"] is None
-                        else min(job["end_time"], each["end_time"])
-                    )
-                    used += (job["tres_allocated"] or {}).get(tres, 0) * max(
-                        0, end - max(job["start_time"], each["start_time"])
-                    )
+            used = _used_of(each, jobs, tres)
             total = amount * seconds
             row = {
                 "cluster": each["cluster"],

@@ -10,7 +10,10 @@ import select
 import time
 
 from understudy.commands.shared.client import RefusedError, pack
-from understudy.commands.srun.io import (
+from understudy.commands.srun.io import Part, Sink
+from understudy.commands.srun.send_down import UNREACHABLE, send_down
+from understudy.protocol.endings import OUT_OF_MEMORY
+from understudy.protocol.task_frames import (
     ABORT,
     EXITED,
     MESSAGE,
@@ -19,17 +22,13 @@ from understudy.commands.srun.io import (
     PMIX,
     STARTED,
     WINDOW,
-    Part,
-    Sink,
     frame,
 )
-from understudy.commands.srun.send_down import UNREACHABLE, send_down
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from understudy.commands.srun.step import Step
 
-OUT_OF_MEMORY = 125  # the "signal" of tasks that ended as their step used too much memory
 _STATUS_S = 1.0  # srun(1): two interrupts within one second end the step
 _END_S = 10.0  # ours: how long the controller may take to hear of the end
 _ASK_S = 5.0  # ours: how long daemons may take to be heard of before the controller is asked

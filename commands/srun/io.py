@@ -1,40 +1,20 @@
 """The streams of a step at srun's end: a listening socket, frames from the node daemons' step
 processes, files and labels.
 
-Place: under srun and sattach. The frames are those of `understudy.noded.task_frames`, which is not
-loaded here: commands start often.
+Place: under srun and sattach.
 """
 
 import _socket
 import os
 import select
 
+from understudy.protocol.task_frames import ALL, DONE, HELLO, STDERR, STDIN, STDOUT, frame
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-(
-    HELLO,
-    STDOUT,
-    STDERR,
-    STDIN,
-    STARTED,
-    EXITED,
-    MESSAGE,
-    ABORT,
-    DONE,
-    WINDOW,
-    PMI,
-    PMIX,
-    MPI_ABORT,
-    LOST,
-) = range(1, 15)
-ALL = 0xFFFFFFFF
 _CHUNK = 1 << 18
-
-
-def frame(kind: int, task: int, data: bytes) -> bytes:
-    return kind.to_bytes(2, "big") + task.to_bytes(4, "big") + len(data).to_bytes(4, "big") + data
 
 
 class Part:

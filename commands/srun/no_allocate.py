@@ -109,6 +109,7 @@ def run_without_job(
     from pathlib import Path
 
     from understudy.model.cluster import Cluster
+    from understudy.model.environment import TASKS, told, written
     from understudy.model.hostlist import expand
 
     spec = settings.job.spec
@@ -130,17 +131,14 @@ def run_without_job(
             context.error(f"fwd_tree_thread: can't find address for host {node}, check slurm.conf")
         return _refused(unknown, job_id, NO_ADDRESS, context)
     user_id, group_id = _user(settings)
-    told = {
-        "SLURM_CLUSTER_NAME": cluster.name,
-        "SLURM_JOB_GID": group_id,
-        "SLURM_JOB_NODELIST": nodes,
-        "SLURM_JOB_UID": user_id,
-        "SLURM_JOB_USER": pwd.getpwuid(user_id).pw_name,
-        "SLURM_NODELIST": nodes,
+    facts = {
+        "cluster": cluster.name,
+        "group_id": group_id,
+        "nodes": nodes,
+        "user": pwd.getpwuid(user_id).pw_name,
+        "user_id": user_id,
     }
-    allocation = Allocation(
-        job_id, nodes, [f"{each}={value}" for each, value in told.items()], b"", []
-    )
+    allocation = Allocation(job_id, nodes, written(told(TASKS, facts)), b"", [])
     spec.setdefault("name", name)
     spec.setdefault(
         "distribution",

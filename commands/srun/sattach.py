@@ -5,18 +5,9 @@ import os
 
 from understudy.commands.shared.client import Context, RefusedError, pack, run
 from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionTable, last_values
-from understudy.commands.srun.io import (
-    ALL,
-    EXITED,
-    MESSAGE,
-    STDERR,
-    STDOUT,
-    OneTask,
-    Part,
-    Sink,
-    StepIO,
-)
+from understudy.commands.srun.io import OneTask, Part, Sink, StepIO
 from understudy.commands.srun.send_down import send_down
+from understudy.protocol.task_frames import ALL, EXITED, MESSAGE, STDERR, STDOUT
 
 OPTIONS = OptionTable(
     [

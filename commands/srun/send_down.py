@@ -36,7 +36,8 @@ def send_down(
         while part:
             daemon = client.another(part[0][1])
             try:
-                if len(part) == 1:
+                name, _, nodes = part[0]
+                if len(part) == 1 and name != nodes:  # else a node that shares the address
                     daemon.send(message)
                 else:
                     from understudy.commands.shared.packing import pack as pack_bytes

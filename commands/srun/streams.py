@@ -6,9 +6,10 @@ Place: under srun. Follows srun(1), "IO Redirection".
 
 import os
 
-from understudy.commands.srun.io import ALL, STDERR, STDOUT, ByPart, OneTask, Sink
+from understudy.commands.srun.io import ByPart, OneTask, Sink
 from understudy.commands.srun.srun_settings import StepError
 from understudy.model.file_patterns import without_backslashes
+from understudy.protocol.task_frames import ALL, STDERR, STDOUT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

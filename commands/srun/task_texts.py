@@ -3,6 +3,8 @@
 Place: under srun; loaded only when there is something to say.
 """
 
+from understudy.protocol.endings import OUT_OF_MEMORY
+
 _SIGNAL_TEXTS = {
     1: "Hangup", 2: "Interrupt", 3: "Quit", 4: "Illegal instruction", 5: "Trace/breakpoint trap",
     6: "Aborted", 7: "Bus error",
@@ -10,7 +12,7 @@ _SIGNAL_TEXTS = {
     11: "Segmentation fault", 12: "User defined signal 2", 13: "Broken pipe",
     14: "Alarm clock", 15: "Terminated", 16: "Stack fault", 24: "CPU time limit exceeded",
     25: "File size limit exceeded", 31: "Bad system call",
-    125: "Out Of Memory",
+    OUT_OF_MEMORY: "Out Of Memory",
 }  # fmt: skip
 
 

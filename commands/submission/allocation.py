@@ -12,6 +12,7 @@ from understudy.commands.shared.options import Option, OptionTable
 from understudy.commands.submission.job import Job
 from understudy.commands.submission.options import OPTIONS as BATCH_OPTIONS
 from understudy.commands.submission.options import number
+from understudy.model.environment import read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Allocation:
         daemons: "list[list[str]]",
     ) -> None:
         self.job_id, self.nodes, self.credential = job_id, nodes, credential
-        self.environment = dict(entry.partition("=")[::2] for entry in environment)
+        self.environment = read(environment)
         self.daemons = daemons
         self.components: list[Allocation] = []  # of a heterogeneous job
         self.is_ready = True  # the job may begin

@@ -46,6 +46,20 @@ def _words(text: str) -> list[str]:
     return words
 
 
+def submitter() -> "dict[str, object]":
+    """The facts of where we are, as jobs are told of it."""
+    import os
+
+    umask = os.umask(0)
+    os.umask(umask)
+    return {
+        "submit_dir": os.getcwd(),
+        "submit_host": os.uname().nodename.partition(".")[0],
+        "umask": f"{umask:04o}",
+        "nice_of_process": 0,
+    }
+
+
 def limits(wanted: str | None) -> dict[str, str]:
     """The limits of our own processes, for those of the job or step: those wanted begin with U,
     others go on if slurm.conf has it so.

@@ -149,6 +149,11 @@ class AccountingLink:
         core.when_recorded = self.when_recorded
         core.when_resized = self._end_part
 
+    @property
+    def waiting(self) -> int:
+        """How many records wait to be told."""
+        return len(self._queue)
+
     def start(self, address: str) -> None:
         """Ask for associations, and tell what is left in the queue."""
         self._wire.add_peer(PEER, address)
@@ -306,7 +311,7 @@ class AccountingLink:
     def _have_changed(self) -> None:
         accounting_has_changed(self._core)
         self._core.changed(Note.CHANGE, self._core.time.now())
-        self._core.settled()
+        self._core.after_event()
 
     # --- records ----------------------------------------------------------------------------------
 

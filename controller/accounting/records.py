@@ -182,22 +182,22 @@ def job_record(core: Core, job: Job, kept: Kept, blocked: str) -> JobRecord:
         admin_comment=job.admin_comment,
         reservation=reservation,
         reservation_id=reserved.reservation_id if reserved is not None else 0,
-        # as Slurm spells it
-        flags=f"Sched{job.last_scheduler},StartRecieved"
-        if ran and job.last_scheduler
-        else "StartRecieved",
-        killed_by=job.killed_by
-        if job.state is JobState.CANCELLED and not job.flags & JobFlag.REQUEUE
-        else None,
+        flags=_flags(job),
+        killed_by=job.killed_by if recorded_state(job) == JobState.CANCELLED else None,
         het_job_id=job.het.job_id if job.het is not None else 0,
         het_offset=job.het_offset,
         array_job_id=array.job_id if array is not None else 0,
         array_task_id=job.array_task_id,
-        array_tasks=_tasks(job, array.limit)
-        if array is not None and job.array_task_id is None
-        else "",
+        array_tasks=_tasks(job),
         **{name: each.key for name, each in job_texts(core, job, kept).items()},
     )
+
+
+def _flags(job: Job) -> str:
+    """As Slurm spells it."""
+    if job.allocation is None or not job.last_scheduler:
+        return "StartRecieved"
+    return f"Sched{job.last_scheduler},StartRecieved"
 
 
 def job_texts(core: Core, job: Job, kept: Kept) -> dict[str, JobText]:
@@ -276,8 +276,11 @@ def _limit_min(core: Core, job: Job, *, ran: bool) -> int | None:
     return None if job.time_limit_s is None else -(-job.time_limit_s // 60)
 
 
-def _tasks(job: Job, limit: int) -> str:
-    tasks = job.array_tasks | job.withdrawn_tasks
+def _tasks(job: Job) -> str:
+    """The tasks for which an array's record stands."""
+    if job.array is None or job.array_task_id is not None:
+        return ""
+    tasks, limit = job.array_tasks | job.withdrawn_tasks, job.array.limit
     return format_tasks(tasks) + (f"%{limit}" if limit and tasks else "")
 
 

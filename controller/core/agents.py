@@ -25,6 +25,7 @@ import logging
 from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from understudy.controller.core.fan_out import FIRST_PAUSE_S, LONGEST_PAUSE_S, UNREACHABLE
 from understudy.model.hostlist import compress, expand
 from understudy.protocol.messages import Failure, Message, NodeReplies
 from understudy.protocol.tree import ForwardTree, Target
@@ -32,13 +33,10 @@ from understudy.protocol.tree import ForwardTree, Target
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from understudy.controller.core.fan_out import FanOut
     from understudy.controller.ports import Clock, TimerHandle, Wire
 
 log = logging.getLogger("understudy.controller.core.agents")
-# failures that say nothing about the order itself
-UNREACHABLE: Final = frozenset({1001, 1005, 1006, 5004})
-FIRST_PAUSE_S: Final = 1.0  # ours: before an order is sent again, twice as long each time
-LONGEST_PAUSE_S: Final = 60.0  # ours: the longest such pause
 WATCHDOG_S: Final = 60.0  # ours: between two looks for orders that nobody has answered
 
 
@@ -94,7 +92,7 @@ class _Channel:
 
 
 class Agents:
-    """The orders to all daemons. `settled` is called after an answer has been worked on."""
+    """The orders to all daemons. `after_event` is called after an answer has been worked on."""
 
     def __init__(
         self,
@@ -118,7 +116,8 @@ class Agents:
         self._number = 0
         self._in_flight = self._sent = self._retried = self._dropped = self._trees = 0
         self._watchdog: TimerHandle | None = None
-        self.settled: Callable[[], None] = lambda: None
+        self.fan_out: FanOut | None = None  # where each node is a hop of its own
+        self.after_event: Callable[[], None] = lambda: None
         self.on_response: Callable[[str, bool], None] = lambda _daemon, _responds: None
 
     def next_number(self) -> int:
@@ -139,11 +138,15 @@ class Agents:
         *,
         wanted: Callable[[], bool] | None = None,
         done: Callable[[Message], None] | None = None,
+        node: str = "",
     ) -> None:
         """Send the message, again and again until the daemon answers or `wanted()` is false. `done`
-        gets the daemon's answer.
+        gets the daemon's answer. `node`: that of the daemon's nodes which it is for, who gets it
+        itself where each is a hop of its own.
         """
         channel = self._channels[daemon]
+        if node and self.fan_out is not None:
+            channel = self._channels.setdefault(node, _Channel(node))
         order = Order(self, channel, message, wanted, done)
         if (
             channel.retry is not None
@@ -168,6 +171,10 @@ class Agents:
         Beyond the tree's width one message without nodes goes down the tree: each receiver knows
         its own from the `Forward`.
         """
+        if self.fan_out is not None:
+            nodes = [node for _, expression in parts for node in expand(expression)]
+            self.fan_out.send(nodes, make(""), wanted=wanted)
+            return
         if len(parts) <= self._tree_width:
             for daemon, expression in parts:
                 self.send(daemon, make(expression), wanted=wanted)
@@ -182,7 +189,7 @@ class Agents:
                 go(send.hop, send.peer, send.message, send.timeout_s)
             if tree.result is not None:
                 self._ask_again(tree.result, daemon_of, make, wanted)
-            self.settled()
+            self.after_event()
 
         def go(hop: int, peer: str, message: Message, timeout_s: float) -> None:
             self._sent += 1
@@ -196,7 +203,7 @@ class Agents:
 
         def answered(answer: Message) -> None:
             done(answer)
-            self.settled()
+            self.after_event()
 
         self._wire.send(daemon, message, answered, self._timeout_s)
 
@@ -214,9 +221,11 @@ class Agents:
     def statistics(self) -> AgentStatistics:
         """How busy the agents are."""
         queued = sum(len(channel.queue) for channel in self._channels.values())
-        return AgentStatistics(
-            self._in_flight, queued, self._sent, self._retried, self._dropped, self._trees
-        )
+        sent, retried, trees = self._sent, self._retried, self._trees
+        if (fan_out := self.fan_out) is not None:
+            sent, retried = sent + fan_out.sent, retried + fan_out.repeated
+            trees += fan_out.trees
+        return AgentStatistics(self._in_flight, queued, sent, retried, self._dropped, trees)
 
     def _dispatch(self, order: Order) -> None:
         channel = order.channel
@@ -255,7 +264,7 @@ class Agents:
                 # a place has become free that others wait for
                 for other in self._channels.values():
                     self._pump(other)
-        self.settled()
+        self.after_event()
 
     def _put_off(self, order: Order, why: str) -> None:
         """Keep the order for later, before those that came after it."""
@@ -285,7 +294,7 @@ class Agents:
             self._pump(channel)
         elif (order := self._next(channel)) is not None:
             self._dispatch(order)
-        self.settled()
+        self.after_event()
 
     def _next(self, channel: _Channel) -> Order | None:
         while channel.queue:

@@ -28,6 +28,7 @@ from understudy.protocol.messages import Ok
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from understudy.clock.pauses import Pauses
     from understudy.controller.core.agents import Agents
     from understudy.controller.core.parts import Following, Gang, Mailer, Power
     from understudy.controller.enforcement.limits import JobLimits
@@ -143,11 +144,14 @@ class Core:
     reservation_timer: tuple[float, TimerHandle] | None = None
     reservation_stamp: object = None  # what reservations that repeat could matter to, as last seen
     # the edge's: something has been handled
-    settled: Callable[[], None] = field(default=lambda: None)
+    after_event: Callable[[], None] = field(default=lambda: None)
     counters: Counters = field(default_factory=Counters)  # for sdiag
+    pauses: Pauses | None = None  # of the event loop, for sdiag; None: nobody looks
     shut_down: Callable[[], None] = field(default=lambda: None)  # the edge's: end the daemon
     # the edge's: go on all the same, or end the run
     failed: Callable[[Exception], None] = field(default=_raise)
+    # the edge's: what is measured of the daemon itself, for `GetStatistics`
+    measure_daemon: Callable[[], dict[str, int]] = field(default=dict)
     # for `scontrol show config`
     show_configuration: Callable[[], list[tuple[str, str]]] = field(default=list)
     triggers: Triggers = field(default_factory=Triggers)  # of strigger
@@ -214,7 +218,7 @@ class Core:
             action(*args)
         except Exception as error:  # noqa: BLE001 - one failure must not end the controller
             self.fail(f"{action.__module__}.{action.__qualname__}", error)
-        self.settled()
+        self.after_event()
 
     def fail(self, what: str, error: Exception) -> None:
         """Something has failed that never should: a plug-in, or this program. It is logged and

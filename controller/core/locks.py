@@ -23,6 +23,7 @@ import asyncio
 from collections import deque
 from contextlib import asynccontextmanager
 from enum import IntEnum
+from operator import lt
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -77,15 +78,16 @@ class Locks:
         self._writers = [0, 0, 0, 0]
         self._held = 0
         self._queue: deque[tuple[Needs, Callable[[], None]]] = deque()
+        # of those in the queue, by level
+        self._awaited = _Awaited()
+        self._is_serving = False
         self._at_once = self._waited = self._longest = 0
 
     def available(self, needs: Needs) -> bool:
         """Whether `needs` would be granted now: no holder and nobody in the queue is in the way."""
         if not self._held and not self._queue:
             return True
-        return self._is_compatible(needs) and not any(
-            needs.conflicts_with(earlier) for earlier, _ in self._queue
-        )
+        return self._is_compatible(needs) and not self._awaited.conflicts_with(needs)
 
     def take(self, needs: Needs) -> bool:
         """Take the locks if they are available. Whoever gets True calls `drop` with the same
@@ -118,8 +120,7 @@ class Locks:
         if self.take(needs):
             granted()
             return
-        self._queue.append((needs, granted))
-        self._longest = max(self._longest, len(self._queue))
+        self._wait(needs, granted)
 
     @asynccontextmanager
     async def hold(
@@ -129,9 +130,7 @@ class Locks:
         needs = Needs(config, job, node, partition)
         if not self.take(needs):
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            entry = (needs, lambda: self._hand_over(needs, turn))
-            self._queue.append(entry)
-            self._longest = max(self._longest, len(self._queue))
+            entry = self._wait(needs, lambda: self._hand_over(needs, turn))
             try:
                 await turn
             except asyncio.CancelledError:
@@ -139,6 +138,7 @@ class Locks:
                     self.drop(needs)
                 elif entry in self._queue:
                     self._queue.remove(entry)
+                    self._awaited.remove(needs)
                     self._serve()
                 raise
         try:
@@ -149,6 +149,14 @@ class Locks:
     def statistics(self) -> LockStatistics:
         """How the locks are used."""
         return LockStatistics(self._at_once, self._waited, len(self._queue), self._longest)
+
+    def _wait(self, needs: Needs, granted: Callable[[], None]) -> tuple[Needs, Callable[[], None]]:
+        """Enter the queue; the entry."""
+        entry = (needs, granted)
+        self._queue.append(entry)
+        self._awaited.add(needs)
+        self._longest = max(self._longest, len(self._queue))
+        return entry
 
     def _hand_over(self, needs: Needs, turn: asyncio.Future[None]) -> None:
         if turn.done():  # its task was cancelled meanwhile
@@ -171,20 +179,64 @@ class Locks:
                 self._writers[level] += 1
 
     def _serve(self) -> None:
-        """Grant all in the queue that neither a holder nor an earlier one in the queue keeps
-        back.
+        """Grant all in the queue that neither a holder nor an earlier one in the queue keeps back.
+
+        Most of them are done and drop their locks before they return. Others are served then by
+        this very call, not by one within it: thousands may wait.
         """
-        ready: list[Callable[[], None]] = []
-        waiting: deque[tuple[Needs, Callable[[], None]]] = deque()
-        for needs, granted in self._queue:
-            if self._is_compatible(needs) and not any(
-                needs.conflicts_with(earlier) for earlier, _ in waiting
-            ):
-                self._grant(needs)
-                self._waited += 1
-                ready.append(granted)
-            else:
-                waiting.append((needs, granted))
-        self._queue = waiting
-        for granted in ready:
-            granted()
+        if self._is_serving:
+            return
+        self._is_serving = True
+        kept: deque[tuple[Needs, Callable[[], None]]] = deque()
+        earlier = _Awaited()  # of those that are kept
+        failure: BaseException | None = None
+        while self._queue:
+            needs, granted = entry = self._queue.popleft()
+            if earlier.conflicts_with(needs) or not self._is_compatible(needs):
+                kept.append(entry)
+                earlier.add(needs)
+                continue
+            self._awaited.remove(needs)
+            held = [*self._readers, *self._writers]
+            self._grant(needs)
+            self._waited += 1
+            try:
+                granted()
+            except BaseException as error:  # noqa: BLE001 - the others must not wait for ever
+                failure = failure or error
+            if any(map(lt, [*self._readers, *self._writers], held)):
+                # somebody else has dropped his, too: the kept may have their turn
+                self._queue.extendleft(reversed(kept))
+                kept.clear()
+                earlier = _Awaited()
+        self._queue = kept
+        self._is_serving = False
+        if failure is not None:
+            raise failure
+
+
+class _Awaited:
+    """How many wait for each level, and how many of them to write there."""
+
+    __slots__ = ("_any", "_writers")
+
+    def __init__(self) -> None:
+        self._any = [0, 0, 0, 0]
+        self._writers = [0, 0, 0, 0]
+
+    def add(self, needs: Needs) -> None:
+        for level, mode in enumerate(needs):
+            self._any[level] += mode > NONE
+            self._writers[level] += mode == WRITE
+
+    def remove(self, needs: Needs) -> None:
+        for level, mode in enumerate(needs):
+            self._any[level] -= mode > NONE
+            self._writers[level] -= mode == WRITE
+
+    def conflicts_with(self, needs: Needs) -> bool:
+        """Whether one of them does."""
+        return any(
+            mode and (self._writers[level] or (mode == WRITE and self._any[level]))
+            for level, mode in enumerate(needs)
+        )

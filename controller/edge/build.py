@@ -7,6 +7,7 @@ slurm.conf(5).
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.core import LOCAL_IDS
@@ -18,6 +19,7 @@ from understudy.controller.tables.settings import MAX_DEPEND_DEPTH, Enforced, Se
 from understudy.controller.tables.tables import Tables
 from understudy.controller.tables.topology import Tree
 from understudy.model import nodeset
+from understudy.model.cluster import FLAT
 from understudy.model.cpu_binding import cpu_binding
 from understudy.model.gres import gpu_defaults
 from understudy.model.hostlist import NodeNames
@@ -164,10 +166,7 @@ def build_settings(
     number of a user's name.
     """
     slurm_user = user_id_of(config.text("SlurmUser"))
-    enforce = config.text("EnforcePartLimits").upper()
-    auth = dict(word.partition("=")[::2] for word in config.words("AuthInfo"))
-    lifetime = auth.get("cred_expire", "")
-    return Settings(
+    settings = Settings(
         cluster_name=config.cluster_name or cluster.name,
         cadence=cluster.cadence,
         controller_host=config.controllers[0][0] if config.controllers else "localhost",
@@ -175,9 +174,26 @@ def build_settings(
             {cluster.user_id} | ({slurm_user} if slurm_user is not None else set())
         ),
         private_data=frozenset(word.lower() for word in config.words("PrivateData")),
-        first_job_id=config.count("FirstJobId"),
         max_job_id=LOCAL_IDS if cluster.is_unbounded else config.count("MaxJobId"),
         max_job_count=sys.maxsize if cluster.is_unbounded else config.count("MaxJobCount"),
+        mail_program="" if cluster.executor == "emulated" else config.text("MailProg"),
+        emulates_jobs=cluster.executor == "emulated",
+        default_run_s=cluster.default_run_s,
+    )
+    for part in (_for_jobs, _for_nodes, _for_sharing, _for_accounting, _for_programs):
+        settings = part(settings, config)
+    if cluster.hops is not None and cluster.hops.width:
+        width = len(config.nodes) if cluster.hops.width == FLAT else cluster.hops.width
+        settings = replace(settings, tree_width=width)
+    return settings
+
+
+def _for_jobs(settings: Settings, config: SlurmConfig) -> Settings:
+    """What bounds jobs and steps, and what they have by default."""
+    enforce = config.text("EnforcePartLimits").upper()
+    return replace(
+        settings,
+        first_job_id=config.count("FirstJobId"),
         max_array_size=config.count("MaxArraySize"),
         min_job_age_s=config.seconds("MinJobAge") or 0,
         kill_wait_s=config.seconds("KillWait") or 0,
@@ -195,13 +211,31 @@ def build_settings(
         allows_crontabs="enable" in config.text("ScronParameters").lower(),
         requeue_by_default=config.boolean("JobRequeue"),
         disable_root_jobs=config.boolean("DisableRootJobs"),
+        inactive_limit_s=config.seconds("InactiveLimit") or 0,
+        max_step_count=config.count("MaxStepCount"),
+        mpi_default=config.text("MpiDefault") or "none",
+        kill_invalid_dependency="kill_invalid_depend"
+        in {word.lower() for word in config.words("DependencyParameters")},
+        max_depend_depth=_max_depend_depth(config.words("DependencyParameters")),
+        requeue_exit_codes=_codes(config.words("RequeueExit")),
+        requeue_exit_hold_codes=_codes(config.words("RequeueExitHold")),
+        users_may_top="enable_user_top"
+        in {word.lower() for word in config.words("SchedulerParameters")},
+    )
+
+
+def _for_nodes(settings: Settings, config: SlurmConfig) -> Settings:
+    """What concerns nodes, and messages to them."""
+    auth = dict(word.partition("=")[::2] for word in config.words("AuthInfo"))
+    lifetime = auth.get("cred_expire", "")
+    return replace(
+        settings,
         return_to_service=config.count("ReturnToService"),
         front_end=any(line.key == "frontendname" for line in config.lines),
         resume_timeout_s=config.seconds("ResumeTimeout") or 0,
         boot_s=_boot_s(config.words("SlurmctldParameters")),
         shows_cloud="cloud" in {word.lower() for word in config.words("PrivateData")},
         slurmd_timeout_s=config.seconds("SlurmdTimeout") or 0,
-        inactive_limit_s=config.seconds("InactiveLimit") or 0,
         health_interval_s=config.seconds("HealthCheckInterval") or 0
         if config.is_set("HealthCheckProgram")
         else 0,
@@ -210,24 +244,36 @@ def build_settings(
         # 22.05 itself would take 50
         tree_width=config.count("TreeWidth") if config.is_set("TreeWidth") else 32,
         credential_lifetime_s=int(lifetime) if lifetime.isdecimal() else 120,
-        max_step_count=config.count("MaxStepCount"),
-        mpi_default=config.text("MpiDefault") or "none",
-        kill_invalid_dependency="kill_invalid_depend"
-        in {word.lower() for word in config.words("DependencyParameters")},
-        max_depend_depth=_max_depend_depth(config.words("DependencyParameters")),
-        requeue_exit_codes=_codes(config.words("RequeueExit")),
-        requeue_exit_hold_codes=_codes(config.words("RequeueExitHold")),
+    )
+
+
+def _for_sharing(settings: Settings, config: SlurmConfig) -> Settings:
+    """Preemption, and what is shared out beside nodes."""
+    return replace(
+        settings,
         reservation_over_run_s=config.seconds("ResvOverRun"),
         preempt_type=config.text("PreemptType"),
         preempt_mode=config.text("PreemptMode"),
         preempt_exempt_s=config.seconds("PreemptExemptTime"),
-        users_may_top="enable_user_top"
-        in {word.lower() for word in config.words("SchedulerParameters")},
         preempt_sends_user_signal="preempt_send_user_signal"
         in {word.lower() for word in config.words("SlurmctldParameters")},
         time_slice_s=config.count("SchedulerTimeSlice"),
         licenses=configured_licenses(config.text("Licenses")),
         gres_types=tuple(dict.fromkeys(config.words("GresTypes"))),
+        gpu_defaults=gpu_defaults(
+            ",".join(
+                f"{key}={config.text(key)}"
+                for key in ("DefCpuPerGPU", "DefMemPerGPU")
+                if config.is_set(key)
+            )
+        ),
+    )
+
+
+def _for_accounting(settings: Settings, config: SlurmConfig) -> Settings:
+    """What is on record, and enforced."""
+    return replace(
+        settings,
         tracked_tres=tuple(
             dict.fromkeys(
                 word.lower()
@@ -236,13 +282,6 @@ def build_settings(
             )
         ),
         enforced=Enforced.of(config.words("AccountingStorageEnforce")),
-        gpu_defaults=gpu_defaults(
-            ",".join(
-                f"{key}={config.text(key)}"
-                for key in ("DefCpuPerGPU", "DefMemPerGPU")
-                if config.is_set(key)
-            )
-        ),
         tracked_gres=tuple(
             dict.fromkeys(
                 word.lower()
@@ -250,6 +289,14 @@ def build_settings(
                 if word.lower().startswith("gres/")
             )
         ),
+        gathers_usage=not config.text("JobAcctGatherType").lower().endswith("/none"),
+    )
+
+
+def _for_programs(settings: Settings, config: SlurmConfig) -> Settings:
+    """Programs of the site's."""
+    return replace(
+        settings,
         prolog_slurmctld=config.text("PrologSlurmctld"),
         epilog_slurmctld=config.text("EpilogSlurmctld"),
         reservation_prolog=config.text("ResvProlog"),
@@ -257,11 +304,7 @@ def build_settings(
         has_prolog=config.is_set("Prolog"),
         prolog_flags=prolog_words(config.text("PrologFlags")),
         has_epilog=config.is_set("Epilog"),
-        mail_program="" if cluster.executor == "emulated" else config.text("MailProg"),
-        gathers_usage=not config.text("JobAcctGatherType").lower().endswith("/none"),
         mail_domain=config.text("MailDomain"),
-        emulates_jobs=cluster.executor == "emulated",
-        default_run_s=cluster.default_run_s,
     )
 
 

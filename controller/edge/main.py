@@ -25,6 +25,7 @@ from understudy.controller.accounting.queue import LEAST_BOUND, QueueFile, Recor
 from understudy.controller.accounting.records import kept_of
 from understudy.controller.core.agents import Agents
 from understudy.controller.core.core import Core
+from understudy.controller.core.fan_out import FanOut
 from understudy.controller.core.locks import Locks
 from understudy.controller.edge.build import build_settings, build_tables
 from understudy.controller.edge.limits import make_limits
@@ -51,17 +52,21 @@ from understudy.controller.saved.store import Commits, Dirty, HeldWire, Store
 from understudy.controller.scheduling import registry
 from understudy.controller.tables.power_plan import PowerPlan
 from understudy.controller.tables.preemption import Preemption, Rules
+from understudy.controller.views.metrics import figures
 from understudy.model.cluster import Cluster
 from understudy.model.conf import SlurmConfig, load
 from understudy.model.conf_check import not_emulated, strange_words
 from understudy.model.conf_copy import copy_configuration, has_changed
 from understudy.model.errors import ConfigError
+from understudy.model.metrics import Family, gauge
 from understudy.model.scheduler_parameters import complaints, number
+from understudy.protocol.hops import hop_links
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from understudy.controller.tables.settings import Settings
+    from understudy.model.cluster import Hops
 
 NAME = "controller"
 
@@ -72,7 +77,6 @@ class Controller:
     def __init__(self, daemon: Daemon, config: SlurmConfig) -> None:
         self.daemon, self.config = daemon, config
         cluster = daemon.cluster
-        tables, names = build_tables(config)
         settings = build_settings(config, cluster, user_id_of)
         self.store: Store | None = None
         self.dirty: Dirty | None = None
@@ -83,7 +87,6 @@ class Controller:
             self.store = Store(daemon.run_dir / "state")
             journal = self.dirty = Dirty()
             wire = held = HeldWire(daemon.messenger)
-        self.accounting: AccountingLink | None = None
         noting = NotingJournal(journal)
         # A replay must not write its jobs into the site's own record of jobs.
         writes_completions = (
@@ -91,10 +94,53 @@ class Controller:
         )
         if cluster.keeps_accounting or writes_completions or settings.mail_program:
             journal = noting
+        self.core = core = self._build_core(settings, wire, journal)
+        connect(core)
+        self._add_rules(settings, noting)
+        loop = asyncio.get_running_loop()
+        self.locks = Locks()
+        self.passes = Passes(core, self.locks, soon=loop.call_soon, clock=real_time.perf_counter)
+        parameters = registry.policy_parameters(config.text("SchedulerParameters"))
+        self.passes.most_requests = number(parameters, "max_rpc_cnt", 0, most=1000)
+        self.commits = None if held is None else self._commits_to_disk(held, loop)
+        self.server = Server(
+            core,
+            self.locks,
+            self.passes,
+            self.commits,
+            soon=loop.call_soon,
+            clock=real_time.perf_counter,
+        )
+        self.accounting: AccountingLink | None = None
+        if cluster.keeps_accounting:
+            self.accounting = self._link_to_accounting(wire, noting, loop)
+        self.completions: CompletionLog | None = None
+        if writes_completions:
+            self.completions = CompletionLog(core, self._append_completion)
+            noting.listeners.append(self.completions.note)
+        if settings.mail_program:
+            core.mailer = Mailer(core)
+            noting.listeners.append(core.mailer.note)
+        set_gang(core)
+        if (plan := PowerPlan.of(config)) is not None:
+            core.power = Power(core, plan)
+        self._give_surroundings(loop)
+
+    def _build_core(self, settings: Settings, wire: Wire, journal: Journal) -> Core:
+        """The core with its tables, without rules on who may run when."""
+        daemon, config, cluster = self.daemon, self.config, self.daemon.cluster
+        tables, names = build_tables(config)
         agents = Agents(
             wire, daemon.time, timeout_s=settings.message_timeout_s, tree_width=settings.tree_width
         )
-        self.core = core = Core(
+        if cluster.hops is not None:
+            self._take_hops(agents, wire, settings, cluster.hops)
+        signer = (
+            Signer(read_key(Path(cluster.key_file)), settings.credential_lifetime_s)
+            if cluster.key_file
+            else None
+        )
+        core = Core(
             tables=tables,
             names=names,
             settings=settings,
@@ -102,20 +148,39 @@ class Controller:
             agents=agents,
             journal=journal,
             users=HostUsers(cluster.users, cluster.groups),
-            signer=None
-            if settings.emulates_jobs
-            else Signer(read_key(Path(cluster.key_file)), settings.credential_lifetime_s),
+            signer=None if settings.emulates_jobs else signer,
             selector=registry.selector(
                 config.text("SelectType"), frozenset(config.words("SelectTypeParameters"))
             ),
         )
-        connect(core)
         core.launch_s = cluster.job_launch_s
-        core.step_signer = (
-            Signer(read_key(Path(cluster.key_file)), settings.credential_lifetime_s)
-            if cluster.key_file
-            else None
+        core.step_signer = signer
+        agents.on_response = lambda name, responds: heard_of(core, name, responds=responds)
+        return core
+
+    def _take_hops(self, agents: Agents, wire: Wire, settings: Settings, hops: Hops) -> None:
+        """Nodes are hops of their own."""
+        daemon = self.daemon
+        links = hop_links(asyncio.get_running_loop(), daemon.cluster, hops)
+        daemon.messenger.hops = links
+        daemon.at_exit.append(links.close)
+
+        def after_event() -> None:
+            agents.after_event()  # as it is then
+
+        agents.fan_out = FanOut(
+            wire,
+            daemon.time,
+            width=settings.tree_width,
+            timeout_s=settings.message_timeout_s,
+            at_most=links.at_most,
+            after_event=after_event,
         )
+
+    def _add_rules(self, settings: Settings, noting: NotingJournal) -> None:
+        """Priorities, limits, preemption, and the policy that decides by them."""
+        core, config, cluster = self.core, self.config, self.daemon.cluster
+        tables = core.tables
         self._accounts = accounts = AccountsOf(lambda: core.associations, core.users.user_name)
         priorities = priority_registry.priority(config.text("PriorityType"))
         core.priorities = priorities(tables, read_options(config), accounts, core.start_time)
@@ -128,66 +193,55 @@ class Controller:
         core.policy = registry.scheduler(config.text("SchedulerType"))(
             tables, core.selector, Planning(core), parameters
         )
-        core.policy.plans_when_asked = cluster.plans_when_asked and daemon.time.is_virtual
-        agents.on_response = lambda name, responds: heard_of(core, name, responds=responds)
-        loop = asyncio.get_running_loop()
-        self.locks = Locks()
-        self.passes = Passes(core, self.locks, soon=loop.call_soon, clock=real_time.perf_counter)
-        self.passes.most_requests = number(parameters, "max_rpc_cnt", 0, most=1000)
-        self.commits: Commits | None = None
-        if self.store is not None and self.dirty is not None:
-            run = _write_here if daemon.time.is_virtual else _write_in_thread(loop)
-            self.commits = Commits(
-                core,
-                self.dirty,
-                self.store,
-                run=run,
-                soon=loop.call_soon,
-                failed=self._cannot_write,
-            )
-            assert held is not None
-            held.commits = self.commits
-        self.server = Server(
-            core,
-            self.locks,
-            self.passes,
-            self.commits,
+        core.policy.plans_when_asked = cluster.plans_when_asked and core.time.is_virtual
+
+    def _commits_to_disk(self, held: HeldWire, loop: asyncio.AbstractEventLoop) -> Commits:
+        """What writes the state: `held` keeps messages back until it is on disk."""
+        assert self.store is not None
+        assert self.dirty is not None
+        run = _write_here if self.daemon.time.is_virtual else _write_in_thread(loop)
+        commits = held.commits = Commits(
+            self.core,
+            self.dirty,
+            self.store,
+            run=run,
             soon=loop.call_soon,
-            clock=real_time.perf_counter,
+            failed=self._cannot_write,
         )
-        if cluster.keeps_accounting:
-            saved = (
-                QueueFile(daemon.run_dir / "state" / "accounting.sqlite")
-                if cluster.state == "disk"
-                else None
-            )
-            most = max(LEAST_BOUND, 2 * config.count("MaxJobCount") + 4 * len(tables.nodes.nodes))
-            self.accounting = AccountingLink(
-                core,
-                wire,
-                RecordQueue(most),
-                saved,
-                cluster=config.cluster_name,
-                host="127.0.0.1",
-                port=int(cluster.controller.rpartition(":")[2] or config.controller_ports[0]),
-                kept=kept_of(config),
-                slurm_user=user_id_of(config.text("SlurmUser")) or 0,
-                soon=loop.call_soon,
-            )
-            noting.note_nodes = self.accounting.note_nodes
-            noting.note_reservation = self.accounting.note_reservation
-            noting.listeners.append(self.accounting.note)
-        self.completions: CompletionLog | None = None
-        if writes_completions:
-            self.completions = CompletionLog(core, self._append_completion)
-            noting.listeners.append(self.completions.note)
-        if settings.mail_program:
-            core.mailer = Mailer(core)
-            noting.listeners.append(core.mailer.note)
-        set_gang(core)
-        if (plan := PowerPlan.of(config)) is not None:
-            core.power = Power(core, plan)
-        core.shut_down, core.failed = daemon.stop, daemon.fail
+        return commits
+
+    def _link_to_accounting(
+        self, wire: Wire, noting: NotingJournal, loop: asyncio.AbstractEventLoop
+    ) -> AccountingLink:
+        """The link over which records go to accounting, which follows the journal."""
+        daemon, config, cluster = self.daemon, self.config, self.daemon.cluster
+        saved = (
+            QueueFile(daemon.run_dir / "state" / "accounting.sqlite")
+            if cluster.state == "disk"
+            else None
+        )
+        nodes = len(self.core.tables.nodes.nodes)
+        link = AccountingLink(
+            self.core,
+            wire,
+            RecordQueue(max(LEAST_BOUND, 2 * config.count("MaxJobCount") + 4 * nodes)),
+            saved,
+            cluster=config.cluster_name,
+            host="127.0.0.1",
+            port=int(cluster.controller.rpartition(":")[2] or config.controller_ports[0]),
+            kept=kept_of(config),
+            slurm_user=user_id_of(config.text("SlurmUser")) or 0,
+            soon=loop.call_soon,
+        )
+        noting.note_nodes = link.note_nodes
+        noting.note_reservation = link.note_reservation
+        noting.listeners.append(link.note)
+        return link
+
+    def _give_surroundings(self, loop: asyncio.AbstractEventLoop) -> None:
+        """What the core may ask of the daemon: programs, plug-ins, the configuration, its end."""
+        core, daemon = self.core, self.daemon
+        core.shut_down, core.failed, core.pauses = daemon.stop, daemon.fail, daemon.pauses
         programs = Programs(loop, daemon.time, daemon.run_dir)
         core.run_program, core.run_script, core.is_executable = (
             programs.run,
@@ -195,7 +249,8 @@ class Controller:
             is_executable,
         )
         daemon.at_exit.append(programs.close)
-        core.job_submit = load_plugins(config.words("JobSubmitPlugins"))
+        core.job_submit = load_plugins(self.config.words("JobSubmitPlugins"))
+        core.measure_daemon = self.measure
         core.show_configuration = self.show
         core.read_configuration = self.reconfigure
         core.change_configuration = self.change
@@ -245,16 +300,24 @@ class Controller:
         start_pinging(core)
         start_checking(core)
         daemon.messenger.set_handler(self.server.handle)
+        daemon.figures.append(self.figures)
         self._end_run, daemon.on_failure = daemon.on_failure, self._failed
         daemon.at_exit.append(self.close)
         if self.accounting is not None:
             self.accounting.start(daemon.cluster.accounting_unix or daemon.cluster.accounting)
-        self.server.settled()
+        self.server.after_event()
         self._complain()
         daemon.log.info("Running as primary controller")
         unused = not_emulated(self.config)
         if unused:
             daemon.log.log(VERBOSE, "accepted, but without effect here: %s", ", ".join(unused))
+
+    def figures(self) -> Iterator[Family | None]:
+        """What Prometheus is told."""
+        yield from figures(self.core)
+        if self.accounting is not None:
+            text = "Records that wait for the accounting daemon."
+            yield gauge("slurm_scheduler_dbd_queue_size", text, self.accounting.waiting)
 
     def _failed(self) -> None:
         """The run is over; who follows it is told what became of jobs before."""
@@ -304,6 +367,19 @@ class Controller:
         self.commits.when_idle(idle.set)
         await idle.wait()
         self.store.close()
+
+    def measure(self) -> dict[str, int]:
+        """What the daemon itself is like, by name: its locks, its connections."""
+        locks, messenger = self.locks.statistics(), self.daemon.messenger
+        return {
+            "lock_waits": locks.granted_after_waiting,
+            "lock_waiting": locks.waiting,
+            "lock_longest_queue": locks.longest_queue,
+            "requests_waiting": self.passes.requests,
+            "connections": messenger.connections,
+            "bytes_received": messenger.traffic.received,
+            "bytes_sent": messenger.traffic.sent,
+        }
 
     def show(self) -> list[tuple[str, str]]:
         """What `scontrol show config` prints."""

@@ -2,7 +2,8 @@
 
 Place: between the controller's core and its edge. Under virtual time, where computing takes no
 time, a pass runs whole. Else it holds the locks for a slice of some milliseconds and then lets
-waiting requests in, as Slurm's backfill yields its locks.
+waiting requests in, as Slurm's backfill yields its locks. The longer those take, the longer the
+next slice may be: in a storm of requests jobs start, too.
 
 A pass that raises, in a policy or in what it calls, is over like any other. What failed is told to
 the core, which knows whether this ends the run.
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
     from understudy.controller.ports import TimerHandle
     from understudy.controller.scheduling.cycles import Cycles
 
-SLICE_S: Final = 0.005  # ours: for as long a pass holds the locks
+SLICE_S: Final = 0.005  # ours: for as long a pass holds the locks at least
+# ours: at most, where others have had them for as long before: a pass that got no more while
+# requests poured in would take ten times as long and more, and no job would start
+LONGEST_SLICE_S: Final = 0.05
 PUT_OFF_S: Final = 1.0  # ours: until the schedulers look again whether there are fewer requests
 # slurm.conf(5), the default of bf_yield_sleep: until a backfill pass looks again
 YIELD_S: Final = 0.5
@@ -68,6 +72,7 @@ class Passes:
         self._not_before = -math.inf
         self._failures = 0  # one after the other, with nobody to blame
         self._began = 0.0
+        self._stopped = 0.0  # when the last slice was over
         self._cycles_before: list[tuple[Cycles, int]] = []
 
     def arm(self) -> None:
@@ -125,6 +130,7 @@ class Passes:
             if self._advance(math.inf) is _End.OVER:
                 self._ended()
         else:
+            self._stopped = self._clock()
             self._locks.when_available(PASS_NEEDS, self._slice)
 
     def _advance(self, until: float) -> _End:
@@ -163,16 +169,19 @@ class Passes:
         if until <= self._core.time.now():
             return False
         self._core.time.call_at(until, self._go_on)
-        self._core.settled()
+        self._core.after_event()
         return True
 
     def _slice(self) -> None:
-        """One slice, with the locks held."""
+        """One slice, with the locks held: as long as others had had since the last one."""
         self.slices += 1
+        now = self._clock()
+        turn = min(max(now - self._stopped, SLICE_S), LONGEST_SLICE_S)
         try:
-            end = self._advance(self._clock() + SLICE_S)
+            end = self._advance(now + turn)
         finally:
             self._locks.drop(PASS_NEEDS)
+            self._stopped = self._clock()
         if end is _End.OVER:
             self._ended()
         elif end is _End.SLICE:
@@ -204,4 +213,4 @@ class Passes:
             if cycles.count > count:
                 cycles.took(int((self._clock() - self._began) * 1e6))
                 break
-        self._core.settled()
+        self._core.after_event()

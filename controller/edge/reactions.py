@@ -17,7 +17,7 @@ from understudy.controller.edge.rpc import pause_at_break
 from understudy.controller.jobs.crontabs import comes_again
 from understudy.controller.jobs.end import end_components
 from understudy.controller.jobs.following import note_run
-from understudy.controller.jobs.gang import take_turns
+from understudy.controller.jobs.gang import leave_row, take_turns
 from understudy.controller.jobs.launch import finish_configuring, prepare
 from understudy.controller.jobs.orders import end_on_nodes, run_epilog
 from understudy.controller.jobs.requeue import waits_again
@@ -76,6 +76,9 @@ def connect(core: Core) -> None:
     ]
     to.started = [prepare, take_turns, notify_dependents]
     to.ended = [
+        lambda core, job, _end, _now: core.tables.licenses.give_back(job.job_id),
+        lambda core, job, _end, now: core.priorities.ended(job, now),
+        lambda core, job, _end, now: job_changed(core, job, now),
         ended,
         _of_job(unwatch),
         _of_job(tell_waiting),
@@ -88,6 +91,7 @@ def connect(core: Core) -> None:
         _of_core(reclaim_shared),
         _of_core(resume_preempted),
         _of_core(reboot_idle),
+        lambda core, job, _nodes, now: leave_row(core, job, now),
     ]
     to.emptied = [waits_again, comes_again]
     to.over = [

@@ -164,8 +164,13 @@ def reconfigure(core: Core, message: Reconfigure, sender: Sender) -> Message:
     core.require_admin(sender)
     core.read_configuration()
     core.triggers.note("reconfig")
-    for daemon in core.daemons:
-        core.agents.send(daemon, message)
+    for daemon, record in core.daemons.items():
+        if core.agents.fan_out is None:
+            core.agents.send(daemon, message)
+        else:
+            core.agents.send_to_many(
+                [(daemon, core.names.to_expression(record.nodes))], lambda _nodes: message
+            )
     core.changed(Note.CHANGE, core.time.now())
     return Ok()
 

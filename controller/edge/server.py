@@ -55,9 +55,9 @@ class Server:
             clock,
         )
         self.handled = 0
-        core.settled = core.agents.settled = self.settled
+        core.after_event = core.agents.after_event = self.after_event
 
-    def settled(self) -> None:
+    def after_event(self) -> None:
         """Something has been handled: the policy may want to run, and something may have to be
         written.
         """
@@ -114,7 +114,7 @@ class Server:
         self._core.counters.request(request.message, request.sender.user_id, usec)
         if is_logged:
             log_lines.answered(self._core, request.message, answer, request.sender.user_id, usec)
-        self.settled()
+        self.after_event()
         if isinstance(answer, Later):
             answer.is_gone = request.is_gone
             answer.listen(partial(self._answer, request))

@@ -19,7 +19,9 @@ from understudy.controller.enforcement.reasons import INVALID_ACCOUNT, INVALID_Q
 from understudy.controller.enforcement.use import QosUse, Use
 from understudy.controller.priority.resets import next_reset
 from understudy.controller.priority.tres import PartitionTotals, asked_for, billing, tres_of
+from understudy.controller.priority.usage import LN2
 from understudy.model.states import JobFlag, JobState
+from understudy.model.times import YEAR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 
 # (as of when, resource-seconds, seconds of time)
 SavedUse: TypeAlias = tuple[int, dict[str, float], float]
-YEAR_S: Final = 365 * 86400  # what a job without a time limit may use
 _RUNS: Final = (JobState.RUNNING, JobState.SUSPENDED)
 _TIMED: Final = (What.WALL, What.MINS, What.RUN_MINS)
 
@@ -107,7 +108,7 @@ class JobLimits:
         self._counted: dict[int, int] = {}
 
     def _set_decay(self, half_life_s: int, reset_period: str, now: float) -> None:
-        self.decay = 1.0 - 0.693 / half_life_s if half_life_s > 0 else 1.0
+        self.decay = 1.0 - LN2 / half_life_s if half_life_s > 0 else 1.0
         self._reset_period = reset_period
         self._reset_at = int(now) if reset_period == "NOW" else next_reset(reset_period, now)
 
@@ -270,7 +271,7 @@ class JobLimits:
             **self.amounts(job, partition),
             "mem": int(asked_for(job, partition, self.tables.nodes)["mem"]),
         }
-        minutes = -(-(job.time_limit_s or YEAR_S) // 60)
+        minutes = -(-(job.time_limit_s or YEAR) // 60)
         for test in line.denials:
             amount = wanted.get(test.tres, 0)
             if test.what in (What.MINS, What.RUN_MINS, What.JOB_MINS):
@@ -366,7 +367,7 @@ class JobLimits:
         uses, factor = ((), 1.0) if isinstance(line, str) else (line.uses, line.factor)
         tres, seconds = (
             self.amounts(job, partition, allocation),
-            (job.time_limit_s or YEAR_S) * factor,
+            (job.time_limit_s or YEAR) * factor,
         )
         for use in uses:
             use.take(job.job_id, tres, allocation.nodes)
@@ -432,7 +433,7 @@ class JobLimits:
             return amount < limit
         if what is What.PER_NODE:
             return self._on_a_node(job, amount, allocation) > limit
-        minutes = (job.time_limit_s or YEAR_S) // 60
+        minutes = (job.time_limit_s or YEAR) // 60
         if what is What.JOB_MINS:
             return amount * minutes > limit
         if what is What.RUN_MINS:
@@ -454,7 +455,7 @@ class JobLimits:
         if isinstance(line, str):
             return False
         wanted = self.amounts(job, partition)
-        minutes = (job.time_limit_s or YEAR_S) // 60
+        minutes = (job.time_limit_s or YEAR) // 60
         is_kept = False
         for test in (*line.before, *line.after):
             if test.what is What.WALL:
@@ -521,7 +522,7 @@ class JobLimits:
         runs = job.state in _RUNS and job.allocation is not None
         if runs != charge.runs:
             (self._begin if runs else self._end)(charge, now)
-        elif runs and (limit_s := job.time_limit_s or YEAR_S) != charge.limit_s:
+        elif runs and (limit_s := job.time_limit_s or YEAR) != charge.limit_s:
             self._expect(charge, limit_s - charge.limit_s)
             charge.limit_s = limit_s
 
@@ -541,7 +542,7 @@ class JobLimits:
         assert job.start_time is not None
         charge.tres = self.amounts(job, self.tables.partitions[job.partition], held)
         charge.runs = True
-        charge.limit_s = job.time_limit_s or YEAR_S
+        charge.limit_s = job.time_limit_s or YEAR
         charge.until = self._counted.pop(job.job_id, max(job.start_time, min(self.last, int(now))))
         self._running[job.job_id] = charge
         for use in charge.line.uses:

@@ -127,6 +127,7 @@ class LineMaker:
 
     def __init__(self, uses: tuple[Use, ...]) -> None:
         self.line = Line(uses)
+        # what a QOS has said holds, whatever those behind it say
         self._said: set[tuple[str, str]] = set()
         # of the scope that is being added, those that a job may be denied for
         self._forms: list[tuple[str, Test]] = []
@@ -134,23 +135,21 @@ class LineMaker:
 
     def add_qos(self, qos: Qos, whole: Use, user: Use, account: Use) -> None:
         """The limits of a QOS."""
-        line, said = self.line, set[tuple[str, str]]()
+        line = self.line
+        self._add_qos_counts(qos, whole, user, account)
+        if qos.min_prio_threshold is not None and line.least_priority is None:
+            line.least_priority = qos.min_prio_threshold
+        self._add_qos_tres(qos, whole, user, account)
+        if qos.max_wall is not None and line.max_wall is None:
+            line.max_wall = qos.max_wall
+        line.denies |= qos.has("DenyOnLimit")
+        line.no_reserve |= qos.has("NoReserve")
+        self._nodes.sort(key=lambda each: _MOST_NODES.index(each[0]))
+        self._end_scope(reasons.QOS)
 
-        def one(
-            tests: list[Test], what: What, use: Use, name: str, limit: int | None, reason: str
-        ) -> None:
-            if limit is not None and (name, "") not in self._said:
-                said.add((name, ""))
-                test = Test(what, use, "", limit, reason)
-                tests.append(test)
-                self._forms.append((name, test))
-
-        def each(what: What, use: Use, form: str, limits: Mapping[str, int]) -> None:
-            for tres, limit in limits.items():
-                if (form, tres) not in self._said:
-                    said.add((form, tres))
-                    self._by_tres(what, use, form, tres, limit, reasons.QOS)
-
+    def _add_qos_counts(self, qos: Qos, whole: Use, user: Use, account: Use) -> None:
+        """Those on numbers of jobs and on times."""
+        line, one = self.line, self._number_of_qos
         one(
             line.submit,
             What.JOBS,
@@ -192,8 +191,10 @@ class LineMaker:
         one(
             line.before, What.JOB_WALL, whole, "wall", qos.max_wall, "QOSMaxWallDurationPerJobLimit"
         )
-        if qos.min_prio_threshold is not None and line.least_priority is None:
-            line.least_priority = qos.min_prio_threshold
+
+    def _add_qos_tres(self, qos: Qos, whole: Use, user: Use, account: Use) -> None:
+        """Those on TRES."""
+        each = self._each_of_qos
         each(What.MINS, whole, "grp_mins", qos.grp_tres_mins)
         each(What.HELD, whole, "grp", qos.grp_tres)
         each(What.RUN_MINS, whole, "grp_run_mins", qos.grp_tres_run_mins)
@@ -203,13 +204,19 @@ class LineMaker:
         each(What.LEAST, whole, "min", qos.min_tres_per_job)
         each(What.HELD, account, "per_account", qos.max_tres_per_account)
         each(What.HELD, user, "per_user", qos.max_tres_per_user)
-        if qos.max_wall is not None and line.max_wall is None:
-            line.max_wall = qos.max_wall
-        line.denies |= qos.has("DenyOnLimit")
-        line.no_reserve |= qos.has("NoReserve")
-        self._said |= said
-        self._nodes.sort(key=lambda each: _MOST_NODES.index(each[0]))
-        self._end_scope(reasons.QOS)
+
+    def _number_of_qos(
+        self, tests: list[Test], what: What, use: Use, name: str, limit: int | None, reason: str
+    ) -> None:
+        self._number(tests, what, use, name, limit, reason)
+        if limit is not None:
+            self._said.add((name, ""))
+
+    def _each_of_qos(self, what: What, use: Use, form: str, limits: Mapping[str, int]) -> None:
+        for tres, limit in limits.items():
+            if (form, tres) not in self._said:
+                self._said.add((form, tres))
+                self._by_tres(what, use, form, tres, limit, reasons.QOS)
 
     def add_association(
         self, own: Association, chain: list[tuple[Association, Use]], limit_factor: float | None

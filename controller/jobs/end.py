@@ -45,14 +45,11 @@ def end_job(
     job.completing_nodes = allocation.nodes
     tables = core.tables
     del tables.running[job.job_id]
-    tables.licenses.give_back(job.job_id)
-    core.priorities.ended(job, now)
     if job.array is not None:
         job.array.running -= 1
     core.completing[job.job_id] = job
     tables.nodes.completing_nodes |= allocation.nodes
     core.last_node_update = now
-    job_changed(core, job, now)
     end = End(event, reason, lost_nodes)
     for react in core.reactions.ended:
         react(core, job, end, now)
@@ -106,8 +103,6 @@ def give_back(core: Core, job: Job, nodes: int, now: float, *, by_epilog: bool =
 
 def _all_given_back(core: Core, job: Job, now: float) -> None:
     del core.completing[job.job_id]
-    if core.gang is not None:
-        core.gang.remove(job, now)
     advance(job, JobEvent.NODES_FREED, now)
     if job.array is not None and job.array.limit:
         core.changed(Note.CHANGE, now)  # another task may run now

@@ -45,6 +45,12 @@ def take_turns(core: Core, job: Job, now: float) -> None:
         core.gang.add(job, now)
 
 
+def leave_row(core: Core, job: Job, now: float) -> None:
+    """A job has given back nodes: if they were its last, others take its place."""
+    if core.gang is not None and not job.completing_nodes:
+        core.gang.remove(job, now)
+
+
 @dataclass(slots=True, eq=False)
 class Member:
     """A job of a partition's list."""

@@ -15,9 +15,9 @@ from understudy.controller.core.changes import job_changed
 from understudy.controller.core.core import log
 from understudy.controller.facts.environment import (
     NO_ENVIRONMENT,
-    environment,
     job_environment,
     node_environment,
+    site_environment,
 )
 from understudy.controller.jobs.end import end_job
 from understudy.controller.jobs.orders import ask
@@ -26,6 +26,7 @@ from understudy.controller.pending.awaited import LAUNCH_FAILED_HELD, REASON, is
 from understudy.controller.tables.het_job import components
 from understudy.controller.tables.job import HELD_BY_ADMIN
 from understudy.controller.tables.job_states import JobEvent, advance
+from understudy.model.environment import JOB, SCRIPT
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobFlag
 from understudy.protocol.messages import Failure, LaunchBatch, Message
@@ -67,11 +68,9 @@ def begin_prolog(core: Core, job: Job) -> bool:
                 _give_up(core, job)
             else:
                 finish_configuring(core, job, core.time.now())
-        core.settled()
+        core.after_event()
 
-    core.run_script(
-        [program], {**environment(core, job), "SLURM_SCRIPT_CONTEXT": "prolog_slurmctld"}, ended
-    )
+    core.run_script([program], site_environment(core, job, context="prolog_slurmctld"), ended)
     return True
 
 
@@ -147,7 +146,7 @@ def launch(core: Core, job: Job, daemon: DaemonRecord) -> None:
         script, spec, environment = (
             core.scripts.get(job_id, ""),
             job.spec,
-            job_environment(core, job),
+            job_environment(core, job, JOB | SCRIPT),
         )
     message = LaunchBatch(
         job_id,
@@ -182,7 +181,14 @@ def launch(core: Core, job: Job, daemon: DaemonRecord) -> None:
             job.launch_acknowledged = True
             job_changed(core, job, core.time.now())
 
-    core.agents.send(daemon.name, message, wanted=is_wanted, done=launched)
+    assert job.allocation is not None
+    core.agents.send(
+        daemon.name,
+        message,
+        wanted=is_wanted,
+        done=launched,
+        node=core.names.names[job.allocation.first_node],
+    )
 
 
 def _turn(core: Core) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.core import log
-from understudy.controller.facts.environment import environment, exit_environment, node_environment
+from understudy.controller.facts.environment import end_facts, node_environment, site_environment
 from understudy.controller.tables.job_states import JobEvent
 from understudy.protocol.messages import LaunchProlog, SignalJob, SignalTasks, TerminateJob
 
@@ -31,11 +31,7 @@ def run_epilog(core: Core, job: Job) -> None:
     if program and not core.settings.emulates_jobs:
         core.run_script(
             [program],
-            {
-                **environment(core, job),
-                **exit_environment(job),
-                "SLURM_SCRIPT_CONTEXT": "epilog_slurmctld",
-            },
+            site_environment(core, job, context="epilog_slurmctld", **end_facts(job)),
             lambda code: (
                 log.error("EpilogSlurmctld of job %d ended with %d", job.job_id, code)
                 if code
@@ -65,18 +61,13 @@ def terminate(core: Core, job: Job, nodes: int, why: str = "") -> None:
     lingers = core.settings.emulates_jobs and not (
         job.script_ended or job.interactive or job.het_offset
     )
-    if len(parts) == 1:
-        daemon, part = parts[0]
-        expression = (
-            job.node_list if part == job.completing_nodes else core.names.to_expression(part)
-        )
-        core.agents.send(
-            daemon.name, TerminateJob(job_id, run, expression, told, why, lingers), wanted=is_wanted
-        )
-    elif parts:
-        names = core.names
+    if parts:
+        is_whole = len(parts) == 1 and parts[0][1] == job.completing_nodes
         core.agents.send_to_many(
-            [(daemon.name, names.to_expression(part)) for daemon, part in parts],
+            [
+                (daemon.name, job.node_list if is_whole else core.names.to_expression(part))
+                for daemon, part in parts
+            ],
             lambda expression: TerminateJob(job_id, run, expression, told, why, lingers),
             wanted=is_wanted,
         )
@@ -87,8 +78,9 @@ def terminate_parts(core: Core, job: Job, parts: list[tuple[DaemonRecord, int]])
     Nobody waits for them.
     """
     for daemon, part in parts:
-        core.agents.send(
-            daemon.name, TerminateJob(job.job_id, job.restarts, core.names.to_expression(part))
+        core.agents.send_to_many(
+            [(daemon.name, core.names.to_expression(part))],
+            lambda expression: TerminateJob(job.job_id, job.restarts, expression),
         )
 
 
@@ -103,9 +95,7 @@ def signal_job(core: Core, job: Job, signal: int, *, batch_only: bool) -> None:
 
     nodes = job.allocation.nodes
     parts = core.parts(nodes & -nodes if batch_only else nodes)
-    if len(parts) == 1:
-        core.agents.send(parts[0][0].name, message, wanted=is_wanted)
-    elif parts:
+    if parts:
         core.agents.send_to_many(
             [(daemon.name, core.names.to_expression(part)) for daemon, part in parts],
             lambda _expression: message,
@@ -137,9 +127,7 @@ def signal_step(core: Core, job: Job, step: Step, signal: int, *, ends: bool) ->
         return job.restarts == run and step.is_running
 
     parts = core.parts(step.open_nodes)
-    if len(parts) == 1:
-        core.agents.send(parts[0][0].name, message, wanted=is_wanted)
-    elif parts:
+    if parts:
         core.agents.send_to_many(
             [(daemon.name, core.names.to_expression(part)) for daemon, part in parts],
             lambda _expression: message,

@@ -63,6 +63,9 @@ class Planning:
                     counted.enter_context(
                         core.job_limits.counting(ask.job, ask.partition, allocation)
                     )
+        wanted = ",".join(text for ask, _ in plans if (text := ask.job.spec.licenses))
+        if not core.tables.licenses.are_free(wanted):
+            return False
         if any(core.daemon_of_node[allocation.first_node] is None for _, allocation in plans):
             return False
         jobs = [self._allocate(ask, allocation, now) for ask, allocation in plans]
@@ -200,17 +203,14 @@ def _end_by(job: Job, left_s: int) -> None:
         job.time_limit_s = max(left_s // 60 * 60, 60)
 
 
-def parts_environment(core: Core, step: Step) -> list[str]:
-    """What a step's tasks are told of the parts of GPUs that it has, which are as many on each of
-    its nodes.
-    """
+def parts_facts(core: Core, step: Step) -> dict[str, object]:
+    """The parts of GPUs that a step has, which are as many on each of its nodes."""
     place, table = step.places[0], core.tables.nodes.gres
     parts = {each.name: each for each in place.gres if each.name in SHARED}
-    found = []
-    if (mps := parts.get("mps")) and mps.devices and table is not None:
-        found.append(
-            f"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE={percentage(mps, table.layouts[place.node])}"
-        )
-    if shard := parts.get("shard"):
-        found.append(f"SLURM_SHARDS_ON_NODE={shard.amount}")
-    return found
+    mps, shard = parts.get("mps"), parts.get("shard")
+    return {
+        "mps_percentage": percentage(mps, table.layouts[place.node])
+        if mps and mps.devices and table is not None
+        else None,
+        "shards": shard.amount if shard else None,
+    }

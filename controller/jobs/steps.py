@@ -14,6 +14,7 @@ from understudy.controller.core.core import log
 from understudy.controller.jobs.orders import signal_step
 from understudy.controller.tables.step_states import StepEvent, advance
 from understudy.model.states import JobState
+from understudy.protocol.endings import OUT_OF_MEMORY
 from understudy.protocol.messages import Ok
 
 if TYPE_CHECKING:
@@ -23,19 +24,6 @@ if TYPE_CHECKING:
 
 SIGKILL: Final = 9
 SIGTERM: Final = 15
-OUT_OF_MEMORY: Final = 125  # the "signal" of a step that used more memory than it had
-OF_BATCH_NODE: Final = frozenset(
-    (
-        *(
-            "CUDA_VISIBLE_DEVICES",
-            "GPU_DEVICE_ORDINAL",
-            "ROCR_VISIBLE_DEVICES",
-            "SLURM_GPUS_ON_NODE",
-            "SLURM_JOB_GPUS",
-        ),
-        *("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "SLURM_SHARDS_ON_NODE"),
-    )
-)
 
 
 def end_step(core: Core, job: Job, step: Step) -> None:

@@ -219,7 +219,7 @@ def take_what_is_free(core: Core, job: Job) -> None:
     held = job.holding
     assert held is not None
     if held.nodes:
-        table.allocate(held)
+        table.allocate(held, whole=allocation.whole)
 
 
 def _uncontested(table: NodeTable, allocation: Allocation) -> Allocation | None:

@@ -283,16 +283,7 @@ def build_job(
     shape = shape_of(spec, len(core.tables.nodes.nodes))
     if spec.nice < 0 and not by_admin:
         raise SlurmError(ErrorCode.INVALID_NICE)
-    if (
-        spec.time_min_s
-        and (spec.time_limit_s or 0) > 0
-        and spec.time_min_s > (spec.time_limit_s or 0)
-    ):
-        raise SlurmError(ErrorCode.INVALID_TIME_MIN)
-    if spec.time_min_s and all(
-        each.max_time_s is not None and spec.time_min_s > each.max_time_s for each in partitions
-    ):
-        raise SlurmError(ErrorCode.INVALID_TIME_MIN)
+    _check_time_min(spec, partitions)
     ordered = partitions
     if (
         spec.begin_time is not None
@@ -326,24 +317,39 @@ def build_job(
     fit_memory_cap(core, job, partitions)
     _named_nodes(core, job)
     check_words(core, spec)
-    if spec.deadline is not None and spec.deadline < int(now):
-        raise SlurmError(ErrorCode.INVALID_TIME_LIMIT)
-    if spec.deadline is not None and spec.deadline < int(now) + (spec.time_min_s or 0):
-        raise SlurmError(ErrorCode.INVALID_TIME_MIN)
-    if (
-        spec.deadline is not None
-        and job.time_limit_s is None
-        and not spec.time_limit_s
-        and not spec.time_min_s
-    ):
-        # it may be given as little, so that it ends in time
-        job.spec = msgspec.structs.replace(job.spec, time_min_s=LEAST_TO_DEADLINE_S)
+    _heed_deadline(job, int(now))
     if (wanted := spec.batch_features) and not set(wanted.split(",")) <= set(
         re.split(r"[&|,]", spec.features)
     ):
         raise SlurmError(ErrorCode.INVALID_BATCH_FEATURES)
     enforce_limits(core, job, partitions)
     return job
+
+
+def _check_time_min(spec: JobSpec, partitions: list[Partition]) -> None:
+    """Refuse a --time-min above --time, or above what every partition allows."""
+    least_s, limit_s = spec.time_min_s, spec.time_limit_s or 0
+    if not least_s:
+        return
+    if 0 < limit_s < least_s:
+        raise SlurmError(ErrorCode.INVALID_TIME_MIN)
+    if all(each.max_time_s is not None and least_s > each.max_time_s for each in partitions):
+        raise SlurmError(ErrorCode.INVALID_TIME_MIN)
+
+
+def _heed_deadline(job: Job, now: int) -> None:
+    """Refuse a --deadline that cannot be met; a job without a time may be given as little as lets
+    it end in time.
+    """
+    spec = job.spec
+    if spec.deadline is None:
+        return
+    if spec.deadline < now:
+        raise SlurmError(ErrorCode.INVALID_TIME_LIMIT)
+    if spec.deadline < now + (spec.time_min_s or 0):
+        raise SlurmError(ErrorCode.INVALID_TIME_MIN)
+    if job.time_limit_s is None and not spec.time_limit_s and not spec.time_min_s:
+        job.spec = msgspec.structs.replace(spec, time_min_s=LEAST_TO_DEADLINE_S)
 
 
 def _partitions(core: Core, spec: JobSpec, user_id: int) -> list[Partition]:

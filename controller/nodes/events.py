@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.core import DaemonRecord, log, nodeset_indices
+from understudy.controller.core.fan_out import UNREACHABLE
 from understudy.controller.jobs.end import end_job, give_back
 from understudy.controller.jobs.requeue import requeue_job
 from understudy.controller.jobs.resize import leave
@@ -24,6 +25,7 @@ from understudy.controller.tables.job import LAUNCH_FAILURE
 from understudy.controller.tables.job_states import JobEvent
 from understudy.controller.tables.node import OFF
 from understudy.controller.tables.node_states import NodeEvent, advance
+from understudy.model.hostlist import compress, expand
 from understudy.model.states import JobFlag, NodeFlag, NodeState
 from understudy.protocol.messages import Failure, Message, Ping, RegisterNodes, TerminateJob
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 NOT_RESPONDING: Final = "Not responding"
 NODE_DOWN: Final = "NodeDown"
+_PING_ROUNDS: Final = 2  # ours: who misses one ping where each node is a hop gets another
 SIGKILL: Final = 9
 SIGTERM: Final = 15
 
@@ -203,8 +206,9 @@ def lose_node(core: Core, job: Job, lost: int, now: float) -> None:
 
 def _clean_up(core: Core, job: Job, nodes: int) -> None:
     for daemon, part in core.parts(nodes):
-        core.agents.send(
-            daemon.name, TerminateJob(job.job_id, job.restarts, core.names.to_expression(part))
+        core.agents.send_to_many(
+            [(daemon.name, core.names.to_expression(part))],
+            lambda expression: TerminateJob(job.job_id, job.restarts, expression),
         )
     ask_whether_well(core, nodes)
 
@@ -238,10 +242,18 @@ def _ping_all(core: Core) -> None:
         # The one is a matter of the cluster's time, the other of real time: at a high rate
         # SlurmdTimeout may be over while an answer is on its way.
         if now - record.last_response > core.settings.slurmd_timeout_s and not record.is_responding:
-            _set_down(core, record, now)
+            _set_down(core, record.nodes, now)
         if not record.is_pinged:
             record.is_pinged = True
-            core.agents.ping(record.name, Ping(), partial(_ponged, core, record))
+            if core.agents.fan_out is None:
+                core.agents.ping(record.name, Ping(), partial(_ponged, core, record))
+            else:
+                core.agents.fan_out.send(
+                    expand(core.names.to_expression(record.nodes)),
+                    Ping(),
+                    rounds=_PING_ROUNDS,
+                    done=partial(_each_ponged, core, record),
+                )
     core.at(now + _ping_interval(core), _ping_all, core)
 
 
@@ -252,20 +264,54 @@ def _ponged(core: Core, record: DaemonRecord, answer: Message) -> None:
         _heard(core, record.nodes, answer)
 
 
+def _each_ponged(core: Core, record: DaemonRecord, codes: dict[str, int]) -> None:
+    """What came of a ping to each node of a daemon, where each is a hop of its own."""
+    record.is_pinged = False
+    table, now = core.tables.nodes, core.time.now()
+    silent = core.names.to_bitmap(
+        compress([node for node, code in codes.items() if code in UNREACHABLE])
+    )
+    heard_of(core, record.name, responds=silent != record.nodes)
+    well = record.nodes & ~silent
+    for index in nodeset_indices(well):
+        table.nodes[index].last_response = now
+    were_silent = [
+        index
+        for index in nodeset_indices(record.nodes)
+        if table.nodes[index].flags & NodeFlag.NO_RESPOND
+    ]
+    were = sum(1 << index for index in were_silent)
+    if silent & ~were:
+        _mark(core, silent & ~were, responds=False)
+    if well & were:
+        _mark(core, well & were, responds=True)
+    if not core.settings.front_end:
+        _well(core, well, now)
+    limit = now - core.settings.slurmd_timeout_s
+    overdue = sum(
+        1 << index for index in nodeset_indices(silent) if table.nodes[index].last_response < limit
+    )
+    if overdue:
+        _set_down(core, overdue, now)
+
+
 def _set_responding(core: Core, record: DaemonRecord, *, responds: bool) -> None:
     record.is_responding = responds
+    _mark(core, record.nodes, responds=responds)
+
+
+def _mark(core: Core, bitmap: int, *, responds: bool) -> None:
+    """The nodes answer from now on, or no longer."""
     table, now = core.tables.nodes, core.time.now()
     event = NodeEvent.HEARD_OF if responds else NodeEvent.SILENT
-    for index in nodeset_indices(record.nodes):
+    for index in nodeset_indices(bitmap):
         advance(table.nodes[index], event, now)
         table.set_availability(table.nodes[index])
     core.last_node_update = now
-    nodes = core.names.to_expression(record.nodes)
+    nodes = core.names.to_expression(bitmap)
     if responds:
         log.info(
-            "Nodes %s now responding"
-            if record.nodes & (record.nodes - 1)
-            else "Node %s now responding",
+            "Nodes %s now responding" if bitmap & (bitmap - 1) else "Node %s now responding",
             nodes,
         )
         core.changed(Note.CHANGE, now)
@@ -273,10 +319,10 @@ def _set_responding(core: Core, record: DaemonRecord, *, responds: bool) -> None
         log.error("Nodes %s not responding", nodes)
 
 
-def _set_down(core: Core, record: DaemonRecord, now: float) -> None:
+def _set_down(core: Core, nodes: int, now: float) -> None:
     table = core.tables.nodes
     down = 0
-    for index in nodeset_indices(record.nodes):
+    for index in nodeset_indices(nodes):
         node = table.nodes[index]
         if node.state is NodeState.IDLE and not node.flags & OFF:
             advance(node, NodeEvent.LOST, now)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.alarms import LEVELS
-from understudy.controller.facts.environment import environment, exit_environment
+from understudy.controller.facts.environment import end_facts, site_environment
 from understudy.model.states import JobFlag, JobState
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Mailer:
             "BEGIN",
             "Began",
             f", Queued time {_duration(waited)}",
-            {"SLURM_JOB_QUEUED_TIME": _duration(waited)},
+            {"queued_time": _duration(waited)},
         )
 
     def _ended(self, job: Job) -> None:
@@ -120,9 +120,9 @@ class Mailer:
         is_well = states <= _WELL
         state = job.state.name if len(states) == 1 else "Mixed"
         what, word = ("END", "Ended") if is_well else ("FAIL", "Failed")
-        bounds = {
-            "SLURM_JOB_EXIT_CODE_MAX": str(max(codes)),
-            "SLURM_JOB_EXIT_CODE_MIN": str(min(codes)),
+        bounds: dict[str, object] = {
+            "largest_exit_code": max(codes),
+            "smallest_exit_code": min(codes),
         }
         self._tell(job, what, word, f", {state}, ExitCode [{min(codes)}-{max(codes)}]", bounds)
 
@@ -138,29 +138,25 @@ class Mailer:
         return _duration(max(end - (job.start_time or end), 0))
 
     def _tell(
-        self, job: Job, kind: str, word: str, rest: str = "", more: dict[str, str] | None = None
+        self, job: Job, kind: str, word: str, rest: str = "", more: dict[str, object] | None = None
     ) -> None:
         core, spec = self._core, job.spec
         if kind not in spec.mail_type.split(",") or not core.settings.mail_program:
             return
         subject = f"Slurm {_title(job)} Name={spec.name} {word}{rest}"
-        variables = (
-            environment(core, job)
-            | {"SLURM_JOB_MAIL_TYPE": word, "SLURM_JOB_STATE": job.state.name}
-            | (more or {})
-        )
+        facts: dict[str, object] = {"what_happened": word, "state": job.state.name}
         if kind not in {"BEGIN", "INVALID_DEPEND"}:
-            variables["SLURM_JOB_RUN_TIME"] = self._duration_of(job)
+            facts["run_time"] = self._duration_of(job)
         if job.is_finished:
-            variables |= exit_environment(job) | {
-                "SLURM_JOB_EXIT_CODE_MAX": str(job.exit_code),
-                **(more or {}),
-            }
+            facts |= end_facts(job) | {"largest_exit_code": job.exit_code}
+        facts |= more or {}
         to = spec.mail_user or core.users.user_name(job.user_id)
         if core.settings.mail_domain and "@" not in to:
             to = f"{to}@{core.settings.mail_domain}"
         core.run_script(
-            [core.settings.mail_program, "-s", subject, to], variables, lambda _code: None
+            [core.settings.mail_program, "-s", subject, to],
+            site_environment(core, job, **facts),
+            lambda _code: None,
         )
 
 

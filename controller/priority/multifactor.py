@@ -38,6 +38,7 @@ from understudy.controller.priority.rows import (
 from understudy.controller.priority.tree import ShareTree
 from understudy.controller.priority.tres import PartitionTotals, asked_for, billing, tres_of
 from understudy.controller.priority.usage import Ledger
+from understudy.model.times import YEAR
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -570,7 +571,7 @@ class MultifactorPriority:
         if not nodes or not cpus:
             return 0.0
         if "SMALL_RELATIVE_TO_TIME" in self.options:
-            minutes = (job.time_limit_s or 365 * 86400) / 60
+            minutes = (job.time_limit_s or YEAR) / 60
             factor = max(count * cpus / nodes, wanted) / minutes / cpus
             factor = 1.0 - factor if self.options.favors_small else factor
         elif self.options.favors_small:

@@ -19,7 +19,6 @@ from understudy.controller.later import Later
 from understudy.controller.pending.awaited import describe, is_met
 from understudy.controller.scheduling.slurm.main_pass import MainPass
 from understudy.controller.scheduling.slurm.queue import Record, slurm_order
-from understudy.controller.tables.job import OUT_OF_MEMORY
 from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.protocol.messages import Allocated, Ok
@@ -28,13 +27,14 @@ if TYPE_CHECKING:
     from understudy.controller.core.core import Core
     from understudy.controller.ports import Sender
     from understudy.controller.tables.job import Job
-    from understudy.protocol.messages import (
-        AllocateJob,
-        AwaitJob,
-        CompleteJob,
-        GetAllocation,
-        Message,
-    )
+from understudy.protocol.endings import OUT_OF_MEMORY
+from understudy.protocol.messages import (
+    AllocateJob,
+    AwaitJob,
+    CompleteJob,
+    GetAllocation,
+    Message,
+)
 
 LAUNCH_FAILURE: Final = "JobLaunchFailure"
 

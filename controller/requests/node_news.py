@@ -21,7 +21,7 @@ from understudy.controller.nodes.events import bring_up, lose_node
 from understudy.controller.pending.awaited import LAUNCH_FAILED_HELD, REASON, is_ready, tell_waiting
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.het_job import whole
-from understudy.controller.tables.job import HELD_BY_ADMIN, LAUNCH_FAILURE, OUT_OF_MEMORY
+from understudy.controller.tables.job import HELD_BY_ADMIN, LAUNCH_FAILURE
 from understudy.controller.tables.job_states import JobEvent
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import JobFlag
@@ -83,7 +83,7 @@ def batch_complete(core: Core, message: BatchComplete, sender: Sender) -> Messag
     )
     over = message.timed_out or _is_past_limit(core, job, now)
     if message.fault == endings.MEMORY:
-        job.exit_code, job.exit_signal = 0, OUT_OF_MEMORY
+        job.exit_code, job.exit_signal = 0, endings.OUT_OF_MEMORY
         end_job(
             core, job, JobEvent.RAN_OUT_OF_MEMORY, now, reason="OutOfMemory", lost_nodes=cleaned
         )

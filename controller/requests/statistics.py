@@ -26,6 +26,8 @@ def get_statistics(core: Core, message: GetStatistics, sender: Sender) -> Messag
         counters.reset(now)
         main.reset()
         backfill.reset()
+        if core.pauses is not None:
+            core.pauses.reset()
         return Ok()
     agents = core.agents.statistics()
     numbers = {
@@ -39,6 +41,7 @@ def get_statistics(core: Core, message: GetStatistics, sender: Sender) -> Messag
         "running": len(core.tables.running),
         "agent_queue": agents.queued,
         "agents": agents.in_flight,
+        **core.measure_daemon(),
     }
     for name, cycles in (("main", main), ("backfill", backfill)):
         for key in (
@@ -55,6 +58,8 @@ def get_statistics(core: Core, message: GetStatistics, sender: Sender) -> Messag
             "us",
         ):
             numbers[f"{name}_{key}"] = getattr(cycles, key)
+    if core.pauses is not None:
+        numbers |= core.pauses.numbers()
     requests = [
         (name, number, count, us) for (name, number), (count, us) in counters.requests.items()
     ]

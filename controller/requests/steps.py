@@ -12,8 +12,8 @@ from understudy.controller.core.changes import job_changed
 from understudy.controller.core.lookups import may_control
 from understudy.controller.facts.environment import daemons_of, job_environment, node_environment
 from understudy.controller.jobs.orders import signal_job, signal_step
-from understudy.controller.jobs.start import parts_environment
-from understudy.controller.jobs.steps import OF_BATCH_NODE, SIGKILL, end_step, limit_step
+from understudy.controller.jobs.start import parts_facts
+from understudy.controller.jobs.steps import SIGKILL, end_step, limit_step
 from understudy.controller.later import Later
 from understudy.controller.tables.het_job import components
 from understudy.controller.tables.step import (
@@ -33,6 +33,7 @@ from understudy.controller.tables.step_gres import (
     used_of,
 )
 from understudy.model import hostlist
+from understudy.model.environment import TASKS
 from understudy.model.errors import ERROR_TEXT, ErrorCode, SlurmError
 from understudy.model.states import JobState
 from understudy.model.task_usage import merge
@@ -62,23 +63,58 @@ def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
         raise SlurmError(ErrorCode.SUSPENDED)
     if not job.is_running:
         raise SlurmError(ErrorCode.ALREADY_DONE)
-    spec, allocation, now = message.spec, job.allocation, core.time.now()
-    assert allocation is not None
-    if (
-        job if job.het is None else job.het.components.get(0, job)
-    ).next_step_id >= core.settings.max_step_count:
+    spec, now = message.spec, core.time.now()
+    # The components of a heterogeneous job count their steps together.
+    leader = job if job.het is None else job.het.components.get(0, job)
+    if leader.next_step_id >= core.settings.max_step_count:
         raise SlurmError(ErrorCode.TOO_MANY_STEPS)
-    used: dict[int, tuple[int, int]] = {}
-    taken: dict[int, list[Gres]] = {}
-    for other in job.steps.values():
-        if other.is_running and not other.overlap:
-            for place in other.places:
-                cpus, memory_mb = used.get(place.node, (0, 0))
-                used[place.node] = (
-                    cpus + place.cpus,
-                    memory_mb + (place.memory_mb if other.takes_memory else 0),
-                )
-                taken.setdefault(place.node, []).append(place.gres)
+    places = _places(core, job, spec)
+    nodes = 0
+    for place in places:
+        nodes |= 1 << place.node
+    names = core.tables.nodes.nodes
+    expression = hostlist.compress([names[place.node].name for place in places], sort=False)
+    step_id = leader.next_step_id if spec.step_id is None else spec.step_id
+    if step_id in job.steps or step_id > leader.next_step_id:
+        raise SlurmError(ErrorCode.INVALID_JOB)
+    tasks = sum(len(place.tasks) for place in places)
+    step = Step(
+        step_id,
+        spec.name,
+        places,
+        expression,
+        int(now),
+        distribution_of(spec, tasks, len(places)),
+        spec.overlap,
+        spec.time_limit_s,
+        spec.host,
+        spec.pid,
+        spec.submit_line,
+        open_nodes=nodes,
+        takes_memory=takes_memory(spec),
+        asked=_shown(spec, job, tasks),
+    )
+    leader.next_step_id = max(leader.next_step_id, step_id + 1)
+    job_changed(core, leader, now)
+    steps = job.steps if isinstance(job.steps, dict) else {}
+    steps[step.step_id] = step
+    job.steps = steps
+    job_changed(core, job, now)
+    if spec.time_limit_s is not None and spec.time_limit_s > 0:
+        limit_step(core, job, step, spec.time_limit_s, now)
+    return describe(core, job, step)
+
+
+def _places(core: Core, job: Job, spec: StepSpec) -> list[Place]:
+    """Where the step's tasks go in what the job holds, beside its other steps, and the devices that
+    they get there.
+
+    Raises:
+        SlurmError: there is no room, or the step asks for what the job does not have.
+    """
+    allocation = job.allocation
+    assert allocation is not None
+    used, taken = _in_use(job)
     gres = {share.node: share.gres for share in allocation.shares}
     used_gres = {node: used_of(taken.get(node, ())) for node in gres}
     held = [
@@ -91,60 +127,42 @@ def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
     ]
     if said := too_many(spec, job.spec.gres, list(gres.values())):
         raise SlurmError(ErrorCode.INVALID_GRES, f"{said}\n{ERROR_TEXT[ErrorCode.INVALID_GRES]}")
+    places = lay_out(spec, held, *_named_nodes(core, spec))
+    if not (any(gres.values()) or spec.gres or spec.tres_per_step or spec.tres_per_task):
+        return places
+    shares = share_out(
+        spec,
+        [len(place.tasks) for place in places],
+        [gres[place.node] for place in places],
+        [used_gres[place.node] for place in places],
+    )
+    return [place._replace(gres=share) for place, share in zip(places, shares, strict=True)]
+
+
+def _in_use(job: Job) -> tuple[dict[int, tuple[int, int]], dict[int, list[Gres]]]:
+    """What running steps keep from others, by node: (CPUs, memory in MB), and devices."""
+    used: dict[int, tuple[int, int]] = {}
+    taken: dict[int, list[Gres]] = {}
+    for step in job.steps.values():
+        if not step.is_running or step.overlap:
+            continue
+        for place in step.places:
+            cpus, memory_mb = used.get(place.node, (0, 0))
+            memory_mb += place.memory_mb if step.takes_memory else 0
+            used[place.node] = (cpus + place.cpus, memory_mb)
+            taken.setdefault(place.node, []).append(place.gres)
+    return used, taken
+
+
+def _named_nodes(core: Core, spec: StepSpec) -> tuple[list[int], int]:
+    """(the nodes of --nodelist in their order, a bitmap of those of --exclude)."""
+    index_of = core.tables.nodes.index_of
     try:
-        required = (
-            [core.tables.nodes.index_of[name] for name in hostlist.expand(spec.nodes)]
-            if spec.nodes
-            else []
-        )
+        required = [index_of[name] for name in hostlist.expand(spec.nodes)] if spec.nodes else []
         excluded = core.names.to_bitmap(spec.excluded_nodes) if spec.excluded_nodes else 0
     except (KeyError, ValueError):
         raise SlurmError(ErrorCode.INVALID_NODE) from None
-    places = lay_out(spec, held, required, excluded)
-    if any(gres.values()) or spec.gres or spec.tres_per_step or spec.tres_per_task:
-        nodes_of = [place.node for place in places]
-        shares = share_out(
-            spec,
-            [len(place.tasks) for place in places],
-            [gres[node] for node in nodes_of],
-            [used_gres[node] for node in nodes_of],
-        )
-        places = [place._replace(gres=share) for place, share in zip(places, shares, strict=True)]
-    nodes = 0
-    for place in places:
-        nodes |= 1 << place.node
-    names = core.tables.nodes.nodes
-    expression = hostlist.compress([names[place.node].name for place in places], sort=False)
-    # The components of a heterogeneous job count their steps together.
-    leader = job if job.het is None else job.het.components.get(0, job)
-    step_id = leader.next_step_id if spec.step_id is None else spec.step_id
-    if step_id in job.steps or step_id > leader.next_step_id:
-        raise SlurmError(ErrorCode.INVALID_JOB)
-    step = Step(
-        step_id,
-        spec.name,
-        places,
-        expression,
-        int(now),
-        distribution_of(spec, sum(len(place.tasks) for place in places), len(places)),
-        spec.overlap,
-        spec.time_limit_s,
-        spec.host,
-        spec.pid,
-        spec.submit_line,
-        open_nodes=nodes,
-        takes_memory=takes_memory(spec),
-        asked=_shown(spec, job, sum(len(place.tasks) for place in places)),
-    )
-    leader.next_step_id = max(leader.next_step_id, step_id + 1)
-    job_changed(core, leader, now)
-    steps = job.steps if isinstance(job.steps, dict) else {}
-    steps[step.step_id] = step
-    job.steps = steps
-    job_changed(core, job, now)
-    if spec.time_limit_s is not None and spec.time_limit_s > 0:
-        limit_step(core, job, step, spec.time_limit_s, now)
-    return describe(core, job, step)
+    return required, excluded
 
 
 def _shown(spec: StepSpec, job: Job, tasks: int) -> dict[str, str]:
@@ -200,8 +218,7 @@ def describe(core: Core, job: Job, step: Step) -> StepCreated:
         credential,
         daemons_of(core, nodes),
         settings.tree_width,
-        [each for each in job_environment(core, job) if each.partition("=")[0] not in OF_BATCH_NODE]
-        + parts_environment(core, step),
+        job_environment(core, job, TASKS, parts_facts(core, step)),
         job.end_time,
         int(settings.kill_wait_s),
         core.users.user_name(job.user_id),

@@ -43,7 +43,7 @@ from understudy.model.reservations import (
     TIME_FLOAT,
     read_flags,
 )
-from understudy.model.times import parse_limit
+from understudy.model.times import YEAR, parse_limit
 from understudy.protocol.messages import Message, Ok, ReservationChanged
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from understudy.controller.tables.partition import Partition
     from understudy.protocol.messages import UpdateReservation
 
-YEAR_S: Final = 365 * 24 * 3600
 UNKNOWN_END: Final = 0xFFFFFFFF  # of a reservation without a length
 GRACE_S: Final = 60  # a start so long ago still counts as now
 PURGE_COMP_S: Final = 300
@@ -147,7 +146,7 @@ def _times(changes: dict[str, str], now: float, *, floats: bool) -> tuple[int, i
     duration = _minutes(changes["duration"])
     return (
         start,
-        start + YEAR_S if duration is None else start + duration if duration else UNKNOWN_END,
+        start + YEAR if duration is None else start + duration if duration else UNKNOWN_END,
     )
 
 
@@ -457,7 +456,7 @@ def _update_times(new: Reservation, changes: dict[str, str], now: float) -> None
         if f"duration{sign}" in changes:
             seconds = _minutes(changes[f"duration{sign}"])
             if seconds is None:
-                new.end_time = new.start_time + YEAR_S
+                new.end_time = new.start_time + YEAR
             elif sign == "+":
                 new.end_time += seconds
             elif sign == "-":

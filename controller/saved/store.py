@@ -277,31 +277,54 @@ class Store:
             StateError: a damaged record.
         """
         database = self._database
+        self._read_nodes(core, in_full=in_full)
+        jobs = [
+            decode_job(octets)
+            for (octets,) in database.execute("SELECT record FROM jobs ORDER BY job_id")
+        ]
+        if not in_full:
+            self._forget_partitions(core, jobs)
+        self._read_partitions(core)
+        self._read_reservations(core)
+        self._read_counters(core)
+        if core.job_limits is not None:
+            core.job_limits.restore(
+                {
+                    name: _unpack(record)
+                    for name, record in database.execute("SELECT name, record FROM limits_use")
+                }
+            )
+        for name, record in database.execute("SELECT name, record FROM documents"):
+            documents.decode(core, name, record)
+        core.scripts.update(database.execute("SELECT job_id, script FROM scripts"))
+        return jobs
+
+    def _read_nodes(self, core: Core, *, in_full: bool) -> None:
         index_of = core.tables.nodes.index_of
-        for name, record in database.execute("SELECT name, record FROM nodes"):
+        for name, record in self._database.execute("SELECT name, record FROM nodes"):
             if name in index_of:
                 node = core.tables.nodes.nodes[index_of[name]]
                 decode_node(record, node, in_full=in_full)
                 # what is not taken up now must not come back another time
                 if encode_node(node) != record:
                     core.journal.nodes(1 << node.index)
-        jobs = [
-            decode_job(octets)
-            for (octets,) in database.execute("SELECT record FROM jobs ORDER BY job_id")
-        ]
+
+    def _forget_partitions(self, core: Core, jobs: list[Job]) -> None:
+        """Of the saved ones those that slurm.conf has, and those for which there are no jobs."""
         asked_for = {
             partition for job in jobs if not job.is_finished for partition in job.partitions
         }
-        if not in_full:
-            unwanted = [
-                name
-                for (name,) in database.execute("SELECT name FROM partitions")
-                if name in core.tables.partitions or name not in asked_for
-            ]
-            database.executemany(
-                "DELETE FROM partitions WHERE name = ?", [(name,) for name in unwanted]
-            )
-        for name, record in database.execute("SELECT name, record FROM partitions"):
+        unwanted = [
+            name
+            for (name,) in self._database.execute("SELECT name FROM partitions")
+            if name in core.tables.partitions or name not in asked_for
+        ]
+        self._database.executemany(
+            "DELETE FROM partitions WHERE name = ?", [(name,) for name in unwanted]
+        )
+
+    def _read_partitions(self, core: Core) -> None:
+        for name, record in self._database.execute("SELECT name, record FROM partitions"):
             if record is None:
                 core.tables.partitions.pop(name, None)
                 continue
@@ -318,10 +341,11 @@ class Store:
                     "partition %s as saved has nodes that are not in slurm.conf: %s", name, error
                 )
             core.tables.partitions[name] = partition
-        state = dict(database.execute("SELECT name, value FROM state"))
+
+    def _read_reservations(self, core: Core) -> None:
         reservations = [
-            decode_reservation(record, index_of)
-            for (record,) in database.execute("SELECT record FROM reservations")
+            decode_reservation(record, core.tables.nodes.index_of)
+            for (record,) in self._database.execute("SELECT record FROM reservations")
         ]
         for reservation in sorted(reservations, key=lambda each: each.reservation_id):
             try:
@@ -338,28 +362,18 @@ class Store:
                 )
                 continue
             core.tables.reservations.by_name[reservation.name] = reservation
-        core.tables.reservations.next_id = max(
-            core.tables.reservations.next_id, state.get("next_reservation_id", 0)
-        )
+
+    def _read_counters(self, core: Core) -> None:
+        """The next numbers of jobs and reservations, the last priority, and decayed use."""
+        state = dict(self._database.execute("SELECT name, value FROM state"))
+        reservations, priorities = core.tables.reservations, core.priorities
+        reservations.next_id = max(reservations.next_id, state.get("next_reservation_id", 0))
         core.next_job_id = max(core.next_job_id, state.get("next_job_id", 0))
-        core.priorities.last = min(
-            core.priorities.last, state.get("last_priority", core.priorities.last)
-        )
-        core.priorities.restore(
+        priorities.last = min(priorities.last, state.get("last_priority", priorities.last))
+        priorities.restore(
             state.get("usage_time", 0),
-            dict(database.execute("SELECT association_id, use FROM usage")),
+            dict(self._database.execute("SELECT association_id, use FROM usage")),
         )
-        if core.job_limits is not None:
-            core.job_limits.restore(
-                {
-                    name: _unpack(record)
-                    for name, record in database.execute("SELECT name, record FROM limits_use")
-                }
-            )
-        for name, record in database.execute("SELECT name, record FROM documents"):
-            documents.decode(core, name, record)
-        core.scripts.update(database.execute("SELECT job_id, script FROM scripts"))
-        return jobs
 
     def close(self) -> None:
         """Close the database."""

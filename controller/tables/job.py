@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from understudy.protocol.messages import Emulation, JobSpec
 
 LAUNCH_FAILURE = "JobLaunchFailure"
-OUT_OF_MEMORY = 125  # the "signal" of a script that used more memory than it had
 
 NO_STEPS: Final[MappingProxyType[int, Any]] = MappingProxyType({})
 NO_USAGE: Final[Mapping[str, int]] = MappingProxyType({})
@@ -88,7 +87,6 @@ class Job:
     waits: Mapping[str, float] = field(default_factory=lambda: NO_WAITS)
     # since when it waits for its present reason; None: since it was submitted
     waits_since: float | None = None
-    reason_is_fixed: bool = False  # the reason says why it ended; nothing overwrites it
     begin_time: int | None = None  # --begin
     # from when it may run; None: held without --begin, or its dependencies are not met
     eligible_time: int | None = None

@@ -111,11 +111,12 @@ def advance(job: Job, event: JobEvent, now: float) -> None:
         InvalidTransition: with the job's story; the job is unchanged.
     """
     change = TRANSITIONS.get((job.state, event))
-    if change is None or not change.may_happen(job.flags):
+    flags = None if change is None else change.after(job.flags)
+    if change is None or flags is None:
         raise InvalidTransition(f"{event} while {job.story}")
     job.log.append((now, event))
     del job.log[:-_REMEMBERED]
     if job.state is JobState.PENDING:
         job.note_wait(now)
     job.state = change.state
-    job.flags = change.flags_after(job.flags)
+    job.flags = flags

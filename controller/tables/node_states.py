@@ -244,10 +244,11 @@ def advance(node: Node, event: NodeEvent, now: float) -> None:
     """
     before = node.state, node.flags
     change = TRANSITIONS.get((node.state, event))
-    if change is None or not change.may_happen(node.flags):
+    flags = None if change is None else change.after(node.flags)
+    if change is None or flags is None:
         raise InvalidTransition(f"{event} while {node.story}")
     node.state = change.state
-    node.flags = change.flags_after(node.flags)
+    node.flags = flags
     if before != (node.state, node.flags):
         node.log.append((now, event))
         del node.log[:-_REMEMBERED]

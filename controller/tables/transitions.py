@@ -7,7 +7,7 @@ docs/states.md is drawn from them. It must not know whose states these are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum, IntFlag
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -41,17 +41,26 @@ class Change(Generic[State, Flags]):
     loses: Flags | None = None
     needs: Flags | None = None
     bars: Flags | None = None
+    _known: dict[Flags, Flags | None] = field(default_factory=dict, compare=False, repr=False)
+
+    def after(self, flags: Flags) -> Flags | None:
+        """What it makes of the flags, None if they do not let the event happen: worked out once,
+        as arithmetic with flags is slow.
+        """
+        try:
+            return self._known[flags]
+        except KeyError:
+            known = self._known[flags] = self.flags_after(flags) if self.may_happen(flags) else None
+            return known
 
     def may_happen(self, flags: Flags) -> bool:
         """Whether the flags let the event happen."""
         return (self.needs is None or bool(flags & self.needs)) and (
-            self.bars is None or not flags or not flags & self.bars
+            self.bars is None or not flags & self.bars
         )
 
     def flags_after(self, flags: Flags) -> Flags:
         """What it makes of the flags."""
-        if flags and self.loses is not None:  # flags are slow, and most have none
+        if self.loses is not None:
             flags = flags & ~self.loses
-        if self.gains is None:
-            return flags
-        return flags | self.gains if flags else self.gains
+        return flags if self.gains is None else flags | self.gains

@@ -11,7 +11,8 @@ UNDERSTUDY = Path(sys.executable).parent / "understudy"
 # job number, submission, wait (as are most columns: -1, unknown), run time, processors ... asked
 # for, time asked for, memory, state, user, group, program, queue, partition, who is waited for
 LINE = "{0} {1} -1 {2} 1 -1 -1 1 {2} -1 1 1 1 -1 1 -1 -1 -1\n"
-JOBS = ((0, 100), (1, 90), (2, 30), (3, 60))  # (submission, run time)
+# (submission, run time); the last two are the same in whole minutes, as Slurm's limits are
+JOBS = ((0, 100), (1, 90), (2, 60), (3, 30))
 
 
 def starts(folder: Path, parameters: str = "") -> list[int]:
@@ -30,8 +31,8 @@ def starts(folder: Path, parameters: str = "") -> list[int]:
 
 
 def test_the_shortest_of_those_that_wait_is_next(tmp_path: Path) -> None:
-    assert starts(tmp_path) == [0, 190, 100, 130]
+    assert starts(tmp_path) == [0, 190, 130, 100]
 
 
 def test_a_job_that_has_lost_its_patience_comes_before_them(tmp_path: Path) -> None:
-    assert starts(tmp_path, "shortest_patience=120") == [0, 130, 100, 220]
+    assert starts(tmp_path, "shortest_patience=120") == [0, 130, 220, 100]

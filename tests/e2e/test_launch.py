@@ -72,7 +72,11 @@ def run_dir(tmp_path) -> Path:
 @pytest.fixture
 def cluster(run_dir) -> Cluster:
     cluster = Cluster(
-        "tux", "slurm.conf", nodeds=[NodeDaemon("noded0", "", "n1"), NodeDaemon("noded1", "", "n2")]
+        "tux",
+        "slurm.conf",
+        controller_unix="unix:controller.sock",
+        agent="unix:agent.sock",
+        nodeds=[NodeDaemon("noded0", "", "n1"), NodeDaemon("noded1", "", "n2")],
     )
     cluster.save(run_dir)
     return cluster

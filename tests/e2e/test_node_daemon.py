@@ -111,7 +111,17 @@ class Controller:
             name="j", work_dir=str(self.run_dir), environment=[f"PATH={os.environ['PATH']}"]
         )
         return LaunchBatch(
-            job_id, 0, nodes, now, credential, os.getuid(), os.getgid(), None, script, spec
+            job_id,
+            0,
+            nodes,
+            now,
+            credential,
+            os.getuid(),
+            os.getgid(),
+            None,
+            script,
+            spec,
+            environment=[f"SLURM_JOB_ID={job_id}", f"SLURM_JOB_NODELIST={nodes}"],
         )
 
     def end(self):

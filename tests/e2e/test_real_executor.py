@@ -40,7 +40,6 @@ class Site:
             self.spool,
             self._ended,
             logging.getLogger("test"),
-            cluster="c",
             conf="/c/slurm.conf",
             # a busy machine takes its time,
             settings=NodeSettings(**({"kill_wait_s": 10.0} | options)),

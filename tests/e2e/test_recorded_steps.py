@@ -4,7 +4,7 @@ to (`recorded_steps.yaml`).
 Covers: commands/srun/create, commands/srun/environment, commands/srun/follow, commands/srun/io,
 commands/srun/multi_prog, commands/srun/sattach, commands/srun/sbcast, commands/srun/send_down,
 commands/srun/srun, commands/srun/step, commands/srun/streams, commands/srun/task_texts,
-commands/srun/terminal, noded/real_steps, noded/task, noded/task_exec, noded/task_frames,
+commands/srun/terminal, noded/real_steps, noded/task, noded/task_exec, protocol/task_frames,
 noded/taskd.
 """
 

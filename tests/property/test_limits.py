@@ -7,10 +7,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from controller_harness import OTHER, USER
+from enforcement_harness import House, sums
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.controller_harness import OTHER, USER
-from tests.enforcement_harness import House, sums
 
 from understudy.model.errors import ErrorCode
 from understudy.protocol.messages import CancelJobs, Emulation, Failure, JobSpec, SubmitJob

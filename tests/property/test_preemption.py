@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.scheduling_harness import make_job
+from scheduling_harness import make_job
 from tests.unit.controller.scheduling.test_preemption import Busy
 
 from understudy.controller.scheduling.api import Ask

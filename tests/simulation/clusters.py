@@ -216,13 +216,14 @@ class Simulation:
             self._note("controller starts")
             self.controller = await start_controller(self._daemon("controller"))
             core = self.controller.core
-            settle = core.settled
+            settle = core.after_event
 
-            def settled() -> None:
+            def after_event() -> None:
                 settle()
                 self._check()
 
-            core.settled = core.agents.settled = self.controller.server.settled = settled
+            core.after_event = core.agents.after_event = after_event
+            self.controller.server.after_event = after_event
             self._check()
 
     async def start_noded(self, name: str) -> None:

@@ -42,8 +42,10 @@ from understudy.clock.daemon import Daemon
 from understudy.clock.timekeeper import Timekeeper
 from understudy.clock.virtual_loop import VirtualEventLoop
 from understudy.controller.edge.main import start as start_controller
+from understudy.controller.enforcement.reasons import is_limit
 from understudy.controller.scheduling.api import Ask, Note
 from understudy.controller.scheduling.slurm.builtin import Builtin
+from understudy.controller.tables.licenses import read_licenses
 from understudy.controller.tables.partition import limit_broken
 from understudy.experiments.recorded_machine import recorded_machine
 from understudy.experiments.scenario import GROUP_ID, read_scenario
@@ -132,6 +134,11 @@ class _Errors(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if record.exc_info:
             self._run.fail(f"{record.getMessage()}: {_told(record.exc_info[1])}")
+
+
+def _licenses(job: Job) -> set[str]:
+    text = job.spec.licenses
+    return {name for name, _ in read_licenses(text)} if text else set()
 
 
 class _Run:
@@ -235,9 +242,9 @@ class _Run:
                 await start_accounting(daemon("accounting"))
             controller = await start_controller(daemon("controller"))
             core = self.core = controller.core
-            invariants, settle = Invariants(core), core.settled
+            invariants, settle = Invariants(core), core.after_event
 
-            def settled() -> None:
+            def after_event() -> None:
                 settle()
                 if self.problem:
                     return
@@ -248,7 +255,7 @@ class _Run:
                     where = traceback.extract_tb(error.__traceback__)[-1]
                     self.fail(f"{error or 'assertion'} ({where.name}: {where.line})")
 
-            core.settled = core.agents.settled = controller.server.settled = settled
+            core.after_event = core.agents.after_event = controller.server.after_event = after_event
             for noded in self.cluster.nodeds:
                 await start_noded(daemon(noded.name))
             mine = self._messenger("replay", 0)
@@ -362,7 +369,8 @@ class _Run:
         never start.
 
         Others start in the place that such a job has taken: where it keeps no nodes for itself
-        (bf_min_prio_reserve, bf_min_age_reserve), or where it is behind them in the queue. For who
+        (bf_min_prio_reserve, bf_min_age_reserve), where it is behind them in the queue, or where
+        its partition is closed by then (assoc_limit_stop). For who
         may preempt whom by QOS is no order of all jobs: one may be before a third that is before
         another which may preempt the first.
         """
@@ -383,17 +391,35 @@ class _Run:
             if since is None or now - since > LOOK_S:
                 return False
             ways = [
-                key for key, where in records(taker) if preemption.may_preempt(taker, where, other)
+                (key, where)
+                for key, where in records(taker)
+                if preemption.may_preempt(taker, where, other)
             ]
             return bool(ways) and (
                 not policy.main.reserves.holds_back(taker, int(now))
                 or any(
                     way < own < third < way
-                    for way in ways
+                    for way, _ in ways
                     for own, _ in records(other)
                     for job in pending
                     for third, _ in records(job)
                 )
+                or any(is_stopped(way, where, other) for way, where in ways)
+            )
+
+        def is_stopped(way: Key, where: Partition, other: Job) -> bool:
+            """Whether the partition is closed to all behind a job that meets a limit as soon as
+            the other has given back its licences (assoc_limit_stop): while the other runs, that
+            job is passed over.
+            """
+            held = _licenses(other)
+            return policy.main.stops_at_limits and any(
+                third < way
+                and partition is where
+                and is_limit(job.reason)
+                and held & _licenses(job)
+                for job in pending
+                for third, partition in records(job)
             )
 
         return all(any(takes(taker, job) for taker in pending) for job in busy)
@@ -477,6 +503,9 @@ class _Run:
         core = self.core
         assert core is not None
         tables, now, taken = core.tables, self.time.now(), 0
+        specs = [job.spec for job in team.components.values() if job.is_pending]
+        if not tables.licenses.are_free(",".join(each.licenses for each in specs if each.licenses)):
+            return False
         with contextlib.ExitStack() as counted:
             for _, job in sorted(team.components.items()):
                 if not job.is_pending:

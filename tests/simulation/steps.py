@@ -17,13 +17,11 @@ from simulation.lives import KEY, CountedTime, FailingNetwork, Life, MortalMesse
 
 from understudy.clock.daemon import Daemon
 from understudy.clock.virtual_loop import VirtualEventLoop
-from understudy.commands.srun.io import DONE, EXITED, HELLO, STDOUT
 from understudy.controller.edge.main import start as start_controller
 from understudy.controller.edge.validate import validate
 from understudy.model.cluster import Cluster, NodeDaemon
 from understudy.model.hostlist import expand
 from understudy.noded.main import start as start_noded
-from understudy.noded.task_frames import HEAD, first_of
 from understudy.protocol.messages import (
     Allocated,
     AllocateJob,
@@ -38,6 +36,7 @@ from understudy.protocol.messages import (
     StepCreated,
     StepSpec,
 )
+from understudy.protocol.task_frames import DONE, EXITED, HEAD, HELLO, STDOUT, first_of
 from understudy.protocol.tree import ForwardTree, Target
 
 if TYPE_CHECKING:

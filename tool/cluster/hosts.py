@@ -16,16 +16,18 @@ import time as clock_time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from understudy.model.cluster import Cluster, NodeDaemon
-from understudy.model.conf_copy import COMPANIONS, copy_configuration
+from understudy.model.cluster import Cluster
+from understudy.model.conf_copy import COMPANIONS
 from understudy.tool.cluster.launch import (
     daemon_command,
     daemon_names,
+    describe,
     first_time,
     location_of,
+    participants_of,
     read_site,
-    shares,
 )
+from understudy.tool.cluster.metrics_ports import on_many_hosts
 from understudy.tool.cluster.run_dir import LaunchError
 
 if TYPE_CHECKING:
@@ -48,17 +50,15 @@ def prepare(
     rate: float = 1.0,
     executor: str = "emulated",
     run_dir: Path,
+    metrics: str = "",
 ) -> Cluster:
     """Write the site folder. Hosts are `NAME` or `NAME:PORT`; `run_dir` is where each host will
-    have its own files.
+    have its own files. `metrics`: `[HOST:]PORT` on each host, for Prometheus.
 
     Raises:
         ConfigError, OSError: the configuration cannot be used or read.
         LaunchError: what was asked for cannot be.
     """
-    from understudy.auth.handshake import AuthError
-    from understudy.auth.keys import create_key
-
     site = read_site(conf)
     if not noded or len(noded) > len(site.nodes):
         raise LaunchError(
@@ -72,17 +72,14 @@ def prepare(
     if site.accounting_port is not None and not accounting:
         raise LaunchError(f"{conf} asks for an accounting daemon: name its host")
     site_dir.mkdir(parents=True, exist_ok=True)
-    try:
-        create_key(site_dir / "key")
-    except AuthError as error:
-        raise LaunchError(str(error)) from error
-    copy_configuration(conf, site_dir)
-    names = [f"noded{number}" for number in range(len(noded))]
     has_accounting = site.accounting_port is not None
-    cluster = Cluster(
-        name=site.name,
-        conf=str(run_dir / "slurm.conf"),
+    return describe(
+        site_dir,
+        conf,
+        site,
+        [_address(host, NODE_PORT) for host in noded],
         time=time,
+        conf=str(run_dir / "slurm.conf"),
         rate=rate,
         epoch=first_time(site_dir, time),
         executor=executor,
@@ -90,19 +87,9 @@ def prepare(
         agent=f"unix:{run_dir}/agent.sock",
         clock=_address(clock, CLOCK_PORT) if time != "real" else "",
         accounting=_address(accounting, site.accounting_port or 0) if has_accounting else "",
-        accounting_url=os.environ.get("UNDERSTUDY_ACCOUNTING_URL", ""),
         key_file=str(run_dir / "key"),
-        nodeds=[
-            NodeDaemon(name, _address(host, NODE_PORT), nodes)
-            for name, host, nodes in zip(names, noded, shares(site.nodes, len(noded)), strict=True)
-        ],
-        participants=["controller", *(["accounting"] if has_accounting else []), *names]
-        if time != "real"
-        else [],
-        user_id=os.getuid(),
+        metrics=on_many_hosts(metrics, participants_of(site, len(noded))),
     )
-    cluster.save(site_dir)
-    return cluster
 
 
 def _address(host: str, port: int) -> str:

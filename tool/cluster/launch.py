@@ -22,13 +22,14 @@ import subprocess
 import sys
 import time as clock_time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
 from understudy.commands.shared import locate
 from understudy.model.cluster import Cluster, NodeDaemon
 from understudy.model.conf_copy import copy_configuration
 from understudy.protocol import addresses
 from understudy.tool.cluster.cpu import idlest_cpu
+from understudy.tool.cluster.hop_limits import check_hops
 from understudy.tool.cluster.processes import POLL_S, Process, end, identify, kill, read_pid_file
 from understudy.tool.cluster.run_dir import (
     LaunchError,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from understudy.commands.shared.client import Client
+    from understudy.model.cluster import Hops
 
     # the command line of the daemon of this name, in this run directory
     Command: TypeAlias = Callable[[str, Path], list[str]]
@@ -55,6 +57,7 @@ __all__ = [
     "Started",
     "Stopped",
     "daemon_names",
+    "describe",
     "location_of",
     "prepare",
     "read_site",
@@ -70,11 +73,12 @@ _ACCOUNTING_PORT: Final = "AccountingStoragePort"
 # give up
 PATIENCE_S: Final = 120.0
 NICE_S: Final = 8.0  # ours: how long a daemon may take to end by itself
+# Daemons by the names of their addresses in `Cluster`; a cluster has those that have one.
 MODULES: Final = {
-    "controller": "understudy.controller",
-    "agent": "understudy.auth",
     "clock": "understudy.clock",
+    "agent": "understudy.auth",
     "accounting": "understudy.accounting",
+    "controller": "understudy.controller",
 }
 
 
@@ -119,7 +123,8 @@ def prepare(
     state: str = "disk",
     participants: Sequence[str] = (),
     site: Site | None = None,
-    **settings: object,
+    hops: Hops | None = None,
+    **settings: Any,
 ) -> Cluster:
     """Make the run directory ready for the daemons, and describe the cluster in its cluster.json.
 
@@ -142,6 +147,7 @@ def prepare(
         state: "disk" or "memory".
         participants: others for whom virtual time waits ("replay").
         site: what `read_site` said of the configuration, where it has been read already.
+        hops: each node is a hop of its own; None: hops within a node daemon are taken in memory.
         settings: further fields of `Cluster`.
 
     Raises:
@@ -159,29 +165,27 @@ def prepare(
         raise LaunchError(
             f"{noded} node daemons cannot share {len(site.nodes)} nodes: each needs at least one"
         )
+    if hops is not None:
+        check_hops(hops, site.nodes, noded, time=time, executor=executor)
     run_dir = run_dir.resolve()
     for folder in ("logs", "state", "spool"):
         (run_dir / folder).mkdir(
             parents=True, exist_ok=True, mode=0o700 if folder == "state" else 0o755
         )
-    names = [f"noded{number}" for number in range(noded)]
     controller, accounting = (
         "" if each is None else f"tcp:127.0.0.1:{each}" for each in tcp_ports(site, conf, tcp, port)
     )
     sockets = make_socket_folder(run_dir)
-
-    from understudy.auth.handshake import AuthError
-    from understudy.auth.keys import create_key
-
-    try:
-        create_key(run_dir / "key")
-    except AuthError as error:
-        raise LaunchError(str(error)) from error
-    copy_configuration(conf, run_dir)
-    cluster = Cluster(
-        name=site.name,
-        conf=str(conf.resolve()),
+    return describe(
+        run_dir,
+        conf,
+        site,
+        ["tcp:127.0.0.1:0"] * noded
+        if hops is not None and hops.tcp
+        else [f"unix:{sockets}/noded{number}.sock" for number in range(noded)],
         time=time,
+        participants=participants,
+        conf=str(conf.resolve()),
         rate=rate,
         epoch=first_time(run_dir, time, epoch),
         executor=executor,
@@ -194,25 +198,57 @@ def prepare(
         accounting_unix=f"unix:{sockets}/accounting.sock"
         if site.accounting_port is not None
         else "",
-        accounting_url=os.environ.get("UNDERSTUDY_ACCOUNTING_URL", ""),
         key_file=str(run_dir / "key"),
-        nodeds=[
-            NodeDaemon(name, f"unix:{sockets}/{name}.sock", nodes)
-            for name, nodes in zip(names, shares(site.nodes, noded), strict=True)
-        ],
+        hops=hops,
         is_open=not noded,
-        participants=[
-            "controller",
-            *(["accounting"] if site.accounting_port is not None else []),
-            *names,
-            *participants,
-        ]
-        if time != "real"
-        else [],
-        user_id=os.getuid(),
-        **settings,  # type: ignore[arg-type]
+        **settings,
     )
-    cluster.save(run_dir)
+
+
+def describe(
+    folder: Path,
+    source: Path,
+    site: Site,
+    noded: Sequence[str],
+    *,
+    time: str,
+    participants: Sequence[str] = (),
+    **fields: Any,
+) -> Cluster:
+    """Write into the folder what all daemons of a cluster share: its key, the configuration (of
+    `source`) and cluster.json.
+
+    The node daemons with the addresses `noded` share the nodes in order and evenly; `participants`
+    are others for whom virtual time waits; `fields` are those of `Cluster`, the addresses of the
+    other daemons among them.
+
+    Raises:
+        LaunchError: there is a key that cannot be used.
+    """
+    from understudy.auth.handshake import AuthError
+    from understudy.auth.keys import create_key
+
+    try:
+        create_key(folder / "key")
+    except AuthError as error:
+        raise LaunchError(str(error)) from error
+    copy_configuration(source, folder)
+    cluster = Cluster(
+        name=site.name,
+        time=time,
+        accounting_url=os.environ.get("UNDERSTUDY_ACCOUNTING_URL", ""),
+        nodeds=[
+            NodeDaemon(f"noded{number}", address, nodes)
+            for number, (address, nodes) in enumerate(
+                zip(noded, shares(site.nodes, len(noded)), strict=True)
+            )
+        ],
+        user_id=os.getuid(),
+        **fields,
+    )
+    if time != "real":
+        cluster.participants = [*participants_of(site, len(noded)), *participants]
+    cluster.save(folder)
     return cluster
 
 
@@ -255,6 +291,14 @@ def read_site(conf: Path) -> Site:
         accounting_port,
         ports_set,
     )
+
+
+def participants_of(site: Site, noded: int) -> list[str]:
+    """The daemons for which virtual time waits, and which can tell Prometheus something: all but
+    the agent and the clock.
+    """
+    accounting = ["accounting"] if site.accounting_port is not None else []
+    return ["controller", *accounting, *(f"noded{number}" for number in range(noded))]
 
 
 def tcp_ports(
@@ -313,10 +357,7 @@ def first_time(run_dir: Path, time: str, wanted: float | None = None) -> float:
 def daemon_names(cluster: Cluster) -> list[str]:
     """All daemons of the cluster. Real time needs no clock service."""
     return [
-        *(["clock"] if cluster.clock else []),
-        "agent",
-        *(["accounting"] if cluster.keeps_accounting else []),
-        "controller",
+        *(name for name in MODULES if cluster.address_of(name)),
         *(noded.name for noded in cluster.nodeds),
     ]
 
@@ -346,28 +387,30 @@ def compile_house() -> None:
             compileall.compile_dir(folder, quiet=2)
 
 
-def start_daemons(cluster: Cluster, run_dir: Path, command: Command = daemon_command) -> Started:
-    """Start all daemons, each in a session of its own so that a terminal's signals do not reach it;
-    output goes to RUN_DIR/logs/NAME.log.
+def start_daemons(
+    cluster: Cluster,
+    run_dir: Path,
+    command: Command = daemon_command,
+    names: Sequence[str] | None = None,
+) -> Started:
+    """Start all daemons, or those of these names, each in a session of its own so that a terminal's
+    signals do not reach it; output goes to RUN_DIR/logs/NAME.log.
 
-    Where the controller's port is any that is free, it is found here, before anybody reads
-    cluster.json, and the controller is given the socket that has it: nobody else can have it in
-    between.
+    Where a daemon's port is any that is free, it is found here, before anybody reads cluster.json,
+    and the daemon is given the socket that has it: nobody else can have it in between.
     """
     run_dir = run_dir.resolve()
-    listener: socket.socket | None = None
-    if cluster.controller.endswith(":0"):
-        listener = addresses.listen(cluster.controller)
-        cluster.controller = f"tcp:127.0.0.1:{listener.getsockname()[1]}"
+    listeners = _take_free_ports(cluster)
+    if listeners:
         cluster.save(run_dir)
     if sys.dont_write_bytecode:
         compile_house()
     started = Started(run_dir)
-    for name in daemon_names(cluster):
+    for name in names if names is not None else daemon_names(cluster):
         with (run_dir / "logs" / f"{name}.log").open("ab") as log:
             started.log_offsets[name] = log.tell()
             words, inherited = command(name, run_dir), []
-            if name == "controller" and listener is not None:
+            if (listener := listeners.get(name)) is not None:
                 inherited = [listener.fileno()]
                 words += ["--listener", str(listener.fileno())]
             started.children[name] = subprocess.Popen(
@@ -379,9 +422,25 @@ def start_daemons(cluster: Cluster, run_dir: Path, command: Command = daemon_com
                 cwd=run_dir,
                 pass_fds=inherited,
             )
-    if listener is not None:
+    for listener in listeners.values():
         listener.close()
     return started
+
+
+def _take_free_ports(cluster: Cluster) -> dict[str, socket.socket]:
+    """The sockets of the daemons whose port is any that is free, which the cluster is told."""
+    listeners: dict[str, socket.socket] = {}
+
+    def listen(name: str, address: str) -> str:
+        if not address.endswith(":0"):
+            return address
+        listeners[name] = addresses.listen(address)
+        return f"tcp:127.0.0.1:{listeners[name].getsockname()[1]}"
+
+    cluster.controller = listen("controller", cluster.controller)
+    for daemon in cluster.nodeds:
+        daemon.address = listen(daemon.name, daemon.address)
+    return listeners
 
 
 def wait_listening(started: Started, timeout_s: float = PATIENCE_S) -> None:
@@ -462,17 +521,13 @@ def _wait_accounted(
 def location_of(cluster: Cluster, run_dir: Path) -> locate.Location:
     """The cluster as commands' registry knows it."""
     return locate.Location(
-        name=cluster.name,
-        conf=cluster.conf,
         run_dir=str(run_dir.resolve()),
-        controller=cluster.controller,
-        controller_unix=cluster.controller_unix,
-        agent=cluster.agent,
-        clock=cluster.clock,
-        key_file=cluster.key_file,
         started=clock_time.time(),
-        accounting=cluster.accounting,
-        accounting_unix=cluster.accounting_unix,
+        **{
+            name: getattr(cluster, name)
+            for name in locate.Location.__slots__
+            if name not in ("run_dir", "started")
+        },
     )
 
 

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 import msgspec
 
 from understudy.experiments.formats import (
-    EVENTS,
     SACCT,
     SACCT_JSON,
     Format,
@@ -178,16 +177,19 @@ def _read_sources(
     site: SiteAccounts,
 ) -> PastScenario:
     kinds = {path: _kind(path, request) for path in request.sources}
-    if EVENTS in kinds.values():
+    for path, kind in kinds.items():
+        if kind.history:
+            continue
+        if not kind.scenario:
+            raise HistoryError(f"{path}: this is {kind.name}, which can be replayed, not imported")
         if len(request.sources) > 1:
-            raise HistoryError(
-                f"{request.sources[0]}: an events file of the simulator is imported alone"
+            raise HistoryError(f"{path}: {kind.name} is imported alone")
+        counts.source = str(path)
+        with opened(path) as file:
+            made: PastScenario = reader(kind.scenario)(
+                file, counts, read_submit_line, since or _SIMULATOR_ZERO, mapped
             )
-        from understudy.experiments.simulator_events import read_events
-
-        counts.source = str(request.sources[0])
-        with opened(request.sources[0]) as file:
-            return read_events(file, counts, read_submit_line, since or _SIMULATOR_ZERO, mapped)
+            return made
     records = _records(request, kinds, counts, mapped)
     return make_scenario(
         records,

@@ -51,7 +51,7 @@ from understudy.protocol.messages import (
 from understudy.tool.cluster import launch
 from understudy.tool.cluster.cluster_run import Participant, in_one_process
 from understudy.tool.replay.check import show
-from understudy.tool.replay.conf import edits_of, made_conf, site_conf
+from understudy.tool.replay.conf import RunConf, edits_of, made_conf, site_conf
 from understudy.tool.replay.folder import replay_dir
 from understudy.tool.replay.in_time import run_command, submit, submitted_as
 from understudy.tool.replay.request import ReplayRequest, run_in, virtual_cluster
@@ -72,6 +72,7 @@ from understudy.tool.replay.traces import set_up_accounting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from understudy.commands.shared.client import Context
     from understudy.model.conf import SlurmConfig
@@ -113,18 +114,7 @@ def replay_scenario(request: ReplayRequest) -> int:
     if not request.check:
         request.out.mkdir(parents=True, exist_ok=True)
     with replay_dir(None if request.check else request.out) as folder:
-        source = folder.path / "source"
-        edits = edits_of(request.settings, request.scheduler, request.parameters)
-        if request.conf is not None:
-            run_conf = site_conf(
-                request.conf,
-                source,
-                edits,
-                lambda text: complete_conf(text, accounting=bool(scenario.accounting)),
-            )
-        else:
-            shutil.copytree(scenario.folder, source, ignore=shutil.ignore_patterns("*.jsonl"))
-            run_conf = made_conf(scenario.conf, source, edits)
+        run_conf = _run_conf(request, scenario, folder.path / "source")
         machine = recorded_machine()
         zero = float(machine.zero) if scenario.zero is None else scenario.zero
         cluster = virtual_cluster(
@@ -186,6 +176,22 @@ def replay_scenario(request: ReplayRequest) -> int:
         raise_if_ended_early(results, request.out)
     print(f"report       {report}")
     return exit_code(summary)
+
+
+def _run_conf(request: ReplayRequest, scenario: Scenario, source: Path) -> RunConf:
+    """The configuration of the run, made in `source`: the scenario's own, or the one that was named
+    in its place.
+    """
+    edits = edits_of(request.settings, request.scheduler, request.parameters)
+    if request.conf is None:
+        shutil.copytree(scenario.folder, source, ignore=shutil.ignore_patterns("*.jsonl"))
+        return made_conf(scenario.conf, source, edits)
+    return site_conf(
+        request.conf,
+        source,
+        edits,
+        lambda text: complete_conf(text, accounting=bool(scenario.accounting)),
+    )
 
 
 def _refuse_other_options(request: ReplayRequest) -> None:

@@ -16,15 +16,16 @@ import tempfile
 import time as real_time
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from understudy.clock.participant import ClockLost
 from understudy.commands.sacctmgr.sacctmgr import sacctmgr
+from understudy.controller.scheduling import registry
 from understudy.experiments.answers import Answer, compare, read_answers
 from understudy.experiments.formats import read_trace
 from understudy.experiments.progress import Progress
 from understudy.experiments.replay import Replayer, ReplayOptions, ReplayOutcome, owners
-from understudy.experiments.replay_conf import DEFAULT_SCHEDULER, TEXTBOOK_SCHEDULERS, replay_conf
+from understudy.experiments.replay_conf import DEFAULT_SCHEDULER, replay_conf
 from understudy.experiments.run_folder import JobsFile
 from understudy.experiments.scenario import ScenarioError, SetUpCommand, complete_conf, read_set_up
 from understudy.experiments.trace import Machine, Trace, TraceError
@@ -85,11 +86,6 @@ def replay(request: ReplayRequest) -> int:
     if not jobs:
         raise ReplayError(f"{request.trace}: no job that can be replayed")
     machine = _machine(request, trace)
-    if machine.nodes > MAX_NODES:
-        raise ReplayError(
-            f"{machine.nodes:,} nodes of {machine.cpus} CPUs: a cluster has at most "
-            f"{MAX_NODES:,}. Say how many the machine had: --nodes, --cpus"
-        )
     epoch = float(trace.unix_start_time or DEFAULT_EPOCH)
     set_up = _set_up(request.accounting)
     # Before the zero nodes register and the jobs are looked at, which takes a few messages.
@@ -101,13 +97,9 @@ def replay(request: ReplayRequest) -> int:
             request, machine, folder.path / "source", jobs=len(jobs), accounting=bool(set_up)
         )
         scheduler = run_conf.config.text("SchedulerType")
-        nodes, total_cpus = (
-            len(run_conf.config.nodes),
-            sum(node.cpus for node in run_conf.config.nodes),
-        )
-        is_textbook = (
-            request.conf is None and scheduler.removeprefix("sched/") in TEXTBOOK_SCHEDULERS
-        )
+        nodes = len(run_conf.config.nodes)
+        total_cpus = sum(node.cpus for node in run_conf.config.nodes)
+        is_exact = request.conf is None and registry.scheduler(scheduler).exact_limits
         print(
             f"{many(len(jobs), 'job')} of {request.trace.name} on {many(nodes, 'node')} "
             f"({many(total_cpus, 'CPU')}), {scheduler}",
@@ -115,7 +107,7 @@ def replay(request: ReplayRequest) -> int:
         )
         options = ReplayOptions(
             zero=zero,
-            limit_step_s=1 if is_textbook else 60,
+            limit_step_s=1 if is_exact else 60,
             owners=bool(set_up),
             partition=request.partition,
         )
@@ -142,22 +134,10 @@ def replay(request: ReplayRequest) -> int:
             return foreseen_code(preview)
         results = _run(request, cluster, folder.path, jobs, options, set_up, run_conf, previews)
         results.cpus = total_cpus
-        config = {
-            "trace": request.trace.name,
-            "nodes": nodes,
-            "cpus_per_node": total_cpus // nodes if nodes else 0,
-            "scheduler": scheduler,
-            "settings": " ".join(map(shlex.quote, request.settings)),
-            "daemons": "one process"
-            if request.one_process
-            else f"one process each, {request.noded} node daemon(s)",
-            "message_latency_s": request.latency_s,
-            "jobs_left_out": dict(trace.dropped),
-            "bad_lines": trace.bad_line_count,
-            "before_the_run": previews[0].line() if previews else "",
-        }
+        about = _about(request, trace, run_conf)
+        about["before_the_run"] = previews[0].line() if previews else ""
         summary, report = write_results(
-            request.out, results, config, run_conf.text, f"Replay of {request.trace.name}"
+            request.out, results, about, run_conf.text, f"Replay of {request.trace.name}"
         )
         print(f"{'seconds in all':22} {real_time.perf_counter() - began:.1f}")
         raise_if_ended_early(results, request.out)
@@ -235,7 +215,31 @@ def _machine(request: ReplayRequest, trace: Trace) -> Machine:
         raise ReplayError(f"{request.trace}: {error}") from None
     if machine.note:
         print(f"{request.trace}: {machine.note}", file=sys.stderr)
+    if machine.nodes > MAX_NODES:
+        raise ReplayError(
+            f"{machine.nodes:,} nodes of {machine.cpus} CPUs: a cluster has at most "
+            f"{MAX_NODES:,}. Say how many the machine had: --nodes, --cpus"
+        )
     return machine
+
+
+def _about(request: ReplayRequest, trace: Trace, run_conf: RunConf) -> dict[str, Any]:
+    """What the report says of the run's circumstances."""
+    nodes = len(run_conf.config.nodes)
+    total_cpus = sum(node.cpus for node in run_conf.config.nodes)
+    return {
+        "trace": request.trace.name,
+        "nodes": nodes,
+        "cpus_per_node": total_cpus // nodes if nodes else 0,
+        "scheduler": run_conf.config.text("SchedulerType"),
+        "settings": " ".join(map(shlex.quote, request.settings)),
+        "daemons": "one process"
+        if request.one_process
+        else f"one process each, {request.noded} node daemon(s)",
+        "message_latency_s": request.latency_s,
+        "jobs_left_out": dict(trace.dropped),
+        "bad_lines": trace.bad_line_count,
+    }
 
 
 def _run_conf(

@@ -13,8 +13,10 @@ import typer
 from understudy.tool.understudy import clock as understudy_clock
 from understudy.tool.understudy import cluster as understudy_cluster
 from understudy.tool.understudy import conf as understudy_conf
+from understudy.tool.understudy import fanout as understudy_fanout
 from understudy.tool.understudy import hosts_commands as understudy_hosts
 from understudy.tool.understudy import import_history as understudy_import
+from understudy.tool.understudy import load as understudy_load
 from understudy.tool.understudy import manual as understudy_manual
 from understudy.tool.understudy import replay as understudy_replay
 
@@ -32,6 +34,8 @@ app.command("status")(understudy_cluster.status)
 app.command("prepare")(understudy_hosts.prepare)
 app.command("daemon")(understudy_hosts.daemon)
 app.command("replay")(understudy_replay.replay)
+app.command("fanout")(understudy_fanout.fanout)
+app.command("load")(understudy_load.load)
 app.command("import")(understudy_import.import_)
 app.command("man")(understudy_manual.man)
 app.command("completion")(understudy_manual.completion)

@@ -12,14 +12,18 @@ import shlex
 import sys
 import time as clock_time
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from understudy.model.nouns import many
+from understudy.tool.understudy import hop_options
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from understudy.commands.shared.locate import Location
     from understudy.model.cluster import Cluster
     from understudy.tool.cluster.processes import Process
@@ -41,84 +45,104 @@ RunDir = Annotated[
 ]
 
 
+_Conf = Annotated[
+    Path | None, typer.Option("--conf", help="The slurm.conf; else the run directory's own.")
+]
+_RunDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--run-dir", help="Logs, pids, state; else ~/.local/state/understudy/CLUSTERNAME."
+    ),
+]
+_Time = Annotated[
+    str,
+    typer.Option(
+        "--time", metavar="real|scaled:N|virtual", help="How time goes by in the cluster."
+    ),
+]
+_Executor = Annotated[
+    Executor,
+    typer.Option("--executor", help="Whether jobs are emulated, or their scripts run."),
+]
+_Noded = Annotated[
+    int, typer.Option("--noded", min=1, help="How many node daemons share the nodes.")
+]
+_Port = Annotated[
+    int | None,
+    typer.Option(
+        "--port",
+        min=0,
+        max=65535,
+        help="The controller's, in place of SlurmctldPort. 0: any that is free.",
+    ),
+]
+_Clean = Annotated[
+    bool,
+    typer.Option("--clean", help="Forget the jobs of an earlier cluster in the run directory."),
+]
+
+
+_Metrics = Annotated[
+    str,
+    typer.Option(
+        "--metrics",
+        metavar="[HOST:]PORT",
+        help="Tell Prometheus figures at /metrics: the controller at this port, accounting and "
+        "the node daemons at the next ones. 0: any that are free.",
+    ),
+]
+
+
 def up(
-    conf: Annotated[
-        Path | None, typer.Option("--conf", help="The slurm.conf; else the run directory's own.")
-    ] = None,
-    run_dir: Annotated[
-        Path | None,
-        typer.Option(
-            "--run-dir", help="Logs, pids, state; else ~/.local/state/understudy/CLUSTERNAME."
-        ),
-    ] = None,
-    time: Annotated[
-        str,
-        typer.Option(
-            "--time", metavar="real|scaled:N|virtual", help="How time goes by in the cluster."
-        ),
-    ] = "real",
-    executor: Annotated[
-        Executor,
-        typer.Option("--executor", help="Whether jobs are emulated, or their scripts run."),
-    ] = Executor.EMULATED,
-    noded: Annotated[
-        int, typer.Option("--noded", min=1, help="How many node daemons share the nodes.")
-    ] = 1,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            "--port",
-            min=0,
-            max=65535,
-            help="The controller's, in place of SlurmctldPort. 0: any that is free.",
-        ),
-    ] = None,
-    clean: Annotated[
-        bool,
-        typer.Option("--clean", help="Forget the jobs of an earlier cluster in the run directory."),
-    ] = False,
+    conf: _Conf = None,
+    run_dir: _RunDir = None,
+    time: _Time = "real",
+    executor: _Executor = Executor.EMULATED,
+    noded: _Noded = 1,
+    port: _Port = None,
+    clean: _Clean = False,
+    metrics: _Metrics = "",
+    hops: hop_options.WayOption = hop_options.Way.MEMORY,
+    hop_processes: hop_options.Processes = None,
+    hop_width: hop_options.Width = None,
+    hop_transport: hop_options.Through = None,
+    link_latency_ms: hop_options.Latency = None,
+    link_loss: hop_options.Loss = None,
+    head_deaths: hop_options.Deaths = None,
+    hop_seed: hop_options.Seed = None,
 ) -> None:
     """Start a cluster; its nodes are idle when this returns."""
-    from understudy.commands.shared import locate
     from understudy.model.errors import ConfigError
     from understudy.tool.cluster import launch
-    from understudy.tool.cluster.if_killed import ended_if_killed
+    from understudy.tool.cluster.metrics_ports import on_one_host
     from understudy.tool.cluster.processes import heed_termination
-    from understudy.tool.cluster.run_dir import LaunchError, clear_stale, exclusive
+    from understudy.tool.cluster.run_dir import LaunchError
 
     heed_termination()
     began = clock_time.monotonic()
     try:
         mode, rate = parse_time(time)
+        through = hop_options.read_hops(
+            hops, hop_width, hop_transport, link_latency_ms, link_loss, head_deaths, hop_seed
+        )
         conf = _choose_conf(conf, run_dir)
         site = launch.read_site(conf)
         run_dir = (run_dir or _default_run_dir(site.name)).resolve()
-        with exclusive(run_dir) as lock, ended_if_killed(run_dir, lock):
-            if stale := clear_stale(run_dir):
-                typer.echo(
-                    f"Removed the pid files of daemons that are no more: {', '.join(stale)}",
-                    err=True,
-                )
-            if clean:
-                _forget(run_dir)
-            cluster = launch.prepare(
-                run_dir,
-                conf,
-                time=mode,
-                rate=rate,
-                executor=str(executor),
-                noded=noded,
-                port=port,
-                site=site,
-            )
-            started = launch.start_daemons(cluster, run_dir)
-            try:
-                launch.wait_listening(started)
-                launch.wait_registered(cluster, started)
-                locate.register(launch.location_of(cluster, run_dir))
-            except BaseException:
-                launch.stop(run_dir, started)
-                raise
+        noded = hop_options.process_count(hops, noded, hop_processes, len(site.nodes))
+        prepare = partial(
+            launch.prepare,
+            run_dir,
+            conf,
+            time=mode,
+            rate=rate,
+            executor=str(executor),
+            noded=noded,
+            port=port,
+            site=site,
+            hops=through,
+            metrics=on_one_host(metrics, launch.participants_of(site, noded)),
+        )
+        cluster = _start(run_dir, prepare, clean=clean)
     except (LaunchError, ConfigError, OSError) as error:
         fail("up", str(error))
     except KeyboardInterrupt:
@@ -128,6 +152,32 @@ def up(
         typer.echo(
             f"Keys of {conf} that have no effect here: {', '.join(site.without_effect)}", err=True
         )
+
+
+def _start(run_dir: Path, prepare: Callable[[], Cluster], *, clean: bool) -> Cluster:
+    """Start the daemons in a run directory in which none run; they are ended if anything fails."""
+    from understudy.commands.shared import locate
+    from understudy.tool.cluster import launch
+    from understudy.tool.cluster.if_killed import ended_if_killed
+    from understudy.tool.cluster.run_dir import clear_stale, exclusive
+
+    with exclusive(run_dir) as lock, ended_if_killed(run_dir, lock):
+        if stale := clear_stale(run_dir):
+            typer.echo(
+                f"Removed the pid files of daemons that are no more: {', '.join(stale)}", err=True
+            )
+        if clean:
+            _forget(run_dir)
+        cluster = prepare()
+        started = launch.start_daemons(cluster, run_dir)
+        try:
+            launch.wait_listening(started)
+            launch.wait_registered(cluster, started)
+            locate.register(launch.location_of(cluster, run_dir))
+        except BaseException:
+            launch.stop(run_dir, started)
+            raise
+    return cluster
 
 
 def down(run_dir: RunDir = None) -> None:
@@ -291,7 +341,8 @@ def _kind(cluster: Cluster) -> str:
     time = (
         f"{cluster.rate:g} times real time" if cluster.time == "scaled" else f"{cluster.time} time"
     )
-    return f"{time}, {cluster.executor} jobs"
+    hops = "" if cluster.hops is None else ", hops through sockets"
+    return f"{time}, {cluster.executor} jobs{hops}"
 
 
 def announce(cluster: Cluster, run_dir: Path, seconds: float) -> None:
@@ -305,6 +356,8 @@ def announce(cluster: Cluster, run_dir: Path, seconds: float) -> None:
     )
     typer.echo(f"  controller     {cluster.controller or cluster.controller_unix}")
     typer.echo(f"  run directory  {run_dir}")
+    for name, address in cluster.metrics.items():
+        typer.echo(f"  metrics        http://{address}/metrics  ({name})")
     typer.echo(
         "sbatch, squeue, sinfo and the others find it as the last cluster that you "
         "started; from elsewhere, or beside other clusters:"
@@ -315,16 +368,10 @@ def announce(cluster: Cluster, run_dir: Path, seconds: float) -> None:
 
 
 def _daemon_row(cluster: Cluster, name: str, process: Process | None) -> tuple[str, str, str, str]:
-    addresses = {
-        "controller": cluster.controller or cluster.controller_unix,
-        "accounting": cluster.accounting or cluster.accounting_unix,
-        "agent": cluster.agent,
-        "clock": cluster.clock,
-        **{noded.name: noded.address for noded in cluster.nodeds},
-    }
+    address = cluster.address_of(name)
     if process is None:
-        return name, "-", "not running", addresses[name]
-    return name, str(process.pid), "running" if process.is_running else "died", addresses[name]
+        return name, "-", "not running", address
+    return name, str(process.pid), "running" if process.is_running else "died", address
 
 
 def _contents(location: Location, has_clock: bool) -> str:

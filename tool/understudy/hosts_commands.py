@@ -62,6 +62,15 @@ def prepare(
         typer.Option("--executor", help="Whether jobs are emulated, or their scripts run."),
     ] = Executor.EMULATED,
     run_dir: RunDir = _RUN_DIR,
+    metrics: Annotated[
+        str,
+        typer.Option(
+            "--metrics",
+            metavar="[HOST:]PORT",
+            help="Tell Prometheus figures at /metrics of each daemon's host; from elsewhere only "
+            "where HOST is an address of its network, as 0.0.0.0.",
+        ),
+    ] = "",
 ) -> None:
     """Describe a cluster of several hosts; each then runs `understudy daemon NAME`."""
     from understudy.model.errors import ConfigError
@@ -73,7 +82,7 @@ def prepare(
         cluster = hosts.prepare(
             site, conf, controller=controller, noded=noded, accounting=accounting, clock=clock,
             time=mode, rate=rate, executor=str(executor),
-            run_dir=run_dir,
+            run_dir=run_dir, metrics=metrics,
         )  # fmt: skip
     except (LaunchError, ConfigError, OSError) as error:
         fail("prepare", str(error))

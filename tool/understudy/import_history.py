@@ -1,82 +1,91 @@
-"""`understudy import`: its command line. What it does is in import_run.py, which is imported when
-it runs.
+"""`understudy import`: its command line. What it does is in tool/replay/imports.py, which is
+imported when it runs.
 """
 
 from __future__ import annotations
 
-from pathlib import Path  # noqa: TC003 - typer looks at it
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+_Sources = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="SOURCE...",
+        help="Output of `sacct -P` (any columns) or `sacct --json`, a trace in the "
+        "Standard Workload Format, an .events file of the Slurm "
+        "simulator; gzip too. Several dumps are joined.",
+    ),
+]
+_Out = Annotated[
+    Path,
+    typer.Option(help="The scenario's folder, or a trace if it ends with .swf or .swf.gz."),
+]
+_Conf = Annotated[
+    Path | None,
+    typer.Option(
+        help="The site's slurm.conf: copied into the folder, and looked at for partitions."
+    ),
+]
+_Accounts = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="What `sacctmgr dump` wrote, or `sacctmgr show assoc|qos|reservation -P`. May "
+        "be repeated."
+    ),
+]
+_CreateAccounts = Annotated[
+    bool,
+    typer.Option(
+        "--create-accounts",
+        help="Make the users, accounts and QOS that jobs name and --accounts does not.",
+    ),
+]
+_Maps = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map",
+        metavar="KIND:OLD=NEW",
+        help="Call something else: partition, account, qos, user, node, feature, "
+        "reservation, gres, license. An empty NEW leaves it out.",
+    ),
+]
+_Partition = Annotated[str, typer.Option(help="The partition to which all jobs go.")]
+_Cluster = Annotated[
+    str, typer.Option(help="The cluster whose jobs are wanted, where there are several.")
+]
+_Columns = Annotated[
+    str,
+    typer.Option("--format", help="Names of the columns, at commas, where sacct wrote no header."),
+]
+_Since = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="TIME",
+        help="Begin then, with the jobs that run (for the rest of their time) and wait.",
+    ),
+]
+_Until = Annotated[str, typer.Option(metavar="TIME", help="Leave out what is submitted later.")]
+_Strict = Annotated[
+    bool, typer.Option("--strict", help="Stop at the first line that cannot be used.")
+]
+
 
 def import_(
-    sources: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="SOURCE...",
-            help="Output of `sacct -P` (any columns) or `sacct --json`, a trace in the "
-            "Standard Workload Format, an .events file of the Slurm "
-            "simulator; gzip too. Several dumps are joined.",
-        ),
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(help="The scenario's folder, or a trace if it ends with .swf or .swf.gz."),
-    ],
-    conf: Annotated[
-        Path | None,
-        typer.Option(
-            help="The site's slurm.conf: copied into the folder, and looked at for partitions."
-        ),
-    ] = None,
-    accounts: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="What `sacctmgr dump` wrote, or `sacctmgr show assoc|qos|reservation -P`. May "
-            "be repeated."
-        ),
-    ] = None,
-    create_accounts: Annotated[
-        bool,
-        typer.Option(
-            "--create-accounts",
-            help="Make the users, accounts and QOS that jobs name and --accounts does not.",
-        ),
-    ] = False,
-    maps: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--map",
-            metavar="KIND:OLD=NEW",
-            help="Call something else: partition, account, qos, user, node, feature, "
-            "reservation, gres, license. An empty NEW leaves it out.",
-        ),
-    ] = None,
-    partition: Annotated[str, typer.Option(help="The partition to which all jobs go.")] = "",
-    cluster: Annotated[
-        str, typer.Option(help="The cluster whose jobs are wanted, where there are several.")
-    ] = "",
-    columns: Annotated[
-        str,
-        typer.Option(
-            "--format", help="Names of the columns, at commas, where sacct wrote no header."
-        ),
-    ] = "",
-    since: Annotated[
-        str,
-        typer.Option(
-            "--from",
-            metavar="TIME",
-            help="Begin then, with the jobs that run (for the rest of their time) and wait.",
-        ),
-    ] = "",
-    until: Annotated[
-        str, typer.Option(metavar="TIME", help="Leave out what is submitted later.")
-    ] = "",
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Stop at the first line that cannot be used.")
-    ] = False,
+    sources: _Sources,
+    out: _Out,
+    conf: _Conf = None,
+    accounts: _Accounts = None,
+    create_accounts: _CreateAccounts = False,
+    maps: _Maps = None,
+    partition: _Partition = "",
+    cluster: _Cluster = "",
+    columns: _Columns = "",
+    since: _Since = "",
+    until: _Until = "",
+    strict: _Strict = False,
 ) -> None:
     """Make a scenario, which `understudy replay` runs, of a site's own history."""
     from understudy.experiments.past import HistoryError, OptionError

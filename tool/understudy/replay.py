@@ -5,115 +5,129 @@ which is imported when it runs.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+if TYPE_CHECKING:
+    from understudy.tool.replay.request import ReplayRequest
+
+_Trace = Annotated[
+    Path,
+    typer.Argument(
+        help="A trace in the Standard Workload Format (gzip too), or a scenario's folder."
+    ),
+]
+_Out = Annotated[
+    Path,
+    typer.Option(help="The folder for jobs.csv, jobs.parquet, summary.json and report.html."),
+]
+_Nodes = Annotated[
+    int | None,
+    typer.Option(min=1, help="Nodes of the machine; else what the trace's header says."),
+]
+_Cpus = Annotated[
+    int | None,
+    typer.Option(min=1, help="CPUs of each node; else what the trace's header says."),
+]
+_Scheduler = Annotated[
+    str,
+    typer.Option(
+        help="SchedulerType: easy, fcfs, backfill (where neither this nor --conf is "
+        "given), builtin, or a plug-in's name."
+    ),
+]
+_Parameters = Annotated[str, typer.Option(help="SchedulerParameters.")]
+_Conf = Annotated[
+    Path | None,
+    typer.Option(
+        help="A site's slurm.conf, with its companions beside it, instead of --nodes and --cpus."
+    ),
+]
+_Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change the configuration for this run: KEY=VALUE, KEY+=WORD, KEY-=WORD, or "
+        "'PartitionName=batch MaxTime=2-0'. May be repeated.",
+    ),
+]
+_Partition = Annotated[
+    str, typer.Option(help="The partition to which a trace's jobs go; else the default one.")
+]
+_Accounting = Annotated[
+    Path | None,
+    typer.Option(
+        help="A file with arguments of sacctmgr, one command a line, done first. The "
+        "trace's user 7, group 7 and queue 7 are then user u7, "
+        "account a7 and QOS q7."
+    ),
+]
+_Answers = Annotated[
+    Path | None,
+    typer.Option(
+        help="Start times (id,submit,start,...; csv, gzip too) with which the schedule is compared."
+    ),
+]
+_Noded = Annotated[int, typer.Option(min=1, help="Node daemons that share the nodes.")]
+_Limit = Annotated[int | None, typer.Option(min=1, help="Only the first so many jobs.")]
+_BreakAt = Annotated[
+    str,
+    typer.Option(
+        "--break",
+        help="Stop the clock there (30d, or an instant); `understudy clock resume` goes on.",
+    ),
+]
+_Latency = Annotated[float, typer.Option(min=1e-6, help="Seconds that each message takes.")]
+_Patience = Annotated[
+    float,
+    typer.Option(
+        min=0.1,
+        help="Seconds of real time after which a daemon that does not react is named, and "
+        "the run ends.",
+    ),
+]
+_Check = Annotated[
+    bool,
+    typer.Option(
+        "--check",
+        help="Only look: the machine, the offered load, which jobs would be refused or "
+        "never start, and why.",
+    ),
+]
+_OneProcess = Annotated[
+    bool,
+    typer.Option("--one-process", help="All daemons in this process; the same schedule, faster."),
+]
+_Strict = Annotated[bool, typer.Option("--strict", help="Refuse a trace with bad lines.")]
+_KeepState = Annotated[
+    bool,
+    typer.Option("--state-on-disk", help="Have the controller save its state as a real one does."),
+]
+
 
 def replay(
-    trace: Annotated[
-        Path,
-        typer.Argument(
-            help="A trace in the Standard Workload Format (gzip too), or a scenario's folder."
-        ),
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(help="The folder for jobs.csv, jobs.parquet, summary.json and report.html."),
-    ] = Path("runs/replay"),
-    nodes: Annotated[
-        int | None,
-        typer.Option(min=1, help="Nodes of the machine; else what the trace's header says."),
-    ] = None,
-    cpus: Annotated[
-        int | None,
-        typer.Option(min=1, help="CPUs of each node; else what the trace's header says."),
-    ] = None,
-    scheduler: Annotated[
-        str,
-        typer.Option(
-            help="SchedulerType: easy, fcfs, backfill (where neither this nor --conf is "
-            "given), builtin, or a plug-in's name."
-        ),
-    ] = "",
-    parameters: Annotated[str, typer.Option(help="SchedulerParameters.")] = "",
-    conf: Annotated[
-        Path | None,
-        typer.Option(
-            help="A site's slurm.conf, with its companions beside it, instead of --nodes and "
-            "--cpus."
-        ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Change the configuration for this run: KEY=VALUE, KEY+=WORD, KEY-=WORD, or "
-            "'PartitionName=batch MaxTime=2-0'. May be repeated.",
-        ),
-    ] = None,
-    partition: Annotated[
-        str, typer.Option(help="The partition to which a trace's jobs go; else the default one.")
-    ] = "",
-    accounting: Annotated[
-        Path | None,
-        typer.Option(
-            help="A file with arguments of sacctmgr, one command a line, done first. The "
-            "trace's user 7, group 7 and queue 7 are then user u7, "
-            "account a7 and QOS q7."
-        ),
-    ] = None,
-    answers: Annotated[
-        Path | None,
-        typer.Option(
-            help="Start times (id,submit,start,...; csv, gzip too) with which the schedule is "
-            "compared."
-        ),
-    ] = None,
-    noded: Annotated[int, typer.Option(min=1, help="Node daemons that share the nodes.")] = 1,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many jobs.")] = None,
-    break_at: Annotated[
-        str,
-        typer.Option(
-            "--break",
-            help="Stop the clock there (30d, or an instant); `understudy clock resume` goes on.",
-        ),
-    ] = "",
-    latency: Annotated[
-        float, typer.Option(min=1e-6, help="Seconds that each message takes.")
-    ] = 0.001,
-    patience: Annotated[
-        float,
-        typer.Option(
-            min=0.1,
-            help="Seconds of real time after which a daemon that does not react is named, and "
-            "the run ends.",
-        ),
-    ] = 60.0,
-    check: Annotated[
-        bool,
-        typer.Option(
-            "--check",
-            help="Only look: the machine, the offered load, which jobs would be refused or "
-            "never start, and why.",
-        ),
-    ] = False,
-    one_process: Annotated[
-        bool,
-        typer.Option(
-            "--one-process", help="All daemons in this process; the same schedule, faster."
-        ),
-    ] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse a trace with bad lines.")
-    ] = False,
-    keep_state: Annotated[
-        bool,
-        typer.Option(
-            "--state-on-disk", help="Have the controller save its state as a real one does."
-        ),
-    ] = False,
+    trace: _Trace,
+    out: _Out = Path("runs/replay"),
+    nodes: _Nodes = None,
+    cpus: _Cpus = None,
+    scheduler: _Scheduler = "",
+    parameters: _Parameters = "",
+    conf: _Conf = None,
+    settings: _Settings = None,
+    partition: _Partition = "",
+    accounting: _Accounting = None,
+    answers: _Answers = None,
+    noded: _Noded = 1,
+    limit: _Limit = None,
+    break_at: _BreakAt = "",
+    latency: _Latency = 0.001,
+    patience: _Patience = 60.0,
+    check: _Check = False,
+    one_process: _OneProcess = False,
+    strict: _Strict = False,
+    keep_state: _KeepState = False,
 ) -> None:
     """Replay a trace through a cluster of real daemons under virtual time, and write a folder with
     what came of it.
@@ -123,21 +137,7 @@ def replay(
     not ended; 130, 143 interrupted. What is known by then is in the folder. With --check: 3 jobs
     would be refused, 4 jobs can never start.
     """
-    from understudy.experiments.scenario import ScenarioError
-    from understudy.model.conf_edit import EditError
-    from understudy.model.errors import ConfigError
-    from understudy.tool.cluster.launch import LaunchError
-    from understudy.tool.cluster.processes import heed_termination
-    from understudy.tool.replay.check import PreviewError
     from understudy.tool.replay.request import ReplayRequest
-    from understudy.tool.replay.results import (
-        BAD_USAGE,
-        FAILED,
-        InterruptedRunError,
-        ReplayError,
-        UsageError,
-    )
-    from understudy.tool.replay.traces import replay as replay_trace
 
     request = ReplayRequest(
         trace=trace,
@@ -161,17 +161,36 @@ def replay(
         partition=partition,
         check=check,
     )
+    raise typer.Exit(_code_of(request))
+
+
+def _code_of(request: ReplayRequest) -> int:
+    """Run it: the exit code, with what failed said."""
+    from understudy.experiments.scenario import ScenarioError
+    from understudy.model.conf_edit import EditError
+    from understudy.model.errors import ConfigError
+    from understudy.tool.cluster.launch import LaunchError
+    from understudy.tool.cluster.processes import heed_termination
+    from understudy.tool.replay.check import PreviewError
+    from understudy.tool.replay.results import (
+        BAD_USAGE,
+        FAILED,
+        InterruptedRunError,
+        ReplayError,
+        UsageError,
+    )
+    from understudy.tool.replay.traces import replay as replay_trace
+
     heed_termination()
     try:
-        if trace.is_dir():
+        if request.trace.is_dir():
             from understudy.tool.replay.scenarios import replay_scenario
 
-            code = replay_scenario(request)
-        else:
-            code = replay_trace(request)
+            return replay_scenario(request)
+        return replay_trace(request)
     except InterruptedRunError as error:
         typer.echo(f"understudy replay: {error}", err=True)
-        raise typer.Exit(128 + error.number) from None
+        return 128 + error.number
     except (
         ReplayError,
         PreviewError,
@@ -182,10 +201,7 @@ def replay(
         OSError,
     ) as error:
         typer.echo(f"understudy replay: error: {error}", err=True)
-        raise typer.Exit(
-            BAD_USAGE if isinstance(error, UsageError | EditError) else FAILED
-        ) from None
+        return BAD_USAGE if isinstance(error, UsageError | EditError) else FAILED
     except KeyboardInterrupt as error:
         typer.echo("understudy replay: interrupted; what had been started has been ended", err=True)
-        raise typer.Exit(128 + (error.args[0] if error.args else 2)) from None
-    raise typer.Exit(code)
+        return 128 + (error.args[0] if error.args else 2)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from understudy.controller.scheduling.select.gres import (
     tasks_in_order,
     with_gres,
 )
-from understudy.controller.scheduling.select.picks import Demand
+from understudy.controller.scheduling.select.picks import Demand, Offer
 from understudy.controller.scheduling.select.placing import place
 from understudy.controller.scheduling.select.request import ALL_MEMORY, Request
 from understudy.controller.scheduling.select.rows import RowView
@@ -59,6 +59,20 @@ if TYPE_CHECKING:
 _LAST = 1 << 48  # above the weights of nodes
 _NONE: Final[Mapping[int, int]] = MappingProxyType({})
 _FEW = 16  # nodes up to which a loop is quicker than vectors
+
+
+class _Has(NamedTuple):
+    """What nodes have: numbers, or vectors of them. Those for which the request does not ask may be
+    None.
+    """
+
+    cores: Any  # that the job could use
+    threads: Any  # CPUs of a core
+    cpus: Any
+    sockets: Any
+    free_memory: Any
+    memory: Any
+    tmp_disk: Any
 
 
 class SelectConsTres(ChoosingSelector):
@@ -84,7 +98,6 @@ class SelectConsTres(ChoosingSelector):
         self.one_task_per_core = "CR_ONE_TASK_PER_CORE" in parameters
         self.counts_cpus = bool(parameters & {"CR_CPU", "CR_CPU_MEMORY"})
         self.fills_sockets = self.counts_cpus or "CR_CORE_DEFAULT_DIST_BLOCK" in parameters
-        self.packs = "CR_PACK_NODES" in parameters
         # of the last bitmap: many questions are about the same nodes
         self._positions: tuple[int, NDArray[np.intp]] = (0, np.zeros(0, dtype=np.intp))
 
@@ -165,80 +178,68 @@ class SelectConsTres(ChoosingSelector):
         """CPUs of a core: a number if all nodes are of a kind."""
         return kind.threads_of_core if kind is not None else table.core_cpus[at]
 
-    def _capacity(
-        self,
-        request: Request,
-        cores: Any,
-        threads: Any,
-        cpus: Any,
-        sockets: Any,
-        free_memory: Any,
-        memory: Any,
-        tmp_disk: Any,
-    ) -> Any:
-        """CPUs for the job's tasks on nodes with so many free cores, 0 if they will not do. For
-        numbers and for vectors.
-
-        `cpus`, `sockets`, `memory` and `tmp_disk`: what the nodes have in all.
+    def _capacity(self, request: Request, has: _Has) -> Any:
+        """CPUs for the job's tasks on such nodes, 0 if they will not do. For numbers and for
+        vectors.
         """
-        of_core = self._of_core(request, threads)
-        usable = cores if isinstance(of_core, int) and of_core == 1 else cores * of_core
-        have = free_memory if self.consumes_memory else memory
-        per_cpu, per_node = request.memory_per_cpu_mb, request.memory_per_node_mb
-        if per_cpu and not self.consumes_memory:  # no more is asked than that one CPU could have it
-            usable = usable * (have >= per_cpu)
-        elif per_cpu and self.counts_cpus and not request.exclusive:
-            # CPUs that the tasks have, not all of their cores
-            usable = np.minimum(usable, have // per_cpu)
-        elif per_cpu:
-            counted = (
-                np.minimum(threads, request.threads_per_core)
-                if request.threads_per_core
-                else threads
-            )
-            if request.exclusive:
-                usable = usable * (cpus // threads * counted * per_cpu <= have)
-            else:
-                at_once = (
-                    np.maximum(cpus // threads // sockets, 1) if self._gives_sockets(request) else 1
-                )
-                usable = np.minimum(
-                    usable, have // per_cpu // counted // at_once * at_once * of_core
-                )
-        least = request.min_cpus_per_node
+        of_core = self._of_core(request, has.threads)
+        usable = has.cores if isinstance(of_core, int) and of_core == 1 else has.cores * of_core
+        if request.memory_per_cpu_mb:
+            usable = self._with_memory(request, usable, has, of_core)
         if request.cpus_per_task > 1:
-            if self._tasks_per_core(request):  # a core is not shared by two tasks
-                usable = (
-                    usable
-                    // of_core
-                    // -(-request.cpus_per_task // of_core)
-                    * request.cpus_per_task
-                )
-            if per_cpu and self.consumes_memory:
-                usable = usable // request.cpus_per_task * request.cpus_per_task
-            least = max(least, request.cpus_per_task)
+            usable = self._of_whole_tasks(request, usable, of_core)
         # nodes are compared by what they have, not by what the tasks may use of it
+        least = max(request.min_cpus_per_node, request.cpus_per_task)
         if request.tasks_per_node:
             least = max(least, request.tasks_per_node * request.cpus_per_task)
         if least > 1:
             usable = usable * (usable >= least)
         if request.threads_per_core > 1:
-            usable = usable * (threads >= request.threads_per_core)
+            usable = usable * (has.threads >= request.threads_per_core)
         if request.tasks_per_core > 1:
-            usable = usable * (cpus >= request.tasks_per_core * request.cpus_per_task)
+            usable = usable * (has.cpus >= request.tasks_per_core * request.cpus_per_task)
         if request.tasks_per_socket:
             most = request.tasks_per_socket
             usable = usable * (
-                (cpus // sockets >= most)
+                (has.cpus // has.sockets >= most)
                 & (usable >= most * request.cpus_per_task)
-                & (sockets * most >= request.tasks_per_node)
+                & (has.sockets * most >= request.tasks_per_node)
             )
-        if per_node:
+        if per_node := request.memory_per_node_mb:
+            have = has.free_memory if self.consumes_memory else has.memory
             usable = usable * (have >= per_node)
         elif self._takes_all_memory(request):
-            usable = usable * (free_memory == memory)
+            usable = usable * (has.free_memory == has.memory)
         if request.tmp_disk_mb:
-            usable = usable * (tmp_disk >= request.tmp_disk_mb)
+            usable = usable * (has.tmp_disk >= request.tmp_disk_mb)
+        return usable
+
+    def _with_memory(self, request: Request, usable: Any, has: _Has, of_core: Any) -> Any:
+        """Those of the usable CPUs for which there is memory (--mem-per-cpu)."""
+        per_cpu = request.memory_per_cpu_mb
+        if not self.consumes_memory:  # no more is asked than that one CPU could have it
+            return usable * (has.memory >= per_cpu)
+        have = has.free_memory
+        if self.counts_cpus and not request.exclusive:
+            # CPUs that the tasks have, not all of their cores
+            return np.minimum(usable, have // per_cpu)
+        counted = has.threads
+        if request.threads_per_core:
+            counted = np.minimum(counted, request.threads_per_core)
+        if request.exclusive:
+            return usable * (has.cpus // has.threads * counted * per_cpu <= have)
+        at_once = 1
+        if self._gives_sockets(request):
+            at_once = np.maximum(has.cpus // has.threads // has.sockets, 1)
+        return np.minimum(usable, have // per_cpu // counted // at_once * at_once * of_core)
+
+    def _of_whole_tasks(self, request: Request, usable: Any, of_core: Any) -> Any:
+        """Those of the usable CPUs on which tasks of several CPUs fit."""
+        each = request.cpus_per_task
+        if self._tasks_per_core(request):  # a core is not shared by two tasks
+            usable = usable // of_core // -(-each // of_core) * each
+        if request.memory_per_cpu_mb and self.consumes_memory:
+            usable = usable // each * each
         return usable
 
     def _takes_all_memory(self, request: Request) -> bool:
@@ -309,8 +310,8 @@ class SelectConsTres(ChoosingSelector):
 
     @staticmethod
     def _for_one_job(nodes: int, table: NodeTable, free: Free) -> int:
-        """Those of the nodes that a job may have alone. Where it shares cores or pushes others
-        aside, it waits for their devices for all that.
+        """Those of the nodes that a job may have alone. Where it shares cores, or preempts by
+        suspending, it waits for their devices for all that.
         """
         nodes &= free.idle_nodes
         return nodes if table.gres is None else nodes_with_all(nodes, table.gres, free)
@@ -434,11 +435,8 @@ class SelectConsTres(ChoosingSelector):
             else rules.usable(kind.job_cores, kind.sockets, kind.cores)
         ).bit_count()
         memory = kind.memory_mb if self.consumes_memory else kind.all_memory_mb
-        each = int(
-            self._capacity(
-                request, cores, threads, kind.cpus, kind.sockets, memory, memory, kind.tmp_disk_mb
-            )
-        )
+        has = _Has(cores, threads, kind.cpus, kind.sockets, memory, memory, kind.tmp_disk_mb)
+        each = int(self._capacity(request, has))
         if not each:
             return None
         for_cpus = -(-request.cpus // each)
@@ -490,9 +488,8 @@ class SelectConsTres(ChoosingSelector):
             or self._may_lack_memory(request)
         ):
             cpus, sockets = table.cpus[at], table.sockets[at]
-        capacity = self._capacity(
-            request, cores, threads, cpus, sockets, free_memory, memory, tmp_disk
-        )
+        has = _Has(cores, threads, cpus, sockets, free_memory, memory, tmp_disk)
+        capacity = self._capacity(request, has)
         # beside devices, threads that the last core has left over are no room for tasks
         if request.gres is not None and request.tasks_per_socket:
             of_core = self._of_core(request, threads)
@@ -516,18 +513,48 @@ class SelectConsTres(ChoosingSelector):
         leaves_out: bool = True,
         nodes_only: bool = False,
     ) -> Choice | None:
+        request.cpus_at_most = None
+        offer = self._offer(request, usable, table, free, kind, near=near)
+        if offer is None:
+            return None
+        demand = Demand(
+            request.cpus if request.gres is None else cpus_needed(request),
+            request.min_nodes,
+            request.wanted_nodes,
+            request.max_nodes,
+            max(request.min_cpus_per_node, 1),
+        )
+        chosen = self._pick(
+            request, offer, demand, table, free, by_load=by_load, leaves_out=leaves_out
+        )
+        if chosen is None:
+            return None
+        if nodes_only:
+            return [(nodeset.from_array(offer.at[chosen]), 1)]
+        if request.tasks_on_node:
+            return [(nodeset.from_array(offer.at[chosen]), request.tasks_on_node)]
+        if len(chosen) == 1:
+            return [(1 << int(offer.at[chosen[0]]), request.tasks)]
+        return self._dealt(request, offer, chosen, demand, table)
+
+    def _offer(
+        self,
+        request: Request,
+        usable: int,
+        table: NodeTable,
+        free: Free,
+        kind: NodeKind | None,
+        *,
+        near: bool,
+    ) -> Offer | None:
+        """What those of the nodes have that have something for the job; None if they are too few.
+        `near`: only cores near the devices that the job asks for.
+        """
         at, cpus, of_core = self._could_give(request, usable, table, free, kind)
-        most = request.cpus_at_most = None
+        most = None
         if request.gres is not None:
-            cpus, most = with_gres(
-                request,
-                at,
-                cpus,
-                of_core,
-                table,
-                free,
-                near=devices_in(free, table) if near else None,
-            )
+            devices = devices_in(free, table) if near else None
+            cpus, most = with_gres(request, at, cpus, of_core, table, free, near=devices)
         count = np.count_nonzero(cpus)
         if count < request.min_nodes:
             return None
@@ -545,15 +572,15 @@ class SelectConsTres(ChoosingSelector):
             if np.count_nonzero(required) < request.required.bit_count():
                 return None
         core = int(of_core) if kind is not None else of_core
-        demand = Demand(
-            request.cpus,
-            request.min_nodes,
-            request.wanted_nodes,
-            request.max_nodes,
-            max(request.min_cpus_per_node, 1),
-        )
+        weight = self._weight(request, at, table, free, kind)
+        return Offer(at, cpus, core, weight, required, most)
+
+    @staticmethod
+    def _weight(
+        request: Request, at: NDArray[np.intp], table: NodeTable, free: Free, kind: NodeKind | None
+    ) -> NDArray[np.int64] | None:
+        """By what the nodes are ordered for the job, the least first; None if they are alike."""
         if request.gres is not None:
-            demand.cpus = cpus_needed(request)
             weight: NDArray[np.int64] | None = preferred(request, at, table.weight[at], free)
         else:
             weight = None if kind is not None else table.weight[at]
@@ -563,72 +590,68 @@ class SelectConsTres(ChoosingSelector):
         if request.favoured:
             favoured = nodeset.to_flags(request.favoured, len(table.nodes))[at]
             weight = (table.weight[at] if weight is None else weight) * 2 - favoured
+        return weight
+
+    def _pick(
+        self,
+        request: Request,
+        offer: Offer,
+        demand: Demand,
+        table: NodeTable,
+        free: Free,
+        *,
+        by_load: bool,
+        leaves_out: bool,
+    ) -> NDArray[np.intp] | None:
+        """Places in the offer that together have what is demanded; None if there are none."""
         if request.gres is not None and request.gres.per_job:
-            chosen = choose_for_job(
-                request.gres,
-                at,
-                cpus,
-                core,
-                weight,
-                required,
-                demand,
-                free,
-                contiguous=request.contiguous,
-            )
-        elif request.is_serial and self.packs_serial:
-            chosen = np.array([len(at) - 1])
-        elif request.spreads:
-            chosen = Candidates(at, cpus, None, required, core=core).choose_in_order(
+            return choose_for_job(request.gres, offer, demand, free, contiguous=request.contiguous)
+        if request.is_serial and self.packs_serial:
+            return np.array([len(offer.at) - 1])
+        at, cpus, required, core = offer.at, offer.cpus, offer.required, offer.core
+        if request.spreads:
+            return Candidates(at, cpus, None, required, core=core).choose_in_order(
                 np.lexsort((at, table.weight[at])), demand
             )
-        elif by_load:
-            candidates = Candidates(at, cpus, table.weight[at], required, core=core)
-            chosen = candidates.choose_in_order(
-                np.lexsort((at, -free.free_cpus[at], table.weight[at])), demand
+        if by_load:
+            weight = table.weight[at]
+            return Candidates(at, cpus, weight, required, core=core).choose_in_order(
+                np.lexsort((at, -free.free_cpus[at], weight)), demand
             )
-        else:
-            candidates = Candidates(
-                at,
-                cpus,
-                weight,
-                required,
-                table.tree_for(request.switches),
-                request.switches,
-                core=core,
-            )
-            chosen = candidates.choose(demand, contiguous=request.contiguous, leaves_out=leaves_out)
-        if chosen is None:
-            return None
-        if nodes_only:
-            return [(nodeset.from_array(at[chosen]), 1)]
-        if request.tasks_on_node:
-            return [(nodeset.from_array(at[chosen]), request.tasks_on_node)]
-        if len(chosen) == 1:
-            return [(1 << int(at[chosen[0]]), request.tasks)]
-        serves = cpus[chosen]
+        tree = table.tree_for(request.switches)
+        return Candidates(
+            at, cpus, offer.weight, required, tree, request.switches, core=core
+        ).choose(demand, contiguous=request.contiguous, leaves_out=leaves_out)
+
+    def _dealt(
+        self,
+        request: Request,
+        offer: Offer,
+        chosen: NDArray[np.intp],
+        demand: Demand,
+        table: NodeTable,
+    ) -> Choice:
+        """The chosen ones of the nodes with the tasks that each gets."""
+        serves, core = offer.cpus[chosen], offer.core
         if not request.exclusive:
             each = core if isinstance(core, int) else core[chosen]
             if self._gives_sockets(request):
-                each = each * (table.cores[at[chosen]] // table.sockets[at[chosen]])
+                nodes = offer.at[chosen]
+                each = each * (table.cores[nodes] // table.sockets[nodes])
             serves = shares_of_nodes(serves, demand.cpus, request.min_nodes, each, demand.least)
         in_order = np.argsort(chosen)
         chosen, serves = chosen[in_order], serves[in_order]
+        nodes = offer.at[chosen]
         room = serves // request.cpus_per_task
-        if most is not None:
-            room = np.minimum(room, most[chosen])
+        if offer.most is not None:
+            room = np.minimum(room, offer.most[chosen])
         elif request.cpus_per_task > 1 and int(np.maximum(room, 1).sum()) < request.tasks:
-            request.cpus_at_most = dict(
-                zip(
-                    at[chosen].tolist(),
-                    np.maximum(serves, request.cpus_per_task).tolist(),
-                    strict=True,
-                )
-            )
-        if request.cpus_per_task > 1:
-            at_a_time: NDArray[np.int64] | int = 1
-        else:
-            at_a_time = kind.threads if kind is not None else table.threads[at[chosen]]
-        return _grouped(at[chosen], deal(max(request.tasks, len(chosen)), room, at_a_time))
+            limits = np.maximum(serves, request.cpus_per_task)
+            request.cpus_at_most = dict(zip(nodes.tolist(), limits.tolist(), strict=True))
+        at_a_time: NDArray[np.int64] | int = 1
+        if request.cpus_per_task == 1:
+            at_a_time = table.threads[nodes]
+        return _grouped(nodes, deal(max(request.tasks, len(chosen)), room, at_a_time))
 
     def _choose_with_gres(
         self, request: Request, usable: int, table: NodeTable, free: Free, *, by_load: bool

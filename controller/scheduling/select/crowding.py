@@ -86,17 +86,17 @@ class Crowd(Overlay):
             yield offer
 
 
-def crowd_for(request: Request, tables: Tables, free: Free, *, looks_ahead: bool) -> Crowd | None:
+def crowd_for(request: Request, tables: Tables, free: Free, *, for_will_run: bool) -> Crowd | None:
     """What the job is offered in that state; None where nobody shares, and idle nodes are all that
     there is to offer.
     """
     shares = request.rows > 1
     if not shares and not (
-        looks_ahead and any(held for name, held in tables.nodes.sharing.held.items() if name)
+        for_will_run and any(held for name, held in tables.nodes.sharing.held.items() if name)
     ):
         return None
     on_each = _jobs_on_each(tables, free)
-    if looks_ahead:
+    if for_will_run:
         return Crowd(free, [nodeset.from_flags(on_each < (request.rows if shares else 2))], [])
     hidden = hidden_in(free)
     mates = sorted(

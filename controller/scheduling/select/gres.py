@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from understudy.controller.scheduling.select.free import Free
     from understudy.controller.scheduling.select.gres_needs import GresNeeds
-    from understudy.controller.scheduling.select.picks import Demand
+    from understudy.controller.scheduling.select.picks import Demand, Offer
     from understudy.controller.scheduling.select.request import Request
     from understudy.controller.scheduling.select.selection import Choice
     from understudy.controller.tables.gres import DeviceGroup, GresTable, Layout
@@ -208,57 +208,29 @@ def _tasks_possible(request: Request, gres: GresTable, index: int) -> int:
 
 
 def choose_for_job(
-    needs: GresNeeds,
-    at: NDArray[np.intp],
-    cpus: NDArray[np.int64],
-    core: NDArray[np.int64] | int,
-    weight: NDArray[np.int64] | None,
-    required: NDArray[np.bool_] | None,
-    demand: Demand,
-    free: Free,
-    *,
-    contiguous: bool,
+    needs: GresNeeds, offer: Offer, demand: Demand, free: Free, *, contiguous: bool
 ) -> NDArray[np.intp] | None:
-    """Positions of nodes that together have what is meant for the whole job: best fit on runs, as
-    in `best_fit`, with devices as a third demand.
+    """Places in the offer of nodes that together have what is meant for the whole job: best fit on
+    runs, as in `best_fit`, with devices as a third demand.
     """
-    have: list[list[int]] = []
-    for want in needs.per_job:
-        vector = free.free_gres(_key(want))
-        if vector is None:
-            return None
-        devices = np.minimum(vector[at], needs.most_on_node(want))
-        if needs.cpus_per_gpu and want.name == GPU:
-            devices = np.minimum(devices, cpus // needs.cpus_per_gpu)
-        if needs.memory_per_gpu_mb and want.name == GPU:
-            devices = np.minimum(devices, free.free_memory[at] // needs.memory_per_gpu_mb)
-        have.append(devices.tolist())
-    indices = at.tolist()
-    kept = [core] * len(indices) if isinstance(core, int) else core.tolist()
-    need = [want.count for want in needs.per_job]
+    have = _devices_for_job(needs, offer, free)
+    if have is None:
+        return None
+    indices, core = offer.at.tolist(), offer.core
     seek = _Seek(
         demand.cpus,
         demand.wanted_nodes,
         demand.max_nodes,
-        need,
-        cpus.tolist(),
+        [want.count for want in needs.per_job],
+        offer.cpus.tolist(),
         have,
-        kept,
+        [core] * len(indices) if isinstance(core, int) else core.tolist(),
         demand.least,
     )
-    weights = weight.tolist() if weight is not None else [0] * len(indices)
-    runs: list[list[int]] = []
-    for place, index in enumerate(indices):
-        if (
-            runs
-            and indices[runs[-1][-1]] == index - 1
-            and (contiguous or weights[runs[-1][-1]] == weights[place])
-        ):
-            runs[-1].append(place)
-        else:
-            runs.append([place])
-    if required is not None:
-        for place in np.flatnonzero(required).tolist():
+    weights = offer.weight.tolist() if offer.weight is not None else [0] * len(indices)
+    runs = _runs(indices, weights, across_weights=contiguous)
+    if offer.required is not None:
+        for place in np.flatnonzero(offer.required).tolist():
             seek.take(place)
     if contiguous:
         least = demand.min_nodes - len(seek.taken)
@@ -269,21 +241,8 @@ def choose_for_job(
         enough = [run for run in open_runs if seek.suffices(run)]
         run = min(enough, key=seek.cpus_in) if enough else max(open_runs, key=seek.cpus_in)
         runs.remove(run)
-        if contiguous:  # from the first of the required nodes up, then down
-            first = min(seek.taken, default=run[0])
-            run = [place for place in run if place >= first] + [
-                place for place in reversed(run) if place < first
-            ]
-        left = [place for place in run if place not in seek.taken]
-        if seek.need_nodes <= 1 and not (contiguous and seek.taken):
-            alone = [place for place in left if seek.suffices([place])]
-            if alone:
-                seek.take(min(alone, key=lambda place: seek.cpus[place]))
-                break
-        for place in left:
-            if seek.is_done or seek.nodes_left <= 0:
-                break
-            seek.take(place)
+        if seek.take_of(run, contiguous=contiguous):
+            break
     found = seek.taken
     if (
         len(found) < demand.min_nodes
@@ -293,6 +252,39 @@ def choose_for_job(
     ):
         return None
     return np.array(found, dtype=np.intp)
+
+
+def _devices_for_job(needs: GresNeeds, offer: Offer, free: Free) -> list[list[int]] | None:
+    """For each want of the whole job: how many each node could give; None if there are no such
+    devices.
+    """
+    have: list[list[int]] = []
+    for want in needs.per_job:
+        vector = free.free_gres(_key(want))
+        if vector is None:
+            return None
+        devices = np.minimum(vector[offer.at], needs.most_on_node(want))
+        if needs.cpus_per_gpu and want.name == GPU:
+            devices = np.minimum(devices, offer.cpus // needs.cpus_per_gpu)
+        if needs.memory_per_gpu_mb and want.name == GPU:
+            devices = np.minimum(devices, free.free_memory[offer.at] // needs.memory_per_gpu_mb)
+        have.append(devices.tolist())
+    return have
+
+
+def _runs(indices: list[int], weights: list[int], *, across_weights: bool) -> list[list[int]]:
+    """Places of nodes that follow each other, of one weight each unless `across_weights`."""
+    runs: list[list[int]] = []
+    for place, index in enumerate(indices):
+        if (
+            runs
+            and indices[runs[-1][-1]] == index - 1
+            and (across_weights or weights[runs[-1][-1]] == weights[place])
+        ):
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    return runs
 
 
 @dataclass(slots=True, eq=False)
@@ -338,6 +330,25 @@ class _Seek:
             max(self.need_cpus - self.core[place] * max(self.need_nodes, 0), self.least),
         )
         self.need = [count - each[place] for count, each in zip(self.need, self.have, strict=True)]
+
+    def take_of(self, run: list[int], *, contiguous: bool) -> bool:
+        """Take what is needed of a run; True if that was the one node that suffices alone."""
+        if contiguous:  # from the first of the required nodes up, then down
+            first = min(self.taken, default=run[0])
+            run = [place for place in run if place >= first] + [
+                place for place in reversed(run) if place < first
+            ]
+        left = [place for place in run if place not in self.taken]
+        if self.need_nodes <= 1 and not (contiguous and self.taken):
+            alone = [place for place in left if self.suffices([place])]
+            if alone:
+                self.take(min(alone, key=lambda place: self.cpus[place]))
+                return True
+        for place in left:
+            if self.is_done or self.nodes_left <= 0:
+                break
+            self.take(place)
+        return False
 
     def holds(self, needs: GresNeeds) -> bool:
         return all(

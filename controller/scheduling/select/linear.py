@@ -94,18 +94,18 @@ class SelectLinear(ChoosingSelector):
         return None
 
     def _views(
-        self, request: Request, tables: Tables, free: Free, *, looks_ahead: bool
+        self, request: Request, tables: Tables, free: Free, *, for_will_run: bool
     ) -> Iterator[Free]:
         """Who only asks when the job could run is told of any nodes that have room for one job
         more.
         """
         for tier in tiers(request, tables, free):
-            yield crowd_for(request, tables, tier, looks_ahead=looks_ahead) or tier
+            yield crowd_for(request, tables, tier, for_will_run=for_will_run) or tier
 
     def _choose_in(
         self, request: Request, usable: int, tables: Tables, free: Free, *, nodes_only: bool = False
     ) -> Choice | None:
-        """Who starts pushes aside whom it has to: those of the lowest tier first, of these the
+        """Who starts preempts whom it has to: those of the lowest tier first, of these the
         smallest. Then those are put back without whom it does as well, in the same order.
         """
         preemption = tables.preemption
@@ -115,7 +115,7 @@ class SelectLinear(ChoosingSelector):
 
         def choose_without(gone: list[Job]) -> Choice | None:
             tier = without(free, tables, gone) if gone else free
-            view = crowd_for(request, tables, tier, looks_ahead=False) or tier
+            view = crowd_for(request, tables, tier, for_will_run=False) or tier
             offered = restricted(view, tables.nodes, request.blocked_cores)
             found = self._choose_any(request, usable, tables.nodes, offered)
             if found is not None:

@@ -27,6 +27,20 @@ class Demand:
     least: int = 1
 
 
+@dataclass(slots=True, eq=False)
+class Offer:
+    """What nodes have for a job. Vectors have an element for each of the nodes `at`; other modules
+    speak of these by their places in them.
+    """
+
+    at: NDArray[np.intp]
+    cpus: NDArray[np.int64]  # for its tasks
+    core: NDArray[np.int64] | int  # CPUs of a core that its tasks may use; one if all are alike
+    weight: NDArray[np.int64] | None  # the least comes first; None: all alike
+    required: NDArray[np.bool_] | None  # which it must have
+    most: NDArray[np.int64] | None = None  # tasks for which there are devices; None: any number
+
+
 class Picks:
     """Chosen nodes in the order in which they were taken, and what is needed still."""
 

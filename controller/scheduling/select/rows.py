@@ -146,7 +146,7 @@ def _shared(partition: Partition, tables: Tables, free: Free) -> tuple[Cores, Co
 
 
 def tiers(request: Request, tables: Tables, free: Free) -> Iterator[Free]:
-    """What is free for a job that may push others aside: beside all of them, then as if those that
+    """What is free for a job that may preempt others: beside all of them, then as if those that
     may have to make room were not there.
 
     Of these first only those of the lowest tier, then tier by tier more. Whether they run or stand

@@ -343,7 +343,7 @@ class ChoosingSelector(Selector):
                 restricted(free, table, request.blocked_cores),
                 nodes_only=nodes_only,
             )
-        for view in self._views(request, tables, free, looks_ahead=nodes_only):
+        for view in self._views(request, tables, free, for_will_run=nodes_only):
             choice = self._choose_any(
                 request,
                 usable,
@@ -367,14 +367,14 @@ class ChoosingSelector(Selector):
         return usable
 
     def _views(
-        self, request: Request, tables: Tables, free: Free, *, looks_ahead: bool
+        self, request: Request, tables: Tables, free: Free, *, for_will_run: bool
     ) -> Iterator[Free]:
-        """What is free for a job that pushes others aside, or shares its cores, or both: it shares
-        only where pushing aside is not enough.
+        """What is free for a job that preempts others, or shares its cores, or both: it shares only
+        where preempting is not enough.
 
-        `looks_ahead`: it asks when it could run.
+        `for_will_run`: the question is when it could run.
         """
-        del looks_ahead
+        del for_will_run
         last = free
         for last in tiers(request, tables, free):
             yield last

@@ -15,12 +15,12 @@ end.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.enforcement.reasons import is_limit
 from understudy.controller.scheduling.slurm.charge import Charge
 from understudy.controller.scheduling.slurm.main_pass import (
-    YEAR_S,
     Reserves,
     is_too_late,
     run_length,
@@ -31,6 +31,7 @@ from understudy.controller.scheduling.slurm.plan import Slots
 from understudy.controller.tables.reservation import blocked_cores
 from understudy.model import nodeset
 from understudy.model.scheduler_parameters import number
+from understudy.model.times import YEAR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,6 +50,20 @@ _DAY_S: Final = 86_400
 def _planned_length(job: Job, partition: Partition) -> int:
     """The seconds for which a plan has room for the job: whole minutes."""
     return max(-(-run_length(job, partition, job.spec.time_min_s) // 60) * 60, 60)
+
+
+@dataclass(slots=True, eq=False)
+class Walk:
+    """What one walk over the queue has come to. `second`: of `now`; times are in seconds."""
+
+    now: float
+    second: int
+    slots: Slots
+    # jobs seen, by user, partition, both, and association (bf_max_job_user and its like)
+    seen: dict[object, int] = field(default_factory=dict)
+    promised: dict[int, int] = field(default_factory=dict)  # job id -> start
+    # partitions in which a job has met a limit, and nobody may pass it (assoc_limit_stop)
+    stopped: set[str] = field(default_factory=set)
 
 
 class BackfillPass:
@@ -74,7 +89,7 @@ class BackfillPass:
         self.max_of_user_in_partition = number(parameters, "bf_max_job_user_part", 0)
         self.max_of_association = number(parameters, "bf_max_job_assoc", 0)
         self.max_array_promises = number(parameters, "bf_max_job_array_resv", 20, most=1000)
-        self.goes_on = "bf_continue" in parameters
+        self.continues = "bf_continue" in parameters
         self.stops_at_limits = "assoc_limit_stop" in parameters
         self._is_limited = False  # a limit of an association or QOS kept the last job from starting
         self.promises_once = "bf_one_resv_per_job" in parameters
@@ -107,7 +122,17 @@ class BackfillPass:
             return False
         return self.selector.needs_free_cpus
 
-    def _could_start(self, record: Record, slots: Slots, second: int) -> bool:
+    def _last_that_could_start(
+        self, records: list[Record], last: int, first: int, walk: Walk
+    ) -> int:
+        """The last place in the queue, from `last` back to `first`, of a job that might start now;
+        less than `first` if there is none.
+        """
+        while last >= first and not self._could_start(records[last], walk):
+            last -= 1
+        return last
+
+    def _could_start(self, record: Record, walk: Walk) -> bool:
         """Whether the nodes that are promised to nobody while the job would run have the CPUs for
         it now.
         """
@@ -116,7 +141,7 @@ class BackfillPass:
             return True
         table = self.tables.nodes
         nodes = (
-            slots.free_until(second + _planned_length(job, partition))
+            walk.slots.free_until(walk.second + _planned_length(job, partition))
             & partition.nodes
             & table.up_nodes
             & ~table.full_nodes
@@ -135,93 +160,25 @@ class BackfillPass:
 
     def run(self, records: list[Record], now: float) -> Iterator[float | None]:
         """Start and promise, record by record."""
-        self.started = self.promised = self.promised_nodes = 0
-        self.promises_anew = False
-        self.is_complete = True
-        self._ready.clear()
-        last_useful = len(records) - 1
-        may_leave_out = self._may_leave_out()
-        self._free_on.clear()
-        second = int(now)
+        walk = self._begin(now)
         tables, charge = self.tables, self.charge
-        charge.begin(now)
-        slots = Slots(second, self.window_s, self.resolution_s, (1 << len(tables.nodes.nodes)) - 1)
-        if self.plans_running:
-            self._plan_running(slots, second)
-        counts: dict[object, int] = {}
-        promised: dict[int, int] = {}  # job id -> start
+        may_leave_out, last_useful = self._may_leave_out(), len(records) - 1
         tested = 0
-        last = ""
-        # partitions in which a job has met a limit, and nobody may pass it (assoc_limit_stop)
-        stopped: set[str] = set()
-        self._is_limited = False
         for place, record in enumerate(records):
             if may_leave_out:
-                while last_useful >= place and not self._could_start(
-                    records[last_useful], slots, second
-                ):
-                    last_useful -= 1
+                last_useful = self._last_that_could_start(records, last_useful, place, walk)
                 if last_useful < place:
-                    self.is_complete = False
-                    # that is all but sure where several jobs wait
-                    self.promises_anew = len(records) - place > 1
-                    self.promised_nodes = -1  # any
+                    self._leave_out(len(records) - place)
                     break
             if self.stops_at_limits and self._is_limited:
-                stopped.add(last)
-            self._is_limited, last = False, record.partition.name
-            if last in stopped:
-                continue
-            job = tables.looked_at = record.job
-            if (
-                not job.is_pending
-                or not record.partition.can_schedule
-                or not self._has_licenses(record, now)
-            ):
-                continue
-            if is_too_late(job, second):
-                self.planner.give_up(job, now)
-                continue
-            if job.spec.reservation and record.reservation is None:
-                continue
-            if self._is_one_too_many(record, counts):
-                continue
-            if tables.limits.enforced and (
-                reason := tables.limits.before(job, record.partition, now)
-            ):
-                self._meet_limit(record, reason)
+                walk.stopped.add(records[place - 1].partition.name)
+            self._is_limited = False
+            if not self._is_to_be_tried(record, walk):
                 continue
             tested += 1
-            if tested > self.max_tests or len(slots) >= self.max_slots:
+            if tested > self.max_tests or len(walk.slots) >= self.max_slots:
                 break
-            if job.array is not None:
-                start = self._try_tasks(
-                    record,
-                    slots,
-                    second,
-                    now,
-                    may_promise=not (self.promises_once and job.job_id in promised),
-                )
-            else:
-                start = self._try(
-                    record,
-                    slots,
-                    second,
-                    now,
-                    may_promise=not (self.promises_once and job.job_id in promised),
-                )
-            if (
-                tables.limits.enforced
-                and not self._is_limited
-                and job.is_pending
-                and is_limit(job.reason)
-            ):
-                self.planner.explain(job, "None")
-            if start is not None:
-                self.promised += 1
-                promised[job.job_id] = min(start, promised.get(job.job_id, start))
-            elif job.is_pending and job.job_id not in promised and job.expected_start is not None:
-                self.planner.promise(job, None, 0)
+            self._start_or_promise(record, walk)
             if self.max_starts and self.started >= self.max_starts:
                 break
             version = tables.version
@@ -231,15 +188,29 @@ class BackfillPass:
                     break
                 if charge.pause():
                     yield charge.now
-                    now, second = charge.now, int(charge.now)
+                    walk.now, walk.second = charge.now, int(charge.now)
             yield None
-            if tables.version != version and not self.goes_on:
+            if tables.version != version and not self.continues:
                 break
         for parts in self._ready.values():
             tables.looked_at = parts[min(parts)].job
-            self._start_together(parts, now)
+            self._start_together(parts, walk.now)
         if charge.cost_us:
             yield charge.now
+
+    def _begin(self, now: float) -> Walk:
+        self.started = self.promised = self.promised_nodes = 0
+        self.promises_anew = False
+        self.is_complete = True
+        self._is_limited = False
+        self._ready.clear()
+        self._free_on.clear()
+        self.charge.begin(now)
+        second, nodes = int(now), (1 << len(self.tables.nodes.nodes)) - 1
+        walk = Walk(now, second, Slots(second, self.window_s, self.resolution_s, nodes))
+        if self.plans_running:
+            self._plan_running(walk.slots, second)
+        return walk
 
     def _plan_running(self, slots: Slots, second: int) -> None:
         """Jobs that run on whole nodes are in the plan, too, until they ought to end."""
@@ -247,9 +218,57 @@ class BackfillPass:
             if job.allocation is not None and job.allocation.whole and job.start_time is not None:
                 slots.promise(
                     second,
-                    max(job.start_time + (job.time_limit_s or YEAR_S), second + 1),
+                    max(job.start_time + (job.time_limit_s or YEAR), second + 1),
                     job.allocation.nodes,
                 )
+
+    def _leave_out(self, count: int) -> None:
+        """The last so many jobs get no promise, as none of them could start now."""
+        self.is_complete = False
+        self.promises_anew = count > 1  # that is all but sure where several jobs wait
+        self.promised_nodes = -1  # any
+
+    def _is_to_be_tried(self, record: Record, walk: Walk) -> bool:
+        """Whether nothing but a lack of resources can keep the job from starting."""
+        job, partition = record.job, record.partition
+        if partition.name in walk.stopped:
+            return False
+        self.tables.looked_at = job
+        if (
+            not job.is_pending
+            or not partition.can_schedule
+            or not self._has_licenses(record, walk.now)
+        ):
+            return False
+        if is_too_late(job, walk.second):
+            self.planner.give_up(job, walk.now)
+            return False
+        if job.spec.reservation and record.reservation is None:
+            return False
+        if self._is_one_too_many(record, walk.seen):
+            return False
+        limits = self.tables.limits
+        if limits.enforced and (reason := limits.before(job, partition, walk.now)):
+            self._meet_limit(record, reason)
+            return False
+        return True
+
+    def _start_or_promise(self, record: Record, walk: Walk) -> None:
+        """Try the job, or its tasks, and note what it is promised."""
+        job, promised = record.job, walk.promised
+        start = self._try(record, walk) if job.array is None else self._try_tasks(record, walk)
+        if (
+            self.tables.limits.enforced
+            and not self._is_limited
+            and job.is_pending
+            and is_limit(job.reason)
+        ):
+            self.planner.explain(job, "None")
+        if start is not None:
+            self.promised += 1
+            promised[job.job_id] = min(start, promised.get(job.job_id, start))
+        elif job.is_pending and job.job_id not in promised and job.expected_start is not None:
+            self.planner.promise(job, None, 0)
 
     def _meet_limit(self, record: Record, reason: str) -> None:
         """A limit of an association or QOS keeps the job from starting."""
@@ -263,7 +282,7 @@ class BackfillPass:
         if job.reason != reason or job.reason_detail:
             self.planner.explain(job, reason)
 
-    def _is_one_too_many(self, record: Record, counts: dict[object, int]) -> bool:
+    def _is_one_too_many(self, record: Record, seen: dict[object, int]) -> bool:
         user, partition = record.job.user_id, record.partition.name
         limits: tuple[tuple[int, object], ...] = (
             (self.max_of_user, user),
@@ -272,16 +291,14 @@ class BackfillPass:
             (self.max_of_association, (record.job.spec.account, user, "")),
         )
         for limit, what in limits:
-            if limit and counts.get(what, 0) >= limit:
+            if limit and seen.get(what, 0) >= limit:
                 return True
         for limit, what in limits:
             if limit:
-                counts[what] = counts.get(what, 0) + 1
+                seen[what] = seen.get(what, 0) + 1
         return False
 
-    def _try_tasks(
-        self, record: Record, slots: Slots, second: int, now: float, *, may_promise: bool
-    ) -> int | None:
+    def _try_tasks(self, record: Record, walk: Walk) -> int | None:
         """Start tasks of an array, then promise nodes to some of the others; the first promised
         start.
         """
@@ -289,11 +306,9 @@ class BackfillPass:
         assert array is not None
         first: int | None = None
         promises = 0
-        while job.is_pending and not array.is_full and self._has_licenses(record, now):
+        while job.is_pending and not array.is_full and self._has_licenses(record, walk.now):
             started = self.started
-            start = self._try(
-                record, slots, second, now, may_promise=may_promise, shows=first is None
-            )
+            start = self._try(record, walk, shows=first is None)
             if self.started > started:
                 if self.max_starts and self.started >= self.max_starts:
                     break
@@ -307,53 +322,40 @@ class BackfillPass:
                 break
         return first
 
-    def _try(
-        self,
-        record: Record,
-        slots: Slots,
-        second: int,
-        now: float,
-        *,
-        may_promise: bool,
-        shows: bool = True,
-    ) -> int | None:
+    def _try(self, record: Record, walk: Walk, *, shows: bool = True) -> int | None:
         """Start the job or promise it nodes; the promised start, None if there is no promise.
         `shows`: record the promise with the job.
         """
         job, partition = record.job, record.partition
-        table = self.tables.nodes
+        table, second = self.tables.nodes, walk.second
         most_switches = 0
         if table.tree is not None:
             most_switches, _ = switches(self.planner, job, second, self.longest_switch_wait_s)
         length = _planned_length(job, partition)
-        window = slots.window(length, partition.nodes & table.up_nodes & ~job.excluded_nodes)
-        start = second
-        reservations = self.tables.reservations
+        window = walk.slots.window(length, partition.nodes & table.up_nodes & ~job.excluded_nodes)
+        start, last = second, second + self.window_s
         least = (
             job.min_nodes
             if job.spec.overcommit
             else max(job.min_nodes, -(-job.min_cpus // table.most_cpus))
         )
         while True:
-            left, blocked = -1, None
-            overlaps = False
-            if reservations:
-                leeway = self._leeway(record, now, start, length)
+            leeway = blocked = None
+            if self.tables.reservations:
+                leeway = self._leeway(record, walk.now, start, length)
                 if leeway.reason:
                     return None
-                start, left, overlaps = leeway.when, leeway.nodes, leeway.overlaps
-                blocked = blocked_cores(leeway, record.reservation, table)
+                start, blocked = leeway.when, blocked_cores(leeway, record.reservation, table)
             usable, later = window.at(start)
-            usable &= left
-            if overlaps:
-                later = self._after_reservations(later, start, second, now)
+            if leeway is not None:
+                usable &= leeway.nodes
+                if leeway.overlaps:
+                    later = self._after_reservations(later, start, walk)
             found = None
             if usable.bit_count() >= least and not job.required_nodes & ~usable:
-                until = second + self.window_s if later is None else later
                 ask = record.ask(usable, blocked, most_switches)
-                found = self.selector.will_run(
-                    ask, self.tables, second, second if record.prefers else until
-                )
+                until = second if record.prefers else last if later is None else later
+                found = self.selector.will_run(ask, self.tables, second, until)
             if found is None:
                 if later is None or record.prefers:
                     return None
@@ -363,54 +365,52 @@ class BackfillPass:
             if when <= second and job.het is not None:
                 self._ready.setdefault(job.het.job_id, {})[job.het_offset] = ask
             elif when <= second:
-                if self._start(ask, now) or self._is_limited:
+                if self._start(ask, walk.now) or self._is_limited:
                     return None
                 when = second + 1
             if later is not None and when > later:
                 start = later
                 continue
-            if record.prefers:  # nothing is kept for a wish
-                return None
-            if (
-                when > second + self.window_s
-                or not may_promise
-                or not self.reserves.holds_back(job, second)
-            ):
+            if when > last or not self._may_promise(record, walk):
                 return None
             end = when + length + (table.boot_allowance_s if nodes & table.boot_nodes else 0)
-            if slots.conflicts(when, end, nodes):
+            if walk.slots.conflicts(when, end, nodes):
                 # What may happen by rounding down alone, when the start does not move, ends with
                 # the slot.
-                if when > start:
-                    start = when
-                elif later is not None:
-                    start = later
-                else:
+                later = when if when > start else later
+                if later is None:
                     return None
+                start = later
                 continue
-            limits = self.tables.limits
-            if limits.enforced and (
-                (reason := limits.by_request(job, partition, now))
-                or limits.keeps_no_nodes(job, partition, in_plan=True)
-            ):
-                # The job is shown when there would be nodes for it; none are kept, as its limit may
-                # hold longer.
-                if reason:
-                    self._is_limited = True
-                    self._explain(job, reason)
-            else:
-                slots.promise(when, end, nodes)
-                self.promises_anew |= bool(nodes & self.promised_nodes)
-                self.promised_nodes |= nodes
-            if not shows:
-                return when
-            if (
-                job.expected_start is None
-                or when != job.expected_start
-                or nodes != job.expected_nodes
-            ):
+            self._promise(record, walk, when, end, nodes)
+            if shows and (when != job.expected_start or nodes != job.expected_nodes):
                 self.planner.promise(job, when, nodes)
             return when
+
+    def _may_promise(self, record: Record, walk: Walk) -> bool:
+        """Whether nodes are kept for the job: for a wish (--prefer) none are."""
+        job = record.job
+        return (
+            not record.prefers
+            and not (self.promises_once and job.job_id in walk.promised)
+            and self.reserves.holds_back(job, walk.second)
+        )
+
+    def _promise(self, record: Record, walk: Walk, when: int, end: int, nodes: int) -> None:
+        """Keep the nodes for the job, unless a limit keeps it from starting, and may for longer: it
+        is shown all the same when there would be nodes for it.
+        """
+        job, partition, limits = record.job, record.partition, self.tables.limits
+        if limits.enforced:
+            if reason := limits.by_request(job, partition, walk.now):
+                self._is_limited = True
+                self._explain(job, reason)
+                return
+            if limits.keeps_no_nodes(job, partition, in_plan=True):
+                return
+        walk.slots.promise(when, end, nodes)
+        self.promises_anew |= bool(nodes & self.promised_nodes)
+        self.promised_nodes |= nodes
 
     def _leeway(self, record: Record, now: float, start: int, length: int) -> Leeway:
         """What reservations leave to the job from `start` on, or later if they forbid that."""
@@ -420,12 +420,10 @@ class BackfillPass:
             return table.leeway(record.job, own, partition, nodes, now, start, length)
         return table.leeway_later(record.job, partition, nodes, now, start, length)
 
-    def _after_reservations(
-        self, later: int | None, start: int, second: int, now: float
-    ) -> int | None:
+    def _after_reservations(self, later: int | None, start: int, walk: Walk) -> int | None:
         """The next time to try: when a slot ends, or right behind the next end of a reservation."""
-        end = self.tables.reservations.next_end(start, now)
-        if end is None or end + 1 >= second + self.window_s or (later is not None and later <= end):
+        end, last = self.tables.reservations.next_end(start, walk.now), walk.second + self.window_s
+        if end is None or end + 1 >= last or (later is not None and later <= end):
             return later
         return end + 1
 

@@ -16,7 +16,7 @@ from understudy.model.scheduler_parameters import number
 
 if TYPE_CHECKING:
     from understudy.controller.scheduling.api import Ask, Planner, PolicyParameters, Selector
-    from understudy.controller.scheduling.slurm.plan import Slots
+    from understudy.controller.scheduling.slurm.backfill_pass import Walk
     from understudy.controller.scheduling.slurm.queue import Record
     from understudy.controller.tables.job import Job
     from understudy.controller.tables.tables import Tables
@@ -43,19 +43,10 @@ class _InOrder(BackfillPass):
     his partition's nodes from all behind him.
     """
 
-    def _try(
-        self,
-        record: Record,
-        slots: Slots,
-        second: int,
-        now: float,
-        *,
-        may_promise: bool,
-        shows: bool = True,
-    ) -> int | None:
-        when = super()._try(record, slots, second, now, may_promise=may_promise, shows=shows)
-        if when is not None and when > second + 1:
-            slots.promise(second, when, record.partition.nodes)
+    def _try(self, record: Record, walk: Walk, *, shows: bool = True) -> int | None:
+        when = super()._try(record, walk, shows=shows)
+        if when is not None and when > walk.second + 1:
+            walk.slots.promise(walk.second, when, record.partition.nodes)
         return when
 
     def _start(self, ask: Ask, now: float) -> bool:

@@ -21,6 +21,7 @@ from understudy.controller.tables.reservation import BUSY, MAINTENANCE, WAITS, b
 from understudy.model import nodeset
 from understudy.model.hostlist import compress
 from understudy.model.scheduler_parameters import number
+from understudy.model.times import YEAR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,7 +38,6 @@ NODES_DOWN: Final = (
     "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
 )
 NOT_AVAILABLE: Final = "ReqNodeNotAvail"
-YEAR_S: Final = 365 * 24 * 3600  # the length of a job without a limit
 CLOSED: Final = {"DOWN": "PartitionDown", "INACTIVE": "PartitionInactive"}
 
 
@@ -46,8 +46,8 @@ def run_length(job: Job, partition: Partition, least_s: int | None = None) -> in
     would be content with that (--time-min).
     """
     return min(
-        least_s or job.time_limit_s or YEAR_S,
-        (not job.qos_flags and partition.max_time_s) or YEAR_S,
+        least_s or job.time_limit_s or YEAR,
+        (not job.qos_flags and partition.max_time_s) or YEAR,
     )
 
 
@@ -143,6 +143,22 @@ def take_place(
     return selector.select(ask, tables), ""
 
 
+class _Waiting:
+    """For whom those behind them make way: what a pass could not start so far."""
+
+    def __init__(self) -> None:
+        self.nodes = 0  # a bitmap: which those behind do not get
+        self.partitions: set[str] = set()  # in which nobody is tried any more
+        self.reservations: set[str] = set()
+        self.arrays: set[tuple[int, str]] = set()  # of which no task is tried in that partition
+        self.tested_in: dict[str, int] = {}  # by partition: jobs tried (partition_job_depth)
+
+    def for_nodes_of(self, partition: Partition) -> None:
+        """A job waits for any nodes of the partition."""
+        self.partitions.add(partition.name)
+        self.nodes |= partition.nodes
+
+
 class MainPass:
     """`started` and `saw_all` tell about the last pass."""
 
@@ -162,116 +178,127 @@ class MainPass:
         self.saw_all = True
         # when the first of the jobs seen will wait no longer for few switches
         self.switches_due: int | None = None
-        self._lost = 0
+        self._waiting = _Waiting()
 
     def run(self, records: list[Record], depth: int, now: float) -> Iterator[float | None]:
         """Try the first `depth` + 1 records, not counting those of partitions in which a job
         already waits for nodes.
         """
         self.started, self.saw_all, self.switches_due = 0, False, None
-        if self.tables.preemption is not None:
-            self.tables.preemption.spared_until = None
-        charge, tables = self.charge, self.tables
+        tables, charge = self.tables, self.charge
+        if tables.preemption is not None:
+            tables.preemption.spared_until = None
         charge.begin(now)
-        table, reservations = tables.nodes, tables.reservations
-        second = int(now)
-        limits = self.tables.limits
-        failed: set[str] = set()
-        self._lost = 0  # nodes for which higher jobs wait
+        self._waiting = _Waiting()
         tested = 0
-        tested_in: dict[str, int] = {}
-        failed_reservations: set[str] = set()
-        # arrays of which a task did not start in that partition
-        rejected: set[tuple[int, str]] = set()
         for record in records:
-            job, partition = record.job, record.partition
+            job = record.job
             if not job.is_pending:
                 continue
             tables.looked_at = job
-            name = partition.name
-            reservation = record.reservation
-            if reservation is not None or job.spec.reservation:
-                if reservation is None:
-                    self._explain(job, WAITS)
-                    continue
-                if reservation.name in failed_reservations:
-                    if job.spec.reservation:
-                        self._explain(job, "Priority")
-                    continue
-            elif name in failed:
-                # which was not looked at again
-                if job.reason != WAITS and not (limits.enforced and is_limit(job.reason)):
-                    self._explain(job, "Priority")
-                continue
-            if not partition.can_schedule:
-                self._explain(job, CLOSED.get(partition.state, "PartitionDown"))
-                continue
-            if is_too_late(job, second):
-                self.planner.give_up(job, now)
-                continue
-            # it has a record for backfill, which may give it less time
-            if job.spec.time_min_s and (reason := limit_broken(job, partition)):
-                if len(job.partitions) == 1:
-                    self._explain(job, reason)
-                continue
-            # components start together, which backfill alone can see to: the others wait for that
-            if job.het is not None:
-                failed.add(name)
-                self._lost |= partition.nodes
+            if self._is_behind(record) or not self._may_start(record, now):
                 continue
             tested += 1
             if tested > depth + 1 or charge.is_used_up:
                 return
             charge.test()
-            if self.partition_depth:
-                tested_in[name] = tested_in.get(name, 0) + 1
-                if tested_in[name] > self.partition_depth:
-                    continue
-            if job.array is not None and (
-                job.array.is_full or (job.array.job_id, name) in rejected
-            ):
+            if self._is_left_out(record) or not self._has_licenses(record, now):
                 continue
-            if not self._has_licenses(record, now):
-                continue
-            usable = partition.nodes & table.up_nodes & ~table.completing_nodes & ~self._lost
-            blocked: Mapping[int, int] | None = None
-            self._is_limited = False
-            if reservations and self._are_enough_left(job, partition):
-                allowed, blocked = self._allowed(record, now)
-                if not allowed:
-                    if job.required_nodes.bit_count() >= job.min_nodes and reservation is None:
-                        self._lost |= job.required_nodes
-                    yield None
-                    continue
-                usable &= allowed
-            if self._start_all(record, record.ask(usable, blocked), now):
-                if self._is_limited and self.stops_at_limits:
-                    failed.add(name)
-                if self.max_starts and self.started >= self.max_starts:
-                    return
-                yield None
-                continue
-            if record.prefers:  # other nodes will do: the next record
-                yield None
-                continue
-            if reservation is not None:
-                failed_reservations.add(reservation.name)
-                yield None
-                continue
-            if job.array is not None:
-                rejected.add((job.array.job_id, name))
-            if not self._could_ever_run(job, partition):
-                if not any(self._could_ever_run(job, each) for each in self._partitions_of(job)):
-                    self._explain(job, BAD_CONSTRAINTS)
-            elif job.required_nodes and job.required_nodes.bit_count() >= job.min_nodes:
-                self._lost |= job.required_nodes
-            elif self.reserves.holds_back(job, second) and not (
-                limits.enforced and limits.keeps_no_nodes(job, partition, in_plan=False)
-            ):
-                failed.add(name)
-                self._lost |= partition.nodes
+            self._try(record, now)
+            if self.max_starts and self.started >= self.max_starts:
+                return
             yield None
         self.saw_all = True
+
+    def _is_behind(self, record: Record) -> bool:
+        """Whether a job before it waits for nodes of the same partition or reservation; or it waits
+        for its reservation.
+        """
+        job, reservation = record.job, record.reservation
+        if reservation is None and not job.spec.reservation:
+            if record.partition.name not in self._waiting.partitions:
+                return False
+            # which was not looked at again
+            if job.reason != WAITS and not (self.tables.limits.enforced and is_limit(job.reason)):
+                self._explain(job, "Priority")
+            return True
+        if reservation is None:
+            self._explain(job, WAITS)
+            return True
+        if reservation.name not in self._waiting.reservations:
+            return False
+        if job.spec.reservation:
+            self._explain(job, "Priority")
+        return True
+
+    def _may_start(self, record: Record, now: float) -> bool:
+        """Whether the job may start by what its partition and it itself say of that."""
+        job, partition = record.job, record.partition
+        if not partition.can_schedule:
+            self._explain(job, CLOSED.get(partition.state, "PartitionDown"))
+            return False
+        if is_too_late(job, int(now)):
+            self.planner.give_up(job, now)
+            return False
+        # it has a record for backfill, which may give it less time
+        if job.spec.time_min_s and (reason := limit_broken(job, partition)):
+            if len(job.partitions) == 1:
+                self._explain(job, reason)
+            return False
+        # components start together, which backfill alone can see to: the others wait for that
+        if job.het is not None:
+            self._waiting.for_nodes_of(partition)
+            return False
+        return True
+
+    def _is_left_out(self, record: Record) -> bool:
+        """Whether enough of its partition's jobs, or of its array's tasks, have been tried."""
+        array, name = record.job.array, record.partition.name
+        if self.partition_depth:
+            tested_in = self._waiting.tested_in
+            tested_in[name] = tested_in.get(name, 0) + 1
+            if tested_in[name] > self.partition_depth:
+                return True
+        return array is not None and (array.is_full or (array.job_id, name) in self._waiting.arrays)
+
+    def _try(self, record: Record, now: float) -> None:
+        """Start the job, or have those behind it make way for it."""
+        job, partition, waiting = record.job, record.partition, self._waiting
+        table = self.tables.nodes
+        usable = partition.nodes & table.up_nodes & ~table.completing_nodes & ~waiting.nodes
+        blocked: Mapping[int, int] | None = None
+        self._is_limited = False
+        if self.tables.reservations and self._are_enough_left(job, partition):
+            allowed, blocked = self._allowed(record, now)
+            if not allowed:
+                if job.required_nodes.bit_count() >= job.min_nodes and record.reservation is None:
+                    waiting.nodes |= job.required_nodes
+                return
+            usable &= allowed
+        if self._start_all(record, record.ask(usable, blocked), now):
+            if self._is_limited and self.stops_at_limits:
+                waiting.partitions.add(partition.name)
+        elif not record.prefers:  # else other nodes will do: the next record
+            self._make_wait(record, int(now))
+
+    def _make_wait(self, record: Record, second: int) -> None:
+        """The job has not started: what those behind it do not get for that."""
+        job, partition, waiting = record.job, record.partition, self._waiting
+        limits = self.tables.limits
+        if record.reservation is not None:
+            waiting.reservations.add(record.reservation.name)
+            return
+        if job.array is not None:
+            waiting.arrays.add((job.array.job_id, partition.name))
+        if not self._could_ever_run(job, partition):
+            if not any(self._could_ever_run(job, each) for each in self._partitions_of(job)):
+                self._explain(job, BAD_CONSTRAINTS)
+        elif job.required_nodes and job.required_nodes.bit_count() >= job.min_nodes:
+            waiting.nodes |= job.required_nodes
+        elif self.reserves.holds_back(job, second) and not (
+            limits.enforced and limits.keeps_no_nodes(job, partition, in_plan=False)
+        ):
+            waiting.for_nodes_of(partition)
 
     def _partitions_of(self, job: Job) -> list[Partition]:
         return [
@@ -334,7 +361,7 @@ class MainPass:
         no higher job waits.
         """
         return (
-            partition.nodes & self.tables.nodes.up_nodes & ~self._lost
+            partition.nodes & self.tables.nodes.up_nodes & ~self._waiting.nodes
         ).bit_count() >= job.min_nodes
 
     def _has_licenses(self, record: Record, now: float) -> bool:
@@ -432,7 +459,7 @@ class MainPass:
             partition.nodes
             & self.tables.nodes.up_nodes
             & self.tables.nodes.completing_nodes
-            & ~self._lost
+            & ~self._waiting.nodes
         )
         if self.tables.reservations:
             ending &= self._allowed(record, now)[0]

@@ -4,7 +4,8 @@ job, as Slurm rounds it.
 Place: scheduling, pure. The first slot begins at now, the last ends with the window, both rounded
 down to the resolution. Promises, too, begin and end on rounded times; they are of whole nodes. A
 job's time touches a slot that begins in the second in which the job ends: who would end just when a
-promise begins must not start, as recordings show. Two promises, however, may meet.
+promise begins must not start (recorded: ep-multifactor, ep-partition-tiers). Two promises, however,
+may meet.
 """
 
 from __future__ import annotations

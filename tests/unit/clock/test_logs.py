@@ -10,7 +10,7 @@ import logging
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.controller_harness import ROOT, USER, Harness
+from controller_harness import ROOT, USER, Harness
 
 from understudy.clock.logs import DEBUG2, VERBOSE, Logs
 from understudy.controller.core import log_lines

@@ -35,8 +35,9 @@ def test_a_file_is_known_by_its_name_or_by_how_it_begins(tmp_path, name, content
 
 def test_readers_that_the_table_names_are_there():
     for each in FORMATS:
-        for text in filter(None, (each.trace, each.history)):
-            assert callable(formats.reader(text))
+        readers = [text for text in (each.trace, each.history, each.scenario) if text]
+        assert readers
+        assert all(callable(formats.reader(text)) for text in readers)
 
 
 def test_what_is_no_trace_is_named_with_what_makes_one_of_it(tmp_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from understudy.model import conf, conf_check, conf_show
+from understudy.model import conf, conf_check
 from understudy.model.conf import read_text
 from understudy.model.conf_check import not_emulated
 from understudy.model.conf_keys import GLOBAL_KEYS
@@ -136,18 +136,6 @@ def test_the_running_controller_adds_what_it_knows() -> None:
         "17",
         "/etc/slurm/slurm.conf",
     )
-
-
-def test_control_groups_are_shown_below() -> None:
-    config = conf.read_text(HEAD)
-    config.cgroup = {"constraincores": "yes", "allowedramspace": "98.5"}
-    lines = dict(conf_show.show_cgroup(config))
-    assert (lines["ConstrainCores"], lines["AllowedRAMSpace"], lines["MinRAMSpace"]) == (
-        "yes",
-        "98.5%",
-        "30 MB",
-    )
-    assert lines["CgroupPlugin"] == "(null)"
 
 
 @pytest.mark.parametrize(

@@ -250,3 +250,13 @@ def test_an_event_that_cannot_happen_is_a_bug_with_the_jobs_state_in_its_text(co
     core.script_ended((7, 0), 0, 0)
     with pytest.raises(AssertionError, match="script ended while ended"):
         core.script_ended((7, 0), 0, 0)
+
+
+def test_as_many_ended_runs_are_remembered_as_it_is_told_to():
+    core = NodeCore(OwnNodes("n[0-3]", is_all=True), past_runs=2)
+    for job_id in (1, 2, 3):
+        [epilog] = core.terminate(TerminateJob(job_id, 0), "n0")[1]
+        core.epilog_done(epilog.job, "n0")
+    late = {job_id: core.launch(launch(job_id), None)[0] for job_id in (1, 2, 3)}
+    assert late[1] == Ok()
+    assert [late[job_id].code for job_id in (2, 3)] == [2021, 2021]

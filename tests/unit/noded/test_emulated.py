@@ -3,7 +3,7 @@
 import signal
 
 import pytest
-from tests.noded_harness import EPOCH, HandTime
+from noded_harness import EPOCH, HandTime
 
 from understudy.noded.emulated import EmulatedExecutor, EmulatedJobs, Ended, emulation_of
 from understudy.protocol.messages import Emulation, JobSpec, LaunchBatch

@@ -324,3 +324,17 @@ def test_an_answer_that_does_not_come_in_time_is_a_failure():
     with asyncio.Runner(loop_factory=VirtualEventLoop) as runner:
         quick, slow, now = runner.run(main())
     assert (quick.code, slow.code, now) == (5004, 5004, pytest.approx(5.0))
+
+
+async def test_connections_and_their_bytes_are_counted(tmp_path):
+    one, other = (Messenger(name, asyncio.get_running_loop(), KEY) for name in ("one", "other"))
+    one.listen([f"unix:{tmp_path}/s"])
+    one.set_handler(lambda _request: Rows([["x" * 1000]], 0.0))
+    other.add_peer("one", f"unix:{tmp_path}/s")
+    await other.call("one", Query("a", []))
+    assert (one.connections, other.connections) == (1, 1)
+    assert one.traffic.sent == other.traffic.received > 1000
+    assert one.traffic.received == other.traffic.sent > 0
+    one.close()
+    other.close()
+    assert other.connections == 0

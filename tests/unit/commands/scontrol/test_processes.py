@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.fake_controller import NOW, FakeClient, run_command
+from fake_controller import NOW, FakeClient, run_command
 
 from understudy.commands.scontrol.processes import processes, read_process
 from understudy.commands.scontrol.scontrol import scontrol
@@ -24,9 +24,13 @@ ENVIRONMENT = {"SLURM_JOB_ID": "7301", "SLURMD_NODENAME": "n1", "SLURM_CLUSTER_N
 @pytest.fixture
 def pid() -> Iterator[int]:
     """A process of job 7301 on node n1."""
+    script = "print(flush=True); input()"  # it has its environment when it has said something
+    pipe = subprocess.PIPE
     with subprocess.Popen(
-        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env=ENVIRONMENT
+        [sys.executable, "-c", script], stdin=pipe, stdout=pipe, env=ENVIRONMENT
     ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"\n"
         yield process.pid
         process.kill()
 

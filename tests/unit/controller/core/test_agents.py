@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from tests.controller_harness import FakeTime, FakeWire
+from controller_harness import FakeTime, FakeWire
 
 from understudy.controller.core.agents import Agents
 from understudy.model.hostlist import expand

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.controller_harness import START, Harness
+from controller_harness import START, Harness
 
 from understudy.controller.core.changes import job_changed, jobs_shown_anew
 from understudy.controller.ports import NoJournal

@@ -88,3 +88,73 @@ def test_giving_back_twice_is_a_bug() -> None:
     locks.drop(JOB_READ)
     with pytest.raises(AssertionError):
         locks.drop(JOB_READ)
+
+
+def test_thousands_that_wait_are_served_one_after_the_other() -> None:
+    locks = Locks()
+    wanted = Needs(job=WRITE)
+    assert locks.take(wanted)
+    served: list[int] = []
+
+    def granted(number: int) -> None:
+        served.append(number)
+        locks.drop(wanted)
+
+    for number in range(5000):
+        locks.when_available(wanted, lambda number=number: granted(number))  # type: ignore[misc]
+    locks.drop(wanted)
+    assert served == list(range(5000))
+    assert locks.available(Needs(WRITE, WRITE, WRITE, WRITE))
+
+
+def test_what_is_asked_for_while_others_are_served_has_its_turn_behind_them() -> None:
+    locks = Locks()
+    wanted = Needs(job=WRITE)
+    assert locks.take(wanted)
+    served: list[str] = []
+
+    def first() -> None:
+        locks.when_available(wanted, lambda: (served.append("third"), locks.drop(wanted)))  # type: ignore[arg-type, func-returns-value]
+        assert not locks.available(Needs(job=READ)), "others wait"
+        served.append("first")
+        locks.drop(wanted)
+
+    locks.when_available(wanted, first)
+    locks.when_available(wanted, lambda: (served.append("second"), locks.drop(wanted)))  # type: ignore[arg-type, func-returns-value]
+    locks.drop(wanted)
+    assert served == ["first", "second", "third"]
+
+
+def test_a_request_that_fails_when_served_leaves_the_others_their_turns() -> None:
+    locks = Locks()
+    wanted = Needs(job=WRITE)
+    assert locks.take(wanted)
+
+    def fail() -> None:
+        locks.drop(wanted)
+        raise ZeroDivisionError
+
+    served: list[int] = []
+    locks.when_available(wanted, fail)
+    locks.when_available(wanted, lambda: served.append(1))
+    with pytest.raises(ZeroDivisionError):
+        locks.drop(wanted)
+    assert served == [1]
+
+
+def test_who_drops_for_another_while_served_gives_the_kept_their_turn() -> None:
+    locks = Locks()
+    reader, writer, both = Needs(job=READ), Needs(node=WRITE), Needs(job=WRITE)
+    assert locks.take(reader)
+    assert locks.take(writer)
+    served: list[str] = []
+    locks.when_available(both, lambda: served.append("writes jobs"))
+
+    def drops_for_another() -> None:
+        served.append("writes nodes")
+        locks.drop(writer)
+        locks.drop(reader)
+
+    locks.when_available(writer, drops_for_another)
+    locks.drop(writer)
+    assert served == ["writes nodes", "writes jobs"]

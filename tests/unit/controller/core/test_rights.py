@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.controller_harness import OTHER, ROOT, START, USER, Harness
+from controller_harness import OTHER, ROOT, START, USER, Harness
 
 from understudy.controller.core.lookups import is_coordinator
 from understudy.controller.core.rights import Right

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.controller_harness import ROOT, Harness
+from controller_harness import ROOT, Harness
 
 from understudy.controller.jobs.start import Planning
 from understudy.controller.scheduling.api import Ask, Note, SchedulingPolicy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.controller_harness import USER, Harness
+from controller_harness import USER, Harness
 
 from understudy.model.states import JobState
 from understudy.protocol.messages import Emulation, JobSpec, SubmitJob

@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.controller_harness import Harness
-from tests.scheduling_harness import make_job, table, tables_of
+from controller_harness import Harness
+from scheduling_harness import make_job, table, tables_of
 
 from understudy.controller.edge.build import build_tables
 from understudy.controller.edge.reconfigure import take_over

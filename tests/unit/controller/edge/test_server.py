@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.controller_harness import USER, Harness
+from controller_harness import USER, Harness
 
 from understudy.controller.core.locks import READ, WRITE, Needs
 from understudy.controller.edge import rpc
@@ -146,8 +146,9 @@ def test_under_virtual_time_a_listing_takes_no_turns() -> None:
 
 
 class SlowPolicy(SchedulingPolicy):
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: Door, *, steps: int = 10) -> None:
         core = door.h.core
+        self._all_steps = steps
         super().__init__(core.tables, core.selector, Planning(core), {})
         self.due: float | None = None
         self.steps = 0
@@ -160,7 +161,7 @@ class SlowPolicy(SchedulingPolicy):
 
     def run(self, now: float) -> Iterator[None]:
         self.due = None
-        for _ in range(10):
+        for _ in range(self._all_steps):
             self.steps += 1
             yield
 
@@ -239,3 +240,17 @@ def test_a_backfill_pass_that_meets_too_many_requests_goes_on_when_few_are_left(
     while door.soon:
         door.turn()
     assert policy.steps >= 10
+
+
+@pytest.mark.parametrize(("others_s", "steps"), [(0.0, 2), (0.02, 6), (10.0, 13)])
+def test_a_pass_goes_on_for_as_long_as_others_had_up_to_a_limit(
+    others_s: float, steps: int
+) -> None:
+    door = Door()
+    door.h.core.policy = policy = SlowPolicy(door, steps=50)
+    door.ask(SUBMIT)
+    door.h.time.run_until(door.h.time.now())
+    begun = policy.steps
+    door.now += others_s
+    door.turn()
+    assert policy.steps - begun == steps, "each step takes 4 ms, as each look at the clock does"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.controller_harness import OTHER, ROOT, USER
-from tests.enforcement_harness import House, sums
+from controller_harness import OTHER, ROOT, USER
+from enforcement_harness import House, sums
 
 from understudy.controller.priority.options import PriorityOptions
 from understudy.controller.tables.allocation import Allocation, ShareGroup

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.controller_harness import OTHER
-from tests.enforcement_harness import House
+from controller_harness import OTHER
+from enforcement_harness import House
 
 from understudy.controller.jobs.start import Planning
 from understudy.controller.scheduling.api import Note

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.controller_harness import ROOT, START, FakeTime, Harness, make_tables
+from controller_harness import ROOT, START, FakeTime, Harness, make_tables
 
 from understudy.controller.jobs.gang import Gang
 from understudy.controller.saved.records import decode_job, encode_job

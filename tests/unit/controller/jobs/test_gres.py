@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.controller_harness import USER, FakeTime, Harness, make_tables
+from controller_harness import USER, FakeTime, Harness, make_tables
 
 from understudy.controller.facts.environment import job_environment
 from understudy.controller.jobs.take_in import build_job

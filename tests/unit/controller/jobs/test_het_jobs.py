@@ -18,6 +18,7 @@ from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.slurm.backfill import Backfill
 from understudy.controller.tables.het_job import form
 from understudy.controller.tables.preemption import Preemption, Rules
+from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobState
 from understudy.protocol.messages import (
     Allocated,
@@ -75,6 +76,17 @@ def test_nothing_starts_where_one_component_does_not_fit(harness: Harness) -> No
     jobs = submit(harness, JobSpec(min_nodes=1), JobSpec(min_nodes=4))
     harness.run(0)
     assert states(jobs) == [JobState.PENDING] * 2
+
+
+def test_licences_are_needed_for_all_components_at_once() -> None:
+    few = Harness(settings=Settings(licenses={"lic": 3}))
+    jobs = submit(few, JobSpec(licenses="lic:2"), JobSpec(licenses="lic:2"))
+    few.run(0)
+    assert states(jobs) == [JobState.PENDING] * 2
+    enough = submit(few, JobSpec(licenses="lic:2"), JobSpec(licenses="lic:1"))
+    few.run(0)
+    assert states(enough) == [JobState.RUNNING] * 2
+    assert few.core.tables.licenses.used == {"lic": 3}
 
 
 def test_the_columns_tell_of_the_whole(harness: Harness) -> None:

@@ -11,7 +11,7 @@ controller/tables/alarms, controller/tables/job, protocol/endings.
 from __future__ import annotations
 
 import pytest
-from tests.controller_harness import OTHER, ROOT, START, USER, FakeSender, Harness, make_tables
+from controller_harness import OTHER, ROOT, START, USER, FakeSender, Harness, make_tables
 
 from understudy.auth.credential import Verifier
 from understudy.controller.jobs.start import Planning

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.controller_harness import Harness
+from controller_harness import Harness
 
 from understudy.controller.jobs.start import Planning
 from understudy.controller.scheduling.api import Ask

@@ -1,6 +1,6 @@
 """Jobs that are suspended and resumed, and what they keep meanwhile."""
 
-from tests.controller_harness import OTHER, ROOT, USER, Harness
+from controller_harness import OTHER, ROOT, USER, Harness
 
 from understudy.controller.edge.validate import validate
 from understudy.controller.saved.records import decode_job, encode_job
@@ -104,6 +104,20 @@ def test_a_resumed_job_shares_its_cpus_with_whoever_has_them_by_then():
     harness.complete(job)
     assert table.free_cpus[0] == 4
     assert table.idle_nodes & 1
+
+
+def test_a_resumed_job_with_whole_nodes_has_those_to_itself_that_nobody_took_meanwhile():
+    harness = Harness()
+    job = running(harness, required_nodes="n[1-2]", min_nodes=2, exclusive=True)
+    harness.control("suspend", job, ROOT)
+    other = running(harness, required_nodes="n1")
+    harness.control("resume", job, ROOT)
+    table = harness.core.tables.nodes
+    assert table.exclusive_nodes & 0b11 == 0b11
+    harness.complete(other)
+    assert table.exclusive_nodes & 0b11 == 0b11
+    harness.complete(job)
+    assert table.exclusive_nodes & 0b11 == 0
 
 
 def test_who_ends_first_of_two_that_share_leaves_the_cpus_to_the_other():

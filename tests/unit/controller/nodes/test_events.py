@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.controller_harness import START, USER, FakeSender, Harness
+from controller_harness import START, USER, FakeSender, Harness
 
+from understudy.controller.core.fan_out import FanOut
 from understudy.controller.nodes.events import start_pinging
 from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobState, NodeFlag, NodeState
@@ -13,6 +14,8 @@ from understudy.protocol.messages import (
     Failure,
     FindJobs,
     LaunchBatch,
+    NodeReplies,
+    NodeReply,
     Ok,
     Ping,
     Registered,
@@ -173,6 +176,41 @@ def test_a_daemon_that_answers_again_is_used_again() -> None:
     h.run(100)
     h.acknowledge()
     assert job.is_running
+
+
+def test_where_each_node_is_a_hop_one_that_is_silent_is_marked_and_set_down_alone() -> None:
+    h = Harness(settings=Settings(slurmd_timeout_s=300, return_to_service=2))
+    h.core.agents.fan_out = FanOut(h.wire, h.time, width=0)
+    nodes = h.core.tables.nodes.nodes
+    start_pinging(h.core)
+
+    def ping(*silent: str) -> None:
+        """A round of pings: who is silent misses both."""
+        h.run(100)
+        for waited_s in (2, 0):
+            waiting, h.wire.sent = h.wire.sent, []
+            for sent in waiting:
+                code = 5004 if sent.peer in silent else 0
+                sent.answer(NodeReplies([NodeReply(sent.peer, code, "")]))
+            h.run(waited_s)
+
+    ping()
+    assert not any(node.flags for node in nodes)
+    ping("n2")
+    assert [node.name for node in nodes if node.flags & NodeFlag.NO_RESPOND] == ["n2"]
+    assert h.core.tables.nodes.up_nodes == 0b1101
+    ping()
+    assert not any(node.flags for node in nodes)
+    for _ in range(2):
+        ping("n2")
+    assert nodes[1].state is NodeState.IDLE
+    ping("n2")
+    assert [node.name for node in nodes if node.state is NodeState.DOWN] == ["n2"]
+    ping()
+    assert (nodes[1].state, nodes[1].flags) == (NodeState.IDLE, NodeFlag(0))
+    for _ in range(5):
+        ping("n1", "n2", "n3", "n4")
+    assert all(node.state is NodeState.DOWN for node in nodes)
 
 
 def test_nobody_is_pinged_under_virtual_time_or_without_a_timeout() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from tests.controller_harness import ROOT, START, FakeSender, FakeTime, Harness, make_tables
+from controller_harness import ROOT, START, FakeSender, FakeTime, Harness, make_tables
 
 from understudy.controller.edge.build import build_tables
 from understudy.controller.nodes.power import REBOOTED, TIMED_OUT, Power

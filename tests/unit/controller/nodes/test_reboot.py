@@ -6,7 +6,7 @@ Covers: controller/requests/reboot.
 from __future__ import annotations
 
 import pytest
-from tests.controller_harness import ROOT, START, USER, Harness
+from controller_harness import ROOT, START, USER, Harness
 
 from understudy.controller.nodes.reboot import recover_reboots
 from understudy.controller.saved.records import decode_node, encode_node

@@ -6,7 +6,7 @@ Covers: controller/tables/dependency.
 from __future__ import annotations
 
 import pytest
-from tests.controller_harness import OTHER, Harness
+from controller_harness import OTHER, Harness
 
 from understudy.controller.tables.dependency import Outlook, Term, parse
 from understudy.controller.tables.settings import Settings

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from tests.controller_harness import START, Harness, make_tables
+from controller_harness import START, Harness, make_tables
 
 from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobState

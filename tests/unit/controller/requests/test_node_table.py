@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.controller_harness import ROOT, START, USER, Harness
-from tests.fake_controller import FakeClient, run_command
+from controller_harness import ROOT, START, USER, Harness
+from fake_controller import FakeClient, run_command
 
 from understudy.commands.scontrol.scontrol import scontrol
 from understudy.commands.shared.client import RefusedError

@@ -10,6 +10,7 @@ import pytest
 from controller_harness import ROOT, USER, Harness
 from fake_controller import FakeClient, run_command
 
+from understudy.clock.pauses import Pauses
 from understudy.commands.sdiag import report, sdiag
 from understudy.commands.shared.client import RefusedError
 from understudy.controller.requests.statistics import get_statistics
@@ -201,3 +202,34 @@ def test_of_all_and_reset_the_last_counts() -> None:
 def test_exceptions_of_the_controller_are_shown_where_there_were_some() -> None:
     assert not [line for line in report(0.0, 0.0, _numbers(), [], []) if "Exceptions" in line]
     assert "Exceptions:     3" in report(0.0, 0.0, _numbers(failures=3), [], [])
+
+
+def test_waits_for_the_loop_are_shown_where_it_is_looked_at() -> None:
+    h = Harness()
+    now = 5.0
+    timers = []
+    h.core.pauses = Pauses(lambda: now)
+    h.core.pauses.watch_loop(lambda _delay, callback: timers.append(callback))
+    now += 0.35
+    timers.pop()()
+    h.core.pauses.collections.took(80)
+    h.core.pauses.collections.took(40)
+    told = h.ask(GetStatistics())
+    shown = report(told.now, told.since, told.numbers, [], [])
+    begin = next(i for i, line in enumerate(shown) if "loop delay" in line)
+    assert shown[begin - 1].startswith("Latency for 1000 calls")
+    assert [" ".join(line.split()) for line in shown[begin : begin + 7]] == [
+        "Last loop delay: 250000 microseconds",
+        "Max loop delay: 250000",
+        "Mean loop delay: 250000",
+        "Garbage collections: 2",
+        "Max collection: 80",
+        "Total collections: 120",
+        "",
+    ]
+    assert h.ask(GetStatistics(reset=True), ROOT) == Ok()
+    assert h.ask(GetStatistics()).numbers["loop_longest_us"] == 0
+
+
+def test_in_virtual_time_nobody_waits_for_the_loop() -> None:
+    assert not any("loop delay" in line for line in report(0.0, 0.0, _numbers(), [], []))

@@ -6,13 +6,16 @@ controller/jobs/take_in, controller/pending/access.
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.controller_harness import OTHER, ROOT, START, USER, Harness, make_tables
+from controller_harness import OTHER, ROOT, START, USER, Harness, make_tables
 
+from understudy.controller.facts import feasibility
 from understudy.controller.tables.reservation import Reservation
 from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobState
@@ -471,3 +474,28 @@ def test_who_wants_nodes_at_once_hears_what_is_in_the_way(spec: dict[str, Any], 
     answer = Harness(tables).ask(AllocateJob(JobSpec(**spec), immediate=True), USER)
     assert isinstance(answer, Failure)
     assert answer.code == code
+
+
+def read_of(what: str) -> set[str]:
+    """Which fields of it are read where nodes are chosen."""
+    controller = Path(feasibility.__file__).parents[1]
+    texts = [path.read_text() for path in (controller / "scheduling" / "select").glob("*.py")]
+    texts.append((controller / "tables" / "shape.py").read_text())
+    return set(re.findall(rf"\b{what}\.([a-z]\w*)", "\n".join(texts)))
+
+
+def test_whether_a_partition_could_hold_a_job_is_remembered_with_all_that_decides_it():
+    fields = set(JobSpec.__struct_fields__)
+    assert fields >= feasibility._BESIDE, "no longer fields of JobSpec"
+    decide = read_of("spec") & fields
+    assert {"features", "distribution", "tres_per_task"} <= decide
+    assert not decide & feasibility._BESIDE
+
+
+def test_an_answer_is_not_another_jobs(h: Harness):
+    assert isinstance(h.ask(SubmitJob(JobSpec(), "#!/bin/sh\n"), USER), Submitted)
+    known = len(h.core.feasible)
+    h.ask(SubmitJob(JobSpec(name="b", comment="c", nice=3), "#!/bin/sh\n"), USER)
+    assert len(h.core.feasible) == known
+    h.ask(SubmitJob(JobSpec(distribution="cyclic"), "#!/bin/sh\n"), USER)
+    assert len(h.core.feasible) > known

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from tests.controller_harness import OTHER, ROOT, START, USER, Harness, make_tables
+from controller_harness import OTHER, ROOT, START, USER, Harness, make_tables
 
 from understudy.controller.saved.records import decode_job, encode_job
 from understudy.model.associations import AccountingUser, AssociationState

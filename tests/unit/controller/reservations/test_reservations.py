@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.controller_harness import OTHER, ROOT, START, USER, Harness
+from controller_harness import OTHER, ROOT, START, USER, Harness
 
 from understudy.controller.jobs.start import Planning
 from understudy.controller.scheduling.api import Note

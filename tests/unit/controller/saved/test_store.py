@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from tests.controller_harness import ROOT, FakeSender, FakeTime, FakeWire, Harness, make_tables
+from controller_harness import ROOT, FakeSender, FakeTime, FakeWire, Harness, make_tables
 
 from understudy.controller.edge.validate import validate
 from understudy.controller.requests.node_news import register_nodes

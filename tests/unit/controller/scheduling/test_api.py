@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from controller_harness import Harness
 from scheduling_harness import World, node, table_of, tables_of
-from tests.controller_harness import Harness
 
 from understudy.controller.jobs.start import Planning
 from understudy.controller.scheduling.api import Note, Planner, SchedulingPolicy

@@ -6,8 +6,8 @@ Covers: controller/jobs/preempt, controller/scheduling/victims, controller/table
 from dataclasses import replace
 
 import pytest
+from controller_harness import ROOT, Harness, make_tables
 from scheduling_harness import make_job, table, tables_of
-from tests.controller_harness import ROOT, Harness, make_tables
 
 from understudy.controller.jobs.gang import Gang
 from understudy.controller.jobs.preempt import make_room

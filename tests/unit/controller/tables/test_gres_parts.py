@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from controller_harness import Harness
 from scheduling_harness import make_job
-from tests.controller_harness import Harness
 
 from understudy.controller.edge.build import build_tables
 from understudy.controller.facts.environment import job_environment

@@ -6,8 +6,8 @@ Covers: model/licenses.
 from __future__ import annotations
 
 import pytest
+from controller_harness import Harness, make_tables
 from scheduling_harness import World, table
-from tests.controller_harness import Harness, make_tables
 
 from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.controller_harness import Harness
+from controller_harness import Harness
 
 from understudy.controller.tables.node_states import TRANSITIONS, NodeEvent, advance
 from understudy.controller.tables.transitions import InvalidTransition

@@ -10,8 +10,8 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from tests.controller_harness import OTHER, Harness
-from tests.enforcement_harness import House
+from controller_harness import OTHER, Harness
+from enforcement_harness import House
 
 from understudy.commands.scontrol.scontrol import scontrol
 from understudy.commands.shared.client import Context

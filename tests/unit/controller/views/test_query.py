@@ -8,7 +8,7 @@ controller/views/reservation_columns, controller/views/step_columns, controller/
 from __future__ import annotations
 
 import pytest
-from tests.controller_harness import OTHER, ROOT, START, Harness, make_tables
+from controller_harness import OTHER, ROOT, START, Harness, make_tables
 
 from understudy.controller.facts.job import memory_text
 from understudy.controller.facts.streams import fill_pattern

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.controller_harness import OTHER, ROOT, START, USER, Harness
-from tests.enforcement_harness import House
+from controller_harness import OTHER, ROOT, START, USER, Harness
+from enforcement_harness import House
 
 from understudy.controller.views.query import PART, run_query
 from understudy.controller.views.visibility import Viewer

@@ -58,6 +58,9 @@ def test_a_prepared_run_directory_describes_the_cluster(run_dir, conf):
     assert len((run_dir / "key").read_bytes()) == 32
     assert (run_dir / "slurm.conf").read_text() == conf.read_text()
     assert cluster.controller == "tcp:127.0.0.1:0"
+    assert cluster.address_of("controller") == cluster.controller
+    assert cluster.address_of("noded1") == cluster.nodeds[1].address
+    assert cluster.address_of("accounting") == cluster.address_of("nobody") == ""
 
 
 def test_nobody_listens_on_tcp_who_was_not_asked_to(run_dir, conf):

@@ -13,7 +13,11 @@ import subprocess
 import pytest
 from typer.testing import CliRunner
 
+from understudy.commands import salloc
+from understudy.commands.srun import srun_options
+from understudy.commands.submission.options import ACTIONS
 from understudy.tool.manual.catalogue import (
+    ACCEPTED_OF_JOBS,
     EMULATED,
     WITHOUT_EFFECT,
     Command,
@@ -27,6 +31,19 @@ from understudy.tool.manual.option_page import page
 from understudy.tool.understudy.app import app
 
 NAMES = [command.name for command in commands()]
+# of commands that submit: what is no option of the job
+OWN = {"sbatch": frozenset(), "salloc": salloc._OWN, "srun": srun_options.OWN}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_an_option_of_a_job_does_something_or_is_listed_as_without_effect(name):
+    """Else it would be kept with the job's other words, and nobody would be told."""
+    assert not [
+        option.long
+        for option in Command(name).options.options
+        if option.dest not in (*ACTIONS, *OWN[name], "clusters")
+        and option.long not in ACCEPTED_OF_JOBS
+    ]
 
 
 def test_the_page_of_options_has_every_option_of_every_command():

@@ -7,11 +7,13 @@ experiments/swf_rows, tool/replay/submit_line, tool/understudy/import_history.
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from understudy.experiments import formats
 from understudy.experiments.past import HistoryError
 from understudy.experiments.past_accounts import SiteAccounts
 from understudy.experiments.scenario import read_scenario
@@ -363,3 +365,20 @@ def test_one_account_is_made_and_several_are():
     assert "1 account is made: phys" in said
     assert any(line.startswith("2 users are made: ") for line in said)
     assert "1 QOS is made: high" in said
+
+
+def test_what_is_a_trace_alone_is_not_imported_and_that_is_said(tmp_path, monkeypatch):
+    line = formats.Format("a toy", (".toy",), re.compile("toy"), trace="toy:read")
+    monkeypatch.setattr(formats, "FORMATS", (*formats.FORMATS, line))
+    path = tmp_path / "a.toy"
+    path.write_text("toy\n")
+    with pytest.raises(HistoryError, match=r"a.toy: this is a toy, which can be replayed, not"):
+        import_history(ImportRequest((path,), tmp_path / "out"))
+
+
+def test_what_has_a_scenario_of_its_own_is_imported_alone(tmp_path):
+    path = tmp_path / "a.events"
+    path.write_text("-dt 0 -e submit_batch_job | -n 1 -t 1 x\n")
+    request = ImportRequest((HISTORIES / "all.txt", path), tmp_path / "out")
+    with pytest.raises(HistoryError, match=r"a.events: an events file of .* is imported alone"):
+        import_history(request)

@@ -1,7 +1,7 @@
 """What passes cost, and what ends them."""
 
+from controller_harness import START, Harness
 from scheduling_harness import World, table
-from tests.controller_harness import START, Harness
 
 from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from tests.controller_harness import Harness, make_tables
+from controller_harness import Harness, make_tables
 
 from understudy.controller.accounting.link import NotingJournal
 from understudy.controller.edge.limits import make_limits
@@ -89,7 +89,7 @@ class House(Harness):
     def _changed(self) -> None:
         accounting_has_changed(self.core)
         self.core.changed(Note.CHANGE, self.time.now())
-        self.core.settled()
+        self.core.after_event()
 
 
 def sums(limits: JobLimits) -> dict[str, Any]:

@@ -331,7 +331,7 @@ class Harness:
         self.locks = Locks()
         core.policy = FirstFit(tables, selector, Planning(core), exact_limits=exact_limits)
         self.passes = Passes(core, self.locks, soon=lambda callback: callback(), clock=lambda: 0.0)
-        core.settled = agents.settled = self.passes.arm
+        core.after_event = agents.after_event = self.passes.arm
         agents.on_response = lambda daemon, responds: heard_of(core, daemon, responds=responds)
         self.daemons = daemons or {"noded0": names.to_expression(names.all)}
         for name, nodes in self.daemons.items():

@@ -1,4 +1,4 @@
-"""What planning costs: `make bench` prints it, `python -m benchmarks.profile` prints it alone.
+"""What planning costs; a part of the case `decisions`.
 
 The jobs are seeded: sizes, lengths and burst buffers over several orders of magnitude, all waiting
 at once. The naive reference is an array of instants: of each second what is free, as numpy vectors.
@@ -75,35 +75,23 @@ def timed(action, times=1):
     return given, least
 
 
-def bench_plan(say, count, target):
+def bench_plan(count):
     drawn = jobs(count)
     needs = packed(drawn)
     _, seconds = timed(lambda: planned(Profile(0, KINDS), needs), max(5000 // count, 1))
     profile = Profile(0, KINDS)
     planned(profile, needs[:-LAST])
-    say(
-        f"plan of {count:,} jobs ({len(profile):,} steps)",
-        f"{seconds * 1e3:,.0f} ms ({seconds / count * 1e6:.0f} us a job)",
-        target,
-    )
+    say(f"plan of {count:,} jobs", seconds * 1e3, "ms")
     starts, ours = timed(lambda: planned(profile.copy(), needs[-LAST:]), 5)
     free = as_array(profile, LAST)
     naive, theirs = timed(lambda: planned_by_seconds(free.copy(), drawn[-LAST:]))
-    say(
-        f"    the last {LAST} of them, beside an array of {free.shape[1]:,} seconds",
-        f"{theirs / ours:,.0f} times quicker",
-        "100 times",
-    )
-    say("    the same starts", str(starts == naive), "True")
+    assert starts == naive
+    say(f"the last {LAST} of {count:,}, beside an array of seconds", theirs / ours, "times quicker")
     _, copying = timed(lambda: [profile.copy() for _ in range(100)], 5)
-    say(
-        "    copying it, in jobs that are planned meanwhile",
-        f"{copying * LAST / ours / 100:.2f}",
-        "1",
-    )
+    say(f"a copy of the plan of {count:,}", copying * LAST / ours / 100, "jobs planned")
 
 
-def bench_orders(say):
+def bench_orders():
     needs = packed(jobs(40))
     base = Profile(0, KINDS)
     planned(base, needs[:10])
@@ -116,17 +104,14 @@ def bench_orders(say):
             planned(base.copy(), order)
 
     _, seconds = timed(search, 10)
-    say(
-        "189 orders of 30 jobs: a search of a plan-based policy", f"{seconds * 1e3:.1f} ms", "20 ms"
-    )
+    say("189 orders of 30 jobs: a search of a plan-based policy", seconds * 1e3, "ms")
 
 
-def bench(say):
-    """`say(what, value, target)` of each figure."""
-    bench_plan(say, 1_000, "50 ms")
-    bench_plan(say, 10_000, "5 s")
-    bench_orders(say)
+def say(what, value, unit):
+    print(what, value, unit, sep="\t", flush=True)
 
 
 if __name__ == "__main__":
-    bench(lambda *words: print("{:64} {:>22}   target {}".format(*words), flush=True))
+    bench_plan(1_000)
+    bench_plan(10_000)
+    bench_orders()

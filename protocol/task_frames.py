@@ -1,8 +1,8 @@
 """The frames between a step's process and srun: a two byte kind, a four byte task, a four byte
 length, then the data.
 
-Place: under `taskd.py` and `emulated_steps.py`; `commands/srun/io.py` reads and writes them at
-srun's end. Imports nothing. Follows: `../docs/adr/0011-the-streams-of-steps.md`.
+Place: what both ends share: `noded/taskd.py` and `emulated_steps.py`, and `commands/srun/io.py`.
+Imports nothing, as commands start often. Follows: `../docs/adr/0011-the-streams-of-steps.md`.
 """
 
 (

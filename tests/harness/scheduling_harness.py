@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from understudy.controller.tables.allocation import Allocation
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+SHARED = Path(__file__).resolve().parents[3] / "shared"
 HOP_S = 0.003  # from an event to the controller's knowing
 
 

@@ -1,0 +1,123 @@
+"""Many connections of one tree's own client: run by a case, with that tree's interpreter.
+
+    python -P driver.py submit JOBS CONNECTIONS hold|SECONDS     prints the seconds that it took
+    python -P driver.py one NODES                                the same, submitted to completed
+    python -P driver.py ask SECONDS                              seconds of each question
+
+The cluster is the one of SLURM_CONF. A submission's answer comes when the job is on disk.
+"""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from threading import Thread
+
+try:
+    from understudy.commands.shared.client import Client, pack_named
+    from understudy.commands.shared.locate import find
+except ImportError:  # commits before the commands had rooms
+    from understudy.commands.client import Client, pack_named  # type: ignore[import-not-found,no-redef]
+    from understudy.commands.locate import find  # type: ignore[import-not-found,no-redef]
+
+PROCESSES = 2
+HELD = "hold"
+PENDING, RUNNING, COMPLETE = 0, 1, 3  # understudy.model.states
+COMPLETING = 0x8000
+
+
+def submit_some(spec: list, script: str, count: int, location: object) -> None:
+    client = Client(lambda: location)  # type: ignore[arg-type,return-value]
+    for _ in range(count):
+        client.call("SubmitJob", spec, script)
+
+
+def submit_from_here(jobs: int, connections: int, run: str) -> None:
+    values = {"name": "wrap", "time_limit_s": 3600, "work_dir": "/tmp", "command": "wrap"}
+    spec = pack_named("JobSpec", values | ({"hold": True} if run == HELD else {}))
+    script = "#!/bin/sh\n" + ("" if run == HELD else f"#UNDERSTUDY run={run}\n")
+    location = find()
+    shares = [jobs // connections + (each < jobs % connections) for each in range(connections)]
+    threads = [Thread(target=submit_some, args=(spec, script, n, location)) for n in shares]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def submit(jobs: str, connections: str, run: str) -> None:
+    """By two processes, as one would be busy with its own threads."""
+    all_jobs, children = int(jobs), []
+    parts = [all_jobs // PROCESSES + (n < all_jobs % PROCESSES) for n in range(PROCESSES)]
+    begin = time.perf_counter()
+    for part in parts:
+        child = os.fork()
+        if not child:
+            submit_from_here(part, max(1, int(connections) // PROCESSES), run)
+            os._exit(0)
+        children.append(child)
+    failed = [child for child in children if os.waitpid(child, 0)[1]]
+    if failed:
+        sys.exit("submissions failed")
+    print(time.perf_counter() - begin)
+
+
+def one(nodes: str) -> None:
+    client = Client()
+    client.query("partitions", ["name"])
+    values = {"name": "wrap", "time_limit_s": 3600, "work_dir": "/tmp", "command": "wrap"}
+    spec = pack_named("JobSpec", values | {"min_nodes": int(nodes), "max_nodes": int(nodes)})
+    begin = time.perf_counter()
+    job = client.call("SubmitJob", spec, "#!/bin/sh\n#UNDERSTUDY run=0\n")[0]
+    while True:
+        ((state, flags),) = client.query("jobs", ["state", "flags"], {"job_id": [job]}).rows
+        if state == COMPLETE and not flags & COMPLETING:  # else nodes are not free of it
+            break
+        if state not in (PENDING, RUNNING, COMPLETE):
+            sys.exit(f"the job's state is {state}")
+        time.sleep(0.002)
+    print(time.perf_counter() - begin)
+
+
+def ask(seconds: str) -> None:
+    client = Client()
+    waits, end = [], time.monotonic() + float(seconds)
+    while time.monotonic() < end:
+        begin = time.perf_counter()
+        client.query("partitions", ["name"])
+        waits.append(time.perf_counter() - begin)
+        time.sleep(0.005)
+    print(*waits)
+
+
+def ask_while(*words: str) -> None:
+    """The same, for as long as a command runs."""
+    client = Client()
+    waits = []
+    listing = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    while listing.poll() is None:
+        begin = time.perf_counter()
+        client.query("partitions", ["name"])
+        waits.append(time.perf_counter() - begin)
+        time.sleep(0.005)
+    print(*waits)
+
+
+def fill(nodes: str) -> None:
+    """Jobs that fill the cluster, and 500 of all sizes that wait behind them."""
+    chance, client = random.Random(7), Client()
+    sizes = [(chance.randrange(1, 200), chance.randrange(60, 1440)) for _ in range(160)]
+    for _ in range(500):
+        wide = min(int(chance.paretovariate(0.5)) * 2, int(nodes))
+        sizes.append((wide, chance.randrange(10, 1440)))
+    for count, minutes in sizes:
+        values = {"name": "wrap", "time_limit_s": minutes * 60, "work_dir": "/tmp"}
+        values |= {"command": "wrap", "min_nodes": count, "max_nodes": count}
+        script = f"#!/bin/sh\n#UNDERSTUDY run={minutes * 60}\n"
+        client.call("SubmitJob", pack_named("JobSpec", values), script)
+
+
+if __name__ == "__main__":
+    known = {"submit": submit, "one": one, "ask": ask, "ask-while": ask_while, "fill": fill}
+    known[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,1 @@
+"""What a message down a tree of sockets takes: see understudy.tool.fan_out.measure."""

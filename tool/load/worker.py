@@ -1,0 +1,177 @@
+"""A process that sends its share of a load: `python -m understudy.tool.load.worker`, started by
+run.py, which tells it by stdin what to do and reads from its stdout what became of it.
+
+Place: tool/load. Lines of JSON. In: one that describes the work, and one with the monotonic time at
+which it begins; the end of stdin means to stop. Out: `{"ready": true}`, each second a `Tally` for
+each stream with the jobs that were acknowledged, and the last with `"done": true`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from understudy.commands.shared.client import RefusedError
+from understudy.commands.shared.locate import Location
+from understudy.tool.load.connections import Connection, Pool
+from understudy.tool.load.drivers import Messages, Outcome, Processes
+from understudy.tool.load.measure import Tally, histogram, record
+from understudy.tool.load.plan import parse_plan
+from understudy.tool.load.schedule import Request, requests
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from understudy.tool.load.drivers import Driver
+    from understudy.tool.load.plan import Plan
+
+REPORT_S: Final = 1.0  # ours
+NO_JOB: Final = "no job was known yet"
+
+
+class Sender:
+    """Sends requests when they are due and counts what became of them. `speed`: how much faster
+    than real the cluster's time is.
+    """
+
+    def __init__(
+        self, plan: Plan, driver: Driver, speed: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._plan, self._driver, self._speed, self._clock = plan, driver, speed, clock
+        self._jobs: list[int] = []
+        self._told = 0
+        self.waiting = 0
+        self._fresh()
+
+    def _fresh(self) -> None:
+        self._tallies: dict[str, Tally] = {}
+        self._late = histogram()  # of the sending itself
+
+    def report(self) -> dict[str, Any]:
+        """What there is since the last report."""
+        jobs, self._told = self._jobs[self._told :], len(self._jobs)
+        found = {
+            "streams": {name: tally.packed() for name, tally in self._tallies.items()},
+            "late": self._late.encode().decode(),
+            "jobs": jobs,
+            "waiting": self.waiting,
+            "cpu": time.process_time(),
+        }
+        self._fresh()
+        return found
+
+    async def run(self, todo: list[Request], begin: float, stop: asyncio.Event) -> None:
+        """Send all, unless `stop` is set, and wait until all are answered or have had their
+        time.
+        """
+        async with asyncio.TaskGroup() as group:
+            for request in todo:
+                due = begin + request.due / self._speed
+                while (left := due - self._clock()) > 0 and not stop.is_set():
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(stop.wait(), left)
+                if stop.is_set():
+                    return
+                record(self._late, self._clock() - due)
+                group.create_task(self._send(request, due))
+
+    async def _send(self, request: Request, due: float) -> None:
+        stream = self._plan.streams[request.stream]
+        self._tally(stream.name).sent += 1
+        self.waiting += 1
+        line = request.line
+        if "{job}" in line and not self._jobs:
+            outcome = Outcome((NO_JOB,))
+        else:
+            if self._jobs:
+                job = self._jobs[int(request.draw * len(self._jobs))]
+                line = line.replace("{job}", str(job))
+            outcome = await self._driver.send(line, request.run, self._plan.timeout)
+        self.waiting -= 1
+        tally = self._tally(stream.name)
+        tally.answered += 1
+        record(tally.latencies, self._clock() - due)
+        if outcome.job_id:
+            tally.acknowledged += 1
+            self._jobs.append(outcome.job_id)
+        for text in outcome.refusals:
+            is_expected = text == NO_JOB or any(part in text for part in stream.expected)
+            (tally.refusals if is_expected else tally.errors)[text] += 1
+
+    def _tally(self, name: str) -> Tally:
+        return self._tallies.setdefault(name, Tally())
+
+
+def make_driver(work: Mapping[str, Any], plan: Plan) -> Driver:
+    """The driver that the work asks for."""
+    shares = work["shares"]
+    most = max(1, plan.connections // shares)
+    processes = Processes(
+        Path(work["bin"]), {**os.environ, **work["environment"]}, Path(work["folder"]), most
+    )
+    if work["driver"] != "understudy":
+        return processes
+    location = Location(**work["location"])
+    connections = [
+        Connection(lambda: location, plan.timeout, over_tcp=work["tcp"]) for _ in range(most)
+    ]
+    return Messages(Pool(connections), processes, plan.timeout)
+
+
+async def _work(work: dict[str, Any]) -> None:
+    plan = parse_plan(work["plan"], "the plan", work["name"])
+    share, shares = work["share"], work["shares"]
+    todo = requests(plan, work["nodes"], work["users"], share, shares)
+    driver = make_driver(work, plan)
+    try:
+        await driver.prepare()
+    except RefusedError as error:
+        _say({"failed": error.text})
+        return
+    _say({"ready": True, "requests": len(todo)})
+    loop = asyncio.get_running_loop()
+    line = await loop.run_in_executor(None, sys.stdin.readline)
+    if not line:
+        return
+    begin = json.loads(line)["begin"]
+    stop = asyncio.Event()
+    loop.add_reader(sys.stdin.fileno(), stop.set)  # it has ended
+    sender = Sender(plan, driver, work["speed"])
+    sending = asyncio.create_task(sender.run(todo, begin, stop))
+    stopping = asyncio.create_task(stop.wait())
+    while not sending.done():
+        waits_for = {sending} if stopping.done() else {sending, stopping}
+        await asyncio.wait(waits_for, timeout=REPORT_S, return_when=asyncio.FIRST_COMPLETED)
+        if stopping.done() and waits_for == {sending}:
+            sending.cancel()  # it has had a moment for what was on its way
+        elif stopping.done():
+            loop.remove_reader(sys.stdin.fileno())
+        _say(sender.report())
+    stopping.cancel()
+    driver.close()
+    if not sending.cancelled():
+        sending.result()
+    _say({**sender.report(), "done": True})
+
+
+def _say(values: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(values) + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Do the work that stdin describes."""
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    asyncio.run(_work(json.loads(sys.stdin.readline())))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,239 @@
+"""`understudy load`: its command line. What it does is in tool/load, which is imported when it
+runs.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from understudy.tool.load.plan import Plan
+    from understudy.tool.load.samples import Sampler
+    from understudy.tool.load.target import Target
+
+FAILED, BAD_USAGE = 1, 2
+# The options, a type each.
+_Plan = Annotated[Path | None, typer.Argument(help="A file that describes the load; or --kind.")]
+_Kind = Annotated[
+    str,
+    typer.Option(
+        help="submissions, bursts, arrays, queries, mixed-day, mass-completion, launches, "
+        "signals, flapping, reconfigure or admin."
+    ),
+]
+_Rate = Annotated[float | None, typer.Option(min=0.001, help="Requests a second; with --kind.")]
+_Duration = Annotated[float | None, typer.Option(min=1, help="Seconds.")]
+_Connections = Annotated[
+    int | None,
+    typer.Option(min=1, help="Connections, or commands at a time, of all processes."),
+]
+_Processes = Annotated[int | None, typer.Option(min=1, help="Processes that send.")]
+_Seed = Annotated[int | None, typer.Option(min=0, help="Of chance.")]
+_Nodes = Annotated[int | None, typer.Option(min=1, help="Nodes of a cluster that is started.")]
+_Time = Annotated[
+    str | None,
+    typer.Option(metavar="real|scaled:N", help="Time in a cluster that is started."),
+]
+_Accounting = Annotated[
+    bool, typer.Option("--accounting", help="A cluster that is started keeps accounting.")
+]
+_Executor = Annotated[str, typer.Option(help="Of a cluster that is started: emulated or real.")]
+_Cluster = Annotated[Path | None, typer.Option(help="The run directory of a cluster that runs.")]
+_Running = Annotated[
+    bool,
+    typer.Option("--running", help="The cluster that SLURM_CONF names, or the last started."),
+]
+_Driver = Annotated[
+    str,
+    typer.Option(
+        help="understudy: the commands' messages over connections that stay open; commands: "
+        "a process for each command; slurm: the same with real Slurm's, at its cluster."
+    ),
+]
+_Conf = Annotated[
+    Path | None, typer.Option(help="With --driver slurm: SLURM_CONF; else the environment's.")
+]
+_Path = Annotated[str, typer.Option("--bin", help="With --driver slurm: where its commands are.")]
+_Tcp = Annotated[
+    bool,
+    typer.Option("--tcp", help="Connect over TCP: by a handshake, each message sealed."),
+]
+_Leave = Annotated[
+    bool, typer.Option("--leave", help="Do not cancel what has not ended in the end.")
+]
+_Out = Annotated[Path | None, typer.Option(help="The folder for load.json and load.html.")]
+_Beside = Annotated[
+    Path | None,
+    typer.Option(help="The folder of another load, whose figures the page shows beside."),
+]
+_AsJson = Annotated[
+    bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")
+]
+
+
+def load(
+    plan: _Plan = None,
+    kind: _Kind = "",
+    rate: _Rate = None,
+    duration: _Duration = None,
+    connections: _Connections = None,
+    processes: _Processes = None,
+    seed: _Seed = None,
+    nodes: _Nodes = None,
+    time: _Time = None,
+    accounting: _Accounting = False,
+    executor: _Executor = "emulated",
+    cluster: _Cluster = None,
+    running: _Running = False,
+    driver: _Driver = "understudy",
+    conf: _Conf = None,
+    path: _Path = "/usr/bin:/usr/local/bin:/opt/slurm/bin",
+    tcp: _Tcp = False,
+    leave: _Leave = False,
+    out: _Out = None,
+    beside: _Beside = None,
+    as_json: _AsJson = False,
+) -> None:
+    """Send requests by a schedule to a cluster that runs, or to one that is started for it, and
+    tell how long answers took.
+
+    Exit codes: 0 all jobs that were acknowledged are there, and there was no unexpected error; 1
+    the load could not be sent; 2 the command line or the file is wrong; 3 jobs are lost; 4 there
+    were errors; 130, 143 interrupted, and all was well until then.
+    """
+    from understudy.commands.shared.client import RefusedError
+    from understudy.model.errors import ConfigError
+    from understudy.tool.cluster.processes import heed_termination
+    from understudy.tool.cluster.run_dir import LaunchError
+    from understudy.tool.load.plan import PlanError
+    from understudy.tool.load.run import LoadError
+    from understudy.tool.load.target import TargetError
+
+    heed_termination()
+    try:
+        chosen = _plan(
+            plan,
+            kind,
+            rate,
+            duration=duration,
+            connections=connections,
+            processes=processes,
+            seed=seed,
+            nodes=nodes,
+            time=time,
+            accounting=accounting or None,
+        )
+        other = json.loads((beside / "load.json").read_text()) if beside is not None else None
+        opened = _target(chosen, driver, cluster, conf, path, executor, running=running)
+    except (PlanError, TargetError, OSError, ValueError) as error:
+        _fail(str(error), FAILED if isinstance(error, TargetError) else BAD_USAGE)
+    try:
+        with opened as target:
+            result = _send(chosen, target, tcp=tcp, leave=leave, quiet=as_json)
+    except (LoadError, LaunchError, ConfigError, TargetError, OSError) as error:
+        _fail(str(error), FAILED)
+    except RefusedError as error:
+        _fail(error.text, FAILED)
+    except KeyboardInterrupt as error:
+        _fail("interrupted before anything was sent", 128 + (error.args[0] if error.args else 2))
+    _write(result, other, out, as_json=as_json)
+    raise typer.Exit(result["exit_code"])
+
+
+def _fail(text: str, code: int) -> None:
+    typer.echo(f"understudy load: error: {text}", err=True)
+    raise typer.Exit(code)
+
+
+def _plan(path: Path | None, kind: str, rate: float | None, **given: Any) -> Plan:
+    from dataclasses import replace
+
+    from understudy.tool.load.kinds import plan_of
+    from understudy.tool.load.plan import PlanError, read_plan
+
+    said = {name: value for name, value in given.items() if value is not None}
+    if (path is None) == (not kind):
+        raise PlanError("either a file or --kind says what to send")
+    if path is not None:
+        if rate is not None:
+            raise PlanError(f"--rate goes with --kind; {path} has rates of its own")
+        plan = read_plan(path)
+    else:
+        sizes = {name: said[name] for name in ("duration", "nodes") if name in said}
+        plan = plan_of(kind, rate=rate, **sizes)
+    plan = replace(plan, **said)
+    if plan.connections < plan.processes:
+        raise PlanError(f"--connections {plan.connections}: fewer than processes")
+    return plan
+
+
+def _target(
+    plan: Plan,
+    driver: str,
+    run_dir: Path | None,
+    conf: Path | None,
+    path: str,
+    executor: str,
+    *,
+    running: bool,
+) -> AbstractContextManager[Target]:
+    from contextlib import nullcontext
+
+    from understudy.tool.load.plan import PlanError
+    from understudy.tool.load.target import (
+        DRIVERS,
+        NOT_VIRTUAL,
+        SLURM,
+        running_cluster,
+        slurm_cluster,
+        started_cluster,
+    )
+
+    if driver not in DRIVERS:
+        raise PlanError(f"--driver {driver}: one of {', '.join(DRIVERS)}")
+    if executor not in ("emulated", "real"):
+        raise PlanError(f"--executor {executor}: emulated or real")
+    if plan.time != "real" and not plan.time.startswith("scaled:"):
+        raise PlanError(f"--time {plan.time}: {NOT_VIRTUAL}")
+    if driver == SLURM:
+        return nullcontext(slurm_cluster(conf, path))
+    if running or run_dir is not None:
+        return nullcontext(running_cluster(driver, run_dir))
+    return started_cluster(driver, plan, executor)
+
+
+def _send(plan: Plan, target: Target, *, tcp: bool, leave: bool, quiet: bool) -> dict[str, Any]:
+    import tempfile
+
+    from understudy.tool.load.report import live_line
+    from understudy.tool.load.run import Course, run
+
+    def progress(course: Course, sampler: Sampler) -> None:
+        if not quiet:
+            typer.echo(live_line(course, sampler))
+
+    with tempfile.TemporaryDirectory(prefix="understudy-load-out-") as folder:
+        return run(plan, target, Path(folder), tcp=tcp, leave=leave, progress=progress)
+
+
+def _write(
+    result: dict[str, Any], beside: dict[str, Any] | None, out: Path | None, *, as_json: bool
+) -> None:
+    from understudy.tool.load.report import page, table
+
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "load.json").write_text(json.dumps(result, indent=1) + "\n")
+        (out / "load.html").write_text(page(result, beside))
+    if as_json:
+        typer.echo(json.dumps(result, indent=1))
+        return
+    typer.echo("\n" + table(result))
+    if out is not None:
+        typer.echo(f"{out / 'load.html'} and {out / 'load.json'} tell more")
