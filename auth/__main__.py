@@ -6,13 +6,13 @@ import argparse
 import asyncio
 import logging
 import os
-import signal
 import sys
 from pathlib import Path
 
 from understudy.auth.agent import CredentialAgent
 from understudy.auth.keys import read_key
 from understudy.model.cluster import Cluster
+from understudy.model.signals import heed_signals, ignore_signals
 
 
 async def serve(run_dir: Path) -> None:
@@ -21,13 +21,12 @@ async def serve(run_dir: Path) -> None:
     agent = CredentialAgent(read_key(Path(cluster.key_file)))
     await agent.listen(Path(cluster.agent.removeprefix("unix:")))
     ending = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ending.set)
+    heed_signals(asyncio.get_running_loop(), ending.set)
     started = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
     pid_file = run_dir / "agent.pid"
     pid_file.write_text(f"{os.getpid()} {started}\n")
     await ending.wait()
+    ignore_signals()
     agent.close()
     Path(cluster.agent.removeprefix("unix:")).unlink(missing_ok=True)
     pid_file.unlink(missing_ok=True)

@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import signal
 import sys
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from understudy.auth.keys import read_key
 from understudy.clock.daemon import set_up_logging, write_pid_file
 from understudy.clock.service import ClockService
 from understudy.model.cluster import Cluster
+from understudy.model.signals import heed_signals, ignore_signals
 
 
 async def serve(run_dir: Path) -> None:
@@ -26,10 +26,10 @@ async def serve(run_dir: Path) -> None:
     service = ClockService(cluster, read_key(Path(cluster.key_file)), loop)
     service.listen(cluster.clock)
     ending = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ending.set)
+    heed_signals(loop, ending.set)
     pid_file = write_pid_file(run_dir, "clock")
     await ending.wait()
+    ignore_signals()
     logging.getLogger("understudy.clock").info("%d windows", service.windows.windows)
     service.close()
     pid_file.unlink(missing_ok=True)

@@ -35,6 +35,7 @@ from understudy.clock.scaled_loop import ScaledEventLoop
 from understudy.clock.timekeeper import Timekeeper
 from understudy.clock.virtual_loop import VirtualEventLoop
 from understudy.model.cluster import Cluster
+from understudy.model.signals import heed_signals, ignore_signals
 from understudy.protocol import addresses
 from understudy.protocol.connection import Connection
 from understudy.protocol.messenger import Messenger
@@ -233,10 +234,7 @@ async def _run(
         daemon.log.info("Terminate signal (SIGINT or SIGTERM) received")
         daemon.stop()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told_to_end)
-    # sent when logs are moved away, which the log finds out by itself
-    loop.add_signal_handler(signal.SIGUSR2, lambda: None)
+    heed_signals(loop, told_to_end)
     link: ClockLink | None = None
     if isinstance(loop, VirtualEventLoop):
         link = take_part(loop, cluster, name, key, messenger)
@@ -253,9 +251,7 @@ async def _run(
         os.close(PLACE.ready)
     await daemon.stopping.wait()
     await daemon.close()
-    # The loop gives its handlers up: who ends because the others do must not be killed by a signal
-    # that was on its way.
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
+    ignore_signals()
     # else the clock service finds that it died, and says so to who runs the cluster
     if link is not None and daemon.failure is None:
         link.leave()

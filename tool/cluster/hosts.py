@@ -11,7 +11,7 @@ has the layout that understudy.model.cluster describes, and speaks to the others
 from __future__ import annotations
 
 import os
-import shutil
+import tempfile
 import time as clock_time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -130,11 +130,17 @@ def begin(name: str, site_dir: Path, run_dir: Path, patience_s: float = 60.0) ->
         )
     for file in ("cluster.json", "slurm.conf", *COMPANIONS):
         if (site_dir / file).is_file():
-            shutil.copyfile(site_dir / file, run_dir / file)
-    key = run_dir / "key"
-    key.unlink(missing_ok=True)
-    with os.fdopen(os.open(key, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as target:
-        target.write((site_dir / "key").read_bytes())
+            _copy(site_dir / file, run_dir, 0o644)
+    _copy(site_dir / "key", run_dir, 0o600)
     if name == "agent":  # where people type commands
         locate.register(location_of(cluster, run_dir))
     return daemon_command(name, run_dir)
+
+
+def _copy(file: Path, run_dir: Path, mode: int) -> None:
+    """Put a file there at once: other daemons that start beside this one read and write it, too."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=run_dir)
+    with os.fdopen(descriptor, "wb") as target:
+        os.fchmod(descriptor, mode)
+        target.write(file.read_bytes())
+    os.replace(name, run_dir / file.name)
