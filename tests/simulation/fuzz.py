@@ -370,9 +370,9 @@ class _Run:
 
         Others start in the place that such a job has taken: where it keeps no nodes for itself
         (bf_min_prio_reserve, bf_min_age_reserve), where it is behind them in the queue, or where
-        its partition is closed by then (assoc_limit_stop). For who
-        may preempt whom by QOS is no order of all jobs: one may be before a third that is before
-        another which may preempt the first.
+        its partition is closed by then (assoc_limit_stop). For who may preempt whom by QOS is no
+        order of all jobs: one may be before others that are, one after the other, before one which
+        may preempt the first.
         """
         core = self.core
         assert core is not None
@@ -398,14 +398,22 @@ class _Run:
             return bool(ways) and (
                 not policy.main.reserves.holds_back(taker, int(now))
                 or any(
-                    way < own < third < way
-                    for way, _ in ways
-                    for own, _ in records(other)
-                    for job in pending
-                    for third, _ in records(job)
+                    way < own and leads(own, way) for way, _ in ways for own, _ in records(other)
                 )
                 or any(is_stopped(way, where, other) for way, where in ways)
             )
+
+        def leads(first: Key, last: Key) -> bool:
+            """Whether one is before another that is before another ... that is before the last."""
+            left = [key for job in pending for key, _ in records(job)]
+            ahead = [first]
+            while ahead:
+                key = ahead.pop()
+                if key < last:
+                    return True
+                ahead += [other for other in left if key < other]
+                left = [other for other in left if not key < other]
+            return False
 
         def is_stopped(way: Key, where: Partition, other: Job) -> bool:
             """Whether the partition is closed to all behind a job that meets a limit as soon as
