@@ -104,7 +104,7 @@ def whole_memory_mb(partition: Partition | None, table: NodeTable) -> int:
     return (
         0
         if partition is None or not partition.nodes
-        else int(table.memory[next(nodeset.iterate(partition.nodes))])
+        else int(table.memory[nodeset.first(partition.nodes)])
     )
 
 

@@ -28,6 +28,7 @@ def test_positions_come_back_in_ascending_order(chosen: set[int]) -> None:
     assert list(nodeset.iterate(bits)) == sorted(chosen)
     assert nodeset.positions_array(bits).tolist() == sorted(chosen)
     assert nodeset.from_array(nodeset.positions_array(bits)) == bits
+    assert not chosen or nodeset.first(bits) == min(chosen)
 
 
 @given(positions, st.integers(-2, 3000))
