@@ -24,6 +24,8 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 all: $(VENV)/.prepared-dev
 
+# Their bytecode is made at once: where PYTHONDONTWRITEBYTECODE is set, as in many containers, every command would else compile all that it imports.
+ROOMS := accounting auth clock commands controller documents experiments model noded protocol tool
 # Two stamps: who only wants the demo does not wait for the developer's tools.
 $(VENV)/.prepared: requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Understudy needs Python 3.11 or later, with its venv module; found none. Name one: make PYTHON=/path/to/python3"; exit 1; }
@@ -32,6 +34,7 @@ $(VENV)/.prepared: requirements.lock pyproject.toml
 	@$(PIP_INSTALL) --require-hashes -r requirements.lock
 	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m understudy.tool.cluster.starters
+	@$(BIN)/python -m compileall -q -j0 $(ROOMS)
 	@touch $@
 
 $(VENV)/.prepared-dev: $(VENV)/.prepared requirements-dev.lock

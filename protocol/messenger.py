@@ -66,7 +66,7 @@ _HANDSHAKE_S: Final = 10.0  # ours: until a peer has said who it is
 _COMMAND_MAX_FRAME: Final = 16 << 20
 # ours: under virtual time a peer that does not listen yet is waited for, in real time
 _PATIENCE_S: Final = 60.0
-_TOLD_LOOKED_AT: Final = 16
+_TOLD_LOOKED_AT: Final = 128  # ours: until it is seen who of those that were told is past failing
 _UNREACHABLE: Final = "Unable to contact slurm controller (connect failure)"
 
 
@@ -260,6 +260,7 @@ class Messenger:
         self._pending: dict[int, tuple[Callable[[Message], None] | None, str, float]] = {}
         # only failures matter; and when they were sent
         self._failures_only: dict[int, tuple[Callable[[Message], None], str, int]] = {}
+        self._failures_looked_at = _TOLD_LOOKED_AT
         self._numbers = 0
         self._sequence = 0
         self._handler: Callable[[Request], Message | None] | None = None
@@ -402,11 +403,12 @@ class Messenger:
         """
         waiting_for = self._failures_only
         waiting_for[number] = (on_reply, peer, now_us + ahead_us)
-        while len(waiting_for) > _TOLD_LOOKED_AT:
-            oldest = next(iter(waiting_for))
-            if waiting_for[oldest][2] + self._failures_kept_us >= now_us:
-                break
-            del waiting_for[oldest]
+        if len(waiting_for) > self._failures_looked_at:
+            # many at once: a dict finds its oldest slowly once others before it have gone
+            since_us = now_us - self._failures_kept_us
+            kept = {told: each for told, each in waiting_for.items() if each[2] >= since_us}
+            self._failures_only = kept
+            self._failures_looked_at = max(2 * len(kept), _TOLD_LOOKED_AT)
 
     def _arm(self, deadline: float) -> None:
         if self._deadline is not None:

@@ -36,7 +36,7 @@ def over_time_limit_s(core: Core, partition: Partition | None) -> float:
     return math.inf if over is None else over
 
 
-def watch_limits(core: Core, job: Job) -> None:
+def watch_limits(core: Core, job: Job, *_: object) -> None:
     """The job runs, or its limit has changed: note when to check it."""
     if job.spec.deadline is not None:
         watch(core, job.spec.deadline, job, Alarm.DEADLINE)
@@ -90,7 +90,7 @@ def watch(core: Core, when: float, job: Job, what: Alarm) -> None:
         _arm(core)
 
 
-def unwatch(core: Core, job: Job) -> None:
+def unwatch(core: Core, job: Job, *_: object) -> None:
     """The job has ended. If the next check was for it, there is no need of it: under virtual
     time that would drive time on for nothing.
     """

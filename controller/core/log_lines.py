@@ -54,7 +54,7 @@ def job_name(job: Job) -> str:
     return f"JobId={job.job_id}"
 
 
-def allocated(_core: Core, job: Job) -> None:
+def allocated(_core: Core, job: Job, *_: object) -> None:
     """A scheduler has started the job."""
     if not is_logged() or job.allocation is None:
         return

@@ -30,7 +30,7 @@ class End(NamedTuple):
 @dataclass(slots=True, eq=False)
 class Reactions:
     """The lists, in the order of a job's life; each function is given the core (untyped here, as it
-    holds these), the job, what the comment says, and the time.
+    holds these), the job, what the comment says, and the time; who needs less of it takes `*_`.
     """
 
     # it has its nodes; then, when all components of its whole have theirs

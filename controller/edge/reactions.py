@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from understudy.controller.core.core import Core
-    from understudy.controller.tables.job import Job
 
 
 def connect(core: Core) -> None:
@@ -66,12 +65,12 @@ def connect(core: Core) -> None:
     core.alarms.waited = begin_time_has_come
     to = core.reactions
     to.allocated = [
-        _of_job(watch_limits),
-        _of_job(watch_end),
+        watch_limits,
+        watch_end,
         fill_up,
         forget_reasons,
         job_changed,
-        _of_job(allocated),
+        allocated,
         pause_at_break,
     ]
     to.started = [prepare, take_turns, notify_dependents]
@@ -80,14 +79,14 @@ def connect(core: Core) -> None:
         lambda core, job, _end, now: core.priorities.ended(job, now),
         lambda core, job, _end, now: job_changed(core, job, now),
         ended,
-        _of_job(unwatch),
-        _of_job(tell_waiting),
-        _of_job(run_epilog),
+        unwatch,
+        tell_waiting,
+        run_epilog,
         end_on_nodes,
         end_components,
     ]
     to.freed = [
-        lambda core, job, nodes, _now: end_steps(core, job, nodes),
+        end_steps,
         _of_core(reclaim_shared),
         _of_core(resume_preempted),
         _of_core(reboot_idle),
@@ -95,7 +94,7 @@ def connect(core: Core) -> None:
     ]
     to.emptied = [waits_again, comes_again]
     to.over = [
-        _of_job(tell_waiting),
+        tell_waiting,
         lambda core, job, _now: core.counters.ended(job),
         note_run,
         notify_dependents,
@@ -106,11 +105,6 @@ def connect(core: Core) -> None:
     to.requeued = [mail_requeued]
     to.queued = [review]
     to.changed = [something_has_changed]
-
-
-def _of_job(react: Callable[[Core, Job], None]) -> Callable[..., None]:
-    """Who needs to know nothing but the job."""
-    return lambda core, job, *_: react(core, job)
 
 
 def _of_core(react: Callable[[Core, float], None]) -> Callable[..., None]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _WHY: Final = {JobEvent.PREEMPTED: "PREEMPTION", JobEvent.TAKEN_BACK: "JOB REQUEUE"}
 
 
-def run_epilog(core: Core, job: Job) -> None:
+def run_epilog(core: Core, job: Job, *_: object) -> None:
     """Run EpilogSlurmctld; nobody waits for it."""
     program = core.settings.epilog_slurmctld
     if program and not core.settings.emulates_jobs:

@@ -48,7 +48,7 @@ def _end_of(job: Job, step: Step) -> StepEvent:
     return StepEvent.EXITED_WELL
 
 
-def end_steps(core: Core, job: Job, nodes: int) -> None:
+def end_steps(core: Core, job: Job, nodes: int, *_: object) -> None:
     """The nodes (a bitmap) are free of the job: what of its steps was there is over, whoever said
     so.
     """

@@ -79,7 +79,7 @@ def is_met(message: AwaitJob, job: Job) -> bool:
     return job.is_running and (not message.until_ready or is_ready(job))
 
 
-def tell_waiting(core: Core, job: Job) -> None:
+def tell_waiting(core: Core, job: Job, *_: object) -> None:
     """The job has started, is ready or has ended: tell those who wait for that."""
     waiting = core.awaited.pop(job.job_id, None)
     if waiting is None:

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 _OWN_NODES: Final = SPEC_NODES | ALL_NODES | PART_NODES | ANY_NODES | STATIC
 
 
-def watch_end(core: Core, job: Job) -> None:
+def watch_end(core: Core, job: Job, *_: object) -> None:
     """The job runs. In a reservation it ends with it, ResvOverRun later."""
     if not job.used_reservation:
         return

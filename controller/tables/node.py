@@ -493,6 +493,14 @@ class NodeTable:
                 return kind
         return None
 
+    def free_cpus_on(self, nodes: int) -> int:
+        """CPUs of these nodes (a bitmap) that no job holds, taken together."""
+        open_nodes = nodes & ~self.full_nodes
+        kind = None if open_nodes & ~self.idle_nodes else self.kind_of(open_nodes)
+        if kind is not None:
+            return open_nodes.bit_count() * kind.cpus
+        return int(self.free_cpus @ nodeset.to_flags(open_nodes, len(self.nodes)))
+
     def tree_for(self, switches: int) -> Tree | None:
         """The tree that matters to a job that asks for so many switches (0: for none)."""
         tree = self.tree

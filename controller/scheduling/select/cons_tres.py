@@ -702,8 +702,10 @@ class SelectConsTres(ChoosingSelector):
                 if part := here & open_nodes:
                     share = self._share(request, kind, kind.spec_cores, kind.memory_mb, tasks)
                     held[share] = held.get(share, 0) | part
+                if not (rest := here & ~open_nodes):
+                    continue  # what is free need not be worked out
                 for (used, memory, at_most), part in _alike(
-                    here & ~open_nodes, request.view or free, free.free_memory, blocked, most
+                    rest, request.view or free, free.free_memory, blocked, most
                 ):
                     share = self._share(request, kind, used, memory, tasks, at_most)
                     held[share] = held.get(share, 0) | part

@@ -107,11 +107,7 @@ class ChoosingSelector(Selector):
         if tables.limits.enforced:
             request.favoured = tables.limits.favoured_nodes(ask.job, ask.partition)
         is_alone = request.rows == 1 and not _overlays(tables)
-        if (
-            is_alone
-            and self.is_plain(request)
-            and int(table.free_cpus @ nodeset.to_flags(usable, len(table.nodes))) < request.cpus
-        ):
+        if is_alone and self.is_plain(request) and table.free_cpus_on(usable) < request.cpus:
             return None
         choice = self._choose_in(request, usable, tables, table)
         return None if choice is None else self._held(request, choice, ask.partition, tables, table)

@@ -29,7 +29,6 @@ from understudy.controller.scheduling.slurm.main_pass import (
 )
 from understudy.controller.scheduling.slurm.plan import Slots
 from understudy.controller.tables.reservation import blocked_cores
-from understudy.model import nodeset
 from understudy.model.scheduler_parameters import number
 from understudy.model.times import YEAR
 
@@ -153,9 +152,7 @@ class BackfillPass:
             self._free_on.clear()
         free = self._free_on.get(nodes)
         if free is None:
-            free = self._free_on[nodes] = int(
-                table.free_cpus @ nodeset.to_flags(nodes, len(table.nodes))
-            )
+            free = self._free_on[nodes] = table.free_cpus_on(nodes)
         return free >= job.min_cpus
 
     def run(self, records: list[Record], now: float) -> Iterator[float | None]:

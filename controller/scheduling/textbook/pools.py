@@ -99,11 +99,7 @@ class TextbookPolicy(SchedulingPolicy):
     def free_processors(self, nodes: int) -> int:
         """Free CPUs on the nodes."""
         table = self.tables.nodes
-        open_nodes = nodes & ~table.full_nodes & ~table.exclusive_nodes & ~table.completing_nodes
-        kind = table.kind_of(open_nodes)
-        if kind is not None and not open_nodes & ~table.idle_nodes:
-            return open_nodes.bit_count() * kind.cpus
-        return int(table.free_cpus[nodeset.to_flags(open_nodes, len(table.nodes))].sum())
+        return table.free_cpus_on(nodes & ~table.exclusive_nodes & ~table.completing_nodes)
 
     def capacity(self, nodes: int) -> int:
         """All CPUs of the nodes."""
