@@ -632,9 +632,7 @@ class _Forwarding:
         own, rest, strangers = self._divide()
         self._known |= dict.fromkeys(strangers, (UNKNOWN_NODE, "Invalid node name specified"))
         effects: list[Effect] = []
-        tree = self._tree = ForwardTree(
-            message.inner, rest, message.width, message.timeout_s, every_hop=message.every_hop
-        )
+        tree = self._tree = ForwardTree(message.inner, rest, message.width, message.timeout_s)
         sends = tree.start()
         if sends and (count := front_end.dies_after(len(sends))) is not None:
             self._die(sends[:count])
@@ -684,15 +682,11 @@ class _Forwarding:
         self._finish_if_complete()
 
     def _divide(self) -> tuple[list[str], list[Target], list[str]]:
-        targets, strangers = self._front_end.routes.targets(
-            self._nodes, every_hop=self._message.every_hop
-        )
+        targets, strangers = self._front_end.routes.targets(self._nodes)
         own: list[str] = []
         rest: list[Target] = []
-        for position, target in enumerate(targets):
-            if target.peer == self._front_end.name and (
-                position == 0 or not self._message.every_hop
-            ):
+        for target in targets:
+            if target.peer == self._front_end.name:
                 own += target.nodes
             else:
                 rest.append(target)

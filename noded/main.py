@@ -200,17 +200,15 @@ class OpenRoutes(Routes):
         super().__init__(Routes.of(cluster.nodeds).daemon_of)
         self._run_dir, self._messenger = run_dir, messenger
 
-    def targets(
-        self, nodes: Iterable[str], *, every_hop: bool = False
-    ) -> tuple[list[Target], list[str]]:
+    def targets(self, nodes: Iterable[str]) -> tuple[list[Target], list[str]]:
         nodes = list(nodes)
-        found = super().targets(nodes, every_hop=every_hop)
+        found = super().targets(nodes)
         if found[1]:
             cluster = Cluster.load(self._run_dir)
             for each in cluster.nodeds:
                 self._messenger.add_peer(each.name, each.address)
             self.daemon_of = Routes.of(cluster.nodeds).daemon_of
-            found = super().targets(nodes, every_hop=every_hop)
+            found = super().targets(nodes)
         return found
 
 

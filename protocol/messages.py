@@ -884,8 +884,6 @@ class Forward(Message, frozen=True, tag=63):
     nodes: str
     width: int
     timeout_s: float
-    # a load test: each node is a hop of its own; the first of `nodes` is the receiver
-    every_hop: bool = False
 
 
 class NodeReply(Message, frozen=True, tag=64):

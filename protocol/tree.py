@@ -13,8 +13,7 @@ Nodes of the part that a head says nothing about are reported, too. So every nod
 exactly once, whatever happens.
 
 A target is one node daemon with those of the nodes for which it stands: hops between nodes of one
-process are taken in memory. With `every_hop` each node is a target of its own and every hop is a
-message, also from a daemon to itself: the load that one daemon a node would give.
+process are taken in memory.
 
 How long to wait. A sender waits `patience_s` for a head, by the number of levels from the head
 down; a forwarder gives up after `budget_s`, one timeout earlier, and answers with what it has:
@@ -116,24 +115,19 @@ class Routes:
     def of(cls, nodeds: Iterable[NodeDaemon]) -> Routes:
         return cls({node: daemon.name for daemon in nodeds for node in expand(daemon.nodes)})
 
-    def targets(
-        self, nodes: Iterable[str], *, every_hop: bool = False
-    ) -> tuple[list[Target], list[str]]:
+    def targets(self, nodes: Iterable[str]) -> tuple[list[Target], list[str]]:
         """The targets for the nodes, daemons in the order in which they come first, and the nodes
         for which nobody stands.
         """
         by_daemon: dict[str, list[str]] = {}
-        hops: list[Target] = []
         strangers: list[str] = []
         for node in dict.fromkeys(nodes):
             daemon = self.daemon_of.get(node)
             if daemon is None:
                 strangers.append(node)
-            elif every_hop:
-                hops.append(Target(daemon, (node,)))
             else:
                 by_daemon.setdefault(daemon, []).append(node)
-        return hops or [Target(daemon, tuple(its)) for daemon, its in by_daemon.items()], strangers
+        return [Target(daemon, tuple(its)) for daemon, its in by_daemon.items()], strangers
 
 
 # --- merging --------------------------------------------------------------------------------------
@@ -171,13 +165,10 @@ class ForwardTree:
         targets: Sequence[Target],
         width: int,
         timeout_s: float,
-        *,
-        every_hop: bool = False,
     ) -> None:
         self._inner = message if isinstance(message, bytes) else _encode(message)
         self._width = max(1, width)
         self._timeout_s = timeout_s
-        self._every_hop = every_hop
         self._outcomes: dict[str, Outcome | None] = dict.fromkeys(
             node for target in targets for node in target.nodes
         )
@@ -228,7 +219,7 @@ class ForwardTree:
         self._hops += 1
         self._open[self._hops] = part
         nodes = compress([node for target in part for node in target.nodes], sort=False)
-        message = Forward(self._inner, nodes, self._width, self._timeout_s, self._every_hop)
+        message = Forward(self._inner, nodes, self._width, self._timeout_s)
         return Send(
             self._hops, part[0].peer, message, patience_s(len(part), self._width, self._timeout_s)
         )

@@ -38,22 +38,12 @@ class Site:
         if daemon in self.dead:
             return Failure(self.dead[daemon], "dead")
         nodes = expand(message.nodes)
-        targets, strangers = self.routes.targets(nodes, every_hop=message.every_hop)
+        targets, strangers = self.routes.targets(nodes)
         assert not strangers
-        own = (
-            targets[0]
-            if message.every_hop
-            else next(target for target in targets if target.peer == daemon)
-        )
+        own = next(target for target in targets if target.peer == daemon)
         assert own is targets[0], "the head of a part comes first"
         self.reached.update(own.nodes)
-        tree = ForwardTree(
-            message.inner,
-            targets[1:],
-            message.width,
-            message.timeout_s,
-            every_hop=message.every_hop,
-        )
+        tree = ForwardTree(message.inner, targets[1:], message.width, message.timeout_s)
         below = self.run(tree, tree.start())
         if daemon in self.mute:  # it forgets to say anything about itself
             return below
@@ -67,23 +57,16 @@ class Site:
     per_daemon=st.sampled_from([1, 2, 7, 400]),
     dead_share=st.sampled_from([0.0, 0.1, 0.6, 1.0]),
     mute_share=st.sampled_from([0.0, 0.2]),
-    every_hop=st.booleans(),
     seed=st.integers(0, 2**32),
 )
-@example(
-    count=16384, width=32, per_daemon=1, dead_share=0.0, mute_share=0.0, every_hop=False, seed=1
-)
-@example(
-    count=16384, width=32, per_daemon=16384, dead_share=0.0, mute_share=0.0, every_hop=True, seed=1
-)
-@example(
-    count=4096, width=32, per_daemon=1, dead_share=0.3, mute_share=0.1, every_hop=False, seed=2
-)
+@example(count=16384, width=32, per_daemon=1, dead_share=0.0, mute_share=0.0, seed=1)
+@example(count=16384, width=32, per_daemon=16384, dead_share=0.0, mute_share=0.0, seed=1)
+@example(count=4096, width=32, per_daemon=1, dead_share=0.3, mute_share=0.1, seed=2)
 def test_every_node_is_reported_exactly_once_and_every_living_one_is_reached(
-    count, width, per_daemon, dead_share, mute_share, every_hop, seed
+    count, width, per_daemon, dead_share, mute_share, seed
 ):
     order = random.Random(seed)
-    width = max(width, 2) if every_hop or count > 200 else width  # a chain is as deep as it is long
+    width = max(width, 2) if count > 200 else width  # a chain is as deep as it is long
     nodes = [f"n{i}" for i in range(count)]
     daemon_of = {node: f"d{i // per_daemon}" for i, node in enumerate(nodes)}
     daemons = sorted(set(daemon_of.values()))
@@ -94,8 +77,8 @@ def test_every_node_is_reported_exactly_once_and_every_living_one_is_reached(
     }
     mute = {daemon for daemon in daemons if order.random() < mute_share}
     site = Site(daemon_of, dead, mute, order)
-    targets, _ = site.routes.targets(nodes, every_hop=every_hop)
-    tree = ForwardTree(Ping(), targets, width, 10.0, every_hop=every_hop)
+    targets, _ = site.routes.targets(nodes)
+    tree = ForwardTree(Ping(), targets, width, 10.0)
     replies = site.run(tree, tree.start())
 
     reported = [node for reply in replies.replies for node in expand(reply.nodes)]

@@ -38,8 +38,8 @@ from understudy.protocol.tree import ForwardTree, Routes
 AWAY = Failure(1005, "Unable to contact slurm controller (connect failure)")
 
 
-def forward(message, nodes, *, width=32, timeout_s=10.0, every_hop=False):
-    return Forward(msgspec.msgpack.encode(message), nodes, width, timeout_s, every_hop)
+def forward(message, nodes, *, width=32, timeout_s=10.0):
+    return Forward(msgspec.msgpack.encode(message), nodes, width, timeout_s)
 
 
 # --- a job's life ---------------------------------------------------------------------------------
@@ -390,8 +390,7 @@ def test_nonsense_is_refused(message):
     assert Harness().ask(message).code == 1000
 
 
-@pytest.mark.parametrize("every_hop", [False, True])
-def test_a_tree_of_whole_daemons_reaches_every_node(every_hop):
+def test_a_tree_of_whole_daemons_reaches_every_node():
     daemons = {f"noded{i}": f"n[{i * 4}-{i * 4 + 3}]" for i in range(9)}
     network = {}
     for name in daemons:
@@ -399,14 +398,14 @@ def test_a_tree_of_whole_daemons_reaches_every_node(every_hop):
         network[name] = harness.messenger
         harness.messenger.network = network
     targets, _ = Routes.of(NodeDaemon(name, "", nodes) for name, nodes in daemons.items()).targets(
-        [f"n{i}" for i in range(36)], every_hop=every_hop
+        [f"n{i}" for i in range(36)]
     )
-    tree = ForwardTree(TerminateJob(3, 0), targets, 2, 10.0, every_hop=every_hop)
+    tree = ForwardTree(TerminateJob(3, 0), targets, 2, 10.0)
     for send in tree.start():
         network[send.peer].deliver(send.message, partial(tree.answered, send.hop))
     assert tree.result == NodeReplies([NodeReply("n[0-35]", 0, "")])
     hops = 2 + sum(len(messenger.messages(Forward)) for messenger in network.values())
-    assert hops == (36 if every_hop else 9)
+    assert hops == 9
     freed = [
         node
         for messenger in network.values()

@@ -153,15 +153,3 @@ def test_nodes_are_grouped_by_the_daemon_that_stands_for_them():
         [Target("noded1", ("n5", "n4")), Target("noded0", ("n0",))],
         ["x1"],
     )
-
-
-def test_with_every_hop_real_each_node_is_a_target_and_a_dead_process_is_tried_once():
-    routes = Routes.of([NodeDaemon("noded0", "", "n[0-3]"), NodeDaemon("noded1", "", "n[4-5]")])
-    targets, _ = routes.targets(expand("n[0-5]"), every_hop=True)
-    tree = ForwardTree(Ping(), targets, 1, 10.0, every_hop=True)
-    [send] = tree.start()
-    assert (send.peer, send.message.nodes, send.message.every_hop) == ("noded0", "n[0-5]", True)
-    [send] = tree.answered(send.hop, Failure(1005, "refused"))
-    assert (send.peer, send.message.nodes) == ("noded1", "n[4-5]")
-    tree.answered(send.hop, all_well(send))
-    assert outcomes(tree) == {"n0": 1005, "n1": 1005, "n2": 1005, "n3": 1005, "n4": 0, "n5": 0}
