@@ -7,7 +7,7 @@ Ten naps of 100 ms and the loop's own work make a tick 1.0032 s, and the first c
 the start: the medians of what starts jobs in recordings of Slurm 22.05. Each nap begins when the
 last one is over, so what naps are late adds up, and now and then one is late by tens of ms on a
 host that has other work. Here that comes at once, every 60 ticks: the recordings lose as much in
-the long run, but at no such times (docs/adr/0022). The default of 25 ms is of an earlier fit.
+the long run, but at no such times (docs/adr/0022). A host with time of its own loses nothing.
 """
 
 from __future__ import annotations

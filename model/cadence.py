@@ -19,5 +19,5 @@ class Cadence:
 
     begin_s: float = 0.98
     tick_s: float = 1.0032
-    late_s: float = 0.025
+    late_s: float = 0.0
     backfill_begin_s: float = 0.57

@@ -7,7 +7,7 @@ from understudy.controller.rhythm import LATE_EVERY, LATE_FIRST, Rhythm
 from understudy.model.cadence import Cadence
 
 START = 1_600_000_000.0
-RHYTHM = Rhythm(START)
+RHYTHM = Rhythm(START, Cadence(late_s=0.025))
 
 
 def test_the_first_tick_comes_a_second_after_the_start_and_others_every_second():
@@ -23,6 +23,12 @@ def test_one_tick_a_minute_is_late():
     for number in (LATE_FIRST, LATE_FIRST + LATE_EVERY, LATE_FIRST + 7 * LATE_EVERY):
         late = RHYTHM.tick(number) - RHYTHM.tick(number - 1) - RHYTHM.tick_s
         assert abs(late - RHYTHM.cadence.late_s) < 1e-6
+
+
+def test_no_tick_is_late_unless_the_host_is_said_to_have_been():
+    rhythm = Rhythm(START)
+    far = 1000 * LATE_EVERY
+    assert abs(rhythm.tick(far) - rhythm.tick(0) - far * rhythm.tick_s) < 1e-6
 
 
 def test_the_host_may_take_other_times():
