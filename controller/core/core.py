@@ -145,6 +145,8 @@ class Core:
     reservation_stamp: object = None  # what reservations that repeat could matter to, as last seen
     # the edge's: something has been handled
     after_event: Callable[[], None] = field(default=lambda: None)
+    # the edge's: the same in the midst of something, of which listings may tell already
+    shown_anew: Callable[[], None] = field(default=lambda: None)
     counters: Counters = field(default_factory=Counters)  # for sdiag
     pauses: Pauses | None = None  # of the event loop, for sdiag; None: nobody looks
     shut_down: Callable[[], None] = field(default=lambda: None)  # the edge's: end the daemon

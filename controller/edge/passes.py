@@ -180,6 +180,7 @@ class Passes:
         try:
             end = self._advance(now + turn)
         finally:
+            self._core.shown_anew()  # before anybody is let in
             self._locks.drop(PASS_NEEDS)
             self._stopped = self._clock()
         if end is _End.OVER:

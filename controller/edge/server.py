@@ -11,20 +11,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller.core import log_lines
+from understudy.controller.edge.listings import Listing, Listings
 from understudy.controller.edge.rpc import QUERY_NEEDS, RPCS, Rpc
 from understudy.controller.later import Later
-from understudy.controller.views.query import run_query
+from understudy.controller.views.query import audience, run_query
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.protocol.messages import Failure, Message, Query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable
 
     from understudy.controller.core.core import Core
     from understudy.controller.core.locks import Locks
     from understudy.controller.edge.passes import Passes
     from understudy.controller.saved.store import Commits
-    from understudy.protocol.messages import Rows
     from understudy.protocol.messenger import Request
 
 SLICE_S: Final = 0.01  # ours: for as long a listing is made at a stretch
@@ -55,12 +55,15 @@ class Server:
             clock,
         )
         self.handled = 0
+        self._listings = Listings()
         core.after_event = core.agents.after_event = self.after_event
+        core.shown_anew = self._listings.forget
 
     def after_event(self) -> None:
-        """Something has been handled: the policy may want to run, and something may have to be
-        written.
+        """Something has been handled: the policy may want to run, something may have to be written,
+        and listings may be others.
         """
+        self._listings.forget()
         self._passes.arm()
         if self._commits is not None:
             self._commits.due()
@@ -136,44 +139,52 @@ class Server:
             log_lines.asked(message, request.sender.user_id)
         try:
             rows = run_query(self._core, message, request.sender)
+            who = audience(self._core, message, request.sender)
         except SlurmError as error:
             return Failure(error.code, error.text)
-        if self._locks.available(QUERY_NEEDS):
-            answer = self._advance(rows, request)
-            if answer is not None:
-                return answer
+        if who is None or self._core.time.is_virtual:
+            listing = Listing(rows, request)
+        elif (known := self._listings.find(*who)) is not None:
+            known.join(request, self._core.time.now())
+            return None
+        else:
+            listing = self._listings.begin(*who, rows, request)
+        if self._locks.available(QUERY_NEEDS) and self._advance(listing):
+            return None
         self._passes.requests += 1
-        self._locks.when_available(QUERY_NEEDS, partial(self._continue, rows, request))
+        self._locks.when_available(QUERY_NEEDS, partial(self._continue, listing))
         return None
 
-    def _continue(self, rows: Generator[Rows | None, None, Rows], request: Request) -> None:
-        answer = self._advance(rows, request)
-        if answer is None:
-            self._soon(partial(self._continue, rows, request))
+    def _continue(self, listing: Listing) -> None:
+        if not self._advance(listing):
+            self._soon(partial(self._continue, listing))
             return
         self._passes.requests -= 1
         self._locks.drop(QUERY_NEEDS)
-        request.reply(answer)
 
-    def _advance(
-        self, rows: Generator[Rows | None, None, Rows], request: Request
-    ) -> Message | None:
+    def _advance(self, listing: Listing) -> bool:
+        """Make the listing for as long as a slice takes; whether it is done, and answered."""
         until = self._clock() + SLICE_S
         is_virtual = self._core.time.is_virtual
         try:
             while True:
-                part = next(rows)
+                part = next(listing.rows)
                 if part is not None:
-                    request.reply_part(part)
+                    listing.add(part)
                 if not is_virtual and self._clock() >= until:
-                    return None
+                    return False
         except StopIteration as stop:
-            found: Message = stop.value
-            return found
+            listing.end(stop.value)
         except SlurmError as error:
-            return Failure(error.code, error.text)
+            self._listings.forget()
+            listing.end(Failure(error.code, error.text))
         except Exception as error:  # noqa: BLE001 - one bad request must not end the controller
             self._core.fail("a query", error)
-            return Failure(
-                ErrorCode.INTERNAL_ERROR, "Slurm internal error, contact system administrator"
+            self._listings.forget()
+            listing.end(
+                Failure(
+                    ErrorCode.INTERNAL_ERROR, "Slurm internal error, contact system administrator"
+                )
             )
+        self._listings.trim()
+        return True

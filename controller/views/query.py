@@ -28,7 +28,7 @@ from understudy.model.states import NodeFlag
 from understudy.protocol.messages import Query, Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Hashable, Sequence
 
     from understudy.controller.core.core import Core
     from understudy.controller.ports import Sender
@@ -42,6 +42,10 @@ _SHOW_PLANS: Final = {
 PART: Final = 4096  # rows in a message, where the answer may come in parts
 SLICE: Final = 1000  # values computed between two yields: about a millisecond
 INVALID_QUERY: Final = -1
+_SHARED: Final = frozenset(("jobs", "nodes"))
+_BY_NAME: Final = frozenset(("job_id", "name"))  # few rows, quickly found
+
+_pack = msgspec.msgpack.Encoder().encode
 
 
 def run_query(
@@ -64,6 +68,23 @@ def run_query(
     viewer = Viewer(core, sender)
     viewer.require(query.table)
     return _QUERIES[query.table](core, query, viewer)
+
+
+def audience(
+    core: Core, query: Query, sender: Sender | None = None
+) -> tuple[Hashable, int | None] | None:
+    """What a listing's rows depend on beside the tables: the query with whatever of its sender
+    decides what they see, and the second of the cluster's clock, None where no time is shown. Who
+    has the same is shown the same. None for what is not worth sharing.
+    """
+    if query.table not in _SHARED or not _BY_NAME.isdisjoint(query.where):
+        return None
+    second = int(core.time.now())
+    if query.table == "nodes":  # their flags tell of reservations
+        return _pack(query), second if core.tables.reservations else None
+    viewer = Viewer(core, sender)
+    hidden = None if query.all_partitions else frozenset(viewer.hidden_partitions())
+    return (_pack(query), hidden, viewer.of_jobs), second
 
 
 def select_jobs(core: Core, where: dict[str, list[Any]]) -> list[Job]:

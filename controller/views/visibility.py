@@ -46,9 +46,15 @@ class Viewer:
         if not self._sees_all and _CLOSED_BY.get(table) in self._core.settings.private_data:
             raise SlurmError(ErrorCode.ACCESS_DENIED)
 
+    @property
+    def of_jobs(self) -> int | None:
+        """Whose eyes `jobs` sees with: a user's number, or None where they see all."""
+        is_open = self._sees_all or "jobs" not in self._core.settings.private_data
+        return None if is_open else self._user_id
+
     def jobs(self, jobs: list[Job]) -> list[Job]:
         """Those that the viewer may see: their own, and those of accounts that they coordinate."""
-        if self._sees_all or "jobs" not in self._core.settings.private_data:
+        if self.of_jobs is None:
             return jobs
         return [job for job in jobs if may_control(self._core, self._user_id, job)]
 
