@@ -92,7 +92,7 @@ class Connection:
         self._channel: SealedChannel | None = None
         self._buffer = bytearray()
         self._needed = 4
-        self._unsent: deque[bytes] = deque()
+        self._unsent: deque[bytes | memoryview] = deque()
         self._unsent_bytes = 0
         self._writing = False
         self.closed = False
@@ -112,7 +112,9 @@ class Connection:
         """Send one frame; what the socket does not take at once follows when it can."""
         if self.closed:
             return
-        data = self._channel.seal(body) if self._channel is not None else frame(body)
+        data: bytes | memoryview = (
+            self._channel.seal(body) if self._channel is not None else frame(body)
+        )
         self.traffic.sent += len(data)
         if not self._unsent:
             try:
@@ -124,7 +126,7 @@ class Connection:
                 return
             if taken == len(data):
                 return
-            data = data[taken:]
+            data = memoryview(data)[taken:]  # which copies nothing
         self._unsent.append(data)
         self._unsent_bytes += len(data)
         if self._unsent_bytes > MAX_UNSENT:
@@ -141,7 +143,7 @@ class Connection:
                 taken = self.sock.send(data)
                 self._unsent_bytes -= taken
                 if taken < len(data):
-                    self._unsent[0] = data[taken:]
+                    self._unsent[0] = memoryview(data)[taken:]
                     return
                 self._unsent.popleft()
         except BlockingIOError:
