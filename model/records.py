@@ -13,15 +13,18 @@ partition" of 22.05.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 
-class Column(NamedTuple):
+class Column:
     """One column: the type of its values, what they mean, and whether None occurs."""
 
-    kind: type
-    meaning: str
-    optional: bool = False
+    __slots__ = ("kind", "meaning", "optional")
+
+    def __init__(self, kind: type, meaning: str, optional: bool = False) -> None:
+        self.kind, self.meaning, self.optional = kind, meaning, optional
 
 
 def _text(meaning: str) -> Column:
@@ -607,9 +610,10 @@ def accepts(table: str, column: str, value: object) -> bool:
     """Whether `value` is one that the column may hold; an int does for a float, a bool does not for
     an int.
     """
-    kind, _, optional = TABLES[table][column]
+    known = TABLES[table][column]
+    kind = known.kind
     if value is None:
-        return optional
+        return known.optional
     if kind is float:
         return type(value) in (float, int)
     return type(value) is kind

@@ -395,6 +395,52 @@ def node_lines(node: "Record", *, details: bool = False) -> list[str]:
     return lines
 
 
+# What `node_lines` reads: first what nodes have each for itself, in the order in which it is shown,
+# last what is a list.
+_OF_ITS_OWN = 3
+_LISTS = -3
+_NAMES = (
+    "name address hostname "
+    "arch version cpu_load free_memory_mb owner cpu_bind cores_per_socket alloc_cpus "
+    "effective_cpus cpus gres gres_drain gres_used port os memory_mb alloc_memory_mb sockets "
+    "boards core_spec_count cpu_spec_list mem_spec_limit_mb state flags threads_per_core "
+    "tmp_disk_mb weight mcs_label next_state boot_time slurmd_start_time last_busy "
+    "tres_configured tres_allocated current_watts average_watts reason reason_user reason_time "
+    "comment extra "
+    "features active_features partitions"
+)
+NODE_COLUMNS = tuple(_NAMES.split())
+_PLACE = "\0"  # which no value holds
+
+
+class NodeTexts:
+    """The texts of many nodes, of which most differ by their names alone: the rest is made once for
+    all that are alike.
+    """
+
+    __slots__ = ("_details", "_forms", "_one_line")
+
+    def __init__(self, *, details: bool, one_line: bool) -> None:
+        self._details, self._one_line = details, one_line
+        self._forms: dict[object, str] = {}
+
+    def text(self, row: "list[Any]") -> str:
+        """As `render` makes it of a row of NODE_COLUMNS."""
+        alike = (*row[_OF_ITS_OWN:_LISTS], *map(tuple, row[_LISTS:]))
+        form = self._forms.get(alike)
+        if form is None:
+            form = self._forms[alike] = self._form(row)
+        return form % (row[0], row[1], row[2])
+
+    def _form(self, row: "list[Any]") -> str:
+        """With a place for each of the node's own."""
+        node = dict(zip(NODE_COLUMNS, row, strict=True))
+        for column in NODE_COLUMNS[:_OF_ITS_OWN]:
+            node[column] = _PLACE
+        whole = render(node_lines(node, details=self._details), one_line=self._one_line)
+        return whole.replace("%", "%%").replace(_PLACE, "%s")
+
+
 def partition_lines(partition: "Record") -> list[str]:
     """`show partition`."""
     accounts, qos = _allowed_or_denied("Accounts", partition), _allowed_or_denied("Qos", partition)

@@ -6,8 +6,9 @@ Place: under scontrol; how a record is printed is scontrol_records' matter.
 import os
 
 from understudy.commands.scontrol.records import (
+    NODE_COLUMNS,
+    NodeTexts,
     job_lines,
-    node_lines,
     partition_lines,
     render,
     reservation_lines,
@@ -239,36 +240,37 @@ def _show_steps(session: "Session", words: list[str]) -> int:
 
 def _show_nodes(session: "Session", words: list[str]) -> int:
     from understudy.documents.states import FUTURE
-    from understudy.model.hostlist import expand
-    from understudy.model.records import NODES
 
     context = session.context
     where: dict[str, list[Any]] = {}
     wanted: list[str] = []
     if words:
+        from understudy.model.hostlist import expand
+
         try:
             wanted = expand(words[0])
         except ValueError:
             wanted = [words[0]]
         where = {"name": wanted}
     try:
-        nodes = context.client.query("nodes", list(NODES), where).dicts()
+        nodes = context.client.query("nodes", NODE_COLUMNS, where).rows
     except RefusedError as error:
         session.complain(f"slurm_load_node error: {error.text}")
         return 1
     if not session.future:
-        nodes = [node for node in nodes if node["state"] != FUTURE]
+        state = NODE_COLUMNS.index("state")
+        nodes = [node for node in nodes if node[state] != FUTURE]
     if not words and not nodes:
         context.print("No nodes in the system")
-    by_name = {node["name"]: node for node in nodes}
+    texts = NodeTexts(details=session.details, one_line=session.one_line)
+    if not words:
+        context.stdout.write("".join([texts.text(node) for node in nodes]))
+        return 0
+    by_name = {node[0]: node for node in nodes}
     code = 0
-    for name in wanted or by_name:
+    for name in wanted:
         if name in by_name:
-            context.stdout.write(
-                render(
-                    node_lines(by_name[name], details=session.details), one_line=session.one_line
-                )
-            )
+            context.stdout.write(texts.text(by_name[name]))
         else:
             session.say(f"Node {name} not found")
             code = 1

@@ -1,7 +1,5 @@
 """The words behind scontrol's keywords: `KEY=VALUE` pairs, names of jobs, what is said of each."""
 
-import re
-
 from understudy.commands.shared.client import CONNECT_FAILED, Context, RefusedError
 
 TYPE_CHECKING = False
@@ -18,7 +16,7 @@ UNEXPECTED = "Unexpected message received"
 _UNANSWERED = (CONNECT_FAILED, _UNEXPECTED)
 # refusals that say nothing of tasks
 _OF_REQUESTS = dict.fromkeys(("suspend", "resume"), (*_UNANSWERED, 2002))
-_TASKS = re.compile(r"\d+_[\d,:-]+")  # as the controller names tasks
+_TASKS = r"\d+_[\d,:-]+"  # as the controller names tasks
 
 
 class RefusedInputError(Exception):
@@ -80,7 +78,7 @@ def say_results(
             text
             and error not in _OF_REQUESTS.get(action, _UNANSWERED)
             and action != "top"
-            and _TASKS.fullmatch(job)
+            and _names_tasks(job)
         ):
             session.complain(f"{job}: {text}")
             code, last = 1, ""
@@ -94,8 +92,16 @@ def say_results(
     return code
 
 
+def _names_tasks(job: str) -> bool:
+    import re
+
+    return re.fullmatch(_TASKS, job) is not None
+
+
 def jobs_in(text: str) -> list[str]:
     """The jobs of a list; commas within brackets part tasks."""
+    import re
+
     return [each for each in re.split(r",(?![^\[\]]*\])", text) if each]
 
 
