@@ -5,10 +5,7 @@ Place: a sub-command of `understudy`; the words around understudy.tool.fan_out.m
 
 from __future__ import annotations
 
-import json
 import os
-import platform
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -87,6 +84,9 @@ def _run(
     timeout_s: float,
     out: Path | None,
 ) -> None:
+    import json
+    import tempfile
+
     from understudy.experiments.fan_out_page import fan_out_page
     from understudy.model.cluster import FLAT
     from understudy.tool.fan_out.measure import Asked, measure
@@ -133,6 +133,8 @@ def _number(word: str, option: str) -> int:
 
 
 def _facts(processes: int, hops: object) -> list[tuple[str, str]]:
+    import platform
+
     cpu = next(
         (
             line.partition(":")[2].strip()

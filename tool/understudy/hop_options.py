@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from understudy.model.cluster import FLAT, Hops
-from understudy.tool.cluster.run_dir import LaunchError
+if TYPE_CHECKING:
+    from understudy.model.cluster import Hops
 
 
 class Way(StrEnum):
@@ -108,6 +108,9 @@ def read_hops(
     Raises:
         LaunchError: an option that is for sockets alone, or a width that is none.
     """
+    from understudy.model.cluster import FLAT, Hops
+    from understudy.tool.cluster.run_dir import LaunchError
+
     if way is Way.MEMORY:
         given = {
             "--hop-width": width,
@@ -139,6 +142,8 @@ def process_count(way: Way, noded: int, processes: int | None, nodes: int) -> in
     Raises:
         LaunchError: both options say so, or it is said of hops in memory.
     """
+    from understudy.tool.cluster.run_dir import LaunchError
+
     if way is Way.MEMORY:
         if processes is not None:
             raise LaunchError("--hop-processes goes with --hops sockets; --noded is for both")

@@ -4,7 +4,6 @@ runs.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -107,6 +106,8 @@ def load(
     the load could not be sent; 2 the command line or the file is wrong; 3 jobs are lost; 4 there
     were errors; 130, 143 interrupted, and all was well until then.
     """
+    import json
+
     from understudy.commands.shared.client import RefusedError
     from understudy.model.errors import ConfigError
     from understudy.tool.cluster.processes import heed_termination
@@ -225,6 +226,8 @@ def _send(plan: Plan, target: Target, *, tcp: bool, leave: bool, quiet: bool) ->
 def _write(
     result: dict[str, Any], beside: dict[str, Any] | None, out: Path | None, *, as_json: bool
 ) -> None:
+    import json
+
     from understudy.tool.load.report import page, table
 
     if out is not None:
