@@ -1,7 +1,7 @@
 """What the commands say of their own options with --verbose.
 
-Place: under the commands, which import it only where it is asked for. Follows squeue, sinfo,
-scancel and sbatch of 22.05.
+Place: under the commands, which import it only where it is asked for. Follows squeue, sinfo and
+scancel of 22.05; those that submit have `submission/verbose.py`.
 """
 
 TYPE_CHECKING = False

@@ -2,7 +2,7 @@
 slurmctld.log find what they look for.
 
 Place: the controller's core; called where it happens. Nothing is put together for who does not read
-it: callers ask `is_told` first where there are many. Follows: what slurmctld 22.05.8 was seen to
+it: callers ask `is_logged` first where there are many. Follows: what slurmctld 22.05.8 was seen to
 write at SlurmctldDebug=info.
 """
 

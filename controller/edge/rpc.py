@@ -1,4 +1,5 @@
-"""The table of requests: which function handles a message, and which locks it needs.
+"""The table of requests: which function handles a message, and which locks it needs. The
+functions are in `requests/`; the few that have no concern of their own are here.
 
 Place: edge. A handler is a plain function (core, message, sender) that returns the
 answer, or a `Later`. Queries are generators and stand apart, as they may be run in slices.
