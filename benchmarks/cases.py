@@ -71,6 +71,20 @@ CASES = {
     "sbatch-4": Case(
         "`sbatch` processes, four loops", "0.8 x Slurm", clusters.sbatch_4, "submitted", True
     ),
+    "sbatch-1-zygote": Case(
+        "the same by a zygote, one loop",
+        "0.8 x Slurm",
+        clusters.sbatch_1_by_zygote,
+        "submitted",
+        True,
+    ),
+    "sbatch-4-zygote": Case(
+        "the same by a zygote, four loops",
+        "0.8 x Slurm",
+        clusters.sbatch_4_by_zygote,
+        "submitted",
+        True,
+    ),
     "submit-64": Case(
         "submissions through 64 connections, each on disk before its answer",
         "4,000 jobs/s",

@@ -81,10 +81,10 @@ def commands(run: Run) -> None:
                 run.figure(f"{name}, in bare interpreters", taken / statistics.median(bare), "")
 
 
-def sbatch(run: Run, loops: int, each: int) -> None:
+def sbatch(run: Run, loops: int, each: int, *options: str) -> None:
     """Held jobs, so that nothing but their submission is measured."""
     line = " ".join(HELD)
-    with run.side.cluster(run.folder, 4) as cluster:
+    with run.side.cluster(run.folder, 4, options=options) as cluster:
         cluster.run(*HELD)
         with run.measured():
             begin = time.perf_counter()
@@ -105,6 +105,14 @@ def sbatch_1(run: Run) -> None:
 
 def sbatch_4(run: Run) -> None:
     sbatch(run, 4, 100)
+
+
+def sbatch_1_by_zygote(run: Run) -> None:
+    sbatch(run, 1, 300, "--zygote")
+
+
+def sbatch_4_by_zygote(run: Run) -> None:
+    sbatch(run, 4, 100, "--zygote")
 
 
 def submit_64(run: Run) -> None:

@@ -145,7 +145,13 @@ class Tree:
 
     @contextlib.contextmanager
     def cluster(
-        self, folder: Path, nodes: int, *, executor: str = "emulated", more: str = ""
+        self,
+        folder: Path,
+        nodes: int,
+        *,
+        executor: str = "emulated",
+        more: str = "",
+        options: tuple[str, ...] = (),
     ) -> Iterator[Cluster]:
         """One of so many nodes of four CPUs, configured as that of real Slurm beside it."""
         conf = folder / "slurm.conf"
@@ -156,7 +162,7 @@ class Tree:
             )
             + more
         )
-        with self.up(folder, conf, "--executor", executor) as cluster:
+        with self.up(folder, conf, "--executor", executor, *options) as cluster:
             yield cluster
 
 
@@ -178,9 +184,15 @@ class Slurm:
 
     @contextlib.contextmanager
     def cluster(
-        self, folder: Path, nodes: int, *, executor: str = "emulated", more: str = ""
+        self,
+        folder: Path,
+        nodes: int,
+        *,
+        executor: str = "emulated",
+        more: str = "",
+        options: tuple[str, ...] = (),
     ) -> Iterator[Cluster]:
-        del executor
+        del executor, options  # ours
         slurmds = nodes if nodes <= self.MOST_SLURMDS else 0
         environment = {
             name: value for name, value in os.environ.items() if not name.startswith("SLURM")

@@ -6,7 +6,7 @@ What the command line says wins over SBATCH_* variables, and these over `#SBATCH
 import os
 import time
 
-from understudy.commands.shared.client import Context, RefusedError, pack_named, run
+from understudy.commands.shared.client import Caller, Context, RefusedError, pack_named, run
 from understudy.commands.submission.batch_script import (
     OtherScriptError,
     ScriptError,
@@ -330,7 +330,7 @@ def _complete(
     spec["command"] = where
     spec["arguments"] = script_arguments
     job.extra["alloc_node"] = os.uname().nodename.partition(".")[0]
-    job.extra["alloc_sid"] = str(os.getsid(0))
+    job.extra["alloc_sid"] = str(os.getsid(Caller.pid))
     spec["submit_line"] = " ".join([context.program, *arguments])
     spec["environment"] = job_environment(context.environ, job)
     spec["extra"] = job.extra

@@ -77,6 +77,7 @@ class Cluster:
     controller_unix: str = ""
     agent: str = ""
     clock: str = ""
+    zygote: str = ""  # for commands of who started the cluster; "": they start by themselves
     # the same of the accounting daemon; neither: there is none (`keeps_accounting`)
     accounting: str = ""
     accounting_unix: str = ""

@@ -469,6 +469,15 @@ class Context:
         self.stderr.write(f"{self.program}: fatal: {text}\n")
 
 
+class Caller:
+    """Who has typed the command: this process, or a starter for which a zygote's child runs it (see
+    understudy.tool.zygote).
+    """
+
+    pid = 0  # whose session it is, as getsid(2) takes it
+    leave: "Callable[[int], None]" = os._exit
+
+
 def _forget_own_locale() -> None:
     """Where no locale is set, Python sets one for itself (PEP 538), of which jobs must not hear."""
     with open("/proc/self/environ", "rb") as file:
@@ -506,7 +515,8 @@ def run(
         sys.stderr.flush()
     except OSError:  # the disk that holds our output is full, or the like
         code = 1
-    os._exit(code)
+    Caller.leave(code)
+    raise AssertionError("unreachable")
 
 
 def guarded(

@@ -79,6 +79,7 @@ MODULES: Final = {
     "agent": "understudy.auth",
     "accounting": "understudy.accounting",
     "controller": "understudy.controller",
+    "zygote": "understudy.tool.zygote",
 }
 
 
@@ -124,6 +125,7 @@ def prepare(
     participants: Sequence[str] = (),
     site: Site | None = None,
     hops: Hops | None = None,
+    zygote: bool = False,
     **settings: Any,
 ) -> Cluster:
     """Make the run directory ready for the daemons, and describe the cluster in its cluster.json.
@@ -148,6 +150,7 @@ def prepare(
         participants: others for whom virtual time waits ("replay").
         site: what `read_site` said of the configuration, where it has been read already.
         hops: each node is a hop of its own; None: hops within a node daemon are taken in memory.
+        zygote: a process forks for commands, so that they need not start an interpreter each.
         settings: further fields of `Cluster`.
 
     Raises:
@@ -199,6 +202,7 @@ def prepare(
         if site.accounting_port is not None
         else "",
         key_file=str(run_dir / "key"),
+        zygote=f"unix:{run_dir}/zygote.sock" if zygote else "",
         hops=hops,
         is_open=not noded,
         **settings,

@@ -93,6 +93,16 @@ _Metrics = Annotated[
 ]
 
 
+_Zygote = Annotated[
+    bool,
+    typer.Option(
+        "--zygote",
+        help="Fork sbatch, squeue and others of this user from a process that has imported them, "
+        "where SLURM_CONF names the cluster: they start several times as fast.",
+    ),
+]
+
+
 def up(
     conf: _Conf = None,
     run_dir: _RunDir = None,
@@ -102,6 +112,7 @@ def up(
     port: _Port = None,
     clean: _Clean = False,
     metrics: _Metrics = "",
+    zygote: _Zygote = False,
     hops: hop_options.WayOption = hop_options.Way.MEMORY,
     hop_processes: hop_options.Processes = None,
     hop_width: hop_options.Width = None,
@@ -140,6 +151,7 @@ def up(
             port=port,
             site=site,
             hops=through,
+            zygote=zygote,
             metrics=on_one_host(metrics, launch.participants_of(site, noded)),
         )
         cluster = _start(run_dir, prepare, clean=clean)

@@ -15,7 +15,8 @@ def test_starters_that_are_there_are_replaced_and_no_others(tmp_path):
         (tmp_path / name).write_text("as it was")
         (tmp_path / name).chmod(0o755)
     assert starters.write(tmp_path, sys.executable, [HOUSE]) == ["sbatch"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["pip", "sbatch", "understudy"]
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names - {"understudy-starter"} == {"pip", "sbatch", "understudy"}
     assert (tmp_path / "understudy").read_text() == "as it was"
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
@@ -26,6 +27,23 @@ def test_starters_that_are_there_are_replaced_and_no_others(tmp_path):
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "slurm 22.05.8\n", "")
+
+
+def test_a_starter_names_the_program_that_asks_a_zygote_where_there_is_one():
+    target = "understudy.commands.sbatch:main"
+    for native, first in (("", "#!/v/python -SP"), ("/v/starter", "#!/v/starter")):
+        text = starters.starter("/v/python", [], target, native)
+        assert text.splitlines()[0] == first
+    assert starters.starter("/v/python", [], target, "/" + "x" * 200) == ""
+
+
+def test_without_a_compiler_there_is_no_such_program(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert starters.compile_native(tmp_path, sys.executable) == ""
+    (tmp_path / "cc").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "cc").chmod(0o755)
+    assert starters.compile_native(tmp_path, sys.executable) == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["cc"]
 
 
 def test_an_interpreter_that_no_first_line_can_name_leaves_pips_starter():

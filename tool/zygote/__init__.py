@@ -1,0 +1,1 @@
+"""Slurm's commands without the start of an interpreter: starters, and a process that forks."""
