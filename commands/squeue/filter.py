@@ -39,6 +39,13 @@ class Filter:
             *self.texts,
         ]
 
+    def kept(self, jobs: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
+        """Those of the jobs that are to be shown."""
+        asked = (self.jobs, self.states, self.users, self.licenses, self.nodes)
+        if self.is_empty or self.all_states or self.texts or any(one is not None for one in asked):
+            return [job for job in jobs if self.keeps(job)]
+        return [job for job in jobs if job["state"] < COMPLETED or job["flags"] & COMPLETING]
+
     def keeps(self, job: "dict[str, Any]") -> bool:
         """Whether a job is to be shown; `job` holds the filter's columns."""
         if self.is_empty or (

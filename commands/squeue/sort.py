@@ -91,9 +91,12 @@ def starts_at(job: "Job") -> int:
 
 def sort_jobs(jobs: "list[Job]", keys: list[SortKey]) -> None:
     """Order the jobs, which come in the order of `as_kept`."""
-    with_start = [job for job in jobs if starts_at(job)]
+    with_start: list[Job] = []
+    without: list[Job] = []
+    for job in jobs:
+        (with_start if starts_at(job) else without).append(job)
     with_start.sort(key=starts_at, reverse=True)
-    jobs[:] = with_start + [job for job in reversed(jobs) if not starts_at(job)]
+    jobs[:] = with_start + without[::-1]
     for key in reversed(keys):
         if key.letter == "S":
             _sort_but(jobs, starts_at, lambda job: not starts_at(job), descending=key.descending)

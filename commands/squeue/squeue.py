@@ -317,8 +317,7 @@ def _show(
         context.print(
             f"last_update_time={0 if wanted.names_one() else int(now)} records={len(rows)}"
         )
-    jobs = [dict(zip(names, row, strict=True)) for row in rows]
-    jobs = [job for job in jobs if wanted.keeps(job)]
+    jobs = wanted.kept([dict(zip(names, row, strict=True)) for row in rows])
     if "start" in options and "states" not in options:
         jobs = [job for job in jobs if job["state"] == 0]
     jobs = as_kept(jobs)
@@ -331,7 +330,7 @@ def _show(
             for name in (job["partition"].split(",") if job["state"] == 0 else [job["partition"]])
         ]
         # of the partitions, too, only those that are wanted
-        jobs = [job for job in jobs if wanted.keeps(job)]
+        jobs = wanted.kept(jobs)
     if "noheader" not in options:
         context.print_cluster()
         context.print(header_line(cells))
