@@ -486,10 +486,9 @@ def _load(
         "partitions", partition_columns, all_partitions=all_partitions
     )
     nodes = _query_nodes(node_columns, context)
-    node_records = nodes.dicts()
-    by_index = {node["index"]: node for node in node_records}
     keeps = _node_filter(options, states)
-    kept = {index: node for index, node in by_index.items() if keeps(node)}
+    records = [node for node in nodes.dicts() if node["state"] != FUTURE or "future" in options]
+    kept = {node["index"]: node for node in records if keeps is None or keeps(node)}
     shown = {cell.field for cell in cells if cell.field is not None}
     telling = [
         field
@@ -506,6 +505,7 @@ def _load(
         and "list_reasons" not in options
         and any(field.letter in {"P", "R"} for field in of_partition)
     )
+    tell = _teller(telling)
     groups: dict[Any, Group] = {}
     node_keys: dict[int, Any] = {}
     for position, partition in enumerate(partitions.dicts()):
@@ -514,26 +514,41 @@ def _load(
         first = tuple(
             [field.make(*[partition[column] for column in field.columns]) for field in of_partition]
         )
-        found = False
+        alike: dict[Any, Group] = {}
         for index in _indices(partition["node_indices"]):
             node = kept.get(index)
             if node is None:
                 continue
-            found = True
             key = node_keys.get(index)
             if key is None:
-                key = node_keys[index] = (
-                    node["name"] if with_names else "",
-                    *[_text(field, node) for field in telling],
-                )
-            place = (position if with_names else first, key)
-            group = groups.get(place)
+                key = node_keys[index] = (node["name"] if with_names else "", tell(node))
+            group = alike.get(key)
             if group is None:
-                group = groups[place] = Group(partition, position)
+                place = (position if with_names else first, key)
+                group = alike[key] = groups.setdefault(place, Group(partition, position))
             group.nodes[node["name"]] = node
-        if not found and shows_empty:
-            groups.setdefault((first, None if telling else ("",)), Group(partition, position))
+        if not alike and shows_empty:
+            place = (first, None if telling else ("", ()))
+            groups.setdefault(place, Group(partition, position))
     return list(groups.values()), nodes.now
+
+
+def _teller(fields: list[Field]) -> "Callable[[Record], tuple[str, ...]]":
+    """What the fields say of a node; of nodes with the same values it is made once."""
+    columns = [column for field in fields for column in field.columns]
+    known: dict[Any, tuple[str, ...]] = {}
+
+    def tell(node: "Record") -> tuple[str, ...]:
+        values = tuple([node[column] for column in columns])
+        try:
+            told = known.get(values)
+        except TypeError:  # lists
+            return tuple([_text(field, node) for field in fields])
+        if told is None:
+            told = known[values] = tuple([_text(field, node) for field in fields])
+        return told
+
+    return tell
 
 
 def _text(field: Field, node: "Record") -> str:
@@ -549,8 +564,12 @@ def _indices(runs: "Iterable[list[int]]") -> "Iterable[int]":
 
 def _node_filter(
     options: "dict[str, str | None]", states: list[list[str]] | None
-) -> "Callable[[Record], bool]":
-    """Whether a node is to be shown."""
+) -> "Callable[[Record], bool] | None":
+    """Whether a node is to be shown; None: all are."""
+    if states is None and options.keys().isdisjoint(
+        {"nodes", "dead", "responding", "list_reasons"}
+    ):
+        return None
     names: set[str] | None = None
     if options.get("nodes") is not None:
         from understudy.model.hostlist import expand
@@ -562,8 +581,6 @@ def _node_filter(
 
     def keeps(node: "Record") -> bool:
         if names is not None and node["name"] not in names:
-            return False
-        if node["state"] == FUTURE and "future" not in options:
             return False
         if "dead" in options and not node["flags"] & NO_RESPOND:
             return False
