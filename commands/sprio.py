@@ -280,11 +280,7 @@ def _print_weights(cells: "list[Cell]", context: Context) -> None:
     row["weighted_tres"] = [
         (name, float(weight)) for name, _, weight in words if name.strip().lower() in weights
     ]
-    context.stdout.write(
-        "".join(
-            [line + "\n" for line in lines(cells, _COLUMNS, [[row[name] for name in _COLUMNS]])]
-        )
-    )
+    context.stdout.write("\n".join([*lines(cells, lambda name: [row[name]], 1), ""]))
 
 
 class _Weight(float):
@@ -329,7 +325,9 @@ def _print_jobs(
         _sort(rows, options["sort"] or "")
     if header:
         context.print(header_line(cells))
-    context.stdout.write("".join([line + "\n" for line in lines(cells, _COLUMNS, rows)]))
+    place = {name: at for at, name in enumerate(_COLUMNS)}
+    made = lines(cells, lambda name: [row[place[name]] for row in rows], len(rows))
+    context.stdout.write("\n".join([*made, ""]))
     return 0
 
 

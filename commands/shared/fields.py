@@ -200,38 +200,40 @@ def header_line(cells: "Sequence[Cell]") -> str:
 
 
 def lines(
-    cells: "Sequence[Cell]", columns: "Sequence[str]", rows: "Sequence[Sequence[Any]]"
+    cells: "Sequence[Cell]", values_of: "Callable[[str], list[Any]]", count: int
 ) -> list[str]:
-    """One line a row. `columns` names the rows' columns; a "@" column of a field must be among
-    them.
+    """So many lines. `values_of` gives the values of a column of a field, a "@" column, too.
 
-    Made cell by cell, not row by row, and of values that many rows have once: where there are many
-    rows this takes a third of the time.
+    Made cell by cell, not line by line, and of values that many lines have once: where there are
+    many lines this takes a third of the time.
     """
-    place = {name: index for index, name in enumerate(columns)}
+    columns: dict[str, list[Any]] = {}
     parts: list[list[str]] = []
     for cell in cells:
         if cell.field is None:
-            parts.append([cell.suffix] * len(rows))
+            parts.append([cell.suffix] * count)
             continue
         if cell.width < 0:
             continue
-        indices = [place[name] for name in cell.field.columns]
-        values: list[Any] = (
-            [row[indices[0]] for row in rows]
-            if len(indices) == 1
-            else list(zip(*[[row[at] for row in rows] for at in indices], strict=True))
-        )
+        names = cell.field.columns
+        for name in names:
+            if name not in columns:
+                columns[name] = values_of(name)
+        values: list[Any] = [()] * count  # of a field that reads nothing
+        if len(names) == 1:
+            values = columns[names[0]]
+        elif names:
+            values = list(zip(*[columns[name] for name in names], strict=True))
         try:
             different = list(set(values))
         except TypeError:  # lists
             different = values
-        if len(different) * 2 > len(rows):
+        if len(different) * 2 > count:
             parts.append(_texts(cell, values))
         else:
             text_of = dict(zip(different, _texts(cell, different), strict=True))
             parts.append([text_of[value] for value in values])
-    return ["".join(line) for line in zip(*parts, strict=True)] if parts else [""] * len(rows)
+    return ["".join(line) for line in zip(*parts, strict=True)] if parts else [""] * count
 
 
 def _texts(cell: Cell, values: "Sequence[Any]") -> list[str]:

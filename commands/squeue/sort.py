@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 DEFAULT_SORT = "P,t,-p"
 START_SORT = "S"
 _NOT_GIVEN = 0xFFFF
+_AS_SHOWN = frozenset("Ptpuja")  # keys that compare what the field shows, of texts and numbers
 # What every order needs.
 COLUMNS = ("job_id", "array_job_id", "state", "start_time", "expected_start")
 _NOT_SORTABLE = frozenset("akoqrswxyAEFKRWXYZ")
@@ -105,8 +106,13 @@ def sort_jobs(jobs: "list[Job]", keys: list[SortKey]) -> None:
             if key.descending:  # those without nodes come first then, as they were
                 bare = [job for job in jobs if not job["nodes"]]
                 jobs[:] = bare[::-1] + [job for job in jobs if job["nodes"]]
-        else:
+        elif not (key.letter in _AS_SHOWN and _are_alike(jobs, key.columns)):
             jobs.sort(key=key.value, reverse=key.descending)
+
+
+def _are_alike(jobs: "list[Job]", columns: "list[str]") -> bool:
+    """Whether all have the same values, as many jobs in a queue have: quickly seen."""
+    return all(len({job[column] for job in jobs}) < 2 for column in columns)
 
 
 def _sort_but(

@@ -339,10 +339,12 @@ def _show(
         jobs = [task for job in jobs for task in _split(job, wanted)]
     elif names_tasks:
         jobs = [_narrowed(job, wanted) if wanted.names_tasks_of(job) else job for job in jobs]
-    columns = [*names, "@now"]
-    text = "\n".join(lines(cells, columns, [[*job.values(), now] for job in jobs]))
     if jobs:
-        context.print(text)
+
+        def values_of(name: str) -> "list[Any]":
+            return [now] * len(jobs) if name == "@now" else [job[name] for job in jobs]
+
+        context.print("\n".join(lines(cells, values_of, len(jobs))))
 
 
 def _load(

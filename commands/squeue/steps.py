@@ -157,9 +157,8 @@ def show_steps(options: "dict[str, str | None]", chosen: "Filter", context: "Con
         context.print_cluster()
         context.print(header_line(cells))
     if shown:
-        context.print(
-            "\n".join(lines(cells, names, [[step[name] for name in names] for step in shown]))
-        )
+        made = lines(cells, lambda name: [step[name] for step in shown], len(shown))
+        context.print("\n".join(made))
     return 0
 
 
