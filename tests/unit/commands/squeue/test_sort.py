@@ -112,3 +112,11 @@ def test_sockets_that_nobody_asked_for_come_last() -> None:
         3,
         2,
     ]
+
+
+def test_a_key_tells_jobs_apart_only_where_they_differ_in_it() -> None:
+    alike = [job(number, priority=5, partition="p") for number in (1, 2, 3)]
+    assert order(alike, "P,-p") == order(alike, "p") == [3, 2, 1]
+    alike[1]["priority"] = 7
+    assert order(alike, "P,-p") == [2, 3, 1]
+    assert order(alike, "p,P") == [3, 1, 2]
