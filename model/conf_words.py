@@ -71,15 +71,15 @@ WORDS: Final[dict[str, Words]] = {
             unavail_job_weights enable_job_state_cache"""),
     ),
     "slurmctldparameters": Words(
-        _set("power_save_interval preempt_send_user_signal understudy_boot_s"),
+        # rl_*: of 23.02
+        _set("""power_save_interval preempt_send_user_signal understudy_boot_s rl_bucket_size
+            rl_enable rl_log_freq rl_refill_period rl_refill_rate rl_table_size"""),
         _set("""allow_user_triggers cloud_dns cloud_reg_addrs enable_configless
             idle_on_node_suspend max_dbd_msg_action node_reg_mem_percent
             power_save_min_interval reboot_from_controller user_resv_delete"""),
         _set("""conmgr_max_connections conmgr_threads disable_triggers enable_job_state_cache
             enable_stepmgr enable_rpc_queue ignore_constraint_validation max_powered_nodes
-            no_quick_restart rl_bucket_size rl_enable rl_log_freq rl_refill_period
-            rl_refill_rate rl_table_size validate_nodeaddr_threads no_backup_scheduling
-            requeue_delay"""),
+            no_quick_restart validate_nodeaddr_threads no_backup_scheduling requeue_delay"""),
     ),
     "priorityflags": Words(
         _set("""accrue_always calculate_running depth_oblivious no_fair_tree incr_only

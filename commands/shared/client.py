@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 CONNECT_FAILED = 1005
 AUTHENTICATION_FAILED = 1007
+BACK_OFF = 1804  # SLURMCTLD_COMMUNICATIONS_BACKOFF
 TIMED_OUT = 5004
 ZERO_BYTES = 5005
 CONNECT_FAILED_TEXT = "Unable to contact slurm controller (connect failure)"
@@ -38,6 +39,8 @@ _AUTHENTICATION_FAILED_TEXT = "Protocol authentication error"
 _ZERO_BYTES_TEXT = "Zero Bytes were transmitted or received"
 _TIMED_OUT_TEXT = "Socket timed out on send/recv operation"
 _CONNECT_S = 10.0  # slurm.conf(5), the default of MessageTimeout
+BACK_OFF_S = 1.0  # slurm.conf(5) of 23.02, rl_enable
+_MOST_BACK_OFFS = 100  # ours: as many seconds as a question may take at all
 _ASK, _ANSWER = 0, 1
 MAX_ANSWER = 1 << 30  # bytes
 _NAME_OF_TAG = {tag: name for name, (tag, _, _) in WIRE.items()}
@@ -108,6 +111,7 @@ class Client:
         self._socket: _socket.socket | None = None
         self._channel: SealedChannel | None = None  # None: the kernel stands for both ends
         self._number = 0
+        self._asked: list[Any] = []
 
     def sleep(self, seconds: float) -> None:
         """Wait, as long as the cluster's time takes for who types commands in it."""
@@ -161,6 +165,7 @@ class Client:
     def send(self, message: "list[Any]") -> None:
         """Ask with a message that is packed already."""
         self._number += 1
+        self._asked = message
         body = pack_bytes([_ASK, self._number, 0, 0, message])
         with _Refusing(self):
             hello = b"" if self._socket is not None else self._connect()
@@ -171,7 +176,18 @@ class Client:
             )
 
     def finish(self) -> "tuple[str, list[Any]]":
-        """The name and fields of the next answer, or of a part of one."""
+        """The name and fields of the next answer, or of a part of one. A controller that wants to
+        be left alone for a while is asked again then.
+        """
+        for _ in range(_MOST_BACK_OFFS):
+            name, answer = self._read_answer()
+            if name != "Failure" or answer[0] != BACK_OFF:
+                return name, answer
+            self.sleep(BACK_OFF_S)
+            self.send(self._asked)
+        return self._read_answer()
+
+    def _read_answer(self) -> "tuple[str, list[Any]]":
         with _Refusing(self):
             return self.opened(self._read_frame(MAX_ANSWER))
 

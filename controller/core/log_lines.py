@@ -197,3 +197,12 @@ def _of_reservation(core: Core, message: UpdateReservation, answer: Message, use
             name,
             reservation.node_expression if reservation is not None else "",
         )
+
+
+def backed_off(message: Message, user_id: int) -> None:
+    """The user has asked more than the rate limit lets him (as of 23.02)."""
+    log.info(
+        "RPC rate limit exceeded by uid %d with %s, telling to back off",
+        user_id,
+        request_name(message),
+    )

@@ -31,6 +31,7 @@ from understudy.controller.edge.build import build_settings, build_tables
 from understudy.controller.edge.limits import make_limits
 from understudy.controller.edge.passes import Passes
 from understudy.controller.edge.programs import Programs, is_executable
+from understudy.controller.edge.rate_limit import RateLimit
 from understudy.controller.edge.reactions import connect
 from understudy.controller.edge.reconfigure import take_over
 from understudy.controller.edge.server import Server
@@ -111,6 +112,7 @@ class Controller:
             soon=loop.call_soon,
             clock=real_time.perf_counter,
         )
+        self.server.limit(RateLimit.of(config.words("SlurmctldParameters")))
         self.accounting: AccountingLink | None = None
         if cluster.keeps_accounting:
             self.accounting = self._link_to_accounting(wire, noting, loop)
@@ -376,6 +378,7 @@ class Controller:
             "lock_waiting": locks.waiting,
             "lock_longest_queue": locks.longest_queue,
             "requests_waiting": self.passes.requests,
+            "requests_backed_off": self.core.counters.backed_off,
             "connections": messenger.connections,
             "bytes_received": messenger.traffic.received,
             "bytes_sent": messenger.traffic.sent,
@@ -431,6 +434,7 @@ class Controller:
         parameters = registry.policy_parameters(self.config.text("SchedulerParameters"))
         self._expect(self.core.settings, parameters)
         self.passes.most_requests = number(parameters, "max_rpc_cnt", 0, most=1000)
+        self.server.limit(RateLimit.of(self.config.words("SlurmctldParameters")))
         self._set_preemption(self.core.settings, parameters)
         self.core.policy.reconfigure(parameters)
         set_gang(self.core)

@@ -89,6 +89,7 @@ class Counters:
     failed: int = 0
     # of the controller itself: passes, timers and requests that ended with an exception
     failures: int = 0
+    backed_off: int = 0  # requests whose senders were told to ask again later
     # (name, number): [count, microseconds]
     requests: dict[tuple[str, int], list[int]] = field(default_factory=dict)
     users: dict[int, list[int]] = field(default_factory=dict)
@@ -114,6 +115,6 @@ class Counters:
         self.since = now
         self.submitted = self.started = self.completed = self.cancelled = self.failed = (
             self.failures
-        ) = 0
+        ) = self.backed_off = 0
         self.requests.clear()
         self.users.clear()

@@ -209,6 +209,8 @@ def _scheduler(core: Core) -> Iterator[Family]:
     for word in ("submitted", "started", "completed", "cancelled", "failed"):
         text = f"Jobs {word} since the statistics were reset."
         yield counter(f"understudy_jobs_{word}_total", text, getattr(counts, word))
+    text = "Requests whose senders were told to ask again later, since the statistics were reset."
+    yield counter("understudy_requests_backed_off_total", text, counts.backed_off)
 
 
 def _mean(cycles: Cycles, amount: int) -> float:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from understudy.auth.handshake import AuthError
 from understudy.commands.shared.client import (
     AUTHENTICATION_FAILED,
+    BACK_OFF,
+    BACK_OFF_S,
     MAX_ANSWER,
     TIMED_OUT,
     ZERO_BYTES,
@@ -74,6 +76,10 @@ class Connection(Client):
         self.sent += 1
         while True:
             name, answer = self.opened(await self._frame(loop))
+            if name == "Failure" and answer[0] == BACK_OFF:
+                await asyncio.sleep(BACK_OFF_S)
+                self.send(message)
+                continue
             if name != "Rows" or not answer[3]:
                 return name, answer
 

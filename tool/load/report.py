@@ -247,6 +247,10 @@ def controller_figures(result: Result) -> dict[str, str]:
         "... which took at most, ms": _ms(last.get("collections_longest_us", 0) / 1000),
         "requests that waited for locks": f"{grown('lock_waits'):,}",
         "... at once, at most": f"{last['lock_longest_queue']:,}",
+        "requests that waited at all, at once, at most": (
+            f"{max(each.get('requests_waiting', 0) for each in told):,}"
+        ),
+        "requests told to come again later": f"{grown('requests_backed_off'):,}",
         "connections, at most": f"{max(each['connections'] for each in told):,}",
         "MB received": f"{grown('bytes_received') / 1e6:,.1f}",
         "MB sent": f"{grown('bytes_sent') / 1e6:,.1f}",
@@ -324,8 +328,9 @@ def _pictures(result: Result) -> list[str]:
             }, 0.001), True),
         ("Bytes of the controller, each second", "kB", _rates(samples, {
             "received": "bytes_received", "sent": "bytes_sent"}, 0.001), False),
-        ("Waiting for the controller's locks", "requests", of_samples(
-            {"waiting": "lock_waiting"}), False),
+        ("Waiting in the controller", "requests", of_samples({
+            "for a turn, locks or a listing's end": "requests_waiting",
+            "of them for locks": "lock_waiting"}), False),
         ("Messages of agents", "messages", of_samples(
             {"in flight": "agents", "queued": "agent_queue"}), False),
         ("CPUs in use", "CPUs", _cpu(samples), False),

@@ -19,8 +19,11 @@ from importlib import import_module
 import pytest
 from fake_controller import FakeClient, run_command
 
-from understudy.commands.shared.client import Client, RefusedError
+from understudy.auth.local import LOCAL_HELLO
+from understudy.commands.shared.client import Client, RefusedError, pack
 from understudy.commands.shared.locate import Location
+from understudy.commands.shared.packing import pack as pack_bytes
+from understudy.commands.shared.packing import unpack
 from understudy.tool.manual.catalogue import commands, module_of
 
 COMMANDS = {command.name: command for command in commands()}
@@ -142,6 +145,50 @@ def test_a_controller_that_dies_in_the_middle(tmp_path, answer):
         5005,
         "Zero Bytes were transmitted or received",
     )
+
+
+class BusyController(threading.Thread):
+    """Answers so many questions by "back off", and later ones by Ok."""
+
+    def __init__(self, path, refusals):
+        super().__init__()
+        self.refusals, self.asked = refusals, []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        self.listener.listen()
+
+    def run(self):
+        connection, _ = self.listener.accept()
+        with self.listener, connection, connection.makefile("rb") as frames:
+            while length := frames.read(4):
+                body = frames.read(int.from_bytes(length, "big"))
+                if body == LOCAL_HELLO:
+                    continue
+                _, number, _, _, message = unpack(body)
+                self.asked.append(message)
+                is_refused = len(self.asked) <= self.refusals
+                answer = pack("Failure", 1804, "later") if is_refused else pack("Ok")
+                body = pack_bytes([1, number, 0, 0, answer])
+                connection.sendall(len(body).to_bytes(4, "big") + body)
+
+
+@pytest.mark.parametrize(("refusals", "questions"), [(0, 1), (3, 4), (1000, 101)])
+def test_a_controller_that_wants_to_be_left_alone_is_asked_again_but_not_for_ever(
+    tmp_path, monkeypatch, refusals, questions
+):
+    controller = BusyController(f"{tmp_path}/controller", refusals)
+    controller.start()
+    client = Client(lambda: Location(controller_unix=f"unix:{tmp_path}/controller"))
+    slept = []
+    monkeypatch.setattr(client, "sleep", slept.append)
+    try:
+        answer = client.exchange("Ping")
+    finally:
+        client.close()
+        controller.join(10)
+    assert answer == (("Failure", [1804, "later"]) if refusals == 1000 else ("Ok", []))
+    assert slept == [1.0] * (questions - 1)
+    assert controller.asked == [pack("Ping")] * questions
 
 
 def shell(line, **environ):

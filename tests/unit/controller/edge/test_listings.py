@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +71,13 @@ class Door:
         core = self.h.core
         self.passes = Passes(core, self.h.locks, soon=self.soon.append, clock=self.clock)
         self.server = Server(
-            core, self.h.locks, self.passes, None, soon=self.soon.append, clock=self.clock
+            core,
+            self.h.locks,
+            self.passes,
+            None,
+            soon=self.soon.append,
+            clock=self.clock,
+            turn_s=math.inf,
         )
         for _ in range(jobs):
             self.h.submit(hold=True)
@@ -205,7 +212,7 @@ def test_who_asks_while_it_is_made_gets_all_its_parts(looks: list[int]) -> None:
     first = door.ask(in_parts)
     while not first.answers:
         door.soon.pop(0)()
-    second = door.ask(in_parts)
+    second = door.ask(in_parts, OTHER)
     assert len(second.answers) == len(first.answers) == 1
     assert not second.is_answered
     while door.soon:

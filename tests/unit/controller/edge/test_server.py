@@ -5,16 +5,18 @@ Covers: controller/edge/rpc, controller/later.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from controller_harness import USER, Harness
+from controller_harness import OTHER, ROOT, USER, FakeSender, Harness
 
 from understudy.controller.core.locks import READ, WRITE, Needs
-from understudy.controller.edge import rpc
+from understudy.controller.edge import rpc, server
 from understudy.controller.edge.passes import Passes
-from understudy.controller.edge.server import Server
+from understudy.controller.edge.rate_limit import RateLimit
+from understudy.controller.edge.server import BACK_OFF, Server
 from understudy.controller.jobs.start import Planning
 from understudy.controller.scheduling.api import Note, SchedulingPolicy
 from understudy.protocol.messages import (
@@ -36,19 +38,22 @@ if TYPE_CHECKING:
 
 
 class FakeRequest:
-    def __init__(self, message: Message) -> None:
-        self.message, self.sender = message, USER
+    def __init__(self, message: Message, sender: FakeSender = USER) -> None:
+        self.message, self.sender = message, sender
+        self.has_left = False
         self.answers: list[Message] = []
 
     def reply(self, answer: Message) -> None:
         self.answers.append(answer)
 
     def is_gone(self) -> bool:
-        return False
+        return self.has_left
 
 
 class Door:
-    def __init__(self, *, is_virtual: bool = False, jobs: int = 0) -> None:
+    def __init__(
+        self, *, is_virtual: bool = False, jobs: int = 0, turn_s: float = math.inf
+    ) -> None:
         self.h = Harness(is_virtual=is_virtual)
         for _ in range(jobs):
             self.h.submit(hold=True)
@@ -56,15 +61,21 @@ class Door:
         self.now = 0.0
         self.passes = Passes(self.h.core, self.h.locks, soon=self.soon.append, clock=self.clock)
         self.server = Server(
-            self.h.core, self.h.locks, self.passes, None, soon=self.soon.append, clock=self.clock
+            self.h.core,
+            self.h.locks,
+            self.passes,
+            None,
+            soon=self.soon.append,
+            clock=self.clock,
+            turn_s=turn_s,
         )
 
     def clock(self) -> float:
         self.now += 0.004
         return self.now
 
-    def ask(self, message: Message) -> FakeRequest:
-        request = FakeRequest(message)
+    def ask(self, message: Message, sender: FakeSender = USER) -> FakeRequest:
+        request = FakeRequest(message, sender)
         answer = self.server.handle(request)  # type: ignore[arg-type]
         if answer is not None:
             request.reply(answer)
@@ -92,7 +103,7 @@ def test_a_request_waits_for_its_locks() -> None:
     assert door.h.locks.take(needs)
     request = door.ask(SUBMIT)
     assert request.answers == []
-    assert door.ask(Ping()).answers == [Ok()]
+    assert door.ask(Ping(), OTHER).answers == [Ok()]
     door.h.locks.drop(needs)
     assert request.answers == [Submitted(1)]
     assert door.h.locks.available(Needs(WRITE, WRITE, WRITE, WRITE))
@@ -129,7 +140,8 @@ def test_a_long_listing_is_of_one_instant_and_lets_readers_in() -> None:
     door = Door(jobs=250)
     listing = door.ask(Query("jobs", ["job_id"] * 40))
     assert listing.answers == []
-    submission, short = door.ask(SUBMIT), door.ask(Query("partitions", ["name"]))
+    submission = door.ask(SUBMIT, OTHER)
+    short = door.ask(Query("partitions", ["name"]), ROOT)
     assert submission.answers == []
     assert short.answers == [], "it waits behind the writer that waits"
     while door.soon:
@@ -199,7 +211,7 @@ def test_no_pass_begins_while_too_many_requests_wait() -> None:
     job = door.h.submit(hold=True)
     needs = Needs(job=READ)
     assert door.h.locks.take(needs)
-    waiting = [door.ask(SUBMIT) for _ in range(2)]
+    waiting = [door.ask(SUBMIT, each) for each in (USER, OTHER)]
     door.h.core.policy.note(Note.CHANGE, door.h.time.now())
     door.passes.arm()
     door.h.run(5)
@@ -255,3 +267,117 @@ def test_a_pass_goes_on_for_as_long_as_others_had_up_to_a_limit(
     door.now += others_s
     door.turn()
     assert policy.steps - begun == steps, "each step takes 4 ms, as each look at the clock does"
+
+
+LISTING = Query("jobs", ["job_id"] * 40)
+
+
+def test_in_a_storm_another_user_waits_for_one_request_and_not_for_all() -> None:
+    door = Door(turn_s=0.01)
+    storm = [door.ask(SUBMIT) for _ in range(200)]
+    assert sum(bool(each.answers) for each in storm) < 3, "the loop has its turn after 10 ms"
+    other = door.ask(SUBMIT, OTHER)
+    while not other.answers:
+        door.turn()
+    assert sum(bool(each.answers) for each in storm) < 8
+    while door.soon:
+        door.turn()
+    assert all(each.answers for each in storm)
+    numbers = [each.answers[0].job_id for each in storm]  # type: ignore[attr-defined]
+    assert numbers == sorted(numbers), "a user's own are handled in their order"
+    assert door.passes.requests == 0
+
+
+def test_a_user_has_one_long_listing_at_a_time_beside_those_of_others() -> None:
+    door = Door(jobs=250, turn_s=0.01)
+    storm = [door.ask(LISTING) for _ in range(50)]
+    other = door.ask(LISTING, OTHER)
+    while not other.answers:
+        door.turn()
+    assert sum(bool(each.answers) for each in storm) <= 2
+    while door.soon:
+        door.turn()
+    assert all(len(each.answers) == 1 for each in storm)
+    assert door.h.locks.available(Needs(WRITE, WRITE, WRITE, WRITE))
+
+
+def test_the_next_of_a_user_who_ask_the_same_share_a_listing_that_begins() -> None:
+    door = Door(jobs=250, turn_s=0.01)
+    other = door.ask(LISTING, OTHER)
+    storm = [door.ask(LISTING) for _ in range(server.MOST_JOINING + 2)]
+    storm.append(door.ask(Query("partitions", ["name"])))
+    while not storm[0].answers:
+        door.server.after_event()  # nobody shares what is made already
+        door.turn()
+    assert other.answers[0] is not storm[0].answers[0]
+    answer = storm[0].answers[0]
+    assert all(each.answers[0] is answer for each in storm[: server.MOST_JOINING + 1])
+    assert not storm[-2].answers
+    assert not storm[-1].answers
+    while door.soon:
+        door.turn()
+    assert all(each.answers for each in storm)
+    assert door.passes.requests == 0
+
+
+def test_one_request_of_a_user_waits_for_locks_and_the_others_behind_it() -> None:
+    door = Door(turn_s=0.01)
+    needs = Needs(job=READ)
+    assert door.h.locks.take(needs)
+    storm = [door.ask(SUBMIT) for _ in range(1000)]
+    assert door.h.locks.statistics().waiting == 1
+    assert door.passes.requests == 1000, "max_rpc_cnt counts all"
+    door.h.locks.drop(needs)
+    assert sum(bool(each.answers) for each in storm) == 1, "the loop is not kept for all of them"
+    while door.soon:
+        door.turn()
+    assert all(each.answers for each in storm)
+    assert door.passes.requests == 0
+
+
+def test_a_listing_whose_reader_has_left_is_not_made_but_a_submission_is_done() -> None:
+    door = Door(turn_s=0.01)
+    for _ in range(3):
+        door.ask(SUBMIT)
+    waiting = [door.ask(LISTING), door.ask(SUBMIT)]
+    for each in waiting:
+        each.has_left = True
+    while door.soon:
+        door.turn()
+    assert waiting[0].answers == []
+    assert waiting[1].answers == [Submitted(4)]
+
+
+def test_a_user_with_too_many_waiting_is_told_to_come_again_and_daemons_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server, "MOST_WAITING", 20)
+    door = Door(turn_s=0.01)
+    assert door.h.locks.take(Needs(job=READ))
+    storm = [door.ask(SUBMIT) for _ in range(22)]
+    assert [each.answers for each in storm[:21]] == [[]] * 21
+    assert storm[21].answers == [BACK_OFF]
+    daemon = FakeSender("noded0", 0, 0, is_daemon=True)
+    assert all(not door.ask(SUBMIT, daemon).answers for _ in range(30))
+    assert door.h.core.counters.backed_off == 1
+
+
+@pytest.mark.parametrize("is_virtual", [True, False])
+def test_who_has_no_token_is_told_to_back_off_until_the_clusters_time_brings_some(
+    is_virtual: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    door = Door(is_virtual=is_virtual)
+    door.server.limit(RateLimit.of(["rl_enable", "rl_bucket_size=3", "rl_refill_rate=1"]))
+    with caplog.at_level("INFO", "understudy"):
+        answers = [door.ask(SUBMIT).answers[0] for _ in range(5)]
+    assert answers[3:] == [BACK_OFF, BACK_OFF]
+    assert [type(each) for each in answers[:3]] == [Submitted] * 3
+    assert caplog.text.count("RPC rate limit exceeded by uid 1000 with REQUEST_SUBMIT_BATCH") == 2
+    assert door.ask(Ping(), OTHER).answers == [Ok()], "each has a bucket of his own"
+    for free in (ROOT, FakeSender("noded0", 1000, 1000, is_daemon=True)):
+        assert all(door.ask(Ping(), free).answers == [Ok()] for _ in range(5))
+    assert door.h.core.counters.backed_off == 2
+    door.h.run(1)
+    assert [door.ask(Ping()).answers[0] for _ in range(2)] == [Ok(), BACK_OFF]
+    door.server.limit(None)
+    assert door.ask(Ping()).answers == [Ok()]

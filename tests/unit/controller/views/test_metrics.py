@@ -113,6 +113,7 @@ def test_requests_and_cycles_are_those_of_sdiag():
     h.core.policy.backfill_cycles.reset()
     h.core.policy.backfill_cycles.ran(20, 3, h.time.now())
     h.core.policy.backfill_cycles.took(50)
+    h.core.counters.backed_off = 7
     found = read(h)
     assert found["slurm_rpc_stats", "REQUEST_PING"] == 2
     assert found["slurm_rpc_stats_avg_time", "REQUEST_PING"] == 15
@@ -122,6 +123,7 @@ def test_requests_and_cycles_are_those_of_sdiag():
     assert found["slurm_scheduler_backfill_last_cycle",] == 50
     assert found["slurm_scheduler_backfill_depth_mean",] == 20
     assert found["understudy_jobs_submitted_total",] == h.core.counters.submitted
+    assert found["understudy_requests_backed_off_total",] == 7
 
 
 @pytest.mark.parametrize("jobs", [0, 1, SLICE, SLICE + 1, 3 * SLICE])
