@@ -282,6 +282,18 @@ def test_a_command_that_fails_says_so_and_the_next_is_served(quick, site, facts)
     assert run(quick / "quick/sbatch", environment=site).returncode == 3
 
 
+def test_a_zygote_takes_the_place_of_one_that_was_killed(quick, site, real, tmp_path):
+    real.kill()
+    real.wait(WIDE)
+    assert run(quick / "quick/sbatch", "--version", environment=site).returncode == NOT_SERVED
+    (tmp_path / "zygote.pid").unlink()
+    with subprocess.Popen(real.args, env=site, start_new_session=True) as another:
+        while not (tmp_path / "zygote.pid").exists():
+            assert another.poll() is None
+        assert run(quick / "quick/sbatch", "--version", environment=site).returncode == 0
+        another.kill()
+
+
 def test_children_end_with_their_zygote(quick, site, facts):
     pid = int(run(quick / "quick/sbatch", environment=site).stdout.split()[0])
     child = os.pidfd_open(pid)

@@ -179,6 +179,8 @@ def prepare(
         "" if each is None else f"tcp:127.0.0.1:{each}" for each in tcp_ports(site, conf, tcp, port)
     )
     sockets = make_socket_folder(run_dir)
+    if zygote and sockets != run_dir:
+        raise LaunchError(f"--zygote: {run_dir} is too long for a socket: a shorter --run-dir")
     return describe(
         run_dir,
         conf,

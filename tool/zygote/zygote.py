@@ -59,6 +59,8 @@ class Zygote:
             __import__(full)
             self._mains[name] = sys.modules[full].main
         self._listener = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+        if os.path.exists(path):  # of one that was killed
+            os.unlink(path)
         self._listener.bind(path)
         os.chmod(path, 0o600)
         self._listener.listen(_BACKLOG)

@@ -46,6 +46,15 @@ def conf(tmp_path) -> Path:
     return path
 
 
+def test_a_zygote_is_beside_slurm_conf_where_a_socket_can_be(tmp_path, run_dir, conf):
+    assert launch.prepare(run_dir, conf, port=0).zygote == ""
+    cluster = launch.prepare(run_dir, conf, port=0, zygote=True)
+    assert cluster.zygote == f"unix:{run_dir}/zygote.sock"
+    assert "zygote" in launch.daemon_names(cluster)
+    with pytest.raises(LaunchError, match="a shorter --run-dir"):
+        launch.prepare(tmp_path / ("x" * 100), conf, port=0, zygote=True)
+
+
 def test_a_prepared_run_directory_describes_the_cluster(run_dir, conf):
     cluster = launch.prepare(
         run_dir, conf, time="virtual", noded=3, port=0, participants=["replay"]
