@@ -20,13 +20,14 @@ from understudy.controller.tables.gres_texts import (
     used_counts,
 )
 from understudy.controller.tables.node import OFF
+from understudy.controller.views.columns import Attribute, Constant
 from understudy.controller.views.job_columns import cpus_of
 from understudy.model import nodeset
 from understudy.model.records import NODES
 from understudy.model.states import NodeFlag, NodeState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from understudy.controller.core.core import Core
     from understudy.controller.tables.node import Node
@@ -34,9 +35,22 @@ if TYPE_CHECKING:
 _CLOSED: Final = int(NodeFlag.DRAIN)
 _COMPLETING: Final = int(NodeFlag.COMPLETING)
 _PLANNED: Final = int(NodeFlag.PLANNED)
+_OFF: Final = int(OFF | NodeFlag.POWER_DOWN)
 _MAINT: Final = int(NodeFlag.MAINT)
 _RESERVED: Final = int(NodeFlag.RESERVED)
 _ALLOCATED, _MIXED, _IDLE = int(NodeState.ALLOCATED), int(NodeState.MIXED), int(NodeState.IDLE)
+
+
+class _EffectiveCpus(dict[int, int]):
+    """By the node's place in the table; several columns are made of them."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        super().__init__()
+        self._nodes = nodes
+
+    def __missing__(self, index: int) -> int:
+        self[index] = count = self._nodes[index].effective_cpus
+        return count
 
 
 class NodeView:
@@ -45,6 +59,9 @@ class NodeView:
     def __init__(self, core: Core) -> None:
         self.core = core
         self.table = core.tables.nodes
+        self.effective_cpus = _EffectiveCpus(self.table.nodes)
+        # texts by CPUs and memory, as many nodes have the same
+        self.plain_tres: dict[tuple[int, int], str] = {}
 
     @cached_property
     def free_cpus(self) -> list[int]:
@@ -124,11 +141,9 @@ def flags(view: NodeView, node: Node) -> int:
 
 def alloc_cpus(view: NodeView, node: Node) -> int:
     """CPUs held; all of them where one job holds the node alone."""
-    return (
-        node.effective_cpus
-        if view.whole[node.index]
-        else node.effective_cpus - view.free_cpus[node.index]
-    )
+    index = node.index
+    cpus = view.effective_cpus[index]
+    return cpus if view.whole[index] else cpus - view.free_cpus[index]
 
 
 def _is_usable(node: Node) -> bool:
@@ -148,12 +163,12 @@ def alloc_memory_mb(view: NodeView, node: Node) -> int:
 
 
 def tres_configured(view: NodeView, node: Node) -> str:
-    cpus = node.effective_cpus
-    plain = (
-        (f"cpu={cpus}," if cpus else "")
-        + f"mem={memory_text(node.memory_mb)}"
-        + (f",billing={cpus}" if cpus else "")
-    )
+    cpus, memory = view.effective_cpus[node.index], node.memory_mb
+    plain = view.plain_tres.get((cpus, memory))
+    if plain is None:
+        counted, billed = (f"cpu={cpus},", f",billing={cpus}") if cpus else ("", "")
+        plain = f"{counted}mem={memory_text(memory)}{billed}"
+        view.plain_tres[cpus, memory] = plain
     gres = view.table.gres
     return (
         plain
@@ -177,12 +192,14 @@ def tres_allocated(view: NodeView, node: Node) -> str:
 def cpu_load(view: NodeView, node: Node) -> float | None:
     """An emulated node is loaded by the CPUs that jobs hold."""
     return (
-        None if node.boot_time is None else float(node.effective_cpus - view.free_cpus[node.index])
+        None
+        if node.boot_time is None
+        else float(view.effective_cpus[node.index] - view.free_cpus[node.index])
     )
 
 
 def last_busy(view: NodeView, node: Node) -> int | None:
-    if node.flags & (OFF | NodeFlag.POWER_DOWN):
+    if int(node.flags) & _OFF:
         return view.last_busy[node.index] or None
     return view.last_busy[node.index] or node.slurmd_start_time
 
@@ -201,40 +218,36 @@ def owner(view: NodeView, node: Node) -> str | None:
     return None
 
 
-def _constant(value: Any) -> Callable[[NodeView, Node], Any]:
-    return lambda _view, _node: value
-
-
 NODE_COLUMNS: Final[dict[str, Callable[[NodeView, Node], Any]]] = {
-    "index": lambda _v, n: n.index,
-    "name": lambda _v, n: n.name,
-    "address": lambda _v, n: n.address,
-    "hostname": lambda _v, n: n.hostname,
-    "port": lambda _v, n: n.port,
+    "index": Attribute("index"),
+    "name": Attribute("name"),
+    "address": Attribute("address"),
+    "hostname": Attribute("hostname"),
+    "port": Attribute("port"),
     "cluster": lambda v, _n: v.core.settings.cluster_name,
     "state": state,
     "flags": flags,
     "next_state": lambda _v, n: int(n.next_state),
-    "reason": lambda _v, n: n.reason,
+    "reason": Attribute("reason"),
     "reason_user": lambda v, n: v.core.users.user_name(n.reason_user_id) if n.reason else "",
-    "reason_user_id": lambda _v, n: n.reason_user_id,
-    "reason_time": lambda _v, n: n.reason_time,
-    "boot_time": lambda _v, n: n.boot_time,
-    "slurmd_start_time": lambda _v, n: n.slurmd_start_time,
+    "reason_user_id": Attribute("reason_user_id"),
+    "reason_time": Attribute("reason_time"),
+    "boot_time": Attribute("boot_time"),
+    "slurmd_start_time": Attribute("slurmd_start_time"),
     "last_busy": last_busy,
     "version": lambda v, n: "" if n.boot_time is None else v.core.settings.version,
     "os": lambda _v, n: "" if n.boot_time is None else "Linux",
     "arch": lambda _v, n: "" if n.boot_time is None else "x86_64",
     "owner": owner,
-    "cpus": lambda _v, n: n.cpus,
-    "effective_cpus": lambda _v, n: n.effective_cpus,
-    "boards": lambda _v, n: n.boards,
-    "sockets": lambda _v, n: n.sockets,
-    "cores_per_socket": lambda _v, n: n.cores_per_socket,
-    "threads_per_core": lambda _v, n: n.threads_per_core,
-    "memory_mb": lambda _v, n: n.memory_mb,
-    "tmp_disk_mb": lambda _v, n: n.tmp_disk_mb,
-    "weight": lambda _v, n: n.weight,
+    "cpus": Attribute("cpus"),
+    "effective_cpus": lambda v, n: v.effective_cpus[n.index],
+    "boards": Attribute("boards"),
+    "sockets": Attribute("sockets"),
+    "cores_per_socket": Attribute("cores_per_socket"),
+    "threads_per_core": Attribute("threads_per_core"),
+    "memory_mb": Attribute("memory_mb"),
+    "tmp_disk_mb": Attribute("tmp_disk_mb"),
+    "weight": Attribute("weight"),
     "features": lambda _v, n: list(n.features),
     "active_features": lambda _v, n: list(n.active_features),
     "gres": lambda v, n: node_gres(v.table, n),
@@ -249,16 +262,16 @@ NODE_COLUMNS: Final[dict[str, Callable[[NodeView, Node], Any]]] = {
     "tres_configured": tres_configured,
     "tres_allocated": tres_allocated,
     "partitions": lambda v, n: v.partitions[n.index],
-    "comment": lambda _v, n: n.comment,
-    "extra": lambda _v, n: n.extra,
-    "cpu_bind": lambda _v, n: n.cpu_bind,
+    "comment": Attribute("comment"),
+    "extra": Attribute("extra"),
+    "cpu_bind": Attribute("cpu_bind"),
     "core_spec_count": lambda _v, n: n.spec_cores.bit_count(),
-    "cpu_spec_list": lambda _v, n: cpus_of(n, n.spec_cores),
-    "mem_spec_limit_mb": lambda _v, n: n.mem_spec_mb,
-    "daemon": lambda _v, n: n.daemon,
+    "cpu_spec_list": lambda _v, n: cpus_of(n, n.spec_cores) if n.spec_cores else "",
+    "mem_spec_limit_mb": Attribute("mem_spec_mb"),
+    "daemon": Attribute("daemon"),
 }
 
 
 for _name, _column in NODES.items():  # what is not emulated
     if _name not in NODE_COLUMNS:
-        NODE_COLUMNS[_name] = _constant(None if _column.optional else _column.kind())
+        NODE_COLUMNS[_name] = Constant(None if _column.optional else _column.kind())

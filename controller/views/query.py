@@ -13,6 +13,7 @@ import msgspec
 
 from understudy.controller.reservations.over_time import catch_up
 from understudy.controller.views.associations import association_rows, qos_rows, user_rows
+from understudy.controller.views.columns import rows_of
 from understudy.controller.views.job_columns import JOB_COLUMNS
 from understudy.controller.views.node_columns import NODE_COLUMNS, NodeView
 from understudy.controller.views.partition_columns import PARTITION_COLUMNS
@@ -116,7 +117,7 @@ def _jobs(core: Core, query: Query, viewer: Viewer) -> Generator[Rows | None, No
     rows: list[list[Any]] = []
     step = max(1, SLICE // max(1, len(getters)))
     for at in range(0, len(jobs), step):
-        rows += [[getter(core, job, now) for getter in getters] for job in jobs[at : at + step]]
+        rows += rows_of(getters, jobs[at : at + step], core, now)
         if query.in_parts and len(rows) >= PART:
             yield Rows(rows, now, core.last_job_update, more=True)
             rows = []
@@ -145,7 +146,7 @@ def _nodes(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, 
     rows: list[list[Any]] = []
     step = max(1, SLICE // max(1, len(getters)))
     for at in range(0, len(nodes), step):
-        rows += [[getter(view, node) for getter in getters] for node in nodes[at : at + step]]
+        rows += rows_of(getters, nodes[at : at + step], view)
         if query.in_parts and len(rows) >= PART:
             yield Rows(rows, core.time.now(), core.last_node_update, more=True)
             rows = []

@@ -1,0 +1,26 @@
+"""Rows of many records: attributes, constants, and what has to be worked out."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from understudy.controller.views.columns import Attribute, Constant, rows_of
+
+RECORDS = [SimpleNamespace(name=f"n{at}", spec=SimpleNamespace(size=at)) for at in range(3)]
+
+
+def test_rows_hold_the_columns_in_order() -> None:
+    getters = [
+        Constant("c"),
+        Attribute("spec.size"),
+        lambda context, record, now: (context, record.name, now),
+        Attribute("name"),
+    ]
+    rows = rows_of(getters, RECORDS, "core", 7)
+    assert rows == [["c", at, ("core", f"n{at}", 7), f"n{at}"] for at in range(3)]
+    assert rows == [[getter("core", each, 7) for getter in getters] for each in RECORDS]
+
+
+def test_without_columns_there_are_empty_rows_and_without_records_none() -> None:
+    assert rows_of([], RECORDS, None) == [[], [], []]
+    assert rows_of([Constant(1), Attribute("name")], [], None) == []
