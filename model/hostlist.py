@@ -248,16 +248,17 @@ def _bracketed(prefix: str, ranges: list[str], *, single: bool) -> str:
     return f"{prefix}{ranges[0]}" if single else f"{prefix}[{','.join(ranges)}]"
 
 
-def compress(names: Iterable[str], *, sort: bool = True) -> str:
+def compress(names: Iterable[str], *, sort: bool = True, widest: int = RANGE_LIMIT) -> str:
     """The shortest expression that Slurm would print for the names; every name as often as given.
 
     sort: True as `scontrol show hostlistsorted` (and all node lists that Slurm prints), False as
-    `scontrol show hostlist`, which keeps the order.
+    `scontrol show hostlist`, which keeps the order. `widest`: how many names a range has at most;
+    one with more than RANGE_LIMIT cannot be read again.
     """
-    return ",".join(_compress_sorted(names) if sort else _compress_in_order(names))
+    return ",".join(_compress_sorted(names, widest) if sort else _compress_in_order(names, widest))
 
 
-def _compress_sorted(names: Iterable[str]) -> list[str]:
+def _compress_sorted(names: Iterable[str], widest: int) -> list[str]:
     groups: dict[str, dict[int, list[str]]] = {}
     for name in names:
         prefix, digits = _split_name(name)
@@ -283,19 +284,22 @@ def _compress_sorted(names: Iterable[str]) -> list[str]:
                     lone = False
                     continue
                 if width:
-                    ranges.append(_range_text(start, end, width))
+                    ranges.append(_range_text(start, end, width, widest))
                     lone = False
                 start, end, width = number, number, length
-        ranges.append(_range_text(start, end, width))
+        ranges.append(_range_text(start, end, width, widest))
         out.append(_bracketed(prefix, ranges, single=lone))
     return out
 
 
-def _range_text(start: int, end: int, width: int) -> str:
+def _range_text(start: int, end: int, width: int, widest: int) -> str:
+    if end - start >= widest:
+        rest = _range_text(start + widest, end, width, widest)
+        return f"{_range_text(start, start + widest - 1, width, widest)},{rest}"
     return f"{start:0{width}d}" if start == end else f"{start:0{width}d}-{end:0{width}d}"
 
 
-def _compress_in_order(names: Iterable[str]) -> list[str]:
+def _compress_in_order(names: Iterable[str], widest: int) -> list[str]:
     out: list[str] = []
     ranges: list[str] = []
     current: str | None = None
@@ -310,12 +314,12 @@ def _compress_in_order(names: Iterable[str]) -> list[str]:
             ):
                 end = number
             else:
-                ranges.append(_range_text(start, end, width))
+                ranges.append(_range_text(start, end, width, widest))
                 start, end, width = number, number, len(digits)
             lone = False
             continue
         if current is not None:
-            ranges.append(_range_text(start, end, width))
+            ranges.append(_range_text(start, end, width, widest))
             out.append(_bracketed(current, ranges, single=lone))
         current, ranges, lone = None, [], True
         if digits:
@@ -323,7 +327,7 @@ def _compress_in_order(names: Iterable[str]) -> list[str]:
         else:
             out.append(name)
     if current is not None:
-        ranges.append(_range_text(start, end, width))
+        ranges.append(_range_text(start, end, width, widest))
         out.append(_bracketed(current, ranges, single=lone))
     return out
 
@@ -414,7 +418,7 @@ class NodeNames:
         for start, length in bits.runs(bitmap):
             at, end = start, start + length
             while at < end:
-                cut = stretch_end[at]
+                cut = min(stretch_end[at], at + RANGE_LIMIT)
                 if cut >= end:
                     pieces.append((at, end - 1))
                     break
@@ -464,6 +468,7 @@ class NodeNames:
             and after != ""
             and self._prefixes[last] == self._prefixes[first]
             and int(after) == int(before) + 1
+            and int(after) - int(self._digits[start]) < RANGE_LIMIT
             and (
                 len(after) == len(self._digits[start])
                 or (len(after) >= len(before) and after[0] != "0")

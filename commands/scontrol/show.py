@@ -322,7 +322,7 @@ def _show_host_names(session: "Session", words: list[str]) -> int:
 
 def _show_host_list(session: "Session", words: list[str], *, is_sorted: bool = False) -> int:
     """Names, or those that a file lists, as one expression."""
-    from understudy.model.hostlist import compress, expand
+    from understudy.model.hostlist import LIMIT, compress, expand
 
     context = session.context
     if not words:
@@ -342,7 +342,7 @@ def _show_host_list(session: "Session", words: list[str], *, is_sorted: bool = F
     except ValueError as error:
         _complain_of_hosts(session, expression, error)
         return 1
-    context.print(compress(names, sort=is_sorted))
+    context.print(compress(names, sort=is_sorted, widest=LIMIT))
     return 0
 
 

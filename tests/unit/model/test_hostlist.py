@@ -94,6 +94,15 @@ def test_the_largest_range_is_taken() -> None:
     assert len(hostlist.expand("n[1-65536]")) == hostlist.count("n[1-65536]") == 65536
 
 
+def test_what_is_written_of_more_names_than_a_range_may_have_can_be_read_again() -> None:
+    names = [f"n{number}" for number in range(1, 2 * hostlist.RANGE_LIMIT + 2)]
+    written = "n[1-65536,65537-131072,131073]"
+    assert hostlist.compress(names) == hostlist.compress(names, sort=False) == written
+    assert NodeNames(names).to_expression((1 << len(names)) - 1) == written
+    assert hostlist.expand(written) == names
+    assert hostlist.compress(names, widest=3 * hostlist.RANGE_LIMIT) == "n[1-131073]"
+
+
 def test_a_number_too_long_to_be_one_is_text() -> None:
     names = ["x" + "1" * 5000, "x" + "1" * 4999 + "2"]
     assert hostlist.compress(names) == ",".join(names)
