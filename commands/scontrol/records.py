@@ -66,6 +66,27 @@ def _some(job: "Record", *columns: tuple[str, str]) -> list[str]:
     return [f"{name}={job[column]}" for name, column in columns if job[column]]
 
 
+# What `job_lines` does not read, and what it reads for details alone.
+_UNREAD = (
+    "association_id begin_time burst_buffer_state cluster completing_nodes cpus_per_task_is_set "
+    "distribution exclusive extra failed_node gres held_by kill_on_invalid_dependency min_cpus "
+    "min_nodes no_kill ntasks_per_tres overcommit profile raw_std_err raw_std_in raw_std_out "
+    "spread_job state_description submit_line thread_spec time_limit_is_set wckey"
+)
+_UNREAD_OF_JOBS = frozenset(_UNREAD.split())
+_DETAILS_OF_JOBS = frozenset(
+    ("cpu_ids", "derived_exit_code", "derived_exit_signal", "gres_allocated", "node_shares")
+)
+
+
+def job_columns(*, details: bool) -> list[str]:
+    """What `job_lines` reads."""
+    from understudy.model.records import JOBS
+
+    unread = _UNREAD_OF_JOBS if details else _UNREAD_OF_JOBS | _DETAILS_OF_JOBS
+    return [name for name in JOBS if name not in unread]
+
+
 def job_lines(job: "Record", *, details: bool = False) -> list[str]:
     """`show job`."""
     lines = _who(job)

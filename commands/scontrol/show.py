@@ -8,6 +8,7 @@ import os
 from understudy.commands.scontrol.records import (
     NODE_COLUMNS,
     NodeTexts,
+    job_columns,
     job_lines,
     partition_lines,
     render,
@@ -27,10 +28,8 @@ if TYPE_CHECKING:
 
 
 def _show_jobs(session: "Session", words: list[str]) -> int:
-    from understudy.model.records import JOBS
-
     context = session.context
-    columns = list(JOBS)
+    columns = job_columns(details=session.details)
     try:
         if not words:
             jobs = context.client.query("jobs", columns, all_partitions=session.shows_all).dicts()
@@ -86,14 +85,14 @@ def in_places(jobs: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
 
 def _show_component(session: "Session", name: str) -> int:
     """`17+2`: a component of a heterogeneous job."""
-    from understudy.model.records import JOBS
-
     number, _, offset = name.partition("+")
     if not number.isdigit() or not offset.isdigit():
         session.complain("scontrol_print_job error: Invalid job id specified")
         return 1
     jobs = session.context.client.query(
-        "jobs", list(JOBS), {"het_job_id": [int(number)], "het_job_offset": [int(offset)]}
+        "jobs",
+        job_columns(details=session.details),
+        {"het_job_id": [int(number)], "het_job_offset": [int(offset)]},
     ).dicts()
     if not jobs:
         if session.context.client.query("jobs", ["job_id"], {"job_id": [int(number)]}).rows:
@@ -128,10 +127,10 @@ def _of_task(jobs: "list[dict[str, Any]]", task: int) -> "list[dict[str, Any]]":
 
 
 def _print_jobs(session: "Session", jobs: "list[dict[str, Any]]") -> int:
-    for job in jobs:
-        session.context.stdout.write(
-            render(job_lines(job, details=session.details), one_line=session.one_line)
-        )
+    texts = [
+        render(job_lines(job, details=session.details), one_line=session.one_line) for job in jobs
+    ]
+    session.context.stdout.write("".join(texts))
     return 0
 
 

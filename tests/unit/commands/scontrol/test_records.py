@@ -6,8 +6,15 @@ from typing import Any
 
 import pytest
 
-from understudy.commands.scontrol.records import NODE_COLUMNS, NodeTexts, node_lines, render
-from understudy.model.records import NODES
+from understudy.commands.scontrol.records import (
+    NODE_COLUMNS,
+    NodeTexts,
+    job_columns,
+    job_lines,
+    node_lines,
+    render,
+)
+from understudy.model.records import JOBS, NODES
 
 SAMPLES: dict[type, Any] = {int: 3, str: "text", list: ["a", "b"], float: 1.5, bool: True}
 
@@ -52,3 +59,18 @@ def test_nodes_that_are_alike_are_shown_as_each_would_be(*, details: bool, one_l
     for each in nodes:
         row = [each[name] for name in NODE_COLUMNS]
         assert texts.text(row) == render(node_lines(each, details=details), one_line=one_line)
+
+
+@pytest.mark.parametrize("details", [True, False])
+def test_of_jobs_what_is_shown_is_asked_for_and_no_more(*, details: bool) -> None:
+    every = {name: SAMPLES[column.kind] for name, column in JOBS.items()}
+    every |= {"node_shares": [], "cpu_ids": [], "record_flags": [], "flags": 0, "cpu_freq": "1000"}
+    read: set[str] = set()
+    for changes in (
+        {"state": 0, "start_time": None, "end_time": None, "mail_user": "", "tres_allocated": ""},
+        {"state": 1, "array_task_id": None, "array_task_expression": "1-2", "reason_detail": ""},
+    ):
+        job = Noting(every | changes)
+        job_lines(job, details=details)
+        read |= job.read
+    assert read == set(job_columns(details=details))
