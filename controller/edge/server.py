@@ -70,7 +70,7 @@ class Server:
         self.handled = 0
         self._listings = Listings()
         self._turns: Turns[Request] = Turns()
-        self._turn_s = turn_s
+        self.turn_s = turn_s
         self._spent_s = 0.0  # for requests, since the loop was known to have had its turn
         self._has_turn = False  # the requests that wait, once `soon` has come
         self._buckets: Buckets | None = None
@@ -94,7 +94,7 @@ class Server:
         if self._core.time.is_virtual:
             return self._handle(request)
         party = _party(request)
-        if self._spent_s < self._turn_s and self._turns.may_go(party):
+        if self._spent_s < self.turn_s and self._turns.may_go(party):
             began = self._clock()
             try:
                 return self._handle(request)
@@ -136,7 +136,7 @@ class Server:
     def _take_turns(self) -> None:
         self._has_turn = False
         self._spent_s = 0.0
-        until = self._clock() + self._turn_s
+        until = self._clock() + self.turn_s
         try:
             while (request := self._turns.take()) is not None:
                 self._passes.requests -= 1

@@ -16,9 +16,11 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from understudy.clock.timekeeper import Timekeeper
 from understudy.controller.edge import main as controller_main
-from understudy.protocol.messages import Failure, Message
+from understudy.protocol.messages import Failure, Message, Rows
 from understudy.protocol.messenger import CONNECTION_LOST, MemoryNetwork, Messenger
 
 if TYPE_CHECKING:
@@ -173,7 +175,14 @@ class _ReplyLink:
     def _answered(self, number: int, message: Message) -> None:
         """The answer arrives, unless the link was cut meanwhile."""
         if not self._replier._failing.is_cut(self._replier.name, self.name):
-            self._asker._answered(number, message)
+            self._asker._answered(number, _unpacked(message))
+
+
+def _unpacked(message: Message) -> Message:
+    """As it comes out of a socket: the rows of a listing that is shared are packed."""
+    if isinstance(message, Rows) and isinstance(message.rows, msgspec.Raw):
+        return msgspec.structs.replace(message, rows=msgspec.msgpack.decode(message.rows))
+    return message
 
 
 @contextlib.contextmanager

@@ -127,3 +127,10 @@ def test_a_replay_does_not_write_into_the_sites_record_of_jobs(trace, site, tmp_
     record = tmp_path / "jobcomp.txt"
     run(trace, site, settings=("JobCompType=jobcomp/filetxt", f"JobCompLoc={record}"))
     assert not record.exists()
+
+
+def test_a_limit_on_what_users_may_ask_changes_no_schedule(trace, site):
+    word = "SlurmctldParameters=rl_enable,rl_bucket_size=1,rl_refill_period=1000"
+    plain, limited = run(trace, site), run(trace, site, settings=(word,))
+    assert word in (limited / "slurm.conf").read_text().splitlines()
+    assert (plain / "jobs.csv").read_text() == (limited / "jobs.csv").read_text()
