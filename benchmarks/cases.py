@@ -64,6 +64,9 @@ CASES = {
     ),
     "up-65536": Case("the same, 65,536 nodes", "2 s", clusters.up_65536, "until all are idle"),
     "up-262144": Case("the same, 262,144 nodes", "8 s", clusters.up_262144, "until all are idle"),
+    "million-tasks": Case(
+        "1,000,000 pending jobs in ten arrays", "", clusters.million_tasks, "squeue -r"
+    ),
     "commands": Case("commands at a small cluster", "60 ms", clusters.commands, "squeue"),
     "sbatch-1": Case(
         "`sbatch` processes, one loop", "0.8 x Slurm", clusters.sbatch_1, "submitted", True

@@ -72,6 +72,23 @@ def up_262144(run: Run) -> None:
     up(run, 262_144)
 
 
+def million_tasks(run: Run) -> None:
+    """Ten arrays of 100,000 tasks each, of which 400 run at a time."""
+    conf = big_conf(run.folder, 100)
+    text = conf.read_text().replace("MaxJobCount=100000", "MaxJobCount=1100000")
+    conf.write_text(f"{text}MaxArraySize=100001\n")
+    line = "sbatch -o /dev/null -t 5 --array=0-99999 --wrap 'sleep 60'"
+    with run.tree.up(run.folder, conf) as cluster:
+        with run.measured():
+            begin = time.perf_counter()
+            cluster.run("bash", "-c", f"for i in {{1..10}}; do {line} || exit 1; done")
+            run.figure("submitted", time.perf_counter() - begin, "s")
+            run.figure("squeue", cluster.time_of("squeue")[0] * 1000, "ms")
+            run.figure("squeue -r", cluster.time_of("squeue", "-r")[0], "s")
+        pid = int((run.folder / "run" / "controller.pid").read_text().split()[0])
+        run.figure("controller", resident_mb([pid]), "MB")
+
+
 def commands(run: Run) -> None:
     """Whole commands at a small cluster with 100 jobs, and an interpreter that does nothing."""
     with run.tree.up(run.folder, ROOT / "examples" / "small.conf") as cluster:
