@@ -382,7 +382,9 @@ def _gres(change: Change, text: str) -> None:
         raise SlurmError(ErrorCode.INVALID_GRES) from None
     if any(want.name not in change.core.settings.gres_types for want in wants):
         raise SlurmError(ErrorCode.INVALID_GRES)
-    if mixes_types(wants):
+    spec = change.job.spec
+    others = (spec.tres_per_job, spec.tres_per_socket, spec.tres_per_task)
+    if mixes_types(wants + tuple(want for other in others for want in read_request(other))):
         raise SlurmError(ErrorCode.MIXED_GRES)
     change.spec["gres"] = ",".join(f"gres:{want}" for want in wants)
 

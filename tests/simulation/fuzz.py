@@ -369,7 +369,8 @@ class _Run:
         never start.
 
         Others start in the place that such a job has taken: where it keeps no nodes for itself
-        (bf_min_prio_reserve, bf_min_age_reserve), where it is behind them in the queue, or where
+        (bf_min_prio_reserve, bf_min_age_reserve), where it is behind them in the queue, where
+        backfill alone would start it (--time-min within a MaxTime that --time is above), or where
         its partition is closed by then (assoc_limit_stop). For who may preempt whom by QOS is no
         order of all jobs: one may be before others that are, one after the other, before one which
         may preempt the first.
@@ -397,15 +398,14 @@ class _Run:
             ]
             return bool(ways) and (
                 not policy.main.reserves.holds_back(taker, int(now))
-                or any(
-                    way < own and leads(own, way) for way, _ in ways for own, _ in records(other)
-                )
+                or any(limit_broken(taker, where) for _, where in ways)
+                or any(own < way or leads(own, way) for way, _ in ways for own, _ in records(other))
                 or any(is_stopped(way, where, other) for way, where in ways)
             )
 
         def leads(first: Key, last: Key) -> bool:
             """Whether one is before another that is before another ... that is before the last."""
-            left = [key for job in pending for key, _ in records(job)]
+            left = [key for job in (*pending, *busy) for key, _ in records(job)]
             ahead = [first]
             while ahead:
                 key = ahead.pop()

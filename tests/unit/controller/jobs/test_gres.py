@@ -66,6 +66,13 @@ def test_what_cannot_be_is_refused(spec: dict[str, Any], code: int) -> None:
     assert harness().refused(**spec) == code
 
 
+def test_a_change_mixes_no_types_with_what_else_the_job_asks_for() -> None:
+    h = harness()
+    job = h.submit(hold=True, tres_per_job="gres:gpu:a:2")
+    assert h.update(job, gres="gpu:1") == 2119
+    assert h.update(job, gres="gpu:a:1,tape:1") == 0
+
+
 def test_whole_node_selection_knows_gres_alone() -> None:
     h = harness()
     h.core.selector.counts_gpus = False  # type: ignore[attr-defined]
