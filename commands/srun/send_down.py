@@ -43,7 +43,7 @@ def send_down(
                     from understudy.commands.shared.packing import pack as pack_bytes
 
                     nodes = ",".join(each[2] for each in part)
-                    daemon.begin("Forward", pack_bytes(message), nodes, width, 10.0, False)
+                    daemon.begin("Forward", pack_bytes(message), nodes, width, 10.0)
                 asked.append((daemon, part))
                 break
             except RefusedError as error:
