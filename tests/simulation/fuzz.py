@@ -370,10 +370,11 @@ class _Run:
 
         Others start in the place that such a job has taken: where it keeps no nodes for itself
         (bf_min_prio_reserve, bf_min_age_reserve), where it is behind them in the queue, where
-        backfill alone would start it (--time-min within a MaxTime that --time is above), or where
-        its partition is closed by then (assoc_limit_stop). For who may preempt whom by QOS is no
-        order of all jobs: one may be before others that are, one after the other, before one which
-        may preempt the first.
+        backfill alone would start it (--time-min within a MaxTime that --time is above), where its
+        partition is closed by then (assoc_limit_stop), or where those ahead of it plan nothing as
+        long as such a job runs, since the nodes are its user's (ExclusiveUser). For who may preempt
+        whom by QOS is no order of all jobs: one may be before others that are, one after the other,
+        before one which may preempt the first.
         """
         core = self.core
         assert core is not None
@@ -401,6 +402,7 @@ class _Run:
                 or any(limit_broken(taker, where) for _, where in ways)
                 or any(own < way or leads(own, way) for way, _ in ways for own, _ in records(other))
                 or any(is_stopped(way, where, other) for way, where in ways)
+                or any(keeps_out(other, way) for way, _ in ways)
             )
 
         def leads(first: Key, last: Key) -> bool:
@@ -428,6 +430,18 @@ class _Run:
                 and held & _licenses(job)
                 for job in pending
                 for third, partition in records(job)
+            )
+
+        def keeps_out(other: Job, way: Key) -> bool:
+            """Whether one ahead finds no nodes to plan on while the other runs."""
+            return (
+                other.allocation is not None
+                and other.allocation.owned
+                and any(
+                    third < way and job.user_id != other.user_id
+                    for job in pending
+                    for third, _ in records(job)
+                )
             )
 
         return all(any(takes(taker, job) for taker in pending) for job in busy)
