@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from simulation.circles import Circle
 from simulation.invariants import Invariants
 from simulation.schedules import JOBS, Schedule, draw
 
@@ -42,10 +43,8 @@ from understudy.clock.daemon import Daemon
 from understudy.clock.timekeeper import Timekeeper
 from understudy.clock.virtual_loop import VirtualEventLoop
 from understudy.controller.edge.main import start as start_controller
-from understudy.controller.enforcement.reasons import is_limit
 from understudy.controller.scheduling.api import Ask, Note
 from understudy.controller.scheduling.slurm.builtin import Builtin
-from understudy.controller.tables.licenses import read_licenses
 from understudy.controller.tables.partition import limit_broken
 from understudy.experiments.recorded_machine import recorded_machine
 from understudy.experiments.scenario import GROUP_ID, read_scenario
@@ -73,7 +72,6 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from understudy.controller.core.core import Core
-    from understudy.controller.scheduling.slurm.queue import Key
     from understudy.controller.tables.allocation import Allocation
     from understudy.controller.tables.job import HetJob, Job
     from understudy.controller.tables.partition import Partition
@@ -134,11 +132,6 @@ class _Errors(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if record.exc_info:
             self._run.fail(f"{record.getMessage()}: {_told(record.exc_info[1])}")
-
-
-def _licenses(job: Job) -> set[str]:
-    text = job.spec.licenses
-    return {name for name, _ in read_licenses(text)} if text else set()
 
 
 class _Run:
@@ -357,94 +350,13 @@ class _Run:
         if restarted and core.tables.preemption is not None:
             since = self.time.now() - 2 * LOOK_S  # who has just started is not to have ended
             old = [job for job in busy if job not in restarted and (job.start_time or 0) < since]
-            self.outcome.circles = int(not old and self._are_in_a_circle(restarted))
+            circle = Circle(core, self.time.now(), restarted, LOOK_S)
+            self.outcome.circles = int(not old and circle.closes())
         if busy and not self.outcome.circles:
             self.fail(
                 f"{len(busy)} jobs have not ended {LOOKS * LOOK_S:.0f} s after all was "
                 f"healed: {busy[0].story} {busy[0].reason}"
             )
-
-    def _are_in_a_circle(self, busy: list[Job]) -> bool:
-        """Whether each of the jobs will be preempted again and again, as in Slurm, by jobs that
-        never start.
-
-        Others start in the place that such a job has taken: where it keeps no nodes for itself
-        (bf_min_prio_reserve, bf_min_age_reserve), where it is behind them in the queue, where
-        backfill alone would start it (--time-min within a MaxTime that --time is above), where its
-        partition is closed by then (assoc_limit_stop), or where those ahead of it plan nothing as
-        long as such a job runs, since the nodes are its user's (ExclusiveUser). For who may preempt
-        whom by QOS is no order of all jobs: one may be before others that are, one after the other,
-        before one which may preempt the first.
-        """
-        core = self.core
-        assert core is not None
-        tables, now, policy = core.tables, self.time.now(), core.policy
-        preemption = tables.preemption
-        assert isinstance(policy, Builtin)
-        assert preemption is not None
-        pending = [job for job in tables.pending.values() if job.priority and job not in busy]
-
-        def records(job: Job) -> list[tuple[Key, Partition]]:
-            each = [tables.partitions[name] for name in job.partitions]
-            return [(policy.queue.order(job, partition), partition) for partition in each]
-
-        def takes(taker: Job, other: Job) -> bool:
-            since = taker.preempting_since
-            if since is None or now - since > LOOK_S:
-                return False
-            ways = [
-                (key, where)
-                for key, where in records(taker)
-                if preemption.may_preempt(taker, where, other)
-            ]
-            return bool(ways) and (
-                not policy.main.reserves.holds_back(taker, int(now))
-                or any(limit_broken(taker, where) for _, where in ways)
-                or any(own < way or leads(own, way) for way, _ in ways for own, _ in records(other))
-                or any(is_stopped(way, where, other) for way, where in ways)
-                or any(keeps_out(other, way) for way, _ in ways)
-            )
-
-        def leads(first: Key, last: Key) -> bool:
-            """Whether one is before another that is before another ... that is before the last."""
-            left = [key for job in (*pending, *busy) for key, _ in records(job)]
-            ahead = [first]
-            while ahead:
-                key = ahead.pop()
-                if key < last:
-                    return True
-                ahead += [other for other in left if key < other]
-                left = [other for other in left if not key < other]
-            return False
-
-        def is_stopped(way: Key, where: Partition, other: Job) -> bool:
-            """Whether the partition is closed to all behind a job that meets a limit as soon as
-            the other has given back its licences (assoc_limit_stop): while the other runs, that
-            job is passed over.
-            """
-            held = _licenses(other)
-            return policy.main.stops_at_limits and any(
-                third < way
-                and partition is where
-                and is_limit(job.reason)
-                and held & _licenses(job)
-                for job in pending
-                for third, partition in records(job)
-            )
-
-        def keeps_out(other: Job, way: Key) -> bool:
-            """Whether one ahead finds no nodes to plan on while the other runs."""
-            return (
-                other.allocation is not None
-                and other.allocation.owned
-                and any(
-                    third < way and job.user_id != other.user_id
-                    for job in pending
-                    for third, _ in records(job)
-                )
-            )
-
-        return all(any(takes(taker, job) for taker in pending) for job in busy)
 
     def _judge(self, run: scenario_run._Run) -> None:
         core = self.core

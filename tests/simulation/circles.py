@@ -1,0 +1,112 @@
+"""Jobs that preempt each other for ever, as in Slurm: what a fuzzed schedule may end with.
+
+For who may preempt whom by QOS is no order of all jobs: one may be before others that are, one
+after the other, before one which may preempt the first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from understudy.controller.enforcement.reasons import is_limit
+from understudy.controller.scheduling.slurm.builtin import Builtin
+from understudy.controller.tables.licenses import read_licenses
+from understudy.controller.tables.partition import limit_broken
+
+if TYPE_CHECKING:
+    from understudy.controller.core.core import Core
+    from understudy.controller.scheduling.slurm.queue import Key
+    from understudy.controller.tables.job import Job
+    from understudy.controller.tables.partition import Partition
+
+
+class Circle:
+    """Jobs that were requeued again and again, and those that may have done it.
+
+    Others start in the place that such a job has taken: where it keeps no nodes for itself
+    (bf_min_prio_reserve, bf_min_age_reserve), where it is behind them in the queue, where
+    backfill alone would start it (--time-min within a MaxTime that --time is above), where its
+    partition is closed by then (assoc_limit_stop), or where those ahead of it plan nothing as
+    long as such a job runs, since the nodes are its user's (ExclusiveUser).
+    """
+
+    def __init__(self, core: Core, now: float, busy: list[Job], within_s: float) -> None:
+        """`busy` were requeued; who took a place within so many seconds counts."""
+        assert isinstance(core.policy, Builtin)
+        assert core.tables.preemption is not None
+        self._policy, self._preemption = core.policy, core.tables.preemption
+        self._partitions = core.tables.partitions
+        self._now, self._within_s = now, within_s
+        self._busy = busy
+        pending = core.tables.pending.values()
+        self._pending = [job for job in pending if job.priority and job not in busy]
+
+    def closes(self) -> bool:
+        """Whether each of the jobs will be preempted for ever, by jobs that never start."""
+        return all(any(self._takes(taker, job) for taker in self._pending) for job in self._busy)
+
+    def _records(self, job: Job) -> list[tuple[Key, Partition]]:
+        each = [self._partitions[name] for name in job.partitions]
+        return [(self._policy.queue.order(job, partition), partition) for partition in each]
+
+    def _takes(self, taker: Job, other: Job) -> bool:
+        since = taker.preempting_since
+        if since is None or self._now - since > self._within_s:
+            return False
+        ways = [
+            (key, where)
+            for key, where in self._records(taker)
+            if self._preemption.may_preempt(taker, where, other)
+        ]
+        return bool(ways) and (
+            not self._policy.main.reserves.holds_back(taker, int(self._now))
+            or any(limit_broken(taker, where) for _, where in ways)
+            or any(
+                own < way or self._leads(own, way)
+                for way, _ in ways
+                for own, _ in self._records(other)
+            )
+            or any(self._is_stopped(way, where, other) for way, where in ways)
+            or any(self._keeps_out(other, way) for way, _ in ways)
+        )
+
+    def _leads(self, first: Key, last: Key) -> bool:
+        """Whether one is before another that is before another ... that is before the last."""
+        left = [key for job in (*self._pending, *self._busy) for key, _ in self._records(job)]
+        ahead = [first]
+        while ahead:
+            key = ahead.pop()
+            if key < last:
+                return True
+            ahead += [other for other in left if key < other]
+            left = [other for other in left if not key < other]
+        return False
+
+    def _is_stopped(self, way: Key, where: Partition, other: Job) -> bool:
+        """Whether the partition is closed to all behind a job that meets a limit as soon as
+        the other has given back its licences (assoc_limit_stop): while the other runs, that
+        job is passed over.
+        """
+        held = _licenses(other)
+        return self._policy.main.stops_at_limits and any(
+            third < way and partition is where and is_limit(job.reason) and held & _licenses(job)
+            for job in self._pending
+            for third, partition in self._records(job)
+        )
+
+    def _keeps_out(self, other: Job, way: Key) -> bool:
+        """Whether one ahead finds no nodes to plan on while the other runs."""
+        return (
+            other.allocation is not None
+            and other.allocation.owned
+            and any(
+                third < way and job.user_id != other.user_id
+                for job in self._pending
+                for third, _ in self._records(job)
+            )
+        )
+
+
+def _licenses(job: Job) -> set[str]:
+    text = job.spec.licenses
+    return {name for name, _ in read_licenses(text)} if text else set()
