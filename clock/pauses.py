@@ -12,8 +12,6 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from understudy.model.metrics import counter, gauge
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -93,6 +91,8 @@ class Pauses:
 
     def figures(self) -> Iterator[Family]:
         """For Prometheus."""
+        from understudy.model.metrics import counter, gauge  # noqa: PLC0415  few ask for it
+
         for name, what, each in (
             ("understudy_loop_delay", "How late timers of the event loop were", self.loop),
             ("understudy_gc_pause", "How long garbage collections took", self.collections),

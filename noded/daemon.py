@@ -71,7 +71,6 @@ from understudy.protocol.messages import (
     TaskStatistics,
     TerminateJob,
 )
-from understudy.protocol.mishaps import Mishaps
 from understudy.protocol.tree import (
     TIMED_OUT,
     UNKNOWN_NODE,
@@ -99,6 +98,7 @@ if TYPE_CHECKING:
     from understudy.noded.journal import Journal
     from understudy.noded.steps import StepKey
     from understudy.protocol.messenger import Messenger, Request
+    from understudy.protocol.mishaps import Mishaps
 
 ACCESS_DENIED: Final = 2002
 # with a credential in it
@@ -153,7 +153,7 @@ class FrontEnd:
             Reports(messenger, time, core.faults, log, journal, on_back=self.register),
         )
         self._is_one_of_many = shared is not None
-        self.mishaps = Mishaps()
+        self.mishaps: Mishaps | None = None
         self._handed_on = 0
         self.health: HealthCheck | None = None  # where jobs are real
         self.reconfigure: Callable[[], None] = lambda: None  # read slurm.conf again
@@ -565,6 +565,8 @@ class FrontEnd:
         """To how many of its heads this node hands a message on before it dies with it; None: it
         lives.
         """
+        if self.mishaps is None:
+            return None
         self._handed_on += 1
         return self.mishaps.hands_on(self.name, self._handed_on, heads)
 

@@ -16,7 +16,6 @@ from understudy.auth.credential import Verifier
 from understudy.auth.keys import read_key
 from understudy.clock.daemon import run_daemon
 from understudy.model.cluster import SLURM_VERSION, Cluster
-from understudy.model.metrics import Family, gauge
 from understudy.noded.core import NodeCore, OwnNodes
 from understudy.noded.daemon import FrontEnd
 from understudy.noded.emulated import EmulatedExecutor
@@ -25,7 +24,6 @@ from understudy.noded.faults import FaultTable
 from understudy.noded.files import FileReceiver
 from understudy.noded.journal import Journal
 from understudy.noded.settings import read_log_keys, read_settings
-from understudy.protocol.hops import hop_links, mishaps_of
 from understudy.protocol.tree import Routes
 
 if TYPE_CHECKING:
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
 
     from understudy.clock.daemon import Daemon
     from understudy.model.cluster import Hops, NodeDaemon
+    from understudy.model.metrics import Family
     from understudy.noded.hop_nodes import HopNodes
     from understudy.protocol.messenger import Messenger
     from understudy.protocol.tree import Target
@@ -91,6 +90,8 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
 
 def figures(nodes: Sized, cores: Iterable[NodeCore]) -> Iterator[Family]:
     """What Prometheus is told."""
+    from understudy.model.metrics import gauge  # noqa: PLC0415  few ask for it
+
     jobs: set[tuple[int, int]] = set()
     steps: set[tuple[int, int, int]] = set()
     for core in cores:
@@ -168,6 +169,7 @@ def _emulate(daemon: Daemon, front_end: FrontEnd) -> None:
 def _start_hops(daemon: Daemon, me: NodeDaemon, hops: Hops, faults: FaultTable | None) -> HopNodes:
     """Each node is a hop of its own."""
     from understudy.noded.hop_nodes import HopNodes  # noqa: PLC0415  only here
+    from understudy.protocol.hops import hop_links, mishaps_of  # noqa: PLC0415
 
     cluster = daemon.cluster
     links = hop_links(daemon.time.loop, cluster, hops)

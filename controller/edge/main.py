@@ -53,21 +53,19 @@ from understudy.controller.saved.store import Commits, Dirty, HeldWire, Store
 from understudy.controller.scheduling import registry
 from understudy.controller.tables.power_plan import PowerPlan
 from understudy.controller.tables.preemption import Preemption, Rules
-from understudy.controller.views.metrics import figures
 from understudy.model.cluster import Cluster
 from understudy.model.conf import SlurmConfig, load
 from understudy.model.conf_check import not_emulated, strange_words
 from understudy.model.conf_copy import copy_configuration, has_changed
 from understudy.model.errors import ConfigError
-from understudy.model.metrics import Family, gauge
 from understudy.model.scheduler_parameters import complaints, number
-from understudy.protocol.hops import hop_links
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from understudy.controller.tables.settings import Settings
     from understudy.model.cluster import Hops
+    from understudy.model.metrics import Family
 
 NAME = "controller"
 
@@ -162,6 +160,8 @@ class Controller:
 
     def _take_hops(self, agents: Agents, wire: Wire, settings: Settings, hops: Hops) -> None:
         """Nodes are hops of their own."""
+        from understudy.protocol.hops import hop_links  # noqa: PLC0415  only here
+
         daemon = self.daemon
         links = hop_links(asyncio.get_running_loop(), daemon.cluster, hops)
         daemon.messenger.hops = links
@@ -316,6 +316,9 @@ class Controller:
 
     def figures(self) -> Iterator[Family | None]:
         """What Prometheus is told."""
+        from understudy.controller.views.metrics import figures  # noqa: PLC0415  few ask for it
+        from understudy.model.metrics import gauge  # noqa: PLC0415
+
         yield from figures(self.core)
         if self.accounting is not None:
             text = "Records that wait for the accounting daemon."

@@ -1,49 +1,59 @@
 """The sub-commands of `understudy`: clusters up and down, replays, the clock, checks of
 configurations.
 
-Place: the outermost layer. Each sub-command is a module `understudy_NAME.py` beside this one; this
-file only puts them under their names. What they need is imported when they run, so that `understudy
---help` answers at once.
+Place: the outermost layer. Each sub-command is in a module beside this one; this file only puts
+them under their names. Only the one that was named is imported and made, and what it needs when it
+runs, so that it starts as fast as if there were no others.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Final
+
 import typer
 
-from understudy.tool.understudy import clock as understudy_clock
-from understudy.tool.understudy import cluster as understudy_cluster
-from understudy.tool.understudy import conf as understudy_conf
-from understudy.tool.understudy import fanout as understudy_fanout
-from understudy.tool.understudy import hosts_commands as understudy_hosts
-from understudy.tool.understudy import import_history as understudy_import
-from understudy.tool.understudy import load as understudy_load
-from understudy.tool.understudy import manual as understudy_manual
-from understudy.tool.understudy import replay as understudy_replay
-
-app = typer.Typer(
-    name="understudy",
-    help="Stand-in for a Slurm cluster: real daemons, messages and commands; emulated nodes "
-    "and, when wanted, emulated time.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-app.command("up")(understudy_cluster.up)
-app.command("down")(understudy_cluster.down)
-app.command("status")(understudy_cluster.status)
-app.command("prepare")(understudy_hosts.prepare)
-app.command("daemon")(understudy_hosts.daemon)
-app.command("replay")(understudy_replay.replay)
-app.command("fanout")(understudy_fanout.fanout)
-app.command("load")(understudy_load.load)
-app.command("import")(understudy_import.import_)
-app.command("man")(understudy_manual.man)
-app.command("completion")(understudy_manual.completion)
-app.add_typer(understudy_clock.app, name="clock")
-app.add_typer(understudy_conf.app, name="conf")
+# name -> module here and what is in it
+_PLACES: Final = {
+    "up": ("cluster", "up"),
+    "down": ("cluster", "down"),
+    "status": ("cluster", "status"),
+    "prepare": ("hosts_commands", "prepare"),
+    "daemon": ("hosts_commands", "daemon"),
+    "replay": ("replay", "replay"),
+    "fanout": ("fanout", "fanout"),
+    "load": ("load", "load"),
+    "import": ("import_history", "import_"),
+    "man": ("manual", "man"),
+    "completion": ("manual", "completion"),
+    "clock": ("clock", "app"),
+    "conf": ("conf", "app"),
+}
 
 
-@app.command("version")
+def app_with(name: str = "") -> typer.Typer:
+    """The application with the sub-command of that name; with all of them where none has it, as
+    for `--help` and for what is mistyped.
+    """
+    app = typer.Typer(
+        name="understudy",
+        help="Stand-in for a Slurm cluster: real daemons, messages and commands; emulated nodes "
+        "and, when wanted, emulated time.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    for each in (name,) if name in _PLACES else _PLACES:
+        module, what = _PLACES[each]
+        found = getattr(import_module(f"understudy.tool.understudy.{module}"), what)
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=each)
+        else:
+            app.command(each)(found)
+    app.command("version")(version)
+    return app
+
+
 def version() -> None:
     """Print Understudy's version and that of the Slurm whose behaviour it follows."""
     import understudy

@@ -1,4 +1,4 @@
-"""The `understudy` command: its start. Its sub-commands are in understudy_app.py, which takes a
+"""The `understudy` command: its start. Its sub-commands are named in app.py, which takes a
 moment to import.
 
 Place: the outermost layer. Who presses Ctrl-C in that moment is no less done with it than later.
@@ -12,9 +12,9 @@ import sys
 def main() -> None:
     """Run the command; the entry point of the `understudy` script."""
     try:
-        from understudy.tool.understudy.app import app
+        from understudy.tool.understudy.app import app_with
 
-        app()
+        app_with(*sys.argv[1:2])()
     except KeyboardInterrupt:
         sys.exit(130)
 

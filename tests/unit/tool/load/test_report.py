@@ -17,7 +17,7 @@ from understudy.tool.load.report import live_line, page, table, verdict
 from understudy.tool.load.run import Course, _daemons, exit_code
 from understudy.tool.load.samples import Sampler, process_use, slurm_numbers
 from understudy.tool.load.target import Target, TargetError, conf_of, slurm_cluster
-from understudy.tool.understudy.app import app
+from understudy.tool.understudy.app import app_with
 
 
 def told(*latencies_s, errors=(), jobs=()):
@@ -188,6 +188,6 @@ def test_real_slurm_must_be_there(tmp_path):
     ],
 )
 def test_a_wrong_command_line_says_what_is_wrong(words, text):
-    done = CliRunner().invoke(app, ["load", *words])
+    done = CliRunner().invoke(app_with("load"), ["load", *words])
     assert done.exit_code == 2
     assert text in done.output

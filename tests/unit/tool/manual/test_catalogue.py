@@ -28,7 +28,7 @@ from understudy.tool.manual.catalogue import (
 from understudy.tool.manual.completions import SHELLS, script
 from understudy.tool.manual.man_pages import plain, roff
 from understudy.tool.manual.option_page import page
-from understudy.tool.understudy.app import app
+from understudy.tool.understudy.app import app_with
 
 NAMES = [command.name for command in commands()]
 # of commands that submit: what is no option of the job
@@ -162,8 +162,8 @@ def test_bash_completes(line, expected, tmp_path):
 
 def test_understudy_man_and_completion():
     run = CliRunner().invoke
-    assert run(app, ["man", "squeue"]).stdout.startswith("NAME\n    squeue - ")
-    assert "squeue " in run(app, ["man"]).stdout
-    assert run(app, ["man", "nosuch"]).exit_code == 1
-    assert "complete -F" in run(app, ["completion", "bash"]).stdout
-    assert run(app, ["completion", "tcsh"]).exit_code == 1
+    assert run(app_with("man"), ["man", "squeue"]).stdout.startswith("NAME\n    squeue - ")
+    assert "squeue " in run(app_with("man"), ["man"]).stdout
+    assert run(app_with("man"), ["man", "nosuch"]).exit_code == 1
+    assert "complete -F" in run(app_with("completion"), ["completion", "bash"]).stdout
+    assert run(app_with("completion"), ["completion", "tcsh"]).exit_code == 1

@@ -20,7 +20,7 @@ from understudy.experiments.scenario import read_scenario
 from understudy.experiments.swf import read_swf
 from understudy.experiments.trace import TraceError
 from understudy.tool.replay.imports import ImportRequest, import_history
-from understudy.tool.understudy.app import app
+from understudy.tool.understudy.app import app_with
 
 HISTORIES = Path(__file__).parents[3] / "recorded" / "histories"
 ACCOUNTS = (HISTORIES / "past.cfg", HISTORIES / "qos.txt")
@@ -293,7 +293,9 @@ def test_a_history_can_become_a_trace(tmp_path):
 )
 def test_what_cannot_be_imported_is_said_in_one_line(tmp_path, arguments, why, code, monkeypatch):
     monkeypatch.chdir(HISTORIES)
-    result = CliRunner().invoke(app, ["import", *arguments, "--out", str(tmp_path / "out")])
+    result = CliRunner().invoke(
+        app_with("import"), ["import", *arguments, "--out", str(tmp_path / "out")]
+    )
     assert result.exit_code == code
     assert result.exception is None or isinstance(result.exception, SystemExit)
     error = [

@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from understudy.experiments.fan_out_page import FanOutRow
-from understudy.tool.understudy.app import app
+from understudy.tool.understudy.app import app_with
 from understudy.tool.understudy.fanout import line
 
 
@@ -16,7 +16,7 @@ from understudy.tool.understudy.fanout import line
     ],
 )
 def test_what_is_no_number_is_refused(options, text):
-    done = CliRunner().invoke(app, ["fanout", *options])
+    done = CliRunner().invoke(app_with("fanout"), ["fanout", *options])
     assert done.exit_code == 1
     assert text in done.output
 

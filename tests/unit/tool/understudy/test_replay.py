@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from understudy.tool.cluster import launch
-from understudy.tool.understudy.app import app
+from understudy.tool.understudy.app import app_with
 
 CONF = (
     "ClusterName=c\nSlurmctldHost=h\nNodeName=n[1-2] CPUs=4\n"
@@ -37,7 +37,7 @@ def replay(tmp_path, monkeypatch):
     def run(*words):
         named = {"TRACE": trace, "SCENARIO": scenario, "CONF": conf}
         result = CliRunner().invoke(
-            app,
+            app_with("replay"),
             [
                 "replay",
                 *(str(named.get(word, word)) for word in words),

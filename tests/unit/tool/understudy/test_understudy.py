@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from understudy.tool.understudy.app import app_with
+
 START = """
 import signal, sys
 
@@ -24,7 +26,7 @@ main()
 
 @pytest.mark.parametrize(
     "moment",
-    ["typer", "understudy.tool.understudy.hosts_commands", "understudy.tool.replay.traces"],
+    ["typer", "understudy.tool.understudy.replay", "understudy.tool.replay.traces"],
 )
 def test_who_interrupts_it_then_gets_no_traceback(moment):
     found = subprocess.run(
@@ -35,3 +37,26 @@ def test_who_interrupts_it_then_gets_no_traceback(moment):
         check=False,
     )
     assert (found.returncode, found.stderr) == (130, "")
+
+
+def words_of(*words):
+    return subprocess.run(
+        [sys.executable, "-m", "understudy.tool.understudy.understudy", *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_only_the_subcommand_that_is_named_is_made_but_help_and_mistakes_know_all():
+    assert [each.name for each in app_with("down").registered_commands] == ["down", "version"]
+    everything = app_with("dwon")
+    names = {each.name for each in everything.registered_commands}
+    names |= {each.name for each in everything.registered_groups}
+    assert {"up", "down", "replay", "clock", "conf", "version"} < names
+    assert "replay" in words_of("--help").stdout
+    mistyped = words_of("dwon")
+    assert mistyped.returncode == 2
+    assert "down" in mistyped.stderr
+    assert words_of("version").stdout.startswith("understudy ")
