@@ -61,6 +61,10 @@ class LicensePool:
         for name, count in self._held.pop(job_id, ()):
             self.used[name] -= count
 
+    def held(self, job_id: int, name: str) -> int:
+        """How many of that name the job has."""
+        return sum(count for each, count in self._held.get(job_id, ()) if each == name)
+
     def _grant(
         self, text: str, held_back: Mapping[str, int] | None = None
     ) -> list[tuple[str, int]] | None:

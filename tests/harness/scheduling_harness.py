@@ -160,6 +160,9 @@ class World:
     def start(self, ask: Ask, allocation: Allocation, now: float) -> bool:
         job, partition = ask.job, ask.partition
         assert job.is_pending
+        if not self.tables.licenses.are_free(job.spec.licenses):
+            return False
+        self.tables.licenses.take(job.job_id, job.spec.licenses)
         if ask.time_limit_s is not None:
             job.time_limit_s = ask.time_limit_s
         job.used_reservation = ask.reservation
@@ -252,6 +255,7 @@ class World:
             what.end_time = self.ends[what.job_id] = int(self.now)
             del self.tables.running[what.job_id]
             self.tables.nodes.release(what.allocation, what.allocation.nodes)
+            self.tables.licenses.give_back(what.job_id)
             self.policy.note(Note.FREE, self.now)
         elif kind == 1:
             self.tables.pending[what.job_id] = what

@@ -26,7 +26,6 @@ FOR_TESTS = {
 }
 MEMBERS_FOR_TESTS = {
     "controller/scheduling/api Note.START",  # the first word to a policy that is tried alone
-    "controller/scheduling/profile Profile.with_ends",  # for policies of one's own, too
     "controller/tables/topology Tree.leaves_of",
     "experiments/replay ReplayOutcome.rejected",
 }

@@ -12,6 +12,9 @@ understudy.controller.scheduling.textbook.pools). Follows Lifka (1995) and Mu'al
 3. the others start in queue order if they fit now, and either end (by their limit) by the shadow
    time, or take no more than the extra processors, which they use up.
 
+Where jobs may hold more than processors (understudy.controller.scheduling.textbook.further), the
+same steps are taken for all of it (understudy.controller.scheduling.textbook.backfilling).
+
 What is kept from pass to pass, because a pass a completion over a queue of hundreds is the whole
 cost: the running jobs sorted by expected end, the smallest waiting job, of a long queue its sizes
 as vectors, and, while nothing has come free, the promise. A job that was refused stays refused
@@ -28,7 +31,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from understudy.controller.scheduling.api import Note
+from understudy.controller.scheduling.textbook.backfilling import Backfilling
 from understudy.controller.scheduling.textbook.pools import TextbookPolicy
 from understudy.controller.scheduling.textbook.waiting import Waiting
 
@@ -92,17 +95,14 @@ class Easy(TextbookPolicy):
     ) -> None:
         super().__init__(tables, selector, planner, parameters)
         self._pools: dict[str, _Pool] = {}
-        self._stale = True
-
-    def note(self, what: Note, now: float) -> None:
-        """As in `SchedulingPolicy`."""
-        self._stale |= what not in (Note.SUBMIT, Note.FREE, Note.CLEANED)
-        super().note(what, now)
+        self._with_further = Backfilling(self)
 
     def decide(self, added: list[Record] | None, freed: bool, second: int, now: float) -> None:
         """One pass over each pool."""
-        if self._stale:
-            self._stale = False
+        if self.further:
+            self._with_further.decide(added, freed, second, now)
+            return
+        if self.is_stale:
             freed = True
             self._rebuild()
         freed |= len(self._pools) > 1  # what one pool starts may take from another

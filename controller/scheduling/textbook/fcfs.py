@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from understudy.controller.scheduling.textbook.backfilling import Backfilling, Style
 from understudy.controller.scheduling.textbook.pools import TextbookPolicy
 
 if TYPE_CHECKING:
+    from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector
     from understudy.controller.scheduling.slurm.queue import Record
+    from understudy.controller.tables.tables import Tables
 
 
 class Fcfs(TextbookPolicy):
@@ -20,8 +23,17 @@ class Fcfs(TextbookPolicy):
 
     name = "fcfs"
 
+    def __init__(
+        self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters
+    ) -> None:
+        super().__init__(tables, selector, planner, parameters)
+        self._with_further = Backfilling(self, Style(passes=False))
+
     def decide(self, added: list[Record] | None, freed: bool, second: int, now: float) -> None:
         """Start jobs from each pool's head on until one does not fit."""
+        if self.further:
+            self._with_further.decide(added, freed, second, now)
+            return
         del added, freed, second
         for name, records in self.queue.lists.items():
             if not records:

@@ -10,17 +10,19 @@ enforced by the second. What arrives in the second half of a second, after the p
 next instant.
 
 A pool is a partition: as many processors as its usable nodes have CPUs. Partitions that overlap are
-pools of their own that share what is free.
+pools of their own that share what is free, as all share licences. What jobs hold beside processors
+is counted by understudy.controller.scheduling.textbook.further.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from math import floor, inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from understudy.controller.scheduling.api import Note, SchedulingPolicy
 from understudy.controller.scheduling.slurm.queue import PendingQueue, first_come_order
+from understudy.controller.scheduling.textbook.further import KEY, further_resources
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ class TextbookPolicy(SchedulingPolicy):
     """Passes at every second in which something happened; one queue a pool."""
 
     exact_limits = True
+    parameter_words: ClassVar[tuple[str, ...]] = (KEY,)
 
     def __init__(
         self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters
@@ -45,6 +48,10 @@ class TextbookPolicy(SchedulingPolicy):
         super().__init__(tables, selector, planner, parameters)
         self.queue = PendingQueue(tables, first_come_order, by_partition=True)
         self.must_review = True  # something other than submissions happened since the last pass
+        # during a pass: something may be other than what a policy has kept of the tables
+        self.is_stale = self._will_be_stale = True
+        # what is counted beside processors
+        self.further = further_resources(tables, parameters)
         self._due: float | None = None
         self._last_pass = -inf
 
@@ -54,6 +61,7 @@ class TextbookPolicy(SchedulingPolicy):
             return  # the order is that of submission
         self.queue.note(what)
         self.must_review |= what is not Note.SUBMIT
+        self._will_be_stale |= what not in (Note.SUBMIT, Note.FREE, Note.CLEANED)
         due = floor(now) + PASS_OFFSET_S
         if due < now or due <= self._last_pass:
             due += 1
@@ -73,6 +81,9 @@ class TextbookPolicy(SchedulingPolicy):
     def run(self, now: float) -> Iterator[float | None]:
         """One pass: an instant, which nothing may interrupt."""
         self._due, self._last_pass = None, now
+        self.is_stale, self._will_be_stale = self._will_be_stale, False
+        if self.is_stale:
+            self.further = further_resources(self.tables, self.parameters)
         added = self.queue.refresh(now)
         freed, self.must_review = self.must_review, False
         self.decide(added, freed or added is None, floor(now), now)

@@ -1,7 +1,7 @@
 """A long queue as vectors: which of thousands of waiting jobs need so few processors, or end so
 soon, is then one comparison.
 
-Place: scheduling, pure; kept by sched/easy beside its list of records, in the same order.
+Place: scheduling, pure; kept by textbook policies beside their lists of records, in the same order.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -19,13 +19,22 @@ if TYPE_CHECKING:
 
 
 class Waiting:
-    """Processors and time limits of the records of a queue. Whoever changes the list says so
-    here.
+    """Processors and time limits of the records of a queue, and what else `further` says of one.
+    Whoever changes the list says so here.
     """
 
-    def __init__(self, records: Sequence[Record]) -> None:
-        self._cpus = np.zeros(max(2 * len(records), 64), dtype=np.int64)
-        self._limits = np.zeros(len(self._cpus), dtype=np.float64)
+    def __init__(
+        self,
+        records: Sequence[Record],
+        further: Callable[[Record], Sequence[int]] | None = None,
+        kinds: int = 0,
+    ) -> None:
+        """`further` gives so many `kinds` of amounts."""
+        room = max(2 * len(records), 64)
+        self._limits = np.zeros(room, dtype=np.float64)
+        # the processors, then each further kind
+        self._amounts = [np.zeros(room, dtype=np.int64) for _ in range(1 + kinds)]
+        self._further = further
         self._first = self._behind = 0
         self.append(records)
 
@@ -34,7 +43,12 @@ class Waiting:
 
     @property
     def cpus(self) -> NDArray[np.int64]:
-        return self._cpus[self._first : self._behind]
+        return self._amounts[0][self._first : self._behind]
+
+    @property
+    def amounts(self) -> list[NDArray[np.int64]]:
+        """The processors, then each further kind."""
+        return [vector[self._first : self._behind] for vector in self._amounts]
 
     @property
     def limits_s(self) -> NDArray[np.float64]:
@@ -44,17 +58,21 @@ class Waiting:
     def append(self, records: Sequence[Record]) -> None:
         """Records have been added at the end."""
         behind = self._behind + len(records)
-        if behind > len(self._cpus):
+        if behind > len(self._limits):
             room = np.zeros(2 * (len(self) + len(records)), dtype=np.int64)
-            self._cpus, self._limits = (
-                np.concatenate((self.cpus, room)),
+            self._limits, self._amounts = (
                 np.concatenate((self.limits_s, room.astype(np.float64))),
+                [np.concatenate((vector, room)) for vector in self.amounts],
             )
             self._first, self._behind = 0, len(self)
             behind = self._behind + len(records)
+        cpus, *others = self._amounts
         for place, record in enumerate(records, self._behind):
-            self._cpus[place] = record.cpus
+            cpus[place] = record.cpus
             self._limits[place] = record.limit_s
+            if self._further is not None:
+                for vector, amount in zip(others, self._further(record), strict=True):
+                    vector[place] = amount
         self._behind = behind
 
     def drop_first(self, count: int) -> None:
@@ -67,7 +85,7 @@ class Waiting:
             return
         keep = np.ones(len(self), dtype=np.bool_)
         keep[list(places)] = False
-        cpus, limits = self.cpus[keep], self.limits_s[keep]
-        self._behind = self._first + len(cpus)
-        self._cpus[self._first : self._behind] = cpus
-        self._limits[self._first : self._behind] = limits
+        kept = [vector[keep] for vector in (self.limits_s, *self.amounts)]
+        self._behind = self._first + len(kept[0])
+        for vector, left in zip((self._limits, *self._amounts), kept, strict=True):
+            vector[self._first : self._behind] = left

@@ -1,0 +1,461 @@
+"""Passes over pools in which jobs need more than processors: who starts from the head of the queue,
+what is kept for the first that does not fit, and who may pass it.
+
+Place: scheduling, pure; used by textbook policies. All that a job needs is one int
+(understudy.controller.scheduling.resources), so that a look at three resources costs what a look at
+one does. The steps are those of understudy.controller.scheduling.textbook.easy, which stays beside
+it for pools of processors alone:
+
+1. jobs start from the head on while all that they need is free;
+2. the first that does not fit, the head, gets a promise: the shadow time, at which enough of
+   everything will be free if the running jobs end at their limits; what is free then beyond its
+   need is extra;
+3. the others start if they fit now, and either end by the shadow time or take no more than the
+   extra, which they use up.
+
+`Style` says what of that a policy does. Where the promise counts processors alone, as in EASY that
+was given burst buffers and nothing else, a head that lacks only the other resource has its shadow
+now: its processors stand idle while small jobs go on taking what it waits for. With more than one
+promise (a depth beyond 1) the first jobs that cannot start all get the earliest place in a profile,
+in order, and the others start if they fit into what is left of it; all promises are made anew in
+each pass.
+
+A job that needs more than there is of a further resource is never considered: it waits until that
+changes. So does, as ever, a job whose processors are not there, but as the head.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from dataclasses import dataclass, field
+from math import inf, isfinite
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from understudy.controller.scheduling.profile import FOREVER, Profile
+from understudy.controller.scheduling.resources import Resources
+from understudy.controller.scheduling.textbook.waiting import Waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from understudy.controller.scheduling.slurm.queue import Record
+    from understudy.controller.scheduling.textbook.pools import TextbookPolicy
+    from understudy.controller.tables.job import Job
+    from understudy.controller.tables.partition import Partition
+
+CPU: Final = "cpu"
+_LACKS_PROCESSORS: Final = "Resources"
+
+
+class Style(NamedTuple):
+    """What a policy does of it all."""
+
+    passes: bool = True  # somebody may pass the head
+    promises: bool = True  # something is kept for the head
+    counts_further: bool = True  # the promise is of all resources, not of processors alone
+    shortest_first: bool = False  # who may pass the head is asked by time limit
+    depth: int = 1  # so many get a promise
+
+
+EASY: Final = Style()
+
+
+class Amounts:
+    """What a pool's jobs need, hold, and have free: processors and further resources in one int."""
+
+    def __init__(self, policy: TextbookPolicy, partition: Partition) -> None:
+        self.policy, self.partition = policy, partition
+        self.further = policy.further
+        self.capacity = self.there_is(partition.nodes)
+        # Jobs may hold more than there is, where it has become less.
+        held = {each.name: -min(each.free(partition.nodes), 0) for each in self.further}
+        self.kinds = Resources(
+            {name: amount + held.get(name, 0) for name, amount in self.capacity.items()}
+        )
+        self._needs: dict[int, tuple[int, ...]] = {}
+        self._packed: dict[int, int] = {}
+
+    def there_is(self, nodes: int) -> dict[str, int]:
+        """All that these nodes have, and that belongs to no node."""
+        found = {CPU: self.policy.capacity(nodes)}
+        found.update((each.name, each.capacity(nodes)) for each in self.further)
+        return found
+
+    def free(self, nodes: int) -> int:
+        """What is free there."""
+        found = {CPU: self.policy.free_processors(nodes)}
+        found.update((each.name, each.free(nodes)) for each in self.further)
+        return self.kinds.free(found)
+
+    def need(self, record: Record) -> int:
+        """What a pending job needs."""
+        job_id = record.job.job_id
+        packed = self._packed.get(job_id)
+        if packed is None:
+            wanted = {each.name: each.of(record.job, self.partition) for each in self.further}
+            packed = self._packed[job_id] = self.kinds.need({CPU: record.cpus, **wanted})
+        return packed
+
+    def further_of(self, record: Record) -> tuple[int, ...]:
+        """Of each further resource what a pending job needs."""
+        _, *others = self.kinds.amounts(self.need(record)).values()
+        return tuple(others)
+
+    def held(self, job: Job, nodes: int) -> int:
+        """What a running job holds on these nodes, and of what belongs to none."""
+        assert job.allocation is not None
+        self._packed.pop(job.job_id, None)
+        found = {each.name: each.held(job, nodes) for each in self.further}
+        return self.kinds.need({CPU: job.allocation.cpus_on(nodes), **found})
+
+    def exceeded(self, record: Record) -> str:
+        """Why the job could never start, whatever is given back: a reason, or ""."""
+        need = self.kinds.amounts(self.need(record))
+        return next(
+            (each.reason for each in self.further if need[each.name] > self.capacity[each.name]), ""
+        )
+
+    def lacking(self, need: int, free: int) -> str:
+        """The reason of a job that does not fit: processors, if they are among what it lacks."""
+        needs, has = self.kinds.amounts(need), self.kinds.amounts(free)
+        if needs[CPU] > has[CPU]:
+            return _LACKS_PROCESSORS
+        return next(
+            (each.reason for each in self.further if needs[each.name] > has[each.name]),
+            _LACKS_PROCESSORS,
+        )
+
+
+@dataclass(slots=True)
+class Promise:
+    """When the head will start at the latest, and what is free then beyond its need."""
+
+    shadow: float
+    extra: int
+
+
+@dataclass(slots=True, eq=False)
+class Pool:
+    """What is kept of a partition from one pass to the next."""
+
+    partition: Partition
+    amounts: Amounts
+    counted: int  # those bits of a need that a promise counts
+    nodes: int = 0
+    # (expected end, job id, what it holds) of running jobs, sorted
+    ends: list[tuple[float, int, int]] = field(default_factory=list)
+    free: int = 0
+    promise: Promise | None = None
+    head: Record | None = None
+    waiting: Waiting | None = None  # the queue as vectors, if it was needed
+
+    def fits(self, need: int) -> bool:
+        """Whether so much is free now."""
+        guards = self.amounts.kinds.guards
+        return (self.free - need) & guards == guards
+
+    def ends_from(self, running: Iterable[int]) -> list[tuple[float, int, int]]:
+        """The ends of jobs that still run, without those of jobs that do not."""
+        self.ends = [entry for entry in self.ends if entry[1] in running]
+        return self.ends
+
+
+class Backfilling:
+    """Passes for a policy, in one style. The records are those of its queue."""
+
+    def __init__(self, policy: TextbookPolicy, style: Style = EASY) -> None:
+        self.policy, self.style = policy, style
+        self.pools: dict[str, Pool] = {}
+
+    def decide(self, added: list[Record] | None, freed: bool, second: int, now: float) -> None:
+        """As in `TextbookPolicy`."""
+        if self.policy.is_stale or not self.pools:
+            self.rebuild()
+            freed = True
+        freed |= len(self.pools) > 1  # what one pool starts may take from another
+        for name, records in self.policy.queue.lists.items():
+            pool = self.pools.get(name)
+            if pool is None or not records:
+                continue
+            new = self.take_in(pool, records, added)
+            if new is None or freed or pool.head is None or self.style.depth > 1:
+                self.open(pool)
+                self.review(pool, records, second, now)
+            elif new and self.style.passes:
+                self._backfill(pool, records, range(len(records) - new, len(records)), second, now)
+
+    def take_in(self, pool: Pool, records: list[Record], added: list[Record] | None) -> int | None:
+        """Look at what has been added to a queue, and leave out who can never start. How many new
+        records are behind all others; None if some are not.
+        """
+        if added is None:
+            pool.waiting = None
+            self._leave_out(pool, records, 0)
+            return None
+        here = [record for record in added if record.partition.name == pool.partition.name]
+        if here and records[-len(here) :] != here:
+            pool.waiting = None
+            self._leave_out(pool, records, 0)
+            return None
+        first = len(records) - len(here)
+        self._leave_out(pool, records, first)
+        if pool.waiting is not None:
+            pool.waiting.append(records[first:])
+        return len(records) - first
+
+    def _leave_out(self, pool: Pool, records: list[Record], first: int) -> None:
+        for place in range(len(records) - 1, first - 1, -1):
+            if reason := pool.amounts.exceeded(records[place]):
+                self.policy.explain(records[place], reason)
+                del records[place]
+
+    def rebuild(self) -> None:
+        """Forget everything and look at the tables."""
+        tables = self.policy.tables
+        self.pools = {}
+        for name, partition in tables.partitions.items():
+            amounts = Amounts(self.policy, partition)
+            every = -1 if self.style.counts_further else amounts.kinds.need({CPU: 1 << 62})
+            self.pools[name] = Pool(partition, amounts, every)
+        for job in tables.running.values():
+            self._enter(job)
+
+    def _enter(self, job: Job) -> None:
+        """A job runs: note its expected end in each pool in which it holds something."""
+        assert job.start_time is not None
+        limit = inf if job.time_limit_s is None else job.time_limit_s
+        end = job.start_time + job.pre_suspend_s + limit
+        for pool in self.pools.values():
+            if held := pool.amounts.held(job, pool.partition.nodes):
+                insort(pool.ends, (end, job.job_id, held))
+
+    def open(self, pool: Pool) -> None:
+        """See what is free now; what was promised is forgotten."""
+        pool.nodes = self.policy.usable(pool.partition)
+        pool.free = pool.amounts.free(pool.nodes)
+        pool.promise = pool.head = None
+
+    def review(self, pool: Pool, records: list[Record], second: int, now: float) -> None:
+        """A whole pass: start from the head on, then backfill behind the first that does not
+        fit.
+        """
+        passed = 0
+        for record in records:
+            if record.job.is_pending and not self.start(pool, record, now):
+                pool.head = record
+                break
+            passed += 1
+        if passed:
+            del records[:passed]
+            if pool.waiting is not None:
+                pool.waiting.drop_first(passed)
+        if pool.head is None:
+            return
+        self.policy.explain(
+            pool.head, pool.amounts.lacking(pool.amounts.need(pool.head), pool.free)
+        )
+        if self.style.depth > 1:
+            self._plan(pool, records, second, now)
+        elif self.style.passes:
+            self._backfill(pool, records, range(1, len(records)), second, now)
+
+    def start(self, pool: Pool, record: Record, now: float) -> bool:
+        """Start a pending job if it fits. Whether it runs."""
+        if not pool.fits(pool.amounts.need(record)):
+            return False
+        if not self.policy.start(record, pool.nodes, now):
+            return False
+        job = record.job
+        pool.free -= pool.amounts.held(job, pool.nodes)
+        self._enter(job)
+        return True
+
+    # --- who may pass the head --------------------------------------------------------------------
+
+    def _backfill(
+        self, pool: Pool, records: list[Record], places: range, second: int, now: float
+    ) -> None:
+        """Start what does not delay the head, out of the records at `places`."""
+        if not places:
+            return
+        if pool.waiting is None:
+            amounts = pool.amounts
+            pool.waiting = Waiting(records, amounts.further_of, len(amounts.further))
+        gone = [
+            place
+            for place in self._may_start(pool, records, places, second)
+            if not records[place].job.is_pending or self._passes(pool, records[place], second, now)
+        ]
+        gone.sort()
+        pool.waiting.drop(gone)
+        for place in reversed(gone):
+            del records[place]
+
+    def _may_start(
+        self, pool: Pool, records: Sequence[Record], places: range, second: int
+    ) -> list[int]:
+        """Those of the places whose jobs would fit now and not delay the head, in the order in
+        which they are asked. With what starts only less is left.
+        """
+        assert pool.waiting is not None
+        part = slice(places.start, places.stop)
+        kinds = pool.amounts.kinds
+        vectors = [vector[part] for vector in pool.waiting.amounts]
+        has_processors = vectors[0] <= kinds.amount(pool.free, CPU)
+        fitting = has_processors & _within(vectors[1:], list(kinds.amounts(pool.free).values())[1:])
+        self._explain(pool, records, np.flatnonzero(has_processors & ~fitting) + places.start)
+        if not fitting.any():
+            return []
+        limits_s = pool.waiting.limits_s[part]
+        if self.style.promises:
+            if pool.promise is None:
+                pool.promise = self._promise(pool, second)
+            extra = list(kinds.amounts(pool.promise.extra).values())
+            small = _within(vectors, extra) if self.style.counts_further else vectors[0] <= extra[0]
+            fitting &= (limits_s <= pool.promise.shadow - second) | small
+        found = np.flatnonzero(fitting)
+        if self.style.shortest_first:
+            found = found[np.argsort(limits_s[found], kind="stable")]
+        listed: list[int] = (found + places.start).tolist()
+        return listed
+
+    def _explain(self, pool: Pool, records: Sequence[Record], places: NDArray[np.intp]) -> None:
+        """Say of who has processors and nothing else what it lacks."""
+        for place in places.tolist():
+            record = records[place]
+            if record.job.is_pending:
+                self.policy.explain(
+                    record, pool.amounts.lacking(pool.amounts.need(record), pool.free)
+                )
+
+    def _passes(self, pool: Pool, record: Record, second: int, now: float) -> bool:
+        """Start a job that fits now, unless it delays the head. Whether it runs."""
+        promise = pool.promise
+        if promise is None:
+            return self.start(pool, record, now)
+        guards = pool.amounts.kinds.guards
+        left = promise.extra - (pool.amounts.need(record) & pool.counted)
+        in_time = second + record.limit_s <= promise.shadow
+        if not (in_time or left & guards == guards) or not self.start(pool, record, now):
+            return False
+        if not in_time:
+            promise.extra = left
+        return True
+
+    # --- promises ---------------------------------------------------------------------------------
+
+    def returning(self, pool: Pool, ends: Sequence[tuple[float, int, int]]) -> int:
+        """What is neither free nor held by running jobs: it is of jobs that are completing, and
+        comes back now.
+        """
+        kinds = pool.amounts.kinds
+        held = kinds.amounts(sum(entry[2] for entry in ends))
+        free = kinds.amounts(pool.free)
+        return kinds.need(
+            {
+                name: max(total - free[name] - held[name], 0)
+                for name, total in pool.amounts.there_is(pool.nodes).items()
+            }
+        )
+
+    def ends_of(self, pool: Pool) -> list[tuple[float, int, int]]:
+        """(expected end, job id, what it gives back then) of who runs, sorted."""
+        running = self.policy.tables.running
+        ends = pool.ends_from(running)
+        if pool.partition.nodes & ~pool.nodes:
+            ends = [
+                (end, job_id, pool.amounts.held(running[job_id], pool.nodes))
+                for end, job_id, _ in ends
+            ]
+        return ends
+
+    def _promise(self, pool: Pool, second: int) -> Promise:
+        """The head's shadow time and what is extra."""
+        assert pool.head is not None
+        need = pool.amounts.need(pool.head) & pool.counted
+        guards = pool.amounts.kinds.guards
+        ends = self.ends_of(pool)
+        available = pool.free + self.returning(pool, ends)
+        if (available - need) & guards == guards:
+            return self._promised(pool, float(second), available - need)
+        shadow = inf
+        for end, _, held in ends:
+            if shadow < end:
+                break
+            available += held
+            if (available - need) & guards == guards:
+                shadow = end
+        if shadow == inf and (available - need) & guards != guards:
+            need = 0  # it is never there: the head waits for a change, and delays nobody
+        return self._promised(pool, shadow, available - need)
+
+    def _promised(self, pool: Pool, shadow: float, extra: int) -> Promise:
+        assert pool.head is not None
+        self._tell(pool.head, int(shadow) if isfinite(shadow) else None)
+        return Promise(shadow, extra)
+
+    def _tell(self, record: Record, start: int | None) -> None:
+        if record.job.expected_start != start:
+            self.policy.planner.promise(record.job, start, 0)
+
+    def profile(self, pool: Pool, second: int) -> Profile:
+        """What is free from now on, if the running jobs end at their limits."""
+        ends = self.ends_of(pool)
+        return Profile.with_ends(
+            second,
+            [(int(end), held, 0) for end, _, held in ends if isfinite(end)],
+            pool.amounts.kinds,
+            pool.free + self.returning(pool, ends),
+        )
+
+    def _plan(self, pool: Pool, records: list[Record], second: int, now: float) -> None:
+        """Promise places to the first `depth` that cannot start; start who fits beside them."""
+        profile = self.profile(pool, second)
+        left = [record for record in records if record.job.is_pending]
+        promised = 0
+        while left and promised < self.style.depth:
+            record = left.pop(0)
+            start = self._place(pool, profile, record, second, now)
+            if record.job.is_pending:
+                promised += 1
+                self._tell(record, start)
+        if self.style.shortest_first:
+            left.sort(key=lambda record: record.limit_s)
+        for record in left:
+            if pool.fits(pool.amounts.need(record)):
+                self._place(pool, profile, record, second, now, only_now=True)
+        records[:] = [record for record in records if record.job.is_pending]
+        pool.waiting = None
+
+    def _place(
+        self,
+        pool: Pool,
+        profile: Profile,
+        record: Record,
+        second: int,
+        now: float,
+        *,
+        only_now: bool = False,
+    ) -> int | None:
+        """Start the job if it has a place now, else reserve the earliest one, unless `only_now`.
+        When that is.
+        """
+        need = pool.amounts.need(record) & pool.counted
+        length = FOREVER if record.limit_s == inf else int(record.limit_s)
+        start = profile.earliest(need, length, second)
+        runs = start == second and self.start(pool, record, now)
+        if start is not None and (runs or not only_now):
+            profile.reserve(start, min(start + length, FOREVER), need)
+        return start
+
+
+def _within(vectors: Sequence[NDArray[np.int64]], amounts: Sequence[int]) -> NDArray[np.bool_]:
+    """Where each vector is at most its amount."""
+    found: NDArray[np.bool_] | bool = True
+    for vector, amount in zip(vectors, amounts, strict=True):
+        found = found & (vector <= amount)
+    return np.asarray(found, dtype=np.bool_)
