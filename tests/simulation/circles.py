@@ -12,6 +12,7 @@ from understudy.controller.enforcement.reasons import is_limit
 from understudy.controller.scheduling.slurm.builtin import Builtin
 from understudy.controller.tables.licenses import read_licenses
 from understudy.controller.tables.partition import limit_broken
+from understudy.model.times import YEAR
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core
@@ -26,8 +27,10 @@ class Circle:
     Others start in the place that such a job has taken: where it keeps no nodes for itself
     (bf_min_prio_reserve, bf_min_age_reserve), where it is behind them in the queue, where
     backfill alone would start it (--time-min within a MaxTime that --time is above), where its
-    partition is closed by then (assoc_limit_stop), or where those ahead of it plan nothing as
-    long as such a job runs, since the nodes are its user's (ExclusiveUser).
+    partition is closed by then (assoc_limit_stop), where those ahead of it plan nothing as
+    long as such a job runs, since the nodes are its user's (ExclusiveUser), or where they are
+    shorter: whom a heterogeneous job holds up for ever is promised the nodes soon, again and
+    again, and what ends before may start.
     """
 
     def __init__(self, core: Core, now: float, busy: list[Job], within_s: float) -> None:
@@ -68,6 +71,7 @@ class Circle:
             )
             or any(self._is_stopped(way, where, other) for way, where in ways)
             or any(self._keeps_out(other, way) for way, _ in ways)
+            or any(self._ends_before(taker, other, way) for way, _ in ways)
         )
 
     def _leads(self, first: Key, last: Key) -> bool:
@@ -104,6 +108,15 @@ class Circle:
                 for job in self._pending
                 for third, _ in self._records(job)
             )
+        )
+
+    def _ends_before(self, taker: Job, other: Job, way: Key) -> bool:
+        """Whether the other is shorter, and a heterogeneous job ahead of the taker never starts."""
+        return (other.time_limit_s or YEAR) < (taker.time_limit_s or YEAR) and any(
+            third < way
+            for job in self._pending
+            if job.het is not None
+            for third, _ in self._records(job)
         )
 
 
