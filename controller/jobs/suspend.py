@@ -126,7 +126,14 @@ def preempt_suspend(core: Core, job: Job, now: float) -> None:
     """Suspend a job that another preempts, until its CPUs are free again."""
     job.preempt_suspended = True
     core.preempt_suspended[job.job_id] = job
-    stop(core, job, now)
+    if core.gang is None or not core.gang.has(job):
+        stop(core, job, now)
+        return
+    if job.is_running:
+        stop(core, job, now, in_row=True)
+    core.gang.remove(job, now)  # in its row it would keep all others from running
+    give_up(core, job)
+    core.changed(Note.CHANGE, now)
 
 
 def resume_preempted(core: Core, now: float) -> None:
@@ -147,6 +154,8 @@ def resume_preempted(core: Core, now: float) -> None:
             del core.preempt_suspended[job.job_id]
         elif _has_its_cores(core.tables.nodes, job):
             continue_job(core, job, now)
+            if core.gang is not None and job.allocation is not None and job.allocation.is_shared:
+                core.gang.add(job, now)
 
 
 def _has_its_cores(table: NodeTable, job: Job) -> bool:

@@ -6,6 +6,7 @@ import pytest
 from controller_harness import ROOT, START, FakeTime, Harness, make_tables
 
 from understudy.controller.jobs.gang import Gang
+from understudy.controller.jobs.suspend import preempt_suspend
 from understudy.controller.saved.records import decode_job, encode_job
 from understudy.controller.saved.recover import recover
 from understudy.controller.tables.settings import Settings
@@ -117,6 +118,29 @@ def test_a_job_that_an_administrator_suspends_leaves_the_row_until_it_is_resumed
     assert (first.state, second.state) == (JobState.SUSPENDED, JobState.RUNNING)
     h.run(50)
     assert (first.state, second.state) == (JobState.SUSPENDED, JobState.RUNNING)
+
+
+def test_a_job_that_another_preempts_leaves_its_row_and_is_back_when_that_one_is_over(
+    h: Harness,
+) -> None:
+    """Suspended as the one whose turn it was, it had kept all others waiting for ever."""
+    first, second = (h.submit(num_tasks=4, mem_per_cpu_mb=1) for _ in range(2))
+    h.acknowledge()
+    assert states(h) == "RS"
+    preempt_suspend(h.core, first, h.time.now())
+    h.acknowledge()
+    assert states(h) == "SR"
+    h.run(5 * SLICE_S)
+    assert states(h) == "SR"
+    h.complete(second)
+    h.acknowledge()
+    assert first.is_running
+    third = h.submit(num_tasks=4, mem_per_cpu_mb=1)
+    h.acknowledge()
+    assert (first.state, third.state) == (JobState.RUNNING, JobState.SUSPENDED)
+    h.run(2 * SLICE_S)
+    h.acknowledge()
+    assert (first.state, third.state) == (JobState.SUSPENDED, JobState.RUNNING)
 
 
 def test_jobs_that_are_resumed_run_beside_others_until_their_turn_is_over() -> None:
