@@ -227,9 +227,16 @@ def one_wide_job_by_sockets(run: Run) -> None:
 
 
 def wide_jobs(run: Run, cluster: Cluster) -> None:
+    """Slurm starts batch jobs at the ticks of its main loop, and interactive ones at once: these
+    say what a job over all nodes takes, the others how long Slurm has it wait on top.
+    """
     with run.measured():
-        times = [float(run.tree.drive(cluster, "one", "16384")) for _ in range(5)]
+        times = [float(run.tree.drive(cluster, "one-interactive", "16384")) for _ in range(9)]
         run.figure("submitted to completed", statistics.median(times), "s")
+        pairs = [run.tree.drive(cluster, "one", "16384").split() for _ in range(5)]
+        for place, what in enumerate(("submitted", "started")):
+            taken = statistics.median(float(pair[place]) for pair in pairs)
+            run.figure(f"by sbatch, {what} to completed", taken, "s")
 
 
 def step_launch(run: Run) -> None:

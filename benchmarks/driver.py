@@ -1,7 +1,8 @@
 """Many connections of one tree's own client: run by a case, with that tree's interpreter.
 
     python -P driver.py submit JOBS CONNECTIONS hold|SECONDS     prints the seconds that it took
-    python -P driver.py one NODES                                the same, submitted to completed
+    python -P driver.py one NODES                                a batch job, submitted to completed
+    python -P driver.py one-interactive NODES                    the same of one as salloc's
     python -P driver.py ask SECONDS                              seconds of each question
 
 The cluster is the one of SLURM_CONF. A submission's answer comes when the job is on disk.
@@ -64,20 +65,45 @@ def submit(jobs: str, connections: str, run: str) -> None:
 
 
 def one(nodes: str) -> None:
+    """A batch job, of which two times are printed: from its submission, and from its start, until
+    its nodes are free of it. In between it waits for Slurm's main loop, as real Slurm's do.
+    """
     client = Client()
     client.query("partitions", ["name"])
-    values = {"name": "wrap", "time_limit_s": 3600, "work_dir": "/tmp", "command": "wrap"}
-    spec = pack_named("JobSpec", values | {"min_nodes": int(nodes), "max_nodes": int(nodes)})
     begin = time.perf_counter()
+    spec = pack_named("JobSpec", wide(nodes))
     job = client.call("SubmitJob", spec, "#!/bin/sh\n#UNDERSTUDY run=0\n")[0]
+    started = until(client, job, RUNNING)
+    ended = until(client, job, COMPLETE)
+    print(ended - begin, ended - started)
+
+
+def one_interactive(nodes: str) -> None:
+    """As salloc: it starts at once, and ends when it is told to."""
+    client = Client()
+    client.query("partitions", ["name"])
+    begin = time.perf_counter()
+    job, is_running = client.call("AllocateJob", pack_named("JobSpec", wide(nodes)))[:2]
+    if not is_running:
+        sys.exit("the job has not started at once")
+    client.call("CompleteJob", job, 0)
+    print(until(client, job, COMPLETE) - begin)
+
+
+def wide(nodes: str) -> dict:
+    values = {"name": "wrap", "time_limit_s": 3600, "work_dir": "/tmp", "command": "wrap"}
+    return values | {"min_nodes": int(nodes), "max_nodes": int(nodes)}
+
+
+def until(client: Client, job: int, wanted: int) -> float:
+    """When the job has that state or a later one; complete is it when its nodes are free of it."""
     while True:
         ((state, flags),) = client.query("jobs", ["state", "flags"], {"job_id": [job]}).rows
-        if state == COMPLETE and not flags & COMPLETING:  # else nodes are not free of it
-            break
         if state not in (PENDING, RUNNING, COMPLETE):
             sys.exit(f"the job's state is {state}")
+        if state >= wanted and not (wanted == COMPLETE and flags & COMPLETING):
+            return time.perf_counter()
         time.sleep(0.002)
-    print(time.perf_counter() - begin)
 
 
 def ask(seconds: str) -> None:
@@ -119,5 +145,6 @@ def fill(nodes: str) -> None:
 
 
 if __name__ == "__main__":
-    known = {"submit": submit, "one": one, "ask": ask, "ask-while": ask_while, "fill": fill}
+    known = {"submit": submit, "one": one, "one-interactive": one_interactive, "ask": ask}
+    known |= {"ask-while": ask_while, "fill": fill}
     known[sys.argv[1]](*sys.argv[2:])
