@@ -30,12 +30,12 @@ SlurmctldHost={host}
 SlurmctldPort={port}
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
-SchedulerParameters=batch_sched_delay=0,sched_min_interval=0
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,default_queue_depth=10000
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 MaxJobCount={most_jobs}
 MessageTimeout=100
-NodeName=DEFAULT CPUs=4 RealMemory=2000
+NodeName=DEFAULT CPUs={cpus} RealMemory=2000
 {nodes}
 PartitionName=debug Nodes=n[1-{count}] Default=YES MaxTime=INFINITE State=UP
 """
@@ -149,16 +149,22 @@ class Tree:
         folder: Path,
         nodes: int,
         *,
+        cpus: int = 4,
         executor: str = "emulated",
         more: str = "",
         options: tuple[str, ...] = (),
     ) -> Iterator[Cluster]:
-        """One of so many nodes of four CPUs, configured as that of real Slurm beside it."""
+        """One of so many nodes, configured as that of real Slurm beside it."""
         conf = folder / "slurm.conf"
         named = f"NodeName=n[1-{nodes}]"
         conf.write_text(
             SMALL_CONF.format(
-                host="localhost", port=6817, nodes=named, count=nodes, most_jobs=200_000
+                host="localhost",
+                port=6817,
+                cpus=cpus,
+                nodes=named,
+                count=nodes,
+                most_jobs=200_000,
             )
             + more
         )
@@ -188,6 +194,7 @@ class Slurm:
         folder: Path,
         nodes: int,
         *,
+        cpus: int = 4,
         executor: str = "emulated",
         more: str = "",
         options: tuple[str, ...] = (),
@@ -200,7 +207,7 @@ class Slurm:
             "PATH": "/usr/bin:/bin:/usr/sbin:/sbin",
             "SLURM_CONF": str(folder / "slurm.conf"),
         }
-        self._write(folder, nodes, slurmds, more)
+        self._write(folder, nodes, cpus, slurmds, more)
         cluster = Cluster(folder, environment)
         daemons: list[subprocess.Popen[bytes]] = []
 
@@ -230,7 +237,7 @@ class Slurm:
                     daemon.wait()
 
     @staticmethod
-    def _write(folder: Path, nodes: int, slurmds: int, more: str) -> None:
+    def _write(folder: Path, nodes: int, cpus: int, slurmds: int, more: str) -> None:
         port = free_ports(slurmds + 2)
         named = f"NodeName=n[1-{nodes}] NodeAddr=127.0.0.1"
         if slurmds > 1:
@@ -242,7 +249,9 @@ class Slurm:
         folder.chmod(0o755)
         host = f"{socket.gethostname().partition('.')[0]}(127.0.0.1)"
         (folder / "slurm.conf").write_text(
-            SMALL_CONF.format(host=host, port=port, nodes=named, count=nodes, most_jobs=200_000)
+            SMALL_CONF.format(
+                host=host, port=port, cpus=cpus, nodes=named, count=nodes, most_jobs=200_000
+            )
             + SLURM_CONF.format(node_port=port + 1, folder=folder)
             + more
         )
