@@ -87,12 +87,17 @@ def job_columns(*, details: bool) -> list[str]:
     return [name for name in JOBS if name not in unread]
 
 
-def job_lines(job: "Record", *, details: bool = False) -> list[str]:
-    """`show job`."""
+def job_lines(job: "Record", *, details: bool = False, times: "Record | None" = None) -> list[str]:
+    """`show job`. `times`: those of `times_of`, where they are known."""
     lines = _who(job)
     if details:
         lines.append(f"DerivedExitCode={job['derived_exit_code']}:{job['derived_exit_signal']}")
-    lines += [*_when(job), *_where(job), *_size(job, details=details), *_needs(job)]
+    lines += [
+        *_when(job, times or times_of(job)),
+        *_where(job),
+        *_size(job, details=details),
+        *_needs(job),
+    ]
     if job["cron_spec"]:
         lines.append(f'CronJob=Yes CrontabSpec="{job["cron_spec"]}"')
     comments = _some(
@@ -156,33 +161,43 @@ def _who(job: "Record") -> list[str]:
     ]
 
 
-def _when(job: "Record") -> list[str]:
-    """Its limits and times."""
+def times_of(job: "Record") -> "Record":
+    """Those times that differ from job to job, as `_when` shows them."""
     start, end = job["start_time"], job["end_time"]
     if job["state"] == PENDING and start is None:
         start = job["expected_start"]
         if start is not None and end is None and job["time_limit_s"] is not None:
             end = start + job["time_limit_s"]
+    return {
+        "run": full_duration(job["run_time_s"]),
+        "submit": timestamp(job["submit_time"]),
+        "eligible": timestamp(job["eligible_time"], "Unknown"),
+        "accrue": timestamp(job["accrue_time"], "Unknown"),
+        "start": timestamp(start, "Unknown"),
+        "end": timestamp(end, "Unknown"),
+        "evaluated": timestamp(job["last_sched_eval"], "Unknown"),
+    }
+
+
+def _when(job: "Record", times: "Record") -> list[str]:
+    """Its limits and times."""
     return [
         (
-            f"RunTime={full_duration(job['run_time_s'])} TimeLimit={_time_limit(job)} "
+            f"RunTime={times['run']} TimeLimit={_time_limit(job)} "
             f"TimeMin={full_limit(job['time_min_s'], 'N/A')}"
         ),
-        (
-            f"SubmitTime={timestamp(job['submit_time'])} "
-            f"EligibleTime={timestamp(job['eligible_time'], 'Unknown')}"
-        ),
-        f"AccrueTime={timestamp(job['accrue_time'], 'Unknown')}",
+        f"SubmitTime={times['submit']} EligibleTime={times['eligible']}",
+        f"AccrueTime={times['accrue']}",
         *([f"ResizeTime={timestamp(job['resize_time'])}"] if job["resize_time"] else []),
         (
-            f"StartTime={timestamp(start, 'Unknown')} EndTime={timestamp(end, 'Unknown')} "
+            f"StartTime={times['start']} EndTime={times['end']} "
             f"Deadline={timestamp(job['deadline'])}"
         ),
         *_preemption(job),
         (
             f"SuspendTime={timestamp(job['suspend_time'], 'None')} "
             f"SecsPreSuspend={job['pre_suspend_s']}"
-            f" LastSchedEval={timestamp(job['last_sched_eval'], 'Unknown')} "
+            f" LastSchedEval={times['evaluated']} "
             f"Scheduler={job['last_scheduler'] or 'Main'}"
         ),
     ]

@@ -21,7 +21,7 @@ from understudy.documents.job_texts import task_numbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from understudy.commands.scontrol.session import Session
@@ -32,10 +32,7 @@ def _show_jobs(session: "Session", words: list[str]) -> int:
     columns = job_columns(details=session.details)
     try:
         if not words:
-            jobs = context.client.query("jobs", columns, all_partitions=session.shows_all).dicts()
-            if not jobs:
-                context.print("No jobs in the system")
-            return _print_jobs(session, in_places(jobs))
+            return _show_all_jobs(session, columns)
         if "+" in words[0]:
             return _show_component(session, words[0])
         number, underscore, task = words[0].partition("_")
@@ -64,17 +61,35 @@ def _show_jobs(session: "Session", words: list[str]) -> int:
     return _print_jobs(session, jobs)
 
 
-def in_places(jobs: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
+def _show_all_jobs(session: "Session", columns: list[str]) -> int:
+    from understudy.commands.scontrol.job_forms import JobTexts
+
+    context = session.context
+    found = context.client.query("jobs", columns, all_partitions=session.shows_all)
+    if not found.rows:
+        context.print("No jobs in the system")
+    rows = in_places(found.rows, columns)
+    if session.details:
+        return _print_jobs(session, [dict(zip(columns, row, strict=True)) for row in rows])
+    texts = JobTexts(one_line=session.one_line)
+    context.stdout.write("".join(map(texts.text, rows)))
+    return 0
+
+
+def in_places(jobs: "list[list[Any]]", columns: "Sequence[str]") -> "list[list[Any]]":
     """In the order of Slurm's list of jobs: a task that is split off takes the place of its array's
     record, which goes to the end.
     """
+    own, whole = columns.index("job_id"), columns.index("array_job_id")
     split: dict[int, list[int]] = {}
     for job in jobs:
-        if job["array_job_id"] and job["job_id"] != job["array_job_id"]:
-            split.setdefault(job["array_job_id"], []).append(job["job_id"])
+        if job[whole] and job[own] != job[whole]:
+            split.setdefault(job[whole], []).append(job[own])
+    if not split:
+        return sorted(jobs, key=lambda job: job[whole] or job[own])
 
-    def place(job: "dict[str, Any]") -> tuple[int, int]:
-        number, array = job["job_id"], job["array_job_id"]
+    def place(job: "list[Any]") -> tuple[int, int]:
+        number, array = job[own], job[whole]
         before = [each for each in split.get(array, ()) if each < number or number == array]
         if not before:
             return (array or number, 0)

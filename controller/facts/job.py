@@ -118,18 +118,26 @@ def memory_text(megabytes: int) -> str:
 
 
 def tres_requested(core: Core, job: Job, _now: float) -> str:
-    cpus = job.min_cpus
-    nodes = job.asked_nodes
+    cpus, nodes = job.min_cpus, job.asked_nodes
     memory = memory_asked_mb(job, nodes)
     if not memory and job.memory_per_cpu_mb is None:  # all of it, also where it is not counted
-        memory = (
-            whole_memory_mb(core.tables.partitions.get(job.partition), core.tables.nodes) * nodes
-        )
+        memory = _node_memory_mb(core, job.partition) * nodes
     plain = (
         f"cpu={cpus},{f'mem={memory_text(memory)},' if memory else ''}node={nodes},"
         f"billing={_billing(core, job, cpus, memory)}"
     )
     return plain + _further_tres(core, job)
+
+
+def _node_memory_mb(core: Core, partition: str) -> int:
+    """What a node that is not chosen yet is taken to have."""
+    question = (1, partition)
+    answer = core.feasible.get(question)
+    if answer is None:
+        answer = core.feasible[question] = whole_memory_mb(
+            core.tables.partitions.get(partition), core.tables.nodes
+        )
+    return answer
 
 
 def _billing(core: Core, job: Job, cpus: int, memory_mb: int) -> int:
@@ -162,6 +170,8 @@ def _further_tres(core: Core, job: Job) -> str:
     `,license/a=2,gres/gpu=1`.
     """
     settings = core.settings
+    if not job.spec.licenses and not settings.tracked_gres:
+        return ""
     devices = tres_text(core, counts_of(job)) if settings.tracked_gres else ""
     if not job.spec.licenses or not any(
         name.startswith("license/") for name in settings.tracked_tres

@@ -42,16 +42,44 @@ class Constant:
         return self.value
 
 
+class Extra:
+    """A column that follows from one word of a job's `spec.extra` alone. What no job of a batch has
+    said is worked out once for all of them.
+    """
+
+    __slots__ = ("key", "read")
+
+    def __init__(self, key: str, read: Callable[[str | None], Any]) -> None:
+        self.key: Final = key
+        self.read: Final = read  # from what was said, None if nothing was
+
+    def __call__(self, _context: object, record: Any, *_: object) -> Any:
+        return self.read(record.spec.extra.get(self.key))
+
+
+_extras = attrgetter("spec.extra")
+
+
 def rows_of(
     getters: Iterable[Getter], records: Sequence[Any], context: object, *more: object
 ) -> list[list[Any]]:
     """A row for each record. Getters are called with the context, the record and whatever more."""
     columns: list[Iterable[Any]] = []
+    said: list[dict[str, str]] | None = None
+    words: set[str] = set()
     for getter in getters:
         if type(getter) is Attribute:
             columns.append(map(getter.of, records))
         elif type(getter) is Constant:
             columns.append(repeat(getter.value, len(records)))
+        elif type(getter) is Extra:
+            if said is None:
+                said = list(map(_extras, records))
+                words = words.union(*said)
+            if getter.key in words:
+                columns.append([getter.read(each.get(getter.key)) for each in said])
+            else:
+                columns.append(repeat(getter.read(None), len(records)))
         else:
             columns.append(map(getter, repeat(context), records, *map(repeat, more)))
     if not columns:

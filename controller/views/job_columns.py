@@ -31,7 +31,7 @@ from understudy.controller.scheduling.select.request import sharing_rows
 from understudy.controller.tables.gres_texts import allocated, share_text
 from understudy.controller.tables.het_job import id_set
 from understudy.controller.tables.preemption import OFF
-from understudy.controller.views.columns import Attribute, Constant
+from understudy.controller.views.columns import Attribute, Constant, Extra
 from understudy.model import nodeset
 from understudy.model.records import JOBS
 from understudy.model.states import JobFlag, JobState
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from understudy.controller.core.core import Core
     from understudy.controller.tables.job import Job
     from understudy.controller.tables.node import Node
-    from understudy.controller.tables.partition import Partition
 
 # Slurm notes it when its main loop first sees the job, which is soon after its submission
 NOT_YET_SEEN_S: Final = 3
@@ -161,20 +160,16 @@ def dependency(_core: Core, job: Job, _now: float) -> str:
 
 
 def oversubscribe(core: Core, job: Job, _now: float) -> str:
-    known = (
-        [
+    partition = core.tables.partitions.get(job.partition)
+    if len(job.partitions) > 1 and job.is_pending:
+        known = [
             where
             for name in job.partitions
             if (where := core.tables.partitions.get(name)) is not None
         ]
-        if job.is_pending
-        else []
-    )
-    # as submitted, which puts the highest tier first
-    if known and job.spec.partition == ",".join(job.partitions):
-        partition: Partition | None = max(known, key=lambda where: where.priority_tier)
-    else:
-        partition = core.tables.partitions.get(job.partition)
+        # as submitted, which puts the highest tier first
+        if known and job.spec.partition == ",".join(job.partitions):
+            partition = max(known, key=lambda where: where.priority_tier)
     owns = job.spec.exclusive_for == "user"
     if partition is not None:
         if sharing_rows(partition, agrees=False) > 1:
@@ -197,41 +192,43 @@ def command(_core: Core, job: Job, _now: float) -> str:
 def record_flags(_core: Core, job: Job, _now: float) -> list[str]:
     """What was said about the job, and what has become of it, in the order of Slurm's bits."""
     spec = job.spec
+    found: list[str] = []
+    if spec.kill_on_invalid_dep is not None:
+        found.append("KILL_INV_DEP" if spec.kill_on_invalid_dep else "NO_KILL_INV_DEP")
+    if "enforce-binding" in spec.gres_flags:
+        found.append("GRES_ENFORCE_BIND")
+    if spec.spread_job:
+        found.append("SPREAD_JOB")
+    if spec.use_min_nodes:
+        found.append("USE_MIN_NODES")
     ran = job.allocation is not None
-    signs = (
-        ("KILL_INV_DEP", spec.kill_on_invalid_dep is True),
-        ("NO_KILL_INV_DEP", spec.kill_on_invalid_dep is False),
-        ("GRES_ENFORCE_BIND", "enforce-binding" in spec.gres_flags),
-        ("SPREAD_JOB", spec.spread_job),
-        ("USE_MIN_NODES", spec.use_min_nodes),
-        ("TRES_STR_CALC", ran and job.state > JobState.SUSPENDED),
-        ("JOB_CPUS_SET", spec.cpus_per_task is not None),
-        ("JOB_WAS_RUNNING", ran and job.state is JobState.RUNNING),
-        ("GRES_DISABLE_BIND", "disable-binding" in spec.gres_flags),
-        ("JOB_MEM_SET", spec.mem_per_node_mb is not None or spec.mem_per_cpu_mb is not None),
-    )
-    return [name for name, is_set in signs if is_set]
+    if ran and job.state > JobState.SUSPENDED:
+        found.append("TRES_STR_CALC")
+    if spec.cpus_per_task is not None:
+        found.append("JOB_CPUS_SET")
+    if ran and job.state is JobState.RUNNING:
+        found.append("JOB_WAS_RUNNING")
+    if "disable-binding" in spec.gres_flags:
+        found.append("GRES_DISABLE_BIND")
+    if spec.mem_per_node_mb is not None or spec.mem_per_cpu_mb is not None:
+        found.append("JOB_MEM_SET")
+    return found
 
 
-def _extra(key: str) -> Callable[[Core, Job, float], str]:
-    return lambda _core, job, _now: job.spec.extra.get(key, "")
+def _text(said: str | None) -> str:
+    return said or ""
 
 
-def delay_boot_s(_core: Core, job: Job, _now: float) -> int:
-    minutes = job.spec.extra.get("delay_boot", "")
-    return int(minutes) * 60 if minutes.isdecimal() else 0
+def _extra(key: str) -> Extra:
+    return Extra(key, _text)
 
 
-def _list(value: list[Any]) -> Callable[[Core, Job, float], Any]:
-    return lambda _core, _job, _now: list(value)
+def _delay_boot_s(said: str | None) -> int:
+    return int(said) * 60 if said is not None and said.isdecimal() else 0
 
 
-def _number(key: str) -> Callable[[Core, Job, float], int | None]:
-    def read(_core: Core, job: Job, _now: float) -> int | None:
-        text = job.spec.extra.get(key, "")
-        return int(text) if text.isdecimal() else None
-
-    return read
+def _number(said: str | None) -> int | None:
+    return int(said) if said is not None and said.isdecimal() else None
 
 
 def _switches_wait_s(core: Core, job: Job, _now: float) -> int:
@@ -275,7 +272,7 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "restarts": Attribute("restarts"),
     "requeue": Attribute("requeue"),
     "batch": lambda _c, j, _n: not j.interactive,
-    "reboot": lambda _c, j, _n: j.spec.extra.get("reboot", "0") not in ("0", "no", ""),
+    "reboot": Extra("reboot", lambda said: said not in (None, "0", "no", "")),
     "priority": Attribute("priority"),
     "nice": Attribute("nice"),
     "dependency": dependency,
@@ -316,7 +313,7 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "tres_requested": tres_requested,
     "tres_allocated": tres_allocated,
     "alloc_node": _extra("alloc_node"),
-    "alloc_session_id": lambda _c, j, _n: int(j.spec.extra.get("alloc_sid", "0") or 0),
+    "alloc_session_id": Extra("alloc_sid", lambda said: int(said or 0)),
     "reservation": lambda _c, j, _n: j.spec.reservation or j.used_reservation,
     "min_nodes": Attribute("min_nodes"),
     "max_nodes": lambda _c, j, _n: j.max_nodes or 0,
@@ -360,14 +357,14 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "std_in": std_in,
     "std_out": std_out,
     "std_err": std_err,
-    "delay_boot_s": delay_boot_s,
+    "delay_boot_s": Extra("delay_boot", _delay_boot_s),
     "burst_buffer": _extra("bb"),
     "max_cpus": lambda _c, j, _n: int(j.spec.extra.get("max_cpus") or 0) if j.is_pending else 0,
     "kill_on_invalid_dependency": lambda _c, j, _n: (
         None if j.spec.kill_on_invalid_dep is None else int(j.spec.kill_on_invalid_dep)
     ),
-    "power_flags": lambda _c, j, _n: (
-        "LEVEL" if "level" in j.spec.extra.get("power", "").lower().split(",") else ""
+    "power_flags": Extra(
+        "power", lambda said: "LEVEL" if "level" in (said or "").lower().split(",") else ""
     ),
     "cluster_features": _extra("cluster_constraint"),
     "batch_features": Attribute("spec.batch_features"),
@@ -392,8 +389,8 @@ for _name, _column in JOBS.items():
     if _column.kind is str:
         JOB_COLUMNS[_name] = _extra(_name)
     elif _column.optional:
-        JOB_COLUMNS[_name] = _number(_name)
+        JOB_COLUMNS[_name] = Extra(_name, _number)
     elif _column.kind is list:
-        JOB_COLUMNS[_name] = _list([])
+        JOB_COLUMNS[_name] = Constant([])
     else:
         JOB_COLUMNS[_name] = Constant(_column.kind())

@@ -41,7 +41,8 @@ _SHOW_PLANS: Final = {
     "nodes": frozenset(("flags",)),
 }
 PART: Final = 4096  # rows in a message, where the answer may come in parts
-SLICE: Final = 1000  # values computed between two yields: about a millisecond
+SLICE: Final = 1000  # values computed between two yields: less than a millisecond
+LEAST: Final = 32  # rows, as a slice costs by itself what some rows do
 INVALID_QUERY: Final = -1
 _SHARED: Final = frozenset(("jobs", "nodes"))
 _BY_NAME: Final = frozenset(("job_id", "name"))  # few rows, quickly found
@@ -115,7 +116,7 @@ def _jobs(core: Core, query: Query, viewer: Viewer) -> Generator[Rows | None, No
             jobs = [job for job in jobs if not hidden.issuperset(job.partitions)]
     getters = [JOB_COLUMNS[column] for column in query.columns]
     rows: list[list[Any]] = []
-    step = max(1, SLICE // max(1, len(getters)))
+    step = max(LEAST, SLICE // max(1, len(getters)))
     for at in range(0, len(jobs), step):
         rows += rows_of(getters, jobs[at : at + step], core, now)
         if query.in_parts and len(rows) >= PART:
@@ -144,7 +145,7 @@ def _nodes(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, 
         nodes = [node for node in nodes if getter(view, node) in values]
     getters = [NODE_COLUMNS[column] for column in query.columns]
     rows: list[list[Any]] = []
-    step = max(1, SLICE // max(1, len(getters)))
+    step = max(LEAST, SLICE // max(1, len(getters)))
     for at in range(0, len(nodes), step):
         rows += rows_of(getters, nodes[at : at + step], view)
         if query.in_parts and len(rows) >= PART:

@@ -450,11 +450,9 @@ def test_of_arrays_it_is_told_which_tasks_met_with_what(client: FakeClient) -> N
 
 
 def test_split_tasks_take_the_place_of_their_array() -> None:
-    jobs = [
-        {"job_id": number, "array_job_id": array}
-        for number, array in ((3, 3), (4, 0), (7, 3), (8, 3), (9, 0))
-    ]
-    assert [job["job_id"] for job in in_places(jobs)] == [7, 4, 8, 3, 9]
+    jobs = [[3, 3], [4, 0], [7, 3], [8, 3], [9, 0]]
+    rows = in_places(jobs, ["job_id", "array_job_id"])
+    assert rows == [[7, 3], [4, 0], [8, 3], [3, 3], [9, 0]]
 
 
 def test_ping_says_whether_the_controller_is_there(client: FakeClient) -> None:

@@ -289,7 +289,7 @@ def test_in_a_storm_another_user_waits_for_one_request_and_not_for_all() -> None
 
 
 def test_a_user_has_one_long_listing_at_a_time_beside_those_of_others() -> None:
-    door = Door(jobs=250, turn_s=0.01)
+    door = Door(jobs=320, turn_s=0.01)
     storm = [door.ask(LISTING) for _ in range(50)]
     other = door.ask(LISTING, OTHER)
     while not other.answers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from understudy.controller.views.columns import Attribute, Constant, rows_of
+from understudy.controller.views.columns import Attribute, Constant, Extra, rows_of
 
 RECORDS = [SimpleNamespace(name=f"n{at}", spec=SimpleNamespace(size=at)) for at in range(3)]
 
@@ -24,3 +24,12 @@ def test_rows_hold_the_columns_in_order() -> None:
 def test_without_columns_there_are_empty_rows_and_without_records_none() -> None:
     assert rows_of([], RECORDS, None) == [[], [], []]
     assert rows_of([Constant(1), Attribute("name")], [], None) == []
+
+
+def test_a_word_of_extra_is_read_of_each_job_where_any_has_said_it() -> None:
+    said = [{}, {"power": "level"}, {"other": "x"}]
+    jobs = [SimpleNamespace(spec=SimpleNamespace(extra=each)) for each in said]
+    getters = [Extra("power", lambda text: text or "none"), Extra("mcs", lambda text: text)]
+    expected = [["none", None], ["level", None], ["none", None]]
+    assert rows_of(getters, jobs, "core") == expected
+    assert [[getter("core", job) for getter in getters] for job in jobs] == expected
