@@ -33,10 +33,10 @@ class Timekeeper:
 
     def now(self) -> float:
         """The cluster's time, seconds since the epoch."""
-        if self.epoch is None:
+        epoch, virtual = self.epoch, self._virtual
+        if epoch is None:
             return time.time()
-        virtual = self._virtual
-        return self.epoch + (self.loop.time() if virtual is None else virtual.now_us / 1e6)
+        return epoch + (self.loop.time() if virtual is None else virtual.now_us / 1e6)
 
     def call_at(
         self, when: float, callback: Callable[..., object], *args: Any

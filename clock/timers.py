@@ -24,15 +24,15 @@ class Timer:
     each job.
     """
 
-    __slots__ = ("_args", "_callback", "_when_us", "is_cancelled")
+    __slots__ = ("_when_us", "args", "callback", "is_cancelled")
     _source_traceback: Final = None  # asyncio's call_later asks for it
 
     def __init__(
         self, when_us: int, callback: Callable[..., object], args: tuple[Any, ...]
     ) -> None:
         self._when_us = when_us
-        self._callback = callback
-        self._args = args
+        self.callback = callback
+        self.args = args
         self.is_cancelled = False
 
     def when(self) -> float:
@@ -47,7 +47,7 @@ class Timer:
     def fire(self) -> None:
         """Run the callback unless the timer was cancelled."""
         if not self.is_cancelled:
-            self._callback(*self._args)
+            self.callback(*self.args)
 
 
 class TimerHeap:

@@ -25,9 +25,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import heapq
 import selectors
 import time
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Protocol
 
 from understudy.clock.timers import NEVER, Timer, TimerHeap
@@ -140,9 +140,7 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
     def call_later_real(self, delay_s: float, callback: Callable[..., object], *args: Any) -> None:
         """Call after real seconds, whatever virtual time does meanwhile (watchdogs, handshakes)."""
         self._real_count += 1
-        heapq.heappush(
-            self._real_timers, (time.monotonic() + delay_s, self._real_count, callback, args)
-        )
+        heappush(self._real_timers, (time.monotonic() + delay_s, self._real_count, callback, args))
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
@@ -159,7 +157,7 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
         self, deliver_us: int, sender: str, sequence: int, deliver: Callable[..., None], *args: Any
     ) -> None:
         """Call `deliver(*args)` at `deliver_us`, in the order of messages."""
-        heapq.heappush(self._inbox, (deliver_us, sender, sequence, deliver, args))
+        heappush(self._inbox, (deliver_us, sender, sequence, deliver, args))
 
     def run_outside(self, callback: Callable[..., None], *args: Any) -> None:
         """Call on behalf of someone outside virtual time, while all participants stand still at one
@@ -194,7 +192,8 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
                 return []
             if self._holds:
                 return self.poll_outside(None)
-            next_us = timers.next_us()
+            heap = timers.heap
+            next_us = heap[0][0] if heap and not heap[0][2].is_cancelled else timers.next_us()
             if inbox and inbox[0][0] <= next_us:
                 next_us = inbox[0][0]
             needs_us = next_us
@@ -246,30 +245,41 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
     def _run_real_timers(self) -> bool:
         ran = False
         while self._real_timers and self._real_timers[0][0] <= time.monotonic():
-            _, _, callback, args = heapq.heappop(self._real_timers)
+            _, _, callback, args = heappop(self._real_timers)
             self.call_soon(callback, *args)
             ran = True
         return ran
 
     def _advance(self, to_us: int) -> None:
+        """Deliver what is due by then and call timers, those that are there now."""
         if to_us > self.now_us:
             self.now_us = to_us
         else:
             to_us = self.now_us
         inbox, timers = self._inbox, self._timers
-        due: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
+        messages = []
         while inbox and inbox[0][0] <= to_us:
-            due.append(heapq.heappop(inbox)[3:])
-        if (timers.heap and timers.heap[0][0] <= to_us) or (
-            timers.periodic and timers.periodic[0][0] <= to_us
-        ):
-            due += [(timer.fire, ()) for timer in timers.pop_due(to_us)]
-        for callback, args in due:
+            messages.append(heappop(inbox))
+        fired: list[Timer] | None = None
+        heap, periodic = timers.heap, timers.periodic
+        if (heap and heap[0][0] <= to_us) or (periodic and periodic[0][0] <= to_us):
+            fired = timers.pop_due(to_us)
+        for _, _, _, deliver, args in messages:
             try:
-                callback(*args)
-            except (SystemExit, KeyboardInterrupt):
-                raise
-            except BaseException as error:  # noqa: BLE001  one delivery's failure is reported as asyncio reports a callback's
-                self.call_exception_handler(
-                    {"message": f"Exception in {callback!r}", "exception": error}
-                )
+                deliver(*args)
+            except BaseException as error:  # noqa: BLE001  handed on
+                self._failed(deliver, error)
+        if fired is not None:
+            for timer in fired:
+                if timer.is_cancelled:
+                    continue
+                try:
+                    timer.callback(*timer.args)
+                except BaseException as error:  # noqa: BLE001  handed on
+                    self._failed(timer.callback, error)
+
+    def _failed(self, callback: Callable[..., object], error: BaseException) -> None:
+        """One delivery's failure is reported as asyncio reports a callback's."""
+        if isinstance(error, SystemExit | KeyboardInterrupt):
+            raise error
+        self.call_exception_handler({"message": f"Exception in {callback!r}", "exception": error})

@@ -69,6 +69,15 @@ class DaemonRecord:
     is_pinged: bool = False  # and has not answered, nor failed to
 
 
+@dataclass(slots=True, eq=False)
+class Pattern:
+    """A job as it was submitted, for others that ask for the same."""
+
+    job: Job
+    is_as_asked: bool  # nothing was filled in in its specification
+    may_wait: bool | None = None  # whether it could ever run; None: nobody has asked
+
+
 def _raise(error: Exception) -> None:
     raise error
 
@@ -114,6 +123,8 @@ class Core:
     singletons: dict[tuple[int, str], dict[int, None]] = field(default_factory=dict)
     # answers of feasibility.nodes_if_empty
     feasible: dict[tuple[object, ...], int] = field(default_factory=dict)
+    # jobs that were submitted, by who may submit them and their specification without the name
+    patterns: dict[tuple[int, int, bool, bytes], Pattern] = field(default_factory=dict)
     # of pending jobs: (was it held, nodes that it would get)
     node_estimates: dict[int, tuple[bool, int]] = field(default_factory=dict)
     alarms: Alarms = field(default_factory=Alarms)
@@ -237,6 +248,7 @@ class Core:
     def forget_feasibility(self) -> None:
         """Nodes or partitions have changed: what could ever run may be another."""
         self.feasible.clear()
+        self.patterns.clear()
         self.node_estimates.clear()
 
     def right_of(self, user_id: int) -> Right:

@@ -7,13 +7,12 @@ Place: facts. The memory is emptied when nodes or partitions change.
 from __future__ import annotations
 
 from functools import reduce
-from operator import attrgetter, or_
+from operator import or_
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.scheduling.api import Ask
-from understudy.controller.scheduling.select.request import Request
+from understudy.controller.scheduling.select.request import Request, shape_key
 from understudy.controller.tables.shape import least_cpus
-from understudy.protocol.messages import JobSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,38 +23,6 @@ if TYPE_CHECKING:
     from understudy.controller.tables.partition import Partition
 
 _MOST: Final = 10_000
-# What of a job the answer depends on.
-_OF_JOB: Final = (
-    "min_nodes",
-    "max_nodes",
-    "num_tasks",
-    "cpus_per_task",
-    "min_cpus",
-    "memory_per_node_mb",
-    "memory_per_cpu_mb",
-    "memory_cap_mb",
-    "exclusive",
-    "required_nodes",
-    "excluded_nodes",
-    "qos_flags",
-)
-# What of its options it does not depend on, or what the job or the question has itself. All others
-# count, those that are still to come too: an answer too many is worked out, none is another job's.
-_BESIDE: Final = frozenset(
-    (
-        *("name", "partition", "account", "qos", "wckey", "comment", "time_limit_s"),
-        *("time_min_s", "begin_time", "deadline", "mem_per_node_mb", "mem_per_cpu_mb"),
-        *("required_nodes", "excluded_nodes", "exclusive", "licenses", "dependency", "array"),
-        *("nice", "priority", "hold", "requeue", "no_kill", "kill_signal"),
-        *("kill_signal_before_s", "kill_signal_batch", "kill_signal_reservation"),
-        *("kill_on_invalid_dep", "work_dir", "std_in", "std_out", "std_err", "open_mode"),
-        *("mail_type", "mail_user", "environment", "arguments", "command", "submit_line"),
-        *("extra", "switches", "switches_wait_s", "batch_features", "site_factor"),
-    )
-)
-_OF_SPEC: Final = tuple(name for name in JobSpec.__struct_fields__ if name not in _BESIDE)
-_of_job: Final = attrgetter(*_OF_JOB)
-_of_spec: Final = attrgetter(*_OF_SPEC)
 
 
 def could_ever_run(core: Core, job: Job, partition: Partition) -> bool:
@@ -72,8 +39,7 @@ def nodes_if_empty(core: Core, job: Job, partition: Partition) -> int:
     question = (
         partition.name,
         most_nodes,
-        _of_job(job),
-        _of_spec(job.spec),
+        *shape_key(job),
     )
     answer = core.feasible.get(question)
     if answer is None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from understudy.protocol.messages import JobSpec
 
 MAX_SCRIPT: Final = 4 * 1024 * 1024  # characters
-_MAX_TEXT: Final = 1024  # of a job's texts, as Slurm 22.05.8 was seen to take them
+MAX_TEXT: Final = 1024  # of a job's texts, as Slurm 22.05.8 was seen to take them
 _MAX_PATH: Final = 4096
 _TEXTS: Final = attrgetter(
     "account", "comment", "features", "licenses", "mail_user", "name", "partition", "qos", "wckey"
@@ -45,8 +45,8 @@ def check_lengths(message: SubmitJob | AllocateJob) -> None:
     spec = message.spec
     folder = len(spec.work_dir)
     too_long = (
-        max(map(len, _TEXTS(spec))) > _MAX_TEXT
-        or len(spec.extra.get("network", "")) > _MAX_TEXT
+        max(map(len, _TEXTS(spec))) > MAX_TEXT
+        or len(spec.extra.get("network", "")) > MAX_TEXT
         or folder > _MAX_PATH
         or any(
             len(path) + (0 if path.startswith("/") else folder + 1) > _MAX_PATH

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from contextlib import ExitStack
+from copy import copy
 from functools import reduce
 from operator import or_
 from sys import intern
@@ -17,10 +18,12 @@ import msgspec
 
 from understudy.controller.core.alarms import watch_deadline
 from understudy.controller.core.changes import job_changed, job_over
-from understudy.controller.core.core import log
+from understudy.controller.core.core import Pattern, log
 from understudy.controller.core.lookups import find_partitions, node_bitmap
 from understudy.controller.facts.feasibility import complaint, could_ever_run, is_too_large
 from understudy.controller.jobs.checks import (
+    MAX_SCRIPT,
+    MAX_TEXT,
     check_lengths,
     check_words,
     enforce_limits,
@@ -57,6 +60,8 @@ if TYPE_CHECKING:
     from understudy.controller.tables.partition import Partition
     from understudy.protocol.messages import JobSpec
 
+_MOST_PATTERNS: Final = 10_000  # ours: jobs of other kinds that are kept
+_encode: Final = msgspec.msgpack.Encoder().encode
 LEAST_TO_DEADLINE_S: Final = 60  # what 22.05.8 shows as TimeMin
 
 
@@ -79,28 +84,29 @@ def _allowed_as(core: Core, message: SubmitJob | AllocateJob, sender: Sender) ->
     return user_id, group_id
 
 
-def checked(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> tuple[Job, int, int]:
+def checked(
+    core: Core, message: SubmitJob | AllocateJob, sender: Sender
+) -> tuple[Job, int, int, Pattern | None]:
     """The job's record, not in the tables yet; of an array its tasks and how many of them may run
-    at a time.
+    at a time; what is known of jobs like it.
     """
     now, spec = core.time.now(), message.spec
     user_id, group_id = _allowed_as(core, message, sender)
     tasks, task_limit = read_tasks(core, spec.array) if spec.array else (0, 0)
-    job = build_job(
-        core, message, user_id, group_id, now, by_admin=core.is_operator(sender.user_id)
-    )
+    by_admin = core.is_operator(sender.user_id)
+    job, pattern = _job_like(core, message, user_id, group_id, now, by_admin=by_admin)
     check_policy(core, job, tasks.bit_count() or 1)
     if core.tables.reservations:
         catch_up(core, now)
     if spec.reservation:
         check_reservation(core, job)
-    return job, tasks, task_limit
+    return job, tasks, task_limit, pattern
 
 
 def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job:
     """Put a new job into the tables."""
     try:
-        job, tasks, task_limit = checked(core, message, sender)
+        job, tasks, task_limit, pattern = checked(core, message, sender)
     except SlurmError as error:
         if error.code == ErrorCode.INVALID_FEATURE:  # found out late: the job has had a number
             core.take_job_id()
@@ -129,7 +135,7 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
         make_array(core, job, tasks, task_limit)
     is_held = spec.hold or (spec.priority == 0 and core.is_operator(sender.user_id))
     # of a held job it is found out when it is released
-    if not is_held and not is_feasible(core, job):
+    if not is_held and not _may_wait(core, job, pattern):
         job.reason = BAD_CONSTRAINTS
         job.priority = _held_or_fixed(job, is_admin=core.is_operator(sender.user_id))
         advance(job, JobEvent.CANNOT_RUN, now)
@@ -177,7 +183,7 @@ def check_submission(core: Core, message: SubmitJob, sender: Sender) -> tuple[li
             _allowed_as(core, message, sender)[0],
             message.spec.account,
         )
-    job, tasks, _ = checked(core, message, sender)
+    job, tasks, *_ = checked(core, message, sender)
     return [job], tasks.bit_count() or 1
 
 
@@ -253,6 +259,55 @@ def check_reservation(core: Core, job: Job) -> None:
     except SlurmError:
         core.take_job_id()
         raise
+
+
+def _job_like(
+    core: Core,
+    message: SubmitJob | AllocateJob,
+    user_id: int,
+    group_id: int,
+    now: float,
+    *,
+    by_admin: bool,
+) -> tuple[Job, Pattern | None]:
+    """As `build_job`. Thousands of jobs ask for the same under other names: who is as one that was
+    checked is checked (`Core.patterns`). None where the time, the environment or others decide.
+    """
+    spec = message.spec
+    if (
+        spec.environment
+        or spec.begin_time is not None
+        or spec.deadline is not None
+        or spec.reservation
+        or len(spec.name) > MAX_TEXT
+        or (isinstance(message, SubmitJob) and len(message.script) > MAX_SCRIPT)
+    ):
+        return build_job(core, message, user_id, group_id, now, by_admin=by_admin), None
+    key = (user_id, group_id, by_admin, _encode(msgspec.structs.replace(spec, name="")))
+    pattern = core.patterns.get(key)
+    if pattern is None:
+        job = build_job(core, message, user_id, group_id, now, by_admin=by_admin)
+        if any(core.tables.partitions[name].allow_groups is not None for name in job.partitions):
+            return job, None  # who is in a group may change at any time
+        if len(core.patterns) >= _MOST_PATTERNS:
+            core.patterns.clear()
+        pattern = core.patterns[key] = Pattern(copy(job), is_as_asked=job.spec is spec)
+        return job, pattern
+    job = copy(pattern.job)
+    job.spec = spec if pattern.is_as_asked else msgspec.structs.replace(job.spec, name=spec.name)
+    job.submit_time = int(now)
+    job.emulation = message.emulation if isinstance(message, SubmitJob) else None
+    job.log = []
+    return job, pattern
+
+
+def _may_wait(core: Core, job: Job, pattern: Pattern | None) -> bool:
+    """As `is_feasible`, found out once for jobs that ask for the same."""
+    if pattern is None:
+        return is_feasible(core, job)
+    if pattern.may_wait is None:
+        pattern.may_wait = is_feasible(core, job)
+    return pattern.may_wait
 
 
 def build_job(

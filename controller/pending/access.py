@@ -162,6 +162,7 @@ def accounting_has_changed(core: Core) -> None:
     """Accounting has told of a change, or a partition was changed: limits and sums are worked out
     again.
     """
+    core.patterns.clear()
     now = core.time.now()
     for job in core.tables.pending.values():
         job.qos_flags = flags_for_partitions(core, job.spec.qos)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from understudy.controller.tables.transitions import tell
 from understudy.model.states import JobFlag, JobState
 
@@ -61,8 +63,7 @@ class HetJob:
     components: dict[int, Job] = field(default_factory=dict)  # by offset
 
 
-@dataclass(slots=True, eq=False)
-class Job:
+class Job(msgspec.Struct, eq=False):
     """One job. Times are seconds of the cluster's clock since the epoch; None where it has not
     happened.
     """
@@ -84,7 +85,7 @@ class Job:
     reason: str = "None"
     reason_detail: str = ""
     # seconds by reason, up to its last change; replaced, not changed
-    waits: Mapping[str, float] = field(default_factory=lambda: NO_WAITS)
+    waits: Mapping[str, float] = NO_WAITS
     # since when it waits for its present reason; None: since it was submitted
     waits_since: float | None = None
     begin_time: int | None = None  # --begin
@@ -161,11 +162,11 @@ class Job:
     het_offset: int = 0
     interactive: bool = False  # of srun or salloc: it has no script
     # by number; a dict from the first step on
-    steps: Mapping[int, Step] = field(default_factory=lambda: NO_STEPS)
+    steps: Mapping[int, Step] = NO_STEPS
     next_step_id: int = 0
     # of its script, once that has ended
-    batch_usage: Mapping[str, int] = field(default_factory=lambda: NO_USAGE)
-    log: list[tuple[float, str]] = field(default_factory=list)  # the last few events, for `story`
+    batch_usage: Mapping[str, int] = NO_USAGE
+    log: list[tuple[float, str]] = []  # the last few events, for `story`
 
     def note_wait(self, now: float) -> None:
         """The reason for which it waits is about to change: so long it has been."""

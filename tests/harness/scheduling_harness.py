@@ -77,7 +77,7 @@ def tables_of(made: NodeTable, partitions: list[Partition] | None = None) -> Tab
 
 def make_job(job_id: int = 1, *, submit: int = 0, limit_s: int | None = 3600, **fields: Any) -> Job:
     """A pending, eligible job. Fields of `Job`, and those of `JobSpec` that Job has not."""
-    own = {name: value for name, value in fields.items() if name in Job.__dataclass_fields__}
+    own = {name: value for name, value in fields.items() if name in Job.__struct_fields__}
     said = {name: value for name, value in fields.items() if name not in own}
     if "num_tasks" in own:
         said.setdefault("num_tasks", own["num_tasks"])

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
+from msgspec import structs
 
 from understudy.controller.scheduling.select.best_fit import Candidates, alike
 from understudy.controller.scheduling.select.dealing import deal, shares_of_nodes
@@ -353,7 +354,7 @@ class SelectConsTres(ChoosingSelector):
         gres, needs, memory = devices_in(free, table), request.gres, free.free_memory
         assert gres is not None
         assert needs is not None
-        request = replace(request, view=None)  # `free` is what it sees
+        request = structs.replace(request, view=None)  # `free` is what it sees
         shares = self._shares_with_gres(request, choice, table, free, gres)
         lacking = nodeset.from_positions(
             share.node for share in shares if share.memory_mb > memory[share.node]

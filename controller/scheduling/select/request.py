@@ -6,8 +6,11 @@ Place: scheduling, pure. Made from an `Ask` for one question to a selector.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from copy import copy
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from understudy.controller.scheduling.select.features import (
     counted_features,
@@ -17,6 +20,7 @@ from understudy.controller.scheduling.select.features import (
 from understudy.controller.scheduling.select.gres_needs import GresNeeds
 from understudy.controller.tables.shape import memory_of, reach_of
 from understudy.model.errors import SlurmError
+from understudy.protocol.messages import JobSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,10 +37,45 @@ if TYPE_CHECKING:
 
 DEFAULT_ROWS = 4  # of FORCE and YES without a number
 ALL_MEMORY = 0  # of --mem=0: all memory of a node on which none is in use
+_MOST_KEPT: Final = 10_000  # ours: requests of other shapes that are kept
+
+# --- what a request depends on --------------------------------------------------------------------
+
+_OF_JOB: Final = (
+    *("min_nodes", "max_nodes", "num_tasks", "cpus_per_task", "min_cpus", "memory_per_node_mb"),
+    *("memory_per_cpu_mb", "memory_cap_mb", "exclusive", "required_nodes", "excluded_nodes"),
+    "qos_flags",
+)
+# What of its options it does not depend on, or what the job or the question has itself. All others
+# count, those that are still to come too: a request too many is worked out, none is another job's.
+_BESIDE: Final = frozenset(
+    (
+        *("name", "partition", "account", "qos", "wckey", "comment", "time_limit_s"),
+        *("time_min_s", "begin_time", "deadline", "mem_per_node_mb", "mem_per_cpu_mb"),
+        *("required_nodes", "excluded_nodes", "exclusive", "licenses", "dependency", "array"),
+        *("nice", "priority", "hold", "requeue", "no_kill", "kill_signal"),
+        *("kill_signal_before_s", "kill_signal_batch", "kill_signal_reservation"),
+        *("kill_on_invalid_dep", "work_dir", "std_in", "std_out", "std_err", "open_mode"),
+        *("mail_type", "mail_user", "environment", "arguments", "command", "submit_line"),
+        *("extra", "switches", "switches_wait_s", "batch_features", "site_factor"),
+    )
+)
+_of_job: Final = attrgetter(*_OF_JOB)
+_of_spec: Final = attrgetter(*(name for name in JobSpec.__struct_fields__ if name not in _BESIDE))
+_OF_PARTITION: Final = (
+    *("name", "nodes", "min_nodes", "max_nodes", "default_memory_per_node_mb"),
+    *("default_memory_per_cpu_mb", "oversubscribe", "exclusive_user", "select_type_parameters"),
+    *("max_cpus_per_node", "least_loaded_nodes"),
+)
+_of_partition: Final = attrgetter(*_OF_PARTITION)
 
 
-@dataclass(slots=True)
-class Request:
+def shape_key(job: Job) -> tuple[Any, ...]:
+    """Equal for jobs that ask for the same, whoever has them, however long they run."""
+    return _of_job(job), _of_spec(job.spec)
+
+
+class Request(msgspec.Struct, eq=False):
     """One job's needs in one partition."""
 
     tasks: int
@@ -238,3 +277,32 @@ def _fills_sockets(distribution: str) -> bool | None:
     if first.startswith("plane"):
         return True
     return others[0] == "block" if others else None
+
+
+class Requests:
+    """Makes requests, and keeps one of each shape: thousands of jobs ask for the same."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[Any, ...], Request] = {}
+
+    def of(self, ask: Ask, table: NodeTable, most_nodes: int | None = None) -> Request | None:
+        """As `Request.of`; the caller's own."""
+        job, spec = ask.job, ask.job.spec
+        # features mean other nodes from time to time, devices are read from texts
+        if ask.blocked_cores or spec.features or spec.prefer:
+            return Request.of(ask, table, most_nodes)
+        key = (
+            *(_of_job(job), _of_spec(spec), _of_partition(ask.partition)),
+            *(most_nodes, ask.most_nodes, ask.switches, len(table.nodes)),
+        )
+        kept = self._kept.get(key)
+        if kept is None:
+            request = Request.of(ask, table, most_nodes)
+            if request is None or request.gres is not None:
+                return request
+            if len(self._kept) >= _MOST_KEPT:
+                self._kept.clear()
+            self._kept[key] = kept = request
+        request = copy(kept)
+        request.user_id = job.user_id
+        return request

@@ -11,6 +11,8 @@ from abc import abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from understudy.controller.scheduling.api import Selector
 from understudy.controller.scheduling.select.free import (
     JOBS_IN_A_GROUP,
@@ -20,7 +22,7 @@ from understudy.controller.scheduling.select.free import (
     Timeline,
     restricted,
 )
-from understudy.controller.scheduling.select.request import Request
+from understudy.controller.scheduling.select.request import Requests
 from understudy.controller.scheduling.select.rows import (
     count_cpus_left,
     nodes_of_another_kind,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
     from understudy.controller.scheduling.api import Ask
     from understudy.controller.scheduling.select.free import Free
+    from understudy.controller.scheduling.select.request import Request
     from understudy.controller.tables.allocation import Allocation
     from understudy.controller.tables.node import NodeTable
     from understudy.controller.tables.partition import Partition
@@ -60,6 +63,7 @@ class ChoosingSelector(Selector):
         self.packs_serial = False
         self.spares_idle = False
         self._timeline: Timeline | None = None
+        self._requests = Requests()
         self._asked: tuple[object, ...] = ()
         self._last_request: Request | None = None
         self._overrun_s = KILL_WAIT_S
@@ -101,7 +105,7 @@ class ChoosingSelector(Selector):
     def select(self, ask: Ask, tables: Tables) -> Allocation | None:
         """The nodes and CPUs for the job with what is free now, or None."""
         table, usable = tables.nodes, ask.usable
-        request = _request(ask, tables)
+        request = self._request(ask, tables)
         if request is None:
             return None
         if tables.limits.enforced:
@@ -129,7 +133,7 @@ class ChoosingSelector(Selector):
 
     def choose_in(self, ask: Ask, tables: Tables, free: Free) -> int | None:
         """The nodes that the job would get in a state that is not the present one."""
-        request = _request(ask, tables)
+        request = self._request(ask, tables)
         choice = None if request is None else self._choose_then(request, ask.usable, tables, free)
         return None if choice is None else _nodes(choice)
 
@@ -137,7 +141,7 @@ class ChoosingSelector(Selector):
         """What the job would hold in a state that is not the present one, on the nodes that
         `choose_in` names.
         """
-        request = _request(ask, tables)
+        request = self._request(ask, tables)
         choice = None if request is None else self._choose_then(request, ask.usable, tables, free)
         return (
             None
@@ -157,7 +161,7 @@ class ChoosingSelector(Selector):
 
     def serving(self, ask: Ask, tables: Tables, free: Free) -> int:
         """Those of the nodes that would do for the job in that state, each looked at alone."""
-        request = _request(ask, tables)
+        request = self._request(ask, tables)
         if request is None:
             return 0
         usable = ask.usable & ~free.exclusive_nodes
@@ -175,7 +179,7 @@ class ChoosingSelector(Selector):
     def nodes_if_empty(self, ask: Ask, tables: Tables) -> int | None:
         """The nodes that the job would get if all of them were up and empty."""
         table = tables.nodes
-        request = _request(ask, tables)
+        request = self._request(ask, tables)
         if request is None:
             return None
         request.if_empty = True
@@ -233,7 +237,11 @@ class ChoosingSelector(Selector):
         if request.counted:
             return self._will_run_counted(request, usable, table, timeline, now, until)
         for allowed in request.choices:
-            alone = request if len(request.choices) == 1 else replace(request, choices=(allowed,))
+            alone = (
+                request
+                if len(request.choices) == 1
+                else structs.replace(request, choices=(allowed,))
+            )
             earlier = self._will_run_on(alone, usable & allowed, table, timeline, now, until)
             if earlier is not None and (found is None or earlier[0] < found[0]):
                 found = earlier
@@ -242,10 +250,18 @@ class ChoosingSelector(Selector):
                 break
         return found
 
+    def _request(self, ask: Ask, tables: Tables) -> Request | None:
+        """The job's request, with no more nodes than limits of associations and qualities of
+        service allow.
+        """
+        limits = tables.limits
+        most_nodes = limits.most_nodes(ask.job, ask.partition) if limits.enforced else None
+        return self._requests.of(ask, tables.nodes, most_nodes)
+
     def _request_again(self, ask: Ask, tables: Tables) -> Request | None:
         """The job's request; a backfill pass asks several times in a row for the same."""
         if tables.reservations:  # each time with other cores blocked
-            return _request(ask, tables)
+            return self._request(ask, tables)
         asked = (
             ask.job,
             ask.partition,
@@ -256,7 +272,7 @@ class ChoosingSelector(Selector):
             tables.version,
         )
         if asked != self._asked:
-            self._asked, self._last_request = asked, _request(ask, tables)
+            self._asked, self._last_request = asked, self._request(ask, tables)
         return self._last_request
 
     def is_plain(self, request: Request) -> bool:
@@ -281,7 +297,7 @@ class ChoosingSelector(Selector):
         start = nodes = 0
         for having, _ in request.counted:
             found = self._will_run_on(
-                replace(request, choices=(having,), counted=(), required=0),
+                structs.replace(request, choices=(having,), counted=(), required=0),
                 usable & having,
                 table,
                 timeline,
@@ -407,7 +423,7 @@ class ChoosingSelector(Selector):
             if missing <= 0:
                 continue
             each = request.tasks_per_node or 1
-            part = replace(
+            part = structs.replace(
                 request,
                 tasks=missing * each,
                 min_nodes=missing,
@@ -423,7 +439,7 @@ class ChoosingSelector(Selector):
             return None
         least = max(request.min_nodes, chosen.bit_count())
         return self.choose(
-            replace(
+            structs.replace(
                 request,
                 min_nodes=least,
                 wanted_nodes=max(request.wanted_nodes, least),
@@ -433,16 +449,6 @@ class ChoosingSelector(Selector):
             table,
             free,
         )
-
-
-def _request(ask: Ask, tables: Tables) -> Request | None:
-    """The job's request, with no more nodes than limits of associations and qualities of service
-    allow.
-    """
-    limits = tables.limits
-    return Request.of(
-        ask, tables.nodes, limits.most_nodes(ask.job, ask.partition) if limits.enforced else None
-    )
 
 
 def _overlays(tables: Tables) -> bool:

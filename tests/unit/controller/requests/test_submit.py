@@ -6,6 +6,7 @@ controller/jobs/take_in, controller/pending/access.
 
 from __future__ import annotations
 
+import inspect
 import re
 import time
 from dataclasses import replace
@@ -15,11 +16,21 @@ from typing import Any
 import pytest
 from controller_harness import OTHER, ROOT, START, USER, Harness, make_tables
 
-from understudy.controller.facts import feasibility
+from understudy.controller.scheduling.select import request
+from understudy.controller.tables import shape
+from understudy.controller.tables.job import Job
+from understudy.controller.tables.partition import Partition
 from understudy.controller.tables.reservation import Reservation
 from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobState
-from understudy.protocol.messages import AllocateJob, Failure, JobSpec, SubmitJob, Submitted
+from understudy.protocol.messages import (
+    AllocateJob,
+    Failure,
+    JobSpec,
+    SubmitJob,
+    Submitted,
+    UpdatePartition,
+)
 
 
 @pytest.fixture
@@ -344,6 +355,7 @@ def test_default_memory_comes_from_the_partition_then_from_the_cluster() -> None
     h = Harness(settings=Settings(default_memory_per_node_mb=300))
     assert h.submit(hold=True).memory_per_node_mb == 300
     h.core.tables.partitions["main"].default_memory_per_cpu_mb = 100
+    h.core.forget_feasibility()
     job = h.submit(hold=True)
     assert (job.memory_per_node_mb, job.memory_per_cpu_mb) == (None, 100)
     assert h.submit(hold=True, mem_per_node_mb=7).memory_per_node_mb == 7
@@ -421,9 +433,11 @@ def test_a_partitions_maxmempercpu_is_before_the_clusters_and_too_much_waits_whe
     partition.max_memory_per_cpu_mb = 10
     assert h.refused(num_tasks=1, mem_per_node_mb=50) == 2014
     partition.state = "DOWN"
+    h.core.forget_feasibility()
     assert h.submit(num_tasks=1, mem_per_node_mb=50).is_pending
     partition.state = "UP"
     partition.max_memory_per_cpu_mb = 1000
+    h.core.forget_feasibility()
     assert h.submit(num_tasks=1, mem_per_node_mb=50).is_running
 
 
@@ -478,7 +492,7 @@ def test_who_wants_nodes_at_once_hears_what_is_in_the_way(spec: dict[str, Any], 
 
 def read_of(what: str) -> set[str]:
     """Which fields of it are read where nodes are chosen."""
-    controller = Path(feasibility.__file__).parents[1]
+    controller = Path(request.__file__).parents[2]
     texts = [path.read_text() for path in (controller / "scheduling" / "select").glob("*.py")]
     texts.append((controller / "tables" / "shape.py").read_text())
     return set(re.findall(rf"\b{what}\.([a-z]\w*)", "\n".join(texts)))
@@ -486,10 +500,36 @@ def read_of(what: str) -> set[str]:
 
 def test_whether_a_partition_could_hold_a_job_is_remembered_with_all_that_decides_it():
     fields = set(JobSpec.__struct_fields__)
-    assert fields >= feasibility._BESIDE, "no longer fields of JobSpec"
+    assert fields >= request._BESIDE, "no longer fields of JobSpec"
     decide = read_of("spec") & fields
     assert {"features", "distribution", "tres_per_task"} <= decide
-    assert not decide & feasibility._BESIDE
+    assert not decide & request._BESIDE
+
+
+def test_a_request_is_kept_with_all_of_a_job_and_a_partition_that_it_is_made_from():
+    texts = Path(request.__file__).read_text() + inspect.getsource(shape)
+    of_job = set(re.findall(r"\bjob\.([a-z]\w*)", texts)) & set(Job.__struct_fields__)
+    assert of_job - {"spec", "allocation", "user_id"} <= set(request._OF_JOB)
+    read = set(re.findall(r"\bpartition\.([a-z]\w*)", texts)) & set(Partition.__slots__)
+    assert read | {"default_memory_per_node_mb"} <= set(request._OF_PARTITION)
+
+
+def test_who_asks_for_the_same_as_another_is_not_the_other(h: Harness) -> None:
+    first = h.submit(num_tasks=2, time_limit_s=600, name="a")
+    second = h.submit(num_tasks=2, time_limit_s=600, name="b")
+    other = h.submit(OTHER, num_tasks=2, time_limit_s=1200, name="b")
+    assert (second.spec.name, second.num_tasks, second.job_id) == ("b", 2, first.job_id + 1)
+    assert (other.user_id, other.time_limit_s) == (1001, 1200)
+    assert first.log is not second.log
+    assert h.refused(num_tasks=2, time_limit_s=600, name="x" * 1025) == 2012
+
+
+def test_what_was_checked_is_checked_again_once_a_partition_is_another(h: Harness) -> None:
+    assert h.submit(num_tasks=1).is_running
+    h.ask(UpdatePartition("update", "main", {"state": "DRAIN"}), ROOT)
+    assert h.refused(num_tasks=1) == 2070
+    h.ask(UpdatePartition("update", "main", {"state": "UP"}), ROOT)
+    assert h.submit(num_tasks=1).is_running
 
 
 def test_an_answer_is_not_another_jobs(h: Harness):

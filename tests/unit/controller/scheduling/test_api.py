@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 from controller_harness import Harness
@@ -78,8 +78,7 @@ def test_a_wait_for_few_switches_is_shown_no_longer_than_it_lasts(
 class Kept(Job):
     """A job that nothing may change while `is_kept`."""
 
-    __slots__ = ()
-    is_kept = False
+    is_kept: ClassVar[bool] = False
 
     def __setattr__(self, name: str, value: object) -> None:
         assert not Kept.is_kept, f"a policy changes a job's {name}"
