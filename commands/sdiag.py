@@ -131,6 +131,7 @@ def report(
             lines.append(f"\tCycles per minute: {int(cycles // ((now - since) / 60))}")
     lines += [f"\tLast queue length: {n['main_last_queue']}", "", "Backfilling stats"]
     lines += _backfilling(n)
+    lines += _policy(n)
     lines += ["", f"Latency for 1000 calls to gettimeofday(): {_latency_us()} microseconds"]
     lines += [*_pauses(n), ""]
     lines += requests_and_users(requests, users, (40, 16, 8))
@@ -167,6 +168,15 @@ def _backfilling(n: dict[str, int]) -> list[str]:
     if cycles:
         lines.append(f"\tMean table size: {int(n['backfill_queue'] > 0)}")
     return lines
+
+
+def _policy(n: dict[str, int]) -> list[str]:
+    """What a policy of one's own counts; Slurm's count nothing beside their cycles."""
+    figures = [(name[7:], number) for name, number in n.items() if name.startswith("policy_")]
+    if not figures:
+        return []
+    named = [f"\t{name.replace('_', ' ').capitalize()}: {number}" for name, number in figures]
+    return ["", "Policy statistics", *named]
 
 
 def _pauses(n: dict[str, int]) -> list[str]:

@@ -26,6 +26,7 @@ def get_statistics(core: Core, message: GetStatistics, sender: Sender) -> Messag
         counters.reset(now)
         main.reset()
         backfill.reset()
+        core.policy.figures.update(dict.fromkeys(core.policy.figures, 0))
         if core.pauses is not None:
             core.pauses.reset()
         return Ok()
@@ -58,6 +59,7 @@ def get_statistics(core: Core, message: GetStatistics, sender: Sender) -> Messag
             "us",
         ):
             numbers[f"{name}_{key}"] = getattr(cycles, key)
+    numbers |= {f"policy_{name}": number for name, number in core.policy.figures.items()}
     if core.pauses is not None:
         numbers |= core.pauses.numbers()
     requests = [

@@ -205,6 +205,8 @@ class SchedulingPolicy(ABC):
         self.parameters = parameters
         # for sdiag: the policy counts with `ran`, who runs it adds how long that took
         self.main_cycles, self.backfill_cycles = Cycles(), Cycles()
+        # what else it counts, by name (`largest_front`), for sdiag; set to nought by `sdiag -r`
+        self.figures: dict[str, int] = {}
 
     @abstractmethod
     def note(self, what: Note, now: float) -> None:

@@ -52,6 +52,7 @@ class TextbookPolicy(SchedulingPolicy):
         self.is_stale = self._will_be_stale = True
         # what is counted beside processors
         self.further = further_resources(tables, parameters)
+        self._started = 0  # in this pass
         self._due: float | None = None
         self._last_pass = -inf
 
@@ -85,12 +86,15 @@ class TextbookPolicy(SchedulingPolicy):
         if self.is_stale:
             self.further = further_resources(self.tables, self.parameters)
         added = self.queue.refresh(now)
+        waiting = sum(map(len, self.queue.lists.values()))
+        self._started = 0
         freed, self.must_review = self.must_review, False
         self.decide(added, freed or added is None, floor(now), now)
         for records in self.queue.lists.values() if added is None else (added,):
             for record in records:
                 if record.job.reason == "None" and record.job.is_pending:
                     self.planner.explain(record.job, "Priority")
+        self.main_cycles.ran(waiting, self._started, now)
         yield None
 
     @abstractmethod
@@ -139,4 +143,5 @@ class TextbookPolicy(SchedulingPolicy):
         allocation = self.selector.select(ask, self.tables)
         if allocation is None or not self.planner.start(ask, allocation, now):
             return 0
+        self._started += 1
         return allocation.cpus
