@@ -33,7 +33,7 @@ from understudy.protocol.messages import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from understudy.experiments.trace import TraceJob
+    from understudy.experiments.trace import Pool, TraceJob
     from understudy.protocol.messages import JobRun
 
 # codes of a Failure that the messenger makes itself: no connection, lost, timed out
@@ -90,6 +90,8 @@ class ReplayOptions:
     drain_timeout_s: float = math.inf
     # a job's user, group and queue in the trace are its user, account and QOS: 7 is u7, a7, q7
     owners: bool = False
+    # what the trace's pools are called among the cluster's licences
+    licenses: tuple[Pool, ...] = ()
     user_id: int = -1  # who submits the jobs that are nobody's; -1: who runs the replay
     # submissions that are sent together, each to be delivered at its time: one window of virtual
     # time instead of one for each
@@ -125,6 +127,7 @@ def submission(job: TraceJob, options: ReplayOptions) -> SubmitJob:
         qos=f"q{job.queue}" if options.owners and job.queue >= 0 else "",
         num_tasks=job.procs,
         time_limit_s=-(-job.req // step) * step,
+        licenses=_licenses(job, options.licenses) if options.licenses else "",
     )
     owner = FIRST_USER_ID + job.user if options.owners and job.user >= 0 else options.user_id
     return SubmitJob(
@@ -134,6 +137,12 @@ def submission(job: TraceJob, options: ReplayOptions) -> SubmitJob:
         user_id=owner,
         group_id=owner,
     )
+
+
+def _licenses(job: TraceJob, pools: Sequence[Pool]) -> str:
+    """`bb1:20,bb2:4`."""
+    units = zip(pools, job.units(len(pools)), strict=True)
+    return ",".join(f"{pool.name}:{count}" for pool, count in units if count)
 
 
 class Replayer:

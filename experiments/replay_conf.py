@@ -6,7 +6,10 @@ no configuration of his own. Follows: slurm.conf(5).
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 DEFAULT_SCHEDULER: Final = "backfill"
 _SPARE_JOBS: Final = 1_000  # beside those of the trace
@@ -22,11 +25,12 @@ def replay_conf(
     select_parameters: str = "CR_CPU",
     memory_mb: int = 0,
     cluster: str = "replay",
+    licenses: Sequence[tuple[str, int]] = (),
 ) -> str:
     """A configuration for `jobs` jobs on `nodes` nodes of `cpus` CPUs under sched/`scheduler`.
 
     `parameters` becomes SchedulerParameters. Node daemons are not expected to show signs of life
-    (SlurmdTimeout=0): in virtual time they cannot be late.
+    (SlurmdTimeout=0): in virtual time they cannot be late. `licenses`: names and counts.
     """
     if nodes < 1 or cpus < 1:
         raise ValueError(f"a machine needs at least one node and one CPU: {nodes=} {cpus=}")
@@ -50,6 +54,7 @@ def replay_conf(
         f"MaxJobCount={jobs + _SPARE_JOBS}",
         "FirstJobId=1",
         f"MaxJobId={max(jobs + _SPARE_JOBS, 999_999)}",
+        *([f"Licenses={','.join(f'{name}:{count}' for name, count in licenses)}"] * bool(licenses)),
         (
             f"NodeName={names} CPUs={cpus}{f' RealMemory={memory_mb}' if memory_mb else ''} "
             "State=UNKNOWN"

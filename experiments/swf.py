@@ -2,7 +2,9 @@
 
 Place: the reader of one format; trace.py holds the model. Knows files, but nothing of clusters,
 messages or time. Follows: the Parallel Workloads Archive's definition of the format, version 2.2:
-18 blank-separated columns a job, `;` begins a header or comment line, -1 is "unknown".
+18 blank-separated columns a job, `;` begins a header or comment line, -1 is "unknown". Column 19
+and following are units that jobs hold of what the header counts as `BurstBuffer: CAPACITY, ...`, as
+in the traces of BBSched's authors (`Trace.pools`).
 
 A trace tells what once happened on some machine. What is replayed is its normal form, the one that
 simulators of schedulers agree on:
@@ -36,6 +38,7 @@ _LARGEST: Final = 10**12  # a time or processor count beyond this is a broken nu
 _STATUS_CANCELLED: Final = 5
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _HEADER: Final = re.compile(r";\s*([A-Za-z][A-Za-z0-9 _-]*?)\s*:\s*(.*)")
+_UNITS: Final = re.compile(r"-?\d{1,12}")
 _NUMBER: Final = re.compile(r"[+-]?\d")
 
 CANCELLED: Final = "cancelled before it ran"
@@ -66,12 +69,14 @@ def parse_swf(lines: Iterable[str], *, strict: bool = False, name: str = "trace"
     trace = Trace()
     dropped = trace.dropped
     kept: list[tuple[Any, ...]] = []
+    pools = 0
     for number, line in enumerate(lines, 1):
         fields = line.split(None, COLUMNS)
         if not fields:
             continue
         if fields[0][0] == ";":
             _read_header(line.strip(), trace.header)
+            pools = len(trace.pools)
             continue
         try:
             columns: tuple[Any, ...] = tuple(map(int, fields[:COLUMNS]))
@@ -81,7 +86,7 @@ def parse_swf(lines: Iterable[str], *, strict: bool = False, name: str = "trace"
         except ValueError:
             # some logs have fractions of seconds
             columns, is_plain = tuple(_whole(text) for text in fields[:COLUMNS]), False
-        if not is_plain and (why := _fault(columns, fields)):
+        if (not is_plain or pools) and (why := _fault(columns, fields, pools)):
             if strict:
                 raise TraceError(f"{name} line {number}: {why}")
             trace.bad_line_count += 1
@@ -172,7 +177,7 @@ def _whole(text: str) -> int | None:
     return round(number) if math.isfinite(number) else None
 
 
-def _fault(columns: Sequence[int | None], fields: Sequence[str]) -> str:
+def _fault(columns: Sequence[int | None], fields: Sequence[str], pools: int) -> str:
     """Why the line is no job, or ""."""
     if len(columns) < COLUMNS:
         return f"{len(columns)} columns where {COLUMNS} are expected"
@@ -182,4 +187,7 @@ def _fault(columns: Sequence[int | None], fields: Sequence[str]) -> str:
     for place in (0, 1, 3, 4, 7, 8):
         if abs(columns[place] or 0) > _LARGEST:
             return f"column {place + 1} is out of range: {fields[place][:40]}"
+    for place, text in enumerate(fields[COLUMNS].split()[:pools] if len(fields) > COLUMNS else ()):
+        if not _UNITS.fullmatch(text):
+            return f"column {COLUMNS + place + 1} is not a number of units: {text[:40]!r}"
     return ""

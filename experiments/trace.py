@@ -29,6 +29,9 @@ _UNUSED: Final = {
 }  # columns that normal form does not use, and the fields that have them
 
 
+POOLS: Final = "BurstBuffer"  # the header's key
+
+
 class TraceError(ValueError):
     """A trace that cannot be read, or with `strict` a line of it. Says where."""
 
@@ -58,6 +61,11 @@ class TraceJob(msgspec.Struct, frozen=True, gc=False):
     think_time: int = -1
     extra: tuple[str, ...] = ()  # columns after the 18th, as they are
 
+    def units(self, pools: int) -> tuple[int, ...]:
+        """What it asks of so many pools; what is not said, or unknown, is nothing."""
+        said = [max(int(text), 0) for text in self.extra[:pools]]
+        return (*said, *[0] * (pools - len(said)))
+
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
@@ -75,6 +83,13 @@ class Machine(NamedTuple):
     nodes: int
     cpus: int  # of each node
     note: str = ""
+
+
+class Pool(NamedTuple):
+    """Something that jobs hold units of from start to end."""
+
+    name: str
+    capacity: int
 
 
 @dataclass(slots=True)
@@ -120,6 +135,26 @@ class Trace:
                 counts[name] = sum(count for value, count in by_value.items() if value > 0)
         counts["columns behind the 18th"] = sum(map(bool, map(attrgetter("extra"), self.jobs)))
         return {name: count for name, count in counts.items() if count}
+
+    @property
+    def pools(self) -> tuple[Pool, ...]:
+        """What jobs hold beside processors: `BurstBuffer: 480000` in the header, or several at
+        commas, with the units of each job in column 19 and following. They are called `bb`, or
+        `bb1`, `bb2` ...
+
+        Raises:
+            TraceError: the header's line is no such list.
+        """
+        text = self.header.get(POOLS, "")
+        if not text.strip():
+            return ()
+        capacities = text.replace(";", ",").split(",")
+        if not all(re.fullmatch(r"\s*\d{1,9}\s*", each) for each in capacities):
+            raise TraceError(f"header {POOLS}: {text}: not capacities of at most 9 digits")
+        return tuple(
+            Pool(f"bb{i}" if len(capacities) > 1 else "bb", int(each))
+            for i, each in enumerate(capacities, 1)
+        )
 
     def machine(self, nodes: int | None = None, cpus: int | None = None) -> Machine:
         """The machine: what the user says of it (`nodes`, `cpus` of each), and the header for the

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from understudy.experiments.replay import ReplayOptions
-    from understudy.experiments.trace import TraceJob
+    from understudy.experiments.trace import Pool, TraceJob
     from understudy.model.conf import SlurmConfig
     from understudy.tool.cluster.cluster_run import Participant
 
@@ -131,10 +131,22 @@ async def preview_trace(
 
 def _kinds(jobs: Sequence[TraceJob], options: ReplayOptions) -> list[tuple[object, ...]]:
     """What of each job the answer depends on."""
-    step = options.limit_step_s
+    step, pools = options.limit_step_s, options.licenses
     if options.owners:
-        return [(job.procs, job.user, job.group, job.queue, -(-job.req // step)) for job in jobs]
-    return [(job.procs, -(-job.req // step)) for job in jobs]
+        return [
+            (job.procs, job.user, job.group, job.queue, _exceeds(job, pools), -(-job.req // step))
+            for job in jobs
+        ]
+    return [(job.procs, _exceeds(job, pools), -(-job.req // step)) for job in jobs]
+
+
+def _exceeds(job: TraceJob, pools: Sequence[Pool]) -> bool:
+    """Whether it asks for more of a licence than there is; how much it asks for does not matter
+    otherwise.
+    """
+    return any(
+        count > pool.capacity for pool, count in zip(pools, job.units(len(pools)), strict=True)
+    )
 
 
 async def _answers(

@@ -28,9 +28,10 @@ from understudy.experiments.replay import Replayer, ReplayOptions, ReplayOutcome
 from understudy.experiments.replay_conf import DEFAULT_SCHEDULER, replay_conf
 from understudy.experiments.run_folder import JobsFile
 from understudy.experiments.scenario import ScenarioError, SetUpCommand, complete_conf, read_set_up
-from understudy.experiments.trace import Machine, Trace, TraceError
+from understudy.experiments.trace import POOLS, Machine, Pool, Trace, TraceError
 from understudy.model.errors import ConfigError
 from understudy.model.hostlist import RANGE_LIMIT
+from understudy.model.licenses import configured_licenses
 from understudy.model.nouns import many
 from understudy.tool.cluster import launch
 from understudy.tool.cluster.clock_client import instant
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from understudy.experiments.records import JobRecord
     from understudy.experiments.trace import TraceJob
     from understudy.model.cluster import Cluster
+    from understudy.model.conf import SlurmConfig
 
 DEFAULT_EPOCH: Final = 946_684_800.0  # 2000-01-01 UTC, for traces that do not say when they began
 MAX_NODES: Final = RANGE_LIMIT  # they are written as one range
@@ -94,7 +96,12 @@ def replay(request: ReplayRequest) -> int:
     # a check leaves nothing behind
     with replay_dir(None if request.check else request.out) as folder:
         run_conf = _run_conf(
-            request, machine, folder.path / "source", jobs=len(jobs), accounting=bool(set_up)
+            request,
+            machine,
+            folder.path / "source",
+            jobs=len(jobs),
+            accounting=bool(set_up),
+            pools=trace.pools,
         )
         scheduler = run_conf.config.text("SchedulerType")
         nodes = len(run_conf.config.nodes)
@@ -110,6 +117,7 @@ def replay(request: ReplayRequest) -> int:
             limit_step_s=1 if is_exact else 60,
             owners=bool(set_up),
             partition=request.partition,
+            licenses=_pools(request, trace, run_conf.config),
         )
         users = owners(jobs)
         if not set_up:
@@ -161,7 +169,9 @@ def _read(request: ReplayRequest) -> Trace:
         print(f"{request.trace}: {trace.bad_line_count} bad lines in all", file=sys.stderr)
     for reason, count in trace.dropped.items():
         print(f"{request.trace}: {count:,} jobs left out: {reason}", file=sys.stderr)
-    used = ("user", "group", "queue") if request.accounting else ()
+    used = ["user", "group", "queue"] if request.accounting else []
+    if trace.pools:
+        used.append("columns behind the 18th")
     unused = [
         f"{name} ({count:,} jobs)" for name, count in trace.unused.items() if name not in used
     ]
@@ -242,8 +252,30 @@ def _about(request: ReplayRequest, trace: Trace, run_conf: RunConf) -> dict[str,
     }
 
 
+def _pools(request: ReplayRequest, trace: Trace, config: SlurmConfig) -> tuple[Pool, ...]:
+    """The trace's pools as the configuration's licences have them; those that it has not are said,
+    and nobody asks for them.
+    """
+    counts = configured_licenses(config.text("Licenses"))
+    missing = [f"{pool.name}:{pool.capacity}" for pool in trace.pools if pool.name not in counts]
+    if missing:
+        print(
+            f"{request.trace}: not used: units of {POOLS}, as the configuration has no such "
+            f"licences; it would be Licenses={','.join(missing)}",
+            file=sys.stderr,
+        )
+        return ()
+    return tuple(Pool(pool.name, counts[pool.name]) for pool in trace.pools)
+
+
 def _run_conf(
-    request: ReplayRequest, machine: Machine, folder: Path, *, jobs: int, accounting: bool
+    request: ReplayRequest,
+    machine: Machine,
+    folder: Path,
+    *,
+    jobs: int,
+    accounting: bool,
+    pools: Sequence[Pool],
 ) -> RunConf:
     """The configuration of the run: the user's or one for the machine, with what `--set` changes.
 
@@ -262,6 +294,7 @@ def _run_conf(
             request.scheduler or DEFAULT_SCHEDULER,
             jobs=jobs,
             parameters=request.parameters,
+            licenses=pools,
         )
         edits = edits_of(request.settings)
         try:

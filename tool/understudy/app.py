@@ -24,6 +24,7 @@ _PLACES: Final = {
     "fanout": ("fanout", "fanout"),
     "load": ("load", "load"),
     "import": ("import_history", "import_"),
+    "generate": ("generate", "app"),
     "man": ("manual", "man"),
     "completion": ("manual", "completion"),
     "clock": ("clock", "app"),
