@@ -3,12 +3,10 @@
 Covers: controller/scheduling/textbook/backfilling.
 """
 
-import sys
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import buffered
 from scheduling_harness import World, table
 
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
@@ -16,9 +14,6 @@ from understudy.controller.scheduling.textbook.easy import Easy
 from understudy.controller.scheduling.textbook.fcfs import Fcfs
 from understudy.controller.scheduling.textbook.variants import EasyBb, EasyNobb, Filler, SjfBb
 from understudy.model.errors import ConfigError
-
-sys.path.insert(0, str(Path(__file__).parents[4] / "reference"))
-import buffered
 
 REFERENCE = {
     Fcfs: buffered.fcfs,
