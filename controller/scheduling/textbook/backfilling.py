@@ -395,10 +395,11 @@ class Backfilling:
 
     def _promised(self, pool: Pool, shadow: float, extra: int) -> Promise:
         assert pool.head is not None
-        self._tell(pool.head, int(shadow) if isfinite(shadow) else None)
+        self.tell(pool.head, int(shadow) if isfinite(shadow) else None)
         return Promise(shadow, extra)
 
-    def _tell(self, record: Record, start: int | None) -> None:
+    def tell(self, record: Record, start: int | None) -> None:
+        """Promise a start, unless that is what was promised last; None: there is none."""
         if record.job.expected_start != start:
             self.policy.planner.promise(record.job, start, 0)
 
@@ -422,7 +423,7 @@ class Backfilling:
             start = self._place(pool, profile, record, second, now)
             if record.job.is_pending:
                 promised += 1
-                self._tell(record, start)
+                self.tell(record, start)
         if self.style.shortest_first:
             left.sort(key=lambda record: record.limit_s)
         for record in left:

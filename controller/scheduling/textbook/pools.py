@@ -54,7 +54,7 @@ class TextbookPolicy(SchedulingPolicy):
         self.further = further_resources(tables, parameters)
         self._started = 0  # in this pass
         self._due: float | None = None
-        self._last_pass = -inf
+        self.last_pass = -inf
 
     def note(self, what: Note, now: float) -> None:
         """As in `SchedulingPolicy`."""
@@ -64,7 +64,7 @@ class TextbookPolicy(SchedulingPolicy):
         self.must_review |= what is not Note.SUBMIT
         self._will_be_stale |= what not in (Note.SUBMIT, Note.FREE, Note.CLEANED)
         due = floor(now) + PASS_OFFSET_S
-        if due < now or due <= self._last_pass:
+        if due < now or due <= self.last_pass:
             due += 1
         if self._due is None or due < self._due:
             self._due = due
@@ -81,7 +81,7 @@ class TextbookPolicy(SchedulingPolicy):
 
     def run(self, now: float) -> Iterator[float | None]:
         """One pass: an instant, which nothing may interrupt."""
-        self._due, self._last_pass = None, now
+        self._due, self.last_pass = None, now
         self.is_stale, self._will_be_stale = self._will_be_stale, False
         if self.is_stale:
             self.further = further_resources(self.tables, self.parameters)

@@ -1,0 +1,135 @@
+"""sched/conservative: conservative backfilling. Every job has a place in the plan from its
+submission on, and nobody who comes later delays it.
+
+Place: scheduling, pure; a textbook policy for research (see
+understudy.controller.scheduling.textbook.pools). Follows Mu'alem and Feitelson (2001), with
+everything that jobs hold (understudy.controller.scheduling.textbook.further):
+
+1. a new job gets the earliest place at which all that it needs is free for its whole limit, beside
+   all that have a place; it may be before jobs that came earlier;
+2. when something comes back before it was expected, the plan is compressed: each job, in the
+   queue's order, gives its place back and takes the earliest that there is then, which is never
+   later;
+3. jobs start at their places.
+
+If anything else changes (a job is cancelled or held, a node is lost), the plan is made anew, in the
+queue's order.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING
+
+from understudy.controller.scheduling.profile import FOREVER
+from understudy.controller.scheduling.textbook.backfilling import Backfilling
+from understudy.controller.scheduling.textbook.pools import PASS_OFFSET_S, TextbookPolicy
+
+if TYPE_CHECKING:
+    from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector
+    from understudy.controller.scheduling.profile import Profile
+    from understudy.controller.scheduling.slurm.queue import Record
+    from understudy.controller.scheduling.textbook.backfilling import Pool
+    from understudy.controller.tables.tables import Tables
+
+
+class Conservative(TextbookPolicy):
+    """A plan of all waiting jobs in each partition."""
+
+    name = "conservative"
+
+    def __init__(
+        self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters
+    ) -> None:
+        super().__init__(tables, selector, planner, parameters)
+        self._passes = Backfilling(self)
+        self._planned: dict[str, dict[int, int]] = {}  # by partition: job id, start
+
+    def next_run(self) -> float | None:
+        """As in `TextbookPolicy`; and when the next job's time comes."""
+        due = super().next_run()
+        times = [
+            start + PASS_OFFSET_S
+            for planned in self._planned.values()
+            for start in planned.values()
+        ]
+        ahead = [at for at in times if at > self.last_pass]
+        return min([*ahead, *([] if due is None else [due])], default=None)
+
+    def decide(self, added: list[Record] | None, freed: bool, second: int, now: float) -> None:
+        """One pass over each pool."""
+        passes = self._passes
+        if self.is_stale or not passes.pools:
+            passes.rebuild()
+            self._planned.clear()
+        for name, records in self.queue.lists.items():
+            pool = passes.pools.get(name)
+            if pool is None:
+                continue
+            passes.take_in(pool, records, added)
+            records[:] = [record for record in records if record.job.is_pending]
+            if not records:
+                self._planned.pop(name, None)
+                continue
+            passes.open(pool)
+            planned = self._plan(pool, records, second, compress=freed)
+            self._planned[name] = planned
+            for record in records:
+                start = planned.get(record.job.job_id)
+                if start == second and passes.start(pool, record, now):
+                    del planned[record.job.job_id]
+                    continue
+                passes.tell(record, start)
+            records[:] = [record for record in records if record.job.is_pending]
+            if records:
+                need = pool.amounts.need(records[0])
+                self.explain(records[0], pool.amounts.lacking(need, pool.free))
+
+    def _plan(
+        self, pool: Pool, records: list[Record], second: int, *, compress: bool
+    ) -> dict[int, int]:
+        """Where each job has its place now, by its id."""
+        profile = self._passes.profile(pool, second)
+        before = self._planned.get(pool.partition.name, {})
+        kept: dict[int, int] = {}
+        for record in records:
+            start = before.get(record.job.job_id)
+            # A place may be gone where a job did not end or start when it should have.
+            if start is not None and start >= second and _has_room(pool, profile, record, start):
+                kept[record.job.job_id] = start
+                _hold(pool, profile, record, start)
+        planned: dict[int, int] = {}
+        for record in records if compress else ():
+            if (start := kept.get(record.job.job_id)) is not None:
+                profile.release(start, _end(record, start), pool.amounts.need(record))
+                earlier = profile.earliest(pool.amounts.need(record), _length(record), second)
+                assert earlier is not None
+                assert earlier <= start
+                kept[record.job.job_id] = earlier
+                _hold(pool, profile, record, earlier)
+        for record in records:
+            start = kept.get(record.job.job_id)
+            if start is None:
+                start = profile.earliest(pool.amounts.need(record), _length(record), second)
+                if start is None:
+                    continue  # it waits for a change
+                _hold(pool, profile, record, start)
+            planned[record.job.job_id] = start
+        return planned
+
+
+def _length(record: Record) -> int:
+    return FOREVER if record.limit_s == inf else int(record.limit_s)
+
+
+def _end(record: Record, start: int) -> int:
+    return min(start + _length(record), FOREVER)
+
+
+def _has_room(pool: Pool, profile: Profile, record: Record, start: int) -> bool:
+    free = profile.least(start, _end(record, start))
+    return pool.amounts.kinds.fits(free, pool.amounts.need(record))
+
+
+def _hold(pool: Pool, profile: Profile, record: Record, start: int) -> None:
+    profile.reserve(start, _end(record, start), pool.amounts.need(record))
