@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from understudy.model import (
+    burst_buffer_conf,
     conf_companions,
     conf_nodes,
     conf_partitions,
@@ -32,6 +33,7 @@ from understudy.model import (
     conf_values,
     conf_words,
 )
+from understudy.model.burst_buffer_conf import BurstBufferConf
 from understudy.model.conf_companions import GresConf, SwitchConf
 from understudy.model.conf_keys import GLOBAL_KEYS, LINE_KEYS, REPEATABLE, Era, Key, Kind
 from understudy.model.conf_nodes import DownNodesConf, NodeConf, NodeReader, NodeSetConf
@@ -86,6 +88,7 @@ class SlurmConfig:
     gres: list[GresConf] = field(default_factory=list)
     topology: list[SwitchConf] = field(default_factory=list)
     cgroup: dict[str, str] = field(default_factory=dict)
+    burst_buffer: BurstBufferConf = field(default_factory=BurstBufferConf)
     # keys in lower case, "" for bare words
     scheduler_parameters: dict[str, str] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)  # all that were read
@@ -103,6 +106,12 @@ class SlurmConfig:
         return next(
             (partition for partition in reversed(self.partitions) if partition.is_default), None
         )
+
+    @property
+    def burst_buffer_kind(self) -> str:
+        """`lua` or `datawarp`, "" where burst buffers are off."""
+        kind = self.text("BurstBufferType").rpartition("/")[2]
+        return kind if kind in ("lua", "datawarp") else ""
 
     @property
     def errors(self) -> list[Finding]:
@@ -493,10 +502,15 @@ def _check_gres(config: SlurmConfig) -> None:
 
 
 def _read_companions(config: SlurmConfig) -> None:
-    """gres.conf, topology.conf and cgroup.conf, where they lie beside slurm.conf."""
+    """gres.conf, topology.conf and their like, where they lie beside slurm.conf; burst_buffer.conf
+    only where burst buffers are on.
+    """
     folder = os.path.dirname(config.path)
     report = config.findings.append
-    for name in ("gres.conf", "topology.conf", "cgroup.conf"):
+    names = ["gres.conf", "topology.conf", "cgroup.conf"]
+    if config.burst_buffer_kind:
+        names.append("burst_buffer.conf")
+    for name in names:
         path = os.path.join(folder, name)
         try:
             lines = scan(path)
@@ -510,5 +524,7 @@ def _read_companions(config: SlurmConfig) -> None:
             config.topology = conf_companions.read_topology(lines, report)
             if config.text("TopologyPlugin") == "topology/tree":
                 conf_companions.check_topology(config.topology, config.index_of, report)
-        else:
+        elif name == "cgroup.conf":
             config.cgroup = conf_companions.read_cgroup(lines, report)
+        else:
+            config.burst_buffer = burst_buffer_conf.read_burst_buffer(lines, report)

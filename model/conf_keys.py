@@ -94,7 +94,7 @@ _GLOBAL: Final = (
     Key("BcastExclude", TEXT, "/lib,/usr/lib,/lib64,/usr/lib64"),
     Key("BcastParameters", TEXT),
     Key("BurstBufferParameters", TEXT),
-    Key("BurstBufferType", TEXT),
+    Key("BurstBufferType", TEXT, emulated=True),
     Key("CacheGroups", TEXT, era=OLD),
     Key("CertgenParameters", TEXT, era=NEW),
     Key("CertgenType", TEXT, era=NEW),

@@ -178,6 +178,11 @@ class Core:
     run_script: Callable[[list[str], dict[str, str], Callable[[int], None]], None] = field(
         default=lambda _words, _environment, _done: None
     )  # the edge's
+    # the edge's: a stage of a burst buffer runs (`jobs/buffers.py`), and ends with a message, ""
+    # if all is well
+    run_stage: Callable[[Any, Callable[[str], None]], None] = field(
+        default=lambda _stage, _done: None
+    )
     # plug-ins that are asked about new jobs and changes: see job_submit.py
     job_submit: list[Any] = field(default_factory=list)
     in_prolog: set[int] = field(default_factory=set)  # jobs whose PrologSlurmctld runs
@@ -353,7 +358,9 @@ class Core:
             if self.awaiting_empty and self.crontabs.entries
             else self.tables.pending
         )
-        if self.awaiting_empty and not (pending or self.tables.running or self.completing):
+        if self.awaiting_empty and not (
+            pending or self.tables.running or self.completing or self.tables.burst_buffers.buffers
+        ):
             if self.following is not None:
                 self.following.hand_over()
             waiting, self.awaiting_empty = self.awaiting_empty, []

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.core import LOCAL_IDS
+from understudy.controller.edge.burst_buffers import build_burst_buffers
 from understudy.controller.tables.gres_layout import build_gres
 from understudy.controller.tables.node import Node, NodeTable
 from understudy.controller.tables.partition import Partition
@@ -25,7 +26,7 @@ from understudy.model.gres import gpu_defaults
 from understudy.model.hostlist import NodeNames
 from understudy.model.licenses import configured_licenses
 from understudy.model.prolog_flags import prolog_words
-from understudy.model.scheduler_parameters import leading_number
+from understudy.model.scheduler_parameters import leading_number, number
 from understudy.model.states import NodeFlag, NodeState
 from understudy.model.tres import BASE
 
@@ -68,7 +69,8 @@ def build_tables(config: SlurmConfig) -> tuple[Tables, NodeNames]:
         partitions[conf.name] = _partition(
             conf, nodes, is_default=conf is default, disable_root=disable_root
         )
-    return Tables(table, partitions), NodeNames(config.node_names)
+    tables = Tables(table, partitions, burst_buffers=build_burst_buffers(config))
+    return tables, NodeNames(config.node_names)
 
 
 def _node(conf: NodeConf, index: int, states: Mapping[str, tuple[NodeState, NodeFlag]]) -> Node:
@@ -259,6 +261,8 @@ def _for_sharing(settings: Settings, config: SlurmConfig) -> Settings:
         in {word.lower() for word in config.words("SlurmctldParameters")},
         time_slice_s=config.count("SchedulerTimeSlice"),
         licenses=configured_licenses(config.text("Licenses")),
+        burst_buffer=config.burst_buffer,
+        array_stage_count=number(config.scheduler_parameters, "bb_array_stage_cnt", 10),
         gres_types=tuple(dict.fromkeys(config.words("GresTypes"))),
         gpu_defaults=gpu_defaults(
             ",".join(

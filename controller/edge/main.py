@@ -28,6 +28,7 @@ from understudy.controller.core.core import Core
 from understudy.controller.core.fan_out import FanOut
 from understudy.controller.core.locks import Locks
 from understudy.controller.edge.build import build_settings, build_tables
+from understudy.controller.edge.burst_buffers import set_runner
 from understudy.controller.edge.limits import make_limits
 from understudy.controller.edge.passes import Passes
 from understudy.controller.edge.programs import Programs, is_executable
@@ -251,6 +252,8 @@ class Controller:
             is_executable,
         )
         daemon.at_exit.append(programs.close)
+        if core.tables.burst_buffers:
+            set_runner(core, programs)
         core.job_submit = load_plugins(self.config.words("JobSubmitPlugins"))
         core.measure_daemon = self.measure
         core.show_configuration = self.show

@@ -100,6 +100,40 @@ class Programs:
 
         self._loop.add_reader(pidfd, ended)
 
+    def run_told(
+        self,
+        words: list[str],
+        environment: dict[str, str],
+        given: str,
+        limit_s: int,
+        done: Callable[[str], None],
+    ) -> None:
+        """Start one of the site's that reads `given` and is killed after so long. `done` gets the
+        first line that it printed if it failed, "" if it did not.
+        """
+        try:
+            process = subprocess.Popen(
+                words,
+                cwd=self._run_dir,
+                env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), **environment},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            log.error("%s: %s", words[0], error.strerror)  # noqa: TRY400 - the text says all
+            self._loop.call_soon(done, f"{words[0]}: {error.strerror}")
+            return
+        self._running[process.pid] = process
+        future = self._loop.run_in_executor(None, _talk, process, given, limit_s)
+
+        def ended(told: asyncio.Future[str]) -> None:
+            if self._running.pop(process.pid, None) is not None:
+                done(told.result())
+
+        future.add_done_callback(ended)
+
     async def close(self) -> None:
         """The controller ends: so do its programs."""
         running, self._running = list(self._running.values()), {}
@@ -114,6 +148,20 @@ def _await_end(process: subprocess.Popen[bytes]) -> None:
         log.warning("trigger program with pid %d is killed after %d s", process.pid, LIMIT_S)
         _kill(process)
         process.wait()
+
+
+def _talk(process: subprocess.Popen[bytes], given: str, limit_s: int) -> str:
+    """What the program says of its failure, "" if it went well."""
+    try:
+        said, _ = process.communicate(given.encode(errors="surrogateescape"), limit_s)
+    except subprocess.TimeoutExpired:
+        _kill(process)
+        process.communicate()
+        return "timed out"
+    if process.returncode == 0:
+        return ""
+    lines = said.decode(errors="replace").strip().splitlines()
+    return lines[0] if lines else f"exit code {process.returncode}"
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

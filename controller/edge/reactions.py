@@ -14,6 +14,7 @@ from understudy.controller.core.alarms import unwatch, watch_limits
 from understudy.controller.core.changes import job_changed
 from understudy.controller.core.log_lines import allocated, ended
 from understudy.controller.edge.rpc import pause_at_break
+from understudy.controller.jobs import buffers
 from understudy.controller.jobs.crontabs import comes_again
 from understudy.controller.jobs.end import end_components
 from understudy.controller.jobs.following import note_run
@@ -105,6 +106,17 @@ def connect(core: Core) -> None:
     to.requeued = [mail_requeued]
     to.queued = [review]
     to.changed = [something_has_changed]
+    if core.tables.burst_buffers:
+        _connect_buffers(core)
+
+
+def _connect_buffers(core: Core) -> None:
+    """Where jobs have burst buffers, these follow them."""
+    to = core.reactions
+    to.allocated.append(buffers.take_at_start)
+    # before the records of its end: it is in STAGE_OUT from then on
+    to.ended.insert(0, buffers.stage_out)
+    to.over.insert(0, buffers.give_up)
 
 
 def _of_core(react: Callable[[Core, float], None]) -> Callable[..., None]:

@@ -42,6 +42,8 @@ def take_over(
         raise SlurmError(ErrorCode.RESTART_FOR_SCHEDULER)
     if config.text("SelectType") != before.text("SelectType"):
         raise SlurmError(ErrorCode.RESTART_FOR_SELECT)
+    if config.burst_buffer_kind != before.burst_buffer_kind:
+        raise SlurmError(ErrorCode.RESTART_FOR_BURST_BUFFER)
     tables, _ = build_tables(config)
     ours, theirs = core.tables.nodes.nodes, tables.nodes.nodes
 
@@ -82,6 +84,8 @@ def take_over(
     for name, partition in tables.partitions.items():
         core.tables.partitions[name] = partition
         core.journal.partition(name)
+    if core.tables.burst_buffers:
+        core.tables.burst_buffers.resize(list(tables.burst_buffers.pools.values()))
     core.forget_feasibility()
     now = core.time.now()
     if core.job_limits is not None:

@@ -19,6 +19,7 @@ from understudy.controller.facts.environment import (
     node_environment,
     site_environment,
 )
+from understudy.controller.jobs.buffers import begin_pre_run, is_in_pre_run, resume
 from understudy.controller.jobs.end import end_job
 from understudy.controller.jobs.orders import ask
 from understudy.controller.jobs.requeue import requeue, requeue_job
@@ -43,7 +44,10 @@ def prepare(core: Core, job: Job, _now: float) -> None:
     if job.het_offset:
         return
     assert job.allocation is not None
-    if not begin_prolog(core, job) and not (job.flags and job.flags & JobFlag.CONFIGURING):
+    waits = begin_prolog(core, job)
+    if core.tables.burst_buffers:
+        waits |= begin_pre_run(core, job, _buffer_is_ready)
+    if not waits and not (job.flags and job.flags & JobFlag.CONFIGURING):
         daemon = core.daemon_of_node[job.allocation.first_node]
         assert daemon is not None
         hand_over(core, job, daemon)
@@ -85,23 +89,35 @@ def _give_up(core: Core, job: Job) -> None:
         end_job(core, job, JobEvent.CANCELLED, core.time.now(), reason="None")
 
 
-def finish_configuring(core: Core, job: Job, now: float) -> None:
+def _buffer_is_ready(core: Core, job: Job, now: float) -> None:
+    """The job's time counts from when it got its nodes."""
+    finish_configuring(core, job, now, counts_from_now=False)
+
+
+def resume_buffers(core: Core, now: float) -> None:
+    """The controller is back, and so are burst buffers."""
+    resume(core, now, _buffer_is_ready)
+
+
+def finish_configuring(core: Core, job: Job, now: float, *, counts_from_now: bool = True) -> None:
     """If a job's nodes have all booted, its script may begin, and its time counts from now."""
     if (
         not job.is_running
         or not job.flags & JobFlag.CONFIGURING
         or job.allocation is None
         or job.job_id in core.in_prolog
+        or (core.tables.burst_buffers and is_in_pre_run(core, job))
     ):
         return
     if job.allocation.nodes & core.tables.nodes.boot_nodes:
         return
 
     advance(job, JobEvent.CONFIGURED, now)
-    job.start_time = int(now)
-    if job.time_limit_s is not None:
-        job.end_time = job.start_time + job.time_limit_s
-    watch_limits(core, job)
+    if counts_from_now:
+        job.start_time = int(now)
+        if job.time_limit_s is not None:
+            job.end_time = job.start_time + job.time_limit_s
+        watch_limits(core, job)
     job_changed(core, job, now)
     daemon = core.daemon_of_node[job.allocation.first_node]
     if daemon is not None and not job.het_offset:  # the leader's script alone is launched

@@ -6,16 +6,20 @@ sbatch(1) "OUTPUT ENVIRONMENT VARIABLES".
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from understudy.controller.core.changes import job_changed, jobs_shown_anew
 from understudy.controller.facts.environment import percentage
+from understudy.controller.jobs import stage_in as staging
+from understudy.controller.jobs.buffers import stage_in
 from understudy.controller.jobs.preempt import make_room
 from understudy.controller.jobs.time_limits import end_by_deadline
 from understudy.controller.pending.arrays import split
 from understudy.controller.reservations.admission import may_take, reservation_of
 from understudy.controller.scheduling.api import Note
+from understudy.controller.tables.burst_buffers import NO_SPACE, STAGES_IN, Readiness
 from understudy.controller.tables.job import BAD_CONSTRAINTS
 from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.controller.tables.partition import limit_broken
@@ -66,6 +70,8 @@ class Planning:
         wanted = ",".join(text for ask, _ in plans if (text := ask.job.spec.licenses))
         if not core.tables.licenses.are_free(wanted):
             return False
+        if core.tables.burst_buffers and not self._fit_together([ask.job for ask, _ in plans]):
+            return False
         if any(core.daemon_of_node[allocation.first_node] is None for _, allocation in plans):
             return False
         jobs = [self._allocate(ask, allocation, now) for ask, allocation in plans]
@@ -105,6 +111,9 @@ class Planning:
             return False
         if core.tables.reservations and not may_take(core, ask, allocation, now):
             return False
+        if core.tables.burst_buffers and (reason := self._lacks_buffer(job)):
+            self.explain(job, reason)
+            return False
         limits = core.tables.limits
         if limits.enforced and (
             reason := limits.before(job, partition, now)
@@ -113,6 +122,29 @@ class Planning:
             self.explain(job, reason)
             return False
         return True
+
+    def _lacks_buffer(self, job: Job) -> str:
+        """Why the job's burst buffer keeps it from starting, "" if it does not."""
+        table = self._core.tables.burst_buffers
+        if not self._core.policy.stages_buffers:
+            return "" if table.fits(job) else NO_SPACE
+        ready = table.readiness(job)
+        return (
+            ""
+            if ready is Readiness.READY
+            else NO_SPACE
+            if ready is Readiness.WAITING
+            else STAGES_IN
+        )
+
+    def _fit_together(self, jobs: Sequence[Job]) -> bool:
+        """Whether there is space for what a policy that stages nothing in gives them at once."""
+        table, wanted = self._core.tables.burst_buffers, Counter[str]()
+        if self._core.policy.stages_buffers:
+            return True
+        for job in jobs:
+            wanted.update(table.wanted(job))
+        return table.is_free(wanted, jobs[0].spec.reservation)
 
     def _allocate(self, ask: Ask, allocation: Allocation, now: float) -> Job:
         """The job, or a task that is split off an array's record, takes its nodes."""
@@ -181,6 +213,14 @@ class Planning:
     def promise(self, job: Job, start: int | None, nodes: int) -> None:
         """Record when and where a pending job is expected to start."""
         job.expected_start, job.expected_nodes = start, nodes
+
+    def stage_in(self, job: Job, now: float) -> bool:
+        """Have the job's burst buffer staged in; False: it has one, or there is no space."""
+        return stage_in(self._core, job, now)
+
+    def stage_expected(self, now: float) -> None:
+        """The same for all that are expected to start soon."""
+        staging.stage_expected(self._core, now)
 
     def tried(self, job: Job, scheduler: str) -> None:
         """Record which of the policy's schedulers has looked for nodes for the job."""

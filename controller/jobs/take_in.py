@@ -21,6 +21,7 @@ from understudy.controller.core.changes import job_changed, job_over
 from understudy.controller.core.core import Pattern, log
 from understudy.controller.core.lookups import find_partitions, node_bitmap
 from understudy.controller.facts.feasibility import complaint, could_ever_run, is_too_large
+from understudy.controller.jobs.buffer_requests import with_request
 from understudy.controller.jobs.checks import (
     MAX_SCRIPT,
     MAX_TEXT,
@@ -43,6 +44,7 @@ from understudy.controller.pending.prioritise import prioritise
 from understudy.controller.reservations.admission import check_access, first_reason
 from understudy.controller.reservations.over_time import catch_up
 from understudy.controller.scheduling.api import Note
+from understudy.controller.tables.burst_buffers import NO_SPACE
 from understudy.controller.tables.dependency import parse as parse_dependency
 from understudy.controller.tables.het_job import form as form_het_job
 from understudy.controller.tables.job import BAD_CONSTRAINTS, HELD_BY_USER, Job
@@ -152,6 +154,8 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
         and (reason := first_reason(core, job, now))
     ):
         job.reason, job.reason_detail = WAITS, "" if reason == WAITS else reason
+    if job.burst_buffer is not None and job.reason == "None":
+        job.reason = NO_SPACE  # none has been looked for yet
     job.priority = _held_or_fixed(job, is_admin=core.is_operator(sender.user_id))
     tables.pending[job_id] = job
     job.last_sched_eval = int(now)
@@ -196,7 +200,7 @@ def checked_components(core: Core, message: SubmitJob | AllocateJob, sender: Sen
     jobs = [
         build_job(
             core,
-            msgspec.structs.replace(message, spec=spec),
+            _component(message, spec),
             user_id,
             group_id,
             now,
@@ -217,6 +221,13 @@ def checked_components(core: Core, message: SubmitJob | AllocateJob, sender: Sen
             or_, (other.required_nodes for other in jobs if other is not job)
         )
     return jobs
+
+
+def _component(message: SubmitJob | AllocateJob, spec: JobSpec) -> SubmitJob | AllocateJob:
+    """One component as a submission of its own; the script is the leader's."""
+    if spec is message.spec or isinstance(message, AllocateJob):
+        return msgspec.structs.replace(message, spec=spec)
+    return msgspec.structs.replace(message, spec=spec, script="")
 
 
 def take_in_components(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job:
@@ -328,6 +339,10 @@ def build_job(
     partitions = _partitions(core, message.spec, user_id)
     first = partitions[0]
     spec = fill_gpus(core, message.spec, first)
+    buffer = None
+    if core.tables.burst_buffers:
+        script = message.script if isinstance(message, SubmitJob) else None
+        spec, buffer = with_request(core, spec, script, user_id)
     access = resolve(
         core, user_id, spec.account, spec.qos, spec.wckey, partitions, reservation=spec.reservation
     )
@@ -359,6 +374,7 @@ def build_job(
         exclusive=spec.exclusive,
         requeue=core.settings.requeue_by_default if spec.requeue is None else spec.requeue,
         emulation=message.emulation if isinstance(message, SubmitJob) else None,
+        burst_buffer=buffer,
         nice=spec.nice,
         qos_flags=access.qos_flags,
     )

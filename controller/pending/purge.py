@@ -53,6 +53,7 @@ def _forget_old(core: Core, now: float) -> None:
             job is None
             or not job.is_finished
             or job.is_completing
+            or job_id in core.tables.burst_buffers.buffers
             or (job.end_time or 0) + core.settings.min_job_age_s > now + 1
         ):
             continue  # requeued meanwhile: it is scheduled again when it ends again

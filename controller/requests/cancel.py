@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.core.changes import job_changed
 from understudy.controller.core.lookups import may_control
+from understudy.controller.jobs.buffers import hurry
 from understudy.controller.jobs.cancel import SIGCONT, SIGKILL, SIGSTOP, cancel
 from understudy.controller.jobs.crontabs import disable
 from understudy.controller.jobs.orders import signal_job, signal_steps
@@ -18,6 +19,7 @@ from understudy.controller.requests.steps import cancel_step
 from understudy.controller.tables.het_job import components, require_whole
 from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.model.errors import ErrorCode, SlurmError
+from understudy.model.states import JobFlag
 from understudy.protocol.messages import JobResults
 
 if TYPE_CHECKING:
@@ -87,11 +89,22 @@ def _cancel_step(core: Core, text: str, signal: int | None, sender: Sender) -> t
     return text, 0, ""
 
 
+def _only_stages_out(core: Core, job: Job, message: CancelJobs, now: float) -> bool:
+    """Heed --hurry, of a job whose data are on their way already, too. Whether it does nothing but
+    stage out: there is no more to cancel then.
+    """
+    if message.hurry:
+        hurry(core, job, now)
+    return bool(job.flags & JobFlag.STAGE_OUT)
+
+
 def _cancel_or_signal(
     core: Core, job: Job, message: CancelJobs, sender: Sender, now: float
 ) -> None:
     if not may_control(core, sender.user_id, job):
         raise SlurmError(ErrorCode.ACCESS_DENIED)
+    if core.tables.burst_buffers and _only_stages_out(core, job, message, now):
+        return
     if job.is_finished:
         raise SlurmError(ErrorCode.ALREADY_DONE)
     signal = (

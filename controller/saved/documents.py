@@ -1,4 +1,4 @@
-"""What is saved as a whole because there is little of it: triggers and crontabs.
+"""What is saved as a whole because there is little of it: triggers, crontabs, burst buffers.
 
 Place: saved, between the store and the modules that own these.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from understudy.controller.jobs import crontabs
+from understudy.controller.jobs import buffers, crontabs
 from understudy.controller.notices import event_triggers
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 def encode(core: Core, name: str) -> bytes | None:
     """The document as it is now; None: there is none any more."""
+    if name.startswith(buffers.SAVED_AS):
+        return buffers.encode(core, name)
     return (
         event_triggers.encode(core)
         if name == event_triggers.SAVED_AS
@@ -25,7 +27,9 @@ def encode(core: Core, name: str) -> bytes | None:
 
 def decode(core: Core, name: str, record: bytes) -> None:
     """Take over a document as it was saved."""
-    if name == event_triggers.SAVED_AS:
+    if name.startswith(buffers.SAVED_AS):
+        buffers.decode(core, record)
+    elif name == event_triggers.SAVED_AS:
         event_triggers.decode(core, record)
     else:
         crontabs.decode(core, name, record)

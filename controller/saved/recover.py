@@ -20,7 +20,9 @@ from understudy.controller.core.alarms import (
 )
 from understudy.controller.core.changes import job_changed
 from understudy.controller.core.core import LOCAL_IDS, log
+from understudy.controller.jobs.buffer_requests import request_again
 from understudy.controller.jobs.gang import takes_turns
+from understudy.controller.jobs.launch import resume_buffers
 from understudy.controller.jobs.suspend import hold_what_is_free
 from understudy.controller.nodes.reboot import recover_reboots
 from understudy.controller.pending.arrays import restore
@@ -57,6 +59,8 @@ def recover(core: Core, jobs: Iterable[Job]) -> None:
     for job in jobs:
         count += 1
         tables.jobs[job.job_id] = job
+        if tables.burst_buffers and (lines := job.spec.extra.get("bb")):
+            job.burst_buffer = request_again(core, lines)
         if job.array is not None:
             restore(core, job, job.array)
         if job.het is not None:
@@ -81,6 +85,8 @@ def recover(core: Core, jobs: Iterable[Job]) -> None:
         watch_deadline(core, job)
     if count:
         log.info("Recovered information about %d jobs", count)
+    if tables.burst_buffers:
+        resume_buffers(core, now)
     recover_reboots(core, now)
     if core.gang is not None:
         core.gang.recover(now)

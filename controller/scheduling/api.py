@@ -172,6 +172,14 @@ class Planner(Protocol):
     def promise(self, job: Job, start: int | None, nodes: int) -> None:
         """Record the expected start and nodes of a pending job (None: no promise)."""
 
+    def stage_in(self, job: Job, now: float) -> bool:
+        """Have the job's burst buffer staged in, for a policy that `stages_buffers`. False: it has
+        one already, or there is no space.
+        """
+
+    def stage_expected(self, now: float) -> None:
+        """The same for all that are expected to start soon, in the order of that."""
+
     def tried(self, job: Job, scheduler: str) -> None:
         """Record which of the policy's schedulers has looked for nodes for the job."""
 
@@ -193,6 +201,9 @@ class SchedulingPolicy(ABC):
     # words of SchedulerParameters that only it reads; what nobody names is complained about
     parameter_words: ClassVar[tuple[str, ...]] = ()
     exact_limits = False  # time limits to the second, enforced by the node daemon
+    # it has buffers staged in for jobs before they start, and starts those that are; False: jobs
+    # have their burst buffers from start to end, and the planner refuses who would find no space
+    stages_buffers = False
     # in the middle of a pass that waits while there are many requests (max_rpc_cnt)
     gives_way = False
     # set by who runs it: promises that decide nothing need not be made before `complete_plan`

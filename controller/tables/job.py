@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from understudy.controller.tables.allocation import Allocation
     from understudy.controller.tables.dependency import Dependency
     from understudy.controller.tables.step import Step
+    from understudy.model.burst_buffers import Request
     from understudy.protocol.messages import Emulation, JobSpec
 
 LAUNCH_FAILURE = "JobLaunchFailure"
@@ -152,6 +153,7 @@ class Job(msgspec.Struct, eq=False):
     admin_comment: str = ""
     killed_by: int | None = None  # the user who cancelled it
     emulation: Emulation | None = None
+    burst_buffer: Request | None = None  # what it asks for; None where burst buffers are off, too
     array: JobArray | None = None
     # None outside arrays, and for an array's record that stands for several tasks
     array_task_id: int | None = None

@@ -52,6 +52,8 @@ class JobEvent(StrEnum):
     PREEMPTED = "preempted"
     NODES_FREED = "nodes freed"
     REQUEUED = "requeued"
+    STAGES_OUT = "stages out"  # its burst buffer, behind it
+    STAGED_OUT = "staged out"
 
 
 _P, _R, _S = JobState.PENDING, JobState.RUNNING, JobState.SUSPENDED
@@ -100,7 +102,15 @@ TRANSITIONS: Final[Mapping[tuple[JobState, JobEvent], Change[JobState, JobFlag]]
         (over, JobEvent.NODES_FREED): Change(over, loses=_COMPLETING, needs=_COMPLETING)
         for over in (_P, *_OVER)
     },
-    **{(over, JobEvent.REQUEUED): Change(_P, loses=JobFlag.REQUEUE) for over in _OVER},
+    **{(over, JobEvent.STAGES_OUT): Change(over, gains=JobFlag.STAGE_OUT) for over in _OVER},
+    **{
+        (over, JobEvent.STAGED_OUT): Change(over, loses=JobFlag.STAGE_OUT, needs=JobFlag.STAGE_OUT)
+        for over in _OVER
+    },
+    **{
+        (over, JobEvent.REQUEUED): Change(_P, loses=JobFlag.REQUEUE | JobFlag.STAGE_OUT)
+        for over in _OVER
+    },
 }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from understudy.model.burst_buffer_conf import BurstBufferConf
 from understudy.model.cadence import Cadence
 
 if TYPE_CHECKING:
@@ -119,6 +120,8 @@ class Settings:
     gpu_defaults: dict[str, int] = field(default_factory=dict)
     # those of AccountingStorageTRES, as `gres/gpu`, in the order of the file
     tracked_gres: tuple[str, ...] = ()
+    burst_buffer: BurstBufferConf = field(default_factory=BurstBufferConf)
+    array_stage_count: int = 10  # tasks of an array that are split off to get buffers
     prolog_slurmctld: str = ""
     epilog_slurmctld: str = ""
     reservation_prolog: str = ""

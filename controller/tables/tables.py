@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from understudy.controller.rhythm import Rhythm
+from understudy.controller.tables.burst_buffers import BurstBuffers
 from understudy.controller.tables.licenses import LicensePool
 from understudy.controller.tables.reservation import ReservationTable
 
@@ -99,6 +100,7 @@ class Tables:
     pending: dict[int, Job] = field(default_factory=dict)
     running: dict[int, Job] = field(default_factory=dict)
     licenses: LicensePool = field(default_factory=LicensePool)
+    burst_buffers: BurstBuffers = field(default_factory=BurstBuffers)
     limits: Limits = field(default_factory=NoLimits)
     reservations: ReservationTable = field(default_factory=ReservationTable)
     rhythm: Rhythm = field(default_factory=lambda: Rhythm(0.0))  # of the controller's loop

@@ -100,6 +100,8 @@ class Backfill(Builtin):
                     yield from self.backfill.run(records, now)
                 finally:
                     self.gives_way = False
+                if self.tables.burst_buffers:
+                    self.planner.stage_expected(now)
                 self.backfill_cycles.ran(len(records), self.backfill.started, now)
                 if self.backfill.charge.cost_us:
                     now = self.backfill.charge.now

@@ -28,6 +28,7 @@ from understudy.controller.scheduling.slurm.main_pass import (
     take_place,
 )
 from understudy.controller.scheduling.slurm.plan import Slots
+from understudy.controller.tables.burst_buffers import Readiness
 from understudy.controller.tables.reservation import blocked_cores
 from understudy.model.scheduler_parameters import number
 from understudy.model.times import YEAR
@@ -116,6 +117,7 @@ class BackfillPass:
             or tables.limits.enforced
             or tables.preemption is not None
             or tables.reservations
+            or tables.burst_buffers  # promises decide whose are staged in
             or self.charge.cost_us
         ):
             return False
@@ -361,6 +363,10 @@ class BackfillPass:
             when, nodes = max(found[0], start), found[1]
             if when <= second and job.het is not None:
                 self._ready.setdefault(job.het.job_id, {})[job.het_offset] = ask
+            elif when <= second and self._waits_for_buffer(job):
+                if not self._is_staging(job):
+                    return self._expect_buffer(job, second, shows=shows)
+                when = second + 1
             elif when <= second:
                 if self._start(ask, walk.now) or self._is_limited:
                     return None
@@ -383,6 +389,24 @@ class BackfillPass:
             if shows and (when != job.expected_start or nodes != job.expected_nodes):
                 self.planner.promise(job, when, nodes)
             return when
+
+    def _waits_for_buffer(self, job: Job) -> bool:
+        return (
+            job.burst_buffer is not None
+            and self.tables.burst_buffers.readiness(job) is not Readiness.READY
+        )
+
+    def _is_staging(self, job: Job) -> bool:
+        return self.tables.burst_buffers.readiness(job) is Readiness.STAGING
+
+    def _expect_buffer(self, job: Job, second: int, *, shows: bool) -> int:
+        """Nodes are free for the job, and its burst buffer has not begun to be staged in: none are
+        kept for it. When it may expect space.
+        """
+        start = self.tables.burst_buffers.expected(job, self.tables.jobs, second)
+        if shows and start != job.expected_start:
+            self.planner.promise(job, start, 0)
+        return start
 
     def _may_promise(self, record: Record, walk: Walk) -> bool:
         """Whether nodes are kept for the job: for a wish (--prefer) none are."""
@@ -504,6 +528,13 @@ class PlansOnly:
 
     def await_switches(self, job: Job, now: int) -> None:
         self._planner.await_switches(job, now)
+
+    def stage_in(self, job: Job, now: float) -> bool:
+        del job, now
+        return False
+
+    def stage_expected(self, now: float) -> None:
+        pass
 
     def start(self, ask: Ask, allocation: Allocation, now: float) -> bool:
         del ask, allocation, now

@@ -26,6 +26,7 @@ class Builtin(SchedulingPolicy):
     """The main scheduler, run when Slurm would run it."""
 
     name = "builtin"
+    stages_buffers = True
 
     def __init__(
         self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters
@@ -94,6 +95,8 @@ class Builtin(SchedulingPolicy):
             self.queue.refresh(now)
             records = list(self.queue.records)
             yield from self.main.run(records, depth, now)
+            if self.main.lacks_buffers:
+                self.planner.stage_expected(now)
             self.main_cycles.ran(len(records), self.main.started, now)
             if self.main.saw_all:
                 self.trigger.saw_all()

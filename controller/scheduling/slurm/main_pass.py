@@ -14,6 +14,7 @@ from understudy.controller.scheduling.select.request import wants_whole_nodes
 from understudy.controller.scheduling.slurm.charge import Charge
 from understudy.controller.scheduling.victims import place_of
 from understudy.controller.scheduling.victims import victims as victims_of
+from understudy.controller.tables.burst_buffers import NO_SPACE, STAGES_IN, Readiness
 from understudy.controller.tables.job import BAD_CONSTRAINTS
 from understudy.controller.tables.licenses import REASON as LICENSES
 from understudy.controller.tables.partition import limit_broken
@@ -176,6 +177,7 @@ class MainPass:
         self.charge = Charge.of_main(parameters)
         self.started = 0
         self.saw_all = True
+        self.lacks_buffers = False  # a job of the last pass waits for its burst buffer
         # when the first of the jobs seen will wait no longer for few switches
         self.switches_due: int | None = None
         self._waiting = _Waiting()
@@ -185,6 +187,7 @@ class MainPass:
         already waits for nodes.
         """
         self.started, self.saw_all, self.switches_due = 0, False, None
+        self.lacks_buffers = False
         tables, charge = self.tables, self.charge
         if tables.preemption is not None:
             tables.preemption.spared_until = None
@@ -204,6 +207,8 @@ class MainPass:
             charge.test()
             if self._is_left_out(record) or not self._has_licenses(record, now):
                 continue
+            if tables.burst_buffers and not self._has_buffer(job, now):
+                continue
             self._try(record, now)
             if self.max_starts and self.started >= self.max_starts:
                 return
@@ -219,7 +224,11 @@ class MainPass:
             if record.partition.name not in self._waiting.partitions:
                 return False
             # which was not looked at again
-            if job.reason != WAITS and not (self.tables.limits.enforced and is_limit(job.reason)):
+            if (
+                job.reason != WAITS
+                and not (self.tables.limits.enforced and is_limit(job.reason))
+                and job.reason not in (NO_SPACE, STAGES_IN)
+            ):
                 self._explain(job, "Priority")
             return True
         if reservation is None:
@@ -378,6 +387,20 @@ class MainPass:
         if self.tables.licenses.are_free(job.spec.licenses, held_back):
             return True
         self._explain(job, LICENSES)
+        return False
+
+    def _has_buffer(self, job: Job, now: float) -> bool:
+        """Whether the job's burst buffer is there, or it wants none. Whose turn it is gets one if
+        there is space, however long it still waits for nodes; it waits alone.
+        """
+        if job.burst_buffer is None:
+            return True
+        ready = self.tables.burst_buffers.readiness(job)
+        if ready is Readiness.READY:
+            return True
+        self.lacks_buffers = True
+        has_begun = ready is Readiness.STAGING or self.planner.stage_in(job, now)
+        self._explain(job, STAGES_IN if has_begun else NO_SPACE)
         return False
 
     def _start(self, record: Record, ask: Ask, now: float) -> bool:

@@ -1,0 +1,120 @@
+"""What a submission asks of burst buffers, read and checked, or refused as Slurm refuses it.
+
+Place: jobs; `take_in.py` asks. Follows Slurm's guide to burst buffers, burst_buffer.conf(5)
+AllowUsers and DenyUsers, and what 22.05.8 with burst_buffer/lua was seen to say.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from understudy.controller.core.core import log
+from understudy.model.burst_buffers import (
+    LUA,
+    InvalidRequestError,
+    Request,
+    datawarp_line,
+    directives,
+    read_datawarp,
+    read_lua,
+)
+from understudy.model.errors import ErrorCode, SlurmError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from understudy.controller.core.core import Core
+    from understudy.protocol.messages import JobSpec
+
+ROOT_REFUSED = "User root can not allocate burst buffers"
+
+
+def with_request(
+    core: Core, spec: JobSpec, script: str | None, user_id: int
+) -> tuple[JobSpec, Request | None]:
+    """The specification, its `bb` being the lines of the request, and the request; `script`: None
+    of interactive jobs.
+
+    Raises:
+        SlurmError: the user may have no burst buffer, or not this one.
+    """
+    given = spec.extra.get("bb", "")
+    lines = _lines(core, given, script)
+    if given and not lines and script is None:
+        raise SlurmError(ErrorCode.BURST_BUFFER_INVALID)
+    if not lines:
+        if given:
+            extra = {name: text for name, text in spec.extra.items() if name != "bb"}
+            spec = msgspec.structs.replace(spec, extra=extra)
+        return spec, None
+    _check_user(core, user_id)
+    request = read_again(core, "\n".join(lines))
+    if spec.min_nodes == 0 and core.tables.burst_buffers.kind == LUA:
+        raise SlurmError(ErrorCode.BURST_BUFFER_INVALID)
+    _check_persistent(core, spec, request, user_id)
+    if given != request.text:
+        spec = msgspec.structs.replace(spec, extra=spec.extra | {"bb": request.text})
+    return spec, request
+
+
+def read_again(core: Core, text: str) -> Request:
+    """The request of directive lines.
+
+    Raises:
+        SlurmError: they ask for what cannot be.
+    """
+    table = core.tables.burst_buffers
+    try:
+        if table.kind == LUA:
+            return read_lua(text.split("\n"), table.pools)
+        default = core.settings.burst_buffer.default_pool or next(iter(table.pools), "")
+        return read_datawarp(text.split("\n"), table.pools, default)
+    except InvalidRequestError as error:
+        log.info("burst buffer request: %s", error)
+        raise SlurmError(ErrorCode.BURST_BUFFER_INVALID) from None
+
+
+def request_again(core: Core, text: str) -> Request | None:
+    """Of a job that was saved; None where the pools that it asks for are gone."""
+    try:
+        return read_again(core, text)
+    except SlurmError:
+        return None
+
+
+def _lines(core: Core, given: str, script: str | None) -> Sequence[str]:
+    if core.tables.burst_buffers.kind == LUA:
+        starts: tuple[str, ...] = (core.settings.burst_buffer.directive,)
+    else:
+        starts, given = ("DW", "BB"), datawarp_line(given)
+    return [*directives(given, starts), *directives(script or "", starts)]
+
+
+def _check_user(core: Core, user_id: int) -> None:
+    """Root may have none, as in Slurm; under virtual time whoever runs a replay may."""
+    if user_id == 0 and not core.time.is_virtual:
+        code = ErrorCode.BURST_BUFFER_DENIED
+        raise SlurmError(code, f"{ROOT_REFUSED}\n{SlurmError(code).text}")
+    conf = core.settings.burst_buffer
+    names = {str(user_id), core.users.user_name(user_id)}
+    if (conf.allow and names.isdisjoint(conf.allow)) or not names.isdisjoint(conf.deny):
+        raise SlurmError(ErrorCode.BURST_BUFFER_DENIED)
+
+
+def _check_persistent(core: Core, spec: JobSpec, request: Request, user_id: int) -> None:
+    """Who may make and destroy buffers that stay: operators, or anybody with EnablePersistent; not
+    a job array.
+    """
+    if not request.creates and not request.destroys:
+        return
+    if spec.array:
+        raise SlurmError(ErrorCode.BURST_BUFFER_INVALID)
+    if "EnablePersistent" not in core.settings.burst_buffer.flags and not core.is_operator(user_id):
+        raise SlurmError(ErrorCode.BURST_BUFFER_DENIED)
+    table = core.tables.burst_buffers
+    for name, _ in request.destroys:
+        buffer = table.persistent.get(name)
+        if buffer is not None and buffer.user_id != user_id and not core.is_operator(user_id):
+            raise SlurmError(ErrorCode.BURST_BUFFER_DENIED)
