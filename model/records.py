@@ -400,6 +400,27 @@ RESERVATIONS: Final[dict[str, Column]] = {
     "max_start_delay_s": _maybe("how late jobs may start; None: not said"),
 }
 
+BURST_BUFFER: Final[dict[str, Column]] = {
+    "name": _text("of the plug-in: lua or datawarp"),
+    "default_pool": _text("DefaultPool; ''"),
+    "granularity": _number("of the plug-in's own pool, as the next two"),
+    "total": _number("its space"),
+    "used": _number("what is had of it"),
+    "pools": Column(list, "[name, granularity, total, used] each"),
+    "flags": _text("as 'DisablePersistent'"),
+    "timeouts_s": Column(list, "of stage-in, stage-out, validation and the other stages"),
+    "allow_users": _text("AllowUsers"),
+    "deny_users": _text("DenyUsers"),
+    "get_sys_state": _text("GetSysState"),
+    "get_sys_status": _text("GetSysStatus"),
+    "buffers": Column(
+        list,
+        "[name, job's id, that of its array or 0, its task or None, when it was made, pool, size, "
+        "state, user's number, user's name] each, the last made first",
+    ),
+    "users": Column(list, "[user's name, number, what they have] each"),
+}
+
 TOPOLOGY: Final[dict[str, Column]] = {
     "name": _text("of the switch"),
     "level": _number("0: nodes are directly below it"),
@@ -585,6 +606,7 @@ TABLES: Final[dict[str, dict[str, Column]]] = {
     "federation": FEDERATION,
     "reservations": RESERVATIONS,
     "topology": TOPOLOGY,
+    "burst_buffer": BURST_BUFFER,
     "config": CONFIG,
     "ping": PING,
     "priorities": PRIORITIES,

@@ -68,7 +68,7 @@ def _some(job: "Record", *columns: tuple[str, str]) -> list[str]:
 
 # What `job_lines` does not read, and what it reads for details alone.
 _UNREAD = (
-    "association_id begin_time burst_buffer_state cluster completing_nodes cpus_per_task_is_set "
+    "association_id begin_time cluster completing_nodes cpus_per_task_is_set "
     "distribution exclusive extra failed_node gres held_by kill_on_invalid_dependency min_cpus "
     "min_nodes no_kill ntasks_per_tres overcommit profile raw_std_err raw_std_in raw_std_out "
     "spread_job state_description submit_line thread_spec time_limit_is_set wckey"
@@ -111,7 +111,7 @@ def job_lines(job: "Record", *, details: bool = False, times: "Record | None" = 
         lines += [f"StdErr={job['std_err']}", f"StdIn={job['std_in']}", f"StdOut={job['std_out']}"]
     if job["switches"] is not None:
         lines.append(f"Switches={job['switches']}@{full_duration(job['switches_wait_s'])}")
-    lines += _some(job, ("BurstBuffer", "burst_buffer"))
+    lines += _some(job, ("BurstBuffer", "burst_buffer"), ("BurstBufferState", "burst_buffer_state"))
     if job["cpu_freq"]:
         lines.append(_frequencies(job["cpu_freq"]))
     lines.append(f"Power={job['power_flags']}")

@@ -483,6 +483,12 @@ def _show_assoc_mgr(session: "Session", words: list[str]) -> int:
     return show_assoc_mgr(session, words)
 
 
+def _show_burst_buffer(session: "Session", words: list[str]) -> int:
+    from understudy.commands.scontrol.burst_buffer import show_burst_buffer
+
+    return show_burst_buffer(session, words)
+
+
 def _show_federation(session: "Session", words: list[str]) -> int:
     del words
     context = session.context
@@ -516,7 +522,7 @@ ENTITIES = (
     Entity("aliases", 1, _show_aliases),
     Entity("assoc_mgr", 2, _show_assoc_mgr),
     Entity("bbstat", 2, _show_nothing("burst_buffer_stat")),
-    Entity("burstbuffer", 2, _show_nothing("burst_buffer_info")),
+    Entity("burstbuffer", 2, _show_burst_buffer),
     Entity("config", 1, _show_config),
     Entity("daemons", 1, _show_daemons),
     Entity("dwstat", 2, _show_nothing("burst_buffer_stat")),

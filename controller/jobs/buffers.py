@@ -19,13 +19,19 @@ import msgspec
 from understudy.controller.core.changes import job_changed
 from understudy.controller.core.core import log
 from understudy.controller.jobs.end import end_job
-from understudy.controller.jobs.requeue import requeue
+from understudy.controller.jobs.requeue import requeue_job
 from understudy.controller.pending.eligibility import notify_dependents, review
 from understudy.controller.pending.purge import schedule_purge
 from understudy.controller.scheduling.api import Note
-from understudy.controller.tables.burst_buffers import FAILED, UNUSED, Buffer, BufferState
+from understudy.controller.tables.burst_buffers import (
+    FAILED,
+    NO_SPACE,
+    STAGES_IN,
+    UNUSED,
+    Buffer,
+    BufferState,
+)
 from understudy.controller.tables.job_states import JobEvent, advance
-from understudy.model.errors import SlurmError
 from understudy.model.states import JobFlag
 
 if TYPE_CHECKING:
@@ -178,6 +184,17 @@ def _is_staged_in(core: Core, job: Job, buffer: Buffer, now: float) -> None:
     job_changed(core, job, now, Note.CHANGE)
 
 
+def try_again(core: Core, job: Job, now: float) -> None:
+    """The job is released: what has failed before it is tried once more."""
+    buffer = core.tables.burst_buffers.buffers.get(job.job_id)
+    if job.reason == FAILED:
+        job.reason, job.reason_detail = NO_SPACE, ""
+    if buffer is not None and buffer.has_failed and buffer.state is BufferState.STAGING_IN:
+        buffer.has_failed, job.reason = False, STAGES_IN
+        _begin(core, job, buffer, "setup", _is_set_up)
+        job_changed(core, job, now)
+
+
 def take_at_start(core: Core, job: Job, now: float) -> None:
     """The job has its nodes. A policy that stages nothing in gives it its buffer now."""
     table = core.tables.burst_buffers
@@ -225,17 +242,16 @@ def is_in_pre_run(core: Core, job: Job) -> bool:
 
 
 def _cannot_run(core: Core, job: Job, now: float) -> None:
-    """Its buffer could not be made ready: the job waits for another run, or is cancelled if it must
-    not have one.
+    """Its buffer could not be made ready: the job waits for another run, whether it was to be
+    requeued or not; whoever waits for its nodes waits for nothing.
     """
     if not job.is_running:
         return
-    job.exit_signal = 1  # so Slurm shows it: 0:1
-    try:
-        requeue(core, job, now, hold=False)
-    except SlurmError:
+    if job.interactive:
         job.killed_by = 0
         end_job(core, job, JobEvent.CANCELLED, now, reason="None")
+    else:
+        requeue_job(core, job, now)
     job.reason_detail = PRE_RUN_ERROR
     job_changed(core, job, now)
 

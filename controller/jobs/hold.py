@@ -10,9 +10,11 @@ import re
 from typing import TYPE_CHECKING
 
 from understudy.controller.core.changes import job_changed
+from understudy.controller.jobs.buffers import try_again
 from understudy.controller.pending.eligibility import review
 from understudy.controller.pending.prioritise import prioritise
 from understudy.controller.scheduling.api import Note
+from understudy.controller.tables.burst_buffers import FAILED as BUFFER_FAILED
 from understudy.controller.tables.het_job import components
 from understudy.controller.tables.job import HELD_BY_ADMIN
 from understudy.controller.tables.job_states import JobEvent, advance
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 ACTIONS = ("hold", "uhold", "release", "requeue", "requeuehold", "suspend", "resume", "top")
 SCHEDULING_FAILED = "JobHeldAdmin, as scheduling it failed"
+_BY_ADMIN = (HELD_BY_ADMIN, BUFFER_FAILED)
 UNEXPECTED = 1000
 ONE = re.compile(r"\d+(_\d+)?")
 
@@ -32,7 +35,7 @@ def hold(core: Core, job: Job, held_by: str, by_admin: bool, now: float) -> None
     """Keep a pending job from being started. An administrator's hold is changed by administrators
     only.
     """
-    if job.held_by == HELD_BY_ADMIN and not by_admin:
+    if job.held_by in _BY_ADMIN and not by_admin:
         return
     job.priority, job.held_by, job.admin_priority = 0, held_by, None
     if not job.is_pending:  # it is held when it is queued again
@@ -53,7 +56,7 @@ def set_aside(core: Core, job: Job, now: float) -> None:
 
 def release(core: Core, job: Job, by_admin: bool, now: float) -> None:
     """Let a held job be started. It gets the priority of a new one."""
-    if job.held_by == HELD_BY_ADMIN and not by_admin:
+    if job.held_by in _BY_ADMIN and not by_admin:
         raise SlurmError(ErrorCode.ACCESS_DENIED)
     if not job.is_pending:
         if job.held_by:
@@ -63,6 +66,8 @@ def release(core: Core, job: Job, by_admin: bool, now: float) -> None:
         return
     job.priority, job.held_by, job.admin_priority = 1, "", None
     advance(job, JobEvent.RELEASED, now)
+    if core.tables.burst_buffers:
+        try_again(core, job, now)
     _reviewed(core, job, now)
 
 

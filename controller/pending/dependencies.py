@@ -17,7 +17,7 @@ from understudy.controller.tables.dependency import (
     Term,
 )
 from understudy.model.errors import ErrorCode, SlurmError
-from understudy.model.states import JobState
+from understudy.model.states import JobFlag, JobState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -142,19 +142,19 @@ def _outlook(
         return Outlook.WAITING if _has_earlier_namesake(job, jobs) else Outlook.MET
     if term.kind == CORRESPONDING:
         if job.array is None or term.task is not None:
-            return _combined(Term("afterok", term.job_id), others, now)
+            return _combined(Term("afterok", term.job_id), job, others, now)
         if job.array_task_id is None:
             return Outlook.WAITING  # its tasks are looked at one by one
         term = Term("afterok", term.job_id, task=job.array_task_id)
         # without a counterpart: after all
         others = [other for other in others if _is_meant(term, other)] or others
-    return _combined(term, others, now)
+    return _combined(term, job, others, now)
 
 
-def _combined(term: Term, others: list[Job], now: float) -> Outlook:
+def _combined(term: Term, job: Job, others: list[Job], now: float) -> Outlook:
     if not others:
-        return _outlook_at(term, None, now)
-    outlooks = [_outlook_at(term, other, now) for other in others]
+        return _outlook_at(term, job, None, now)
+    outlooks = [_outlook_at(term, job, other, now) for other in others]
     if Outlook.WAITING in outlooks:
         return Outlook.WAITING
     if term.kind == "afternotok":  # one that failed suffices
@@ -162,7 +162,7 @@ def _combined(term: Term, others: list[Job], now: float) -> Outlook:
     return Outlook.NEVER if Outlook.NEVER in outlooks else Outlook.MET
 
 
-def _outlook_at(term: Term, other: Job | None, now: float) -> Outlook:
+def _outlook_at(term: Term, job: Job, other: Job | None, now: float) -> Outlook:
     if other is None:  # never there, or forgotten since: nobody waits for it, whatever for
         return Outlook.MET
     if term.kind == "after":
@@ -171,6 +171,11 @@ def _outlook_at(term: Term, other: Job | None, now: float) -> Outlook:
         since = other.start_time if other.start_time is not None else now
         return Outlook.MET if now >= since + 60 * term.delay_min else Outlook.WAITING
     if not other.is_finished or other.is_completing:
+        return Outlook.WAITING
+    # Slurm's guide: of two jobs with burst buffers the second waits for the first's stage-out, too
+    if other.flags & JobFlag.STAGE_OUT and (
+        term.kind == BURST_BUFFER or job.burst_buffer is not None
+    ):
         return Outlook.WAITING
     if term.kind in {"afterany", BURST_BUFFER}:
         return Outlook.MET

@@ -223,7 +223,8 @@ class BurstBuffers:
         buffer = self.buffers.get(job.job_id)
         if buffer is not None:
             return buffer.state
-        return BufferState.COMPLETE if job.is_finished else BufferState.PENDING
+        is_over = job.is_finished or job.restarts  # also an earlier run's
+        return BufferState.COMPLETE if is_over else BufferState.PENDING
 
     def expected(self, job: Job, jobs: Mapping[int, Job], now: int) -> int:
         """When the job may expect space: now; when the first of the buffers that are in the way is

@@ -47,6 +47,7 @@ _QUERIES: Final = {
     "federation": ("REQUEST_FED_INFO", 2049),
     "reservations": ("REQUEST_RESERVATION_INFO", 2024),
     "topology": ("REQUEST_TOPO_INFO", 2028),
+    "burst_buffer": ("REQUEST_BURST_BUFFER_INFO", 2020),
     "steps": ("REQUEST_JOB_STEP_INFO", 2005),
     "priorities": ("REQUEST_PRIORITY_FACTORS", 2026),
     "shares": ("REQUEST_SHARE_INFO", 2022),

@@ -359,6 +359,7 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "std_err": std_err,
     "delay_boot_s": Extra("delay_boot", _delay_boot_s),
     "burst_buffer": _extra("bb"),
+    "burst_buffer_state": lambda core, job, _n: core.tables.burst_buffers.state_of(job),
     "max_cpus": lambda _c, j, _n: int(j.spec.extra.get("max_cpus") or 0) if j.is_pending else 0,
     "kill_on_invalid_dependency": lambda _c, j, _n: (
         None if j.spec.kill_on_invalid_dep is None else int(j.spec.kill_on_invalid_dep)

@@ -13,6 +13,7 @@ import msgspec
 
 from understudy.controller.reservations.over_time import catch_up
 from understudy.controller.views.associations import association_rows, qos_rows, user_rows
+from understudy.controller.views.burst_buffers import burst_buffer_rows
 from understudy.controller.views.columns import rows_of
 from understudy.controller.views.job_columns import JOB_COLUMNS
 from understudy.controller.views.node_columns import NODE_COLUMNS, NodeView
@@ -234,6 +235,16 @@ def _topology(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | Non
     )
 
 
+def _burst_buffer(core: Core, query: Query, viewer: Viewer) -> Generator[Rows | None, None, Rows]:
+    shown = burst_buffer_rows(core, viewer.sees_buffers_of)
+    yield None
+    return Rows(
+        _filtered(shown, query, lambda column: lambda row: row[column]),
+        core.time.now(),
+        core.last_job_update,
+    )
+
+
 def _config(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, None, Rows]:
     shown = [{"name": name, "value": value} for name, value in core.show_configuration()]
     yield None
@@ -360,6 +371,7 @@ _QUERIES: Final[dict[str, Callable[[Core, Query, Viewer], Generator[Rows | None,
     "federation": _federation,
     "reservations": _reservations,
     "topology": _topology,
+    "burst_buffer": _burst_buffer,
     "config": _config,
     "ping": _ping,
     "priorities": _priorities,

@@ -58,6 +58,11 @@ class Viewer:
             return jobs
         return [job for job in jobs if may_control(self._core, self._user_id, job)]
 
+    def sees_buffers_of(self, user_id: int) -> bool:
+        """Whether the user's burst buffers are shown (burst_buffer.conf(5), PrivateData)."""
+        is_private = "PrivateData" in self._core.settings.burst_buffer.flags
+        return not is_private or self._sees_all or user_id == self._user_id
+
     def hidden_partitions(self) -> set[str]:
         """The partitions that only `--all` shows to the viewer."""
         partitions = self._core.tables.partitions.values()

@@ -188,6 +188,39 @@ def test_a_teardown_is_tried_three_times_and_then_given_up():
     assert not house.stages
 
 
+def test_who_depends_on_a_job_waits_for_its_stage_out_if_both_have_buffers():
+    house = BufferHarness()
+    first = house.ask_for("#BB_LUA pool=fast capacity=1G")
+    after = f"{first.job_id}"
+    both = house.ask_for("#BB_LUA pool=fast capacity=1G", dependency=f"afterok:{after}")
+    plain = house.submit(dependency=f"afterok:{after}")
+    for_it = house.submit(dependency=f"afterburstbuffer:{after}")
+    house.begin(first)
+    house.complete(first)
+    house.run(60)
+    assert plain.is_running
+    assert (both.reason, for_it.reason) == ("Dependency", "Dependency")
+    house.end_stage(first)
+    house.end_stage(first)
+    house.run(60)
+    assert house.stage_of(both) == "setup"
+    assert for_it.is_running
+
+
+def test_a_job_that_was_held_for_a_stage_is_released_by_administrators_and_staged_again():
+    house = BufferHarness()
+    job = house.ask_for(LINE)
+    house.run(60)
+    house.end_stage(job)
+    house.end_stage(job, "no")
+    assert house.control("release", job) == ErrorCode.ACCESS_DENIED
+    assert job.reason_detail.endswith("slurm_bb_data_in: no")
+    assert house.control("release", job, ROOT) == 0
+    assert (house.stage_of(job), job.reason_detail) == ("setup", "")
+    house.stage_in(job)
+    assert job.is_running
+
+
 def test_cancelled_before_it_runs_nothing_is_staged_out():
     house = BufferHarness()
     job = house.ask_for(LINE)

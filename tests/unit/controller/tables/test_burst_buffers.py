@@ -131,7 +131,7 @@ def test_what_is_shown_of_a_job_without_a_buffer_says_whether_it_is_over():
     buffers, job = table(), lua("#BB_LUA pool=a capacity=4G")
     assert buffers.state_of(job) == "pending"
     assert buffers.state_of(make_job(9)) == ""
-    over = SimpleNamespace(burst_buffer=job.burst_buffer, job_id=5, is_finished=True)
+    over = SimpleNamespace(burst_buffer=job.burst_buffer, job_id=5, is_finished=True, restarts=0)
     assert buffers.state_of(over) == "complete"
 
 
