@@ -18,6 +18,7 @@ from understudy.controller.jobs.take_in import check_submission, is_feasible, re
 from understudy.controller.pending.eligibility import review
 from understudy.controller.scheduling.slurm.main_pass import MainPass
 from understudy.controller.scheduling.slurm.queue import PendingQueue, slurm_order
+from understudy.controller.tables.burst_buffers import NO_SPACE
 from understudy.controller.tables.job import BAD_CONSTRAINTS
 from understudy.protocol.messages import Foreseen
 
@@ -95,6 +96,9 @@ def _why_not(core: Core, job: Job) -> str:
     if not job.is_eligible(now):
         return job.reason
     planner = _DryRun(core)
+    if tables.burst_buffers.exceeds(job):
+        return NO_SPACE
+    job.burst_buffer = None  # alone it gets what it asks for
     main_pass = MainPass(tables, core.selector, planner, {})
     records = PendingQueue(tables, slurm_order, prefers=True, reservations=True).records_of(
         job, now
