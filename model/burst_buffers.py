@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 LUA: Final = "lua"
 DATAWARP: Final = "datawarp"
+MEBIBYTE: Final = 1 << 20
 DIRECTIVE: Final = "BB_LUA"  # of lua, where burst_buffer.conf names none
 # What a buffer goes through, in its order: the lua plug-in's functions of those names, less slurm_
 STAGES: Final = ("setup", "data_in", "pre_run", "post_run", "data_out", "teardown")
@@ -59,6 +60,7 @@ class Request:
     """
 
     text: str
+    kind: str = LUA
     sizes: tuple[tuple[str, int], ...] = ()
     swap: int = 0
     creates: tuple[Persistent, ...] = ()
@@ -66,6 +68,11 @@ class Request:
     uses: tuple[str, ...] = ()  # persistent ones
     seconds: Mapping[str, float] | None = None
     fails: frozenset[str] = frozenset()
+
+    @property
+    def mebibytes(self) -> int:
+        """As accounting counts it, under `bb/KIND`: less than one counts for nothing."""
+        return (sum(size for _, size in self.sizes) + self.swap) // MEBIBYTE
 
 
 def size_of(text: str) -> int:
@@ -115,6 +122,25 @@ def directives(script: str, starts: Iterable[str]) -> list[str]:
     return found
 
 
+def reserved_space(text: str, kind: str, default_pool: str) -> dict[str, int]:
+    """Pool -> amount of a reservation's `[plugin:][pool:]#[units]`, several at commas. What cannot
+    be read reserves nothing, as in 22.05.8.
+    """
+    found: dict[str, int] = {}
+    for part in filter(None, text.split(",")):
+        *names, amount = part.strip().split(":")
+        if len(names) == 2 and names[0] == kind:
+            del names[0]
+        try:
+            size = size_of(amount)
+        except ValueError:
+            continue
+        if len(names) < 2:
+            pool = names[0] if names and names[0] != kind else default_pool
+            found[pool] = found.get(pool, 0) + size
+    return found
+
+
 def with_symbols(line: str, symbols: Mapping[str, str]) -> str:
     """The line with `%j` and its like replaced; `%%` is a percent sign, and what is not known stays
     as it is.
@@ -148,7 +174,7 @@ def read_lua(lines: Iterable[str], pools: Iterable[str]) -> Request:
         if pool is None:
             raise InvalidRequestError(f"capacity={capacity}: of which pool?")
         sizes.append((pool, _capacity(capacity)))
-    return Request("\n".join(kept), tuple(sizes), seconds=seconds, fails=frozenset(fails))
+    return Request("\n".join(kept), LUA, tuple(sizes), seconds=seconds, fails=frozenset(fails))
 
 
 def read_datawarp(lines: Iterable[str], pools: Iterable[str], default_pool: str) -> Request:
@@ -160,7 +186,7 @@ def read_datawarp(lines: Iterable[str], pools: Iterable[str], default_pool: str)
     kept = list(lines)
     seconds: dict[str, float] = {}
     fails: set[str] = set()
-    request, known = Request("\n".join(kept)), frozenset(pools)
+    request, known = Request("\n".join(kept), DATAWARP), frozenset(pools)
     for line in kept:
         words = line.split()
         if len(words) < 2:

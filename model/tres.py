@@ -26,6 +26,11 @@ class TresError(ValueError):
     """A text that names no amount of a trackable resource; says what was wrong in Slurm's words."""
 
 
+def is_in_megabytes(name: str) -> bool:
+    """Whether the amount of it is in MB: memory, and space of burst buffers."""
+    return name in IN_MEGABYTES or name.startswith("bb/")
+
+
 def split_name(name: str) -> tuple[str, str]:
     """The type and the name within it: `gres/gpu` is ("gres", "gpu"), `cpu` is ("cpu", "")."""
     kind, _, rest = name.partition("/")
@@ -73,7 +78,7 @@ def parse_amount(name: str, text: str) -> int:
     if not unit:
         return number
     factor = 1 << 10 * (_UNITS.index(unit) + 1)
-    return number * factor // _MEGABYTE if name in IN_MEGABYTES else number * factor
+    return number * factor // _MEGABYTE if is_in_megabytes(name) else number * factor
 
 
 def text_of(amounts: Mapping[str, int], order: Mapping[str, int] | None = None) -> str:
@@ -86,7 +91,7 @@ def amount_text(name: str, amount: int) -> str:
     """One amount: memory with its unit, larger ones where they divide (`10G`, `1000M`), the others
     plain.
     """
-    if name not in IN_MEGABYTES or amount <= 0:
+    if not is_in_megabytes(name) or amount <= 0:
         return str(amount)
     unit = 1
     while amount >= 1024 and amount % 1024 == 0 and unit < len(_UNITS) - 1:

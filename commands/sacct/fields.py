@@ -8,7 +8,7 @@ from understudy.commands.sacct.use import disk, of_tasks, size, tres_in, tres_ou
 from understudy.commands.shared.texts import full_duration, timestamp
 from understudy.documents.job_texts import amount, elapsed, nodes
 from understudy.documents.states import CANCELLED, job_state
-from understudy.model.tres import IN_MEGABYTES
+from understudy.model.tres import is_in_megabytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _tres(name: str) -> "Make":
         amounts = row[name] or {}
         return ",".join(
             [
-                f"{each}={size(amounts[each]) if each in IN_MEGABYTES else amounts[each]}"
+                f"{each}={size(amounts[each]) if is_in_megabytes(each) else amounts[each]}"
                 for each in sorted(amounts)
             ]
         )

@@ -198,6 +198,8 @@ class AccountingLink:
             tres[name] = (
                 self._core.settings.licenses.get(own, 0)
                 if kind == "license"
+                else self._core.tables.burst_buffers.total_mebibytes
+                if kind == "bb"
                 else int(there.get(name, 0))
             )
         names = self._core.names.to_expression(self._core.names.all)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.edge.rpc import PASS_NEEDS
 from understudy.controller.jobs.crontabs import only_entries_wait
 from understudy.controller.jobs.hold import set_aside
-from understudy.controller.jobs.stage_in import split_for_buffers
+from understudy.controller.jobs.stage_in import prepare
 from understudy.controller.pending.eligibility import split_waiting
 from understudy.controller.pending.prioritise import update_accrual
 
@@ -123,8 +123,8 @@ class Passes:
         core.tables.looked_at = None
         if core.unsplit:
             split_waiting(core, now)
-        if core.tables.burst_buffers and core.policy.stages_buffers:
-            split_for_buffers(core, now)
+        if core.tables.burst_buffers:
+            prepare(core, now)
         update_accrual(core, now)
         return iter(core.policy.run(now))
 

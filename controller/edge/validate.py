@@ -25,6 +25,7 @@ def validate(core: Core) -> None:
         for job_id, job in listed.items():
             assert tables.jobs.get(job_id) is job, f"not in the table: {job.story}"
     _validate_nodes(core)
+    _validate_buffers(core)
     for waiting in core.dependents.values():
         for job_id in waiting:
             job_or_none = tables.jobs.get(job_id)
@@ -59,6 +60,23 @@ def _validate_job(core: Core, job: Job) -> None:
         )
     if job.is_finished:
         assert job.end_time is not None, job.story
+
+
+def _validate_buffers(core: Core) -> None:
+    """Space is with buffers or free, and none is given twice; a buffer has a job that asked for
+    it.
+    """
+    table = core.tables.burst_buffers
+    held = [*table.buffers.values(), *table.persistent.values()]
+    for name, pool in table.pools.items():
+        used = sum(buffer.space.get(name, 0) for buffer in held)
+        assert pool.used == used, f"pool {name}: {pool.used} used, buffers have {used}"
+    for job_id in table.buffers:
+        job = core.tables.jobs.get(job_id)
+        assert job is not None, f"a buffer of job {job_id}, which is not there"
+        assert job.burst_buffer is not None, job.story
+    for job in core.tables.running.values():
+        assert job.burst_buffer is None or job.job_id in table.buffers, f"no buffer: {job.story}"
 
 
 def _validate_nodes(core: Core) -> None:

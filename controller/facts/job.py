@@ -166,28 +166,40 @@ def tres_allocated(core: Core, job: Job, _now: float) -> str:
 
 
 def _further_tres(core: Core, job: Job) -> str:
-    """What AccountingStorageTRES names of generic resources and licences, in its order:
-    `,license/a=2,gres/gpu=1`.
+    """What AccountingStorageTRES names of generic resources, licences and burst buffers, in its
+    order: `,license/a=2,gres/gpu=1`.
     """
     settings = core.settings
     if not job.spec.licenses and not settings.tracked_gres:
         return ""
     devices = tres_text(core, counts_of(job)) if settings.tracked_gres else ""
-    if not job.spec.licenses or not any(
-        name.startswith("license/") for name in settings.tracked_tres
+    buffer = _buffer_tres(core, job)
+    if not buffer and (
+        not job.spec.licenses
+        or not any(name.startswith("license/") for name in settings.tracked_tres)
     ):
         return devices
     counts: dict[str, int] = {}
-    for name, count in read_licenses(job.spec.licenses):
+    for name, count in read_licenses(job.spec.licenses) if job.spec.licenses else ():
         if f"license/{name.lower()}" in settings.tracked_tres:
             counts[name] = counts.get(name, 0) + count
     parts = [
         *filter(None, devices.split(",")),
         *(f"license/{name}={count}" for name, count in counts.items() if count),
+        *filter(None, [buffer]),
     ]
     places = {name: place for place, name in enumerate(settings.tracked_tres)}
     parts.sort(key=lambda part: places.get(part.partition("=")[0].lower(), len(places)))
     return "".join(f",{part}" for part in parts)
+
+
+def _buffer_tres(core: Core, job: Job) -> str:
+    """`bb/lua=2G`, where AccountingStorageTRES names it."""
+    request = job.burst_buffer
+    if request is None or f"bb/{request.kind}" not in core.settings.tracked_tres:
+        return ""
+    size = request.mebibytes
+    return f"bb/{request.kind}={memory_text(size)}" if size else ""
 
 
 def min_memory_mb(_core: Core, job: Job, _now: float) -> int | None:

@@ -51,7 +51,7 @@ _LIMITS: Final = {"data_in": "StageInTimeout", "data_out": "StageOutTimeout"}
 _OTHER: Final = "OtherTimeout"
 _SAVED: Final = (  # new ones go to the end
     *("job_id", "user_id", "space", "created", "name", "access", "type"),
-    *("account", "hurry", "has_failed", "tries"),
+    *("account", "hurry", "has_failed", "tries", "reservation"),
 )
 
 
@@ -284,6 +284,8 @@ def _is_run(core: Core, job: Job, buffer: Buffer, now: float) -> None:
 
 def _is_staged_out(core: Core, job: Job, buffer: Buffer, now: float) -> None:
     buffer.state = BufferState.STAGED_OUT
+    if core.mailer is not None:
+        core.mailer.staged_out(job)
     _stages_out_no_more(core, job, now)
     tear_down(core, job, buffer, now)
 

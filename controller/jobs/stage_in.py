@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.jobs.buffers import revoke, stage_in
 from understudy.controller.pending.arrays import split
 from understudy.controller.tables.burst_buffers import BufferState
-from understudy.model.burst_buffers import DATAWARP
+from understudy.model.burst_buffers import DATAWARP, reserved_space
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core
@@ -89,9 +89,22 @@ def _count(missing: dict[str, int], space: dict[str, int]) -> None:
                 del missing[name]
 
 
-def split_for_buffers(core: Core, now: float) -> None:
-    """A pass is about to look at the queue: of arrays that ask for buffers some tasks get records
-    of their own, as the array's has no buffer.
+def prepare(core: Core, now: float) -> None:
+    """A pass is about to look at the queue."""
+    table = core.tables.burst_buffers
+    default = core.settings.burst_buffer.default_pool or next(iter(table.pools), "")
+    table.reserved = {
+        each.name: reserved_space(each.burst_buffer, table.kind, default)
+        for each in core.tables.reservations
+        if each.burst_buffer and each.is_active(now)
+    }
+    if core.policy.stages_buffers:
+        _split_arrays(core, now)
+
+
+def _split_arrays(core: Core, now: float) -> None:
+    """Of arrays that ask for buffers some tasks get records of their own, as the array's has no
+    buffer.
     """
     for array in core.arrays.values():
         records = list(array.records.values())

@@ -68,6 +68,11 @@ class Mailer:
         self._mailed[job.job_id] = job.restarts, _ENDED
         self._tell(job, "REQUEUE", "Requeued", self._run_time(job))
 
+    def staged_out(self, job: Job) -> None:
+        """What a job left in its burst buffer is where it belongs."""
+        took_s = int(self._core.time.now()) - (job.end_time or 0)
+        self._tell(job, "STAGE_OUT", "Staged Out", f", StageOut time {_duration(took_s)}")
+
     def time_passes(self, job: Job, percent: float) -> None:
         """So much of a running job's time has passed."""
         for level in LEVELS:

@@ -624,15 +624,19 @@ class MultifactorPriority:
         for name, weight in weights.items():
             count = wanted.get(name, 0.0)
             if not is_plain:
-                there = (
-                    totals.get(name, 0.0)
-                    if not name.startswith("license/")
-                    else self.tables.licenses.totals.get(name[8:], 0)
-                )
+                there = self._there_is(name, totals)
                 count = count / there if there else 0.0
             if count:
                 found[name] = count * weight
         return found
+
+    def _there_is(self, name: str, totals: dict[str, float]) -> float:
+        """What there is of a TRES: in the partition, of licences and burst buffers in all."""
+        if name.startswith("license/"):
+            return self.tables.licenses.totals.get(name[8:], 0)
+        if name.startswith("bb/"):
+            return self.tables.burst_buffers.total_mebibytes
+        return totals.get(name, 0.0)
 
     def _partition_of(self, job: Job) -> Partition | None:
         return self.tables.partitions.get(job.partition or job.partitions[0])

@@ -45,7 +45,9 @@ def billing_weights(text: str) -> dict[str, float]:
         except ValueError:
             continue
         found[name] = weight / (
-            (_UNITS if name in ("mem", "fs/disk", "vmem") else _PLAIN).get(unit, 1.0)
+            (
+                _UNITS if name in ("mem", "fs/disk", "vmem") or name.startswith("bb/") else _PLAIN
+            ).get(unit, 1.0)
         )
     return found
 
@@ -84,6 +86,8 @@ def tres_of(job: Job, held: Allocation | None = None) -> dict[str, float]:
         for part in spec.licenses.replace(";", ",").split(","):
             name, _, number = part.partition(":")
             found[f"license/{name}"] = float(number) if number.isdecimal() else 1.0
+    if job.burst_buffer is not None:
+        found[f"bb/{job.burst_buffer.kind}"] = float(job.burst_buffer.mebibytes)
     return found
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum, auto
 from typing import TYPE_CHECKING, Final
 
+from understudy.model.burst_buffers import MEBIBYTE
 from understudy.model.times import YEAR
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 NO_SPACE: Final = "BurstBufferResources"  # reasons for which a job waits
 STAGES_IN: Final = "BurstBufferStageIn"
 FAILED: Final = "BurstBufferOperation"
-MEBIBYTE: Final = 1 << 20  # accounting counts buffers in these
 LONGEST_WAIT_S: Final = 3600  # as far ahead space is expected at most, where there will be some
 
 
@@ -97,7 +97,8 @@ class Buffer:
     name: str = ""
     access: str = ""
     type: str = ""
-    account: str = ""
+    account: str = ""  # that is charged for a persistent one
+    reservation: str = ""  # in which its job is to run
     run: int = 0
     tries: int = 0  # of its teardown
     hurry: bool = False
@@ -127,6 +128,11 @@ class BurstBuffers:
     def __bool__(self) -> bool:
         return bool(self.kind)
 
+    @property
+    def total_mebibytes(self) -> int:
+        """All that there is, as accounting counts it."""
+        return sum(pool.total for pool in self.pools.values()) // MEBIBYTE
+
     def wanted(self, job: Job) -> dict[str, int]:
         """Pool -> units that the job needs, rounded up; of an array, that each task needs. Empty
         where it asks for none.
@@ -155,10 +161,6 @@ class BurstBuffers:
             if name in self.pools
         }
 
-    def mebibytes(self, job: Job) -> int:
-        """What accounting counts of the job's request."""
-        return sum(self.wanted(job).values()) // MEBIBYTE
-
     def held_back(self, pool: str, reservation: str) -> int:
         """What reservations other than the one named keep of the pool and have not given out."""
         return sum(
@@ -171,7 +173,7 @@ class BurstBuffers:
         return sum(
             buffer.space.get(pool, 0)
             for buffer in self.buffers.values()
-            if buffer.account == reservation
+            if buffer.reservation == reservation
         )
 
     def is_free(self, wanted: Mapping[str, int], reservation: str = "") -> bool:
@@ -254,7 +256,8 @@ class BurstBuffers:
         assert request is not None, job.story
         assert job.job_id not in self.buffers, job.story
         space = self._own(job, request)
-        buffer = Buffer(job.job_id, job.user_id, space, state, now, account=job.spec.reservation)
+        own = job.spec.reservation
+        buffer = Buffer(job.job_id, job.user_id, space, state, now, reservation=own)
         self._use(space)
         self.buffers[job.job_id] = buffer
         for made in request.creates:

@@ -34,7 +34,7 @@ def test_no_pool_is_over_committed_and_all_comes_back(sizes, steps):
             table.give_back(jobs.pop(job_id))
         else:
             job = make_job(job_id)
-            job.burst_buffer = Request("#BB_LUA", tuple(asked))
+            job.burst_buffer = Request("#BB_LUA", sizes=tuple(asked))
             for name, units in table.wanted(job).items():
                 assert units % pools[name].granularity == 0
                 assert units >= sum(amount for pool, amount in asked if pool == name)

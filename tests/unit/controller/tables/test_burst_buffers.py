@@ -39,7 +39,6 @@ def test_a_request_is_rounded_up_to_the_granularity_once():
         "#BB_LUA pool=a capacity=1500MB", "#BB_LUA pool=b capacity=3", "#BB_LUA pool=a capacity=1"
     )
     assert table().wanted(job) == {"a": 2 * GIB, "b": 3}
-    assert table().mebibytes(job) == 2048
     assert table().wanted(make_job()) == {}
 
 

@@ -12,6 +12,7 @@ from controller_harness import OTHER, ROOT, START, Harness, make_tables
 
 from understudy.controller.facts.job import memory_text
 from understudy.controller.facts.streams import fill_pattern
+from understudy.controller.tables.burst_buffers import BurstBuffers, Pool
 from understudy.controller.tables.topology import Tree
 from understudy.controller.views.query import run_query
 from understudy.model.conf_companions import SwitchConf
@@ -35,6 +36,8 @@ def busy() -> Harness:
         [SwitchConf("s1", ["n1", "n2", "n3", "n4"], [], 1, "topology.conf", 1)],
         h.core.tables.nodes.index_of,
     )
+    pool = Pool("fast", 10)
+    h.core.tables.burst_buffers = BurstBuffers("lua", {"fast": pool})
     done, failed = h.submit(mem_per_node_mb=100), h.submit(mem_per_cpu_mb=50)
     h.complete(done)
     h.complete(failed, code=2)
