@@ -396,7 +396,7 @@ def _wait(
         if done and not os.WIFSTOPPED(status):
             return status, is_revoked
         if watch is None and not is_revoked and time.monotonic() >= retry_at:
-            watch = context.client.another()
+            watch = context.client.another(waits=False)
             try:
                 watch.begin("AwaitJob", job_id, True)
                 poll.register(watch.fileno(), select.POLLIN)

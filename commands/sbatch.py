@@ -188,7 +188,9 @@ def _send(jobs: list[Job], script: str, client: "Client", context: Context) -> i
     first, *others = [pack_named("JobSpec", job.spec) for job in jobs]
     users = (jobs[0].user_id, jobs[0].group_id)
     try:
-        job_id, note, *_ = client.call("SubmitJob", first, script, None, *users, test_only, others)
+        job_id, note, *_ = client.submit(
+            "SubmitJob", first, script, None, *users, test_only, others
+        )
     except RefusedError as error:
         if not test_only:
             raise

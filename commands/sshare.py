@@ -3,7 +3,7 @@
 import os
 
 from understudy.commands.shared.accounting_client import say_authenticated
-from understudy.commands.shared.client import CONNECT_FAILED, Context, RefusedError, run
+from understudy.commands.shared.client import UNANSWERED, Context, RefusedError, run
 from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionTable, last_values
 from understudy.documents.documents import VERSION
 
@@ -143,7 +143,7 @@ def sshare(arguments: "list[str]", context: Context) -> int:
         return _show(options, context)
     except RefusedError as error:  # the priority plug-in is known from slurm.conf, in Slurm
         context.complain(f"Couldn't get shares from controller: {error.text}")
-        return NO_SHARES if error.code == CONNECT_FAILED else 1
+        return NO_SHARES if error.code in UNANSWERED else 1
 
 
 def _show(options: "dict[str, str | None]", context: Context) -> int:

@@ -132,6 +132,8 @@ class Journal(Protocol):
 
     def document(self, name: str) -> None: ...
 
+    def submission(self, user_id: int, token: str) -> None: ...
+
 
 class NoJournal:
     """Nothing is kept on disk."""
@@ -150,3 +152,6 @@ class NoJournal:
 
     def document(self, name: str) -> None:
         """Something that is saved as a whole has changed."""
+
+    def submission(self, user_id: int, token: str) -> None:
+        """A submission was noted under its token, or forgotten."""

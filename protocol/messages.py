@@ -164,6 +164,7 @@ class SubmitJob(Message, frozen=True, tag=12):
     group_id: int = -1
     test_only: bool = False
     components: list[JobSpec] = []  # of a heterogeneous job: all but the first, which is `spec`
+    token: str = ""  # chosen by the command: the same once more is the same submission
 
 
 class Submitted(Message, frozen=True, tag=13):
@@ -463,6 +464,7 @@ class AllocateJob(Message, frozen=True, tag=30):
     user_id: int = -1
     group_id: int = -1
     components: list[JobSpec] = []  # of a heterogeneous job: all but the first, which is `spec`
+    token: str = ""  # as of SubmitJob
 
 
 class Allocated(Message, frozen=True, tag=31):

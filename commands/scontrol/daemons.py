@@ -33,6 +33,7 @@ _WAIT_S = 3.0  # ours: between two looks whether nodes have booted
 def ping(session: "Session", _words: list[str]) -> int:
     """Whether the controller answers."""
     context = session.context
+    context.client.waits = False
     try:
         for host, role in context.client.query("ping", ["host", "role"]).rows:
             context.print(f"Slurmctld({role}) at {host} is UP")
@@ -41,6 +42,8 @@ def ping(session: "Session", _words: list[str]) -> int:
         stars = "*" * 41
         context.print(f"{stars}\n** RESTORE SLURMCTLD DAEMON TO SERVICE **\n{stars}")
         return 1
+    finally:
+        context.client.waits = True
     return 0
 
 
@@ -56,10 +59,12 @@ def shutdown(session: "Session", words: list[str]) -> int:
     if words and not any(name.startswith(words[0].lower()) for name in ("slurmctld", "controller")):
         session.context.complain(f"invalid shutdown argument:{words[0]}")
         return 1
+    session.context.client.waits = False
     return _call(session, "slurm_shutdown error", "Shutdown", bool(words))
 
 
 def abort(session: "Session", _words: list[str]) -> int:
+    session.context.client.waits = False
     return _call(session, "slurm_shutdown error", "Shutdown", True)
 
 
@@ -69,6 +74,8 @@ def _call(session: "Session", failing: str, message: str, *fields: object) -> in
     except RefusedError as error:
         session.complain(f"{failing}: {error.text}")
         return 1
+    finally:
+        session.context.client.waits = True
     return 0
 
 

@@ -5,7 +5,7 @@ Slurm's scontrol checks before it asks the controller, in its words.
 """
 
 from understudy.commands.scontrol.words import UNEXPECTED
-from understudy.commands.shared.client import CONNECT_FAILED, Context, RefusedError
+from understudy.commands.shared.client import UNANSWERED, Context, RefusedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def create(words: "Sequence[str]", context: Context) -> int:
     except RefusedError as error:
         context.complain(
             "Error creating the reservation: "
-            f"{UNEXPECTED if error.code == CONNECT_FAILED else error.text}"
+            f"{UNEXPECTED if error.code in UNANSWERED else error.text}"
         )
         if error.code == BUSY:
             context.print(NOTE)

@@ -1,6 +1,6 @@
 """The words behind scontrol's keywords: `KEY=VALUE` pairs, names of jobs, what is said of each."""
 
-from understudy.commands.shared.client import CONNECT_FAILED, Context, RefusedError
+from understudy.commands.shared.client import UNANSWERED, Context, RefusedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,9 +13,9 @@ HOLDS = ("hold", "uhold", "release")
 INVALID_NODE, NODES_BUSY, _UNEXPECTED = 2018, 2016, 1000
 # what Slurm answers to the suspension of a job that it does not know, and where nobody answers
 UNEXPECTED = "Unexpected message received"
-_UNANSWERED = (CONNECT_FAILED, _UNEXPECTED)
+_NO_NEWS = (*UNANSWERED, _UNEXPECTED)
 # refusals that say nothing of tasks
-_OF_REQUESTS = dict.fromkeys(("suspend", "resume"), (*_UNANSWERED, 2002))
+_OF_REQUESTS = dict.fromkeys(("suspend", "resume"), (*_NO_NEWS, 2002))
 _TASKS = r"\d+_[\d,:-]+"  # as the controller names tasks
 
 
@@ -76,7 +76,7 @@ def say_results(
     for job, error, text in results:
         if (
             text
-            and error not in _OF_REQUESTS.get(action, _UNANSWERED)
+            and error not in _OF_REQUESTS.get(action, _NO_NEWS)
             and action != "top"
             and _names_tasks(job)
         ):
@@ -109,6 +109,6 @@ def say_unreachable(
     session: "Session", jobs: "Sequence[str]", error: RefusedError, *, action: str = ""
 ) -> int:
     """No controller has answered: said of each job."""
-    text = UNEXPECTED if error.code == CONNECT_FAILED and action != "top" else error.text
+    text = UNEXPECTED if error.code in UNANSWERED and action != "top" else error.text
     say_results(session, [(job, error.code, text) for job in jobs], action=action)
     return 1

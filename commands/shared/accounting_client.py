@@ -4,11 +4,14 @@ Place: commands alone; beside client.py, whose protocol it speaks.
 """
 
 from understudy.commands.shared.client import Client, Context, RefusedError
+from understudy.commands.shared.locate import find
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
+
+    from understudy.commands.shared.locate import Location
 
 
 class NoAccountingError(Exception):
@@ -16,7 +19,14 @@ class NoAccountingError(Exception):
 
 
 class AccountingClient(Client):
-    """Asks the accounting daemon instead of the controller."""
+    """Asks the accounting daemon instead of the controller. As Slurm's commands do not, it does
+    not wait for one that is away.
+    """
+
+    def __init__(
+        self, locate: "Callable[[], Location]" = find, *, timeout_s: float | None = 100.0
+    ) -> None:
+        super().__init__(locate, timeout_s=timeout_s, waits=False)
 
     def addresses(self) -> list[str]:
         found = self.location.accounting_addresses

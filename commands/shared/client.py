@@ -14,7 +14,13 @@ import os
 import sys
 
 from understudy.auth.local import LOCAL_HELLO, is_trusted
-from understudy.commands.shared.locate import BadConfigurationError, Location, NoClusterError, find
+from understudy.commands.shared.locate import (
+    BadConfigurationError,
+    Location,
+    NoClusterError,
+    find,
+    message_timeout_s,
+)
 from understudy.commands.shared.options import OptionError
 from understudy.commands.shared.packing import pack as pack_bytes
 from understudy.commands.shared.packing import unpack
@@ -29,6 +35,7 @@ if TYPE_CHECKING:
     from understudy.auth.handshake import SealedChannel
     from understudy.commands.shared.options import OptionTable
 
+CONNECTION_RESET = 104  # errno, as a controller that dies with the request unread leaves it
 CONNECT_FAILED = 1005
 AUTHENTICATION_FAILED = 1007
 BACK_OFF = 1804  # SLURMCTLD_COMMUNICATIONS_BACKOFF
@@ -36,9 +43,20 @@ TIMED_OUT = 5004
 ZERO_BYTES = 5005
 CONNECT_FAILED_TEXT = "Unable to contact slurm controller (connect failure)"
 _AUTHENTICATION_FAILED_TEXT = "Protocol authentication error"
+_CONNECTION_RESET_TEXT = "Connection reset by peer"
 _ZERO_BYTES_TEXT = "Zero Bytes were transmitted or received"
 _TIMED_OUT_TEXT = "Socket timed out on send/recv operation"
 _CONNECT_S = 10.0  # slurm.conf(5), the default of MessageTimeout
+# ours, between two tries to connect. Slurm's commands sleep for a second: a controller that is
+# restarted again and again could escape them.
+_TRY_AGAIN_S = 0.25
+# the least of MessageTimeout, slurm.conf(5): before, slurm.conf need not be read
+_LEAST_TIMEOUT_S = 1.0
+_BESIDE_CLOCK_S = 100.0  # ours: virtual time may stand still while a question is on its way
+# a question to which there is no answer, whatever became of it
+UNANSWERED = frozenset((CONNECTION_RESET, CONNECT_FAILED, TIMED_OUT, ZERO_BYTES))
+BREAKS = frozenset((CONNECTION_RESET, ZERO_BYTES))  # the controller ended before it answered
+MOST_BREAKS = 20  # ours: so often may one question break off
 BACK_OFF_S = 1.0  # slurm.conf(5) of 23.02, rl_enable
 _MOST_BACK_OFFS = 100  # ours: as many seconds as a question may take at all
 _ASK, _ANSWER = 0, 1
@@ -90,6 +108,8 @@ class _Refusing:
         was_there = (is_forged or isinstance(error, OSError)) and self._client.drop()
         if isinstance(error, TimeoutError):
             raise RefusedError(TIMED_OUT, _TIMED_OUT_TEXT) from None
+        if isinstance(error, OSError) and was_there and error.errno:
+            raise RefusedError(CONNECTION_RESET, _CONNECTION_RESET_TEXT) from None
         if isinstance(error, OSError) and was_there:
             raise RefusedError(ZERO_BYTES, _ZERO_BYTES_TEXT) from None
         if isinstance(error, OSError):
@@ -99,17 +119,28 @@ class _Refusing:
 
 
 class Client:
-    """A connection to the controller, opened at the first question."""
+    """A connection to the controller, opened at the first question.
+
+    As Slurm's commands do, it tries for MessageTimeout to reach a controller that is away (unless
+    `waits` is False), and waits as long for each answer. `timeout_s`: another time than
+    MessageTimeout for the answers; None: for ever.
+    """
 
     def __init__(
-        self, locate: "Callable[[], Location]" = find, *, timeout_s: float | None = 100.0
+        self,
+        locate: "Callable[[], Location]" = find,
+        *,
+        timeout_s: float | None = -1.0,
+        waits: bool = True,
     ) -> None:
+        self.waits = waits
         self._address = ""
         self._locate = locate
         self._location: Location | None = None  # as long as the connection lasts
         self._timeout_s = timeout_s
         self._socket: _socket.socket | None = None
         self._channel: SealedChannel | None = None  # None: the kernel stands for both ends
+        self._is_short = False  # the socket's timeout is less than MessageTimeout
         self._number = 0
         self._asked: list[Any] = []
 
@@ -158,6 +189,21 @@ class Client:
         self.begin(message, *fields)
         return self.finish()
 
+    def submit(self, message: str, *fields: "Any") -> "list[Any]":
+        """As `call`, for a message whose last field is a token, which is added here. If the
+        controller ends before it has answered, the next one is asked, and knows by the token what
+        it has taken in already.
+        """
+        token = os.urandom(16).hex()
+        for left in range(MOST_BREAKS, -1, -1):
+            try:
+                return self.call(message, *fields, token)
+            except RefusedError as error:
+                if not left or error.code not in BREAKS:
+                    raise
+            _pause(_TRY_AGAIN_S)
+        raise AssertionError("unreachable")
+
     def begin(self, message: str, *fields: "Any") -> None:
         """Ask, and go on; `finish` reads the answer."""
         self.send(pack(message, *fields))
@@ -167,12 +213,15 @@ class Client:
         self._number += 1
         self._asked = message
         body = pack_bytes([_ASK, self._number, 0, 0, message])
+        if self._socket is not None:
+            if self._is_left():
+                self.drop()
+            else:
+                self._set_patience()
         with _Refusing(self):
             hello = b"" if self._socket is not None else self._connect()
-            assert self._socket is not None
-            self._socket.sendall(
-                hello + (_frame(body) if self._channel is None else self._channel.seal(body)),
-                _socket.MSG_NOSIGNAL,
+            self._send_bytes(
+                hello + (_frame(body) if self._channel is None else self._channel.seal(body))
             )
 
     def finish(self) -> "tuple[str, list[Any]]":
@@ -235,11 +284,15 @@ class Client:
         """Whether the cluster has an accounting daemon."""
         return bool(self.location.accounting_addresses)
 
-    def another(self, address: str = "") -> "Client":
+    def another(self, address: str = "", *, waits: bool = True) -> "Client":
         """A connection of its own, for a question whose answer may take long; or, with an address,
-        to a node daemon.
+        to a node daemon. Not `waits`: a controller that is away is not waited for.
         """
-        other = Client(lambda: self.location, timeout_s=self._timeout_s if address else None)
+        other = Client(
+            lambda: self.location,
+            timeout_s=self._timeout_s if address else None,
+            waits=self.waits and not address and waits,
+        )
         other._address = address
         return other
 
@@ -260,17 +313,9 @@ class Client:
 
     def _connect(self) -> bytes:
         """Open the connection; what is to be sent before the first frame."""
-        reason: OSError = ConnectionRefusedError("no address")
-        for address in self.addresses():
-            try:
-                self._socket = open_socket(address)
-                break
-            except OSError as error:
-                reason = error
-        if self._socket is None:
-            raise reason
+        self._socket = self._open()
         if self._socket.family == _socket.AF_UNIX and is_trusted(self._socket):
-            self._socket.settimeout(self._timeout_s)
+            self._set_patience()
             return _frame(LOCAL_HELLO)
         from understudy.auth.handshake import (
             MAX_HANDSHAKE,
@@ -279,13 +324,74 @@ class Client:
             read_challenge,
         )
 
+        self._set_patience()
         hello = client_hello("command", os.geteuid(), os.getegid(), is_daemon=False)
         self._socket.sendall(_frame(hello), _socket.MSG_NOSIGNAL)
         challenge = self._read_frame(MAX_HANDSHAKE)
         read_challenge(challenge)
         self._channel = SealedChannel(secret(self.location, hello, challenge), is_client=True)
-        self._socket.settimeout(self._timeout_s)
         return b""
+
+    def _open(self) -> _socket.socket:
+        """A connection to the first address where somebody listens, within MessageTimeout."""
+        until = 0.0
+        while True:
+            reason: OSError = ConnectionRefusedError("no address")
+            for address in self.addresses():
+                try:
+                    return open_socket(address)
+                except OSError as error:
+                    reason = error
+            if not self.waits or not self.addresses():
+                raise reason
+            now = _monotonic()
+            # Slurm tries as often as MessageTimeout has seconds, a second apart
+            until = until or now + message_timeout_s(self.location) - 1
+            if now >= until:
+                raise reason
+            _pause(min(_TRY_AGAIN_S, until - now))
+
+    def _is_left(self) -> bool:
+        """Whether the other end has closed the connection since it answered."""
+        assert self._socket is not None
+        self._socket.settimeout(0.0)
+        try:
+            return not self._socket.recv(1, _socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
+    def _set_patience(self) -> None:
+        assert self._socket is not None
+        timeout_s = self._timeout_s
+        self._is_short = timeout_s is not None and timeout_s < 0
+        self._socket.settimeout(_LEAST_TIMEOUT_S if self._is_short else timeout_s)
+
+    def _lengthen(self) -> None:
+        """A second is over: wait for what is left of MessageTimeout, if that is longer.
+
+        Raises:
+            TimeoutError: it is not.
+        """
+        left = 0.0
+        if self._is_short:
+            most = _BESIDE_CLOCK_S if self.location.clock else message_timeout_s(self.location)
+            left = most - _LEAST_TIMEOUT_S
+        self._is_short = False
+        if left <= 0:
+            raise TimeoutError
+        assert self._socket is not None
+        self._socket.settimeout(left)
+
+    def _send_bytes(self, octets: bytes) -> None:
+        assert self._socket is not None
+        view = memoryview(octets)
+        while view:
+            try:
+                view = view[self._socket.send(view, _socket.MSG_NOSIGNAL) :]
+            except TimeoutError:
+                self._lengthen()
 
     def _read_frame(self, most: int) -> bytes:
         length = int.from_bytes(self._read_bytes(4), "big")
@@ -301,11 +407,27 @@ class Client:
         view = memoryview(buffer)
         done = 0
         while done < length:
-            count = self._socket.recv_into(view[done:])
+            try:
+                count = self._socket.recv_into(view[done:])
+            except TimeoutError:
+                self._lengthen()
+                continue
             if not count:
                 raise ConnectionResetError("closed by the controller")
             done += count
         return bytes(buffer)
+
+
+def _monotonic() -> float:
+    import time
+
+    return time.monotonic()
+
+
+def _pause(seconds: float) -> None:
+    import time
+
+    time.sleep(seconds)
 
 
 def _frame(body: bytes) -> bytes:

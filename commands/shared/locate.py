@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 SYSTEM_REGISTRY = "/run/understudy"
+DEFAULT_MESSAGE_TIMEOUT_S = 10  # slurm.conf(5)
 DEFAULT_PORT = 6817  # slurm.conf(5), SlurmctldPort
 DEFAULT_ACCOUNTING_PORT = 6819  # slurm.conf(5), AccountingStoragePort
 
@@ -288,6 +289,17 @@ def from_configuration(conf: str) -> Location:
     return _stated(conf, _values(conf))
 
 
+def message_timeout_s(location: Location) -> int:
+    """MessageTimeout of the cluster, as slurm.conf says it now; the default where it cannot be
+    read.
+    """
+    try:
+        value = int(_values(location.conf)["messagetimeout"])
+    except (BadConfigurationError, KeyError, ValueError):
+        return DEFAULT_MESSAGE_TIMEOUT_S
+    return value if value > 0 else DEFAULT_MESSAGE_TIMEOUT_S
+
+
 def _values(conf: str) -> "dict[str, str]":
     values: dict[str, str] = {}
     try:
@@ -334,6 +346,7 @@ _KEYS = frozenset(
         "accountingstorageport",
         "accountingstoragetype",
         "clustername",
+        "messagetimeout",
         "slurmctldhost",
         "slurmctldaddr",
         "slurmctldport",

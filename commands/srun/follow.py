@@ -302,7 +302,7 @@ class Progress:
             return
         until = time.monotonic() + _END_S
         for share in self._step.shares:
-            waiting = self._step.context.client.another()
+            waiting = self._step.context.client.another(waits=False)
             try:
                 waiting.begin("AwaitStep", share.job_id, self._step.step_id)
                 poll = select.poll()
@@ -320,7 +320,7 @@ class Progress:
         """
         for share in self._step.shares:
             try:
-                self._step.context.client.another().call(
+                self._step.context.client.another(waits=False).call(
                     "GetStep", share.job_id, self._step.step_id
                 )
             except RefusedError as error:

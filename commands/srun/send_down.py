@@ -10,7 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-UNREACHABLE = frozenset((1001, 1002, 1005, 1006, 1007, 5004))  # who was to be told did not hear it
+# who was to be told did not hear it, or nobody knows
+UNREACHABLE = frozenset((104, 1001, 1002, 1005, 1006, 1007, 5004, 5005))
 
 
 def send_down(

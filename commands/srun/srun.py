@@ -202,7 +202,7 @@ def _outside(
     except KeyboardInterrupt:
         return 1
     code, signal = 1, 0
-    watch = context.client.another()
+    watch = context.client.another(waits=False)
     try:
         if allocation.is_watched:
             _stay_known(watch, allocation.job_id)

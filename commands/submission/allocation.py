@@ -7,7 +7,14 @@ Place: under both commands. Follows srun(1) and salloc(1) of 22.05.
 import os
 import time
 
-from understudy.commands.shared.client import Client, Context, RefusedError, pack_named
+from understudy.commands.shared.client import (
+    BREAKS,
+    MOST_BREAKS,
+    Client,
+    Context,
+    RefusedError,
+    pack_named,
+)
 from understudy.commands.shared.options import Option, OptionTable
 from understudy.commands.submission.job import Job
 from understudy.commands.submission.options import OPTIONS as BATCH_OPTIONS
@@ -196,7 +203,7 @@ def allocate(
     client = context.client
     further = [pack_named("JobSpec", each.spec) for each in others]
     try:
-        answer = client.call(
+        answer = client.submit(
             "AllocateJob",
             pack_named("JobSpec", job.spec),
             immediate == 1,
@@ -299,8 +306,13 @@ def _cancel(client: Client, job_id: int) -> None:
 
 
 def release(client: Client, job_id: int, code: int, signal: int = 0) -> None:
-    """The command is done with its job."""
-    try:  # noqa: SIM105  contextlib costs a command time
-        client.another().call("CompleteJob", job_id, code, signal)
-    except RefusedError:
-        pass  # it has ended already
+    """The command is done with its job. Should the controller end meanwhile, the next one is told:
+    else the job would hold its nodes for ever.
+    """
+    for _ in range(MOST_BREAKS):
+        try:
+            client.another().call("CompleteJob", job_id, code, signal)
+        except RefusedError as error:
+            if error.code in BREAKS:
+                continue
+        return  # it has ended now, or had already

@@ -101,6 +101,10 @@ class NotingJournal:
         """Something that is saved as a whole has changed."""
         self._journal.document(name)
 
+    def submission(self, user_id: int, token: str) -> None:
+        """A submission was noted under its token, or forgotten."""
+        self._journal.submission(user_id, token)
+
 
 class AccountingLink:
     """Fetches, takes over, tells. `soon` calls after what is being handled now; `saved`: None if

@@ -19,6 +19,7 @@ from understudy.controller.rhythm import Rhythm
 from understudy.controller.tables.alarms import Alarms
 from understudy.controller.tables.counters import Counters
 from understudy.controller.tables.crontabs import Crontabs
+from understudy.controller.tables.submissions import Submissions
 from understudy.controller.tables.triggers import Triggers
 from understudy.model import nodeset
 from understudy.model.associations import AssociationState
@@ -117,6 +118,7 @@ class Core:
     job_limits: JobLimits | None = None  # limits of associations and QOS, where accounting is kept
     # the controller's copy of accounting; empty without
     associations: AssociationState = field(default_factory=AssociationState)
+    submissions: Submissions = field(default_factory=Submissions)
     # job id -> ids of jobs that depend on it
     dependents: dict[int, dict[int, None]] = field(default_factory=dict)
     # (user, name) -> ids of jobs that wait for their turn

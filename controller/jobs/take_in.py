@@ -105,6 +105,14 @@ def checked(
     return job, tasks, task_limit, pattern
 
 
+def note_submission(
+    core: Core, message: SubmitJob | AllocateJob, sender: Sender, job_id: int
+) -> None:
+    """The job has been made: should the command ask again, it gets this one."""
+    for each in core.submissions.note(sender.user_id, message.token, job_id):
+        core.journal.submission(*each)
+
+
 def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job:
     """Put a new job into the tables."""
     try:

@@ -14,7 +14,7 @@ from understudy.controller.jobs.cancel import cancel
 from understudy.controller.jobs.end import end_job
 from understudy.controller.jobs.site_rules import review_allocation
 from understudy.controller.jobs.start import Planning
-from understudy.controller.jobs.take_in import take_in, take_in_components
+from understudy.controller.jobs.take_in import note_submission, take_in, take_in_components
 from understudy.controller.later import Later
 from understudy.controller.pending.awaited import describe, is_met
 from understudy.controller.scheduling.slurm.main_pass import MainPass
@@ -41,14 +41,20 @@ LAUNCH_FAILURE: Final = "JobLaunchFailure"
 
 def allocate(core: Core, message: AllocateJob, sender: Sender) -> Allocated:
     """Take in an interactive job, and start it at once if that is possible."""
+    known = core.submissions.job_of(sender.user_id, message.token)
+    if known is not None and (first := core.tables.jobs.get(known)) is not None:
+        return describe(core, first)
     if core.job_submit:
         message = review_allocation(core, message, sender)
     if message.components:
         if message.immediate:
             # only a look ahead starts all components at one instant
             raise SlurmError(ErrorCode.NODES_BUSY)
-        return describe(core, take_in_components(core, message, sender))
+        leader = take_in_components(core, message, sender)
+        note_submission(core, message, sender, leader.job_id)
+        return describe(core, leader)
     job = take_in(core, message, sender)
+    note_submission(core, message, sender, job.job_id)
     now = core.time.now()
     if not core.policy.exact_limits and job.is_eligible(now) and not _is_behind(core, job):
         _try(core, job, now)

@@ -16,6 +16,7 @@ from understudy.controller.jobs.site_rules import review_submission
 from understudy.controller.jobs.take_in import (
     checked,
     checked_components,
+    note_submission,
     take_in,
     take_in_components,
 )
@@ -36,6 +37,8 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
     """sbatch: take in a batch job."""
     if not message.script and message.emulation is None and not message.test_only:
         raise SlurmError(ErrorCode.NO_SCRIPT)
+    if (known := core.submissions.job_of(sender.user_id, message.token)) is not None:
+        return Submitted(known)
     notes: list[str] = []
     if core.job_submit:
         message, notes = review_submission(core, message, sender)
@@ -52,7 +55,9 @@ def _submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
         return _submit_components(core, message, sender)
     if message.test_only:
         return _test_only(core, checked(core, message, sender)[0], core.time.now())
-    return Submitted(take_in(core, message, sender).job_id)
+    job_id = take_in(core, message, sender).job_id
+    note_submission(core, message, sender, job_id)
+    return Submitted(job_id)
 
 
 def _submit_components(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
@@ -60,6 +65,7 @@ def _submit_components(core: Core, message: SubmitJob, sender: Sender) -> Submit
         return _test_components(core, checked_components(core, message, sender), core.time.now())
     leader = take_in_components(core, message, sender)
     core.scripts[leader.job_id] = intern(message.script)
+    note_submission(core, message, sender, leader.job_id)
     return Submitted(leader.job_id)
 
 

@@ -53,6 +53,9 @@ CREATE TABLE IF NOT EXISTS reservations (name TEXT PRIMARY KEY, record BLOB NOT 
 CREATE TABLE IF NOT EXISTS usage (association_id INTEGER PRIMARY KEY, use REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS limits_use (name TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS documents (name TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS submissions (
+    user_id INTEGER, token TEXT, job_id INTEGER NOT NULL, PRIMARY KEY (user_id, token)
+);
 CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 """
 _pack = msgspec.msgpack.Encoder().encode
@@ -72,6 +75,7 @@ class Batch(NamedTuple):
     usage: list[tuple[int, float]] | None  # of associations, for fair share; None: as it was
     limits_use: list[tuple[str, bytes]]  # of associations and QOS, for their limits
     documents: list[tuple[str, bytes | None]]  # what is saved as a whole
+    submissions: list[tuple[int, str, int | None]]  # user, token, job
 
 
 class Dirty:
@@ -83,6 +87,7 @@ class Dirty:
         self._partitions: dict[str, None] = {}
         self._reservations: dict[str, None] = {}
         self._documents: dict[str, None] = {}
+        self._submissions: dict[tuple[int, str], None] = {}
         self._saved_scripts: set[int] = set()
         self._saved_counters: tuple[int, int] = (0, 0)
         self._saved_usage = 0  # as of when
@@ -102,13 +107,21 @@ class Dirty:
     def document(self, name: str) -> None:
         self._documents[name] = None
 
+    def submission(self, user_id: int, token: str) -> None:
+        self._submissions[user_id, token] = None
+
     def scripts_are_saved(self, job_ids: set[int]) -> None:
         """These scripts were read from the store."""
         self._saved_scripts |= job_ids
 
     def __bool__(self) -> bool:
         return bool(
-            self._jobs or self._nodes or self._partitions or self._reservations or self._documents
+            self._jobs
+            or self._nodes
+            or self._partitions
+            or self._reservations
+            or self._documents
+            or self._submissions
         )
 
     def take(self, core: Core) -> Batch:
@@ -160,6 +173,8 @@ class Dirty:
             {},
             {},
         )
+        submissions = [(*each, core.submissions.job_of(*each)) for each in self._submissions]
+        self._submissions = {}
         limits_use = (
             []
             if core.job_limits is None
@@ -176,6 +191,7 @@ class Dirty:
             usage,
             limits_use,
             saved_whole,
+            submissions,
         )
 
 
@@ -257,6 +273,15 @@ class Store:
                     "INSERT INTO documents VALUES (?, ?)",
                     [each for each in batch.documents if each[1] is not None],
                 )
+            if batch.submissions:
+                database.executemany(
+                    "INSERT OR REPLACE INTO submissions VALUES (?, ?, ?)",
+                    [each for each in batch.submissions if each[2] is not None],
+                )
+                database.executemany(
+                    "DELETE FROM submissions WHERE user_id = ? AND token = ?",
+                    [each[:2] for each in batch.submissions if each[2] is None],
+                )
             if batch.state:
                 database.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", batch.state)
             database.execute("COMMIT")
@@ -294,6 +319,10 @@ class Store:
                     for name, record in database.execute("SELECT name, record FROM limits_use")
                 }
             )
+        for row in database.execute(
+            "SELECT user_id, token, job_id FROM submissions ORDER BY rowid"
+        ):
+            core.submissions.restore(*row)
         for name, record in database.execute("SELECT name, record FROM documents"):
             documents.decode(core, name, record)
         core.scripts.update(database.execute("SELECT job_id, script FROM scripts"))

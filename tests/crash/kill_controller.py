@@ -7,12 +7,15 @@ acknowledged is lost, or is there twice.
 The cluster is a real one: processes, sockets, state on disk, emulated jobs of a second or so in
 real time. At random instants, also while it comes up, the controller gets SIGKILL and is started
 again in its run directory. Clients submit through sbatch's own code, each job under a name of its
-own; a client whose connection breaks goes on with the next name, because it cannot know whether the
-last job was taken in. What must hold in the end:
+own; they wait for a controller that is away, as sbatch does, and ask again under the same token
+when one dies before it has answered. Beside them run `sbatch --wait` and `salloc` as processes.
+What must hold in the end:
+
+- no submission failed, as a controller was always back within MessageTimeout;
 
 - every job that was acknowledged is in the controller's table under the id and the name that sbatch
   printed;
-- no name is there twice (a job whose acknowledgement got lost may be there, once);
+- no name is there twice (a job whose acknowledgement got lost is there, once);
 - no id was given to two jobs;
 - every job comes to an end: completed, unless it was lost with its node daemon.
 
@@ -23,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import itertools
 import random
 import shutil
 import signal
@@ -37,6 +41,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from understudy.commands.sbatch import sbatch
+from understudy.commands.shared import locate
 from understudy.commands.shared.client import Client, Context
 from understudy.model.states import JobState
 from understudy.tool.cluster import launch
@@ -46,6 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 NODES, CPUS = 64, 8
+MESSAGE_TIMEOUT_S = 30  # of a host that does much else meanwhile
 CONF = f"""
 ClusterName=crash
 SlurmctldHost=localhost
@@ -54,6 +60,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 MinJobAge=0
 AuthInfo=cred_expire=2
+MessageTimeout={MESSAGE_TIMEOUT_S}
 MaxJobCount=1000000
 NodeName=n[1-{NODES}] CPUs={CPUS} State=UNKNOWN
 PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP
@@ -75,6 +82,7 @@ class Outcome:
     kills: int = 0
     node_daemon_kills: int = 0
     attempts: int = 0
+    waited: int = 0  # commands that stayed until their jobs were over
     acknowledged: list[tuple[int, str]] = field(default_factory=list)  # (job id, name)
     in_table: int = 0
     ran_again: int = 0
@@ -89,7 +97,7 @@ class Outcome:
         )
         return (
             f"{self.kills} kills of the controller{node_daemons}, {self.attempts} "
-            f"submissions, {len(self.acknowledged)} acknowledged, "
+            f"submissions, {len(self.acknowledged)} acknowledged, {self.waited} waited for, "
             f"{self.in_table} in the table ({states}; {self.ran_again} ran again), "
             f"{self.seconds:.0f} s: "
             + (f"{len(self.violations)} VIOLATIONS" if self.violations else "none lost, none twice")
@@ -106,6 +114,8 @@ class CrashingCluster:
         self.cluster = launch.prepare(run_dir, conf, port=0)
         self.started = launch.start_daemons(self.cluster, run_dir)
         self.location = launch.location_of(self.cluster, run_dir)
+        self.registry = self.run_dir.parent / "registry"
+        locate.register(self.location, str(self.registry))
         try:
             launch.wait_listening(self.started)
             launch.wait_registered(self.cluster, self.started)
@@ -113,8 +123,8 @@ class CrashingCluster:
             launch.stop(self.run_dir, self.started)
             raise
 
-    def client(self, timeout_s: float = 5.0) -> Client:
-        return Client(lambda: self.location, timeout_s=timeout_s)
+    def client(self) -> Client:
+        return Client(lambda: self.location)
 
     def kill(self, name: str) -> None:
         """SIGKILL, and wait until the daemon is no more."""
@@ -178,12 +188,12 @@ class Submitter(threading.Thread):
         self.refused: list[str] = []
 
     def run(self) -> None:
-        client = self._cluster.client()
         while not self._stop_asked.is_set():
             self.attempts += 1
             name = f"c{self._number}.{self.attempts}"
             size = self._rng.choice((1, 1, 1, 2, 4, CPUS, 3 * CPUS))
             output, errors = io.StringIO(), io.StringIO()
+            client = self._cluster.client()
             context = Context(
                 "sbatch", client=client, environ={"PATH": "/bin"}, stdout=output, stderr=errors
             )
@@ -202,16 +212,48 @@ class Submitter(threading.Thread):
             )
             if code == 0:
                 self.done.append((int(output.getvalue()), name))
-            elif any(
-                text in errors.getvalue()
-                for text in ("Unable to contact", "timed out", "Zero Bytes")
-            ):
-                client = self._cluster.client()
-                self._stop_asked.wait(0.02)
             else:
                 self.refused.append(f"{name}: {errors.getvalue().strip()}")
                 return
+            client.close()
             self._stop_asked.wait(self._rng.uniform(*PAUSE_S))
+
+
+class Waiter(threading.Thread):
+    """Runs one command after another that stays until its job is over; all must end well."""
+
+    COMMANDS = (
+        ("sbatch", "--wait", "--parsable", "--wrap=sleep 0.5"),
+        ("salloc", "--quiet", "--ntasks=5", "sleep", "0.5"),
+    )
+
+    def __init__(self, cluster: CrashingCluster, stop: threading.Event) -> None:
+        super().__init__(name="waiter", daemon=True)
+        self._cluster, self._stop_asked = cluster, stop
+        self.done = 0
+        self.failed: list[str] = []
+
+    def run(self) -> None:
+        environ = {
+            "PATH": "/bin:/usr/bin",
+            "SLURM_CONF": str(self._cluster.run_dir / "slurm.conf"),
+            "UNDERSTUDY_REGISTRY": str(self._cluster.registry),
+        }
+        for command in itertools.cycle(self.COMMANDS):
+            if self._stop_asked.is_set():
+                return
+            module = f"understudy.commands.{command[0]}"
+            ran = subprocess.run(
+                [sys.executable, "-m", module, f"--job-name=w{self.done}", *command[1:]],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                env=environ,
+                check=False,
+            )
+            if ran.returncode:
+                self.failed.append(f"{' '.join(command)}: {ran.stderr or ran.stdout}")
+            self.done += 1
 
 
 def run(
@@ -233,8 +275,9 @@ def run(
     try:
         stop = threading.Event()
         submitters = [Submitter(cluster, number, seed, stop) for number in range(clients)]
-        for submitter in submitters:
-            submitter.start()
+        waiter = Waiter(cluster, stop)
+        for thread in (*submitters, waiter):
+            thread.start()
         for number in range(kills):
             if rng.random() < DURING_START and number:
                 time.sleep(rng.uniform(*WHILE_STARTING_S))
@@ -267,6 +310,11 @@ def run(
                 )
         cluster.await_listening("controller")
         stop.set()
+        waiter.join(2 * MESSAGE_TIMEOUT_S)
+        if waiter.is_alive():
+            outcome.violations.append("the waiter hangs")
+        outcome.waited = waiter.done
+        outcome.violations += [f"failed: {text}" for text in waiter.failed]
         for submitter in submitters:
             submitter.join(30.0)
             if submitter.is_alive():
@@ -279,7 +327,7 @@ def run(
         cluster.kill("controller")  # and once more, now that nothing changes
         cluster.start("controller")
         cluster.await_listening("controller")
-        _check(outcome, cluster.client(30.0).query("jobs", COLUMNS).rows)
+        _check(outcome, cluster.client().query("jobs", COLUMNS).rows)
         _look_into_logs(cluster, outcome)
     finally:
         cluster.stop()
@@ -289,7 +337,7 @@ def run(
 
 def _await_end(cluster: CrashingCluster, outcome: Outcome, drain_s: float) -> list[list[int | str]]:
     """The table of jobs when all have ended; those that have not in time are violations."""
-    client = cluster.client(30.0)
+    client = cluster.client()
     deadline = time.monotonic() + drain_s
     while True:
         rows = client.query("jobs", COLUMNS).rows

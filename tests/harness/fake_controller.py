@@ -32,6 +32,7 @@ class FakeClient:
     """
 
     has_accounting = False
+    waits = True
 
     @staticmethod
     def sleep(seconds: float) -> None:
@@ -77,6 +78,8 @@ class FakeClient:
         if isinstance(answer, RefusedError):
             raise answer
         return list(answer)
+
+    submit = call
 
 
 class Outcome:

@@ -480,7 +480,7 @@ def wait_registered(cluster: Cluster, started: Started, timeout_s: float = PATIE
     from understudy.commands.shared.client import Client
 
     location = location_of(cluster, started.run_dir)
-    client = Client(lambda: location, timeout_s=timeout_s)
+    client = Client(lambda: location, timeout_s=timeout_s, waits=False)
     deadline = clock_time.monotonic() + timeout_s
     while (missing := _unregistered(client)) != 0:
         _check_alive(started)
@@ -492,7 +492,7 @@ def wait_registered(cluster: Cluster, started: Started, timeout_s: float = PATIE
             )
             _give_up(started, "controller", f"{what} after {timeout_s:.0f} s")
         if missing is None:
-            client = Client(lambda: location, timeout_s=timeout_s)
+            client = Client(lambda: location, timeout_s=timeout_s, waits=False)
         clock_time.sleep(4 * POLL_S)
     if cluster.keeps_accounting:
         _wait_accounted(cluster, started, location, deadline)

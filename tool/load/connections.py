@@ -38,7 +38,7 @@ class Connection(Client):
     def __init__(
         self, locate: Callable[[], Location], timeout_s: float, *, over_tcp: bool = False
     ) -> None:
-        super().__init__(locate, timeout_s=timeout_s)
+        super().__init__(locate, timeout_s=timeout_s, waits=False)
         self._over_tcp = over_tcp
         self._buffer = bytearray()
         self._arrived: asyncio.Future[None] | None = None

@@ -92,7 +92,7 @@ class Target:
         """A connection to our controller."""
         assert self.location is not None
         location = self.location
-        return Client(lambda: location, timeout_s=timeout_s)
+        return Client(lambda: location, timeout_s=timeout_s, waits=False)
 
     def work(self) -> dict[str, Any]:
         """What a sending process must know of it."""
@@ -147,7 +147,7 @@ def _ours(driver: str, location: locate.Location) -> Target:
         daemons = running(folder)
         describes = f"understudy, {cluster.executor} jobs, {cluster.time} time"
     try:
-        with contextlib.closing(Client(lambda: location, timeout_s=_ASK_S)) as client:
+        with contextlib.closing(Client(lambda: location, timeout_s=_ASK_S, waits=False)) as client:
             nodes = [name for (name,) in client.query("nodes", ["name"]).rows]
     except RefusedError as error:
         raise TargetError(f"{location.name}: {error.text}") from None

@@ -65,6 +65,8 @@ class _BridgedClient(Client):
         self.answers: list[Message] = []
         self.hold: Any = None
 
+    submit = Client.call  # the controller lasts as long as the replay
+
     @property
     def cluster_name(self) -> str:
         return self._name
@@ -131,6 +133,8 @@ class _AnsweredClient(Client):
     ) -> None:
         super().__init__()
         self._name, self._change, self._known, self._next = cluster_name, change, answers, 0
+
+    submit = Client.call  # as above
 
     @property
     def cluster_name(self) -> str:

@@ -394,7 +394,7 @@ def _contents(location: Location, has_clock: bool) -> str:
     from understudy.documents.states import job_state, node_state
     from understudy.tool.cluster.clock_client import ClockError, ask
 
-    client = Client(lambda: location)
+    client = Client(lambda: location, waits=False)
     try:
         nodes = client.query("nodes", ["state", "flags"])
         jobs = client.query("jobs", ["state", "flags"])

@@ -114,10 +114,142 @@ def test_a_wrong_value(line, code, text):
 # --- real connections and streams -----------------------------------------------------------------
 
 
-def test_nobody_listens(tmp_path):
+@pytest.mark.parametrize("waits", [True, False])
+def test_nobody_listens(tmp_path, monkeypatch, waits):
+    """22.05.8 tries as often as MessageTimeout has seconds, one second apart."""
+    now = monkeypatched_time(monkeypatch)
+    conf = tmp_path / "slurm.conf"
+    conf.write_text("ClusterName=c\nMessageTimeout=3\n")
+    location = Location(controller_unix=f"unix:{tmp_path}/nobody", conf=str(conf))
     with pytest.raises(RefusedError) as refused:
-        Client(lambda: Location(controller_unix=f"unix:{tmp_path}/nobody")).call("Ping")
+        Client(lambda: location, waits=waits).call("Ping")
     assert (refused.value.code, refused.value.text) == (1005, NO_ANSWER)
+    assert now[0] == (102.0 if waits else 100.0)
+
+
+def monkeypatched_time(monkeypatch):
+    now = [100.0]
+    module = import_module("understudy.commands.shared.client")
+    monkeypatch.setattr(module, "_monotonic", lambda: now[0])
+
+    def pause(seconds):
+        now[0] += seconds
+
+    monkeypatch.setattr(module, "_pause", pause)
+    return now
+
+
+class RestartedController(threading.Thread):
+    """Takes so many connections and ends each before it answers; then one that answers. `asked`
+    holds the messages that it has read.
+    """
+
+    def __init__(self, path, deaths, *, reads=True):
+        super().__init__()
+        self.path, self.deaths, self.reads, self.asked = path, deaths, reads, []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        self.listener.listen()
+
+    def run(self):
+        with self.listener:
+            for _ in range(self.deaths):
+                connection, _ = self.listener.accept()
+                if self.reads:
+                    self._question(connection)
+                connection.close()
+            connection, _ = self.listener.accept()
+            with connection:
+                number = self._question(connection)
+                answer = pack_bytes([1, number, 0, 0, pack("Submitted", 7)])
+                connection.sendall(len(answer).to_bytes(4, "big") + answer)
+
+    def _question(self, connection):
+        frames = connection.makefile("rb")
+        while True:
+            body = frames.read(int.from_bytes(frames.read(4), "big"))
+            if body != LOCAL_HELLO:
+                _, number, _, _, message = unpack(body)
+                self.asked.append(message)
+                return number
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_submission_that_breaks_off_is_made_again_under_its_token(tmp_path, monkeypatch, reads):
+    monkeypatched_time(monkeypatch)
+    controller = RestartedController(f"{tmp_path}/controller", 3, reads=reads)
+    controller.start()
+    client = Client(lambda: Location(controller_unix=f"unix:{tmp_path}/controller"))
+    script = "#!/bin/sh\n" + "#" * 1_000_000  # more than a socket takes before it is read
+    spec = pack("JobSpec")
+    assert client.submit("SubmitJob", spec, script, None, -1, -1, False, [])[0] == 7
+    client.close()
+    controller.join(10)
+    tokens = {message[-1] for message in controller.asked}
+    assert len(controller.asked) == (4 if reads else 1)
+    assert len(tokens) == 1
+    assert len(tokens.pop()) == 32
+
+
+@pytest.mark.parametrize(
+    ("reads", "said"),
+    [
+        (True, (5005, "Zero Bytes were transmitted or received")),
+        (False, (104, "Connection reset by peer")),
+    ],
+)
+def test_what_is_no_submission_is_not_asked_again(tmp_path, reads, said):
+    controller = RestartedController(f"{tmp_path}/controller", 1, reads=reads)
+    controller.start()
+    client = Client(lambda: Location(controller_unix=f"unix:{tmp_path}/controller"))
+    with pytest.raises(RefusedError) as refused:
+        client.call("CancelJobs", ["1" * 1_000_000], None, {})
+    assert (refused.value.code, refused.value.text) == said
+    client.submit("AllocateJob", pack("JobSpec"), False, -1, -1, [])  # so that the thread ends
+    client.close()
+    controller.join(10)
+
+
+def test_a_connection_that_was_closed_since_the_last_answer_is_opened_again(tmp_path):
+    location = Location(controller_unix=f"unix:{tmp_path}/controller")
+    client = Client(lambda: location)
+    for _ in range(2):
+        controller = RestartedController(f"{tmp_path}/controller", 0)
+        controller.start()
+        assert client.call("GetScript", 1)[0] == 7
+        controller.join(10)
+        os.unlink(f"{tmp_path}/controller")
+    client.close()
+
+
+@pytest.mark.parametrize(
+    ("timeout", "clock", "lasts"),
+    [("1", "", 0.0), ("9", "", 8.0), ("x", "", 9.0), ("1", "unix:clock", 99.0)],
+)
+def test_an_answer_is_waited_for_as_long_as_slurm_conf_says(tmp_path, timeout, clock, lasts):
+    """Before a second is over, slurm.conf is not read."""
+    conf = tmp_path / "slurm.conf"
+    conf.write_text(f"MessageTimeout={timeout}")
+    location = Location(conf=str(conf), clock=clock)
+    client = Client(lambda: location)
+    waited = []
+
+    class Silent:
+        def recv_into(self, _view):
+            raise TimeoutError
+
+        settimeout = staticmethod(waited.append)
+
+        def close(self): ...
+
+    client._locate, client._socket, client._is_short = lambda: location, Silent(), True
+    with pytest.raises(RefusedError) as refused:
+        client.finish()
+    assert waited == ([lasts] if lasts else [])
+    assert (refused.value.code, refused.value.text) == (
+        5004,
+        "Socket timed out on send/recv operation",
+    )
 
 
 @pytest.mark.parametrize("answer", [b"", b"\0\0", b"\0\0\0\x08half"])

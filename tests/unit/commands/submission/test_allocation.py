@@ -21,6 +21,8 @@ def test_a_waiting_job_is_cancelled_whenever_its_command_is_interrupted(at):
             asked.append((name, fields[0]))
             return [7, False, "", {}, 0, 0, b"", [], 0, [], False, "", False]
 
+        submit = call
+
         def begin(self, name, *_fields):
             if name == at:
                 raise KeyboardInterrupt

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from controller_harness import ROOT, FakeSender, FakeTime, FakeWire, Harness, make_tables
+from controller_harness import (
+    OTHER,
+    ROOT,
+    USER,
+    FakeSender,
+    FakeTime,
+    FakeWire,
+    Harness,
+    make_tables,
+)
 
 from understudy.controller.edge.validate import validate
 from understudy.controller.requests.node_news import register_nodes
@@ -20,11 +29,14 @@ from understudy.controller.saved.recover import recover
 from understudy.controller.saved.store import Commits, Dirty, HeldWire, Store
 from understudy.model.states import JobState, NodeFlag
 from understudy.protocol.messages import (
+    AllocateJob,
+    JobSpec,
     LaunchBatch,
     Ok,
     RegisterNodes,
     ReservationChanged,
     SignalJob,
+    SubmitJob,
     TerminateJob,
     UpdatePartition,
     UpdateReservation,
@@ -75,6 +87,38 @@ class Disk:
 @pytest.fixture
 def disk(tmp_path: Path) -> Disk:
     return Disk(tmp_path / "state")
+
+
+@pytest.mark.parametrize("is_allocation", [False, True])
+def test_a_submission_that_comes_again_after_a_crash_is_the_same_job(
+    disk: Disk, *, is_allocation: bool
+) -> None:
+    spec = JobSpec(name="j", work_dir="/home/ann")
+    message = (
+        AllocateJob(spec, token="t") if is_allocation else SubmitJob(spec, "#!/bin/sh\n", token="t")
+    )
+    job_id = disk.h.ask(message, USER).job_id
+    disk.save()
+    h = disk.crash()
+    assert h.ask(message, USER).job_id == job_id
+    assert h.ask(message, OTHER).job_id == job_id + 1  # another user's token
+    assert h.ask(msgspec.structs.replace(message, token=""), USER).job_id == job_id + 2
+    assert len(h.core.tables.jobs) == 3
+    disk.save()
+    assert disk.crash().ask(message, OTHER).job_id == job_id + 1
+
+
+def test_submissions_that_are_forgotten_leave_the_disk(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("understudy.controller.tables.submissions.MOST", 2)
+    spec = JobSpec(name="j", work_dir="/home/ann")
+    for token in ("a", "b", "c"):
+        disk.h.ask(SubmitJob(spec, "#!/bin/sh\n", token=token), USER)
+        disk.save()
+    known = disk.crash().core.submissions
+    found = [known.job_of(USER.user_id, token) for token in ("a", "b", "c")]
+    assert found == [None, 2, 3]
 
 
 def same(one: Job, other: Job) -> bool:
