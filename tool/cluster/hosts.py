@@ -28,6 +28,7 @@ from understudy.tool.cluster.launch import (
     read_site,
 )
 from understudy.tool.cluster.metrics_ports import on_many_hosts
+from understudy.tool.cluster.processes import read_pid_file
 from understudy.tool.cluster.run_dir import LaunchError
 
 if TYPE_CHECKING:
@@ -135,6 +136,24 @@ def begin(name: str, site_dir: Path, run_dir: Path, patience_s: float = 60.0) ->
     if name == "agent":  # where people type commands
         locate.register(location_of(cluster, run_dir))
     return daemon_command(name, run_dir)
+
+
+def begin_again(name: str, run_dir: Path) -> list[str]:
+    """The command line of a daemon of the run directory's cluster, which is none of site folders.
+
+    Raises:
+        LaunchError: there is no such cluster or daemon, or it runs.
+    """
+    if not (run_dir / "cluster.json").is_file():
+        raise LaunchError(f"{run_dir} is no cluster's run directory, and there is no --site")
+    cluster = Cluster.load(run_dir)
+    names = daemon_names(cluster)
+    if name not in names:
+        raise LaunchError(f"cluster {cluster.name} has no daemon {name}; it has {', '.join(names)}")
+    process = read_pid_file(run_dir / f"{name}.pid")
+    if process is not None and process.is_running:
+        raise LaunchError(f"{name} runs already, pid {process.pid}")
+    return daemon_command(name, run_dir.resolve())
 
 
 def _copy(file: Path, run_dir: Path, mode: int) -> None:

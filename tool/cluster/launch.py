@@ -83,14 +83,20 @@ MODULES: Final = {
 }
 
 
+SUPERVISOR: Final = "supervisor"  # of `understudy up --supervise`, see come_back.py
+
+
 @dataclass(slots=True)
 class Started:
-    """The daemons that one `start_daemons` has started."""
+    """The daemons that one `start_daemons` has started. `joins`: others of the cluster run already,
+    and go on if these do not come up.
+    """
 
     run_dir: Path
     children: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     # where this start's part of each log begins
     log_offsets: dict[str, int] = field(default_factory=dict)
+    joins: bool = False
 
     def identities(self) -> list[Process]:
         """Those that still run, to be ended."""
@@ -570,15 +576,15 @@ def _give_up(started: Started, name: str, what: str) -> NoReturn:
     end(started.identities(), NICE_S)
     for child in started.children.values():
         child.wait()
-    remove_traces(started.run_dir)
+    if not started.joins:
+        remove_traces(started.run_dir)
     path = (started.run_dir / "logs").resolve() / f"{name}.log"
     with path.open("rb") as log:
         log.seek(started.log_offsets[name])
         tail = log.read().decode(errors="replace").splitlines()[-LOG_LINES_SHOWN:]
     shown = "".join(f"\n    {line}" for line in tail) or "\n    (nothing)"
-    raise LaunchError(
-        f"{name} {what}; the other daemons have been ended. The end of {path}:{shown}"
-    )
+    others = "" if started.joins else "; the other daemons have been ended"
+    raise LaunchError(f"{name} {what}{others}. The end of {path}:{shown}")
 
 
 def orphans(run_dir: Path) -> list[Process]:
@@ -601,15 +607,20 @@ def stop(run_dir: Path, started: Started | None = None, patience_s: float = NICE
     """
     run_dir = run_dir.resolve()
     alive = running(run_dir)
+    # else it would start the others again
+    supervisor = [process for process in alive if process.name == SUPERVISOR]
+    alive = [process for process in alive if process not in supervisor]
+    killed = end(supervisor, patience_s)
     if started is not None:
         known = {process.pid for process in alive}
         alive += [process for process in started.identities() if process.pid not in known]
     last = [process for process in alive if process.name in ("clock", "agent")]
     first = [process for process in alive if process not in last]
-    killed = end(first, patience_s) + end(last, patience_s)
+    killed += end(first, patience_s) + end(last, patience_s)
     kill(orphans(run_dir))
     if started is not None:
         for child in started.children.values():
             child.wait()
     remove_traces(run_dir)
-    return Stopped([process.name for process in first + last], [process.name for process in killed])
+    ended = [process.name for process in supervisor + first + last]
+    return Stopped(ended, [process.name for process in killed])

@@ -13,12 +13,13 @@ import hashlib
 import os
 import socket
 import tempfile
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
 from understudy.commands.shared import locate
 from understudy.model.cluster import Cluster
-from understudy.tool.cluster.processes import Process, recorded
+from understudy.tool.cluster.processes import POLL_S, Process, recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +33,7 @@ class LaunchError(Exception):
 
 
 @contextlib.contextmanager
-def exclusive(run_dir: Path) -> Iterator[int]:
+def exclusive(run_dir: Path, patience_s: float = 0.0) -> Iterator[int]:
     """Hold the run directory for starting or ending: two at a time would leave daemons of which no
     pid file speaks. Gives the lock's descriptor.
 
@@ -41,14 +42,23 @@ def exclusive(run_dir: Path) -> Iterator[int]:
     """
     run_dir.mkdir(parents=True, exist_ok=True)
     with (run_dir / "lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise LaunchError(
-                "another understudy command is starting or ending the cluster in "
-                f"{run_dir}; try again when it is done"
-            ) from None
+        until = time.monotonic() + patience_s
+        while not _lock(file):
+            if time.monotonic() >= until:
+                raise LaunchError(
+                    "another understudy command is starting or ending the cluster in "
+                    f"{run_dir}; try again when it is done"
+                )
+            time.sleep(POLL_S)
         yield file.fileno()
+
+
+def _lock(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def running(run_dir: Path) -> list[Process]:

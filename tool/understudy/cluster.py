@@ -36,6 +36,7 @@ class Executor(StrEnum):
     REAL = "real"
 
 
+_PATIENCE_S = 20.0  # ours: of `down`, until a supervisor has started what it is starting
 RunDir = Annotated[
     Path | None,
     typer.Option(
@@ -103,6 +104,16 @@ _Zygote = Annotated[
 ]
 
 
+_Supervise = Annotated[
+    bool,
+    typer.Option(
+        "--supervise",
+        help="Start daemons again that die, with a pause that grows to a minute "
+        "(RUN_DIR/logs/supervisor.log).",
+    ),
+]
+
+
 def up(
     conf: _Conf = None,
     run_dir: _RunDir = None,
@@ -113,6 +124,7 @@ def up(
     clean: _Clean = False,
     metrics: _Metrics = "",
     zygote: _Zygote = False,
+    supervise: _Supervise = False,
     hops: hop_options.WayOption = hop_options.Way.MEMORY,
     hop_processes: hop_options.Processes = None,
     hop_width: hop_options.Width = None,
@@ -122,7 +134,9 @@ def up(
     head_deaths: hop_options.Deaths = None,
     hop_seed: hop_options.Seed = None,
 ) -> None:
-    """Start a cluster; its nodes are idle when this returns."""
+    """Start a cluster, or those of its daemons that have died; its nodes are idle when this
+    returns.
+    """
     from understudy.model.errors import ConfigError
     from understudy.tool.cluster import launch
     from understudy.tool.cluster.metrics_ports import on_one_host
@@ -139,6 +153,8 @@ def up(
         conf = _choose_conf(conf, run_dir)
         site = launch.read_site(conf)
         run_dir = (run_dir or _default_run_dir(site.name)).resolve()
+        if not clean and _come_back(run_dir, conf, supervise=supervise):
+            return
         noded = hop_options.process_count(hops, noded, hop_processes, len(site.nodes))
         prepare = partial(
             launch.prepare,
@@ -155,6 +171,8 @@ def up(
             metrics=on_one_host(metrics, launch.participants_of(site, noded)),
         )
         cluster = _start(run_dir, prepare, clean=clean)
+        if supervise:
+            _supervise(cluster, run_dir)
     except (LaunchError, ConfigError, OSError) as error:
         fail("up", str(error))
     except KeyboardInterrupt:
@@ -164,6 +182,43 @@ def up(
         typer.echo(
             f"Keys of {conf} that have no effect here: {', '.join(site.without_effect)}", err=True
         )
+
+
+def _come_back(run_dir: Path, conf: Path, *, supervise: bool) -> bool:
+    """Where a part of the cluster runs, start the rest, and the supervisor if it is asked for and
+    not there; whether there was anything to start.
+    """
+    from understudy.model.cluster import Cluster
+    from understudy.tool.cluster import come_back, launch
+    from understudy.tool.cluster.run_dir import exclusive, running
+
+    if not (run_dir / "cluster.json").is_file():
+        return False
+    with exclusive(run_dir, _PATIENCE_S):
+        alive = [process for process in running(run_dir) if process.name != launch.SUPERVISOR]
+        cluster = Cluster.load(run_dir)
+        own = {Path(cluster.conf).resolve(), run_dir / "slurm.conf"}
+        if not alive or conf.resolve() not in own:
+            return False
+        names = come_back.missing(cluster, run_dir)
+        if names:
+            started = come_back.start_missing(cluster, run_dir, names)
+            launch.wait_registered(cluster, started)
+            typer.echo(f"Started again: {', '.join(names)} ({run_dir})")
+    return (supervise and _supervise(cluster, run_dir)) or bool(names)
+
+
+def _supervise(cluster: Cluster, run_dir: Path) -> bool:
+    """Start a supervisor; whether there was none."""
+    from understudy.tool.cluster.come_back import start_supervisor
+    from understudy.tool.cluster.run_dir import LaunchError
+
+    if cluster.time == "virtual":
+        raise LaunchError("--supervise: under virtual time no daemon comes back")
+    is_new = start_supervisor(run_dir)
+    if is_new:
+        typer.echo(f"A supervisor starts daemons again that die: {run_dir}/logs/supervisor.log")
+    return is_new
 
 
 def _start(run_dir: Path, prepare: Callable[[], Cluster], *, clean: bool) -> Cluster:
@@ -208,7 +263,7 @@ def down(run_dir: RunDir = None) -> None:
             )
         if not run_dir.is_dir():
             fail("down", f"there is no run directory {run_dir}")
-        with exclusive(run_dir):
+        with exclusive(run_dir, _PATIENCE_S):
             if not running(run_dir):
                 stale = clear_stale(run_dir)
                 left = (
@@ -241,6 +296,8 @@ def status(run_dir: RunDir = None) -> None:
         fail("status", f"{run_dir} is not a cluster's run directory: {error}")
     found = {process.name: process for process in recorded(run_dir)}
     names = launch.daemon_names(cluster)
+    if launch.SUPERVISOR in found:
+        names.append(launch.SUPERVISOR)
     typer.echo(f"Cluster {cluster.name} in {run_dir}: {_kind(cluster)}")
     typer.echo(
         _table(
@@ -253,7 +310,13 @@ def status(run_dir: RunDir = None) -> None:
     alive = [name for name in names if name in found and found[name].is_running]
     if "controller" in alive:
         typer.echo(_contents(launch.location_of(cluster, run_dir), "clock" in alive))
-    if len(alive) < len(names):
+    if absent := [name for name in names if name not in alive]:
+        typer.echo(
+            f"Missing: {', '.join(absent)}. `understudy up --run-dir {run_dir}` starts what is "
+            f"missing, `understudy daemon {absent[0]} --run-dir {run_dir}` one by hand"
+            if alive and cluster.time != "virtual"
+            else f"Missing: {', '.join(absent)}"
+        )
         raise typer.Exit(1)
 
 
@@ -380,7 +443,7 @@ def announce(cluster: Cluster, run_dir: Path, seconds: float) -> None:
 
 
 def _daemon_row(cluster: Cluster, name: str, process: Process | None) -> tuple[str, str, str, str]:
-    address = cluster.address_of(name)
+    address = "-" if name == "supervisor" else cluster.address_of(name)
     if process is None:
         return name, "-", "not running", address
     return name, str(process.pid), "running" if process.is_running else "died", address

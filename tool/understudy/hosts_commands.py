@@ -97,15 +97,22 @@ def daemon(
             "commands."
         ),
     ],
-    site: Site,
+    site: Annotated[
+        Path | None,
+        typer.Option(
+            "--site",
+            help="What the hosts share: the cluster's description, its slurm.conf and its key. "
+            "Without it the cluster is that of the run directory.",
+        ),
+    ] = None,
     run_dir: RunDir = _RUN_DIR,
 ) -> None:
-    """Be one daemon of a cluster of several hosts, until told to end."""
+    """Be one daemon of a cluster, of several hosts or of `understudy up`, until told to end."""
     from understudy.tool.cluster import hosts
     from understudy.tool.cluster.run_dir import LaunchError
 
     try:
-        command = hosts.begin(name, site, run_dir)
+        command = hosts.begin(name, site, run_dir) if site else hosts.begin_again(name, run_dir)
     except (LaunchError, OSError, ValueError, TypeError) as error:
         fail("daemon", str(error))
     os.execv(command[0], command)  # noqa: S606
