@@ -19,7 +19,7 @@ OUT     ?= runs/demo
 
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: all demo test check conformance fidelity sites clients format wire options states man bench profile fuzz-schedules lock clean compose-image compose-test
+.PHONY: all demo test check conformance fidelity sites clients format wire options states man bench experiments profile fuzz-schedules lock clean compose-image compose-test
 .DELETE_ON_ERROR:
 
 all: $(VENV)/.prepared-dev
@@ -85,6 +85,14 @@ fuzz-schedules: $(VENV)/.prepared-dev
 TIMES = 3
 bench: $(VENV)/.prepared-dev
 	$(BIN)/python -m benchmarks $(CASES) --times $(TIMES) $(if $(AGAINST),--against $(AGAINST)) $(if $(PAGE),--page $(PAGE)) $(if $(LIST),--list)
+
+# Policies side by side on the same workloads, and beside published numbers: parts of the traces, or with FULL=1 the pages of docs/experiments (hours).
+# `make experiments COMPARISONS=kth-parts` runs some; TRACES is where the traces are, WORKERS how many replays run at a time.
+TRACES ?= ../shared/traces
+COMPARISONS ?= $(basename $(notdir $(wildcard examples/experiments/*.toml)))
+experiments: $(VENV)/.prepared
+	$(BIN)/understudy compare $(COMPARISONS:%=examples/experiments/%.toml) --traces $(TRACES) \
+		$(if $(WORKERS),--workers $(WORKERS)) $(if $(FULL),--full --pages docs/experiments)
 
 # A flame graph of all processes of a case: `make profile WHAT=kth-easy-many`.
 profile: $(VENV)/.prepared-dev

@@ -21,6 +21,7 @@ _PLACES: Final = {
     "prepare": ("hosts_commands", "prepare"),
     "daemon": ("hosts_commands", "daemon"),
     "replay": ("replay", "replay"),
+    "compare": ("compare", "compare"),
     "fanout": ("fanout", "fanout"),
     "load": ("load", "load"),
     "import": ("import_history", "import_"),

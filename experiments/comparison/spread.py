@@ -1,0 +1,109 @@
+"""How values spread, and what a spread carries.
+
+Place: between the figures of cells and what a page says of them. Pure: chance is a seeded
+`random.Random` of its own, so that the same values give the same interval.
+
+Two policies are compared within pairs: cells with the same workload, seed and part. What is looked
+at are the logarithms of the ratios, since a half is as far from 1 as a double.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Student's t, 97.5 %, for 1 .. 30 degrees of freedom; beyond, the normal distribution's
+_STUDENT: Final = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+    2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+    2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+)  # fmt: skip
+_NORMAL: Final = 1.960
+RESAMPLES: Final = 2_000
+_BOOTSTRAP_SEED: Final = 1
+_MOST_FLIPPED: Final = 16  # pairs whose 2^n signs are all tried
+
+
+@dataclass(frozen=True, slots=True)
+class Five:
+    """Smallest, quartiles, largest, and the mean."""
+
+    least: float
+    first: float
+    median: float
+    third: float
+    most: float
+    mean: float
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Ratios of pairs: their geometric mean with its 95 % interval (None for one pair alone), how
+    many are below 1, and how likely such a mean is if neither policy were better.
+    """
+
+    pairs: int
+    mean: float
+    interval: tuple[float, float] | None
+    below: int
+    chance: float
+
+
+def five(values: Sequence[float]) -> Five:
+    """Of at least one value; quartiles between values are interpolated."""
+    least, first, median, third, most = (
+        float(each) for each in np.quantile(np.asarray(values), (0, 0.25, 0.5, 0.75, 1))
+    )
+    return Five(least, first, median, third, most, statistics.fmean(values))
+
+
+def paired(ratios: Sequence[float]) -> Paired:
+    """Of at least one ratio, all positive. The interval is Student's on the logarithms."""
+    logs = [math.log(ratio) for ratio in ratios]
+    mean, count = statistics.fmean(logs), len(logs)
+    interval = None
+    if count > 1:
+        student = _STUDENT[count - 2] if count - 2 < len(_STUDENT) else _NORMAL
+        half = student * statistics.stdev(logs) / math.sqrt(count)
+        interval = math.exp(mean - half), math.exp(mean + half)
+    below = sum(ratio < 1 for ratio in ratios)
+    return Paired(count, math.exp(mean), interval, below, sign_flips(logs))
+
+
+def sign_flips(differences: Sequence[float]) -> float:
+    """The share of all ways to flip the differences' signs in which their sum is at least as far
+    from 0 as it is (a permutation test of pairs, two-sided). Of more than 16 pairs a seeded sample.
+    """
+    count = len(differences)
+    values = np.asarray(differences)
+    if count <= _MOST_FLIPPED:
+        flips = np.arange(2**count)[:, None] >> np.arange(count) & 1
+    else:
+        chance = random.Random(_BOOTSTRAP_SEED)  # noqa: S311 -- no secret
+        drawn = [chance.getrandbits(count) for _ in range(2**_MOST_FLIPPED)]
+        flips = np.array([[bits >> place & 1 for place in range(count)] for bits in drawn])
+    sums = np.abs((1 - 2 * flips) @ values)
+    # a sum of the same values in another order may be a rounding less
+    return float((sums >= abs(values.sum()) - 1e-9 * np.abs(values).sum()).mean())
+
+
+def bootstrap_median(values: Sequence[float]) -> tuple[float, float] | None:
+    """A 95 % interval of the median; None for fewer than five values, whose resamples are too much
+    alike to say anything.
+    """
+    if len(values) < 5:
+        return None
+    chance = random.Random(_BOOTSTRAP_SEED)  # noqa: S311 -- no secret
+    medians = sorted(
+        statistics.median(chance.choices(values, k=len(values))) for _ in range(RESAMPLES)
+    )
+    edge = RESAMPLES // 40
+    return medians[edge], medians[-edge - 1]

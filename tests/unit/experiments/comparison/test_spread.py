@@ -1,0 +1,78 @@
+"""What a spread carries."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from understudy.experiments.comparison.spread import bootstrap_median, five, paired, sign_flips
+
+RATIOS = st.lists(st.floats(0.01, 100), min_size=1, max_size=10)
+
+
+def test_quartiles_are_interpolated():
+    of = five([4, 1, 3, 2])
+    assert (of.least, of.first, of.median, of.third, of.most, of.mean) == (
+        1, 1.75, 2.5, 3.25, 4, 2.5,
+    )  # fmt: skip
+
+
+def test_the_mean_of_a_half_and_a_double_is_one():
+    of = paired([0.5, 2.0])
+    assert of.mean == pytest.approx(1)
+    assert of.below == 1
+    assert of.chance == 1
+
+
+def test_the_interval_is_students_on_the_logarithms():
+    # logarithms 0.1, 0.2, 0.3: mean 0.2, standard error 0.1 / sqrt(3), t(2) = 4.303
+    of = paired([math.exp(each) for each in (0.1, 0.2, 0.3)])
+    half = 4.303 * 0.1 / math.sqrt(3)
+    assert of.interval == pytest.approx((math.exp(0.2 - half), math.exp(0.2 + half)))
+
+
+def test_one_pair_has_no_interval():
+    of = paired([0.7])
+    assert (of.pairs, of.interval, of.chance) == (1, None, 1)
+
+
+def test_all_signs_are_tried():
+    # only +++ and --- are as far from 0 as three differences of one sign
+    assert sign_flips([1, 2, 3]) == 2 / 8
+    assert sign_flips([-1.5, -2.5, -3.5, -4.5, -5.5]) == 2 / 32
+    # sums 3, 1, 1 and their opposites, twice: of 8 all are at least 0
+    assert sign_flips([1, -2, 1]) == 1
+
+
+def test_of_many_pairs_a_sample_of_signs_is_tried_the_same_each_time():
+    mixed = [(-1) ** number * (1 + number / 7) for number in range(20)]
+    assert 0 < sign_flips([1.0] * 20) <= 2**-14 or sign_flips([1.0] * 20) == 0
+    assert sign_flips(mixed) == sign_flips(mixed) > 0.3
+
+
+def test_a_median_of_few_values_has_no_interval():
+    assert bootstrap_median([1, 2, 3, 4]) is None
+
+
+def test_the_bootstrap_covers_the_median_and_is_the_same_each_time():
+    values = [0.55, 0.6, 0.62, 0.65, 0.66, 0.7, 0.74, 0.84]
+    found = bootstrap_median(values)
+    assert found is not None
+    assert found == bootstrap_median(values)
+    assert 0.55 <= found[0] < 0.655 < found[1] <= 0.84
+
+
+@given(RATIOS)
+def test_turned_round_it_is_the_other_way_round(ratios):
+    one, other = paired(ratios), paired([1 / each for each in ratios])
+    assert one.mean * other.mean == pytest.approx(1)
+    assert one.chance == pytest.approx(other.chance)
+    if one.interval is not None and other.interval is not None:
+        assert one.interval[0] * other.interval[1] == pytest.approx(1)
+        assert one.interval[0] <= one.mean * (1 + 1e-9)
+
+
+@given(RATIOS)
+def test_a_chance_is_never_less_than_that_of_the_sign_turned_round(ratios):
+    assert 2 / 2 ** len(ratios) <= paired(ratios).chance + 1e-12 <= 1 + 1e-9

@@ -1,0 +1,234 @@
+"""Runs the cells of a comparison, each as a replay in a process of its own, and keeps what came of
+them.
+
+Place: the edge of comparisons; beside it is the command line. What a cell gives is in
+
+    KEPT/cells/KEY/row.json jobs.parquet summary.json slurm.conf
+
+where KEY is a hash of all that the schedule depends on: the jobs, the machine, the policy and its
+parameters. A row is taken again if the scheduling code is the same as when it was made, so that a
+comparison that was interrupted goes on, and comparisons share cells. A folder is there whole or not
+at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+
+from understudy.controller import scheduling
+from understudy.experiments.comparison.cells import Cell, Pair, Row, key
+from understudy.experiments.comparison.figures import FIGURES, Ran, figures
+from understudy.experiments.comparison.workloads import Made, make
+from understudy.experiments.swf import read_swf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import Future
+
+# exit codes of a replay with which its jobs can be looked at: some may have been refused, or wait
+# for ever
+_FIT: Final = (0, 3, 4)
+_LEFT: Final = ("jobs.parquet", "summary.json", "slurm.conf")
+
+
+class Replays:
+    """The cells of one comparison."""
+
+    def __init__(self, traces: Path, kept: Path, *, any_code: bool = False) -> None:
+        """`any_code`: take rows also if the scheduling code has changed since."""
+        self.made: dict[Pair, Made] = {}
+        self._traces = traces
+        self._kept = kept
+        self._any_code = any_code
+        self._running: set[subprocess.Popen[bytes]] = set()
+
+    def prepare(self, cells: Sequence[Cell]) -> None:
+        """Make the traces that the cells replay.
+
+        Raises:
+            ComparisonError: as `make`.
+        """
+        for drawn in dict.fromkeys(cell.drawn for cell in cells):
+            if drawn.pair not in self.made:
+                self.made[drawn.pair] = make(drawn, self._traces, self._kept / "workloads")
+
+    def run(
+        self, cells: Sequence[Cell], workers: int, seconds: float, told: Callable[[Row], None]
+    ) -> list[Row]:
+        """Run what is not there yet, `workers` at a time; no new one is begun once so many seconds
+        are over. `told` hears of each row as it comes.
+        """
+        until = time.monotonic() + seconds
+        of_key: dict[str, list[Cell]] = {}
+        for cell in cells:
+            of_key.setdefault(self._key(cell), []).append(cell)
+        rows: list[Row] = []
+        with ThreadPoolExecutor(workers) as pool:
+            waiting = iter(of_key.values())
+            busy: dict[Future[Row], list[Cell]] = {}
+            try:
+                while True:
+                    for alike in waiting:
+                        if time.monotonic() >= until and self._found(alike[0]) is None:
+                            continue
+                        busy[pool.submit(self.run_cell, alike[0])] = alike
+                        if len(busy) >= workers:
+                            break
+                    if not busy:
+                        return rows
+                    for done in wait(busy, return_when=FIRST_COMPLETED).done:
+                        for cell in busy.pop(done):
+                            row = _called(done.result(), cell)
+                            rows.append(row)
+                            told(row)
+            except BaseException:
+                self._end_all()
+                raise
+
+    def run_cell(self, cell: Cell) -> Row:
+        """One cell: what is kept of it, else a replay."""
+        found = self._found(cell)
+        if found is not None:
+            return found
+        made = self.made[cell.drawn.pair]
+        began = time.monotonic()
+        with _folder(self._kept) as folder:
+            code = self._replay(cell, made, folder)
+            seconds = round(time.monotonic() - began, 1)
+            empty = Row(cell.drawn.pair, cell.policy.name, seconds=seconds, code=code_sha256())
+            if code not in _FIT:
+                lines = (folder / "replay.log").read_text("utf-8", "replace").splitlines()
+                said = next((line for line in reversed(lines) if line.strip()), "")
+                return msgspec.structs.replace(empty, failed=f"exit code {code}: {said.strip()}")
+            try:
+                row = _row(empty, made, folder)
+            except ValueError as error:
+                return msgspec.structs.replace(empty, failed=str(error))
+            (folder / "row.json").write_bytes(msgspec.json.encode(row))
+            for path in folder.iterdir():
+                if path.name not in (*_LEFT, "row.json") and path.is_file():
+                    path.unlink()
+            place = self._place(cell)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if not place.exists():
+                folder.rename(place)
+            else:  # made by other code, or by another comparison meanwhile
+                for path in folder.iterdir():
+                    if path.is_file():
+                        path.replace(place / path.name)
+        return row
+
+    def _key(self, cell: Cell) -> str:
+        made = self.made[cell.drawn.pair]
+        return key(cell, made.sha256, made.processors)
+
+    def _place(self, cell: Cell) -> Path:
+        return self._kept / "cells" / self._key(cell)
+
+    def _found(self, cell: Cell) -> Row | None:
+        """What is kept, if it still says what a row says."""
+        place = self._place(cell)
+        try:
+            row = msgspec.json.decode((place / "row.json").read_bytes(), type=Row)
+        except (OSError, msgspec.MsgspecError):
+            return None
+        if row.code != code_sha256() and not self._any_code:
+            return None
+        if set(row.figures) != set(FIGURES):  # there are new ones
+            row = _row(row, self.made[cell.drawn.pair], place)
+        return _called(row, cell)
+
+    def _replay(self, cell: Cell, made: Made, folder: Path) -> int:
+        """The exit code of the replay."""
+        command = [
+            *(sys.executable, "-m", "understudy.tool.understudy.understudy", "replay"),
+            *(str(made.path), "--nodes", str(made.processors), "--cpus", "1", "--one-process"),
+            *("--scheduler", cell.policy.scheduler, "--parameters", cell.parameters),
+            *("--out", str(folder)),
+        ]
+        with (folder / "replay.log").open("wb") as log:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+            )
+            self._running.add(process)
+            try:
+                return process.wait()
+            finally:
+                self._running.discard(process)
+
+    def _end_all(self) -> None:
+        """End the replays that are running: nobody waits for them any more."""
+        for process in tuple(self._running):
+            process.terminate()
+
+
+@cache
+def code_sha256() -> str:
+    """Of the code that decides schedules: what a row was made with."""
+    folder = Path(scheduling.__file__).parent
+    found = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        found.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()[:16]
+
+
+@contextlib.contextmanager
+def _folder(kept: Path) -> Iterator[Path]:
+    """A folder for a replay, gone unless it is moved."""
+    place = kept / "running"
+    place.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as name:
+        folder = Path(name) / "cell"
+        folder.mkdir()
+        yield folder
+
+
+def _called(row: Row, cell: Cell) -> Row:
+    """The row of a cell that has the same schedule, under this one's name."""
+    return msgspec.structs.replace(row, pair=cell.drawn.pair, policy=cell.policy.name)
+
+
+def _row(row: Row, made: Made, folder: Path) -> Row:
+    """The row with what the replay's folder says.
+
+    Raises:
+        ValueError: no job ran.
+    """
+    ran = read_ran(folder, made)
+    summary = msgspec.json.decode((folder / "summary.json").read_bytes())
+    return msgspec.structs.replace(
+        row,
+        figures=figures(ran, made.processors, made.capacity),
+        schedule_sha256=summary["schedule_sha256"],
+        jobs=len(ran.submit),
+    )
+
+
+def read_ran(folder: Path, made: Made) -> Ran:
+    """The jobs of a replay as vectors, with what they had of the buffer."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(
+        folder / "jobs.parquet", columns=["job", "submit", "start", "end", "cpus"]
+    )
+    held = {job.id: float(job.extra[0]) if job.extra else 0.0 for job in read_swf(made.path).jobs}
+    columns = {
+        name: np.array(
+            [np.nan if each is None else each for each in table.column(name).to_pylist()], float
+        )
+        for name in ("submit", "start", "end", "cpus")
+    }
+    buffer = np.array([held[job] for job in table.column("job").to_pylist()])
+    return Ran(columns["submit"], columns["start"], columns["end"], columns["cpus"], buffer)
