@@ -37,6 +37,7 @@ _Jobs = Annotated[
     int | None, typer.Option(min=0, help="At most so many jobs of each part; 0: all.")
 ]
 _Policies = Annotated[str, typer.Option(metavar="NAME,...", help="Only these policies.")]
+_Workloads = Annotated[str, typer.Option(metavar="NAME,...", help="Only these workloads.")]
 _For = Annotated[
     float | None,
     typer.Option("--for", metavar="SECONDS", min=0, help="Begin no replay after so long."),
@@ -58,6 +59,7 @@ def compare(
     parts: _Parts = "",
     jobs: _Jobs = None,
     policies: _Policies = "",
+    workloads: _Workloads = "",
     seconds: _For = None,
     any_code: _AnyCode = False,
 ) -> None:
@@ -73,26 +75,21 @@ def compare(
     from understudy.tool.comparison.replays import Replays
 
     heed_termination()
-    choice = {"seeds": _numbers(seeds, "--seeds"), "parts": _numbers(parts, "--parts")}
-    names = tuple(filter(None, policies.split(","))) or None
-    changed = "".join(
-        f" --{name} {value}"
-        for name, value in (
-            ("seeds", seeds), ("parts", parts), ("jobs", jobs), ("policies", policies),
-        )
-        if value not in ("", None)
-    )  # fmt: skip
+    choice = {
+        "seeds": _numbers(seeds, "--seeds"),
+        "parts": _numbers(parts, "--parts"),
+        "jobs": jobs,
+        "policies": _names(policies),
+        "workloads": _names(workloads),
+    }
+    options = zip(choice, (seeds, parts, jobs, policies, workloads), strict=True)
+    changed = "".join(f" --{name} {value}" for name, value in options if value not in ("", None))
     failed = False
     try:
         for path in files:
             try:
                 comparison = read_comparison(path, FIGURES)
-                form = chosen(
-                    comparison.full if full else comparison.short,
-                    **choice,
-                    jobs=jobs,
-                    policies=names,
-                )
+                form = chosen(comparison.full if full else comparison.short, **choice)
                 replays = Replays(traces, kept, any_code=any_code)
                 command = f"understudy compare {path.name}{' --full' if full else ''}{changed}"
                 rows = _run(path, comparison, form, replays, command, pages, workers, seconds)
@@ -126,9 +123,13 @@ def _run(
 
     published = published_of(comparison, path.parent)  # before hours of replays
     wanted = cells(comparison, form)
-    known = [each.name for each in comparison.policies]
-    if unknown := [name for name in form.policies if name not in known]:
-        raise ComparisonError(f"{path}: no policy {unknown[0]!r}; there are {', '.join(known)}")
+    for what, asked, there in (
+        ("policy", form.policies, comparison.policies),
+        ("workload", form.workloads, comparison.workloads),
+    ):
+        known = [each.name for each in there]
+        if unknown := [name for name in asked if name not in known]:
+            raise ComparisonError(f"{path}: no {what} {unknown[0]!r}; there are {', '.join(known)}")
     replays.prepare(wanted)
     typer.echo(f"{comparison.title}: {len(wanted)} cells")
     done = 0
@@ -150,6 +151,11 @@ def _run(
     run = Run(wanted, rows, replays.made, command, form_name)
     typer.echo(f"page {write_page(path.stem, comparison, run, published, pages)}")
     return rows
+
+
+def _names(text: str) -> tuple[str, ...] | None:
+    """`one,two`; None for nothing."""
+    return tuple(filter(None, text.split(","))) or None
 
 
 def _numbers(text: str, option: str) -> tuple[int, ...] | None:

@@ -108,6 +108,7 @@ def test_what_is_missing_is_said(folder, arguments, code, said):
         (["--seeds", "one"], 2, "--seeds one"),
         (["--parts", "1"], 1, "no part_length"),
         (["--policies", "easy,sjf"], 1, "no policy 'sjf'; there are easy, fcfs"),
+        (["--workloads", "many"], 1, "no workload 'many'; there are few"),
         (["--workers", "0"], 2, "--workers"),
     ],
 )
