@@ -188,6 +188,7 @@ class Core:
     # plug-ins that are asked about new jobs and changes: see job_submit.py
     job_submit: list[Any] = field(default_factory=list)
     in_prolog: set[int] = field(default_factory=set)  # jobs whose PrologSlurmctld runs
+    in_pre_run: set[int] = field(default_factory=set)  # whose burst buffers are made ready
     mailer: Mailer | None = None
     # the edge's: for Reconfigure
     read_configuration: Callable[[], None] = field(default=lambda: None)

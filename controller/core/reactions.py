@@ -33,6 +33,8 @@ class Reactions:
     holds these), the job, what the comment says, and the time; who needs less of it takes `*_`.
     """
 
+    # it is about to start: the first that gives a reason keeps it from that; without a time
+    starting: list[Callable[[Any, Job], str]] = field(default_factory=list)
     # it has its nodes; then, when all components of its whole have theirs
     allocated: list[Reaction] = field(default_factory=list)
     started: list[Reaction] = field(default_factory=list)

@@ -15,11 +15,12 @@ from understudy.controller.core.changes import job_changed
 from understudy.controller.core.log_lines import allocated, ended
 from understudy.controller.edge.rpc import pause_at_break
 from understudy.controller.jobs import buffers
+from understudy.controller.jobs.buffers import begin_pre_run
 from understudy.controller.jobs.crontabs import comes_again
 from understudy.controller.jobs.end import end_components
 from understudy.controller.jobs.following import note_run
 from understudy.controller.jobs.gang import leave_row, take_turns
-from understudy.controller.jobs.launch import finish_configuring, prepare
+from understudy.controller.jobs.launch import buffer_is_ready, finish_configuring, prepare
 from understudy.controller.jobs.orders import end_on_nodes, run_epilog
 from understudy.controller.jobs.requeue import waits_again
 from understudy.controller.jobs.steps import end_steps
@@ -113,7 +114,10 @@ def connect(core: Core) -> None:
 def _connect_buffers(core: Core) -> None:
     """Where jobs have burst buffers, these follow them."""
     to = core.reactions
+    to.starting.append(buffers.lacks_buffer)
     to.allocated.append(buffers.take_at_start)
+    # before it is prepared: it is configuring then
+    to.started.insert(0, lambda core, job, _now: begin_pre_run(core, job, buffer_is_ready))
     # before the records of its end: it is in STAGE_OUT from then on
     to.ended.insert(0, buffers.stage_out)
     to.over.insert(0, buffers.give_up)

@@ -21,25 +21,53 @@ from understudy.model.burst_buffers import (
     read_lua,
 )
 from understudy.model.errors import ErrorCode, SlurmError
+from understudy.protocol.messages import AllocateJob
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from understudy.controller.core.core import Core
-    from understudy.protocol.messages import JobSpec
+    from understudy.controller.tables.job import Job
+    from understudy.protocol.messages import JobSpec, SubmitJob
 
 ROOT_REFUSED = "User root can not allocate burst buffers"
 
 
-def with_request(
-    core: Core, spec: JobSpec, script: str | None, user_id: int
-) -> tuple[JobSpec, Request | None]:
-    """The specification, its `bb` being the lines of the request, and the request; `script`: None
-    of interactive jobs.
+def check_nodes(core: Core, message: SubmitJob | AllocateJob) -> None:
+    """Refuse a burst buffer to a job of no nodes, before it is refused for that.
+
+    Raises:
+        SlurmError: lua has none for it.
+    """
+    table, spec = core.tables.burst_buffers, message.spec
+    if spec.min_nodes == 0 and table and table.kind == LUA:
+        script = None if isinstance(message, AllocateJob) else message.script
+        if _lines(core, spec.extra.get("bb", ""), script):
+            raise SlurmError(ErrorCode.BURST_BUFFER_INVALID)
+
+
+def take_request(core: Core, message: SubmitJob | AllocateJob, job: Job) -> None:
+    """Read what a new job asks for; the `bb` of its specification are the lines of that from now
+    on.
 
     Raises:
         SlurmError: the user may have no burst buffer, or not this one.
     """
+    if core.tables.burst_buffers:
+        script = None if isinstance(message, AllocateJob) else message.script
+        job.spec, job.burst_buffer = _with_request(core, job.spec, script, job.user_id)
+
+
+def without_script(message: SubmitJob | AllocateJob) -> SubmitJob | AllocateJob:
+    """As it is for all components of a heterogeneous job but the leader, whose the script is."""
+    if isinstance(message, AllocateJob):
+        return message
+    return msgspec.structs.replace(message, script="")
+
+
+def _with_request(
+    core: Core, spec: JobSpec, script: str | None, user_id: int
+) -> tuple[JobSpec, Request | None]:
     given = spec.extra.get("bb", "")
     lines = _lines(core, given, script)
     if given and not lines and script is None:
@@ -51,8 +79,6 @@ def with_request(
         return spec, None
     _check_user(core, user_id)
     request = read_again(core, "\n".join(lines))
-    if spec.min_nodes == 0 and core.tables.burst_buffers.kind == LUA:
-        raise SlurmError(ErrorCode.BURST_BUFFER_INVALID)
     _check_persistent(core, spec, request, user_id)
     if given != request.text:
         spec = msgspec.structs.replace(spec, extra=spec.extra | {"bb": request.text})

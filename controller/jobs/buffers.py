@@ -30,6 +30,7 @@ from understudy.controller.tables.burst_buffers import (
     UNUSED,
     Buffer,
     BufferState,
+    Readiness,
 )
 from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.model.states import JobFlag
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 SAVED_AS: Final = "burst_buffer/"  # with the job's id, or a persistent one's name, behind it
 AT_ONCE: Final = 128  # so many buffers are in a stage at a time (Slurm's guide, of lua)
 AGAIN_S: Final = 60  # until a job is looked at whose buffer a restart has cost, as 22.05.8 does
-RETRY_S: Final = 10.0  # until a teardown that failed is tried again
+RETRY_S: Final = 10.0  # until a teardown that failed is tried again, as 22.05.8 does
 TRIES: Final = 3  # of a teardown, as 22.05.8 does
 PRE_RUN_ERROR: Final = "Burst buffer pre_run error"
 _LIMITS: Final = {"data_in": "StageInTimeout", "data_out": "StageOutTimeout"}
@@ -157,6 +158,9 @@ def stage_in(core: Core, job: Job, now: float) -> bool:
     assert job.burst_buffer is not None
     for made in job.burst_buffer.creates:
         save(core, table.persistent[made.name])
+    for name, _ in job.burst_buffer.destroys:
+        if (gone := table.persistent.get(name)) is not None:
+            gone.become(BufferState.DELETING)
     _begin(core, job, buffer, "setup", _is_set_up)
     job_changed(core, job, now)
     return True
@@ -167,7 +171,7 @@ def _is_set_up(core: Core, job: Job, buffer: Buffer, now: float) -> None:
     assert request is not None
     for made in request.creates:
         if (own := table.persistent.get(made.name)) is not None:
-            own.state = BufferState.ALLOCATED
+            own.become(BufferState.ALLOCATED)
             save(core, own)
     for name, _ in request.destroys:
         if (gone := table.persistent.get(name)) is not None:
@@ -179,7 +183,7 @@ def _is_set_up(core: Core, job: Job, buffer: Buffer, now: float) -> None:
 
 
 def _is_staged_in(core: Core, job: Job, buffer: Buffer, now: float) -> None:
-    buffer.state = BufferState.STAGED_IN
+    buffer.become(BufferState.STAGED_IN)
     save(core, buffer)
     job_changed(core, job, now, Note.CHANGE)
 
@@ -195,6 +199,17 @@ def try_again(core: Core, job: Job, now: float) -> None:
         job_changed(core, job, now)
 
 
+def lacks_buffer(core: Core, job: Job) -> str:
+    """Why the job's burst buffer keeps it from starting, "" if it does not."""
+    table = core.tables.burst_buffers
+    if not core.policy.stages_buffers:
+        return "" if table.fits(job) else NO_SPACE
+    ready = table.readiness(job)
+    if ready is Readiness.READY:
+        return ""
+    return NO_SPACE if ready is Readiness.WAITING else STAGES_IN
+
+
 def take_at_start(core: Core, job: Job, now: float) -> None:
     """The job has its nodes. A policy that stages nothing in gives it its buffer now."""
     table = core.tables.burst_buffers
@@ -202,7 +217,7 @@ def take_at_start(core: Core, job: Job, now: float) -> None:
         return
     buffer = table.take(job, BufferState.RUNNING, now)
     for made in job.burst_buffer.creates:
-        table.persistent[made.name].state = BufferState.ALLOCATED
+        table.persistent[made.name].become(BufferState.ALLOCATED)
         save(core, table.persistent[made.name])
     for name, _ in job.burst_buffer.destroys:
         if (gone := table.persistent.get(name)) is not None:
@@ -211,34 +226,29 @@ def take_at_start(core: Core, job: Job, now: float) -> None:
     save(core, buffer)
 
 
-def begin_pre_run(core: Core, job: Job, then: Callable[[Core, Job, float], None]) -> bool:
-    """The job has its nodes: it is configuring until its buffer is ready for it. Whether there is
-    something to wait for; `then`: what follows.
+def begin_pre_run(core: Core, job: Job, then: Callable[[Core, Job, float], None]) -> None:
+    """The job has its nodes: it is configuring until its buffer is ready for it. `then`: what
+    follows.
     """
     buffer = core.tables.burst_buffers.buffers.get(job.job_id)
     if buffer is None or buffer.state is not BufferState.STAGED_IN:
-        return False
-    buffer.state = BufferState.PRE_RUN
+        return
+    buffer.become(BufferState.PRE_RUN)
     advance(job, JobEvent.CONFIGURES, core.time.now())
     _pre_run(core, job, buffer, then)
-    return True
 
 
 def _pre_run(
     core: Core, job: Job, buffer: Buffer, then: Callable[[Core, Job, float], None]
 ) -> None:
     def may_run(_core: Core, _job: Job, _buffer: Buffer, now: float) -> None:
-        buffer.state = BufferState.RUNNING
+        buffer.become(BufferState.RUNNING)
         save(core, buffer)
+        core.in_pre_run.discard(job.job_id)
         then(core, job, now)
 
+    core.in_pre_run.add(job.job_id)
     _begin(core, job, buffer, "pre_run", may_run)
-
-
-def is_in_pre_run(core: Core, job: Job) -> bool:
-    """Whether the job waits for its buffer on nodes that it has."""
-    buffer = core.tables.burst_buffers.buffers.get(job.job_id)
-    return buffer is not None and buffer.state is BufferState.PRE_RUN
 
 
 def _cannot_run(core: Core, job: Job, now: float) -> None:
@@ -264,26 +274,28 @@ def stage_out(core: Core, job: Job, _end: End, now: float) -> None:
     buffer = core.tables.burst_buffers.buffers.get(job.job_id)
     if buffer is None:
         return
+    core.in_pre_run.discard(job.job_id)
     if not core.policy.stages_buffers:
         core.tables.burst_buffers.give_back(job)
         save(core, buffer)
     elif buffer.state in UNUSED or buffer.hurry:
         tear_down(core, job, buffer, now, hurry=True)
     elif buffer.state is BufferState.RUNNING:
-        buffer.state = BufferState.POST_RUN
-        advance(job, JobEvent.STAGES_OUT, now)
+        buffer.become(BufferState.POST_RUN)
+        if not job.flags & JobFlag.REQUEUE:
+            advance(job, JobEvent.STAGES_OUT, now)
         job.reason_detail = f"burst_buffer/{core.tables.burst_buffers.kind}: Stage-out in progress"
         _begin(core, job, buffer, "post_run", _is_run)
 
 
 def _is_run(core: Core, job: Job, buffer: Buffer, now: float) -> None:
-    buffer.state = BufferState.STAGING_OUT
+    buffer.become(BufferState.STAGING_OUT)
     _begin(core, job, buffer, "data_out", _is_staged_out)
     job_changed(core, job, now)
 
 
 def _is_staged_out(core: Core, job: Job, buffer: Buffer, now: float) -> None:
-    buffer.state = BufferState.STAGED_OUT
+    buffer.become(BufferState.STAGED_OUT)
     if core.mailer is not None:
         core.mailer.staged_out(job)
     _stages_out_no_more(core, job, now)
@@ -302,7 +314,8 @@ def _stages_out_no_more(core: Core, job: Job, now: float) -> None:
 
 def tear_down(core: Core, job: Job, buffer: Buffer, now: float, *, hurry: bool = False) -> None:
     """The buffer goes; `hurry`: with all that is in it."""
-    buffer.state, buffer.hurry = BufferState.TEARDOWN, hurry
+    buffer.become(BufferState.TEARDOWN)
+    buffer.hurry = hurry
     _begin(core, job, buffer, "teardown", _is_torn_down)
     job_changed(core, job, now)
 
@@ -324,7 +337,7 @@ def _is_torn_down(core: Core, job: Job, buffer: Buffer, now: float) -> None:
 def _not_torn_down(core: Core, job: Job, buffer: Buffer, text: str, now: float) -> None:
     """It is tried again after a while, and then given up."""
     buffer.tries += 1
-    buffer.state = BufferState.TEARDOWN_FAIL if buffer.tries >= TRIES else BufferState.TEARDOWN
+    buffer.become(BufferState.TEARDOWN_FAIL if buffer.tries >= TRIES else BufferState.TEARDOWN)
     log.error("job %d: %s", job.job_id, text)
     if buffer.tries >= TRIES:
         _is_torn_down(core, job, buffer, now)
@@ -360,7 +373,7 @@ def hurry(core: Core, job: Job, now: float) -> None:
 def revoke(core: Core, job: Job, now: float) -> None:
     """Another needs the space sooner: what is staged for the job goes, to be staged again."""
     buffer = core.tables.burst_buffers.buffers[job.job_id]
-    buffer.state = BufferState.ALLOC_REVOKE
+    buffer.become(BufferState.ALLOC_REVOKE)
     tear_down(core, job, buffer, now, hurry=True)
 
 
@@ -389,7 +402,7 @@ def resume(core: Core, now: float, then: Callable[[Core, Job, float], None]) -> 
     """
     table = core.tables.burst_buffers
     for buffer in table.persistent.values():
-        buffer.state = BufferState.ALLOCATED
+        buffer.become(BufferState.ALLOCATED)
     for job_id, buffer in list(table.buffers.items()):
         job = core.tables.jobs.get(job_id)
         if job is None or job.burst_buffer is None:

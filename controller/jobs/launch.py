@@ -19,7 +19,6 @@ from understudy.controller.facts.environment import (
     node_environment,
     site_environment,
 )
-from understudy.controller.jobs.buffers import begin_pre_run, is_in_pre_run, resume
 from understudy.controller.jobs.end import end_job
 from understudy.controller.jobs.orders import ask
 from understudy.controller.jobs.requeue import requeue, requeue_job
@@ -44,10 +43,7 @@ def prepare(core: Core, job: Job, _now: float) -> None:
     if job.het_offset:
         return
     assert job.allocation is not None
-    waits = begin_prolog(core, job)
-    if core.tables.burst_buffers:
-        waits |= begin_pre_run(core, job, _buffer_is_ready)
-    if not waits and not (job.flags and job.flags & JobFlag.CONFIGURING):
+    if not begin_prolog(core, job) and not (job.flags and job.flags & JobFlag.CONFIGURING):
         daemon = core.daemon_of_node[job.allocation.first_node]
         assert daemon is not None
         hand_over(core, job, daemon)
@@ -89,14 +85,9 @@ def _give_up(core: Core, job: Job) -> None:
         end_job(core, job, JobEvent.CANCELLED, core.time.now(), reason="None")
 
 
-def _buffer_is_ready(core: Core, job: Job, now: float) -> None:
+def buffer_is_ready(core: Core, job: Job, now: float) -> None:
     """The job's time counts from when it got its nodes."""
     finish_configuring(core, job, now, counts_from_now=False)
-
-
-def resume_buffers(core: Core, now: float) -> None:
-    """The controller is back, and so are burst buffers."""
-    resume(core, now, _buffer_is_ready)
 
 
 def finish_configuring(core: Core, job: Job, now: float, *, counts_from_now: bool = True) -> None:
@@ -106,7 +97,7 @@ def finish_configuring(core: Core, job: Job, now: float, *, counts_from_now: boo
         or not job.flags & JobFlag.CONFIGURING
         or job.allocation is None
         or job.job_id in core.in_prolog
-        or (core.tables.burst_buffers and is_in_pre_run(core, job))
+        or job.job_id in core.in_pre_run
     ):
         return
     if job.allocation.nodes & core.tables.nodes.boot_nodes:

@@ -19,7 +19,6 @@ from understudy.controller.jobs.time_limits import end_by_deadline
 from understudy.controller.pending.arrays import split
 from understudy.controller.reservations.admission import may_take, reservation_of
 from understudy.controller.scheduling.api import Note
-from understudy.controller.tables.burst_buffers import NO_SPACE, STAGES_IN, Readiness
 from understudy.controller.tables.job import BAD_CONSTRAINTS
 from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.controller.tables.partition import limit_broken
@@ -111,9 +110,10 @@ class Planning:
             return False
         if core.tables.reservations and not may_take(core, ask, allocation, now):
             return False
-        if core.tables.burst_buffers and (reason := self._lacks_buffer(job)):
-            self.explain(job, reason)
-            return False
+        for keeps in core.reactions.starting:
+            if reason := keeps(core, job):
+                self.explain(job, reason)
+                return False
         limits = core.tables.limits
         if limits.enforced and (
             reason := limits.before(job, partition, now)
@@ -122,20 +122,6 @@ class Planning:
             self.explain(job, reason)
             return False
         return True
-
-    def _lacks_buffer(self, job: Job) -> str:
-        """Why the job's burst buffer keeps it from starting, "" if it does not."""
-        table = self._core.tables.burst_buffers
-        if not self._core.policy.stages_buffers:
-            return "" if table.fits(job) else NO_SPACE
-        ready = table.readiness(job)
-        return (
-            ""
-            if ready is Readiness.READY
-            else NO_SPACE
-            if ready is Readiness.WAITING
-            else STAGES_IN
-        )
 
     def _fit_together(self, jobs: Sequence[Job]) -> bool:
         """Whether there is space for what a policy that stages nothing in gives them at once."""

@@ -21,7 +21,11 @@ from understudy.controller.core.changes import job_changed, job_over
 from understudy.controller.core.core import Pattern, log
 from understudy.controller.core.lookups import find_partitions, node_bitmap
 from understudy.controller.facts.feasibility import complaint, could_ever_run, is_too_large
-from understudy.controller.jobs.buffer_requests import with_request
+from understudy.controller.jobs.buffer_requests import (
+    check_nodes,
+    take_request,
+    without_script,
+)
 from understudy.controller.jobs.checks import (
     MAX_SCRIPT,
     MAX_TEXT,
@@ -95,8 +99,10 @@ def checked(
     now, spec = core.time.now(), message.spec
     user_id, group_id = _allowed_as(core, message, sender)
     tasks, task_limit = read_tasks(core, spec.array) if spec.array else (0, 0)
+    check_nodes(core, message)
     by_admin = core.is_operator(sender.user_id)
     job, pattern = _job_like(core, message, user_id, group_id, now, by_admin=by_admin)
+    take_request(core, message, job)
     check_policy(core, job, tasks.bit_count() or 1)
     if core.tables.reservations:
         catch_up(core, now)
@@ -208,7 +214,7 @@ def checked_components(core: Core, message: SubmitJob | AllocateJob, sender: Sen
     jobs = [
         build_job(
             core,
-            _component(message, spec),
+            msgspec.structs.replace(message, spec=spec),
             user_id,
             group_id,
             now,
@@ -219,6 +225,7 @@ def checked_components(core: Core, message: SubmitJob | AllocateJob, sender: Sen
     limits = at_work(core)
     with ExitStack() as taken_in:
         for job in jobs:
+            take_request(core, message if job is jobs[0] else without_script(message), job)
             check_policy(core, job, 1)
             if limits is not None:
                 taken_in.enter_context(
@@ -229,13 +236,6 @@ def checked_components(core: Core, message: SubmitJob | AllocateJob, sender: Sen
             or_, (other.required_nodes for other in jobs if other is not job)
         )
     return jobs
-
-
-def _component(message: SubmitJob | AllocateJob, spec: JobSpec) -> SubmitJob | AllocateJob:
-    """One component as a submission of its own; the script is the leader's."""
-    if spec is message.spec or isinstance(message, AllocateJob):
-        return msgspec.structs.replace(message, spec=spec)
-    return msgspec.structs.replace(message, spec=spec, script="")
 
 
 def take_in_components(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job:
@@ -347,10 +347,6 @@ def build_job(
     partitions = _partitions(core, message.spec, user_id)
     first = partitions[0]
     spec = fill_gpus(core, message.spec, first)
-    buffer = None
-    if core.tables.burst_buffers:
-        script = message.script if isinstance(message, SubmitJob) else None
-        spec, buffer = with_request(core, spec, script, user_id)
     access = resolve(
         core, user_id, spec.account, spec.qos, spec.wckey, partitions, reservation=spec.reservation
     )
@@ -382,7 +378,6 @@ def build_job(
         exclusive=spec.exclusive,
         requeue=core.settings.requeue_by_default if spec.requeue is None else spec.requeue,
         emulation=message.emulation if isinstance(message, SubmitJob) else None,
-        burst_buffer=buffer,
         nice=spec.nice,
         qos_flags=access.qos_flags,
     )

@@ -21,8 +21,9 @@ from understudy.controller.core.alarms import (
 from understudy.controller.core.changes import job_changed
 from understudy.controller.core.core import LOCAL_IDS, log
 from understudy.controller.jobs.buffer_requests import request_again
+from understudy.controller.jobs.buffers import resume as resume_buffers
 from understudy.controller.jobs.gang import takes_turns
-from understudy.controller.jobs.launch import resume_buffers
+from understudy.controller.jobs.launch import buffer_is_ready
 from understudy.controller.jobs.suspend import hold_what_is_free
 from understudy.controller.nodes.reboot import recover_reboots
 from understudy.controller.pending.arrays import restore
@@ -86,7 +87,7 @@ def recover(core: Core, jobs: Iterable[Job]) -> None:
     if count:
         log.info("Recovered information about %d jobs", count)
     if tables.burst_buffers:
-        resume_buffers(core, now)
+        resume_buffers(core, now, buffer_is_ready)
     recover_reboots(core, now)
     if core.gang is not None:
         core.gang.recover(now)

@@ -34,16 +34,14 @@ class BufferState(StrEnum):
     """What a buffer is at, as commands show it."""
 
     PENDING = "pending"
-    ALLOCATING = "allocating"  # this and the next three: of persistent ones
+    ALLOCATING = "allocating"  # this and the next two: of persistent ones
     ALLOCATED = "allocated"
     DELETING = "deleting"
-    DELETED = "deleted"
     STAGING_IN = "staging-in"
     STAGED_IN = "staged-in"
     PRE_RUN = "pre-run"
     ALLOC_REVOKE = "alloc-revoke"
     RUNNING = "running"
-    SUSPENDED = "suspended"
     POST_RUN = "post-run"
     STAGING_OUT = "staging-out"
     STAGED_OUT = "staged-out"
@@ -109,6 +107,10 @@ class Buffer:
     def size(self) -> int:
         """All its space."""
         return sum(self.space.values())
+
+    def become(self, state: BufferState) -> None:
+        """It is at something else."""
+        self.state = state
 
 
 @dataclass(slots=True, eq=False)

@@ -102,7 +102,10 @@ TRANSITIONS: Final[Mapping[tuple[JobState, JobEvent], Change[JobState, JobFlag]]
         (over, JobEvent.NODES_FREED): Change(over, loses=_COMPLETING, needs=_COMPLETING)
         for over in (_P, *_OVER)
     },
-    **{(over, JobEvent.STAGES_OUT): Change(over, gains=JobFlag.STAGE_OUT) for over in _OVER},
+    **{
+        (over, JobEvent.STAGES_OUT): Change(over, gains=JobFlag.STAGE_OUT, bars=JobFlag.REQUEUE)
+        for over in _OVER
+    },
     **{
         (over, JobEvent.STAGED_OUT): Change(over, loses=JobFlag.STAGE_OUT, needs=JobFlag.STAGE_OUT)
         for over in _OVER

@@ -8,6 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 WRITERS = {f"controller/tables/{each}_states" for each in ("job", "node", "step")}
+WRITERS.add("controller/tables/burst_buffers")  # of buffers
 # what has a state or flags that are not these: partitions and reservations
 OTHERS = {
     ("controller/requests/update_partitions", "partition.state"),

