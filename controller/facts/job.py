@@ -170,7 +170,7 @@ def _further_tres(core: Core, job: Job) -> str:
     order: `,license/a=2,gres/gpu=1`.
     """
     settings = core.settings
-    if not job.spec.licenses and not settings.tracked_gres:
+    if not job.spec.licenses and not settings.tracked_gres and job.burst_buffer is None:
         return ""
     devices = tres_text(core, counts_of(job)) if settings.tracked_gres else ""
     buffer = _buffer_tres(core, job)

@@ -95,23 +95,16 @@ def replay(request: ReplayRequest) -> int:
     answers = None if request.check else _look_ahead(request, zero=zero)
     # a check leaves nothing behind
     with replay_dir(None if request.check else request.out) as folder:
+        source, pools = folder.path / "source", trace.pools
         run_conf = _run_conf(
-            request,
-            machine,
-            folder.path / "source",
-            jobs=len(jobs),
-            accounting=bool(set_up),
-            pools=trace.pools,
+            request, machine, source, jobs=len(jobs), accounting=bool(set_up), pools=pools
         )
         scheduler = run_conf.config.text("SchedulerType")
         nodes = len(run_conf.config.nodes)
         total_cpus = sum(node.cpus for node in run_conf.config.nodes)
         is_exact = request.conf is None and registry.scheduler(scheduler).exact_limits
-        print(
-            f"{many(len(jobs), 'job')} of {request.trace.name} on {many(nodes, 'node')} "
-            f"({many(total_cpus, 'CPU')}), {scheduler}",
-            flush=True,
-        )
+        where = f"{many(nodes, 'node')} ({many(total_cpus, 'CPU')}), {scheduler}"
+        print(f"{many(len(jobs), 'job')} of {request.trace.name} on {where}", flush=True)
         options = ReplayOptions(
             zero=zero,
             limit_step_s=1 if is_exact else 60,

@@ -60,11 +60,11 @@ def buffers(
         read = read_trace(trace, strict=False)
         jobs = drawn.closer(read.jobs, scale)
         made = (
-            drawn.kth(jobs, seed)
-            if model is _Model.KTH
-            else drawn.theta(jobs, seed, drawn.THETA_SETS[set_.value])
+            drawn.theta(jobs, seed, drawn.THETA_SETS[set_.value])
+            if model is _Model.THETA
+            else drawn.kth(jobs, seed)
         )
-        what = model.value if model is _Model.KTH else f"{model.value} {set_.value}"
+        what = f"{model.value} {set_.value}" if model is _Model.THETA else model.value
         write_swf(
             out,
             made.jobs,

@@ -76,21 +76,8 @@ def test_a_pending_jobs_licences_can_be_changed() -> None:
     assert job.is_running
 
 
-class Licensed(World):
-    """A world whose jobs take licences."""
-
-    def start(self, ask, allocation, now):
-        self.tables.licenses.take(ask.job.job_id, ask.job.spec.licenses)
-        return super().start(ask, allocation, now)
-
-    def _happen(self, kind, what):
-        if kind == 0:
-            self.tables.licenses.give_back(what.job_id)
-        super()._happen(kind, what)
-
-
 def test_a_job_that_waits_for_licences_blocks_nobody_and_starts_when_they_are_free() -> None:
-    world = Licensed(
+    world = World(
         table(4), Backfill, SelectConsTres(frozenset({"CR_CPU"})), {"bf_interval": "10"}, check=True
     )
     world.tables.licenses.totals = {"matlab": 2}

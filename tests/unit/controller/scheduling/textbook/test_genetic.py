@@ -1,4 +1,8 @@
-"""The genetic search, against the exact front."""
+"""The genetic search, against the exact front.
+
+Covers: controller/scheduling/chance
+Covers: controller/scheduling/textbook/genetic
+"""
 
 import pytest
 from hypothesis import given, settings
