@@ -1,7 +1,6 @@
 """The genetic search, against the exact front.
 
-Covers: controller/scheduling/chance
-Covers: controller/scheduling/textbook/genetic
+Covers: controller/scheduling/chance, controller/scheduling/textbook/genetic.
 """
 
 import pytest
