@@ -11,9 +11,11 @@ AccountingStorageTRES:
     mem                      memory that jobs ask for, MB
     gres/gpu, gres/NAME      devices of that name
     fs/disk                  local disks (TmpDisk, --tmp), MB
+    bb, bb/POOL              space of all pools of burst buffers, or of that one
     none                     nothing
 
-All licences count if nothing is said. A new kind is a class beside these, and a line in `_KINDS`.
+All licences and burst buffers count if nothing is said. A new kind is a class beside these, and a
+line in `_KINDS`.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from understudy.controller.tables.burst_buffers import NO_SPACE
 from understudy.controller.tables.gres_texts import counts_of
 from understudy.controller.tables.licenses import REASON as LICENSES
 from understudy.controller.tables.licenses import read_licenses
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
     from understudy.controller.tables.tables import Tables
 
 KEY: Final = "further_resources"
-_DEFAULT: Final = "license"
+_DEFAULT: Final = "license+bb"
 
 
 class Further(ABC):
@@ -92,6 +95,29 @@ class License(Further):
     def held(self, job: Job, nodes: int) -> int:
         del nodes
         return self.tables.licenses.held(job.job_id, self.of_kind)
+
+
+class BurstBuffer(Further):
+    """`Pools=NAME:SIZE` of burst_buffer.conf, `--bb`. A persistent one that a job makes is its."""
+
+    reason = NO_SPACE
+
+    def capacity(self, nodes: int) -> int:
+        del nodes
+        return self.tables.burst_buffers.pools[self.of_kind].total
+
+    def free(self, nodes: int) -> int:
+        del nodes
+        return self.tables.burst_buffers.pools[self.of_kind].free
+
+    def of(self, job: Job, partition: Partition) -> int:
+        del partition
+        return self.tables.burst_buffers.wanted(job).get(self.of_kind, 0)
+
+    def held(self, job: Job, nodes: int) -> int:
+        del nodes
+        buffer = self.tables.burst_buffers.buffers.get(job.job_id)
+        return 0 if buffer is None else buffer.space.get(self.of_kind, 0)
 
 
 class Memory(Further):
@@ -170,13 +196,28 @@ def _licenses(tables: Tables, name: str) -> Iterator[Further]:
         yield License(tables, "license", each)
 
 
+def _burst_buffers(tables: Tables, name: str) -> Iterator[Further]:
+    pools = tables.burst_buffers.pools
+    for each in [name] if name else pools:
+        if each not in pools:
+            raise ConfigError(f"SchedulerParameters {KEY}: there is no pool {each}")
+        yield BurstBuffer(tables, "bb", each)
+
+
 _KINDS: Final[Mapping[str, Callable[[Tables, str], Iterator[Further]]]] = {
     "license": _licenses,
     "mem": lambda tables, _: iter([Memory(tables, "mem")]),
     "gres": lambda tables, name: iter([Gres(tables, "gres", name)]),
     "fs": lambda tables, _: iter([LocalDisk(tables, "fs", "disk")]),
+    "bb": _burst_buffers,
 }
-_NAMED: Final = {"license": None, "mem": False, "gres": True, "fs": True}  # None: either
+_NAMED: Final = {
+    "license": None,
+    "bb": None,
+    "mem": False,
+    "gres": True,
+    "fs": True,
+}  # None: either
 
 
 def further_resources(tables: Tables, parameters: Mapping[str, str]) -> tuple[Further, ...]:
@@ -200,7 +241,7 @@ def further_resources(tables: Tables, parameters: Mapping[str, str]) -> tuple[Fu
         ):
             raise ConfigError(
                 f"SchedulerParameters {KEY}={text}: {word.strip()!r} is none of license, "
-                "license/NAME, mem, gres/NAME, fs/disk, none"
+                "license/NAME, mem, gres/NAME, fs/disk, bb, bb/POOL, none"
             )
         for each in _KINDS[kind](tables, name):
             found.setdefault(each.name, each)

@@ -6,7 +6,9 @@ from scheduling_harness import World, make_job, node, table, table_of, tables_of
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.textbook.further import further_resources
 from understudy.controller.scheduling.textbook.variants import EasyBb
+from understudy.controller.tables.burst_buffers import BufferState, BurstBuffers, Pool
 from understudy.controller.tables.gres import DeviceGroup, GresTable
+from understudy.model.burst_buffers import read_lua
 from understudy.model.errors import ConfigError
 
 
@@ -94,3 +96,24 @@ def test_memory_that_is_short_is_kept_for_the_head():
     w.submit(at=3, cpus=2, run_s=60, limit_s=60, min_nodes=2, memory_per_cpu_mb=100)
     w.run()
     assert w.starts == {1: 0, 2: 50, 3: 2, 4: 100}
+
+
+def test_space_of_burst_buffers_is_counted_by_pools() -> None:
+    tables = tables_of(table(2))
+    tables.burst_buffers = BurstBuffers("lua", {"a": Pool("a", 100, 10), "b": Pool("b", 5)})
+    found = further_resources(tables, {})
+    assert [(each.name, each.capacity(3), each.free(3)) for each in found] == [
+        ("bb/a", 100, 100),
+        ("bb/b", 5, 5),
+    ]
+    job = make_job()
+    job.burst_buffer = read_lua(["#BB_LUA pool=a capacity=15"], ["a", "b"])
+    assert [each.of(job, tables.partitions["main"]) for each in found] == [20, 0]
+    tables.burst_buffers.take(job, BufferState.RUNNING, 0.0)
+    assert [(each.held(job, 3), each.free(3)) for each in found] == [(20, 80), (0, 5)]
+    assert found[0].reason == "BurstBufferResources"
+    assert [each.name for each in further_resources(tables, {"further_resources": "bb/b"})] == [
+        "bb/b"
+    ]
+    with pytest.raises(ConfigError, match="there is no pool c"):
+        further_resources(tables, {"further_resources": "bb/c"})
