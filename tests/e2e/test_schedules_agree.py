@@ -12,8 +12,9 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
-from tests.reference import textbook
+from tests.reference import buffered, textbook, windows
 
 from understudy.experiments.lublin import generate
 from understudy.experiments.swf import read_swf, write_swf
@@ -90,6 +91,52 @@ def starts(policy, jobs, processors):
     work = [textbook.Task(job.id, job.submit, job.run, job.procs, job.req) for job in jobs]
     answers = getattr(textbook, policy)(work, processors)
     return [answers[job.id] for job in jobs]
+
+
+BUFFERS = 5_000
+WITH_BUFFERS = {
+    "fcfs": buffered.fcfs,
+    "easy": buffered.easy_bb,
+    "easy-bb": buffered.easy_bb,
+    "easy-nobb": buffered.easy_nobb,
+    "sjf-bb": buffered.sjf_bb,
+    "filler": buffered.filler,
+    "conservative": None,
+    "bbsched": windows.BBSched((37 * 4, BUFFERS), width=6, bound=9),
+}
+
+
+@pytest.mark.parametrize("policy", WITH_BUFFERS)
+def test_a_schedule_with_buffers_is_right_in_many_processes_and_in_one(
+    environment, trace, tmp_path, policy
+):
+    jobs = [
+        msgspec.structs.replace(job, extra=(str(job.id * 7_919 % (BUFFERS // 2) * (job.id % 3)),))
+        for job in read_swf(trace).jobs
+    ]
+    write_swf(trace, jobs, {"BurstBuffer": str(BUFFERS)})
+    words = ["--scheduler", policy]
+    if policy == "bbsched":
+        words += ["--parameters", "bbs_window=6,bbs_bound=9"]
+    hashes = {
+        replay(environment | {"PYTHONHASHSEED": "1"}, trace, tmp_path / "a", *words),
+        replay(
+            environment | {"PYTHONHASHSEED": "2"}, trace, tmp_path / "b", *words, "--one-process"
+        ),
+    }
+    assert len(hashes) == 1
+    asked = [
+        buffered.Asked(job.id, job.submit, job.run, job.req, (job.procs, *job.units(1)))
+        for job in jobs
+    ]
+    expected = (
+        buffered.conservative(asked, (37 * 4, BUFFERS))
+        if policy == "conservative"
+        else buffered.simulate(asked, (37 * 4, BUFFERS), WITH_BUFFERS[policy])
+    )
+    with (tmp_path / "a" / "jobs.csv").open() as file:
+        found = {int(row["job"]): int(row["start"]) for row in csv.DictReader(file)}
+    assert found == expected
 
 
 def test_backfill_decides_the_same_in_one_process_and_in_many(environment, trace, tmp_path):

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simulation.draw import EPOCH, Draw
+from simulation.draw import EPOCH, TEXTBOOK, Draw
 from simulation.lives import (
     KEY,
     CountedTime,
@@ -358,7 +358,7 @@ class Simulation:
                     rng.randint(1, draw.nodes),
                     rng.randint(1, draw.cpus),
                 )
-        if draw.scheduler not in ("fcfs", "easy"):
+        if draw.scheduler not in TEXTBOOK:
             fields |= self._special_wishes(number)
         tasks = 1
         if draw.arrays and rng.random() < draw.arrays:

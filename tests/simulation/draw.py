@@ -10,6 +10,12 @@ from dataclasses import dataclass, field, fields
 EPOCH = 1_700_000_000.0
 
 
+TEXTBOOK = (
+    *("fcfs", "easy", "easy-bb", "easy-nobb", "sjf-bb", "filler", "conservative"),
+    *("bbsched", "bbsched"),
+)
+
+
 @dataclass
 class Draw:
     """All options of one simulation."""
@@ -61,6 +67,8 @@ class Draw:
         self.threads = rng.choice((1, 1, 2)) if self.cpus % 2 == 0 else 1
         self.memory_mb = rng.choice((0, 4000))
         self.scheduler = rng.choice(("builtin", "backfill", "backfill", "fcfs", "easy"))
+        if self.scheduler in ("fcfs", "easy"):
+            _choose_textbook(self, random.Random(f"textbook {seed}"))
         if self.scheduler == "backfill":
             self.parameters = rng.choice(
                 (
@@ -187,3 +195,18 @@ class Draw:
             for each in fields(self)
             if getattr(self, each.name) != getattr(default, each.name)
         )
+
+
+def _choose_textbook(draw: Draw, rng: random.Random) -> None:
+    """One of the textbook policies, from numbers of its own: all else is drawn as ever."""
+    draw.scheduler = rng.choice(TEXTBOOK)
+    words = [rng.choice(("", "further_resources=license+mem", "further_resources=none"))]
+    if draw.scheduler in ("easy-bb", "easy-nobb", "sjf-bb"):
+        words.append(rng.choice(("", "reservation_depth=3")))
+    if draw.scheduler == "bbsched":
+        words += [
+            rng.choice(("", "bbs_window=5", "bbs_window=20,bbs_bound=3")),
+            rng.choice(("", "bbs_order=wfp", "bbs_method=weighted", "bbs_method=bin_packing")),
+            rng.choice(("", "bbs_exact=0,bbs_generations=20,bbs_population=8")),
+        ]
+    draw.parameters = ",".join(filter(None, words))
