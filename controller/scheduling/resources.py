@@ -61,6 +61,13 @@ class Resources:
         """Whether there is enough of each."""
         return (free - need) & self.guards == self.guards
 
+    def short(self, free: int, need: int) -> list[str]:
+        """The names of those of which there is not enough."""
+        left = free - need
+        return [
+            name for name, shift in self._shifts.items() if not left >> (shift + self._width) & 1
+        ]
+
     def least(self, free: int, other: int) -> int:
         """Of each resource the smaller of two amounts that are free."""
         guards = self.guards

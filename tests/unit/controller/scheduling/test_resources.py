@@ -51,3 +51,11 @@ def test_a_resource_that_is_not_there_is_told_by_its_name():
 def test_no_resources_are_enough_for_nothing():
     assert NONE.fits(NONE.totals, NONE.need({}))
     assert NONE.amounts(NONE.least(NONE.totals, NONE.totals)) == {}
+
+
+def test_what_is_short_is_named():
+    kinds = Resources({"cpus": 8, "bb": 10})
+    free = kinds.free({"cpus": 3, "bb": 4})
+    assert kinds.short(free, kinds.need({"cpus": 4, "bb": 5})) == ["cpus", "bb"]
+    assert kinds.short(free, kinds.need({"cpus": 3, "bb": 5})) == ["bb"]
+    assert kinds.short(free, kinds.need({"cpus": 3})) == []

@@ -1,0 +1,1 @@
+"""Plan-based scheduling: a start time for every waiting job, improved by search."""
