@@ -29,6 +29,7 @@ from understudy.auth.handshake import (
     read_hello,
     session_secret,
 )
+from understudy.auth.refusals import Refusals
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,6 +80,7 @@ class CredentialAgent:
         self._key = key
         self._server: asyncio.Server | None = None
         self._slots = asyncio.Semaphore(_MAX_AT_ONCE)
+        self._refusals: Refusals | None = None
 
     async def listen(self, path: Path) -> None:
         """Accept requests from all users of the host."""
@@ -92,6 +94,9 @@ class CredentialAgent:
             self._server.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._refusals is None:
+            self._refusals = Refusals(log, asyncio.get_running_loop().call_later)
+        refusals = self._refusals
         peer = writer.get_extra_info("socket")
         _, user_id, group_id = struct.unpack(
             "3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
@@ -100,12 +105,12 @@ class CredentialAgent:
             async with self._slots, asyncio.timeout(_PATIENCE_S):
                 length = int.from_bytes(await reader.readexactly(4), "big")
                 if length > 2 * MAX_HANDSHAKE:
-                    log.warning("refused user %d: request of %d bytes", user_id, length)
+                    refusals.warn("refused user %d: request of %d bytes", user_id, length)
                     return
                 try:
                     answer = vouch(self._key, await reader.readexactly(length), user_id, group_id)
                 except AuthError as error:
-                    log.warning("refused: %s", error)
+                    refusals.warn("refused: %s", error)
                     answer = b""
                 writer.write(frame(answer))
                 await writer.drain()

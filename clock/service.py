@@ -15,6 +15,7 @@ import msgpack
 import msgspec
 
 from understudy.auth.handshake import SealedChannel, read_hello, server_challenge, session_secret
+from understudy.auth.refusals import Refusals
 from understudy.clock import frames
 from understudy.clock.host_clock import host_clock
 from understudy.clock.rates import Rates
@@ -22,6 +23,7 @@ from understudy.clock.windows import Grant, Held, Windows
 from understudy.model.errors import SlurmError
 from understudy.protocol import addresses
 from understudy.protocol.connection import Connection, ProtocolError
+from understudy.protocol.connection import log as connection_log
 from understudy.protocol.messages import ClockControl, ClockStatus, Failure, Message
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("understudy.clock")
 
 _WATCH_S = 1.0  # ours: between two looks at who is silent
+_ACCEPT_AGAIN_S = 1.0  # ours: when there was no descriptor for a connection
 _HANDSHAKE_S = 10.0  # ours: until a participant says who it is
 
 
@@ -43,7 +46,9 @@ class ClockService:
         self._cluster, self._key, self._loop = cluster, key, loop
         self._listener: socket.socket | None = None
         self._participants: dict[str, Connection] = {}
-        self._connections: dict[Connection, None] = {}
+        # by when each has to prove itself
+        self._connections: dict[Connection, asyncio.TimerHandle] = {}
+        self._refusals = Refusals(connection_log, loop.call_later)
         self._names: dict[Connection, tuple[str, int, bool]] = {}
         self.windows = Windows(
             round(cluster.latency_s * 1e6),
@@ -79,13 +84,24 @@ class ClockService:
         assert self._listener is not None
         try:
             sock, address = self._listener.accept()
-        except OSError:
+        except BlockingIOError:
+            return
+        except OSError as error:  # out of descriptors
+            self._refusals.warn("cannot accept a connection: %s", error.strerror)
+            self._loop.remove_reader(self._listener.fileno())
+            self._loop.call_later(_ACCEPT_AGAIN_S, self._accept_again)
             return
         connection = Connection(
             self._loop, sock, self._take_hello, self._closed, peer=addresses.shown(address)
         )
-        self._connections[connection] = None
-        self._loop.call_later(_HANDSHAKE_S, self._close_unproven, connection)
+        connection.logs = False  # until it has proven itself
+        self._connections[connection] = self._loop.call_later(
+            _HANDSHAKE_S, self._close_unproven, connection
+        )
+
+    def _accept_again(self) -> None:
+        if self._listener is not None and self._listener.fileno() >= 0:
+            self._loop.add_reader(self._listener.fileno(), self._accept)
 
     def _close_unproven(self, connection: Connection) -> None:
         if connection.on_body != self._take:
@@ -105,6 +121,7 @@ class ClockService:
     def _take_first(self, connection: Connection, body: bytes) -> None:
         """The first frame that opens proves who the other end is."""
         connection.on_body = self._take
+        connection.logs = True
         self._take(connection, body)
 
     def _take(self, connection: Connection, body: bytes) -> None:
@@ -177,8 +194,11 @@ class ClockService:
             if died:
                 self._tell_lost(f"{name} died")
 
-    def _closed(self, connection: Connection, _reason: str) -> None:
-        self._connections.pop(connection, None)
+    def _closed(self, connection: Connection, reason: str) -> None:
+        if reason and not connection.logs:
+            self._refusals.warn("connection with %s closed: %s", connection.peer, reason)
+        if (deadline := self._connections.pop(connection, None)) is not None:
+            deadline.cancel()
         self._names.pop(connection, None)
         if connection.tag is not None:
             self._leave(connection, died=True)

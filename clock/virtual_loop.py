@@ -80,6 +80,20 @@ class _Selector(selectors.EpollSelector):
         return super().select(timeout)
 
 
+class RealTimer:
+    """A call after real seconds. One that is cancelled holds on to nothing."""
+
+    __slots__ = ("args", "callback")
+
+    def __init__(self, callback: Callable[..., object], args: tuple[Any, ...]) -> None:
+        self.callback: Callable[..., object] | None = callback
+        self.args = args
+
+    def cancel(self) -> None:
+        """Do not call."""
+        self.callback, self.args = None, ()
+
+
 class VirtualEventLoop(asyncio.SelectorEventLoop):
     """The loop. `now_us` is virtual time, microseconds since the cluster's epoch."""
 
@@ -93,7 +107,7 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
         self._timers = TimerHeap()
         self._inbox: list[tuple[int, str, int, Callable[..., None], tuple[Any, ...]]] = []
         self._holds = 0
-        self._real_timers: list[tuple[float, int, Callable[..., object], tuple[Any, ...]]] = []
+        self._real_timers: list[tuple[float, int, RealTimer]] = []
         self._real_count = 0
         self._next_look = 0.0
         self.on_stalled: Callable[[str], None] | None = None
@@ -137,10 +151,14 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
         self._timers.add_periodic(max(when_us, self.now_us), timer, matters)
         return timer  # type: ignore[return-value]
 
-    def call_later_real(self, delay_s: float, callback: Callable[..., object], *args: Any) -> None:
+    def call_later_real(
+        self, delay_s: float, callback: Callable[..., object], *args: Any
+    ) -> RealTimer:
         """Call after real seconds, whatever virtual time does meanwhile (watchdogs, handshakes)."""
         self._real_count += 1
-        heappush(self._real_timers, (time.monotonic() + delay_s, self._real_count, callback, args))
+        timer = RealTimer(callback, args)
+        heappush(self._real_timers, (time.monotonic() + delay_s, self._real_count, timer))
+        return timer
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
@@ -245,9 +263,10 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
     def _run_real_timers(self) -> bool:
         ran = False
         while self._real_timers and self._real_timers[0][0] <= time.monotonic():
-            _, _, callback, args = heappop(self._real_timers)
-            self.call_soon(callback, *args)
-            ran = True
+            _, _, timer = heappop(self._real_timers)
+            if timer.callback is not None:
+                self.call_soon(timer.callback, *timer.args)
+                ran = True
         return ran
 
     def _advance(self, to_us: int) -> None:

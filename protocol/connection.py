@@ -61,6 +61,7 @@ class Connection:
         "_writing",
         "closed",
         "fd",
+        "logs",
         "max_frame",
         "on_body",
         "on_closed",
@@ -84,6 +85,7 @@ class Connection:
         sock.setblocking(False)
         if sock.family != socket.AF_UNIX:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.logs = True  # why it closes; else the owner does
         self.fd = sock.fileno()  # also after the socket is closed
         self._loop, self.sock, self.on_body, self.on_closed = loop, sock, on_body, on_closed
         self.peer = peer  # for the log
@@ -92,7 +94,7 @@ class Connection:
         self._channel: SealedChannel | None = None
         self._buffer = bytearray()
         self._needed = 4
-        self._unsent: deque[bytes | memoryview] = deque()
+        self._unsent: deque[bytes | memoryview] | tuple[()] = ()  # most never need a queue
         self._unsent_bytes = 0
         self._writing = False
         self.closed = False
@@ -127,6 +129,8 @@ class Connection:
             if taken == len(data):
                 return
             data = memoryview(data)[taken:]  # which copies nothing
+        if isinstance(self._unsent, tuple):
+            self._unsent = deque()
         self._unsent.append(data)
         self._unsent_bytes += len(data)
         if self._unsent_bytes > MAX_UNSENT:
@@ -139,6 +143,7 @@ class Connection:
         """Send what waits, as far as the socket takes it."""
         try:
             while self._unsent:
+                assert not isinstance(self._unsent, tuple)
                 data = self._unsent[0]
                 taken = self.sock.send(data)
                 self._unsent_bytes -= taken
@@ -153,10 +158,10 @@ class Connection:
             return
         self._stop_writing()
 
-    def read(self) -> None:
-        """Read what is there and hand on whole frames."""
+    def read(self, most: int = _READ_BYTES) -> None:
+        """Read what is there, or so many bytes of it, and hand on whole frames."""
         try:
-            data = self.sock.recv(_READ_BYTES)
+            data = self.sock.recv(most)
         except BlockingIOError:
             return
         except OSError as error:
@@ -201,11 +206,13 @@ class Connection:
             self._loop.remove_reader(self.fd)
 
     def close(self, reason: str = "") -> None:
-        """End the connection; `reason` goes to the log (as a warning) and to `on_closed`."""
+        """End the connection; `reason` goes to `on_closed` and, unless the owner writes it, as a
+        warning to the log.
+        """
         if self.closed:
             return
         self.closed = True
-        if reason:
+        if reason and self.logs:
             log.warning("connection with %s closed: %s", self.peer, reason)
         if self._reading:
             self._loop.remove_reader(self.fd)

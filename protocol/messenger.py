@@ -24,6 +24,7 @@ import socket
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
@@ -40,9 +41,11 @@ from understudy.auth.handshake import (
     session_secret,
 )
 from understudy.auth.local import LOCAL_HELLO, other_end
+from understudy.auth.refusals import PeerCounts, Refusals, most_of_one_user
 from understudy.model.errors import SlurmError
 from understudy.protocol import addresses
 from understudy.protocol.connection import Connection, ProtocolError, Traffic
+from understudy.protocol.connection import log as connection_log
 from understudy.protocol.messages import AnyMessage, Failure, Message
 
 if TYPE_CHECKING:
@@ -63,6 +66,11 @@ CONNECTION_LOST: Final = 1006
 TIMED_OUT: Final = 5004  # Slurm's "Socket timed out on send/recv operation"
 
 _HANDSHAKE_S: Final = 10.0  # ours: until a peer has said who it is
+_ACCEPT_AGAIN_S: Final = 1.0  # ours: when there was no descriptor for a connection
+# Under virtual time a daemon's messages are read when the clock says that there are some. What
+# proves that it holds the key is a frame of its own: empty, sealed.
+_PROOF: Final = b""
+_PROOF_BYTES: Final = 20  # four of length, sixteen of the seal
 _COMMAND_MAX_FRAME: Final = 16 << 20
 # ours: under virtual time a peer that does not listen yet is waited for, in real time
 _PATIENCE_S: Final = 60.0
@@ -83,7 +91,7 @@ class VirtualLoop(Protocol):
     def hold(self) -> Any: ...
     def call_later_real(
         self, delay_s: float, callback: Callable[..., object], *args: Any
-    ) -> None: ...
+    ) -> Any: ...
 
 
 class Envelope(msgspec.Struct, frozen=True, array_like=True):
@@ -188,13 +196,15 @@ class _Accepted:
         "addressee",
         "deadline",
         "is_participant",
+        "key",
         "peer",
         "proven",
         "respond",
         "respond_failures",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, key: int | str) -> None:
+        self.key = key  # the user, or the host
         self.deadline: asyncio.TimerHandle | None = None  # of its proof
         self.peer: Peer | None = None
         self.addressee = ""
@@ -202,6 +212,15 @@ class _Accepted:
         self.proven = False
         self.respond: Callable[[int, Message], None] | None = None
         self.respond_failures: Callable[[int, Message], None] | None = None
+
+
+def _has_proven(connection: Connection, accepted: _Accepted) -> bool:
+    """Whether who connected has proven who it is. Of who takes part in virtual time the proof may
+    not have been read yet, and it alone is read here: messages have their time.
+    """
+    if accepted.is_participant and not accepted.proven and not connection.closed:
+        connection.read(_PROOF_BYTES)
+    return accepted.proven
 
 
 class MemoryNetwork:
@@ -270,6 +289,9 @@ class Messenger:
         self._deadline: asyncio.TimerHandle | None = None
         self._deadline_at = 0.0
         self._closed = False
+        later = getattr(loop, "call_later_real", loop.call_later)
+        self._refusals = Refusals(connection_log, later)
+        self.counts = PeerCounts(most_of_one_user())
         self.hops: HopLinks | None = None  # to nodes, where each is a hop of its own
         # told when the connection to a peer breaks
         self.on_peer_lost: Callable[[str], None] | None = None
@@ -539,6 +561,7 @@ class Messenger:
         connection.on_body = self._take_as_client
         connection.on_closed = self._link_closed
         if self._virtual is not None and self._virtual.authority is not None:
+            connection.send(_PROOF)
             self._virtual.authority.add_peer(connection, link.name)
         return connection
 
@@ -601,8 +624,21 @@ class Messenger:
             except BlockingIOError:
                 return
             except OSError as error:  # out of descriptors: say so, and let the others live
-                log.warning("cannot accept a connection: %s", error.strerror)
+                self._refusals.warn("cannot accept a connection: %s", error.strerror)
+                self._loop.remove_reader(listener.fileno())
+                later = getattr(self._loop, "call_later_real", self._loop.call_later)
+                later(_ACCEPT_AGAIN_S, self._accept_again, listener)
                 return
+            is_local = sock.family == socket.AF_UNIX
+            key = other_end(sock)[0] if is_local else str(address[0])
+            is_trusted = not is_local or key in (0, os.geteuid())
+            if why := self.counts.refuses(key, is_trusted=is_trusted):
+                self._refusals.warn(
+                    "connection of %s %s refused: %s", "user" if is_local else "host", key, why
+                )
+                sock.close()
+                continue
+            self.counts.opened(key)
             connection = Connection(
                 self._loop,
                 sock,
@@ -611,16 +647,18 @@ class Messenger:
                 peer=addresses.shown(address),
                 traffic=self.traffic,
             )
-            accepted = _Accepted()
-            connection.tag = accepted
+            connection.tag = accepted = _Accepted(key)
+            connection.logs = False
             self._connections[connection] = None
             accepted.deadline = self._close_unless(
                 connection,
-                lambda accepted=accepted: (  # type: ignore[misc]
-                    accepted.proven or accepted.is_participant
-                ),
+                partial(_has_proven, connection, accepted),
                 "did not authenticate in time",
             )
+
+    def _accept_again(self, listener: socket.socket) -> None:
+        if listener in self._listeners:
+            self._loop.add_reader(listener.fileno(), self._accept, listener)
 
     def _take_hello(self, connection: Connection, body: bytes) -> None:
         accepted = connection.tag
@@ -656,7 +694,16 @@ class Messenger:
         accepted.respond = respond
         accepted.respond_failures = respond_failures
 
-    def _accepted_closed(self, connection: Connection, _reason: str) -> None:
+    def _accepted_closed(self, connection: Connection, reason: str) -> None:
+        accepted = connection.tag
+        assert isinstance(accepted, _Accepted)
+        if reason and not connection.logs:
+            self._refusals.warn("connection with %s closed: %s", connection.peer, reason)
+        self.counts.closed(accepted.key, was_proven=accepted.proven)
+        # nothing is to hold on to the connection but who still works on its requests
+        if accepted.deadline is not None:
+            accepted.deadline.cancel()
+        accepted.deadline = accepted.respond = accepted.respond_failures = None
         self._forget(connection)
 
     def _take_as_server(self, connection: Connection, body: bytes) -> None:
@@ -664,11 +711,15 @@ class Messenger:
         assert isinstance(accepted, _Accepted)
         if not accepted.proven:
             accepted.proven = True
+            self.counts.proven(accepted.key)
             if accepted.deadline is not None:
                 accepted.deadline.cancel()
                 accepted.deadline = None
             if accepted.peer is not None and accepted.peer.is_daemon:
                 connection.max_frame = MAX_FRAME
+                connection.logs = True
+            if accepted.is_participant and body == _PROOF:
+                return
         envelope = self._read(connection, body)
         if envelope.kind not in (ASK, TELL):
             raise ProtocolError(f"a frame of kind {envelope.kind} where a request was expected")
