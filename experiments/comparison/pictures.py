@@ -58,14 +58,12 @@ def picture(
     found = by_policy(rows, workload)
     names = [each.name for each in comparison.policies if each.name in found]
     base = found.get(comparison.base, {})
+    theirs: dict[str, list[float]] = {}
     if asked.kind == "levels":
         ours = {name: values(found[name], asked.figure) for name in names}
-        theirs = {
-            row.policy: [row.figures[asked.figure][0]]
-            for table in published
-            for row in table.rows
-            if asked.figure in row.figures
-        }
+        for row in [row for table in published for row in table.rows]:
+            if asked.figure in row.figures:
+                theirs.setdefault(row.policy, []).append(row.figures[asked.figure][0])
         title = words(asked.figure)
     else:
         ours = {
@@ -73,13 +71,11 @@ def picture(
             for name in names
             if name != comparison.base
         }
-        theirs = {
-            row.policy: list(row.boxes[asked.figure][0])
-            for table in published
-            if table.base == comparison.base
-            for row in table.rows
-            if asked.figure in row.boxes
-        }
+        for table in published:
+            if table.base == comparison.base:
+                for row in table.rows:
+                    if asked.figure in row.boxes:  # of several tables the first
+                        theirs.setdefault(row.policy, list(row.boxes[asked.figure][0]))
         title = f"{words(asked.figure).partition(',')[0]}, ratio to {comparison.base}"
     ours = {name: some for name, some in ours.items() if some}
     theirs = {name: theirs[name] for name in ours if name in theirs}
@@ -162,9 +158,17 @@ def _logarithmic(low: float, high: float, title: str, steps: tuple[int, ...]) ->
         ticks = [each / 10 for each in range(1, 60)]
     return Axis(
         lambda value: (math.log10(value) - first) / (last - first),
-        [(each, f"{each:,.6g}") for each in ticks if first <= math.log10(each) <= last],
+        [(each, _short(each)) for each in ticks if first <= math.log10(each) <= last],
         title,
     )
+
+
+def _short(value: float) -> str:
+    """`0.5`, `100`, `10k`, `2M`."""
+    for unit, letter in ((10**6, "M"), (10**3, "k")):
+        if value >= unit:
+            return f"{value / unit:.4g}{letter}"
+    return f"{value:.4g}"
 
 
 def _standing_alone(plot: Plot, *, has_theirs: bool) -> str:

@@ -128,6 +128,8 @@ def test_levels_are_a_dot_a_cell_beside_what_was_published():
     assert svg.count("<circle") == 12
     assert svg.count('class="theirs"') == 1
     assert "easy: mean wait, s: 14,791" in svg
+    again = picture(COMPARISON, Picture("levels", "mean_wait"), "year", ROWS, TABLES * 2)
+    assert again.count('class="theirs"') == 2
 
 
 def test_ratios_are_a_box_of_five_cells_or_more_and_dots_of_fewer():
