@@ -21,10 +21,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from understudy.controller.scheduling.chance import seeded
+from understudy.controller.scheduling.textbook import bbsched
 from understudy.controller.scheduling.textbook.deciding import Fullness, by_tradeoff
 from understudy.controller.scheduling.textbook.genetic import Search, search
-
-from understudy.controller.scheduling.textbook import bbsched
 from understudy.experiments.comparison.cells import Drawn
 from understudy.experiments.comparison.comparison import Workload
 from understudy.experiments.comparison.workloads import make
@@ -160,7 +159,7 @@ def main() -> None:
         return watched.of_front(policy, window, full)
 
     bbsched.BBSched._of_front = of_front
-    theta = Workload("S4", "ALCF-Theta-2022.swf.gz", "theta-bb", 4360, "S4", 0.8)
+    theta = Workload("S4", "ALCF-Theta-2022.swf.gz", "theta-bb", scenario="S4", scale=0.8)
     jobs = (FULL_JOBS if given.full else SHORT_JOBS) if given.jobs is None else given.jobs
     with tempfile.TemporaryDirectory() as name:
         made = make(Drawn(theta, given.seed, 0, jobs), given.traces, Path(name))

@@ -43,7 +43,8 @@ class Workload(_Part, frozen=True):
     name: str
     trace: str  # name of a file; the folder is the user's
     kind: Literal["swf", "kth-bb", "theta-bb"] = "swf"
-    processors: _Count = 0  # nodes of one processor; 0: as many as the trace's header says
+    # of swf: nodes of one processor; 0: as many as the trace's header says
+    processors: _Count = 0
     scenario: str = ""  # of theta-bb: S1 .. S4
     scale: _Positive = 1.0  # what submit times are multiplied with
     # equal periods of submission: when the first begins and how long each is, seconds of the

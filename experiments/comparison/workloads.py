@@ -16,17 +16,11 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from understudy.experiments.comparison.buffers import (
-    KTH_CAPACITY_MB,
-    SCENARIOS,
-    THETA_CAPACITY_MB,
-    kth_buffers,
-    theta_buffers,
-)
+from understudy.experiments import buffers
 from understudy.experiments.comparison.comparison import WHOLE, ComparisonError
 from understudy.experiments.formats import read_trace
 from understudy.experiments.swf import write_swf
-from understudy.experiments.trace import TraceError
+from understudy.experiments.trace import POOLS, TraceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,9 +61,7 @@ def make(drawn: Drawn, traces: Path, folder: Path) -> Made:
     workload = drawn.workload
     source = traces / workload.trace
     trace = _read(source)
-    processors = workload.processors or trace.machine().nodes
-    fitting = [job for job in trace.jobs if job.procs <= processors]
-    capacity, asking = _with_buffers(fitting, workload, drawn.seed)
+    processors, capacity, asking = _asking(trace, workload, drawn.seed)
     chosen = _part(asking, workload, drawn.part)
     if drawn.jobs:
         chosen = chosen[: drawn.jobs]
@@ -79,7 +71,7 @@ def make(drawn: Drawn, traces: Path, folder: Path) -> Made:
     scaled = [_scaled(job, number, first, workload.scale) for number, job in enumerate(chosen, 1)]
     header = {"MaxNodes": str(processors), "MaxProcs": str(processors)}
     if capacity:
-        header["BurstBuffer"] = str(capacity)
+        header[POOLS] = str(capacity)
     part = "" if drawn.part == WHOLE else f"-{drawn.part}"
     jobs = f"-{drawn.jobs}" if drawn.jobs else ""
     path = folder / f"{workload.name}-{drawn.seed}{part}{jobs}.swf"
@@ -92,7 +84,7 @@ def make(drawn: Drawn, traces: Path, folder: Path) -> Made:
         jobs=len(scaled),
         processors=processors,
         capacity=capacity,
-        left_out=len(trace.jobs) - len(fitting),
+        left_out=len(trace.jobs) - len(asking),
         first_s=first,
         last_s=last,
     )
@@ -110,27 +102,24 @@ def _read(source: Path) -> Trace:
         raise ComparisonError(f"{source}: {error}") from error
 
 
-def _with_buffers(
-    jobs: Sequence[TraceJob], workload: Workload, seed: int
-) -> tuple[int, list[TraceJob]]:
-    """The capacity, and the jobs with what each asks for behind the 18th column. It is drawn for
-    all jobs in turn, so that a job has the same in the whole trace and in its part.
+def _asking(trace: Trace, workload: Workload, seed: int) -> tuple[int, int, list[TraceJob]]:
+    """Processors, the buffer's capacity, and the jobs that fit with what each asks for behind the
+    18th column. It is drawn for all jobs in turn, so that a job has the same in the whole trace and
+    in its part.
     """
     if workload.kind == "swf":
-        return 0, list(jobs)
+        processors = workload.processors or trace.machine().nodes
+        return processors, 0, [job for job in trace.jobs if job.procs <= processors]
     if workload.kind == "kth-bb":
-        capacity, amounts = KTH_CAPACITY_MB, kth_buffers(jobs, seed)
+        drawn = buffers.kth(trace.jobs, seed)
+    elif workload.scenario not in buffers.THETA_SETS:
+        raise ComparisonError(
+            f"workload {workload.name}: scenario {workload.scenario!r} is none of "
+            f"{', '.join(buffers.THETA_SETS)}"
+        )
     else:
-        if workload.scenario not in SCENARIOS:
-            raise ComparisonError(
-                f"workload {workload.name}: scenario {workload.scenario!r} is none of "
-                f"{', '.join(SCENARIOS)}"
-            )
-        capacity, amounts = THETA_CAPACITY_MB, theta_buffers(jobs, seed, workload.scenario)
-    return capacity, [
-        msgspec.structs.replace(job, extra=(str(amount),))
-        for job, amount in zip(jobs, amounts, strict=True)
-    ]
+        drawn = buffers.theta(trace.jobs, seed, buffers.THETA_SETS[workload.scenario])
+    return drawn.processors, drawn.capacity_mb, drawn.jobs
 
 
 def _part(jobs: Sequence[TraceJob], workload: Workload, part: int) -> list[TraceJob]:

@@ -53,7 +53,7 @@ def test_times_are_scaled_and_cut_to_whole_seconds(traces):
 
 
 def test_parts_are_equal_periods_that_together_are_the_whole(traces):
-    shared = workload(kind="kth-bb", processors=16, parts_from=100, part_length=300)
+    shared = workload(kind="kth-bb", parts_from=100, part_length=300)
     whole = read_swf(made(traces, Drawn(shared, 3, 0, 0)).path).jobs
     parts = [read_swf(made(traces, Drawn(shared, 3, part, 0)).path).jobs for part in (1, 2, 3)]
     assert [len(part) for part in parts] == [12, 12, 12]
@@ -63,7 +63,7 @@ def test_parts_are_equal_periods_that_together_are_the_whole(traces):
 
 
 def test_the_header_says_the_capacity_of_the_buffer(traces):
-    found = made(traces, Drawn(workload(kind="kth-bb", processors=16), 1, 0, 0))
+    found = made(traces, Drawn(workload(kind="kth-bb"), 1, 0, 0))
     assert found.capacity == 480_000
     assert read_swf(found.path).header["BurstBuffer"] == "480000"
 
@@ -90,7 +90,7 @@ def sum_of(drawn, tmp_path):
 
 
 def test_the_buffers_of_kth_are_those_that_everybody_draws(tmp_path):
-    kth = Workload("kth", "KTH-SP2-1996.swf.gz", "kth-bb", 96)
+    kth = Workload("kth", "KTH-SP2-1996.swf.gz", "kth-bb")
     count, drawn = sum_of(Drawn(kth, 1, 0, 0), tmp_path)
     assert count == 28_467
     assert drawn[:8] == [294478, 206579, 480000, 457143, 28277, 52083, 15202, 32801]
@@ -99,6 +99,6 @@ def test_the_buffers_of_kth_are_those_that_everybody_draws(tmp_path):
 
 @pytest.mark.parametrize(("scenario", "total"), [("S1", 841250923916), ("S4", 1793713473063)])
 def test_the_buffers_of_theta_are_those_that_everybody_draws(tmp_path, scenario, total):
-    theta = Workload("theta", "ALCF-Theta-2022.swf.gz", "theta-bb", 4360, scenario)
+    theta = Workload("theta", "ALCF-Theta-2022.swf.gz", "theta-bb", scenario=scenario)
     count, drawn = sum_of(Drawn(theta, 1, 0, 0), tmp_path)
     assert (count, sum(drawn)) == (23_911, total)
