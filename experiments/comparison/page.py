@@ -71,7 +71,8 @@ def page(
             parts += [_RATIOS.format(base=comparison.base), beside]
         parts += [f"![{name}]({name})" for name in pictures.get(workload.name, ())]
     if comparison.notes:
-        parts += ["## What does not agree, and why", *(f"- {each}" for each in comparison.notes)]
+        notes = "\n".join(f"- {each}" for each in comparison.notes)
+        parts += ["## What does not agree, and why", notes]
     return "\n\n".join(parts) + "\n"
 
 
@@ -150,7 +151,8 @@ def _claims(comparison: Comparison, run: Run) -> list[str]:
         for verdict in verdicts
         if verdict.claim.why and verdict.word not in ("holds", NOT_RUN)
     ]
-    return ["## What agrees", "\n".join(lines), *dict.fromkeys(whys)]
+    listed = "\n".join(dict.fromkeys(whys))
+    return ["## What agrees", "\n".join(lines), *([listed] if listed else [])]
 
 
 def _figures(
