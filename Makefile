@@ -93,6 +93,7 @@ COMPARISONS ?= $(basename $(notdir $(wildcard examples/experiments/*.toml)))
 experiments: $(VENV)/.prepared
 	$(BIN)/understudy compare $(COMPARISONS:%=examples/experiments/%.toml) --traces $(TRACES) \
 		$(if $(WORKERS),--workers $(WORKERS)) $(if $(FULL),--full --pages docs/experiments)
+	$(BIN)/python examples/experiments/fronts.py --traces $(TRACES) $(if $(FULL),--full --page docs/experiments/fronts.md)
 
 # A flame graph of all processes of a case: `make profile WHAT=kth-easy-many`.
 profile: $(VENV)/.prepared-dev

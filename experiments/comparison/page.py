@@ -5,6 +5,7 @@ Place: after the cells have been run. Pure: rows in, text out.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Final
@@ -107,6 +108,9 @@ def _what_was_run(comparison: Comparison, run: Run) -> list[str]:
         "through a whole cluster; usage is measured from the first submission to the last, all "
         "else from the first submission to the last end."
     )
+    if codes := Counter(row.code for row in run.rows if not row.failed):
+        told = ", ".join(f"`{code}` ({many(count, 'cell')})" for code, count in codes.items())
+        found.append(f"Hash of the scheduling code: {told}.")
     for what, names in (("Not run", run.not_run), ("Failed", failed)):
         if names:
             more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""

@@ -60,7 +60,8 @@ def row(policy, seed, wait):
     pair = Pair("year", seed, 0)
     if wait == "":
         return Row(pair, policy, failed="exit code 1: broken")
-    return Row(pair, policy, dict.fromkeys(FIGURES, 0.5) | {"mean_wait": wait}, "hash", 40)
+    figures = dict.fromkeys(FIGURES, 0.5) | {"mean_wait": wait}
+    return Row(pair, policy, figures, "hash", 40, code="old" if seed == 1 else "new")
 
 
 ROWS = [row(policy, seed, w) for policy, some in WAITS.items() for seed, w in enumerate(some, 1)]
@@ -85,6 +86,7 @@ def test_it_says_what_was_run_on_what_and_what_was_not():
     assert "12 of 18 cells were run" in TEXT
     assert "Not run: fcfs on year, seed 4; fcfs on year, seed 5" in TEXT
     assert "Failed: fcfs on year, seed 2: exit code 1: broken." in TEXT
+    assert "Hash of the scheduling code: `old` (3 cells), `new` (9 cells)." in TEXT
     assert "somewhere" not in TEXT
 
 
