@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.experiments.comparison.cells import Pair, Row, by_policy
 from understudy.experiments.comparison.figures import shown
-from understudy.experiments.comparison.spread import bootstrap_median, paired
+from understudy.experiments.comparison.spread import bootstrap_median, paired, ratio
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,7 +74,7 @@ def _weighed(claim: Claim, values: Sequence[float]) -> tuple[str, str]:
     most = math.inf if claim.most is None else claim.most
 
     def text(value: float) -> str:
-        return f"{value:.3f}" if claim.others else shown(claim.figure, value)
+        return ratio(value) if claim.others else shown(claim.figure, value)
 
     middle, interval = _middle(claim, values)
     said = f"{text(middle)} ({_pairs(len(values))}"

@@ -14,7 +14,7 @@ from understudy.experiments.comparison.cells import by_policy, ratios, values
 from understudy.experiments.comparison.claims import NOT_RUN, judge
 from understudy.experiments.comparison.comparison import PROVENANCE, WHOLE
 from understudy.experiments.comparison.figures import shown, words
-from understudy.experiments.comparison.spread import five, paired
+from understudy.experiments.comparison.spread import five, paired, ratio
 from understudy.model.nouns import many
 
 if TYPE_CHECKING:
@@ -231,12 +231,12 @@ def _ratio_lines(
     if not some:
         return
     of, box = paired(some), five(some)
-    interval = "" if of.interval is None else f" ({of.interval[0]:.3f} to {of.interval[1]:.3f})"
+    interval = "" if of.interval is None else f" ({' to '.join(map(ratio, of.interval))})"
     fives = " / ".join(
         f"{each:.2f}" for each in (box.least, box.first, box.median, box.third, box.most)
     )
     yield (
-        f"| `{policy}` | {words(figure)} | {of.mean:.3f}{interval} | "
+        f"| `{policy}` | {words(figure)} | {ratio(of.mean)}{interval} | "
         f"{fives if of.pairs > 1 else '-'} | {of.below} of {of.pairs} | "
         f"{f'{of.chance:.3f}' if of.pairs > 1 else '-'} |"
     )
@@ -261,7 +261,8 @@ def _sources(published: Sequence[Sourced]) -> list[str]:
         for _, sure in (*row.figures.values(), *row.boxes.values())
     }
     letters = "; ".join(f"{each}: {PROVENANCE[each]}" for each in sorted(classes))
-    told = [
-        f"({number}) {source}: {table.what}" for number, (source, table) in enumerate(published, 1)
-    ]
+    of_source: dict[str, list[str]] = {}
+    for number, (source, table) in enumerate(published, 1):
+        of_source.setdefault(source, []).append(f"({number}) {table.what}")
+    told = [f"{source}: {' '.join(tables)}" for source, tables in of_source.items()]
     return [f"Published: {' '.join(told)} {letters}."]

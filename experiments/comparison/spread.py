@@ -57,6 +57,11 @@ class Paired:
     chance: float
 
 
+def ratio(value: float) -> str:
+    """As pages have it."""
+    return f"{value:.3f}" if value < 100 else f"{value:,.0f}"
+
+
 def five(values: Sequence[float]) -> Five:
     """Of at least one value; quartiles between values are interpolated."""
     least, first, median, third, most = (

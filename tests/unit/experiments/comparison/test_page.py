@@ -95,7 +95,7 @@ def test_published_numbers_stand_below_ours_with_their_class():
     place = next(n for n, line in enumerate(lines) if line.startswith("| `easy` | 5 |"))
     assert lines[place] == "| `easy` | 5 | 11,600 (10,000 to 13,000) | 50.00 % |"
     assert lines[place + 1] == "| *published (1)* | | *14,791* E |  |"
-    assert "(1) Paper: a table. (2) Paper: boxes." in TEXT
+    assert "Published: Paper: (1) a table. (2) boxes. E:" in TEXT
     assert "V: exact, from the coordinates of a vector figure" in TEXT
     assert "| *published (2)* | | | *0.50 / 0.60 / 0.70 / 0.80 / 1.10* V | | |" in TEXT
 

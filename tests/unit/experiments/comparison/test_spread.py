@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.experiments.comparison.spread import bootstrap_median, five, paired, sign_flips
+from understudy.experiments.comparison.spread import (
+    bootstrap_median,
+    five,
+    paired,
+    ratio,
+    sign_flips,
+)
 
 RATIOS = st.lists(st.floats(0.01, 100), min_size=1, max_size=10)
 
@@ -16,6 +22,12 @@ def test_quartiles_are_interpolated():
     assert (of.least, of.first, of.median, of.third, of.most, of.mean) == (
         1, 1.75, 2.5, 3.25, 4, 2.5,
     )  # fmt: skip
+
+
+def test_a_ratio_is_shown_no_more_exactly_than_it_is():
+    assert [ratio(each) for each in (0.9384, 12.5, 297.04, 15_249_561.2)] == [
+        "0.938", "12.500", "297", "15,249,561",
+    ]  # fmt: skip
 
 
 def test_the_mean_of_a_half_and_a_double_is_one():
