@@ -98,7 +98,9 @@ class Cluster:
     cadence: Cadence = field(default_factory=Cadence)  # of the controller's threads
     # what an emulated job takes beside its run: launch and the news of its end
     job_overhead_s: float = 0.0
-    job_launch_s: float = 0.0  # emulated jobs are launched one after another, each so much later
+    # work of an emulated machine for each job that it launches; it works at several at once, and
+    # none of them begins before the last is launched
+    job_launch_s: float = 0.0
     # what an emulated script that is told to end takes until nothing of it is left
     kill_s: float = 0.0
     epilog_s: float = 0.0  # how long emulated nodes take to be free after a job's end

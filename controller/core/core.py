@@ -137,7 +137,9 @@ class Core:
     gang: Gang | None = None  # None: jobs that share cores run side by side
     power: Power | None = None  # None: nodes are never switched off
     reboots: int = 0  # nodes (a bitmap) that are to boot when they are idle
-    launch_s: float = 0.0  # emulated jobs are launched one after another, each so much later
+    launch_s: float = 0.0  # work of the emulated machine for each job that it launches
+    # emulated jobs of this moment that are to be launched: (job, its run, where)
+    launching: list[tuple[Job, int, DaemonRecord]] = field(default_factory=list)
     launches_until: float = 0.0  # when all are launched that have been sent
     step_signer: StepSigner | None = None
     # by job id: who waits for what of it

@@ -142,6 +142,30 @@ def hand_over(core: Core, job: Job, daemon: DaemonRecord) -> None:
 
 def launch(core: Core, job: Job, daemon: DaemonRecord) -> None:
     """Send the job to the node daemon of its first node, until it has it or the job is over."""
+    if not core.launch_s or job.emulation is None:
+        _launch(core, job, daemon)
+        return
+    core.launching.append((job, job.restarts, daemon))
+    if len(core.launching) == 1:
+        core.at(core.time.now(), _launch_together, core)
+
+
+def _launch_together(core: Core) -> None:
+    """Launch the emulated jobs that were started at one moment. A machine works at all of them at
+    once, so none begins before the last is launched.
+
+    The controller counts, which sends all of them: counted by each node daemon schedules would
+    depend on how nodes are dealt to daemons.
+    """
+    together, core.launching = core.launching, []
+    wanted = [each for each in together if each[0].restarts == each[1] and each[0].is_running]
+    now = core.time.now()
+    core.launches_until = max(now, core.launches_until) + len(wanted) * core.launch_s
+    for job, _, daemon in wanted:
+        _launch(core, job, daemon, core.launches_until - now)
+
+
+def _launch(core: Core, job: Job, daemon: DaemonRecord, begins_after_s: float = 0.0) -> None:
     run, job_id = job.restarts, job.job_id
     assert job.start_time is not None
     credential = b""
@@ -168,7 +192,7 @@ def launch(core: Core, job: Job, daemon: DaemonRecord) -> None:
         spec,
         environment,
         job.time_limit_s if core.policy.exact_limits else None,
-        begins_after_s=_turn(core) if core.launch_s and job.emulation is not None else 0.0,
+        begins_after_s=begins_after_s,
     )
     if not core.settings.emulates_jobs:
         told = node_environment(core, job, is_over=False)
@@ -196,19 +220,6 @@ def launch(core: Core, job: Job, daemon: DaemonRecord) -> None:
         done=launched,
         node=core.names.names[job.allocation.first_node],
     )
-
-
-def _turn(core: Core) -> float:
-    """How long an emulated job has to wait until those are launched that were sent before it; it is
-    one of them from now on.
-
-    The controller counts, which sends all of them: in turns of each node daemon schedules would
-    depend on how nodes are dealt to daemons.
-    """
-    now = core.time.now()
-    begin = max(now, core.launches_until)
-    core.launches_until = begin + core.launch_s
-    return begin - now
 
 
 def _first_nodes_memory_mb(job: Job) -> int:

@@ -65,7 +65,7 @@ def test_with_an_exact_limit_a_job_runs_from_its_start_time(jobs):
     ]
 
 
-def test_a_job_begins_when_those_before_it_are_launched():
+def test_a_job_begins_when_the_controller_says_that_it_is_launched():
     jobs = EmulatedJobs(1.0, 0.5)
     for job_id, after_s in ((1, 0.0), (2, 0.25), (3, 0.5)):
         jobs.start(launch(job_id, 10.0, begins_after_s=after_s), NOW)

@@ -14,6 +14,7 @@ import pytest
 from controller_harness import OTHER, ROOT, START, USER, FakeSender, Harness, make_tables
 
 from understudy.auth.credential import Verifier
+from understudy.controller.jobs.launch import launch
 from understudy.controller.jobs.start import Planning
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.settings import Settings
@@ -69,14 +70,26 @@ def test_a_job_runs_from_submission_to_completion(h: Harness) -> None:
     assert job.node_list == "n[1-2]"
 
 
-def test_emulated_jobs_are_launched_one_after_another_whoever_launches_them() -> None:
+def test_emulated_jobs_that_start_together_begin_when_all_are_launched() -> None:
     for daemons in ({"noded0": "n[1-4]"}, {"noded0": "n[1-2]", "noded1": "n3", "noded2": "n4"}):
         h = Harness(daemons=daemons)
         h.core.launch_s = 0.25
-        jobs = [h.submit(min_nodes=1, exclusive=True) for _ in range(3)]
-        assert [h.launches(job)[0].begins_after_s for job in jobs] == [0.0, 0.25, 0.5]
-        h.time.jump(10.0)
-        assert h.launches(h.submit())[0].begins_after_s == 0.0
+        h.submit(min_nodes=1, exclusive=True, array="1-3")
+        assert [launch.begins_after_s for launch in h.launches()] == [0.75] * 3
+        h.time.jump(0.5)
+        # behind what is not launched yet
+        assert h.launches(h.submit())[0].begins_after_s == 0.5
+
+
+def test_an_emulated_job_that_is_over_before_its_launch_is_not_launched() -> None:
+    h = Harness()
+    h.core.launch_s = 0.25
+    job = h.submit()
+    h.acknowledge()
+    launch(h.core, job, h.core.daemons["noded0"])
+    h.cancel(job)
+    assert not h.launches()
+    assert h.core.launches_until == h.core.time.now() + 0.25  # by the first launch alone
 
 
 def test_the_nodes_of_several_daemons_are_given_back_as_each_reports() -> None:
