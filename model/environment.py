@@ -28,7 +28,7 @@ SBATCH = 1 << 11  # sbatch, to the script
 SRUN = 1 << 12  # srun, to tasks
 HOST = 1 << 13  # a node, to the script
 TASK_HOST = 1 << 14  # a node, to tasks
-PROGRAM_HOST = 1 << 15  # a node, to Prolog, Epilog and HealthCheckProgram
+PROGRAM_HOST = 1 << 15  # a node, to Prolog, Epilog, HealthCheckProgram and those of tasks
 UNSET = 1 << 16  # srun and nodes, to who was not told otherwise
 
 _COMMANDS = JOB | TASKS | COMMAND
@@ -147,6 +147,8 @@ VARIABLES = {
     "SLURM_SRUN_COMM_PORT": ("port", SRUN),
     "SLURM_LAUNCH_NODE_IPADDR": ("host", SRUN),
     "SLURM_LABELIO": ("label", SRUN),
+    "SLURM_MEM_BIND_PREFER": ("mem_bind_prefer", SRUN),
+    "SLURM_MEM_BIND_SORT": ("mem_bind_sort", SRUN),
     "SRUN_DEBUG": ("loudness", SRUN),
     # a node, and a task there
     "ENVIRONMENT": ("kind", HOST),
@@ -157,13 +159,17 @@ VARIABLES = {
     "SLURM_GTIDS": ("tasks_on_node", HOST | TASK_HOST),
     "SLURM_LOCALID": ("local_id", HOST | TASK_HOST),
     "SLURM_MPI_TYPE": ("mpi", TASK_HOST),
+    "SLURM_PMIX_MAPPING_SERV": ("pmix_mapping", TASK_HOST),
     "SLURM_NODEID": ("node_id", HOST | TASK_HOST),
     "SLURM_PROCID": ("task_id", HOST | TASK_HOST),
     "SLURM_SCRIPT_CONTEXT": ("context", SITE | PROGRAM_HOST),
-    "SLURM_TASK_PID": ("pid", TASK_HOST),
+    "SLURM_TASK_PID": ("pid", HOST | TASK_HOST),
     "SLURM_TOPOLOGY_ADDR": ("address", HOST | TASK_HOST),
     "SLURM_TOPOLOGY_ADDR_PATTERN": ("address_pattern", HOST | TASK_HOST),
 }
+RLIMIT = (
+    "SLURM_RLIMIT_"  # and the name of a limit of processes: how it was where the job comes from
+)
 TMP = "/tmp"  # noqa: S108  what Slurm gives as TMPDIR
 # of 22.05, and the number of its select/cons_tres: both are told in SLURM_WORKING_CLUSTER
 _PROTOCOL = 9728
@@ -212,6 +218,15 @@ def read(entries: "Iterable[str]") -> dict[str, str]:
 def written(environment: "Mapping[str, str]") -> list[str]:
     """`NAME=value` each."""
     return [f"{name}={value}" for name, value in environment.items()]
+
+
+def binding(what: str, loud: str, kind: str, values: str, before: str = "") -> dict[str, str]:
+    """How tasks are bound to what is CPU or MEM. `loud`: quiet or verbose; `kind`: with its colon;
+    `before`: a word between them.
+    """
+    name = f"SLURM_{what}_BIND"
+    whole = ",".join(word for word in (loud, before, kind + values) if word)
+    return {name: whole, f"{name}_VERBOSE": loud, f"{name}_TYPE": kind, f"{name}_LIST": values}
 
 
 def working_cluster(cluster: str, controller: str) -> str:

@@ -11,16 +11,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from understudy.model.environment import HOST, TMP, UNSET, read, told, working_cluster
+from understudy.model.environment import HOST, RLIMIT, TMP, UNSET, read, told, working_cluster
 from understudy.noded.settings import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from understudy.protocol.messages import LaunchBatch
-
-
-_LIMIT = "SLURM_RLIMIT_"
 
 
 def batch_environment(
@@ -75,7 +72,7 @@ def limits_in(environment: Mapping[str, str], propagated: frozenset[str]) -> dic
     """What the submitter's environment says of limits."""
     found = {}
     for name, value in environment.items():
-        limit, number = name.removeprefix(_LIMIT), value.removeprefix("U")
+        limit, number = name.removeprefix(RLIMIT), value.removeprefix("U")
         if (
             limit in LIMITS
             and (value != number or limit in propagated)
@@ -87,7 +84,7 @@ def limits_in(environment: Mapping[str, str], propagated: frozenset[str]) -> dic
 
 def without_limits(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment that processes get."""
-    return {name: value for name, value in environment.items() if not name.startswith(_LIMIT)}
+    return {name: value for name, value in environment.items() if not name.startswith(RLIMIT)}
 
 
 def wants_login(launch: LaunchBatch) -> bool:

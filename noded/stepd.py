@@ -22,6 +22,7 @@ import resource
 import select
 import time
 
+from understudy.model.environment import HOST, told
 from understudy.noded import family
 from understudy.noded.task_programs import run_epilog, run_prolog
 
@@ -210,9 +211,9 @@ def become(
             signal.SIGXFSZ,
         ):
             signal.signal(number, signal.SIG_DFL)
-        variables["SLURM_TASK_PID"] = str(os.getpid())
+        variables |= told(HOST, {"pid": os.getpid()})
         # before it can have done anything
-        write(order["spool"], "pid", variables["SLURM_TASK_PID"])
+        write(order["spool"], "pid", str(os.getpid()))
         for target, source in enumerate(files):
             os.dup2(source, target)
         if order["task_prolog"]:

@@ -10,6 +10,7 @@ import _signal as signal  # type: ignore[import-not-found]  # without enumeratio
 import os
 
 from understudy.model.environment import TASK_HOST, told
+from understudy.model.environment import binding as binding_variables
 from understudy.noded.stepd import Quietly, set_limits
 from understudy.noded.task_programs import run_prolog
 
@@ -64,7 +65,7 @@ def become(
             signal.SIGTERM,
         ):
             signal.signal(number, signal.SIG_DFL)
-        variables["SLURM_TASK_PID"] = str(os.getpid())
+        variables |= told(TASK_HOST, {"pid": os.getpid()})
         copies = [os.dup(each) for each in files]
         for target, source in enumerate(copies):
             os.dup2(source, target)
@@ -106,12 +107,7 @@ def bind(order: dict[str, Any], task: Task, variables: dict[str, str]) -> None:
     masks = [mask_of(cpus_of(binding, local, each)) for local in range(len(task.node["tasks"]))]
     loud = variables.get("SLURM_CPU_BIND_VERBOSE", "quiet")
     if kind in ("threads", "cores"):
-        values = ",".join(masks)
-        variables |= {
-            "SLURM_CPU_BIND": f"{loud},mask_cpu:{values}",
-            "SLURM_CPU_BIND_TYPE": "mask_cpu:",
-            "SLURM_CPU_BIND_LIST": values,
-        }
+        variables |= binding_variables("CPU", loud, "mask_cpu:", ",".join(masks))
     if loud == "verbose":
         what = {"none": "NONE", "rank": "RANK", "map_cpu": "MAP "}.get(kind, "MASK")
         where = f"{task.node['name']}, task {task.number:2d} {task.local:2d} [{os.getpid()}]"

@@ -11,6 +11,7 @@ import marshal
 import os
 import select
 
+from understudy.model.environment import TASK_HOST, told
 from understudy.noded.pmi import mapping
 from understudy.noded.pmixd import Pipe, ask, remove
 from understudy.protocol.task_frames import LOST, MESSAGE, STARTED, frame
@@ -63,7 +64,7 @@ class Pmix:
         return failures | dict.fromkeys(awaited, "the process with the library is lost")
 
     def environment(self, number: int) -> dict[str, str]:
-        return {"SLURM_PMIX_MAPPING_SERV": self._mapping} | dict(
+        return told(TASK_HOST, {"pmix_mapping": self._mapping}) | dict(
             entry.partition("=")[::2] for entry in self._environments[number]
         )
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 
+from understudy.model.environment import PROGRAM_HOST, told
+
 NOT_RUN = 127
 USER_EPILOG_S = 5.0  # then 22.05.8 was seen to kill it; for TaskEpilog it waits
 
@@ -24,7 +26,7 @@ def run_prolog(program: str, variables: dict[str, str]) -> int:
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, 0)
         os.dup2(null, 2)
-        execute_program(program, {**variables, "SLURM_SCRIPT_CONTEXT": "prolog_task"})
+        execute_program(program, variables | told(PROGRAM_HOST, {"context": "prolog_task"}))
     os.close(outward)
     text = b""
     while data := os.read(inward, 65536):
@@ -58,7 +60,7 @@ def run_epilog(program: str, variables: dict[str, str], error_output: int) -> in
         os.dup2(null, 0)
         os.dup2(null, 1)
         os.dup2(error_output, 2)
-        execute_program(program, {**variables, "SLURM_SCRIPT_CONTEXT": "epilog_task"})
+        execute_program(program, variables | told(PROGRAM_HOST, {"context": "epilog_task"}))
     while True:
         found, status = os.wait()
         if found == pid:
@@ -74,7 +76,7 @@ def begin_epilog(program: str, variables: dict[str, str], error_output: int) -> 
         os.dup2(null, 0)
         os.dup2(null, 1)
         os.dup2(error_output if error_output >= 0 else null, 2)
-        execute_program(program, {**variables, "SLURM_SCRIPT_CONTEXT": "epilog_task"})
+        execute_program(program, variables | told(PROGRAM_HOST, {"context": "epilog_task"}))
     return pid
 
 

@@ -5,6 +5,8 @@ Place: under srun; loaded only where a binding is asked for. Follows: srun(1), S
 SLURM_MEM_BIND in what tasks were seen to get.
 """
 
+from understudy.model.environment import SRUN, binding, told
+
 _FULL = {
     "no": "none",
     "thread": "threads",
@@ -42,7 +44,7 @@ def cpu_variables(text: str, implied: str) -> dict[str, str]:
         values = text
     elif kind.startswith("mask_"):
         values = ",".join(each.removeprefix("0x") for each in values.split(","))
-    return _variables("SLURM_CPU_BIND", words, kind + colon, values) if kind else {}
+    return binding("CPU", _loud(words), kind + colon, values) if kind else {}
 
 
 def memory_variables(text: str) -> dict[str, str]:
@@ -57,23 +59,15 @@ def memory_variables(text: str) -> dict[str, str]:
     if kind.startswith("mask_"):
         values = ",".join(each.removeprefix("0x") for each in values.split(","))
     prefers = not {"p", "prefer"}.isdisjoint(words)
-    found = _variables(
-        "SLURM_MEM_BIND",
-        words,
-        _FULL.get(kind, kind) + colon,
-        values,
-        before="prefer" if prefers else "",
+    found = binding(
+        "MEM", _loud(words), _FULL.get(kind, kind) + colon, values, "prefer" if prefers else ""
     )
-    if prefers:
-        found["SLURM_MEM_BIND_PREFER"] = "prefer"
-    if "sort" in words:
-        found["SLURM_MEM_BIND_SORT"] = "sort"
-    return found
+    facts = {
+        "mem_bind_prefer": "prefer" if prefers else "",
+        "mem_bind_sort": "sort" if "sort" in words else "",
+    }
+    return found | told(SRUN, facts)
 
 
-def _variables(
-    name: str, words: list[str], kind: str, values: str, *, before: str = ""
-) -> dict[str, str]:
-    loud = "quiet" if {"v", "verbose"}.isdisjoint(words) else "verbose"
-    whole = ",".join(word for word in (loud, before, kind + values) if word)
-    return {name: whole, f"{name}_VERBOSE": loud, f"{name}_TYPE": kind, f"{name}_LIST": values}
+def _loud(words: list[str]) -> str:
+    return "quiet" if {"v", "verbose"}.isdisjoint(words) else "verbose"

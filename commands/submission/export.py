@@ -4,6 +4,8 @@ Place: beside the commands; imports next to nothing, as they have to start quick
 sbatch(1).
 """
 
+from understudy.model.environment import RLIMIT
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,10 +70,10 @@ def limits(wanted: str | None) -> dict[str, str]:
 
     names = {word.removeprefix("RLIMIT_") for word in (wanted or "ALL").upper().split(",")}
     if "NONE" in names:
-        return {"SLURM_RLIMIT_NONE": "U"}
+        return {f"{RLIMIT}NONE": "U"}
     mark = "" if wanted is None else "U"
     return {
-        f"SLURM_RLIMIT_{name}": f"{mark}{resource.getrlimit(number)[0]}"
+        f"{RLIMIT}{name}": f"{mark}{resource.getrlimit(number)[0]}"
         for name in _LIMITS
         if "ALL" in names or name in names
         for number in [getattr(resource, f"RLIMIT_{name}")]

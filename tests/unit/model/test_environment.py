@@ -16,6 +16,7 @@ from understudy.model.environment import (
     SRUN,
     TASKS,
     VARIABLES,
+    binding,
     handed_on,
     is_for,
     of_components,
@@ -30,7 +31,8 @@ COMPOSERS = [
     *("commands/sbatch.py", "commands/salloc.py", "commands/srun/environment.py"),
     *("commands/submission/export.py", "noded/environment.py", "noded/real.py"),
     *("noded/real_steps.py", "noded/task_exec.py", "noded/gpu_bind.py", "protocol/messages.py"),
-    *("commands/submission/options.py", "model/environment.py"),
+    *("commands/submission/options.py", "commands/srun/bindings.py", "noded/task_pmix.py"),
+    "model/environment.py",
 ]
 
 
@@ -51,6 +53,18 @@ def test_each_of_those_who_are_told_is_told_something():
     ]
     assert sum(bits) == (1 << len(bits)) - 1
     assert all(any(whom & bit for _, whom in VARIABLES.values()) for bit in bits)
+
+
+def test_a_binding_is_told_in_four_variables():
+    assert binding("CPU", "quiet", "map_cpu:", "0,1") == {
+        "SLURM_CPU_BIND": "quiet,map_cpu:0,1",
+        "SLURM_CPU_BIND_VERBOSE": "quiet",
+        "SLURM_CPU_BIND_TYPE": "map_cpu:",
+        "SLURM_CPU_BIND_LIST": "0,1",
+    }
+    assert binding("MEM", "verbose", "local", "", "prefer")["SLURM_MEM_BIND"] == (
+        "verbose,prefer,local"
+    )
 
 
 @pytest.mark.parametrize(
