@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.model import conf_values, hostlist
 from understudy.model.conf_keys import Key, Kind
-from understudy.model.conf_scan import ERROR, WARNING, ConfLine, Finding, Scan
+from understudy.model.conf_scan import ERROR, WARNING, ConfLine, Finding, Scan, expanded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
@@ -108,7 +108,7 @@ def read_gres(scan: Scan, report: Callable[[Finding], None]) -> list[GresConf]:
         files = given.get("file", given.get("multiplefiles", ""))
         count = _number(line, given, "Count", report)
         if count is None:
-            count = len(_names(line, "File", files, report)) if files else 1
+            count = len(expanded(line, "File", files, report)) if files else 1
         cores = given.get("cores", given.get("cpus", ""))
         found.append(
             GresConf(
@@ -136,11 +136,11 @@ def read_topology(scan: Scan, report: Callable[[Finding], None]) -> list[SwitchC
             continue
         given = dict(line.pairs)
         speed = _number(line, given, "LinkSpeed", report)
-        nodes = _names(line, "Nodes", given.get("nodes", ""), report)
-        switches = _names(line, "Switches", given.get("switches", ""), report)
+        nodes = expanded(line, "Nodes", given.get("nodes", ""), report)
+        switches = expanded(line, "Switches", given.get("switches", ""), report)
         found += [
             SwitchConf(name, nodes, switches, 1 if speed is None else speed, line.file, line.line)
-            for name in _names(line, "SwitchName", line.value, report)
+            for name in expanded(line, "SwitchName", line.value, report)
         ]
     return found
 
@@ -259,23 +259,3 @@ def _number(
     except ValueError as error:
         report(Finding("bad_value", ERROR, line.file, line.line, text, str(error), key))
         return None
-
-
-def _names(
-    line: ConfLine, key: str, expression: str, report: Callable[[Finding], None]
-) -> list[str]:
-    try:
-        return hostlist.expand(expression)
-    except ValueError as error:
-        report(
-            Finding(
-                "hostlist_error",
-                ERROR,
-                line.file,
-                line.line,
-                expression,
-                f"{key}={expression}: {error}",
-                key,
-            )
-        )
-        return []

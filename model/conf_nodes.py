@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.model import bits, conf_values, hostlist
 from understudy.model.conf_keys import with_defaults
-from understudy.model.conf_scan import ERROR, WARNING, ConfLine, Finding
+from understudy.model.conf_scan import ERROR, WARNING, ConfLine, Finding, expanded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,7 +114,7 @@ class NodeReader:
             self._defaults.update(given)
             return
         settings = with_defaults(self._defaults, given)
-        names = self._expand(line, "NodeName", line.value)
+        names = expanded(line, "NodeName", line.value, self._report)
         if not names:
             return
         addresses = self._one_for_each(line, "NodeAddr", given.get("nodeaddr", ""), names)
@@ -184,15 +184,6 @@ class NodeReader:
     ) -> None:
         self._report(Finding(kind, severity, line.file, line.line, text, message, key))
 
-    def _expand(self, line: ConfLine, key: str, expression: str) -> list[str]:
-        try:
-            return hostlist.expand(expression)
-        except ValueError as error:
-            self._complain(
-                line, "hostlist_error", ERROR, expression, f"{key}={expression}: {error}", key
-            )
-            return []
-
     def _one_for_each(
         self, line: ConfLine, key: str, expression: str, names: list[str]
     ) -> list[str]:
@@ -201,7 +192,7 @@ class NodeReader:
         """
         if not expression:
             return []
-        found = self._expand(line, key, expression)
+        found = expanded(line, key, expression, self._report)
         if len(found) == len(names):
             return found
         if len(found) == 1:
@@ -374,21 +365,7 @@ def expand_defined(
     """The names of an expression that are nodes; the others are reported."""
     if expression.upper() == "ALL":
         return list(index_of)
-    try:
-        names = hostlist.expand(expression)
-    except ValueError as error:
-        report(
-            Finding(
-                "hostlist_error",
-                ERROR,
-                line.file,
-                line.line,
-                expression,
-                f"{key}={expression}: {error}",
-                key,
-            )
-        )
-        return []
+    names = expanded(line, key, expression, report)
     unknown = [name for name in names if name not in index_of]
     if unknown:
         shown = hostlist.compress(unknown)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.model import conf_values, hostlist
 from understudy.model.conf_keys import LINE_KEYS, with_defaults
-from understudy.model.conf_scan import ERROR, WARNING, ConfLine, Finding
+from understudy.model.conf_scan import ERROR, WARNING, ConfLine, Finding, expanded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -307,21 +307,7 @@ def _nodes(
     """The names of a partition's nodes in the order of the table, and the node sets among them."""
     if not expression:
         return [], ()
-    try:
-        words = hostlist.expand(expression)
-    except ValueError as error:
-        report(
-            Finding(
-                "hostlist_error",
-                ERROR,
-                line.file,
-                line.line,
-                expression,
-                f"Nodes={expression}: {error}",
-                "Nodes",
-            )
-        )
-        return [], ()
+    words = expanded(line, "Nodes", expression, report)
     chosen: set[str] = set()
     sets: list[str] = []
     unknown: list[str] = []

@@ -15,7 +15,12 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from understudy.model import hostlist
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ERROR: Final = "error"
 WARNING: Final = "warning"
@@ -76,6 +81,18 @@ class ConfLine:
     @property
     def value(self) -> str:
         return self.pairs[0][1]
+
+
+def expanded(
+    line: ConfLine, key: str, expression: str, report: Callable[[Finding], None]
+) -> list[str]:
+    """The names of a host list; none, and a finding, if it cannot be read."""
+    try:
+        return hostlist.expand(expression)
+    except ValueError as error:
+        message = f"{key}={expression}: {error}"
+        report(Finding("hostlist_error", ERROR, line.file, line.line, expression, message, key))
+        return []
 
 
 @dataclass(slots=True)

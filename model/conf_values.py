@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.model import times
 from understudy.model.conf_keys import Kind
+from understudy.model.debug_flags import LEVELS
 
 if TYPE_CHECKING:
     from understudy.model.conf_keys import Key
@@ -19,18 +20,6 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]{1,15}|[0-9]{1,18})([kKmM]?)", re.ASCII)
 _YES: Final = frozenset({"yes", "up", "true", "1"})
 _NO: Final = frozenset({"no", "down", "false", "0"})
-LEVELS: Final = (
-    "quiet",
-    "fatal",
-    "error",
-    "info",
-    "verbose",
-    "debug",
-    "debug2",
-    "debug3",
-    "debug4",
-    "debug5",
-)
 _UNLIMITED: Final = frozenset({"unlimited", "infinite"})
 # Those that count minutes where all others count seconds.
 _IN_MINUTES: Final = frozenset({"overtimelimit", "resvoverrun"})

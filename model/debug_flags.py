@@ -1,10 +1,23 @@
-"""The names of DebugFlags, in the order in which they are shown. Follows slurm.conf(5) of 22.05.
+"""What is logged: levels, and the names of DebugFlags in the order in which they are shown.
+Follows slurm.conf(5) of 22.05.
 
 Place: the vocabulary of slurm.conf, of `scontrol show config` and of `scontrol setdebugflags`.
 """
 
 from typing import Final
 
+LEVELS: Final = (
+    "quiet",
+    "fatal",
+    "error",
+    "info",
+    "verbose",
+    "debug",
+    "debug2",
+    "debug3",
+    "debug4",
+    "debug5",
+)
 _FLAGS: Final = """
 Accrue Agent AuditRPCs Backfill BackfillMap BurstBuffer Cgroup CPU_Bind CpuFrequency Data
 DBD_Agent DB_Archive DB_Assoc DB_TRES DB_Job DB_QOS DB_Query DB_Reservation DB_Resource DB_Step

@@ -167,9 +167,9 @@ VARIABLES = {
     "SLURM_TOPOLOGY_ADDR": ("address", HOST | TASK_HOST),
     "SLURM_TOPOLOGY_ADDR_PATTERN": ("address_pattern", HOST | TASK_HOST),
 }
-RLIMIT = (
-    "SLURM_RLIMIT_"  # and the name of a limit of processes: how it was where the job comes from
-)
+# and the name of a limit of processes: how it was where the job comes from
+RLIMIT = "SLURM_RLIMIT_"
+LIMITS = ("CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS")
 TMP = "/tmp"  # noqa: S108  what Slurm gives as TMPDIR
 # of 22.05, and the number of its select/cons_tres: both are told in SLURM_WORKING_CLUSTER
 _PROTOCOL = 9728

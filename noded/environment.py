@@ -11,8 +11,16 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from understudy.model.environment import HOST, RLIMIT, TMP, UNSET, read, told, working_cluster
-from understudy.noded.settings import LIMITS
+from understudy.model.environment import (
+    HOST,
+    LIMITS,
+    RLIMIT,
+    TMP,
+    UNSET,
+    read,
+    told,
+    working_cluster,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

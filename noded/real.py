@@ -375,27 +375,7 @@ class RealExecutor:
         spec = launch.spec
         node = expand(launch.nodes)[0]
         work_dir = (spec.work_dir if spec is not None else "") or user.pw_dir
-        given = read(launch.environment)
-        array_job, array_task = given.get("SLURM_ARRAY_JOB_ID"), given.get("SLURM_ARRAY_TASK_ID")
-        names = Names(
-            launch.job_id,
-            spec.name if spec is not None else "",
-            user.pw_name,
-            self._host,
-            int(array_job) if array_job else None,
-            int(array_task) if array_task else None,
-        )
-        std_out = output_path(spec.std_out if spec is not None else "", names, work_dir)
-        std_err = (
-            output_path(spec.std_err, names, work_dir)
-            if spec is not None and spec.std_err
-            else std_out
-        )
-        std_in = (
-            output_path(spec.std_in, names, work_dir)
-            if spec is not None and spec.std_in
-            else os.devnull
-        )
+        std_in, std_out, std_err = _paths(launch, user.pw_name, self._host, work_dir)
         environment = batch_environment(
             launch,
             node=node,
@@ -652,3 +632,26 @@ def start_time(pid: int) -> str:
     """
     fields = _stat(pid)
     return fields[19] if fields and fields[0] != "Z" else ""
+
+
+def _paths(launch: LaunchBatch, user: str, host: str, work_dir: str) -> tuple[str, str, str]:
+    """The files of the script's standard input, output and errors."""
+    spec, given = launch.spec, read(launch.environment)
+    array_job, array_task = given.get("SLURM_ARRAY_JOB_ID"), given.get("SLURM_ARRAY_TASK_ID")
+    names = Names(
+        launch.job_id,
+        spec.name if spec is not None else "",
+        user,
+        host,
+        int(array_job) if array_job else None,
+        int(array_task) if array_task else None,
+    )
+    if spec is None:
+        std_out = output_path("", names, work_dir)
+        return os.devnull, std_out, std_out
+    std_out = output_path(spec.std_out, names, work_dir)
+    return (
+        output_path(spec.std_in, names, work_dir) if spec.std_in else os.devnull,
+        std_out,
+        output_path(spec.std_err, names, work_dir) if spec.std_err else std_out,
+    )

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.model.conf_companions import read_topology
 from understudy.model.conf_scan import scan
+from understudy.model.environment import LIMITS
 from understudy.model.prolog_flags import prolog_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-LIMITS: Final = ("AS", "CORE", "CPU", "DATA", "FSIZE", "MEMLOCK", "NOFILE", "NPROC", "RSS", "STACK")
 KILL_JOB: Final = "kill job"  # JobAcctGatherParams=OverMemoryKill: the whole job is killed
 KILL_LARGEST: Final = "kill largest"  # ConstrainRAMSpace: as the kernel does, the largest process
 _DEFAULT_GATHER_S: Final = 30

@@ -41,24 +41,8 @@ def main() -> int:
     spool, node, job = order["spool"], order["node"], order["job"]
     family.adopt_orphans()
     os.umask(order["umask"])
-    variables: dict[str, str] = order["environment"]
     try:
-        if order["wants_login"]:
-            variables = {
-                **login_environment(order["user"], order["shell"], order["login_limit_s"]),
-                **variables,
-            }
-        if os.geteuid() == 0:
-            os.setgroups(order["groups"])
-            os.setgid(order["gid"])
-            set_limits(order["limits"])
-            os.setuid(order["uid"])
-        else:
-            set_limits(order["limits"])
-        directory = enter(order["work_dir"])
-        files = open_files(
-            order["std_in"], order["std_out"], order["std_err"], append=order["append"]
-        )
+        variables, directory, files = take_on(order)
     except OSError as error:
         say(f"error {error.strerror}: {error.filename or order['user']}")
         write(spool, "exit", f"0 {SETUP_FAILED}")
@@ -76,23 +60,7 @@ def main() -> int:
     if directory:
         complain(directory)
 
-    def cancelled(number: int, _frame: object) -> None:
-        why = " DUE TO TIME LIMIT" if number == signal.SIGUSR2 else ""
-        complain(
-            f"*** JOB {job} ON {node} CANCELLED AT {time.strftime('%Y-%m-%dT%H:%M:%S')}{why} ***"
-        )
-
-    def heed_notices(_number: int, _frame: object) -> None:
-        for name in sorted(each for each in os.listdir(spool) if each.startswith("notice.")):
-            with Quietly(), open(f"{spool}/{name}", encoding="utf-8") as notice:
-                # fails where another signal came in between and saw to it
-                os.unlink(f"{spool}/{name}")
-                complain(notice.read())
-
-    signal.signal(signal.SIGHUP, heed_notices)
-    signal.signal(signal.SIGUSR1, cancelled)
-    signal.signal(signal.SIGUSR2, cancelled)
-    signal.signal(signal.SIGTERM, lambda _number, _frame: family.send(os.getpid(), signal.SIGKILL))
+    heed_signals(order, complain)
     variables["PWD"] = os.getcwd()
     child = os.fork()
     if child == 0:
@@ -122,6 +90,57 @@ def main() -> int:
         f"{max(code, 0)} {max(-code, 0)} {int(used.ru_utime * 1e6)} {int(used.ru_stime * 1e6)}",
     )
     return 0
+
+
+def take_on(order: dict[str, Any]) -> tuple[dict[str, str], str, tuple[int, int, int]]:
+    """Become the job's user, in its directory, within its limits. The script's variables, what is
+    to be said about the directory, and the script's descriptors 0, 1 and 2.
+
+    Raises:
+        OSError: one of them cannot be had.
+    """
+    variables: dict[str, str] = order["environment"]
+    if order["wants_login"]:
+        variables = {
+            **login_environment(order["user"], order["shell"], order["login_limit_s"]),
+            **variables,
+        }
+    if os.geteuid() == 0:
+        os.setgroups(order["groups"])
+        os.setgid(order["gid"])
+        set_limits(order["limits"])
+        os.setuid(order["uid"])
+    else:
+        set_limits(order["limits"])
+    directory = enter(order["work_dir"])
+    files = open_files(order["std_in"], order["std_out"], order["std_err"], append=order["append"])
+    return variables, directory, files
+
+
+def heed_signals(order: dict[str, Any], complain: Callable[[str], None]) -> None:
+    """SIGHUP: print the notices that lie in the spool folder; SIGUSR1, SIGUSR2: print that the job
+    is cancelled, by a user or its limit; SIGTERM: end with all that the script has begun.
+    """
+    spool = order["spool"]
+
+    def cancelled(number: int, _frame: object) -> None:
+        why = " DUE TO TIME LIMIT" if number == signal.SIGUSR2 else ""
+        complain(
+            f"*** JOB {order['job']} ON {order['node']} CANCELLED AT "
+            f"{time.strftime('%Y-%m-%dT%H:%M:%S')}{why} ***"
+        )
+
+    def heed_notices(_number: int, _frame: object) -> None:
+        for name in sorted(each for each in os.listdir(spool) if each.startswith("notice.")):
+            with Quietly(), open(f"{spool}/{name}", encoding="utf-8") as notice:
+                # fails where another signal came in between and saw to it
+                os.unlink(f"{spool}/{name}")
+                complain(notice.read())
+
+    signal.signal(signal.SIGHUP, heed_notices)
+    signal.signal(signal.SIGUSR1, cancelled)
+    signal.signal(signal.SIGUSR2, cancelled)
+    signal.signal(signal.SIGTERM, lambda _number, _frame: family.send(os.getpid(), signal.SIGKILL))
 
 
 def login_environment(user: str, shell: str, limit_s: float) -> dict[str, str]:

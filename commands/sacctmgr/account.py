@@ -36,10 +36,7 @@ _KEEP_ACCOUNTS = (
 
 def add_account(session: "Session", request: "Request") -> int:
     context = session.context
-    if not request.is_well:
-        return 1
-    if not request.names:
-        context.complain(" Need name of account to add.")
+    if not request.is_complete(session, "account"):
         return 1
 
     def tell(answer: "Answer") -> "int | None":

@@ -28,16 +28,7 @@ _OF_CLUSTERS = frozenset(("classification", "features", "fed_state", "federation
 
 def add_cluster(session: "Session", request: "Request") -> int:
     context = session.context
-    if not request.is_well:
-        return 1
-    if not request.names:
-        context.complain(" Need name of cluster to add.")
-        return 1
-    known = {row["cluster"] for row in session.table.rows("clusters", ["cluster"])}
-    for name in [name for name in request.names if name in known]:
-        context.print(f" This cluster {name} already exists.  Not adding.")
-        request.names.remove(name)
-    if not request.names:
+    if not request.is_new(session, "cluster"):
         return 1
 
     def tell(answer: "Answer") -> int:

@@ -18,17 +18,7 @@ if TYPE_CHECKING:
 
 
 def add_federation(session: "Session", request: "Request") -> int:
-    context = session.context
-    if not request.is_well:
-        return 1
-    if not request.names:
-        context.complain(" Need name of federation to add.")
-        return 1
-    known = {row["federation"] for row in session.table.rows("federations", ["federation"])}
-    for name in [name for name in request.names if name in known]:
-        context.print(f" This federation {name} already exists.  Not adding.")
-        request.names.remove(name)
-    if not request.names:
+    if not request.is_new(session, "federation"):
         return 1
     changes = _clusters_changed(session, request, request.names[0])
     if changes is None:

@@ -46,10 +46,7 @@ _QOS_LABELS = (
 
 def add_qos(session: "Session", request: "Request") -> int:
     context = session.context
-    if not request.is_well:
-        return 1
-    if not request.names:
-        context.complain(" Need name of qos to add.")
+    if not request.is_complete(session, "qos"):
         return 1
 
     def tell(answer: "Answer") -> "int | None":

@@ -24,6 +24,22 @@ class Request:
         self.keys: set[str] = set()  # fields that words named, names aside
         self.is_well = True
 
+    def is_complete(self, session: "Session", what: str) -> bool:
+        """Whether it can be added; says so where nobody named it."""
+        if self.is_well and not self.names:
+            session.context.complain(f" Need name of {what} to add.")
+        return self.is_well and bool(self.names)
+
+    def is_new(self, session: "Session", what: str) -> bool:
+        """The same of what `what`s is the table of; says which are there, and takes them out."""
+        if not self.is_complete(session, what):
+            return False
+        known = {row[what] for row in session.table.rows(f"{what}s", [what])}
+        for name in [name for name in self.names if name in known]:
+            session.context.print(f" This {what} {name} already exists.  Not adding.")
+            self.names.remove(name)
+        return bool(self.names)
+
 
 def read_addition(session: "Session", entity: str, words: list[str]) -> Request:
     """The words behind `add ENTITY`; `where` and `set` among them say nothing."""

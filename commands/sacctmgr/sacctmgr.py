@@ -137,27 +137,9 @@ def _apply(session: Session, option: str) -> None:
 
 def _interactive(session: Session) -> int:
     """Commands from stdin until it ends or `quit`."""
-    import shlex
+    from understudy.commands.shared.interactive import typed
 
-    context = session.context
-    last: list[str] = []
-    while True:
-        context.stdout.write("sacctmgr: ")
-        context.stdout.flush()
-        line = context.stdin.readline()
-        if not line:
-            context.stdout.write("\n")
-            break
-        if not getattr(context.stdin, "isatty", bool)():
-            context.stdout.write(line if line.endswith("\n") else line + "\n")
-        try:
-            words = shlex.split(line)
-        except ValueError:
-            continue
-        words = last if words == ["!!"] else words
-        if not words:
-            continue
-        last = words
+    for words in typed(session.context, "sacctmgr: "):
         _command(session, words)
         if words[0].lower() in {"exit", "quit"}:
             break

@@ -39,10 +39,7 @@ _CHANGE_DEFAULTS = (
 
 def add_user(session: "Session", request: "Request") -> int:
     context = session.context
-    if not request.is_well:
-        return 1
-    if not request.names:
-        context.complain(" Need name of user to add.")
+    if not request.is_complete(session, "user"):
         return 1
     values = request.set
     if not values.get("admin_level", "None"):

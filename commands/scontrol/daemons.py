@@ -8,23 +8,12 @@ import os
 
 from understudy.commands.shared.client import RefusedError
 from understudy.commands.shared.texts import timestamp
+from understudy.model.debug_flags import LEVELS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from understudy.commands.scontrol.session import Session
 
-LEVELS = (
-    "quiet",
-    "fatal",
-    "error",
-    "info",
-    "verbose",
-    "debug",
-    "debug2",
-    "debug3",
-    "debug4",
-    "debug5",
-)
 _RUNNING, _SUSPENDED = 1, 2
 _CONFIGURING, _COMPLETING = 0x4000, 0x8000
 _WAIT_S = 3.0  # ours: between two looks whether nodes have booted

@@ -305,29 +305,15 @@ def _set_unit(report: Report, word: str) -> None:
 
 
 def _interactive(session: _Session) -> None:
-    import shlex
+    from understudy.commands.shared.interactive import typed
 
-    context = session.context
-    last: list[str] = []
-    while True:
-        context.stdout.write("sreport: ")
-        context.stdout.flush()
-        line = context.stdin.readline()
-        if not line:
-            context.stdout.write("\n")
+    for words in typed(session.context, "sreport: "):
+        if words[0].lower() in {"quit", "exit"}:
             return
-        if not getattr(context.stdin, "isatty", bool)():
-            context.stdout.write(line if line.endswith("\n") else line + "\n")
-        words = shlex.split(line)
-        words = last if words == ["!!"] else words
-        if words and words[0].lower() in {"quit", "exit"}:
-            return
-        last = words
-        if words:
-            try:
-                _command(session, words)
-            except _UnknownError:
-                session.code = 1
+        try:
+            _command(session, words)
+        except _UnknownError:
+            session.code = 1
 
 
 def _command(session: _Session, words: "list[str]") -> None:

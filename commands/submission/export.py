@@ -4,13 +4,11 @@ Place: beside the commands; imports next to nothing, as they have to start quick
 sbatch(1).
 """
 
-from understudy.model.environment import RLIMIT
+from understudy.model.environment import LIMITS, RLIMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-_LIMITS = ("CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS")
 
 
 def exported(environ: "Mapping[str, str]", wanted: "str | None") -> dict[str, str]:
@@ -74,7 +72,7 @@ def limits(wanted: str | None) -> dict[str, str]:
     mark = "" if wanted is None else "U"
     return {
         f"{RLIMIT}{name}": f"{mark}{resource.getrlimit(number)[0]}"
-        for name in _LIMITS
+        for name in LIMITS
         if "ALL" in names or name in names
         for number in [getattr(resource, f"RLIMIT_{name}")]
     }

@@ -13,8 +13,6 @@ MOST_LINES = 70
 MOST_WAYS = 20  # McCabe's count
 LONG = {
     "documents/jobs job_record",
-    "noded/real RealExecutor._spawn",
-    "noded/stepd main",
     "tests/crash/kill_controller run",
     "tests/e2e/test_hosts test_daemons_that_are_started_one_by_one_are_a_cluster",
     "tests/simulation/clusters Simulation._judge",
