@@ -203,7 +203,7 @@ class EmulatedExecutor:
     """Ends emulated jobs at the cluster's time.
 
     `overhead_s`: what a real job takes beside its run, until its end is known; `kill_s`: how long
-    one that is told to end goes on; `epilog_s`: what cleaning up takes.
+    one that is signalled to end still runs; `epilog_s`: what cleaning up takes.
     """
 
     def __init__(

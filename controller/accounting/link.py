@@ -387,7 +387,7 @@ class AccountingLink:
             self._ready += step_records(self._core, job, self.kept)
 
     def _end_part(self, job: Job) -> None:
-        """The job is about to go on with fewer nodes: its record ends, and another begins."""
+        """The job is about to shrink to fewer nodes: its record ends, and another begins."""
         if not self._core.settings.enforced.jobs:
             return
         if not self._changed and not self._ready:

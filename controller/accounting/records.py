@@ -217,7 +217,7 @@ def job_texts(core: Core, job: Job, kept: Kept) -> dict[str, JobText]:
 
 
 def _told_from(job: Job) -> int:
-    """What its present record has as the time of its submission: one that goes on with fewer nodes
+    """What its present record has as the time of its submission: one that has shrunk to fewer nodes
     has another from then on.
     """
     return job.submit_time if job.resize_time is None else job.resize_time
@@ -229,7 +229,7 @@ def _start(job: Job) -> int | None:
 
 
 def resized_records(core: Core, job: Job, kept: Kept, now: int) -> list[JobRecord | StepRecord]:
-    """The records, which end, of a job that goes on with fewer nodes. Its steps stay on record as
+    """The records, which end, of a job that shrinks to fewer nodes. Its steps stay on record as
     they are now.
     """
     record = msgspec.structs.replace(job_record(core, job, kept, ""), state=RESIZING, end_time=now)

@@ -15,7 +15,7 @@ reached are asked again one daemon at a time, as orders of their own.
 Under virtual time no message is lost without a word, and nodes' acknowledgements say nothing that
 their silence does not: only failures are asked for, which halves the messages of a job's life.
 
-In real time a watchdog looks once a minute for orders on which nothing was heard for longer than
+In real time a watchdog checks once a minute for orders on which nothing was heard for longer than
 their time allows.
 """
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from understudy.controller.ports import Clock, TimerHandle, Wire
 
 log = logging.getLogger("understudy.controller.core.agents")
-WATCHDOG_S: Final = 60.0  # ours: between two looks for orders that nobody has answered
+WATCHDOG_S: Final = 60.0  # ours: between two checks for orders that nobody has answered
 
 
 class AgentStatistics(NamedTuple):

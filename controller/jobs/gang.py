@@ -70,7 +70,7 @@ class Gang:
         self._timer: TimerHandle | None = None
 
     def add(self, job: Job, now: float) -> None:
-        """A job has started, or goes on."""
+        """A job has started, or is resumed."""
         member = self._join(job)
         if _fits(member, self._taken_beside(member)):
             member.runs = member.is_filler = True
@@ -139,7 +139,7 @@ class Gang:
 
     def _rearrange(self, now: float) -> None:
         """A job has come or left: those of lower partitions that have its cores make room, and who
-        has a place in a row now goes on.
+        has a place in a row now is resumed.
         """
         for row, members in self._by_tier():
             stopped = [each for each in members if each.runs and not _fits(each, row)]

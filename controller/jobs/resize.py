@@ -1,4 +1,4 @@
-"""Running jobs that go on with fewer nodes: nodes that failed, and nodes that their owner gives
+"""Running jobs that shrink to fewer nodes: nodes that failed, and nodes that their owner gives
 back.
 
 Place: jobs. Follows: sbatch(1) --no-kill; scontrol(1) update JobId=, NumNodes and

@@ -1,8 +1,8 @@
 """Forgetting finished jobs, MinJobAge seconds after their end.
 
-Place: pending. Follows: slurm.conf(5) MinJobAge; the controller looks once a minute.
+Place: pending. Follows: slurm.conf(5) MinJobAge; the controller checks once a minute.
 0 keeps jobs for ever. Under virtual time a timer would drive time on when nothing else happens, and
-a job would be gone as soon as it has ended: there the controller looks when another job ends.
+a job would be gone as soon as it has ended: there the controller checks when another job ends.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What associations have used, decaying: the record on which fair share looks.
+"""What associations have used, decaying: the record from which fair share is worked out.
 
 Place: priority, pure. Once every period all use is multiplied by d^period, d = 1 -
 0.693/half-life, and each running job adds what it used in the period, times d to the power of these

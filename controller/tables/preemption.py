@@ -117,7 +117,7 @@ class Preemption:
         return read_mode(own)[0] or self.rules.mode
 
     def grace_s(self, victim: Job) -> int:
-        """How long the job may go on after it has been chosen."""
+        """How long the job may run after it has been chosen (GraceTime)."""
         if self.rules.kind == BY_QOS:
             qos = self.qos_of(victim)
             return qos.grace_time_s if qos is not None else 0
@@ -179,7 +179,7 @@ class Preemption:
         )
 
     def suspends(self, victim: Job) -> bool:
-        """Whether the job stands still when it is preempted, and goes on later."""
+        """Whether the job is suspended when it is preempted, and resumed later."""
         return self.mode_of(victim) == SUSPEND
 
     def stands_still(self, victim: Job) -> bool:

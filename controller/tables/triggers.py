@@ -48,7 +48,7 @@ class Trigger:
 
 @dataclass(slots=True, eq=False)
 class Triggers:
-    """All triggers, and what has happened since the last look. Node sets are bitmaps."""
+    """All triggers, and what has happened since the last check. Node sets are bitmaps."""
 
     listed: list[Trigger] = field(default_factory=list)
     next_id: int = 1
@@ -56,7 +56,7 @@ class Triggers:
     others: set[str] = field(default_factory=set)  # events that are about no node
     # by node index: its state when it was looked at last
     seen: dict[int, tuple[NodeState, NodeFlag]] = field(default_factory=dict)
-    drained: int = 0  # as of the last look
+    drained: int = 0  # as of the last check
     timer: TimerHandle | None = None
 
     def note(self, event: str) -> None:

@@ -45,7 +45,7 @@ class ReplayRequest:
     limit_s: float = 60.0  # of real time
     accounting: Path | None = None
     settings: tuple[str, ...] = ()  # of --set
-    check: bool = False  # look, and do not run
+    check: bool = False  # a preview, without a run
     partition: str = ""
 
 

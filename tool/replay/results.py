@@ -151,7 +151,7 @@ def exit_code(summary: Summary) -> int:
 
 
 def foreseen_code(preview: Preview) -> int:
-    """The exit code of a look: what the run's would be, as far as it is known before."""
+    """The exit code of a preview: what the run's would be, as far as it is known before."""
     if preview.refused:
         return REFUSED
     return NEVER_STARTED if preview.stuck else 0

@@ -255,9 +255,9 @@ class _Run:
     def __init__(
         self, scenario: Scenario, zero: float, config: SlurmConfig, *, is_check: bool
     ) -> None:
-        """`is_check`: look, and do not run."""
+        """`is_check`: a preview, without a run."""
         self._scenario, self._zero, self._config, self._is_check = scenario, zero, config, is_check
-        self.foreseen_code = 0  # of a look
+        self.foreseen_code = 0  # of a preview
         self._ids: dict[str, int] = {}
         self._of_id: dict[int, str] = {}
         self._rejected: dict[str, tuple[float, str]] = {}

@@ -191,7 +191,7 @@ class ChoosingSelector(Selector):
 
     @abstractmethod
     def might(self, request: Request, nodes: int, table: NodeTable, free: Free) -> bool:
-        """A quick look before many thorough ones. False: there is no choice in this state, nor in
+        """A quick check before many thorough ones. False: there is no choice in this state, nor in
         any in which less is free.
         """
 

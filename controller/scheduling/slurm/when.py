@@ -12,8 +12,8 @@ recordings of Slurm 22.05 start jobs at the loop's ticks, also those that wait f
 have just come back. But where a job was ended from outside (cancelled, timed out, preempted, its
 node failed), the node's own word that it is clean runs the main scheduler at once, unless `defer`
 is set, and leaves the loop as it was. The backfill scheduler sleeps `bf_interval` after each pass,
-and then looks every second whether something has changed. To promise idle nodes, or nodes more than
-once, is a change, too: the next pass follows at the interval.
+and then checks every second whether something has changed. To promise idle nodes, or nodes more
+than once, is a change, too: the next pass follows at the interval.
 
 A pass over an unchanged cluster decides what the last one decided, so such passes are left out, and
 so are those with nothing pending; the counters go on as if they had taken place.
