@@ -379,8 +379,12 @@ class Backfilling:
         need = pool.amounts.need(pool.head) & pool.counted
         guards = pool.amounts.kinds.guards
         ends = self.ends_of(pool)
-        available = pool.free + self.returning(pool, ends)
-        if (available - need) & guards == guards:
+        returning = self.returning(pool, ends)
+        available = pool.free + returning
+        # A head that has all that it needs and was refused waits for somebody to end: there are
+        # enough processors, but not where it can have them.
+        is_refused = not returning and pool.fits(pool.amounts.need(pool.head))
+        if not is_refused and (available - need) & guards == guards:
             return self._promised(pool, float(second), available - need)
         shadow = inf
         for end, _, held in ends:
@@ -432,6 +436,13 @@ class Backfilling:
         records[:] = [record for record in records if record.job.is_pending]
         pool.waiting = None
 
+    @staticmethod
+    def after_refusal(profile: Profile, need: int, length: int) -> int | None:
+        """The earliest place of a job that has all that it needs now and was refused, as there are
+        enough processors, but not where it can have them: when somebody has ended.
+        """
+        return profile.earliest(need, length, profile.times[1]) if len(profile) > 1 else None
+
     def _place(
         self,
         pool: Pool,
@@ -449,6 +460,8 @@ class Backfilling:
         length = FOREVER if record.limit_s == inf else int(record.limit_s)
         start = profile.earliest(need, length, second)
         runs = start == second and self.start(pool, record, now)
+        if start == second and not runs and pool.fits(pool.amounts.need(record)):
+            start = self.after_refusal(profile, need, length)
         if start is not None and (runs or not only_now):
             profile.reserve(start, min(start + length, FOREVER), need)
         return start

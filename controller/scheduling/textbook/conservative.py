@@ -72,23 +72,16 @@ class Conservative(TextbookPolicy):
                 self._planned.pop(name, None)
                 continue
             passes.open(pool)
-            planned = self._plan(pool, records, second, compress=freed)
-            self._planned[name] = planned
-            for record in records:
-                start = planned.get(record.job.job_id)
-                if start == second and passes.start(pool, record, now):
-                    del planned[record.job.job_id]
-                    continue
-                passes.tell(record, start)
+            self._planned[name] = self._plan(pool, records, second, now, compress=freed)
             records[:] = [record for record in records if record.job.is_pending]
             if records:
                 need = pool.amounts.need(records[0])
                 self.explain(records[0], pool.amounts.lacking(need, pool.free))
 
     def _plan(
-        self, pool: Pool, records: list[Record], second: int, *, compress: bool
+        self, pool: Pool, records: list[Record], second: int, now: float, *, compress: bool
     ) -> dict[int, int]:
-        """Where each job has its place now, by its id."""
+        """Start whose place is now. Where each of the others has its place, by its id."""
         profile = self._passes.profile(pool, second)
         before = self._planned.get(pool.partition.name, {})
         kept: dict[int, int] = {}
@@ -99,22 +92,37 @@ class Conservative(TextbookPolicy):
                 kept[record.job.job_id] = start
                 _hold(pool, profile, record, start)
         planned: dict[int, int] = {}
-        for record in records if compress else ():
-            if (start := kept.get(record.job.job_id)) is not None:
-                profile.release(start, _end(record, start), pool.amounts.need(record))
-                earlier = profile.earliest(pool.amounts.need(record), _length(record), second)
-                assert earlier is not None
-                assert earlier <= start
-                kept[record.job.job_id] = earlier
-                _hold(pool, profile, record, earlier)
+
+        def settle(record: Record, start: int | None) -> None:
+            """Its place is that, unless that is now: then it starts, or is refused."""
+            if start == second:
+                if self._passes.start(pool, record, now):
+                    _hold(pool, profile, record, start)
+                    return
+                need = pool.amounts.need(record)
+                start = self._passes.after_refusal(profile, need, _length(record))
+            if start is not None:
+                _hold(pool, profile, record, start)
+                planned[record.job.job_id] = start
+            self._passes.tell(record, start)
+
         for record in records:
             start = kept.get(record.job.job_id)
             if start is None:
-                start = profile.earliest(pool.amounts.need(record), _length(record), second)
-                if start is None:
-                    continue  # it waits for a change
-                _hold(pool, profile, record, start)
-            planned[record.job.job_id] = start
+                continue
+            if not compress and start > second:
+                planned[record.job.job_id] = start
+                continue
+            need = pool.amounts.need(record)
+            profile.release(start, _end(record, start), need)
+            earlier = profile.earliest(need, _length(record), second)
+            assert earlier is not None
+            assert earlier <= start
+            settle(record, earlier)
+        for record in records:
+            if record.job.job_id not in kept:
+                need = pool.amounts.need(record)
+                settle(record, profile.earliest(need, _length(record), second))
         return planned
 
 
