@@ -16,7 +16,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from itertools import chain, compress
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
 import numpy as np
 
@@ -66,6 +66,13 @@ class Summary:
     slowdown_p90: float | None
     slowdown_p95: float | None
     slowdown_p99: float | None
+    # of the jobs that ran, those that were promised a start before; of these means: how often that
+    # became another, how far the last is from the first, and the start from the first and the last
+    promised: int
+    mean_promise_moves: float | None
+    mean_promise_shift: float | None
+    mean_first_promise_error: float | None
+    mean_last_promise_error: float | None
     states: dict[str, int]  # how many jobs ended in each
 
     def as_dict(self) -> dict[str, int | float | str | None]:
@@ -209,6 +216,40 @@ def has_never_started(record: JobRecord) -> bool:
     return record.start is None and record.state not in (REJECTED, CANCELLED)
 
 
+class Promises(TypedDict):
+    """As in `Summary`."""
+
+    promised: int
+    mean_promise_moves: float | None
+    mean_promise_shift: float | None
+    mean_first_promise_error: float | None
+    mean_last_promise_error: float | None
+
+
+def _of_promises(records: Sequence[JobRecord]) -> Promises:
+    rows = [
+        (r.promise_moves, r.first_promise, r.last_promise, r.start)
+        for r in records
+        if r.first_promise is not None and r.start is not None and r.end is not None
+    ]
+    if not rows:
+        return Promises(
+            promised=0,
+            mean_promise_moves=None,
+            mean_promise_shift=None,
+            mean_first_promise_error=None,
+            mean_last_promise_error=None,
+        )
+    moves, first, last, start = np.array(rows, dtype=np.int64).T
+    return Promises(
+        promised=len(rows),
+        mean_promise_moves=float(moves.mean()),
+        mean_promise_shift=float(np.abs(last - first).mean()),
+        mean_first_promise_error=float(np.abs(start - first).mean()),
+        mean_last_promise_error=float(np.abs(start - last).mean()),
+    )
+
+
 def summarize(
     records: Sequence[JobRecord],
     cpus: int,
@@ -255,5 +296,6 @@ def summarize(
         slowdown_p90=slowdown_p90,
         slowdown_p95=slowdown_p95,
         slowdown_p99=slowdown_p99,
+        **_of_promises(records),
         states=dict(sorted(Counter(map(attrgetter("state"), records)).items())),
     )

@@ -59,6 +59,9 @@ class JobRecord(msgspec.Struct, frozen=True, gc=False):
     preemptions: int = 0  # how often it made room for others, suspended or ended
     backfilled: bool = False
     scheduled_by: str = ""  # Main, Backfill; Submit: as it was submitted
+    first_promise: int | None = None  # the start that it was promised when it first was
+    last_promise: int | None = None
+    promise_moves: int = 0  # how often it was promised another
 
     @property
     def wait(self) -> int | None:
@@ -121,6 +124,9 @@ def record_of(
         told.preemptions,
         started and told.scheduler == "Backfill",
         told.scheduler if started else "",
+        None if told.first_promise is None else told.first_promise - zero,
+        None if told.last_promise is None else told.last_promise - zero,
+        told.promise_moves,
     )
 
 

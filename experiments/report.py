@@ -409,6 +409,23 @@ def _size_table(classes: Sequence[SizeClass]) -> str:
     )
 
 
+def _promises(summary: Summary) -> list[tuple[str, str]]:
+    """How far promised starts moved, and how far from them jobs started."""
+    if not summary.promised:
+        return []
+    return [
+        (
+            f"promises to {summary.promised:,} jobs",
+            (
+                f"moved {_figure(summary.mean_promise_moves, '.2f')} times, by "
+                f"{_figure(summary.mean_promise_shift, ',.0f', ' s')} in all (means); starts were "
+                f"{_figure(summary.mean_first_promise_error, ',.0f', ' s')} from the first, "
+                f"{_figure(summary.mean_last_promise_error, ',.0f', ' s')} from the last"
+            ),
+        )
+    ]
+
+
 def _figures(summary: Summary) -> str:
     states = ", ".join(f"{count:,} {state}" for state, count in summary.states.items())
     facts = (
@@ -441,6 +458,7 @@ def _figures(summary: Summary) -> str:
                 )
             ),
         ),
+        *_promises(summary),
         ("makespan", f"{summary.makespan:,} s"),
         ("simulated time", f"{summary.simulated_seconds:,.0f} s"),
         ("wall time", f"{summary.wall_seconds:,.2f} s"),

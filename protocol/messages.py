@@ -1246,6 +1246,9 @@ class JobRun(Message, frozen=True, tag=116):
     restarts: int
     preemptions: int
     scheduler: str  # Main, Backfill, Submit
+    first_promise: int | None  # the start that it was first promised
+    last_promise: int | None
+    promise_moves: int
 
 
 class JobRuns(Message, frozen=True, tag=117):

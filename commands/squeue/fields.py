@@ -242,6 +242,9 @@ FIELDS = FieldTable(
         Field(
             "", "pendingtime", "PENDING_TIME", "submit_time state start_time @now", _pending_time
         ),
+        # ours, for policies that plan: --start shows the same as START_TIME and SCHEDNODES
+        Field("", "plannednodes", "PLANNED_NODES", "expected_nodes", or_null, whole="all"),
+        Field("", "plannedstart", "PLANNED_START", "expected_start", timestamp, whole="text"),
         Field("", "preempttime", "PREEMPT_TIME", "preempt_time", timestamp),
         Field("", "prefer", "PREFER", "prefer", or_null),
         Field("", "profile", "PROFILE", "profile", lambda profile: profile.title() or "NotSet"),

@@ -160,4 +160,7 @@ def job_run(core: Core, job: Job, now: float) -> JobRun:
         job.restarts,
         job.preemptions,
         job.last_scheduler,
+        job.first_promise,
+        job.last_promise,
+        job.promise_moves,
     )

@@ -125,7 +125,7 @@ def _requeue_one(
     job.pre_suspend_s = job.suspended_s = 0
     job.preempt_suspended = False
     job.launch_acknowledged = False
-    job.expected_start, job.expected_nodes = None, 0
+    job.forget_promises()
     job.partition = job.partitions[0]
     if held_by:
         job.priority, job.held_by = 0, held_by

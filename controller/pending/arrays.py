@@ -109,7 +109,7 @@ def split(core: Core, job: Job, task: int) -> Job:
     own.job_id = core.take_job_id()
     own.log = list(job.log)
     job.array_tasks &= ~(1 << task)
-    own.expected_start, own.expected_nodes = None, 0
+    own.forget_promises()
     _become(own, task)
     if job.array_tasks.bit_count() == 1:
         _become(job, job.array_tasks.bit_length() - 1)

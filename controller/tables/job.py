@@ -105,6 +105,11 @@ class Job(msgspec.Struct, eq=False):
     preempting_since: int | None = None  # when it last had others make room for itself
     expected_start: int | None = None  # the scheduler's promise while pending
     expected_nodes: int = 0  # bitmap
+    # the starts that it was promised since it was queued, the first and the last, and how often
+    # that became another
+    first_promise: int | None = None
+    last_promise: int | None = None
+    promise_moves: int = 0
     time_limit_s: int | None = None  # None: unlimited
     time_limit_is_set: bool = True  # False: the partition's applies
     min_nodes: int = 1
@@ -180,6 +185,22 @@ class Job(msgspec.Struct, eq=False):
                     self.reason: self.waits.get(self.reason, 0.0) + waited_s,
                 }
             self.waits_since = now
+
+    def note_promise(self, start: int | None) -> None:
+        """It is promised that start; None: there is no promise any more."""
+        if start is None or start == self.last_promise:
+            return
+        if self.first_promise is None:
+            self.first_promise = start
+        else:
+            self.promise_moves += 1
+        self.last_promise = start
+
+    def forget_promises(self) -> None:
+        """It is queued anew."""
+        self.expected_start, self.expected_nodes = None, 0
+        self.first_promise = self.last_promise = None
+        self.promise_moves = 0
 
     def longest_wait(self, now: float) -> str:
         """The reason that it waited for longest, "" if it had to wait for none."""

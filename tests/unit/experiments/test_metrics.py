@@ -4,6 +4,7 @@ import csv
 import gzip
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -62,6 +63,29 @@ def test_a_schedule_worked_out_by_hand():
     assert (summary.jobs, summary.speedup, summary.jobs_per_second) == (3, 70.0, 1.5)
 
 
+def test_promises_are_told_of_the_jobs_that_ran_and_had_one():
+    told = {1: (50, 30, 2), 2: (20, 40, 1)}
+    records = [
+        replace(record(1, 0, 30, 60), told[1]),
+        replace(record(2, 0, 25, 60), told[2]),
+        replace(record(3, 0, None, None, state=REJECTED), (7, 7, 0)),
+        record(4, 0, 0, 9),
+    ]
+    summary = summarize(records, 1, 1.0)
+    assert (summary.promised, summary.mean_promise_moves, summary.mean_promise_shift) == (
+        2,
+        1.5,
+        20,
+    )
+    assert (summary.mean_first_promise_error, summary.mean_last_promise_error) == (12.5, 7.5)
+    assert summarize(records[3:], 1, 1.0).mean_promise_moves is None
+
+
+def replace(job, promises):
+    first, last, moves = promises
+    return msgspec.structs.replace(job, first_promise=first, last_promise=last, promise_moves=moves)
+
+
 def test_jobs_that_never_ran_count_but_have_no_wait():
     summary = summarize(
         [
@@ -107,6 +131,11 @@ def test_the_summary_has_just_the_keys_that_readers_expect():
         "max_wait",
         "mean_bounded_slowdown",
         "makespan",
+        "promised",
+        "mean_promise_moves",
+        "mean_promise_shift",
+        "mean_first_promise_error",
+        "mean_last_promise_error",
     } == summarize([], 1, 1.0).as_dict().keys()
 
 

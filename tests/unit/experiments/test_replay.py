@@ -41,9 +41,11 @@ def run_of(number, tag, submit, start, end, state, cpus=1, nodes="n1", limit=60,
             "node_count",
             "memory_mb",
             "restarts",
+            "promise_moves",
         ),
         0,
     )
+    plain |= {"first_promise": None, "last_promise": None}
     known = {
         "job_id": number,
         "tag": tag,

@@ -14,6 +14,7 @@ from fake_controller import FakeClient, record, run_command
 from understudy.commands.shared.client import RefusedError
 from understudy.commands.squeue.fields import FIELDS
 from understudy.commands.squeue.squeue import squeue
+from understudy.commands.shared.texts import timestamp
 from understudy.documents.job_texts import job_id_text, task_expression, task_numbers
 from understudy.model.records import JOBS
 
@@ -80,6 +81,18 @@ def test_every_column_of_every_field_is_one_of_the_jobs_table() -> None:
         column for field in FIELDS.fields for column in field.columns if not column.startswith("@")
     }
     assert read <= JOBS.keys()
+
+
+def test_planned_starts_and_nodes_have_fields_of_their_own() -> None:
+    planned = job(7302, state=0, expected_start=86_400, expected_nodes="n[1-2]")
+    other = job(7303, state=0)
+    shown = run_command(
+        squeue, "-h", "-O", "PlannedStart,PlannedNodes", client=FakeClient(jobs=[planned, other])
+    )
+    assert [line.split() for line in shown.lines] == [
+        [timestamp(86_400), "n[1-2]"],
+        ["N/A", "(null)"],
+    ]
 
 
 def test_the_default_listing_has_slurms_columns_and_leaves_out_what_is_finished(

@@ -61,6 +61,17 @@ def test_of_an_array_the_task_that_starts_alone_gets_it(h: Harness) -> None:
     assert (task.time_limit_s, job.time_limit_s, job.is_pending) == (600, 3600, True)
 
 
+def test_promises_are_counted_until_the_job_is_queued_anew(h: Harness) -> None:
+    job, planner = h.submit(), Planning(h.core)
+    for start in (None, 50, 50, 70, None, 70, 60):
+        planner.promise(job, start, 0)
+    assert (job.first_promise, job.last_promise, job.promise_moves) == (50, 60, 2)
+    assert job.expected_start == 60
+    job.forget_promises()
+    assert (job.first_promise, job.last_promise, job.promise_moves) == (None, None, 0)
+    assert job.expected_start is None
+
+
 def test_what_is_to_be_remembered_of_a_job_is_recorded(h: Harness) -> None:
     job, planner = h.submit(), Planning(h.core)
     planner.tried(job, "Main")
