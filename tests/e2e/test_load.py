@@ -1,6 +1,7 @@
 """Each kind of load in a short form, with real processes, sockets and time.
 
-Covers: tool/load/connections, tool/load/verify, tool/load/worker, tool/load/run.
+Covers: tool/load/connections, tool/load/verify, tool/load/virtual, tool/load/worker,
+tool/load/run.
 """
 
 import json
@@ -142,3 +143,62 @@ def test_a_cluster_that_is_started_for_a_load_is_ended_with_it(tmp_path):
     assert result["acknowledged"] == 500
     assert {"accounting", "clock", "controller", "noded0"} <= result["daemons"].keys()
     assert list(tmp_path.glob("understudy-load*")) == []
+
+
+VIRTUAL = """
+duration = 60
+nodes = 16
+accounting = true
+[[stream]]
+name = "sbatch"
+command = "sbatch --nodes={nodes} --time=60 --output=/dev/null"
+rate = 3
+nodes = [1, 2, 0]
+[[stream]]
+command = "squeue --job={job}"
+rate = 3
+expected = ["Invalid job id"]
+[[stream]]
+command = "scontrol hold {job}"
+rate = 1
+expected = ["Job", "job"]
+then = "scontrol release {job}"
+after = 2
+[[stream]]
+command = "scontrol update nodename={node} state=down reason=x"
+rate = 0.2
+then = "scontrol update nodename={node} state=resume"
+after = 3
+expected = ["Invalid node state"]
+"""
+
+
+def test_a_load_in_virtual_time_is_the_same_each_time(tmp_path):
+    (tmp_path / "day.toml").write_text(VIRTUAL)
+    found = []
+    for number in range(2):
+        out = tmp_path / str(number)
+        done = subprocess.run(
+            [BIN / "understudy", "load", tmp_path / "day.toml", "--time", "virtual", "--out", out],
+            env={**os.environ, "UNDERSTUDY_REGISTRY": str(tmp_path / "registry")},
+            capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "\x1b" not in done.stdout
+        found.append(json.loads((out / "load.json").read_text()))
+    for result in found:
+        assert result["lost"] == 0
+        assert result["acknowledged"] > 100
+        assert result["sent_late"]["max_ms"] <= 0.01
+        assert all(each["sent"] == each["answered"] for each in result["streams"].values())
+    counts = [
+        {
+            name: [each[key] for key in ("sent", "acknowledged", "refusals", "errors")]
+            for name, each in result["streams"].items()
+        }
+        for result in found
+    ]
+    assert counts[0] == counts[1]
+    last = [result["samples"][-1] for result in found]
+    for key in ("pending", "running", "submitted", "started", "completed", "main_count"):
+        assert last[0][key] == last[1][key]

@@ -59,6 +59,28 @@ class Driver(Protocol):
 
 
 @dataclass(slots=True)
+class KeptLines:
+    """Command lines as messages; those that come again are not taken apart again."""
+
+    _kept: dict[str, list[list[Any]]] = field(default_factory=dict)
+
+    def messages(self, line: str, run: float) -> list[list[Any]]:
+        """What the command sends, of a submission one whose job runs so long.
+
+        Raises:
+            LineError: it sends nothing.
+        """
+        script = script_of(run)
+        kept = self._kept.get(line)
+        if kept is None:
+            kept = messages_of(line, script)
+            if len(self._kept) >= 10_000:
+                self._kept.clear()
+            self._kept[line] = kept
+        return [with_script(each, script) if each[0] == _SUBMIT_TAG else each for each in kept]
+
+
+@dataclass(slots=True)
 class Messages:
     """Over connections that stay open, with the commands' messages; what cannot be had so goes to
     `processes`.
@@ -67,7 +89,7 @@ class Messages:
     pool: Pool
     processes: Processes
     timeout_s: float
-    _kept: dict[str, list[list[Any]]] = field(default_factory=dict)
+    _lines: KeptLines = field(default_factory=KeptLines)
 
     async def prepare(self) -> None:
         await self.pool.open_all(self.timeout_s)
@@ -76,7 +98,7 @@ class Messages:
         if not is_recordable(line):
             return await self.processes.send(line, run, timeout_s)
         try:
-            messages = self._messages(line, run)
+            messages = self._lines.messages(line, run)
         except LineError as error:
             return Outcome((str(error),))
         job_id, refusals = 0, []
@@ -97,17 +119,6 @@ class Messages:
         finally:
             self.pool.give_back(connection)
         return Outcome(tuple(refusals), job_id)
-
-    def _messages(self, line: str, run: float) -> list[list[Any]]:
-        """Lines that come again are not taken apart again."""
-        script = script_of(run)
-        kept = self._kept.get(line)
-        if kept is None:
-            kept = messages_of(line, script)
-            if len(self._kept) >= 10_000:
-                self._kept.clear()
-            self._kept[line] = kept
-        return [with_script(each, script) if each[0] == _SUBMIT_TAG else each for each in kept]
 
     def close(self) -> None:
         self.pool.close()

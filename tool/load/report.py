@@ -43,8 +43,8 @@ def live_line(course: Course, sampler: Sampler) -> str:
     last = course.seconds[-1]
     streams = last["streams"].values()
     sample = sampler.samples[-1] if sampler.samples else {}
-    daemons = sample.get("daemons", {})
-    controller = daemons.get("controller") or daemons.get("slurmctld") or {}
+    daemons: dict[str, Any] = sample.get("daemons", {})
+    controller: dict[str, Any] = daemons.get("controller") or next(iter(daemons.values()), {})
     return (
         f"{last['at']:7.1f} s  answered {sum(each['answered'] for each in streams):6,}/s  "
         f"p50 {_longest(streams, 'p50_ms'):9,.2f} ms  p99 {_longest(streams, 'p99_ms'):9,.2f} ms  "

@@ -69,8 +69,11 @@ class Course:
         """What a process has told."""
         for name, values in told["streams"].items():
             tally = Tally.unpacked(values)
-            self.streams.setdefault(name, Tally()).add(tally)
-            self._second.setdefault(name, Tally()).add(tally)
+            for known in (self.streams, self._second):
+                if name in known:
+                    known[name].add(tally)
+                else:
+                    known[name] = Tally.unpacked(values)
         self.late.decode_and_add(told["late"].encode())
         self.jobs += told["jobs"]
         self.waiting[share], self.cpu[share] = told["waiting"], told["cpu"]
@@ -150,22 +153,28 @@ def run(
     except (RefusedError, TargetError) as error:
         silence = getattr(error, "text", "") or str(error)
     result = {
-        **_figures(course, elapsed, lost),
+        **figures(course, elapsed, lost),
         "not_asked": silence,
         "driver": target.driver,
         "cluster": target.describes,
         "nodes": len(target.nodes),
-        "daemons": _daemons(sampler, before, after, settled),
+        "daemons": daemons_of(sampler, before, after, settled),
         "machine": facts,
         "plan": asdict(plan),
         "over_time": course.seconds,
         "samples": sampler.samples,
     }
+    return as_result(result)
+
+
+def as_result(result: dict[str, Any]) -> dict[str, Any]:
+    """With the exit code that follows from it."""
     result["exit_code"] = exit_code(result)
     return result
 
 
-def _figures(course: Course, elapsed: float, lost: set[int]) -> dict[str, Any]:
+def figures(course: Course, elapsed: float, lost: set[int]) -> dict[str, Any]:
+    """What the streams came to."""
     late_ms = percentile_ms(course.late, 99)
     return {
         "name": course.plan.name,
@@ -188,7 +197,7 @@ def _figures(course: Course, elapsed: float, lost: set[int]) -> dict[str, Any]:
     }
 
 
-def _daemons(
+def daemons_of(
     sampler: Sampler,
     before: dict[str, dict[str, float]],
     after: dict[str, dict[str, float]],
@@ -308,7 +317,7 @@ def _work(plan: Plan, target: Target, folder: Path, *, tcp: bool) -> dict[str, A
         "plan": as_table(plan),
         "folder": str(folder),
         "tcp": tcp,
-        "users": _users(plan),
+        "users": users_of(plan),
         "shares": plan.processes,
         **target.work(),
     }
@@ -325,7 +334,7 @@ def as_table(plan: Plan) -> dict[str, Any]:
     return {**table, "stream": streams}
 
 
-def _users(plan: Plan) -> list[str]:
+def users_of(plan: Plan) -> list[str]:
     """Users of this host for whom jobs are submitted, which root may."""
     if not any(stream.users for stream in plan.streams):
         return []

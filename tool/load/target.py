@@ -44,7 +44,10 @@ ReturnToService=2
 NodeName={names} CPUs={cpus} RealMemory=16000 State=UNKNOWN
 PartitionName=debug Nodes={names} Default=YES MaxTime=INFINITE State=UP
 """
-NOT_VIRTUAL: Final = "under virtual time nothing is late: a load needs real or scaled:N"
+NOT_VIRTUAL: Final = (
+    "its time is virtual, and who loads it must take part in it from the start: "
+    "understudy load --time virtual starts one"
+)
 _ASK_S: Final = 60.0  # ours: that real Slurm's commands may take to tell of their cluster
 
 

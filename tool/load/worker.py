@@ -33,18 +33,27 @@ if TYPE_CHECKING:
     from understudy.tool.load.plan import Plan
 
 REPORT_S: Final = 1.0  # ours
+INSTANT_S: Final = 1e-6  # ours: virtual time has no shorter one
 NO_JOB: Final = "no job was known yet"
 
 
 class Sender:
     """Sends requests when they are due and counts what became of them. `speed`: how much faster
-    than real the cluster's time is.
+    than real the cluster's time is. `stopwatch`: another clock by which answers are timed, from
+    when a request leaves (under virtual time, where none leaves late).
     """
 
     def __init__(
-        self, plan: Plan, driver: Driver, speed: float, clock: Callable[[], float] = time.monotonic
+        self,
+        plan: Plan,
+        driver: Driver,
+        speed: float,
+        clock: Callable[[], float] = time.monotonic,
+        stopwatch: Callable[[], float] | None = None,
     ) -> None:
         self._plan, self._driver, self._speed, self._clock = plan, driver, speed, clock
+        self._stopwatch = stopwatch or clock
+        self._is_timed_apart = stopwatch is not None
         self._jobs: list[int] = []
         self._told = 0
         self.waiting = 0
@@ -74,7 +83,7 @@ class Sender:
         async with asyncio.TaskGroup() as group:
             for request in todo:
                 due = begin + request.due / self._speed
-                while (left := due - self._clock()) > 0 and not stop.is_set():
+                while (left := due - self._clock()) > INSTANT_S and not stop.is_set():
                     with contextlib.suppress(TimeoutError):
                         await asyncio.wait_for(stop.wait(), left)
                 if stop.is_set():
@@ -86,6 +95,7 @@ class Sender:
         stream = self._plan.streams[request.stream]
         self._tally(stream.name).sent += 1
         self.waiting += 1
+        begin = self._stopwatch() if self._is_timed_apart else due
         line = request.line
         if "{job}" in line and not self._jobs:
             outcome = Outcome((NO_JOB,))
@@ -97,7 +107,7 @@ class Sender:
         self.waiting -= 1
         tally = self._tally(stream.name)
         tally.answered += 1
-        record(tally.latencies, self._clock() - due)
+        record(tally.latencies, self._stopwatch() - begin)
         if outcome.job_id:
             tally.acknowledged += 1
             self._jobs.append(outcome.job_id)
@@ -106,7 +116,10 @@ class Sender:
             (tally.refusals if is_expected else tally.errors)[text] += 1
 
     def _tally(self, name: str) -> Tally:
-        return self._tallies.setdefault(name, Tally())
+        found = self._tallies.get(name)
+        if found is None:  # an empty histogram takes as long as a request
+            found = self._tallies[name] = Tally()
+        return found
 
 
 def make_driver(work: Mapping[str, Any], plan: Plan) -> Driver:

@@ -37,7 +37,7 @@ _Seed = Annotated[int | None, typer.Option(min=0, help="Of chance.")]
 _Nodes = Annotated[int | None, typer.Option(min=1, help="Nodes of a cluster that is started.")]
 _Time = Annotated[
     str | None,
-    typer.Option(metavar="real|scaled:N", help="Time in a cluster that is started."),
+    typer.Option(metavar="real|virtual|scaled:N", help="Time in a cluster that is started."),
 ]
 _Accounting = Annotated[
     bool, typer.Option("--accounting", help="A cluster that is started keeps accounting.")
@@ -142,7 +142,7 @@ def load(
     except RefusedError as error:
         _fail(error.text, FAILED)
     except KeyboardInterrupt as error:
-        _fail("interrupted before anything was sent", 128 + (error.args[0] if error.args else 2))
+        _fail("interrupted before there was a result", 128 + (error.args[0] if error.args else 2))
     _write(result, other, out, as_json=as_json)
     raise typer.Exit(result["exit_code"])
 
@@ -183,14 +183,15 @@ def _target(
     executor: str,
     *,
     running: bool,
-) -> AbstractContextManager[Target]:
+) -> AbstractContextManager[Target | None]:
+    """The cluster; None for one in virtual time, which lasts as long as the load."""
     from contextlib import nullcontext
 
     from understudy.tool.load.plan import PlanError
     from understudy.tool.load.target import (
         DRIVERS,
-        NOT_VIRTUAL,
         SLURM,
+        UNDERSTUDY,
         running_cluster,
         slurm_cluster,
         started_cluster,
@@ -200,8 +201,18 @@ def _target(
         raise PlanError(f"--driver {driver}: one of {', '.join(DRIVERS)}")
     if executor not in ("emulated", "real"):
         raise PlanError(f"--executor {executor}: emulated or real")
-    if plan.time != "real" and not plan.time.startswith("scaled:"):
-        raise PlanError(f"--time {plan.time}: {NOT_VIRTUAL}")
+    if plan.time not in ("real", "virtual") and not plan.time.startswith("scaled:"):
+        raise PlanError(f"--time {plan.time}: expected real, virtual or scaled:N")
+    if plan.time == "virtual":
+        from understudy.tool.load.virtual import check_virtual
+
+        if driver != UNDERSTUDY or running or run_dir is not None or executor != "emulated":
+            raise PlanError(
+                "--time virtual: a cluster of emulated jobs is started for it, and asked by "
+                "--driver understudy"
+            )
+        check_virtual(plan)
+        return nullcontext(None)
     if driver == SLURM:
         return nullcontext(slurm_cluster(conf, path))
     if running or run_dir is not None:
@@ -209,16 +220,28 @@ def _target(
     return started_cluster(driver, plan, executor)
 
 
-def _send(plan: Plan, target: Target, *, tcp: bool, leave: bool, quiet: bool) -> dict[str, Any]:
+def _send(
+    plan: Plan, target: Target | None, *, tcp: bool, leave: bool, quiet: bool
+) -> dict[str, Any]:
+    import os
+    import sys
     import tempfile
+    from shutil import get_terminal_size
 
-    from understudy.tool.load.report import live_line
+    from understudy.tool.load.live import Live
     from understudy.tool.load.run import Course, run
+
+    is_terminal = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    live = Live(lambda text: typer.echo(text, nl=False), get_terminal_size if is_terminal else None)
 
     def progress(course: Course, sampler: Sampler) -> None:
         if not quiet:
-            typer.echo(live_line(course, sampler))
+            live.show(course, sampler)
 
+    if target is None:
+        from understudy.tool.load.virtual import run_virtual
+
+        return run_virtual(plan, leave=leave, progress=progress)
     with tempfile.TemporaryDirectory(prefix="understudy-load-out-") as folder:
         return run(plan, target, Path(folder), tcp=tcp, leave=leave, progress=progress)
 

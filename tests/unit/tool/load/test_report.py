@@ -14,7 +14,7 @@ from understudy.tool.load.kinds import plan_of
 from understudy.tool.load.measure import Tally, histogram, record
 from understudy.tool.load.plan import Plan
 from understudy.tool.load.report import live_line, page, table, verdict
-from understudy.tool.load.run import Course, _daemons, exit_code
+from understudy.tool.load.run import Course, daemons_of, exit_code
 from understudy.tool.load.samples import Sampler, process_use, slurm_numbers
 from understudy.tool.load.target import Target, TargetError, conf_of, slurm_cluster
 from understudy.tool.understudy.app import app_with
@@ -37,10 +37,10 @@ def told(*latencies_s, errors=(), jobs=()):
 
 
 def result(tmp_path, course, *, lost=(), **changes):
-    from understudy.tool.load.run import _figures
+    from understudy.tool.load.run import figures
 
     found = {
-        **_figures(course, 2.0, set(lost)),
+        **figures(course, 2.0, set(lost)),
         "not_asked": "",
         "driver": "understudy",
         "cluster": "a <cluster>",
@@ -151,7 +151,7 @@ def test_memory_is_told_before_at_most_and_afterwards():
     sampler = Sampler(target(), 0.0)
     sampler.samples = [{"daemons": {"c": {"cpu_s": 2.0, "mb": mb}}} for mb in (50.0, 99.0, 70.0)]
     use = [{"c": {"cpu_s": cpu, "mb": mb}} for cpu, mb in ((1.0, 40.0), (3.0, 60.0), (3.0, 41.0))]
-    assert _daemons(sampler, *use) == {
+    assert daemons_of(sampler, *use) == {
         "c": {"cpu_s": 2.0, "mb_before": 40.0, "mb_peak": 99.0, "mb_after": 41.0}
     }
 
@@ -182,7 +182,9 @@ def test_real_slurm_must_be_there(tmp_path):
         (["--kind", "storm"], "one of submissions"),
         (["--kind", "queries", "--driver", "car"], "--driver car: one of understudy,"),
         (["--kind", "queries", "--processes", "4", "--connections", "3"], "fewer than processes"),
-        (["--kind", "queries", "--time", "virtual"], "--time"),
+        (["--kind", "queries", "--time", "slow"], "--time slow: expected real,"),
+        (["--kind", "launches", "--time", "virtual"], "srun does more than ask"),
+        (["--kind", "queries", "--time", "virtual", "--driver", "slurm"], "is started for it"),
         (["--kind", "queries", "--executor", "maybe"], "--executor maybe"),
         (["--kind", "queries", "--beside", "/nowhere"], "/nowhere/load.json"),
     ],
