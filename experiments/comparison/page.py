@@ -42,6 +42,7 @@ class Run:
     made: Mapping[Pair, Made]
     command: str
     form: str  # short or full
+    form_cells: int  # that it has, whatever was asked for
 
     @property
     def not_run(self) -> list[str]:
@@ -104,7 +105,8 @@ def _what_was_run(comparison: Comparison, run: Run) -> list[str]:
     found = ["## What was run", f"    {run.command}", "\n".join(workloads), "\n".join(policies)]
     done = sum(not row.failed for row in run.rows)
     found.append(
-        f"The {run.form} form: {done} of {many(len(run.cells), 'cell')} were run. Each is a replay "
+        f"Of {many(len(run.cells), 'cell')} {done} were run; the {run.form} form as it is in the "
+        f"file has {run.form_cells:,}. Each is a replay "
         "through a whole cluster; usage is measured from the first submission to the last, all "
         "else from the first submission to the last end."
     )

@@ -147,8 +147,9 @@ def _run(
     )
     place = {(cell.policy.name, cell.drawn.pair): number for number, cell in enumerate(wanted)}
     rows = sorted(found, key=lambda row: place[row.policy, row.pair])
-    form_name = "full" if " --full" in command else "short"
-    run = Run(wanted, rows, replays.made, command, form_name)
+    name = "full" if " --full" in command else "short"
+    whole = cells(comparison, comparison.full if name == "full" else comparison.short)
+    run = Run(wanted, rows, replays.made, command, name, len(whole))
     typer.echo(f"page {write_page(path.stem, comparison, run, published, pages)}")
     return rows
 

@@ -71,7 +71,7 @@ MADE = {
     )
     for seed in range(1, 7)
 }
-RUN = Run(cells(COMPARISON, COMPARISON.full), ROWS, MADE, "understudy compare x.toml", "full")
+RUN = Run(cells(COMPARISON, COMPARISON.full), ROWS, MADE, "understudy compare x.toml", "full", 99)
 TEXT = page(
     COMPARISON, RUN, {"year": [("Paper", table) for table in TABLES]}, {"year": ["x-1.svg"]}
 )
@@ -83,7 +83,7 @@ def test_it_says_what_was_run_on_what_and_what_was_not():
         "| year | `year.swf` `bbbbbbbbbbbb` | 40 | 96 | 480,000 | days 0.0 to 10.0, times 0.8 | "
         "1, 2, 3, 4, 5, 6 |"
     ) in TEXT
-    assert "12 of 18 cells were run" in TEXT
+    assert "Of 18 cells 12 were run; the full form as it is in the file has 99." in TEXT
     assert "Not run: fcfs on year, seed 4; fcfs on year, seed 5" in TEXT
     assert "Failed: fcfs on year, seed 2: exit code 1: broken." in TEXT
     assert "Hash of the scheduling code: `old` (3 cells), `new` (9 cells)." in TEXT
@@ -116,9 +116,9 @@ def test_claims_have_a_verdict_and_a_reason_only_where_they_do_not_hold():
 
 
 def test_a_page_of_nothing_says_that_nothing_was_run():
-    empty = Run(RUN.cells, [], MADE, "understudy compare x.toml --for 0", "full")
+    empty = Run(RUN.cells, [], MADE, "understudy compare x.toml --for 0", "full", 18)
     text = page(COMPARISON, empty, {}, {})
-    assert "0 of 18 cells were run" in text
+    assert "Of 18 cells 0 were run" in text
     assert "and 6 more" in text
     assert text.count("**not run**") == 3
 

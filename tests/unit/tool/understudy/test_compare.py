@@ -72,7 +72,7 @@ def test_a_page_and_a_picture_are_written(folder):
     assert result.exit_code == 0, result.output
     page = (folder / "pages" / "two.md").read_text()
     assert "    understudy compare two.toml --full\n" in page
-    assert "The full form: 2 of 2 cells were run" in page
+    assert "Of 2 cells 2 were run; the full form as it is in the file has 2." in page
     assert "| *published (1)* | | *10.00* E |  |" in page
     assert "![two-1.svg](two-1.svg)" in page
     assert [each.name for each in folder.glob("pages/*.svg")] == ["two-1.svg"]
