@@ -79,3 +79,15 @@ def test_a_replay_that_fails_says_why_and_is_not_kept(folder):
     assert "nobody-has-this" in rows["none"].failed
     assert rows["none"].failed.startswith("exit code 2: ")
     assert kept(folder) == []
+
+
+def test_what_is_complete_is_kept_when_it_is_interrupted(folder):
+    def interrupt(_row):
+        raise KeyboardInterrupt(15)
+
+    replays = Replays(folder, folder / "kept")
+    replays.prepare(cells(EASY, FCFS))
+    with pytest.raises(KeyboardInterrupt):
+        replays.run(cells(EASY, FCFS), 1, math.inf, interrupt)
+    assert len(kept(folder)) == 1
+    assert list((folder / "kept" / "running").iterdir()) == []
