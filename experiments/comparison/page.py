@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import groupby
 from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +19,7 @@ from understudy.experiments.comparison.spread import five, paired, ratio
 from understudy.model.nouns import many
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from understudy.experiments.comparison.cells import Cell, Pair, Row
     from understudy.experiments.comparison.comparison import (
@@ -124,9 +125,9 @@ def _workload(workload: Workload, pairs: Sequence[Pair], some: Sequence[Made]) -
     """Its line of the table."""
     least, most = min(each.jobs for each in some), max(each.jobs for each in some)
     first, last = min(each.first_s for each in some), max(each.last_s for each in some)
-    seeds = ", ".join(str(each) for each in sorted({pair.seed for pair in pairs}))
-    cut = sorted({pair.part for pair in pairs} - {WHOLE})
-    seeds += f"; parts {', '.join(map(str, cut))}" if cut else ""
+    seeds = _ranges({pair.seed for pair in pairs})
+    cut = {pair.part for pair in pairs} - {WHOLE}
+    seeds += f"; parts {_ranges(cut)}" if cut else ""
     scale = f", times {workload.scale:g}" if workload.scale != 1 else ""
     return (
         f"| {workload.name} | `{workload.trace}` `{some[0].source_sha256[:_HASH_SHOWN]}` | "
@@ -134,6 +135,15 @@ def _workload(workload: Workload, pairs: Sequence[Pair], some: Sequence[Made]) -
         f"{f'{some[0].capacity:,}' if some[0].capacity else '-'} | "
         f"days {first / _DAY_S:.1f} to {last / _DAY_S:.1f}{scale} | {seeds} |"
     )
+
+
+def _ranges(numbers: Collection[int]) -> str:
+    """`1 to 3, 7`."""
+    texts = []
+    for _, run in groupby(enumerate(sorted(numbers)), lambda pair: pair[1] - pair[0]):
+        some = [number for _, number in run]
+        texts.append(f"{some[0]} to {some[-1]}" if len(some) > 2 else ", ".join(map(str, some)))
+    return ", ".join(texts)
 
 
 def _claims(comparison: Comparison, run: Run) -> list[str]:

@@ -81,13 +81,19 @@ def test_it_says_what_was_run_on_what_and_what_was_not():
     assert "    understudy compare x.toml" in TEXT
     assert (
         "| year | `year.swf` `bbbbbbbbbbbb` | 40 | 96 | 480,000 | days 0.0 to 10.0, times 0.8 | "
-        "1, 2, 3, 4, 5, 6 |"
+        "1 to 6 |"
     ) in TEXT
     assert "Of 18 cells 12 were run; the full form as it is in the file has 99." in TEXT
     assert "Not run: fcfs on year, seed 4; fcfs on year, seed 5" in TEXT
     assert "Failed: fcfs on year, seed 2: exit code 1: broken." in TEXT
     assert "Hash of the scheduling code: `old` (3 cells), `new` (9 cells)." in TEXT
     assert "somewhere" not in TEXT
+
+
+def test_parts_that_follow_each_other_are_a_range():
+    made = {Pair("year", 1, part): MADE[Pair("year", 1, 0)] for part in (1, 2, 3, 7, 9, 10)}
+    run = Run(RUN.cells, ROWS, made, "understudy compare x.toml", "full", 99)
+    assert "| 1; parts 1 to 3, 7, 9, 10 |" in page(COMPARISON, run, {}, {})
 
 
 def test_published_numbers_stand_below_ours_with_their_class():
