@@ -47,7 +47,8 @@ _LIMITS: Final = "all none as core cpu data fsize memlock nofile nproc rss stack
 WORDS: Final[dict[str, Words]] = {
     "schedulerparameters": Words(
         _set("""assoc_limit_stop batch_sched_delay bf_busy_nodes bf_continue bf_interval
-            bf_max_job_array_resv bf_max_job_assoc bf_max_job_part bf_max_job_start
+            bb_array_stage_cnt bf_max_job_array_resv bf_max_job_assoc bf_max_job_part
+            bf_max_job_start
             bf_max_job_test bf_max_job_user bf_max_job_user_part bf_max_time
             bf_min_age_reserve bf_min_prio_reserve bf_node_space_size bf_one_resv_per_job
             bf_resolution bf_running_job_reserve bf_window bf_window_linear bf_yield_interval
@@ -56,7 +57,7 @@ WORDS: Final[dict[str, Words]] = {
             preempt_reorder_count preempt_strict_order preempt_youngest_first sched_interval
             sched_max_job_start sched_min_interval understudy_cost_main_us
             understudy_cost_backfill_us"""),
-        _set("""allow_zero_lic bb_array_stage_cnt bf_hetjob_immediate bf_hetjob_prio
+        _set("""allow_zero_lic bf_hetjob_immediate bf_hetjob_prio
             bf_job_part_count_reserve bf_licenses build_queue_timeout
             correspond_after_task_cnt delay_boot disable_job_shrink disable_hetjob_steps
             enable_hetjob_steps ignore_numa ignore_prefer_validation max_array_tasks

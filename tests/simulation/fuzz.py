@@ -45,6 +45,7 @@ from understudy.clock.virtual_loop import VirtualEventLoop
 from understudy.controller.edge.main import start as start_controller
 from understudy.controller.scheduling.api import Ask, Note
 from understudy.controller.scheduling.slurm.builtin import Builtin
+from understudy.controller.tables.burst_buffers import NO_SPACE, Readiness
 from understudy.controller.tables.partition import limit_broken
 from understudy.experiments.recorded_machine import recorded_machine
 from understudy.experiments.scenario import GROUP_ID, read_scenario
@@ -428,7 +429,34 @@ class _Run:
                     f"waits for {job.reason} with all its components although the cluster "
                     f"is empty: {job.story} {job.spec.submit_line}"
                 )
+        self._judge_buffers(passes=passes)
         self.outcome.hash = str(hash(tuple(rows)))
+
+    def _judge_buffers(self, *, passes: bool) -> None:
+        """All space has come back but that of jobs that wait, of stages that have failed, and of
+        what is to stay; who could have space does not wait for it, if all are looked at.
+        """
+        core = self.core
+        assert core is not None
+        table = core.tables.burst_buffers
+        for buffer in table.buffers.values():
+            job = core.tables.jobs[buffer.job_id]
+            if not job.is_pending and not buffer.has_failed:
+                self.fail(f"its buffer is still {buffer.state}: {job.story}")
+        waiting = list(core.tables.pending.values())
+        # one that fails on its nodes time and again has them now and then
+        if not passes or any(job.burst_buffer and job.burst_buffer.fails for job in waiting):
+            return
+        for job in waiting:
+            if (
+                job.reason == NO_SPACE
+                and table.readiness(job) is Readiness.WAITING
+                and job.job_id not in table.buffers
+                and not job.array_tasks
+                and table.fits(job)
+                and self._could_start(job, job.partitions)
+            ):
+                self.fail(f"waits for space that is there: {job.story} {job.spec.submit_line}")
 
     def _could_start_together(self, team: HetJob) -> bool:
         """Whether nothing keeps the components of a heterogeneous job from being started in the

@@ -33,6 +33,7 @@ class Invariants:
         validate(self.core)
         self._devices()
         self._licenses()
+        self._buffers()
         self._running()
         self._nodes()
         self._changes()
@@ -101,6 +102,18 @@ class Invariants:
             assert used[name] == pool.used.get(name, 0), (
                 f"licences {name}: jobs have {used[name]}, the pool says {pool.used.get(name, 0)}"
             )
+
+    def _buffers(self) -> None:
+        """No pool gives more than it has; who runs has what he asked for."""
+        table = self.core.tables.burst_buffers
+        for pool in table.pools.values():
+            assert 0 <= pool.used <= pool.total, f"pool {pool.name}: {pool.used} of {pool.total}"
+            assert pool.used % pool.granularity == 0, f"pool {pool.name}: {pool.used} given"
+        for job in self.core.tables.running.values():
+            if job.burst_buffer is not None:
+                held = table.buffers[job.job_id].space
+                for name, amount in job.burst_buffer.sizes:
+                    assert held[name] >= amount, f"{held} of {amount} in {name}: {job.story}"
 
     def _running(self) -> None:
         """No core is under two jobs that really run, unless they agreed to share it side by side or

@@ -29,6 +29,7 @@ class Schedule:
     conf: tuple[str, ...] = ()
     gres: tuple[str, ...] = ()
     topology: tuple[str, ...] = ()
+    burst_buffer: tuple[str, ...] = ()  # lines of burst_buffer.conf
     accounting: tuple[str, ...] = ()
     jobs: tuple[dict[str, object], ...] = ()
     events: tuple[dict[str, object], ...] = ()
@@ -43,6 +44,7 @@ class Schedule:
             "slurm.conf": self.conf,
             "gres.conf": self.gres,
             "topology.conf": self.topology,
+            "burst_buffer.conf": self.burst_buffer,
             "sacctmgr.txt": self.accounting,
         }
         for name, lines in texts.items():
@@ -62,7 +64,62 @@ class Schedule:
 
 def draw(seed: int, jobs: int = JOBS) -> Schedule:
     """The same for the same seed."""
-    return _Drawing(random.Random(f"schedule {seed}"), seed, jobs).draw()
+    drawn = _Drawing(random.Random(f"schedule {seed}"), seed, jobs).draw()
+    return _with_buffers(drawn, random.Random(f"burst buffers {seed}"))
+
+
+def _with_buffers(schedule: Schedule, rng: random.Random) -> Schedule:
+    """The schedule with burst buffers, one in seven; drawn apart, so that all else is as it was."""
+    if rng.random() > 1 / 7:
+        return schedule
+    kind = rng.choice(("lua", "lua", "datawarp"))
+    pools = {"pa": rng.choice((10, 40)), "pb": rng.choice((4, 20))}
+    file = [
+        "Pools=" + ",".join(f"{name}:{size}" for name, size in pools.items()),
+        f"Granularity={rng.choice((1, 1, 4))}",
+        *(
+            f"{stage}Time={rng.choice((0, 0, 1, 7, 30))}"
+            for stage in ("Setup", "StageIn", "PreRun", "PostRun", "StageOut", "Teardown")
+        ),
+        f"OtherTimeout={rng.choice((5, 300))}",
+        rng.choice(("", "Flags=TeardownFailure", "Flags=EnablePersistent")),
+    ]
+    persists = kind == "datawarp" and "Persistent" in file[-1]
+
+    def asking(job: dict[str, object]) -> dict[str, object]:
+        options = job["options"]
+        assert isinstance(options, list)
+        if rng.random() > 0.4:
+            return job
+        pool = rng.choice(tuple(pools))
+        size = rng.choice((1, 2, 3, 5, rng.randint(1, pools[pool])))
+        more = rng.choice(("", "", "", " data_in=9", " post_run=20", " fail=pre_run"))
+        more = rng.choice((" fail=setup", " fail=data_out", " fail=teardown", *[more] * 12))
+        if kind == "lua":
+            line = f"#BB_LUA pool={pool} capacity={size}{more}"
+        elif persists and rng.random() < 0.3:
+            what = rng.choice(("create_persistent", "destroy_persistent"))
+            line = f"#BB {what} name=p{rng.randint(1, 3)} capacity={size} pool={pool}"
+        elif persists and rng.random() < 0.3:
+            line = f"#DW persistentdw name=p{rng.randint(1, 3)}"
+        else:
+            line = f"#DW jobdw capacity={size} pool={pool}{more}"
+        return job | {"options": [f"--bb={line}", *options]}
+
+    jobs = tuple(asking(job) for job in schedule.jobs)
+    hurried = [
+        {
+            "at": rng.uniform(0, schedule.span_s + 60),
+            "cmd": ["scancel", "--hurry", f"{{{job['id']}}}"],
+        }
+        for job in jobs
+        if rng.random() < 0.05
+    ]
+    events = sorted([*schedule.events, *hurried], key=lambda each: float(str(each["at"])))
+    conf = (*schedule.conf, f"BurstBufferType=burst_buffer/{kind}")
+    return replace(
+        schedule, conf=conf, burst_buffer=tuple(filter(None, file)), jobs=jobs, events=tuple(events)
+    )
 
 
 @dataclass

@@ -45,8 +45,6 @@ ACCEPTED_OF_JOBS = frozenset(
         *(
             "acctg-freq",
             "batch",
-            "bb",
-            "bbf",
             "cluster-constraint",
             "container",
             "context",
@@ -68,7 +66,7 @@ ACCEPTED_OF_JOBS = frozenset(
     )
 )
 ACCEPTED = {
-    "scancel": frozenset(("ctld", "hurry", "sibling")),
+    "scancel": frozenset(("ctld", "sibling")),
     "squeue": frozenset(("sibling", "sib")),
     "strigger": frozenset(("front_end",)),
 }
