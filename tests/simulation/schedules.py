@@ -93,7 +93,8 @@ def _with_buffers(schedule: Schedule, rng: random.Random) -> Schedule:
             return job
         pool = rng.choice(tuple(pools))
         size = rng.choice((1, 2, 3, 5, rng.randint(1, pools[pool])))
-        more = rng.choice(("", "", "", " data_in=9", " post_run=20", " fail=pre_run"))
+        # a pre_run that fails would have its job requeued for ever
+        more = rng.choice(("", "", "", " data_in=9", " post_run=20", " pre_run=3"))
         more = rng.choice((" fail=setup", " fail=data_out", " fail=teardown", *[more] * 12))
         if kind == "lua":
             line = f"#BB_LUA pool={pool} capacity={size}{more}"
