@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from understudy.controller.facts.environment import site_environment
 from understudy.controller.tables.burst_buffers import BurstBuffers, Pool
 from understudy.model.burst_buffers import with_symbols
 
@@ -46,7 +47,8 @@ def set_runner(core: Core, programs: Programs) -> None:
         else:
             words = [program, stage.name, str(stage.job.job_id)]
             script = _script(core, stage)
-            programs.run_told(words, _environment(stage), script, stage.limit_s, done)
+            environment = _environment(core, stage)
+            programs.run_told(words, environment, script, stage.limit_s, done)
 
     core.run_stage = run
 
@@ -65,10 +67,9 @@ def emulate(core: Core, stage: Stage, done: Callable[[str], None]) -> None:
     core.at(core.time.now() + takes_s, done, message)
 
 
-def _environment(stage: Stage) -> dict[str, str]:
+def _environment(core: Core, stage: Stage) -> dict[str, str]:
     buffer, job = stage.buffer, stage.job
-    return {
-        "SLURM_JOB_ID": str(job.job_id),
+    return site_environment(core, job) | {
         "BB_STAGE": stage.name,
         "BB_POOL": ",".join(buffer.space),
         "BB_SIZE": ",".join(map(str, buffer.space.values())),

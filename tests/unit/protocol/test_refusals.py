@@ -1,4 +1,7 @@
-"""What refused connections cost: lines of the log, descriptors, memory."""
+"""What refused connections cost: lines of the log, descriptors, memory.
+
+Covers: auth/refusals.
+"""
 
 import asyncio
 import gc

@@ -12,9 +12,9 @@ import pytest
 from fake_controller import FakeClient, record, run_command
 
 from understudy.commands.shared.client import RefusedError
+from understudy.commands.shared.texts import timestamp
 from understudy.commands.squeue.fields import FIELDS
 from understudy.commands.squeue.squeue import squeue
-from understudy.commands.shared.texts import timestamp
 from understudy.documents.job_texts import job_id_text, task_expression, task_numbers
 from understudy.model.records import JOBS
 
