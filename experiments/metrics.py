@@ -69,10 +69,10 @@ class Summary:
     # of the jobs that ran, those that were promised a start before; of these means: how often that
     # became another, how far the last is from the first, and the start from the first and the last
     promised: int
-    mean_promise_moves: float | None
-    mean_promise_shift: float | None
-    mean_first_promise_error: float | None
-    mean_last_promise_error: float | None
+    promise_moves: float | None
+    promise_shift: float | None
+    first_promise_error: float | None
+    last_promise_error: float | None
     states: dict[str, int]  # how many jobs ended in each
 
     def as_dict(self) -> dict[str, int | float | str | None]:
@@ -220,10 +220,10 @@ class Promises(TypedDict):
     """As in `Summary`."""
 
     promised: int
-    mean_promise_moves: float | None
-    mean_promise_shift: float | None
-    mean_first_promise_error: float | None
-    mean_last_promise_error: float | None
+    promise_moves: float | None
+    promise_shift: float | None
+    first_promise_error: float | None
+    last_promise_error: float | None
 
 
 def _of_promises(records: Sequence[JobRecord]) -> Promises:
@@ -235,18 +235,18 @@ def _of_promises(records: Sequence[JobRecord]) -> Promises:
     if not rows:
         return Promises(
             promised=0,
-            mean_promise_moves=None,
-            mean_promise_shift=None,
-            mean_first_promise_error=None,
-            mean_last_promise_error=None,
+            promise_moves=None,
+            promise_shift=None,
+            first_promise_error=None,
+            last_promise_error=None,
         )
     moves, first, last, start = np.array(rows, dtype=np.int64).T
     return Promises(
         promised=len(rows),
-        mean_promise_moves=float(moves.mean()),
-        mean_promise_shift=float(np.abs(last - first).mean()),
-        mean_first_promise_error=float(np.abs(start - first).mean()),
-        mean_last_promise_error=float(np.abs(start - last).mean()),
+        promise_moves=float(moves.mean()),
+        promise_shift=float(np.abs(last - first).mean()),
+        first_promise_error=float(np.abs(start - first).mean()),
+        last_promise_error=float(np.abs(start - last).mean()),
     )
 
 

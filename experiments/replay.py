@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from understudy.experiments.gantt import COLUMNS, STATES
 from understudy.experiments.recording import Follower, Recording
 from understudy.experiments.records import REJECTED, JobRecord, record_of
 from understudy.protocol.messages import (
@@ -27,6 +28,8 @@ from understudy.protocol.messages import (
     JobSpec,
     Message,
     Ok,
+    Query,
+    Rows,
     SubmitJob,
 )
 
@@ -42,6 +45,7 @@ SCRIPT: Final = "#!/bin/sh\n"  # emulated nodes run nothing, but a job has a scr
 FIRST_USER_ID: Final = 20_000  # a trace's users are numbered from here
 _MAY_WAIT: Final = ("PENDING", "SUSPENDED")  # for ever, with nothing wrong
 _SHOWN: Final = 10
+_BEHIND_PASS_S: Final = 0.75  # textbook policies decide in the middle of a second
 
 
 class Sender(Protocol):
@@ -96,6 +100,8 @@ class ReplayOptions:
     # submissions that are sent together, each to be delivered at its time: one window of virtual
     # time instead of one for each
     jobs_ahead: int = 64
+    # seconds in the trace at which what runs and what is planned is asked for
+    plans_at: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +165,11 @@ class Replayer:
         *,
         on_progress: Callable[[int, int, float], None] = _ignore,
         on_records: Callable[[Sequence[JobRecord]], None] = lambda _records: None,
+        on_plan: Callable[[int, Sequence[Sequence[Any]]], None] = lambda _at, _rows: None,
     ) -> None:
         """`on_progress` gets (submitted jobs, all jobs, the cluster's time) after each instant's
-        submissions, `on_records` what has become known.
+        submissions, `on_records` what has become known, `on_plan` (second in the trace, rows of
+        gantt.COLUMNS).
         """
         self._jobs = jobs
         self._messenger = messenger
@@ -173,7 +181,7 @@ class Replayer:
         self._next = 0  # index of the next job to submit
         self._rejected: dict[int, str] = {}
         self._of_tag = {str(job.id): job for job in jobs}
-        self._on_records = on_records
+        self._on_records, self._on_plan = on_records, on_plan
         self._recording = Recording(self._record, on_records)
         self._follower = Follower(messenger, self._recording, len(jobs), self._options.controller)
         self._stalled = ""
@@ -194,6 +202,23 @@ class Replayer:
         self._follower.follow()
         first = self._jobs[0].submit if self._jobs else 0
         self._time.call_at(self._zero + first, self._submit_due, first)
+        for at in self._options.plans_at:
+            self._time.call_at(self._zero + at + _BEHIND_PASS_S, self._ask_plan, at)
+
+    def _ask_plan(self, at: int) -> None:
+        if self._on_done is None or self._given_up or self._stalled:
+            return
+        self._messenger.send(
+            self._options.controller,
+            Query("jobs", list(COLUMNS), {"state": list(STATES)}),
+            partial(self._planned, at),
+        )
+
+    def _planned(self, at: int, answer: Message) -> None:
+        if isinstance(answer, Rows):
+            self._on_plan(at, answer.rows)
+        else:
+            self._finish(f"the plan at {at} s was not told: {_text(answer)}")
 
     def give_up(self, why: str) -> None:
         """Submit no more, and end with what has become of the jobs by now."""

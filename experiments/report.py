@@ -417,10 +417,10 @@ def _promises(summary: Summary) -> list[tuple[str, str]]:
         (
             f"promises to {summary.promised:,} jobs",
             (
-                f"moved {_figure(summary.mean_promise_moves, '.2f')} times, by "
-                f"{_figure(summary.mean_promise_shift, ',.0f', ' s')} in all (means); starts were "
-                f"{_figure(summary.mean_first_promise_error, ',.0f', ' s')} from the first, "
-                f"{_figure(summary.mean_last_promise_error, ',.0f', ' s')} from the last"
+                f"moved {_figure(summary.promise_moves, '.2f')} times, by "
+                f"{_figure(summary.promise_shift, ',.0f', ' s')} in all (means); starts were "
+                f"{_figure(summary.first_promise_error, ',.0f', ' s')} from the first, "
+                f"{_figure(summary.last_promise_error, ',.0f', ' s')} from the last"
             ),
         )
     ]

@@ -39,6 +39,7 @@ class ReplayRequest:
     strict: bool = False
     limit: int | None = None
     pause_at: str = ""
+    plans_at: str = ""  # several, at commas
     parameters: str = ""
     state: str = "memory"
     latency_s: float = 0.001

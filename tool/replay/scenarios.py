@@ -207,6 +207,7 @@ def _refuse_other_options(request: ReplayRequest) -> None:
         "--accounting": request.accounting,
         "--answers": request.answers,
         "--limit": request.limit,
+        "--plan-at": request.plans_at,
         "--partition": request.partition,
     }
     for option, value in given.items():

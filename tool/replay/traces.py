@@ -23,6 +23,7 @@ from understudy.commands.sacctmgr.sacctmgr import sacctmgr
 from understudy.controller.scheduling import registry
 from understudy.experiments.answers import Answer, compare, read_answers
 from understudy.experiments.formats import read_trace
+from understudy.experiments.gantt import as_json, plan_of
 from understudy.experiments.progress import Progress
 from understudy.experiments.replay import Replayer, ReplayOptions, ReplayOutcome, owners
 from understudy.experiments.replay_conf import DEFAULT_SCHEDULER, replay_conf
@@ -30,7 +31,7 @@ from understudy.experiments.run_folder import JobsFile
 from understudy.experiments.scenario import ScenarioError, SetUpCommand, complete_conf, read_set_up
 from understudy.experiments.trace import POOLS, Machine, Pool, Trace, TraceError
 from understudy.model.errors import ConfigError
-from understudy.model.hostlist import RANGE_LIMIT
+from understudy.model.hostlist import RANGE_LIMIT, compress
 from understudy.model.licenses import configured_licenses
 from understudy.model.nouns import many
 from understudy.tool.cluster import launch
@@ -111,6 +112,7 @@ def replay(request: ReplayRequest) -> int:
             owners=bool(set_up),
             partition=request.partition,
             licenses=_pools(request, trace, run_conf.config),
+            plans_at=_plans_at(request, zero),
         )
         users = owners(jobs)
         if not set_up:
@@ -198,6 +200,7 @@ def _look_ahead(request: ReplayRequest, zero: float) -> dict[int, Answer] | None
             instant(request.pause_at, zero)
         except ValueError as error:
             raise UsageError(f"--break {error}") from error
+    _plans_at(request, zero)
     if request.answers is None:
         return None
     try:
@@ -206,6 +209,41 @@ def _look_ahead(request: ReplayRequest, zero: float) -> dict[int, Answer] | None
         raise ReplayError(f"{request.answers}: {error.strerror}") from error
     except ValueError as error:
         raise ReplayError(str(error)) from error
+
+
+def _plans_at(request: ReplayRequest, zero: float) -> tuple[int, ...]:
+    """The seconds in the trace that `--plan-at` names.
+
+    Raises:
+        UsageError: one that is none.
+    """
+    try:
+        found = sorted(
+            {
+                int(instant(text.strip(), zero) - zero)
+                for text in request.plans_at.split(",")
+                if text.strip()
+            }
+        )
+    except ValueError as error:
+        raise UsageError(f"--plan-at {error}") from error
+    if found and found[0] < 0:
+        raise UsageError(f"--plan-at {request.plans_at}: the trace begins later")
+    return tuple(found)
+
+
+def _plan_writer(
+    out: Path, config: SlurmConfig, zero: float
+) -> Callable[[int, Sequence[Sequence[Any]]], None]:
+    """Writes each plan into the run's folder, as a file of its own; those of an earlier run go."""
+    for path in out.glob("plan-*.json"):
+        path.unlink()
+    nodes = compress(node.name for node in config.nodes)
+
+    def write(at: int, rows: Sequence[Sequence[Any]]) -> None:
+        (out / f"plan-{at}.json").write_text(as_json(plan_of(rows, at, zero, nodes)))
+
+    return write
 
 
 def _machine(request: ReplayRequest, trace: Trace) -> Machine:
@@ -370,6 +408,8 @@ def _run(
     results = RunResults()
     made: list[Replayer] = []
     began = real_time.perf_counter()
+    assert options.zero is not None
+    write_plan = _plan_writer(request.out, run_conf.config, options.zero)
 
     async def work(participant: Participant) -> ReplayOutcome:
         await set_up_accounting(participant, set_up)
@@ -378,7 +418,7 @@ def _run(
         )
         previews.append(preview)
         show(preview)
-        return await _replay(participant, made, jobs, chosen, file.add, results)
+        return await _replay(participant, made, jobs, chosen, file.add, write_plan, results)
 
     with contextlib.closing(JobsFile(request.out)) as file:
         try:
@@ -402,6 +442,7 @@ async def _replay(
     jobs: list[TraceJob],
     options: ReplayOptions,
     write: Callable[[Sequence[JobRecord]], None],
+    write_plan: Callable[[int, Sequence[Sequence[Any]]], None],
     results: RunResults,
 ) -> ReplayOutcome:
     loop, messenger, cluster = participant.loop, participant.messenger, participant.cluster
@@ -424,6 +465,7 @@ async def _replay(
             options,
             on_progress=progress.update,
             on_records=write,
+            on_plan=write_plan,
         )
         made.append(replayer)
         participant.on_stalled(replayer.stall)

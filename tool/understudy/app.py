@@ -29,6 +29,7 @@ _PLACES: Final = {
     "man": ("manual", "man"),
     "completion": ("manual", "completion"),
     "clock": ("clock", "app"),
+    "gantt": ("gantt", "gantt"),
     "conf": ("conf", "app"),
 }
 

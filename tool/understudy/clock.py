@@ -33,7 +33,7 @@ RunDir = Annotated[
 ]
 
 
-def _find(run_dir: Path | None) -> tuple[Location, Cluster | None]:
+def find(run_dir: Path | None) -> tuple[Location, Cluster | None]:
     from understudy.commands.shared import locate
     from understudy.model.cluster import Cluster
     from understudy.tool.cluster import launch
@@ -52,7 +52,7 @@ def _do(run_dir: Path | None, action: str, value: float | str = 0.0) -> None:
     from understudy.commands.shared.locate import BadConfigurationError, NoClusterError
 
     try:
-        location, cluster = _find(run_dir)
+        location, cluster = find(run_dir)
         zero = (cluster.zero or cluster.epoch) if cluster is not None else 0.0
         status = ask(location, action, instant(value, zero) if isinstance(value, str) else value)
     except (
@@ -72,7 +72,7 @@ def _break_at_start(run_dir: Path | None, job_id: str) -> None:
     from understudy.commands.shared.client import Client, RefusedError
 
     try:
-        location, _ = _find(run_dir)
+        location, _ = find(run_dir)
         Client(lambda: location).call("BreakAtStart", job_id)
     except RefusedError as error:
         typer.echo(f"understudy clock: error: {error.text}", err=True)

@@ -79,6 +79,14 @@ _BreakAt = Annotated[
         help="Stop the clock there (30d, or an instant); `understudy clock resume` goes on.",
     ),
 ]
+_PlansAt = Annotated[
+    str,
+    typer.Option(
+        "--plan-at",
+        help="Record what runs and what is planned there (30d, or an instant; several, at "
+        "commas), for `understudy gantt`.",
+    ),
+]
 _Latency = Annotated[float, typer.Option(min=1e-6, help="Seconds that each message takes.")]
 _Patience = Annotated[
     float,
@@ -122,6 +130,7 @@ def replay(
     noded: _Noded = 1,
     limit: _Limit = None,
     break_at: _BreakAt = "",
+    plans_at: _PlansAt = "",
     latency: _Latency = 0.001,
     patience: _Patience = 60.0,
     check: _Check = False,
@@ -152,6 +161,7 @@ def replay(
         strict=strict,
         limit=limit,
         pause_at=break_at,
+        plans_at=plans_at,
         parameters=parameters,
         state="disk" if keep_state else "memory",
         latency_s=latency,

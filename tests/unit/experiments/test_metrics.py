@@ -72,13 +72,13 @@ def test_promises_are_told_of_the_jobs_that_ran_and_had_one():
         record(4, 0, 0, 9),
     ]
     summary = summarize(records, 1, 1.0)
-    assert (summary.promised, summary.mean_promise_moves, summary.mean_promise_shift) == (
+    assert (summary.promised, summary.promise_moves, summary.promise_shift) == (
         2,
         1.5,
         20,
     )
-    assert (summary.mean_first_promise_error, summary.mean_last_promise_error) == (12.5, 7.5)
-    assert summarize(records[3:], 1, 1.0).mean_promise_moves is None
+    assert (summary.first_promise_error, summary.last_promise_error) == (12.5, 7.5)
+    assert summarize(records[3:], 1, 1.0).promise_moves is None
 
 
 def replace(job, promises):
@@ -132,10 +132,10 @@ def test_the_summary_has_just_the_keys_that_readers_expect():
         "mean_bounded_slowdown",
         "makespan",
         "promised",
-        "mean_promise_moves",
-        "mean_promise_shift",
-        "mean_first_promise_error",
-        "mean_last_promise_error",
+        "promise_moves",
+        "promise_shift",
+        "first_promise_error",
+        "last_promise_error",
     } == summarize([], 1, 1.0).as_dict().keys()
 
 

@@ -20,6 +20,8 @@ from understudy.protocol.messages import (
     JobRun,
     JobRuns,
     Ok,
+    Query,
+    Rows,
     SubmitJob,
     Submitted,
 )
@@ -88,6 +90,7 @@ class Controller:
 
     def __init__(self, clock, cpus=100, refuse=None):
         self.clock, self.cpus, self.refuse = clock, cpus, refuse or {}
+        self.plan = Rows([["row"]], 0.0)
         self.runs, self.open, self.received = {}, {}, []
         self.asked = None
         self.empty_at = clock.now()
@@ -132,6 +135,8 @@ class Controller:
                 )
                 self.empty_at = max(self.empty_at, end)
                 return now, Submitted(job_id)
+            case Query():
+                return now, self.plan
             case AwaitEmpty():
                 return max(now, self.empty_at), Ok()
             case FollowJobs(after=after):
@@ -196,6 +201,29 @@ def test_submissions_that_are_sent_together_are_each_delivered_at_their_time():
     assert [
         when for when, message, _ in controller.received if isinstance(message, AwaitEmpty)
     ] == [zero + 500]
+
+
+def test_plans_are_asked_for_behind_the_pass_of_their_second_and_only_until_the_end():
+    clock, told = Clock(), []
+    controller = Controller(clock)
+    outcomes = []
+    options = ReplayOptions(plans_at=(5, 7, 5000))
+    Replayer(
+        [job(1, 0)], controller, clock, options, on_plan=lambda *plan: told.append(plan)
+    ).start(outcomes.append)
+    clock.run()
+    asked = [when for when, message, _ in controller.received if isinstance(message, Query)]
+    assert asked == [EPOCH + 1 + 5.75, EPOCH + 1 + 7.75]
+    assert told == [(5, [["row"]]), (7, [["row"]])]
+    assert outcomes[0].error == ""
+
+
+def test_a_plan_that_is_refused_ends_the_replay():
+    clock = Clock()
+    controller = Controller(clock)
+    controller.plan = Failure(2, "no")
+    outcome, _ = replay([job(1, 0)], controller, clock, ReplayOptions(plans_at=(5,)))
+    assert "the plan at 5 s was not told" in outcome.error
 
 
 def test_a_job_asks_for_what_the_trace_says():
