@@ -46,6 +46,11 @@ class Run:
     form_cells: int  # that it has, whatever was asked for
 
     @property
+    def is_cut(self) -> bool:
+        """Whether less than whole traces was asked for."""
+        return any(cell.drawn.part != WHOLE or cell.drawn.jobs for cell in self.cells)
+
+    @property
     def not_run(self) -> list[str]:
         done = {(row.policy, row.pair) for row in self.rows}
         return [cell.name for cell in self.cells if (cell.policy.name, cell.drawn.pair) not in done]
@@ -70,6 +75,8 @@ def page(
         tables = published.get(workload.name, ())
         parts += [f"## {workload.name}", _figures(comparison, found, tables)]
         parts += _sources(tables)
+        if run.is_cut and any(row.figures for _, table in tables for row in table.rows):
+            parts.append(_CUT)
         if beside := _ratios(comparison, found, tables):
             parts += [_RATIOS.format(base=comparison.base), beside]
         parts += [f"![{name}]({name})" for name in pictures.get(workload.name, ())]
@@ -79,6 +86,10 @@ def page(
     return "\n\n".join(parts) + "\n"
 
 
+_CUT: Final = (
+    "What was published is of the whole log, what was run here of parts of it: ratios can be "
+    "compared, seconds cannot."
+)
 _RATIOS: Final = (
     "Ratios to `{base}`, within pairs (the same workload, seed and part): geometric mean with "
     "Student's 95 % interval on the logarithms; quartiles; in how many pairs it is below 1; and "

@@ -152,3 +152,12 @@ def test_no_cell_is_no_picture():
     assert picture(COMPARISON, Picture("levels", "mean_wait"), "year", [], TABLES) == ""
     alone = [each for each in ROWS if each.policy == "easy"]
     assert picture(COMPARISON, Picture("ratios", "mean_wait"), "year", alone, TABLES) == ""
+
+
+def test_figures_of_parts_are_not_those_of_a_whole_log():
+    part = cells(COMPARISON, Form(jobs=100))
+    run = Run(part, ROWS, MADE, "understudy compare x.toml", "short", 3)
+    both = {"year": [("Paper", table) for table in TABLES]}
+    assert "seconds cannot" in page(COMPARISON, run, both, {})
+    assert "seconds cannot" not in page(COMPARISON, run, {"year": both["year"][1:]}, {})
+    assert "seconds cannot" not in TEXT
