@@ -180,7 +180,10 @@ def _pools(text: str, granularity: int) -> tuple[PoolConf, ...]:
         if name in found:
             raise ValueError(f"pool {name} is named twice")
         steps = _amount(step) if step else granularity
-        found[name] = PoolConf(name, _size(total) // steps * steps, steps)
+        size = _size(total) // steps * steps
+        if not size and _size(total):
+            raise ValueError(f"pool {name} is less than its granularity: NAME:TOTAL:GRANULARITY")
+        found[name] = PoolConf(name, size, steps)
     return tuple(found.values())
 
 

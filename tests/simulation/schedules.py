@@ -81,7 +81,7 @@ def _with_buffers(schedule: Schedule, rng: random.Random) -> Schedule:
             f"{stage}Time={rng.choice((0, 0, 1, 7, 30))}"
             for stage in ("Setup", "StageIn", "PreRun", "PostRun", "StageOut", "Teardown")
         ),
-        f"OtherTimeout={rng.choice((5, 300))}",
+        f"OtherTimeout={rng.choice((40, 300))}",
         rng.choice(("", "Flags=TeardownFailure", "Flags=EnablePersistent")),
     ]
     persists = kind == "datawarp" and "Persistent" in file[-1]

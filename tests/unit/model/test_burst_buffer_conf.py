@@ -65,6 +65,7 @@ def test_users_that_are_denied_stand_at_colons():
         ("\n\nPools=a\n", 3, "NAME:TOTAL"),
         ("Pools=a:1,a:2\n", 1, "named twice"),
         ("Pools=a:much\n", 1, "is no size"),
+        ("Granularity=1GiB\nPools=a:10\n", 2, "less than its granularity"),
         ("AllowUsers=a\nDenyUsers=b\n", 2, "cannot both be given"),
     ],
 )

@@ -1,0 +1,69 @@
+"""A site's program that runs the stages of burst buffers: how it ends, what it says, and that it
+ends in time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from understudy.clock.timekeeper import Timekeeper
+from understudy.controller.edge.programs import Programs
+
+
+def told(folder: Path, text: str, limit_s: int = 20) -> tuple[str, float]:
+    """What the controller hears of a shell script, and after how long."""
+    program = folder / "stage"
+    program.write_text(f"#!/bin/sh\n{text}\n")
+    program.chmod(0o755)
+
+    async def run() -> tuple[str, float]:
+        loop = asyncio.get_running_loop()
+        programs = Programs(loop, Timekeeper(loop, 0.0), folder)
+        heard = loop.create_future()
+        began = time.monotonic()
+        programs.run_told(
+            [str(program), "setup", "17"], {"BB_POOL": "fast"}, "#BB_LUA\n", limit_s,
+            heard.set_result,
+        )  # fmt: skip
+        said = await asyncio.wait_for(heard, 20)
+        await programs.close()
+        return said, time.monotonic() - began
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[ "$1 $2 $BB_POOL $(cat)" = "setup 17 fast #BB_LUA" ]', ""),
+        ("echo no space; echo and more; exit 3", "no space"),
+        ("echo to stderr >&2; exit 1", "to stderr"),
+        ("exit 4", "exit code 4"),
+        ("echo fine; exit 0", ""),
+    ],
+)
+def test_exit_code_0_is_success_and_else_the_first_line_is_the_message(tmp_path, text, said):
+    assert told(tmp_path, text)[0] == said
+
+
+def test_a_program_that_takes_too_long_is_killed_with_all_that_it_started(tmp_path):
+    said, took_s = told(tmp_path, "sleep 60 & echo $! > child; wait", limit_s=1)
+    assert said == "timed out"
+    assert took_s < 15
+    child = Path("/proc") / (tmp_path / "child").read_text().strip() / "stat"
+    assert not child.exists() or child.read_text().split()[2] == "Z"
+
+
+def test_a_program_that_is_not_there_says_so(tmp_path):
+    async def run() -> str:
+        loop = asyncio.get_running_loop()
+        programs = Programs(loop, Timekeeper(loop, 0.0), tmp_path)
+        heard = loop.create_future()
+        programs.run_told(["/no/such", "setup", "1"], {}, "", 5, heard.set_result)
+        return await asyncio.wait_for(heard, 20)
+
+    assert asyncio.run(run()) == "/no/such: No such file or directory"
