@@ -1,13 +1,14 @@
 """Which jobs squeue shows."""
 
 from understudy.documents.job_texts import task_numbers
-from understudy.documents.states import COMPLETED, COMPLETING
+from understudy.documents.states import COMPLETED, COMPLETING, STAGE_OUT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 ANY_CASE = {"account", "name"}
+_NOT_OVER = COMPLETING | STAGE_OUT  # beside a state in which jobs are over
 
 
 class Filter:
@@ -44,7 +45,7 @@ class Filter:
         asked = (self.jobs, self.states, self.users, self.licenses, self.nodes)
         if self.is_empty or self.all_states or self.texts or any(one is not None for one in asked):
             return [job for job in jobs if self.keeps(job)]
-        return [job for job in jobs if job["state"] < COMPLETED or job["flags"] & COMPLETING]
+        return [job for job in jobs if job["state"] < COMPLETED or job["flags"] & _NOT_OVER]
 
     def keeps(self, job: "dict[str, Any]") -> bool:
         """Whether a job is to be shown; `job` holds the filter's columns."""
@@ -55,7 +56,7 @@ class Filter:
             return False
         if not self.all_states:
             if self.states is None:
-                if job["state"] >= COMPLETED and not job["flags"] & COMPLETING:
+                if job["state"] >= COMPLETED and not job["flags"] & _NOT_OVER:
                     return False
             elif not any(
                 _in_state(job["state"], job["flags"], base, flag) for base, flag in self.states
