@@ -52,7 +52,7 @@ _LIMITS: Final = {"data_in": "StageInTimeout", "data_out": "StageOutTimeout"}
 _OTHER: Final = "OtherTimeout"
 _SAVED: Final = (  # new ones go to the end
     *("job_id", "user_id", "space", "created", "name", "access", "type"),
-    *("account", "hurry", "has_failed", "tries", "reservation"),
+    *("account", "hurry", "has_failed", "tries", "reservation", "maker"),
 )
 
 
@@ -324,6 +324,7 @@ def _is_torn_down(core: Core, job: Job, buffer: Buffer, now: float) -> None:
     table = core.tables.burst_buffers
     table.give_back(job)
     save(core, buffer)
+    _leave_persistent(core, job)
     _stages_out_no_more(core, job, now)
     if job.is_finished and not job.is_completing:
         schedule_purge(core, job, now)
@@ -332,6 +333,20 @@ def _is_torn_down(core: Core, job: Job, buffer: Buffer, now: float) -> None:
         review(core, job, now)
     # backfill sees it at its next pass, the main scheduler when it looks anyway, as in 22.05.8
     job_changed(core, job, now, Note.POWERED)
+
+
+def _leave_persistent(core: Core, job: Job) -> None:
+    """What a job has begun to make, and not made, is gone, and what it has not destroyed stays."""
+    table, request = core.tables.burst_buffers, job.burst_buffer
+    assert request is not None, job.story
+    for made in request.creates:
+        own = table.persistent.get(made.name)
+        if own and own.state is BufferState.ALLOCATING and own.maker == job.job_id:
+            table.destroy(made.name)
+            save(core, own)
+    for name, _ in request.destroys:
+        if name in table.persistent:
+            table.persistent[name].become(BufferState.ALLOCATED)
 
 
 def _not_torn_down(core: Core, job: Job, buffer: Buffer, text: str, now: float) -> None:

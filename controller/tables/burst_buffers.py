@@ -93,6 +93,7 @@ class Buffer:
     state: BufferState
     created: float
     name: str = ""
+    maker: int = 0  # id of the job that makes a persistent one
     access: str = ""
     type: str = ""
     account: str = ""  # that is charged for a persistent one
@@ -144,10 +145,16 @@ class BurstBuffers:
             return {}
         found = self._own(job, request)
         for made in request.creates:
-            if made.name not in self.persistent:
+            if made.name not in self.persistent and made.pool in self.pools:
                 pool = self.pools[made.pool]
                 found[made.pool] = found.get(made.pool, 0) + pool.rounded(made.size)
         return found
+
+    def _lacks_pool(self, request: Request) -> bool:
+        """Whether a pool that it names is there no more."""
+        return any(name not in self.pools for name, _ in request.sizes) or any(
+            made.pool not in self.pools for made in request.creates
+        )
 
     def _own(self, job: Job, request: Request) -> dict[str, int]:
         """Without what its persistent ones need."""
@@ -193,7 +200,7 @@ class BurstBuffers:
         request = job.burst_buffer
         if request is None:
             return True
-        if any(
+        if self._lacks_pool(request) or any(
             name not in self.persistent or self.persistent[name].state is not BufferState.ALLOCATED
             for name in request.uses
         ):
@@ -207,7 +214,11 @@ class BurstBuffers:
 
     def exceeds(self, job: Job) -> bool:
         """Whether it asks for more than there is of a pool at all."""
-        return any(amount > self.pools[name].total for name, amount in self.wanted(job).items())
+        request = job.burst_buffer
+        return request is not None and (
+            self._lacks_pool(request)
+            or any(amount > self.pools[name].total for name, amount in self.wanted(job).items())
+        )
 
     def readiness(self, job: Job) -> Readiness:
         """How far the job's buffer is."""
@@ -278,6 +289,7 @@ class BurstBuffers:
             BufferState.ALLOCATING,
             now,
             made.name,
+            job.job_id,
             made.access,
             made.type,
             job.spec.account,

@@ -78,6 +78,34 @@ def test_persistent_buffers_are_for_operators_unless_enabled_and_never_of_arrays
     assert house.refused(OTHER, extra=destroy) == ErrorCode.BURST_BUFFER_DENIED
 
 
+def test_a_persistent_buffer_that_was_not_made_is_none_and_one_not_destroyed_stays():
+    house = warp()
+    maker = house.ask_for(CREATE)
+    house.run(60)
+    house.cancel(maker)
+    house.end_stage(maker)
+    assert not house.table.persistent
+    assert house.table.pools["wlm"].used == 0
+    maker = house.ask_for(CREATE)
+    house.begin(maker)
+    gone = house.ask_for("#BB destroy_persistent name=kept")
+    house.run(60)
+    assert house.table.persistent["kept"].state is BufferState.DELETING
+    house.cancel(gone)
+    house.end_stage(gone)
+    assert house.table.persistent["kept"].state is BufferState.ALLOCATED
+
+
+def test_a_pool_that_is_gone_gives_nothing():
+    house = BufferHarness()
+    house.submit(exclusive=True, min_nodes=4)
+    job = house.ask_for("#BB_LUA pool=items capacity=1", begin_time=house.time.now() + 300)
+    house.table.resize([Pool("fast", 10 * GIB, GIB)])
+    house.run(400)
+    assert (house.stage_of(job), job.reason) == ("", "BurstBufferResources")
+    assert house.table.exceeds(job)
+
+
 def test_the_short_form_of_datawarp_is_kept_as_its_line():
     job = warp().ask_for("capacity=1G access=striped type=scratch")
     assert job.spec.extra["bb"] == "#DW jobdw capacity=1GiB access_mode=striped type=scratch"
