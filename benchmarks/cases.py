@@ -110,6 +110,12 @@ CASES = {
         clusters.answers_while_backfilling,
         "99.9th percentile",
     ),
+    "answers-in-storm": Case(
+        "waits for answers while 1,000 jobs a second are submitted and backfill runs over 1,000",
+        "50 ms",
+        clusters.answers_in_a_storm,
+        "99.9th percentile",
+    ),
     "short-jobs": Case(
         "short emulated jobs, submitted to completed, state on disk",
         "20 x Slurm",

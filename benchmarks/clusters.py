@@ -187,6 +187,26 @@ def answers_while_backfilling(run: Run) -> None:
     run.figure("99.9th percentile", waits[int(len(waits) * 0.999)] * 1000, "ms")
 
 
+def answers_in_a_storm(run: Run) -> None:
+    """The same with 1,000 jobs that wait, while 1,000 held ones a second are submitted."""
+    more = "SchedulerParameters=bf_interval=1,bf_continue\n"
+    conf = big_conf(run.folder, 16_384, more)
+    with run.tree.up(run.folder, conf) as cluster:
+        run.tree.drive(cluster, "fill", "16384", "1000")
+        words = [str(run.tree.bin / "python"), "-P", str(DRIVER), "storm", "1000", "20"]
+        with run.measured():
+            storm = subprocess.Popen(
+                words, env=cluster.environment, stdout=subprocess.PIPE, text=True
+            )
+            waits = sorted(map(float, run.tree.drive(cluster, "ask", "20").split()))
+            reached, _ = storm.communicate()
+        if storm.returncode:
+            raise BenchError("submissions failed")
+    run.figure("submitted meanwhile", float(reached), "jobs/s")
+    run.figure("median", statistics.median(waits) * 1000, "ms")
+    run.figure("99.9th percentile", waits[int(len(waits) * 0.999)] * 1000, "ms")
+
+
 def short_jobs(run: Run) -> None:
     """Submitted to completed. Emulated jobs that end at once, through 64 connections; at real Slurm
     `true`, through four loops of sbatch. On 1,600 CPUs, as Slurm's main loop gives CPUs that came

@@ -3,6 +3,7 @@
     python -P driver.py submit JOBS CONNECTIONS hold|SECONDS     prints the seconds that it took
     python -P driver.py one NODES                                a batch job, submitted to completed
     python -P driver.py one-interactive NODES                    the same of one as salloc's
+    python -P driver.py storm RATE SECONDS                       held jobs a second; prints how many
     python -P driver.py ask SECONDS                              seconds of each question
 
 The cluster is the one of SLURM_CONF. A submission's answer comes when the job is on disk.
@@ -28,10 +29,13 @@ PENDING, RUNNING, COMPLETE = 0, 1, 3  # understudy.model.states
 COMPLETING = 0x8000
 
 
-def submit_some(spec: list, script: str, count: int, location: object) -> None:
+def submit_some(
+    spec: list, script: str, count: int, location: object, submitted: list[int]
+) -> None:
     client = Client(lambda: location)  # type: ignore[arg-type,return-value]
     for _ in range(count):
         client.call("SubmitJob", spec, script)
+    submitted.append(count)
 
 
 def submit_from_here(jobs: int, connections: int, run: str) -> None:
@@ -40,11 +44,16 @@ def submit_from_here(jobs: int, connections: int, run: str) -> None:
     script = "#!/bin/sh\n" + ("" if run == HELD else f"#UNDERSTUDY run={run}\n")
     location = find()
     shares = [jobs // connections + (each < jobs % connections) for each in range(connections)]
-    threads = [Thread(target=submit_some, args=(spec, script, n, location)) for n in shares]
+    submitted: list[int] = []
+    threads = [
+        Thread(target=submit_some, args=(spec, script, n, location, submitted)) for n in shares
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    if sum(submitted) < jobs:  # threads that have failed say so themselves
+        os._exit(1)
 
 
 def submit(jobs: str, connections: str, run: str) -> None:
@@ -106,6 +115,33 @@ def until(client: Client, job: int, wanted: int) -> float:
         time.sleep(0.002)
 
 
+def storm(rate: str, seconds: str) -> None:
+    """Held jobs, each when it is due, through 16 connections; who falls behind submits on."""
+    spec = pack_named(
+        "JobSpec",
+        {"name": "wrap", "time_limit_s": 60, "work_dir": "/tmp", "command": "wrap", "hold": True},
+    )
+    location, begin, connections = find(), time.perf_counter(), 16
+    gap, count = connections / float(rate), int(float(rate) * float(seconds) / connections)
+    done = [0] * connections
+
+    def work(place: int) -> None:
+        client = Client(lambda: location)
+        for number in range(count):
+            left = begin + (number + place / connections) * gap - time.perf_counter()
+            if left > 0:
+                time.sleep(left)
+            client.call("SubmitJob", spec, "#!/bin/sh\n")
+            done[place] += 1
+
+    threads = [Thread(target=work, args=(place,)) for place in range(connections)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(sum(done) / (time.perf_counter() - begin))
+
+
 def ask(seconds: str) -> None:
     client = Client()
     waits, end = [], time.monotonic() + float(seconds)
@@ -130,21 +166,31 @@ def ask_while(*words: str) -> None:
     print(*waits)
 
 
-def fill(nodes: str) -> None:
-    """Jobs that fill the cluster, and 500 of all sizes that wait behind them."""
-    chance, client = random.Random(7), Client()
+def fill(nodes: str, waiting: str = "500") -> None:
+    """Jobs that fill the cluster, and others of all sizes that wait behind them."""
+    chance = random.Random(7)
     sizes = [(chance.randrange(1, 200), chance.randrange(60, 1440)) for _ in range(160)]
-    for _ in range(500):
+    for _ in range(int(waiting)):
         wide = min(int(chance.paretovariate(0.5)) * 2, int(nodes))
         sizes.append((wide, chance.randrange(10, 1440)))
-    for count, minutes in sizes:
-        values = {"name": "wrap", "time_limit_s": minutes * 60, "work_dir": "/tmp"}
-        values |= {"command": "wrap", "min_nodes": count, "max_nodes": count}
-        script = f"#!/bin/sh\n#UNDERSTUDY run={minutes * 60}\n"
-        client.call("SubmitJob", pack_named("JobSpec", values), script)
+    location = find()
+
+    def work(mine: list) -> None:
+        client = Client(lambda: location)
+        for count, minutes in mine:
+            values = {"name": "wrap", "time_limit_s": minutes * 60, "work_dir": "/tmp"}
+            values |= {"command": "wrap", "min_nodes": count, "max_nodes": count}
+            script = f"#!/bin/sh\n#UNDERSTUDY run={minutes * 60}\n"
+            client.call("SubmitJob", pack_named("JobSpec", values), script)
+
+    threads = [Thread(target=work, args=(sizes[place::16],)) for place in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 if __name__ == "__main__":
     known = {"submit": submit, "one": one, "one-interactive": one_interactive, "ask": ask}
-    known |= {"ask-while": ask_while, "fill": fill}
+    known |= {"ask-while": ask_while, "fill": fill, "storm": storm}
     known[sys.argv[1]](*sys.argv[2:])
