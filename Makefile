@@ -19,7 +19,7 @@ OUT     ?= runs/demo
 
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: all demo test check conformance fidelity sites clients format wire options states man bench experiments profile fuzz-schedules lock clean compose-image compose-test
+.PHONY: all demo test check conformance fidelity sites clients format wire options states man bench experiments profile fuzz fuzz-schedules lock clean compose-image compose-test
 .DELETE_ON_ERROR:
 
 all: $(VENV)/.prepared-dev
@@ -73,6 +73,12 @@ states: $(VENV)/.prepared
 # Manual pages for man(1), to be copied where it looks: `man -M build/man squeue`.
 man: $(VENV)/.prepared
 	$(BIN)/python -m understudy.tool.manual.man_pages build/man
+
+# A million frames and messages, a hundred thousand files and command lines, mutated at random; an hour or so. `make fuzz FRAMES=3000 FILES=800` is quick.
+FRAMES ?= 1000000
+FILES ?= 100000
+fuzz: $(VENV)/.prepared-dev
+	$(BIN)/python tests/fuzz/strangers.py --first $(FIRST) --frames $(FRAMES) --files $(FILES)
 
 # Random configurations with 60 jobs each through whole clusters; `make fuzz-schedules SEED=17` shows one again.
 N ?= 500

@@ -10,6 +10,8 @@ from understudy.auth.handshake import KEY_BYTES, AuthError
 if TYPE_CHECKING:
     from pathlib import Path
 
+_BELIEVED = ("cluster.json", "slurm.conf", "state", "logs", "spool")
+
 
 def create_key(path: Path) -> bytes:
     """Write a new key (mode 0600) unless the file exists; the key in it either way."""
@@ -38,3 +40,18 @@ def read_key(path: Path) -> bytes:
     if len(key) != KEY_BYTES:
         raise AuthError(f"key file {path} has {len(key)} bytes, expected {KEY_BYTES}")
     return key
+
+
+def check_folder(run_dir: Path) -> None:
+    """What a daemon believes is what these files say: not everybody may write them.
+
+    Raises:
+        AuthError: somebody may.
+    """
+    for path in (run_dir, *(run_dir / name for name in _BELIEVED)):
+        try:
+            mode = path.stat().st_mode
+        except OSError:
+            continue
+        if mode & 0o002:
+            raise AuthError(f"{path} may be written by everybody: chmod o-w it")

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 import msgpack
 import uvloop
 
-from understudy.auth.handshake import SealedChannel, client_hello, session_secret
-from understudy.auth.keys import read_key
+from understudy.auth.handshake import AuthError, SealedChannel, client_hello, session_secret
+from understudy.auth.keys import check_folder, read_key
 from understudy.clock import frames
 from understudy.clock.host_clock import instant_here
 from understudy.clock.logs import VERBOSE, Logs
@@ -185,13 +185,14 @@ def run_daemon(
     gc.set_threshold(50_000, 20, 50)
     loop = make_loop(cluster)
     try:
+        check_folder(run_dir)
         return asyncio.Runner(loop_factory=lambda: loop).run(
             _run(loop, cluster, run_dir, name, list(listen), start, listener, logs)
         )
     except ClockLost as error:
         log.info("%s: ending", error)
         return 1
-    except OSError as error:
+    except (OSError, AuthError) as error:
         log.error("%s", error)  # noqa: TRY400  the text says all
         return 1
 

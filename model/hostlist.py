@@ -30,6 +30,7 @@ RANGE_LIMIT = 65_536
 # Of a whole expression: four times the largest cluster of which a range can speak, so that a slip
 # of the pen does not fill the memory.
 LIMIT = 4 * RANGE_LIMIT
+MOST_LETTERS = 1 << 27  # ours: of all names of a list; a short text could ask for gigabytes
 
 _WORD = r"(?:[^\s,\[\]]|\[[^\[\]]*\])+"
 _NUMBER_IN_NAME = r"[0-9]+|."
@@ -172,12 +173,23 @@ def expand(expression: str) -> list[str]:
         return words
     count(expression)
     names: list[str] = []
+    letters = 0
     for word in words:
         if "[" in word:
+            letters += _longest_name(word) * _count_word(word)
+            if letters > MOST_LETTERS:
+                raise ValueError(f"Too long names in {_shortened(expression)}")
             names += _expand_word(word)
         else:
             names.append(word)
     return names
+
+
+def _longest_name(word: str) -> int:
+    """How many letters the longest of its names has."""
+    pieces = _pieces(word)
+    numbers = (max(map(len, inside.replace("-", ",").split(","))) for inside in pieces[1::2])
+    return sum(map(len, pieces[0::2])) + sum(numbers)
 
 
 def _expand_word(word: str) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.core.core import log, nodeset_indices
 from understudy.controller.tables.node_states import NodeEvent, advance
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import NodeFlag
 
 if TYPE_CHECKING:
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 def drain(core: Core, names: str, reason: str, now: float) -> None:
     """Something is wrong with the nodes: what runs there may end, and nothing else has_begun."""
     table = core.tables.nodes
-    nodes = core.names.to_bitmap(names)
+    try:
+        nodes = core.names.to_bitmap(names)
+    except ValueError as error:
+        raise SlurmError(ErrorCode.INVALID_NODE, str(error)) from None
     for index in nodeset_indices(nodes):
         node = table.nodes[index]
         if not node.flags & NodeFlag.DRAIN:

@@ -5,6 +5,7 @@ Place: requests. Only daemons may say so. What follows from it is done in `jobs/
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -169,6 +170,8 @@ def register_nodes(core: Core, message: RegisterNodes, sender: Sender) -> Messag
             ErrorCode.INVALID_NODE,
             f"{message.daemon} registers nodes that are not in slurm.conf: {error}",
         ) from None
+    if not (math.isfinite(message.boot_time) and math.isfinite(message.slurmd_start_time)):
+        raise SlurmError(-1, f"{message.daemon} was started at no time")
     now = core.time.now()
     record = core.add_daemon(message.daemon, message.address, nodes)
     record.is_registered = record.is_responding = True

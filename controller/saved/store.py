@@ -299,8 +299,14 @@ class Store:
         there are jobs for it.
 
         Raises:
-            StateError: a damaged record.
+            StateError: a damaged record, or a database that is damaged where it is read.
         """
+        try:
+            return self._read(core, in_full=in_full)
+        except (sqlite3.DatabaseError, UnicodeDecodeError, msgspec.DecodeError) as error:
+            raise StateError(f"{self.path}: {error}") from error
+
+    def _read(self, core: Core, *, in_full: bool) -> list[Job]:
         database = self._database
         self._read_nodes(core, in_full=in_full)
         jobs = [

@@ -184,3 +184,9 @@ def test_versions_are_in_the_order_of_the_c_library():
     assert sorted(sorted(in_order), key=hostlist.version_key) == in_order
     fractions = ["v000", "v00", "v01", "v010", "v010b", "v09", "v0", "v0b", "v1", "v9", "v10"]
     assert sorted(sorted(fractions), key=hostlist.version_key) == fractions
+
+
+def test_a_short_text_cannot_ask_for_names_of_gigabytes():
+    with pytest.raises(ValueError, match="Too long names in xxx"):
+        hostlist.expand("x" * 70_000 + "[1-65000]")
+    assert len(hostlist.expand("x" * 1000 + "[1-65000]")) == 65_000

@@ -121,6 +121,20 @@ def test_submissions_that_are_forgotten_leave_the_disk(
     assert found == [None, 2, 3]
 
 
+def test_a_database_that_is_damaged_where_it_is_read_is_refused(disk: Disk) -> None:
+    for _ in range(60):
+        disk.h.submit(comment="c" * 1000)
+    disk.save()
+    disk.store.close()
+    file = disk.path / "state.sqlite"
+    octets = bytearray(file.read_bytes())
+    octets[-4 * 4096 :] = b"\xff" * 4 * 4096  # tables, not the head
+    file.write_bytes(octets)
+    with pytest.raises(StateError, match=r"state\.sqlite"):
+        disk._begin()
+    disk.store.close()
+
+
 def same(one: Job, other: Job) -> bool:
     return encode_job(one) == encode_job(other)
 
