@@ -4,13 +4,14 @@ none is passed over.
 Covers: tool/replay/conf.
 """
 
+import csv
 import json
 
 import pytest
 
 from understudy.model.conf_edit import EditError
 from understudy.tool.replay.request import ReplayRequest
-from understudy.tool.replay.results import NEVER_STARTED
+from understudy.tool.replay.results import NEVER_STARTED, REFUSED
 from understudy.tool.replay.scenarios import replay_scenario
 from understudy.tool.replay.traces import ReplayError, replay
 
@@ -134,3 +135,53 @@ def test_a_limit_on_what_users_may_ask_changes_no_schedule(trace, site):
     plain, limited = run(trace, site), run(trace, site, settings=(word,))
     assert word in (limited / "slurm.conf").read_text().splitlines()
     assert (plain / "jobs.csv").read_text() == (limited / "jobs.csv").read_text()
+
+
+def rows(out):
+    with (out / "jobs.csv").open() as file:
+        return {int(row["job"]): row for row in csv.DictReader(file)}
+
+
+@pytest.fixture
+def buffered(tmp_path):
+    """Two jobs that cannot hold their buffers at once, and one for which there is none."""
+    path = tmp_path / "buffered.swf"
+    path.write_text(
+        "; MaxProcs: 4\n; BurstBuffer: 10, 3\n"
+        + "".join(
+            f"{job} {job} -1 100 1 -1 -1 1 200 -1 1 1 1 -1 1 -1 -1 -1 {units}\n"
+            for job, units in ((1, "6 0"), (2, "5 0"), (3, "0 3"))
+        )
+    )
+    return path
+
+
+def test_units_of_a_trace_are_licences_of_the_configuration_that_is_made(buffered):
+    out = buffered.parent / "out"
+    assert replay(ReplayRequest(buffered, out, scheduler="easy-bb", one_process=True)) == 0
+    assert "Licenses=bb1:10,bb2:3" in (out / "slurm.conf").read_text().splitlines()
+    starts = {job: int(row["start"]) for job, row in rows(out).items()}
+    assert starts == {1: 0, 2: 100, 3: 2}
+
+
+def test_units_of_a_trace_are_not_used_where_the_site_has_no_such_licences(buffered, site, capsys):
+    out = run(buffered, site)
+    assert {job: int(row["start"]) for job, row in rows(out).items()}[2] < 100
+    assert "it would be Licenses=bb1:10,bb2:3" in capsys.readouterr().err
+
+
+def test_units_of_a_trace_are_used_where_the_site_has_such_licences(buffered, site):
+    site.write_text(CONF + "Licenses=bb1:10,bb2:3\n")
+    assert {job: int(row["start"]) for job, row in rows(run(buffered, site)).items()}[2] >= 100
+
+
+def test_a_job_that_asks_for_more_than_there_is_is_refused_and_the_others_run(tmp_path):
+    path = tmp_path / "much.swf"
+    path.write_text(
+        "; MaxProcs: 4\n; BurstBuffer: 10\n"
+        "1 1 -1 100 1 -1 -1 1 200 -1 1 1 1 -1 1 -1 -1 -1 11\n"
+        "2 2 -1 100 1 -1 -1 1 200 -1 1 1 1 -1 1 -1 -1 -1 10\n"
+    )
+    request = ReplayRequest(path, tmp_path / "out", scheduler="fcfs", one_process=True)
+    assert replay(request) == REFUSED
+    assert int(rows(tmp_path / "out")[2]["start"]) == 1

@@ -100,12 +100,10 @@ def replay(request: ReplayRequest) -> int:
         run_conf = _run_conf(
             request, machine, source, jobs=len(jobs), accounting=bool(set_up), pools=pools
         )
-        scheduler = run_conf.config.text("SchedulerType")
-        nodes = len(run_conf.config.nodes)
         total_cpus = sum(node.cpus for node in run_conf.config.nodes)
+        scheduler = run_conf.config.text("SchedulerType")
         is_exact = request.conf is None and registry.scheduler(scheduler).exact_limits
-        where = f"{many(nodes, 'node')} ({many(total_cpus, 'CPU')}), {scheduler}"
-        print(f"{many(len(jobs), 'job')} of {request.trace.name} on {where}", flush=True)
+        _announce(request, len(jobs), run_conf)
         options = ReplayOptions(
             zero=zero,
             limit_step_s=1 if is_exact else 60,
@@ -147,6 +145,16 @@ def replay(request: ReplayRequest) -> int:
     agrees = answers is None or _print_answers(request, results.records, answers)
     print(f"report       {report}")
     return exit_code(summary) or (0 if agrees else FAILED)
+
+
+def _announce(request: ReplayRequest, jobs: int, run_conf: RunConf) -> None:
+    config = run_conf.config
+    total_cpus = sum(node.cpus for node in config.nodes)
+    print(
+        f"{many(jobs, 'job')} of {request.trace.name} on {many(len(config.nodes), 'node')} "
+        f"({many(total_cpus, 'CPU')}), {config.text('SchedulerType')}",
+        flush=True,
+    )
 
 
 def _read(request: ReplayRequest) -> Trace:

@@ -17,7 +17,7 @@ app = typer.Typer(
 
 
 @app.callback()
-def generate() -> None:
+def workloads() -> None:
     """Keep `generate buffers` two words: typer would fold an application of one command."""
 
 
@@ -64,7 +64,7 @@ def buffers(
             if model is _Model.THETA
             else drawn.kth(jobs, seed)
         )
-        what = f"{model.value} {set_.value}" if model is _Model.THETA else model.value
+        what = {_Model.KTH: "kth", _Model.THETA: f"theta {set_.value}"}[model]
         write_swf(
             out,
             made.jobs,

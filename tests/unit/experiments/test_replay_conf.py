@@ -49,3 +49,9 @@ def test_more_jobs_than_slurm_has_numbers_for_by_default_raise_the_greatest_numb
 def test_what_would_break_the_file_is_refused(change):
     with pytest.raises(ValueError, match=r"a machine needs|one line"):
         replay_conf(**{"nodes": 1, "cpus": 1, "scheduler": "easy", **change})
+
+
+def test_licences_are_a_line_of_it():
+    made = settings(replay_conf(4, 1, "easy-bb", licenses=[("bb1", 10), ("bb2", 20)]))
+    assert made["Licenses"] == "bb1:10,bb2:20"
+    assert "Licenses" not in settings(replay_conf(4, 1, "easy-bb"))

@@ -190,3 +190,32 @@ def test_the_raw_kth_log_in_normal_form_is_the_normalised_one():
         for path in (raw, normalised)
     )
     assert first == second
+
+
+POOLED = "; BurstBuffer: 10, 20\n"
+LINE = "1 0 -1 5 2 -1 -1 2 5 -1 1 1 1 -1 1 -1 -1 -1"
+
+
+def test_columns_behind_the_18th_are_units_of_what_the_header_counts():
+    trace = parse_swf([POOLED, LINE + " 4 -1 9", LINE + " 3", LINE])
+    assert trace.pools == (("bb1", 10), ("bb2", 20))
+    assert [job.units(2) for job in trace.jobs] == [(4, 0), (3, 0), (0, 0)]
+
+
+def test_one_pool_is_called_bb_and_without_a_header_there_is_none():
+    assert parse_swf(["; BurstBuffer: 480000", LINE]).pools == (("bb", 480_000),)
+    assert parse_swf([LINE + " 4"]).pools == ()
+
+
+def test_units_that_are_no_numbers_are_a_bad_line_only_where_they_are_counted():
+    trace = parse_swf([POOLED, LINE + " 4 much"])
+    assert [(bad.number, bad.why) for bad in trace.bad_lines] == [
+        (2, "column 20 is not a number of units: 'much'")
+    ]
+    assert len(parse_swf([LINE + " 4 much"]).jobs) == 1
+
+
+@pytest.mark.parametrize("text", ["many", "10, -1", "1, ,2", "9999999999"])
+def test_capacities_that_are_none_are_named(text):
+    with pytest.raises(TraceError, match=r"header BurstBuffer: .*: not capacities"):
+        parse_swf([f"; BurstBuffer: {text}", LINE])

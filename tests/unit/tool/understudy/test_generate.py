@@ -49,6 +49,14 @@ def test_a_trace_that_is_not_there_is_said(tmp_path):
     assert "none.swf: No such file or directory" in result.output
 
 
+def test_the_sets_of_theta_are_others(source, tmp_path):
+    for name in ("S1", "S4"):
+        assert run("theta", source, "--set", name, "--out", tmp_path / f"{name}.swf").exit_code == 0
+    one, other = (read_swf(tmp_path / f"{name}.swf") for name in ("S1", "S4"))
+    assert [job.extra for job in one.jobs] != [job.extra for job in other.jobs]
+    assert "theta S1, seed 1" in one.header["Note"]
+
+
 def test_a_scale_of_nothing_is_refused(source, tmp_path):
     result = run("kth", source, "--scale", "0", "--out", tmp_path / "out.swf")
     assert result.exit_code == 2

@@ -1,6 +1,6 @@
 """The genetic search, against the exact front.
 
-Covers: controller/scheduling/chance, controller/scheduling/textbook/genetic.
+Covers: controller/scheduling/chance.
 """
 
 import pytest
