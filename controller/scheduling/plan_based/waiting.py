@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from understudy.controller.scheduling.select.request import Request, wants_whole_nodes
 from understudy.controller.scheduling.slurm.main_pass import run_length
+from understudy.model import nodeset
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -102,12 +103,17 @@ def waiting_of(members: list[list[Record]], tables: Tables, selector: Selector) 
         for record in records:
             here |= _usable(record, tables)
         job, partition = records[0].job, records[0].partition
-        everything |= here
         cpus = max(record.cpus for record in records)
         if selector.whole_nodes or wants_whole_nodes(job, partition):
             kind = table.kind_of(here)
             each = kind.cpus if kind is not None else 1
             cpus = max(job.min_nodes, -(-cpus // each)) * each
+        if job.required_nodes and (
+            int(table.cpus[nodeset.to_flags(job.required_nodes, len(table.nodes))].sum()) >= cpus
+            and job.required_nodes.bit_count() >= job.min_nodes
+        ):
+            here &= job.required_nodes  # it needs no other ones
+        everything |= here
         processors += cpus
         length_s = max(length_s, *(run_length(job, record.partition) for record in records))
         plain = plain and is_plain(job, tables, here)
@@ -132,8 +138,6 @@ def _usable(record: Record, tables: Tables) -> int:
         for each in request.choices:
             allowed |= each
         nodes &= allowed
-    if job.required_nodes and job.required_nodes.bit_count() >= job.min_nodes:
-        nodes &= job.required_nodes
     return nodes
 
 

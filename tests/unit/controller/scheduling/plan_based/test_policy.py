@@ -232,6 +232,14 @@ def test_jobs_with_nodes_or_features_of_their_own_are_planned_where_they_can_run
     assert w.promises[2][0] == (1, 10)
 
 
+def test_a_job_may_have_other_nodes_beside_the_one_that_it_names():
+    w = World(table(4), PlanBased, ANY_CPU, check=True)
+    w.submit(at=0, run_s=10, limit_s=10, cpus=2)
+    w.submit(at=1, run_s=10, limit_s=10, cpus=3, required_nodes=0b1000)
+    w.run()
+    assert w.starts == {1: 0, 2: 10}
+
+
 def test_partitions_without_nodes_in_common_are_planned_each_on_its_own():
     tables = tables_of(table(4), [Partition("a", nodes=0b0011), Partition("b", nodes=0b1100)])
     w = World(tables, PlanBased, ANY_CPU, check=True)
