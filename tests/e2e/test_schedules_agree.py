@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.reference import buffered, textbook, windows
+from tests.reference import buffered, planned, textbook, windows
 
 from understudy.experiments.lublin import generate
 from understudy.experiments.swf import read_swf, write_swf
@@ -137,6 +137,36 @@ def test_a_schedule_with_buffers_is_right_in_many_processes_and_in_one(
     with (tmp_path / "a" / "jobs.csv").open() as file:
         found = {int(row["job"]): int(row["start"]) for row in csv.DictReader(file)}
     assert found == expected
+
+
+@pytest.mark.parametrize(
+    "words", ["", "plan_alpha=1,plan_seed=7", "plan_search=random,plan_tries=3", "plan_keep"]
+)
+def test_a_plan_is_the_same_in_many_processes_and_in_one_and_the_papers_right(
+    environment, trace, tmp_path, words
+):
+    jobs = [
+        msgspec.structs.replace(job, extra=(str(job.id * 7_919 % (BUFFERS // 2) * (job.id % 3)),))
+        for job in read_swf(trace).jobs[:90]
+    ]
+    write_swf(trace, jobs, {"BurstBuffer": str(BUFFERS)})
+    options = ["--scheduler", "plan", "--parameters", words]
+    hashes = {
+        replay(environment | {"PYTHONHASHSEED": "1"}, trace, tmp_path / "a", *options),
+        replay(
+            environment | {"PYTHONHASHSEED": "2"}, trace, tmp_path / "b", *options, "--one-process"
+        ),
+    }
+    assert len(hashes) == 1
+    if "keep" in words or "random" in words:
+        return
+    work = [
+        planned.Work(job.id, job.submit, job.run, job.req, job.procs, *job.units(1)) for job in jobs
+    ]
+    power, seed = (1, 7) if words else (2, 1)
+    with (tmp_path / "a" / "jobs.csv").open() as file:
+        found = {int(row["job"]): int(row["start"]) for row in csv.DictReader(file)}
+    assert found == planned.plan_based(work, (37 * 4, BUFFERS), power, seed)
 
 
 def test_backfill_decides_the_same_in_one_process_and_in_many(environment, trace, tmp_path):

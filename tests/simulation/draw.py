@@ -198,8 +198,10 @@ class Draw:
 
 
 def _choose_textbook(draw: Draw, rng: random.Random) -> None:
-    """One of the textbook policies, from numbers of its own: all else is drawn as ever."""
-    draw.scheduler = rng.choice(TEXTBOOK)
+    """One of the textbook policies, or sched/plan, from numbers of its own: all else is drawn as
+    ever.
+    """
+    draw.scheduler = rng.choice((*TEXTBOOK, "plan", "plan"))
     words = [rng.choice(("", "further_resources=license+mem", "further_resources=none"))]
     if draw.scheduler in ("easy-bb", "easy-nobb", "sjf-bb"):
         words.append(rng.choice(("", "reservation_depth=3")))
@@ -208,5 +210,14 @@ def _choose_textbook(draw: Draw, rng: random.Random) -> None:
             rng.choice(("", "bbs_window=5", "bbs_window=20,bbs_bound=3")),
             rng.choice(("", "bbs_order=wfp", "bbs_method=weighted", "bbs_method=bin_packing")),
             rng.choice(("", "bbs_exact=0,bbs_generations=20,bbs_population=8")),
+        ]
+    if draw.scheduler == "plan":  # which knows special wishes, too
+        words += [
+            rng.choice(
+                ("", "", "plan_search=random", "plan_search=zheng,plan_moves=2", "plan_keep")
+            ),
+            rng.choice(("", "plan_alpha=1", "plan_depth=2", "plan_bound=3600", "plan_window=20")),
+            rng.choice(("", "", "plan_order=priority", "plan_weight=processors", "plan_tests=3")),
+            rng.choice(("plan_tries=2", "plan_tries=5")),
         ]
     draw.parameters = ",".join(filter(None, words))

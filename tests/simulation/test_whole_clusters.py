@@ -28,7 +28,7 @@ def test_the_same_seed_goes_the_same_way_to_the_last_message(seed):
 
 def test_the_seeds_here_draw_every_scheduler_and_every_trouble():
     draws = [Draw.of(seed) for seed in SEEDS]
-    assert {draw.scheduler for draw in draws} == {"builtin", "backfill", *TEXTBOOK}
+    assert {draw.scheduler for draw in draws} == {"builtin", "backfill", "plan", *TEXTBOOK}
     assert {draw.selector for draw in draws} == {"linear", "cons_tres"}
     assert {draw.node_daemons for draw in draws} == {1, 2, 3, 4}
     for trouble in (
