@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from understudy.controller.offers import offered
-from understudy.controller.scheduling.registry import SCHEDULERS
 from understudy.experiments.comparison.comparison import read_comparison
 from understudy.experiments.comparison.figures import FIGURES
 from understudy.experiments.swf import write_swf
@@ -51,9 +49,6 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_the_short_form_makes_a_page(path, folder):
     comparison = read_comparison(path, FIGURES)
-    missing = {each.scheduler for each in comparison.policies} - set(offered(SCHEDULERS))
-    if missing:
-        pytest.skip(f"no sched/{min(missing)} is installed")
     result = CliRunner().invoke(
         app_with("compare"),
         [
