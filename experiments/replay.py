@@ -45,7 +45,7 @@ SCRIPT: Final = "#!/bin/sh\n"  # emulated nodes run nothing, but a job has a scr
 FIRST_USER_ID: Final = 20_000  # a trace's users are numbered from here
 _MAY_WAIT: Final = ("PENDING", "SUSPENDED")  # for ever, with nothing wrong
 _SHOWN: Final = 10
-_BEHIND_PASS_S: Final = 0.75  # textbook policies decide in the middle of a second
+_BEHIND_PASS_S: Final = 0.75  # ours: textbook policies decide in the middle of a second
 
 
 class Sender(Protocol):

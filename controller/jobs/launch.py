@@ -6,6 +6,7 @@ Place: jobs. Those that start are `start.py`'s.
 
 from __future__ import annotations
 
+from signal import SIGSTOP
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,7 +21,7 @@ from understudy.controller.facts.environment import (
     site_environment,
 )
 from understudy.controller.jobs.end import end_job
-from understudy.controller.jobs.orders import ask
+from understudy.controller.jobs.orders import ask, signal_job
 from understudy.controller.jobs.requeue import requeue, requeue_job
 from understudy.controller.pending.awaited import LAUNCH_FAILED_HELD, REASON, is_ready, tell_waiting
 from understudy.controller.tables.het_job import components
@@ -158,11 +159,13 @@ def _launch_together(core: Core) -> None:
     depend on how nodes are dealt to daemons.
     """
     together, core.launching = core.launching, []
-    wanted = [each for each in together if each[0].restarts == each[1] and each[0].is_running]
+    wanted = [each for each in together if each[0].restarts == each[1] and each[0].is_active]
     now = core.time.now()
     core.launches_until = max(now, core.launches_until) + len(wanted) * core.launch_s
     for job, _, daemon in wanted:
         _launch(core, job, daemon, core.launches_until - now)
+        if not job.is_running:  # it has lost its place since: the signal found nothing to stop
+            signal_job(core, job, SIGSTOP, batch_only=False)
 
 
 def _launch(core: Core, job: Job, daemon: DaemonRecord, begins_after_s: float = 0.0) -> None:

@@ -5,11 +5,12 @@ Covers: commands/shared/conf_words.
 """
 
 import re
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
-from understudy.controller.scheduling.registry import policy_parameters
+from understudy.controller.scheduling.registry import policy_parameters, scheduler
 from understudy.model.conf import read_text
 from understudy.model.conf_check import not_emulated, strange_words
 from understudy.model.conf_keys import GLOBAL_KEYS
@@ -88,14 +89,16 @@ def test_a_selector_of_others_may_have_words_that_slurm_would_not_take() -> None
 
 
 def test_all_words_that_schedulers_read_are_known() -> None:
-    """What the code looks for is in the table as having an effect."""
+    """What the code looks for is in the table as having an effect, or a policy declares it."""
     controller = Path(__file__).parents[3] / "controller"
     text = "\n".join(path.read_text() for path in controller.rglob("*.py"))
     read = set(re.findall(r'number\((?:self\.)?parameters, "(\w+)"', text)) | set(
         re.findall(r'"([a-z_]+)" in ' r"(?:self\.)?parameters\b", text)
     )
     assert len(read) > 25
-    assert read <= WORDS["schedulerparameters"].acts
+    ours = entry_points(group="understudy.schedulers")
+    declared = {word for each in ours for word in scheduler(each.name).parameter_words}
+    assert read <= WORDS["schedulerparameters"].acts | declared
 
 
 def test_a_second_equals_sign_is_passed_over_as_slurm_does() -> None:

@@ -16,6 +16,7 @@ from controller_harness import OTHER, ROOT, START, USER, FakeSender, Harness, ma
 from understudy.auth.credential import Verifier
 from understudy.controller.jobs.launch import launch
 from understudy.controller.jobs.start import Planning
+from understudy.controller.jobs.suspend import stop
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobFlag, JobState
@@ -28,6 +29,7 @@ from understudy.protocol.messages import (
     Failure,
     GetScript,
     JobSpec,
+    LaunchBatch,
     Ok,
     Script,
     SignalJob,
@@ -90,6 +92,18 @@ def test_an_emulated_job_that_is_over_before_its_launch_is_not_launched() -> Non
     h.cancel(job)
     assert not h.launches()
     assert h.core.launches_until == h.core.time.now() + 0.25  # by the first launch alone
+
+
+def test_an_emulated_job_that_is_suspended_before_its_launch_is_launched_and_stopped() -> None:
+    h = Harness()
+    h.core.launch_s = 0.25
+    job = h.submit()
+    h.acknowledge()
+    launch(h.core, job, h.core.daemons["noded0"])
+    stop(h.core, job, h.time.now())
+    h.wire.sent.clear()
+    h.time.run_until(h.time.now())
+    assert [type(each.message) for each in h.wire.sent] == [LaunchBatch, SignalJob]
 
 
 def test_the_nodes_of_several_daemons_are_given_back_as_each_reports() -> None:
