@@ -18,7 +18,8 @@ from understudy.controller.edge.burst_buffers import emulate, set_runner
 from understudy.controller.jobs.buffers import SAVED_AS, Stage, decode, encode, resume
 from understudy.controller.jobs.launch import buffer_is_ready
 from understudy.controller.notices.mail import Mailer
-from understudy.controller.tables.burst_buffers import BufferState, Pool
+from understudy.controller.saved import documents
+from understudy.controller.tables.burst_buffers import BufferState, BurstBuffers, Pool
 from understudy.model.burst_buffer_conf import BurstBufferConf
 from understudy.model.errors import ErrorCode
 from understudy.model.records import columns
@@ -218,6 +219,23 @@ def test_a_controller_that_comes_back_goes_on_or_stages_again(stage):
             assert house.stage_of(job) == "setup"
     else:
         assert house.stage_of(job) == stage
+
+
+def test_the_store_saves_each_buffer_as_a_document_of_its_own():
+    house = BufferHarness()
+    noted = []
+    house.core.journal.document = noted.append
+    job = house.ask_for("#BB_LUA pool=fast capacity=1G")
+    house.run(60)
+    assert set(noted) == {f"burst_buffer/{job.job_id}"}
+    record = documents.encode(house.core, noted[0])
+    house.table.forget(job.job_id)
+    assert documents.encode(house.core, noted[0]) is None  # it is taken out of the store
+    documents.decode(house.core, noted[0], record)
+    assert house.buffer(job).space == {"fast": GIB}
+    house.core.tables.burst_buffers = BurstBuffers()
+    documents.decode(house.core, noted[0], record)  # they are off by now
+    assert not house.table.buffers
 
 
 def test_a_buffer_whose_job_is_gone_is_given_up():
