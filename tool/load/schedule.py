@@ -51,7 +51,7 @@ def requests(
         for index, due in enumerate(due_times(stream, plan.duration, chance)):
             pair = _drawn(number, stream, index, due, chance, node_names, users)
             if index % shares == share:
-                found += [each for each in pair if each.due <= plan.duration or each is pair[0]]
+                found += pair  # what follows undoes something: also after the end
     found.sort(key=lambda request: request.due)
     return found
 
