@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.experiments.comparison.cells import Pair, Row, by_policy
 from understudy.experiments.comparison.figures import shown
-from understudy.experiments.comparison.spread import bootstrap_median, paired, ratio
+from understudy.experiments.comparison.spread import CHANCE, bootstrap_median, paired, ratio
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,8 +36,10 @@ class Verdict:
     found: str  # the numbers
 
 
-def judge(claim: Claim, rows: Sequence[Row], workload: str) -> Verdict:
-    """Look at the cells of the workload that were run."""
+def judge(claim: Claim, rows: Sequence[Row], workload: str, rankings: int = 1) -> Verdict:
+    """Look at the cells of the workload that were run. `rankings`: how many claims that rank are
+    judged beside each other, this one among them.
+    """
     policies = by_policy(rows, workload)
     mine = policies.get(claim.of, {})
     others = [policies.get(name, {}) for name in claim.others]
@@ -55,7 +57,7 @@ def judge(claim: Claim, rows: Sequence[Row], workload: str) -> Verdict:
     values = [_value(claim, mine, others, pair) for pair in pairs]
     if claim.others and not all(0 < each < math.inf for each in values):
         return Verdict(claim, workload, OPEN, "a figure is 0")
-    return Verdict(claim, workload, *_weighed(claim, values))
+    return Verdict(claim, workload, *_weighed(claim, values, rankings if claim.ranks else 1))
 
 
 def _value(
@@ -68,7 +70,7 @@ def _value(
     return value / beside if beside else math.inf
 
 
-def _weighed(claim: Claim, values: Sequence[float]) -> tuple[str, str]:
+def _weighed(claim: Claim, values: Sequence[float], together: int) -> tuple[str, str]:
     """The word, and the numbers that it rests on."""
     least = -math.inf if claim.least is None else claim.least
     most = math.inf if claim.most is None else claim.most
@@ -76,12 +78,14 @@ def _weighed(claim: Claim, values: Sequence[float]) -> tuple[str, str]:
     def text(value: float) -> str:
         return ratio(value) if claim.others else shown(claim.figure, value)
 
-    middle, interval = _middle(claim, values)
+    middle, interval = _middle(claim, values, together)
     said = f"{text(middle)} ({_pairs(len(values))}"
     if len(values) > 1:
         said += f", {text(min(values))} to {text(max(values))}"
     if interval is not None:
-        said += f"; 95 % interval {text(interval[0])} to {text(interval[1])}"
+        said += (
+            f"; {100 * (1 - CHANCE / together):.4g} % interval {' to '.join(map(text, interval))}"
+        )
     said += ")"
     weighed = values if claim.over == "each" else [middle]
     is_met = all(least <= value <= most for value in weighed)
@@ -96,13 +100,13 @@ def _weighed(claim: Claim, values: Sequence[float]) -> tuple[str, str]:
     return HOLDS if is_met else FAILS, said
 
 
-def _middle(claim: Claim, values: Sequence[float]) -> tuple[float, _Interval]:
+def _middle(claim: Claim, values: Sequence[float], together: int) -> tuple[float, _Interval]:
     """The mean or median, and its interval where there is one."""
     if claim.over == "median":
-        return statistics.median(values), bootstrap_median(values)
+        return statistics.median(values), bootstrap_median(values, together)
     if not claim.others:
         return statistics.fmean(values), None
-    found = paired(values)
+    found = paired(values, together)
     return found.mean, found.interval
 
 

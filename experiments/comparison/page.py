@@ -158,8 +158,9 @@ def _ranges(numbers: Collection[int]) -> str:
 
 
 def _claims(comparison: Comparison, run: Run) -> list[str]:
+    rankings = sum(claim.ranks for claim in comparison.claims)
     verdicts = [
-        judge(claim, run.rows, workload.name)
+        judge(claim, run.rows, workload.name, rankings)
         for claim in comparison.claims
         for workload in comparison.workloads
         if claim.workload in ("", workload.name)

@@ -20,13 +20,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Student's t, 97.5 %, for 1 .. 30 degrees of freedom; beyond, the normal distribution's
-_STUDENT: Final = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-    2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-    2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-)  # fmt: skip
-_NORMAL: Final = 1.960
+CHANCE: Final = 0.05  # of an interval to miss, however many are looked at together
 RESAMPLES: Final = 2_000
 _BOOTSTRAP_SEED: Final = 1
 _MOST_FLIPPED: Final = 16  # pairs whose 2^n signs are all tried
@@ -46,8 +40,8 @@ class Five:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """Ratios of pairs: their geometric mean with its 95 % interval (None for one pair alone), how
-    many are below 1, and how likely such a mean is if neither policy were better.
+    """Ratios of pairs: their geometric mean with its interval (None for one pair alone), how many
+    are below 1, and how likely such a mean is if neither policy were better.
     """
 
     pairs: int
@@ -70,17 +64,40 @@ def five(values: Sequence[float]) -> Five:
     return Five(least, first, median, third, most, statistics.fmean(values))
 
 
-def paired(ratios: Sequence[float]) -> Paired:
-    """Of at least one ratio, all positive. The interval is Student's on the logarithms."""
+def paired(ratios: Sequence[float], together: int = 1) -> Paired:
+    """Of at least one ratio, all positive. The interval is Student's on the logarithms, as wide as
+    it must be for all of so many `together` to miss with a chance of 5 % (Bonferroni).
+    """
     logs = [math.log(ratio) for ratio in ratios]
     mean, count = statistics.fmean(logs), len(logs)
     interval = None
     if count > 1:
-        student = _STUDENT[count - 2] if count - 2 < len(_STUDENT) else _NORMAL
-        half = student * statistics.stdev(logs) / math.sqrt(count)
+        half = student(count - 1, CHANCE / together) * statistics.stdev(logs) / math.sqrt(count)
         interval = math.exp(mean - half), math.exp(mean + half)
     below = sum(ratio < 1 for ratio in ratios)
     return Paired(count, math.exp(mean), interval, below, sign_flips(logs))
+
+
+def student(freedom: int, chance: float) -> float:
+    """The t that Student's distribution exceeds on either side with that chance in all (Abramowitz
+    and Stegun 26.7.3 and 26.7.4), by bisection of the angle whose tangent is t / sqrt(freedom).
+    """
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        angle = (low + high) / 2
+        low, high = (angle, high) if _within(freedom, angle) < 1 - chance else (low, angle)
+    return math.sqrt(freedom) * math.tan(low)
+
+
+def _within(freedom: int, angle: float) -> float:
+    """How likely it is to be within t of 0."""
+    sine, cosine = math.sin(angle), math.cos(angle)
+    odd = freedom % 2
+    term, total = (cosine, 0.0) if odd else (1.0, 0.0)
+    for k in range(1 + odd, freedom, 2):
+        total += term
+        term *= cosine**2 * k / (k + 1)
+    return 2 / math.pi * (angle + sine * total) if odd else sine * total
 
 
 def sign_flips(differences: Sequence[float]) -> float:
@@ -100,9 +117,9 @@ def sign_flips(differences: Sequence[float]) -> float:
     return float((sums >= abs(values.sum()) - 1e-9 * np.abs(values).sum()).mean())
 
 
-def bootstrap_median(values: Sequence[float]) -> tuple[float, float] | None:
-    """A 95 % interval of the median; None for fewer than five values, whose resamples are too much
-    alike to say anything.
+def bootstrap_median(values: Sequence[float], together: int = 1) -> tuple[float, float] | None:
+    """An interval of the median, `together` as in `paired`; None for fewer than five values, whose
+    resamples are too much alike to say anything.
     """
     if len(values) < 5:
         return None
@@ -110,5 +127,5 @@ def bootstrap_median(values: Sequence[float]) -> tuple[float, float] | None:
     medians = sorted(
         statistics.median(chance.choices(values, k=len(values))) for _ in range(RESAMPLES)
     )
-    edge = RESAMPLES // 40
+    edge = int(RESAMPLES * CHANCE / together / 2)
     return medians[edge], medians[-edge - 1]

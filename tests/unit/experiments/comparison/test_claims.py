@@ -97,6 +97,17 @@ def test_a_ranking_needs_an_interval_that_carries_it():
     assert verdict(close, **other)[0] == OPEN
 
 
+def test_of_many_rankings_each_needs_a_wider_interval():
+    found = rows(a=[9.0, 9.5, 9.2], b=[10.0, 10.0, 10.0])
+    ranking = Claim("text", "a", to="b", over="mean", most=1, ranks=True)
+    assert judge(ranking, found, "year").word == HOLDS
+    of_ten = judge(ranking, found, "year", 10)
+    assert of_ten.word == OPEN
+    assert "99.5 % interval" in of_ten.found
+    plain = Claim("text", "a", to="b", over="mean", most=1)
+    assert judge(plain, found, "year", 10).word == HOLDS
+
+
 def test_a_median_has_an_interval_from_five_pairs_on():
     found = rows(a=[5.0, 6.0, 6.5, 7.0, 30.0], b=[10.0] * 5)
     word, said = verdict(found, to="b", over="median", most=0.85)

@@ -12,6 +12,7 @@ from understudy.experiments.comparison.spread import (
     paired,
     ratio,
     sign_flips,
+    student,
 )
 
 RATIOS = st.lists(st.floats(0.01, 100), min_size=1, max_size=10)
@@ -41,7 +42,30 @@ def test_the_interval_is_students_on_the_logarithms():
     # logarithms 0.1, 0.2, 0.3: mean 0.2, standard error 0.1 / sqrt(3), t(2) = 4.303
     of = paired([math.exp(each) for each in (0.1, 0.2, 0.3)])
     half = 4.303 * 0.1 / math.sqrt(3)
-    assert of.interval == pytest.approx((math.exp(0.2 - half), math.exp(0.2 + half)))
+    assert of.interval == pytest.approx((math.exp(0.2 - half), math.exp(0.2 + half)), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("freedom", "chance", "t"),
+    [
+        (1, 0.05, 12.706), (2, 0.05, 4.303), (3, 0.05, 3.182), (4, 0.05, 2.776), (4, 0.01, 4.604),
+        (5, 0.05, 2.571), (9, 0.001, 4.781), (15, 0.05, 2.131), (30, 0.05, 2.042),
+    ],
+)  # fmt: skip
+def test_students_distribution_is_that_of_tables(freedom, chance, t):
+    assert student(freedom, chance) == pytest.approx(t, abs=6e-4)
+
+
+def test_intervals_that_are_looked_at_together_are_wider():
+    ratios = [0.7, 0.8, 0.75, 0.9, 0.85]
+    alone, six = paired(ratios).interval, paired(ratios, 6).interval
+    assert alone is not None
+    assert six is not None
+    assert six[0] < alone[0] < alone[1] < six[1]
+    many = [each + step / 100 for each in ratios for step in range(4)]
+    low, high = bootstrap_median(many, 6) or (1, 0)
+    narrow = bootstrap_median(many) or (0, 1)
+    assert low < narrow[0] < narrow[1] < high
 
 
 def test_one_pair_has_no_interval():
