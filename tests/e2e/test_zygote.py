@@ -285,7 +285,12 @@ def test_a_command_that_fails_says_so_and_the_next_is_served(quick, site, facts)
 def test_a_zygote_takes_the_place_of_one_that_was_killed(quick, site, real, tmp_path):
     real.kill()
     real.wait(WIDE)
-    assert run(quick / "quick/sbatch", "--version", environment=site).returncode == NOT_SERVED
+    # children that were forked ahead may serve one each until they see that it is gone
+    ends = [
+        run(quick / "quick/sbatch", "--version", environment=site).returncode
+        for _ in range(2 * SPARE + 1)
+    ]
+    assert ends[-1] == NOT_SERVED
     (tmp_path / "zygote.pid").unlink()
     with subprocess.Popen(real.args, env=site, start_new_session=True) as another:
         while not (tmp_path / "zygote.pid").exists():
