@@ -365,7 +365,7 @@ class BackfillPass:
                 self._ready.setdefault(job.het.job_id, {})[job.het_offset] = ask
             elif when <= second and self._waits_for_buffer(job):
                 if not self._is_staging(job):
-                    return self._expect_buffer(job, second, shows=shows)
+                    return self._expect_buffer(record, walk, shows=shows)
                 when = second + 1
             elif when <= second:
                 if self._start(ask, walk.now) or self._is_limited:
@@ -399,11 +399,16 @@ class BackfillPass:
     def _is_staging(self, job: Job) -> bool:
         return self.tables.burst_buffers.readiness(job) is Readiness.STAGING
 
-    def _expect_buffer(self, job: Job, second: int, *, shows: bool) -> int:
+    def _expect_buffer(self, record: Record, walk: Walk, *, shows: bool) -> int | None:
         """Nodes are free for the job, and its burst buffer has not begun to be staged in: none are
-        kept for it. When it may expect space.
+        kept for it. When it may expect space, None if a limit forbids what it asks for.
         """
-        start = self.tables.burst_buffers.expected(job, self.tables.jobs, second)
+        job, limits = record.job, self.tables.limits
+        if limits.enforced and (reason := limits.by_request(job, record.partition, walk.now)):
+            self._is_limited = True
+            self._explain(job, reason)
+            return None
+        start = self.tables.burst_buffers.expected(job, self.tables.jobs, walk.second)
         if shows and start != job.expected_start:
             self.planner.promise(job, start, 0)
         return start

@@ -207,7 +207,7 @@ class MainPass:
             charge.test()
             if self._is_left_out(record) or not self._has_licenses(record, now):
                 continue
-            if tables.burst_buffers and not self._has_buffer(job, now):
+            if tables.burst_buffers and not self._has_buffer(record, now):
                 continue
             self._try(record, now)
             if self.max_starts and self.started >= self.max_starts:
@@ -389,15 +389,18 @@ class MainPass:
         self._explain(job, LICENSES)
         return False
 
-    def _has_buffer(self, job: Job, now: float) -> bool:
+    def _has_buffer(self, record: Record, now: float) -> bool:
         """Whether the job's burst buffer is there, or it wants none. Whose turn it is gets one if
-        there is space, however long it still waits for nodes; it waits alone.
+        there is space, however long it still waits for nodes, but for a limit; it waits alone.
         """
+        job = record.job
         if job.burst_buffer is None:
             return True
         ready = self.tables.burst_buffers.readiness(job)
         if ready is Readiness.READY:
             return True
+        if ready is Readiness.WAITING and self._meets_limit(record, now):
+            return False
         self.lacks_buffers = True
         has_begun = ready is Readiness.STAGING or self.planner.stage_in(job, now)
         self._explain(job, STAGES_IN if has_begun else NO_SPACE)

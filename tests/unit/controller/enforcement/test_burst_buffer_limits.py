@@ -38,10 +38,13 @@ def house() -> House:
 
 def test_limits_count_mebibytes_of_requests(house: House) -> None:
     house.set_association(4, grp_tres={"bb/lua": 3000})
-    first, second, third = (house.submit(**LINE) for _ in range(3))
+    first, second = (house.submit(**LINE) for _ in range(2))
+    house.run(120)
+    third = house.submit(**LINE)
     house.run(120)
     assert [job.is_running for job in (first, second, third)] == [True, True, False]
     assert third.reason == "AssocGrpBB"
+    assert house.core.tables.burst_buffers.pools["fast"].used == 4 * GIB  # it keeps none for itself
     house.complete(first)
     house.run(120)
     assert third.is_running
@@ -52,6 +55,7 @@ def test_a_qos_bounds_what_a_job_may_ask_for(house: House) -> None:
     job = house.submit(qos="q", **LINE)
     house.run(60)
     assert job.reason == "QOSMaxBBPerJob"
+    assert not house.core.tables.burst_buffers.buffers
 
 
 def test_it_is_shown_where_accounting_tracks_it(house: House) -> None:
