@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from understudy.controller.tables.partition import Partition
 
 CPU: Final = "cpu"
+_MANY: Final = 40  # jobs from which on vectors are quicker than a loop
 _LACKS_PROCESSORS: Final = "Resources"
 
 
@@ -114,18 +115,18 @@ class Amounts:
 
     def exceeded(self, record: Record) -> str:
         """Why the job could never start, whatever is given back: a reason, or ""."""
-        need = self.kinds.amounts(self.need(record))
+        need, amount = self.need(record), self.kinds.amount
         return next(
-            (each.reason for each in self.further if need[each.name] > self.capacity[each.name]), ""
+            (e.reason for e in self.further if amount(need, e.name) > self.capacity[e.name]), ""
         )
 
     def lacking(self, need: int, free: int) -> str:
         """The reason of a job that does not fit: processors, if they are among what it lacks."""
-        needs, has = self.kinds.amounts(need), self.kinds.amounts(free)
-        if needs[CPU] > has[CPU]:
+        amount = self.kinds.amount
+        if amount(need, CPU) > amount(free, CPU):
             return _LACKS_PROCESSORS
         return next(
-            (each.reason for each in self.further if needs[each.name] > has[each.name]),
+            (e.reason for e in self.further if amount(need, e.name) > amount(free, e.name)),
             _LACKS_PROCESSORS,
         )
 
@@ -280,20 +281,44 @@ class Backfilling:
         self, pool: Pool, records: list[Record], places: range, second: int, now: float
     ) -> None:
         """Start what does not delay the head, out of the records at `places`."""
-        if not places:
-            return
-        if pool.waiting is None:
-            amounts = pool.amounts
-            pool.waiting = Waiting(records, amounts.further_of, len(amounts.further))
-        gone = [
-            place
-            for place in self._may_start(pool, records, places, second)
-            if not records[place].job.is_pending or self._passes(pool, records[place], second, now)
-        ]
-        gone.sort()
-        pool.waiting.drop(gone)
+        if len(records) <= _MANY:
+            pool.waiting = None
+            gone = self._backfill_among_few(pool, records, places, second, now)
+        else:
+            if pool.waiting is None:
+                amounts = pool.amounts
+                pool.waiting = Waiting(records, amounts.further_of, len(amounts.further))
+            gone = [
+                place
+                for place in self._may_start(pool, records, places, second)
+                if not records[place].job.is_pending
+                or self._passes(pool, records[place], second, now)
+            ]
+            gone.sort()
+            pool.waiting.drop(gone)
         for place in reversed(gone):
             del records[place]
+
+    def _backfill_among_few(
+        self, pool: Pool, records: Sequence[Record], places: range, second: int, now: float
+    ) -> list[int]:
+        """The places of those that are not waiting any more, ascending."""
+        need_of, kinds = pool.amounts.need, pool.amounts.kinds
+        guards = kinds.guards
+        order: Sequence[int] = places
+        if self.style.shortest_first:
+            order = sorted(places, key=lambda place: records[place].limit_s)
+        gone = []
+        for place in order:
+            record = records[place]
+            if (pool.free - need_of(record)) & guards == guards:
+                if self.style.promises and pool.promise is None:
+                    pool.promise = self._promise(pool, second)
+                if not record.job.is_pending or self._passes(pool, record, second, now):
+                    gone.append(place)
+            elif pool.amounts.further and record.cpus <= kinds.amount(pool.free, CPU):
+                self._explain(pool, record)
+        return sorted(gone)
 
     def _may_start(
         self, pool: Pool, records: Sequence[Record], places: range, second: int
@@ -307,7 +332,8 @@ class Backfilling:
         vectors = [vector[part] for vector in pool.waiting.amounts]
         has_processors = vectors[0] <= kinds.amount(pool.free, CPU)
         fitting = has_processors & _within(vectors[1:], list(kinds.amounts(pool.free).values())[1:])
-        self._explain(pool, records, np.flatnonzero(has_processors & ~fitting) + places.start)
+        for place in np.flatnonzero(has_processors & ~fitting).tolist():
+            self._explain(pool, records[place + places.start])
         if not fitting.any():
             return []
         limits_s = pool.waiting.limits_s[part]
@@ -323,14 +349,11 @@ class Backfilling:
         listed: list[int] = (found + places.start).tolist()
         return listed
 
-    def _explain(self, pool: Pool, records: Sequence[Record], places: NDArray[np.intp]) -> None:
+    def _explain(self, pool: Pool, record: Record) -> None:
         """Say of who has processors and nothing else what it lacks."""
-        for place in places.tolist():
-            record = records[place]
-            if record.job.is_pending:
-                self.policy.explain(
-                    record, pool.amounts.lacking(pool.amounts.need(record), pool.free)
-                )
+        if record.job.is_pending:
+            need = pool.amounts.need(record)
+            self.policy.explain(record, pool.amounts.lacking(need, pool.free))
 
     def _passes(self, pool: Pool, record: Record, second: int, now: float) -> bool:
         """Start a job that fits now, unless it delays the head. Whether it runs."""
