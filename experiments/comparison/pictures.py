@@ -137,7 +137,8 @@ def _axis(some: Sequence[float], title: str, figure: str) -> Axis:
     low, high = min(some), max(some)
     if low <= 0 or high < 10 * low:
         axis = linear_axis(high, title)
-        return Axis(axis.place, [(each, shown(figure, each)) for each, _ in axis.ticks], title)
+        texts = [shown(figure, each).replace(".00 %", " %") for each, _ in axis.ticks]
+        return Axis(axis.place, list(zip((at for at, _ in axis.ticks), texts, strict=True)), title)
     return _logarithmic(low, high, title, (1,))
 
 
