@@ -26,10 +26,7 @@ class Timekeeper:
         self.epoch = epoch
         self._virtual = loop if isinstance(loop, VirtualEventLoop) else None
         self._scaled = loop if isinstance(loop, ScaledEventLoop) else None
-
-    @property
-    def is_virtual(self) -> bool:
-        return self._virtual is not None
+        self.is_virtual = self._virtual is not None
 
     def now(self) -> float:
         """The cluster's time, seconds since the epoch."""

@@ -345,10 +345,13 @@ class Messenger:
         self._numbers = number = self._numbers + 1
         virtual = self._virtual
         kind = ASK
+        sent_us = 0 if virtual is None else virtual.now_us
+        if ahead_s:
+            sent_us += round(ahead_s * 1e6)
         if only_failures and virtual is not None:
             kind = TELL
             if on_reply is not None:
-                self._remember(number, on_reply, peer, virtual.now_us, round(ahead_s * 1e6))
+                self._remember(number, on_reply, peer, virtual.now_us, sent_us)
         else:
             self._await(
                 number, peer, _failures_to(on_reply) if only_failures else on_reply, timeout_s
@@ -356,7 +359,7 @@ class Messenger:
         self._sequence = sequence = self._sequence + 1
         deliver_us = 0
         if virtual is not None:
-            deliver_us = virtual.now_us + round(ahead_s * 1e6) + self._latency_us
+            deliver_us = sent_us + self._latency_us
             if self._link_latency_us:
                 deliver_us += self._link_latency_us.get((self.name, peer), 0)
             if self._network is not None:
@@ -377,19 +380,23 @@ class Messenger:
                         kind,
                     )
                 return
-        link = self._links.get(peer)
+        self._send_by_link(peer, (kind, number, deliver_us, sequence, message))
+
+    def _send_by_link(self, peer: str, envelope: tuple[int, int, int, int, Message]) -> None:
+        _, number, deliver_us, _, _ = envelope
+        virtual, link = self._virtual, self._links.get(peer)
         if link is None:
             self._loop.call_soon(
                 self._answered, number, Failure(CONNECT_FAILED, f"no address of {peer} is known")
             )
         elif link.connection is not None:
-            link.connection.send(_encode((kind, number, deliver_us, sequence, message)))
+            link.connection.send(_encode(envelope))
             if virtual is not None and virtual.authority is not None:
                 virtual.authority.sent(peer, deliver_us)
         elif link.queue is not None:
-            link.queue.append((kind, number, deliver_us, sequence, message))
+            link.queue.append(envelope)
         else:
-            link.queue = [(kind, number, deliver_us, sequence, message)]
+            link.queue = [envelope]
             task = self._loop.create_task(self._connect(link))
             task.add_done_callback(_log_failure)
 
@@ -418,13 +425,13 @@ class Messenger:
         on_reply: Callable[[Message], None],
         peer: str,
         now_us: int,
-        ahead_us: int,
+        sent_us: int,
     ) -> None:
         """Keep who wants to hear of a failure. Time does not go further than a latency beyond
         anybody's next event, so what was due longer ago has been worked on.
         """
         waiting_for = self._failures_only
-        waiting_for[number] = (on_reply, peer, now_us + ahead_us)
+        waiting_for[number] = (on_reply, peer, sent_us)
         if len(waiting_for) > self._failures_looked_at:
             # many at once: a dict finds its oldest slowly once others before it have gone
             since_us = now_us - self._failures_kept_us
@@ -781,18 +788,18 @@ class Messenger:
             raise ProtocolError(complaint) from error
 
     def _take_in_memory(self, sender: Messenger, number: int, message: Message, kind: int) -> None:
-        def respond(number: int, answer: Message) -> None:
-            if kind == TELL and not isinstance(answer, Failure):
-                return
-            self._sequence += 1
-            virtual = self._virtual
-            assert virtual is not None
-            deliver_us = virtual.now_us + self._latency_us
-            if self._link_latency_us:
-                deliver_us += self._link_latency_us.get((self.name, sender.name), 0)
-            virtual.post(deliver_us, self.name, self._sequence, sender._answered, number, answer)
+        self._handle(message, sender._me, number, partial(self._reply_in_memory, sender, kind))
 
-        self._handle(message, sender._me, number, respond)
+    def _reply_in_memory(self, asker: Messenger, kind: int, number: int, answer: Message) -> None:
+        if kind == TELL and not isinstance(answer, Failure):
+            return
+        self._sequence += 1
+        virtual = self._virtual
+        assert virtual is not None
+        deliver_us = virtual.now_us + self._latency_us
+        if self._link_latency_us:
+            deliver_us += self._link_latency_us.get((self.name, asker.name), 0)
+        virtual.post(deliver_us, self.name, self._sequence, asker._answered, number, answer)
 
     def _handle(
         self,

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from understudy.controller.core.core import Core
     from understudy.controller.core.locks import Locks
     from understudy.controller.ports import TimerHandle
-    from understudy.controller.scheduling.cycles import Cycles
 
 SLICE_S: Final = 0.005  # ours: for as long a pass holds the locks at least
 # ours: at most, where others have had them for as long before: a pass that got no more while
@@ -74,7 +73,7 @@ class Passes:
         self._failures = 0  # one after the other, with nobody to blame
         self._began = 0.0
         self._stopped = 0.0  # when the last slice was over
-        self._cycles_before: list[tuple[Cycles, int]] = []
+        self._counted_before = (0, 0)  # the schedulers' cycles when the pass began
 
     def arm(self) -> None:
         """Set the timer to when the policy wants to run next. To be called after everything that
@@ -113,7 +112,8 @@ class Passes:
             self.arm()
             return
         self.passes += 1
-        self._began, self._cycles_before = self._clock(), self._cycles()
+        main, backfill = self._core.policy.main_cycles, self._core.policy.backfill_cycles
+        self._began, self._counted_before = self._clock(), (backfill.count, main.count)
         self._is_running = True
         self._go_on()
 
@@ -206,15 +206,12 @@ class Passes:
         else:
             self._next_slice()
 
-    def _cycles(self) -> list[tuple[Cycles, int]]:
-        """The schedulers' counts, the one first whose cycle takes longer."""
-        policy = self._core.policy
-        return [(each, each.count) for each in (policy.backfill_cycles, policy.main_cycles)]
-
     def _ended(self) -> None:
         self._is_running, self._pass = False, None
-        for cycles, count in self._cycles_before:
-            if cycles.count > count:
-                cycles.took(int((self._clock() - self._began) * 1e6))
-                break
+        backfill, main = self._core.policy.backfill_cycles, self._core.policy.main_cycles
+        before_backfill, before_main = self._counted_before
+        # of both the one whose cycle takes longer
+        cycles = backfill if backfill.count > before_backfill else main
+        if cycles is backfill or main.count > before_main:
+            cycles.took(int((self._clock() - self._began) * 1e6))
         self._core.after_event()

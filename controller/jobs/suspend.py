@@ -8,8 +8,9 @@ its CPUs: where another has them by then, both run on them, and the table counts
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec import structs
 
 from understudy.controller.core.alarms import watch_limits
 from understudy.controller.core.changes import job_changed
@@ -184,7 +185,7 @@ def give_up(core: Core, job: Job) -> None:
     core.tables.nodes.release(held, held.nodes)
     job.held = Allocation.of_groups(
         tuple(
-            replace(group, cpus=0, cores=0)
+            structs.replace(group, cpus=0, cores=0)
             for group in held.groups
             if group.memory_mb or group.gres
         )

@@ -146,7 +146,8 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
         job.interactive = True
     # Users submit job after job from the same shell: what is equal is kept once, which is 2 instead
     # of 8 kB a job.
-    spec.environment[:] = map(intern, spec.environment)
+    if spec.environment:
+        spec.environment[:] = map(intern, spec.environment)
     if tasks:
         make_array(core, job, tasks, task_limit)
     is_held = spec.hold or (spec.priority == 0 and core.is_operator(sender.user_id))
@@ -170,7 +171,8 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
         job.reason, job.reason_detail = WAITS, "" if reason == WAITS else reason
     if job.burst_buffer is not None and job.reason == "None":
         job.reason = NO_SPACE  # none has been looked for yet
-    job.priority = _held_or_fixed(job, is_admin=core.is_operator(sender.user_id))
+    is_admin = spec.priority is not None and core.is_operator(sender.user_id)
+    job.priority = _held_or_fixed(job, is_admin=is_admin)
     tables.pending[job_id] = job
     job.last_sched_eval = int(now)
     review(core, job, now)

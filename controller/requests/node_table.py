@@ -82,7 +82,7 @@ def _delete(core: Core, expression: str) -> None:
             partition.node_expression = core.names.to_expression(partition.nodes)
             core.journal.partition(partition.name)
     table.reconfigured()
-    core.feasible.clear()
+    core.forget_feasibility()
     core.journal.nodes(nodes)
     core.last_node_update = core.last_partition_update = now
     review_all(core, now)

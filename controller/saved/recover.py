@@ -9,8 +9,9 @@ slurm.conf is lost, as if its nodes had failed.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from understudy.controller.core.alarms import (
     wait_until,
@@ -174,7 +175,7 @@ def _take_back(core: Core, job: Job) -> None:
         nodes.completing_nodes |= held
         return
     groups = tuple(
-        replace(group, nodes=group.nodes & held)
+        structs.replace(group, nodes=group.nodes & held)
         for group in allocation.groups
         if group.nodes & held
     )

@@ -5,10 +5,12 @@ Place: tables; values alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+from msgspec import structs
 
 from understudy.controller.tables.gres import Held
 from understudy.model import nodeset as bits
@@ -28,8 +30,7 @@ class NodeShare(NamedTuple):
     gres: tuple[Held, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ShareGroup:
+class ShareGroup(msgspec.Struct, frozen=True):
     """Nodes on which a job holds the same: `nodes` is a bitmap, the rest is meant for each node as
     in `NodeShare`.
     """
@@ -42,8 +43,7 @@ class ShareGroup:
     gres: tuple[Held, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Allocation:
+class Allocation(msgspec.Struct, frozen=True):
     """What a job holds: `nodes` as a bitmap of node indices, `cpus` in all, and the shares, nodes
     with equal shares as one group.
 
@@ -99,9 +99,11 @@ class Allocation:
     def without(self, nodes: int) -> Allocation:
         """What is left of it when those of its nodes that are in the bitmap are gone."""
         groups = tuple(
-            replace(group, nodes=left) for group in self.groups if (left := group.nodes & ~nodes)
+            structs.replace(group, nodes=left)
+            for group in self.groups
+            if (left := group.nodes & ~nodes)
         )
-        return replace(
+        return structs.replace(
             self, nodes=self.nodes & ~nodes, cpus=self.cpus - self.cpus_on(nodes), groups=groups
         )
 
@@ -173,7 +175,7 @@ class Allocation:
         whole, cpus, groups, shared_in, owned, *overlaid = packed
         made = cls.of_groups(tuple(_unpack(*group) for group in groups), whole=whole, cpus=cpus)
         return (
-            replace(made, shared_in=shared_in, owned=owned, overlaid=bool(overlaid))
+            structs.replace(made, shared_in=shared_in, owned=owned, overlaid=bool(overlaid))
             if shared_in or owned or overlaid
             else made
         )

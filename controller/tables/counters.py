@@ -97,10 +97,15 @@ class Counters:
 
     def request(self, message: Message, user_id: int, microseconds: int) -> None:
         """A request has been handled."""
-        by_kind = self.requests.setdefault(_kind(message), [0, 0])
+        kind = _kind(message)
+        by_kind = self.requests.get(kind)
+        if by_kind is None:
+            by_kind = self.requests[kind] = [0, 0]
         by_kind[0] += 1
         by_kind[1] += microseconds
-        by_user = self.users.setdefault(user_id, [0, 0])
+        by_user = self.users.get(user_id)
+        if by_user is None:
+            by_user = self.users[user_id] = [0, 0]
         by_user[0] += 1
         by_user[1] += microseconds
 

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from understudy.model.burst_buffers import Request
     from understudy.protocol.messages import Emulation, JobSpec
 
+# at hand, as classes of enumerations are slow to ask
+_PENDING: Final = JobState.PENDING
+_COMPLETED: Final = JobState.COMPLETED
 LAUNCH_FAILURE = "JobLaunchFailure"
 
 NO_STEPS: Final[MappingProxyType[int, Any]] = MappingProxyType({})
@@ -177,7 +180,7 @@ class Job(msgspec.Struct, eq=False):
 
     def note_wait(self, now: float) -> None:
         """The reason for which it waits is about to change: so long it has been."""
-        if self.state is JobState.PENDING:
+        if self.state is _PENDING:
             waited_s = now - (self.submit_time if self.waits_since is None else self.waits_since)
             if waited_s > 0 and self.reason != "None":
                 self.waits = {
@@ -213,7 +216,7 @@ class Job(msgspec.Struct, eq=False):
 
     @property
     def is_pending(self) -> bool:
-        return self.state is JobState.PENDING
+        return self.state is _PENDING
 
     @property
     def is_running(self) -> bool:
@@ -231,7 +234,7 @@ class Job(msgspec.Struct, eq=False):
 
     @property
     def is_finished(self) -> bool:
-        return self.state >= JobState.COMPLETED
+        return self.state >= _COMPLETED
 
     @property
     def is_completing(self) -> bool:
@@ -249,7 +252,7 @@ class Job(msgspec.Struct, eq=False):
             and eligible is not None
             and eligible <= now
             and self.fits_partition
-            and self.state is JobState.PENDING
+            and self.state is _PENDING
         )
 
     @property

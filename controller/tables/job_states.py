@@ -128,8 +128,9 @@ def advance(job: Job, event: JobEvent, now: float) -> None:
     if change is None or flags is None:
         raise InvalidTransition(f"{event} while {job.story}")
     job.log.append((now, event))
-    del job.log[:-_REMEMBERED]
-    if job.state is JobState.PENDING:
+    if len(job.log) > _REMEMBERED:
+        del job.log[:-_REMEMBERED]
+    if job.state is _P:
         job.note_wait(now)
     job.state = change.state
     job.flags = flags

@@ -488,7 +488,7 @@ class NodeTable:
 
     def kind_of(self, nodes: int) -> NodeKind | None:
         """The kind to which all nodes of the bitmap belong, None if there are several."""
-        for kind in self.kinds:
+        for kind in self._kinds or self.kinds:
             if not nodes & ~kind.nodes:
                 return kind
         return None

@@ -16,7 +16,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-from msgspec import structs
 
 from understudy.controller.scheduling.select.best_fit import Candidates, alike
 from understudy.controller.scheduling.select.dealing import deal, shares_of_nodes
@@ -39,7 +38,7 @@ from understudy.controller.scheduling.select.gres import (
 )
 from understudy.controller.scheduling.select.picks import Demand, Offer
 from understudy.controller.scheduling.select.placing import place
-from understudy.controller.scheduling.select.request import ALL_MEMORY, Request
+from understudy.controller.scheduling.select.request import ALL_MEMORY, Request, Shape
 from understudy.controller.scheduling.select.rows import RowView
 from understudy.controller.scheduling.select.selection import ChoosingSelector
 from understudy.controller.scheduling.select.sockets import SocketRules, whole_sockets
@@ -354,7 +353,7 @@ class SelectConsTres(ChoosingSelector):
         gres, needs, memory = devices_in(free, table), request.gres, free.free_memory
         assert gres is not None
         assert needs is not None
-        request = structs.replace(request, view=None)  # `free` is what it sees
+        request = request.but(view=None)  # `free` is what it sees
         shares = self._shares_with_gres(request, choice, table, free, gres)
         lacking = nodeset.from_positions(
             share.node for share in shares if share.memory_mb > memory[share.node]
@@ -428,16 +427,8 @@ class SelectConsTres(ChoosingSelector):
         *,
         nodes_only: bool,
     ) -> Choice | None:
-        threads = kind.threads_of_core
-        rules = self._rules(request, self._of_core(request, threads))
-        cores = (
-            kind.job_cores
-            if rules is None
-            else rules.usable(kind.job_cores, kind.sockets, kind.cores)
-        ).bit_count()
-        memory = kind.memory_mb if self.consumes_memory else kind.all_memory_mb
-        has = _Has(cores, threads, kind.cpus, kind.sockets, memory, memory, kind.tmp_disk_mb)
-        each = int(self._capacity(request, has))
+        shape = self._of_shape(request, kind)
+        each = shape.each
         if not each:
             return None
         for_cpus = -(-request.cpus // each)
@@ -446,7 +437,7 @@ class SelectConsTres(ChoosingSelector):
         if count > have or count > request.max_nodes or count < request.min_nodes:
             return None
         # what nodes keep back for each other is more than they have
-        if count > 1 and each < self._of_core(request, threads):
+        if count > 1 and each < shape.of_core:
             return self._choose_any_kind(
                 request, usable, table, free, kind, by_load=False, nodes_only=nodes_only
             )
@@ -459,6 +450,25 @@ class SelectConsTres(ChoosingSelector):
                 request, usable, table, free, kind, by_load=False, nodes_only=nodes_only
             )
         return [(alike(usable, count), on_each or request.tasks)]
+
+    def _of_shape(self, request: Request, kind: NodeKind) -> Shape:
+        """What an idle node of the kind can give."""
+        shape = request.shape or Shape()
+        if shape.kind is kind:
+            return shape
+        shape.kind, shape.shares = kind, {}
+        threads = kind.threads_of_core
+        shape.of_core = of_core = self._of_core(request, threads)
+        rules = self._rules(request, of_core)
+        cores = (
+            kind.job_cores
+            if rules is None
+            else rules.usable(kind.job_cores, kind.sockets, kind.cores)
+        ).bit_count()
+        memory = kind.memory_mb if self.consumes_memory else kind.all_memory_mb
+        has = _Has(cores, threads, kind.cpus, kind.sockets, memory, memory, kind.tmp_disk_mb)
+        shape.each = int(self._capacity(request, has))
+        return shape
 
     def _could_give(
         self, request: Request, usable: int, table: NodeTable, free: Free, kind: NodeKind | None
@@ -694,8 +704,13 @@ class SelectConsTres(ChoosingSelector):
             return Allocation.of_shares(
                 self._shares_with_gres(request, choice, table, free, gres), whole=request.exclusive
             )
-        held: dict[tuple[int, int, int, int], int] = {}  # what a job holds on a node -> the nodes
         blocked, most = request.blocked_cores or _NONE, request.cpus_at_most or _NONE
+        if len(choice) == 1 and not (blocked or most):
+            ((nodes, tasks),) = choice
+            kind = table.kind_of(nodes)
+            if kind is not None and not nodes & ~free.idle_nodes:
+                return self._hold_alike(request, nodes, tasks, kind)
+        held: dict[tuple[int, int, int, int], int] = {}  # what a job holds on a node -> the nodes
         open_nodes = free.idle_nodes & ~sum(1 << node for node in (*blocked, *most))
         for nodes, tasks in choice:
             for kind in table.kinds:
@@ -725,6 +740,21 @@ class SelectConsTres(ChoosingSelector):
                 }
                 cpus -= sum(max(on_node[node] - limit, 0) for node, limit in most.items())
         return Allocation.of_groups(tuple(groups), whole=request.exclusive, cpus=cpus)
+
+    def _hold_alike(self, request: Request, nodes: int, tasks: int, kind: NodeKind) -> Allocation:
+        """What it holds with so many tasks on each of these nodes, which are idle."""
+        shape = self._of_shape(request, kind)
+        share = shape.shares.get(tasks)
+        if share is None:
+            share = shape.shares[tasks] = self._share(
+                request, kind, kind.spec_cores, kind.memory_mb, tasks
+            )
+        count, cpus = nodes.bit_count(), share[0]
+        if self.counts_cpus and not request.exclusive:
+            cpus = max(tasks * request.cpus_per_task, request.held_cpus_per_node)
+        return Allocation(
+            nodes, cpus * count, (ShareGroup(nodes, *share),), whole=request.exclusive
+        )
 
     def _shares_with_gres(
         self, request: Request, choice: Choice, table: NodeTable, free: Free, gres: GresTable

@@ -7,10 +7,11 @@ question asked of different states.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
+from msgspec import structs
 
 from understudy.controller.scheduling.select.gres_needs import untyped_names
 from understudy.controller.tables.node import room_beside
@@ -136,8 +137,9 @@ class StateWithout:
             for group in held.groups:
                 if group.memory_mb or group.gres:
                     self._jobs[nodeset.positions_array(group.nodes)] += 1  # it is still there
-            held = replace(
-                held, groups=tuple(replace(group, memory_mb=0, gres=()) for group in held.groups)
+            held = structs.replace(
+                held,
+                groups=tuple(structs.replace(group, memory_mb=0, gres=()) for group in held.groups),
             )
         at = nodeset.positions_array(held.nodes)
         self._count(held, held.nodes, 1)

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from msgspec import structs
 
 from understudy.controller.tables.gres import Held, keys_of
 from understudy.model import nodeset
@@ -444,7 +443,7 @@ def part_on(request: Request, wants: Sequence[GresCount], *, consumes_memory: bo
         changes["memory_cpus"] = max(request.memory_cpus, gpus * needs.cpus_per_gpu)
     if needs.memory_per_gpu_mb and consumes_memory:
         changes |= {"memory_per_node_mb": gpus * needs.memory_per_gpu_mb, "memory_per_cpu_mb": None}
-    return structs.replace(request, **changes) if changes else request
+    return request.but(**changes) if changes else request
 
 
 def cores_on(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from understudy.controller.scheduling.api import Ask
     from understudy.controller.scheduling.select.free import Free
     from understudy.controller.tables.job import Job
-    from understudy.controller.tables.node import NodeTable
+    from understudy.controller.tables.node import NodeKind, NodeTable
     from understudy.controller.tables.partition import Partition
     from understudy.controller.tables.shape import Reach
 
@@ -73,6 +73,21 @@ _of_partition: Final = attrgetter(*_OF_PARTITION)
 def shape_key(job: Job) -> tuple[Any, ...]:
     """Equal for jobs that ask for the same, whoever has them, however long they run."""
     return _of_job(job), _of_spec(job.spec)
+
+
+class Shape:
+    """What follows for requests that are equal, on idle nodes of a kind that was asked about last;
+    kept by the selector.
+    """
+
+    __slots__ = ("each", "kind", "of_core", "shares")
+
+    def __init__(self) -> None:
+        self.kind: NodeKind | None = None
+        self.each = 0  # CPUs of such a node for the tasks
+        self.of_core = 0  # of them, of one core
+        # by number of tasks: CPUs, cores (a mask), memory, tasks
+        self.shares: dict[int, tuple[int, int, int, int]] = {}
 
 
 class Request(msgspec.Struct, eq=False):
@@ -133,9 +148,16 @@ class Request(msgspec.Struct, eq=False):
     # (bitmap, how many of its nodes the job must have at least)
     counted: tuple[tuple[int, int], ...] = ()
 
+    # what its selector has worked out for all of its shape; None: nobody else may have it
+    shape: Shape | None = None
+
     @property
     def cpus(self) -> int:
         return self.tasks * self.cpus_per_task
+
+    def but(self, **changes: Any) -> Request:
+        """Another one, with these changes."""
+        return msgspec.structs.replace(self, shape=None, **changes)
 
     @classmethod
     def of(cls, ask: Ask, table: NodeTable, most_nodes: int | None = None) -> Request | None:
@@ -302,6 +324,7 @@ class Requests:
                 return request
             if len(self._kept) >= _MOST_KEPT:
                 self._kept.clear()
+            request.shape = Shape()
             self._kept[key] = kept = request
         request = copy(kept)
         request.user_id = job.user_id

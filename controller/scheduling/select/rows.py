@@ -275,7 +275,10 @@ def nodes_of_another_kind(request: Request, tables: Tables, free: Free) -> int:
     nobody's way.
     """
     partitions = tables.partitions
-    if all(each.oversubscribe in _UNSHARED for each in partitions.values()):
+    for each in partitions.values():
+        if each.oversubscribe not in _UNSHARED:
+            break
+    else:
         return 0
     nodes = 0
     for job in _jobs_in(free, tables):

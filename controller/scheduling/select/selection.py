@@ -8,7 +8,6 @@ Place: scheduling, pure. A selector says which nodes it takes and how many tasks
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -126,7 +125,7 @@ class ChoosingSelector(Selector):
             # not even higher jobs get such nodes
             gives_way = self.whole_nodes or partition.oversubscribe != "EXCLUSIVE"
             whole = allocation.whole and not shared_in and not (overlaid and gives_way)
-            allocation = replace(
+            allocation = structs.replace(
                 allocation, shared_in=shared_in, owned=request.owns, whole=whole, overlaid=overlaid
             )
         return allocation
@@ -237,11 +236,7 @@ class ChoosingSelector(Selector):
         if request.counted:
             return self._will_run_counted(request, usable, table, timeline, now, until)
         for allowed in request.choices:
-            alone = (
-                request
-                if len(request.choices) == 1
-                else structs.replace(request, choices=(allowed,))
-            )
+            alone = request if len(request.choices) == 1 else request.but(choices=(allowed,))
             earlier = self._will_run_on(alone, usable & allowed, table, timeline, now, until)
             if earlier is not None and (found is None or earlier[0] < found[0]):
                 found = earlier
@@ -297,7 +292,7 @@ class ChoosingSelector(Selector):
         start = nodes = 0
         for having, _ in request.counted:
             found = self._will_run_on(
-                structs.replace(request, choices=(having,), counted=(), required=0),
+                request.but(choices=(having,), counted=(), required=0),
                 usable & having,
                 table,
                 timeline,
@@ -372,10 +367,12 @@ class ChoosingSelector(Selector):
         """Those of the nodes that the job may have beside others in that state. How many CPUs of
         each is noted with the request.
         """
-        usable &= ~nodes_of_others(request, tables)
+        if request.owns or tables.nodes.owned_nodes:
+            usable &= ~nodes_of_others(request, tables)
         if not self.whole_nodes:
             usable &= ~nodes_of_another_kind(request, tables, free)
-        count_cpus_left(request, tables, free)
+        if request.max_cpus_per_node is not None:
+            count_cpus_left(request, tables, free)
         return usable
 
     def _views(
@@ -423,8 +420,7 @@ class ChoosingSelector(Selector):
             if missing <= 0:
                 continue
             each = request.tasks_per_node or 1
-            part = structs.replace(
-                request,
+            part = request.but(
                 tasks=missing * each,
                 min_nodes=missing,
                 wanted_nodes=missing,
@@ -439,8 +435,7 @@ class ChoosingSelector(Selector):
             return None
         least = max(request.min_nodes, chosen.bit_count())
         return self.choose(
-            structs.replace(
-                request,
+            request.but(
                 min_nodes=least,
                 wanted_nodes=max(request.wanted_nodes, least),
                 required=chosen,

@@ -14,7 +14,7 @@ from __future__ import annotations
 from bisect import insort
 from math import inf
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from understudy.controller.scheduling.api import Ask, Note
 from understudy.controller.tables.partition import limit_broken
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from understudy.controller.tables.reservation import Reservation
     from understudy.controller.tables.tables import Tables
     from understudy.model.qos import Qos
+
+_SUBMIT: Final = Note.SUBMIT
+_FREED: Final = (Note.FREE, Note.CLEANED)  # which jobs wait is as before
 
 
 class Rank:
@@ -217,9 +220,9 @@ class PendingQueue:
 
     def note(self, what: Note) -> None:
         """As `SchedulingPolicy.note`."""
-        if what is Note.SUBMIT:
+        if what is _SUBMIT:
             self._added = True
-        elif what not in (Note.FREE, Note.CLEANED):
+        elif what not in _FREED:
             self._changed = True
 
     @property

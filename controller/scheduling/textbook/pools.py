@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from math import floor, inf
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from understudy.controller.scheduling.api import Note, SchedulingPolicy
 from understudy.controller.scheduling.slurm.queue import PendingQueue, first_come_order
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from understudy.controller.tables.partition import Partition
     from understudy.controller.tables.tables import Tables
 
+_PRIORITY, _SUBMIT = Note.PRIORITY, Note.SUBMIT
+_KNOWN: Final = (Note.SUBMIT, Note.FREE, Note.CLEANED)  # of these it is seen what has changed
 PASS_OFFSET_S = 0.5  # ours: whatever comes within a second is one instant
 
 
@@ -58,11 +60,11 @@ class TextbookPolicy(SchedulingPolicy):
 
     def note(self, what: Note, now: float) -> None:
         """As in `SchedulingPolicy`."""
-        if what is Note.PRIORITY:
+        if what is _PRIORITY:
             return  # the order is that of submission
         self.queue.note(what)
-        self.must_review |= what is not Note.SUBMIT
-        self._will_be_stale |= what not in (Note.SUBMIT, Note.FREE, Note.CLEANED)
+        self.must_review |= what is not _SUBMIT
+        self._will_be_stale |= what not in _KNOWN
         due = floor(now) + PASS_OFFSET_S
         if due < now or due <= self.last_pass:
             due += 1

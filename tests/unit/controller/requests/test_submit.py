@@ -25,8 +25,10 @@ from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobState
 from understudy.protocol.messages import (
     AllocateJob,
+    ChangeNodeTable,
     Failure,
     JobSpec,
+    Ok,
     SubmitJob,
     Submitted,
     UpdatePartition,
@@ -530,6 +532,9 @@ def test_what_was_checked_is_checked_again_once_a_partition_is_another(h: Harnes
     assert h.refused(num_tasks=1) == 2070
     h.ask(UpdatePartition("update", "main", {"state": "UP"}), ROOT)
     assert h.submit(num_tasks=1).is_running
+    assert h.core.patterns
+    assert h.ask(ChangeNodeTable("delete", "n4"), ROOT) == Ok()
+    assert not h.core.patterns
 
 
 def test_an_answer_is_not_another_jobs(h: Harness):

@@ -3,10 +3,9 @@
 Covers: controller/jobs/preempt, controller/scheduling/victims, controller/tables/preemption.
 """
 
-from dataclasses import replace
-
 import pytest
 from controller_harness import ROOT, Harness, make_tables
+from msgspec import structs
 from scheduling_harness import make_job, table, tables_of
 
 from understudy.controller.jobs.gang import Gang
@@ -753,8 +752,8 @@ def test_who_is_requeued_gives_back_memory_that_a_higher_job_lacks_and_who_is_su
         table = busy.tables.nodes
         for job in busy.tables.running.values():
             table.release(job.allocation, job.allocation.nodes)
-            groups = tuple(replace(group, memory_mb=800) for group in job.allocation.groups)
-            job.allocation = replace(job.allocation, groups=groups)
+            groups = tuple(structs.replace(group, memory_mb=800) for group in job.allocation.groups)
+            job.allocation = structs.replace(job.allocation, groups=groups)
             table.allocate(job.allocation)
         asked = make_job(99, partitions=("high",), num_tasks=2, memory_per_node_mb=400)
         where, usable = busy.tables.partitions["high"], 0b11
@@ -814,7 +813,7 @@ def test_a_job_shares_cores_of_its_equals_but_not_where_a_higher_one_has_suspend
         each.oversubscribe = "FORCE:2" if each.name == "mid" else "FORCE:1"
     first = busy.tables.running[1]
     busy.tables.nodes.release(first.allocation, first.allocation.nodes)
-    first.allocation = replace(first.allocation, shared_in="mid")
+    first.allocation = structs.replace(first.allocation, shared_in="mid")
     busy.tables.nodes.allocate(first.allocation)
     busy.tables.partitions["high"].nodes = busy.tables.partitions["mid"].nodes = 1
 
