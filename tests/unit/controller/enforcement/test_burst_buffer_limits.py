@@ -39,9 +39,10 @@ def house() -> House:
 def test_limits_count_mebibytes_of_requests(house: House) -> None:
     house.set_association(4, grp_tres={"bb/lua": 3000})
     first, second = (house.submit(**LINE) for _ in range(2))
-    house.run(120)
+    house.run(20)
+    house.acknowledge()
     third = house.submit(**LINE)
-    house.run(120)
+    house.run(20)
     assert [job.is_running for job in (first, second, third)] == [True, True, False]
     assert third.reason == "AssocGrpBB"
     assert house.core.tables.burst_buffers.pools["fast"].used == 4 * GIB  # it keeps none for itself
