@@ -442,7 +442,10 @@ class Controller:
         self.passes.most_requests = number(parameters, "max_rpc_cnt", 0, most=1000)
         self.server.limit(RateLimit.of(self.config.words("SlurmctldParameters")))
         self._set_preemption(self.core.settings, parameters)
-        self.core.policy.reconfigure(parameters)
+        try:
+            self.core.policy.reconfigure(parameters)
+        except ConfigError as error:  # a word that it cannot read: it goes on with those it has
+            self.daemon.log.error("%s", error)  # noqa: TRY400 - it is the administrator's
         set_gang(self.core)
         self._complain()
         set_plan(self.core, PowerPlan.of(self.config))

@@ -8,6 +8,7 @@ not need them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,13 +23,18 @@ def read_licenses(text: str) -> list[tuple[str, int]]:
     Raises:
         ValueError: it is not such a list.
     """
+    return list(_read(text))
+
+
+@lru_cache(maxsize=1024)  # a job's are asked for again and again, and many ask for the same
+def _read(text: str) -> tuple[tuple[str, int], ...]:
     found = []
     for part in text.replace(";", ",").split(","):
         name, colon, count = part.strip().partition(":")
         if not name or "|" in part or (colon and not count.isdecimal()):
             raise ValueError(text)
         found.append((name, int(count or 1)))
-    return found
+    return tuple(found)
 
 
 @dataclass(slots=True, eq=False)

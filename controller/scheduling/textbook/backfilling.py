@@ -225,14 +225,22 @@ class Backfilling:
         for job in tables.running.values():
             self._enter(job)
 
-    def _enter(self, job: Job) -> None:
-        """A job runs: note its expected end in each pool in which it holds something."""
+    def _enter(self, job: Job, here: Pool | None = None) -> int:
+        """A job runs: note its expected end in each pool in which it holds something. What it holds
+        of the usable nodes `here`.
+        """
         assert job.start_time is not None
         limit = inf if job.time_limit_s is None else job.time_limit_s
         end = job.start_time + job.pre_suspend_s + limit
+        taken = 0
         for pool in self.pools.values():
-            if held := pool.amounts.held(job, pool.partition.nodes):
+            held = pool.amounts.held(job, pool.partition.nodes)
+            if held:
                 insort(pool.ends, (end, job.job_id, held))
+            if pool is here:
+                # it is on usable nodes alone
+                taken = held
+        return taken
 
     def open(self, pool: Pool) -> None:
         """See what is free now; what was promised is forgotten."""
@@ -270,9 +278,7 @@ class Backfilling:
             return False
         if not self.policy.start(record, pool.nodes, now):
             return False
-        job = record.job
-        pool.free -= pool.amounts.held(job, pool.nodes)
-        self._enter(job)
+        pool.free -= self._enter(record.job, pool)
         return True
 
     # --- who may pass the head --------------------------------------------------------------------
@@ -376,7 +382,10 @@ class Backfilling:
         comes back now.
         """
         kinds = pool.amounts.kinds
-        held = kinds.amounts(sum(entry[2] for entry in ends))
+        in_use = sum(entry[2] for entry in ends)
+        if pool.free + in_use == kinds.totals:
+            return 0
+        held = kinds.amounts(in_use)
         free = kinds.amounts(pool.free)
         return kinds.need(
             {

@@ -71,6 +71,15 @@ class TextbookPolicy(SchedulingPolicy):
         if self._due is None or due < self._due:
             self._due = due
 
+    def reconfigure(self, parameters: PolicyParameters) -> None:
+        """As in `SchedulingPolicy`.
+
+        Raises:
+            ConfigError: a word cannot be read; nothing is changed then.
+        """
+        further_resources(self.tables, parameters)
+        super().reconfigure(parameters)
+
     def next_run(self) -> float | None:
         """The middle of the second in which something happened, or in which a job's begin time
         comes.

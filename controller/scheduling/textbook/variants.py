@@ -37,15 +37,16 @@ class EasyBb(TextbookPolicy):
         self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters
     ) -> None:
         super().__init__(tables, selector, planner, parameters)
-        self.backfilling = Backfilling(self, self._styled())
+        self.backfilling = Backfilling(self, self._styled(parameters))
 
     def reconfigure(self, parameters: PolicyParameters) -> None:
         """As in `SchedulingPolicy`."""
+        style = self._styled(parameters)
         super().reconfigure(parameters)
-        self.backfilling = Backfilling(self, self._styled())
+        self.backfilling = Backfilling(self, style)
 
-    def _styled(self) -> Style:
-        return self.style._replace(depth=whole(self.parameters, _DEPTH, 1, least=1))
+    def _styled(self, parameters: PolicyParameters) -> Style:
+        return self.style._replace(depth=whole(parameters, _DEPTH, 1, least=1))
 
     def decide(self, added: list[Record] | None, freed: bool, second: int, now: float) -> None:
         """One pass over each pool."""
@@ -75,5 +76,6 @@ class Filler(EasyBb):
     parameter_words = TextbookPolicy.parameter_words
     style = EASY._replace(promises=False)
 
-    def _styled(self) -> Style:
+    def _styled(self, parameters: PolicyParameters) -> Style:
+        del parameters
         return self.style

@@ -109,6 +109,25 @@ def test_jobs_are_counted_as_they_come_start_and_end() -> None:
     assert h.core.counters.submitted == 0
 
 
+def test_what_a_policy_counts_of_its_own_is_told_and_begins_again() -> None:
+    h = Harness()
+    h.core.policy.figures["largest_front"] = 7
+    answer = get_statistics(h.core, GetStatistics(), USER)
+    assert isinstance(answer, Statistics)
+    assert answer.numbers["policy_largest_front"] == 7
+    get_statistics(h.core, GetStatistics(reset=True), ROOT)
+    assert h.core.policy.figures == {"largest_front": 0}
+
+
+def test_the_report_shows_what_a_policy_counts_of_its_own() -> None:
+    client = FakeClient()
+    numbers = _numbers(policy_largest_front=7, policy_windows=3)
+    client.answers["GetStatistics"] = [1000.0, 900.0, numbers, [], []]
+    lines = run_command(sdiag, client=client).lines
+    place = lines.index("Policy statistics")
+    assert lines[place + 1 : place + 3] == ["\tLargest front: 7", "\tWindows: 3"]
+
+
 def test_the_report_names_means_only_where_there_were_cycles() -> None:
     client = FakeClient()
     client.answers["GetStatistics"] = [

@@ -132,3 +132,12 @@ def test_who_asks_for_more_licences_than_there_are_holds_up_nobody():
 def test_only_what_is_named_counts():
     w = world(EasyBb, 4, {"further_resources": "license/bb+mem"}, bb=10, other=1)
     assert [each.name for each in w.policy.further] == ["license/bb", "mem"]
+
+
+@pytest.mark.parametrize("word", ["reservation_depth", "further_resources"])
+def test_a_reconfiguration_with_a_word_that_cannot_be_read_changes_nothing(word):
+    w = world(EasyBb, 4, {"reservation_depth": "2"}, bb=10)
+    with pytest.raises(ConfigError, match=word):
+        w.policy.reconfigure({word: "x"})
+    assert w.policy.parameters == {"reservation_depth": "2"}
+    assert w.policy.backfilling.style.depth == 2
