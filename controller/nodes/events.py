@@ -25,6 +25,7 @@ from understudy.controller.tables.job import LAUNCH_FAILURE
 from understudy.controller.tables.job_states import JobEvent
 from understudy.controller.tables.node import OFF
 from understudy.controller.tables.node_states import NodeEvent, advance
+from understudy.model import nodeset
 from understudy.model.hostlist import compress, expand
 from understudy.model.states import JobFlag, NodeFlag, NodeState
 from understudy.protocol.messages import Failure, Message, Ping, RegisterNodes, TerminateJob
@@ -48,7 +49,7 @@ def bring_up(core: Core, nodes: int, message: RegisterNodes, now: float) -> int:
     table = core.tables.nodes
     before = table.up_nodes
     boot, start = int(message.boot_time), int(message.slurmd_start_time)
-    listed = table.nodes
+    listed, there = table.nodes, []
     for index in nodeset_indices(nodes):
         node = listed[index]
         node.last_response, node.daemon = now, message.daemon
@@ -60,7 +61,8 @@ def bring_up(core: Core, nodes: int, message: RegisterNodes, now: float) -> int:
             log.info("node %s returned to service", node.name)
             advance(node, NodeEvent.RETURNED, now)
             node.reason, node.reason_time = "", None
-        table.set_availability(node)
+        there.append(node)
+    table.set_availabilities(there)
     return table.up_nodes & ~before
 
 
@@ -321,14 +323,15 @@ def _mark(core: Core, bitmap: int, *, responds: bool) -> None:
 
 def _set_down(core: Core, nodes: int, now: float) -> None:
     table = core.tables.nodes
-    down = 0
+    lost = []
     for index in nodeset_indices(nodes):
         node = table.nodes[index]
         if node.state is NodeState.IDLE and not node.flags & OFF:
             advance(node, NodeEvent.LOST, now)
             node.reason, node.reason_time, node.reason_user_id = NOT_RESPONDING, int(now), 0
-            table.set_availability(node)
-            down |= 1 << index
+            lost.append(node)
+    table.set_availabilities(lost)
+    down = nodeset.from_positions(node.index for node in lost)
     if down:
         log.error("Nodes %s not responding, setting DOWN", core.names.to_expression(down))
         core.journal.nodes(down)

@@ -55,8 +55,7 @@ def recover(core: Core, jobs: Iterable[Job]) -> None:
     tables = core.tables
     nodes = tables.nodes
     nodes.reconfigured()
-    for node in nodes.nodes:
-        nodes.set_availability(node)
+    nodes.set_availabilities(nodes.nodes)
     count = 0
     for job in jobs:
         count += 1

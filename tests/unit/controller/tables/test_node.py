@@ -10,6 +10,7 @@ from understudy.controller.scheduling.select.features import check_form, feature
 from understudy.controller.tables.allocation import Allocation, NodeShare, ShareGroup
 from understudy.controller.tables.partition import Partition
 from understudy.model.errors import SlurmError
+from understudy.model.states import NodeState
 
 
 def test_shares_that_are_alike_are_one_group():
@@ -207,3 +208,14 @@ def test_expressions_of_features_that_slurm_takes(text: str) -> None:
 def test_expressions_of_features_that_slurm_refuses(text: str) -> None:
     with pytest.raises(SlurmError):
         check_form(text)
+
+
+def test_of_many_nodes_it_is_seen_at_once_which_take_jobs():
+    made, told = table(70, cores=4), []
+    made.watcher = lambda each: told.append(each.index)
+    made.up_nodes = 1 << 3 | 1 << 5 | 1 << 69
+    for at in (5, 69):
+        made.nodes[at].state = NodeState.DOWN
+    made.set_availabilities([made.nodes[at] for at in (5, 6, 69)])
+    assert made.up_nodes == 1 << 3 | 1 << 6
+    assert told == [5, 6, 69]
