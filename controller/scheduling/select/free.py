@@ -7,8 +7,9 @@ question asked of different states.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 from msgspec import structs
@@ -329,22 +330,18 @@ class _Held:
         )
 
 
-def _none() -> NDArray[Any]:
-    return np.zeros(0)
-
-
 @dataclass(slots=True, eq=False)
 class _Seen:
-    """Some nodes over time. `here`: 1 for each of them, else 0. The vectors: the jobs that hold
-    some of them, by place in the order of their ends.
+    """Some nodes over time. `here`: 1 for each of them, else 0. The lists: the jobs that hold some
+    of them, by place in the order of their ends; looked up one by one, which vectors do slowly.
     """
 
     here: NDArray[np.int64]
     free_now: int
-    order: NDArray[Any] | None = None
-    ends: NDArray[Any] = field(default_factory=_none)
-    next_ends: NDArray[Any] = field(default_factory=_none)
-    free: NDArray[Any] = field(default_factory=_none)  # CPUs, after each
+    order: list[int] | None = None
+    ends: list[float] = field(default_factory=list)
+    next_ends: list[float] = field(default_factory=list)
+    free: list[int] = field(default_factory=list)  # CPUs, after each
 
 
 class Timeline:
@@ -503,13 +500,13 @@ class Timeline:
         assert seen.order is not None
         order, ends, next_ends = seen.order, seen.ends, seen.next_ends
         # the first job in the order behind which there are as many
-        enough = int(seen.free.searchsorted(least_cpus))
+        enough = bisect_left(seen.free, least_cpus)
         if enough >= len(order) or (until is not None and ends[enough] > until):
             return
         first, window, linear = 0, FIRST_WINDOW_S, self.linear_window_s
         boundary = int(ends[0]) + FIRST_WINDOW_S - int(ends[0]) % FIRST_WINDOW_S
         while first < len(ends):
-            after = max(int(next_ends.searchsorted(boundary + window, side="right")), first)
+            after = max(bisect_right(next_ends, boundary + window), first)
             after = min(after + 1, first + self.most_in_group, len(ends))
             start = int(ends[after - 1])
             if start <= now:
@@ -517,7 +514,7 @@ class Timeline:
             elif until is not None and start > until:
                 return
             if after > enough and (until is None or start <= until):
-                yield start, self._state(int(order[after - 1]))
+                yield start, self._state(order[after - 1])
             first = after
             window = window + linear if linear else window * 2
             if first < len(ends):  # windows in which nobody ends, on whatever node, are passed over
@@ -532,14 +529,15 @@ class Timeline:
         each of them.
         """
         if not len(self._ends):
-            seen.order = _none()
+            seen.order = []
             return
         freed = np.add.reduceat(seen.here[self._at] * self._cpus, self._bounds[:-1])[
             : len(self._ends)
         ]
-        order = seen.order = freed.nonzero()[0]
-        seen.ends, seen.next_ends = self._ends[order], self._next_ends[order]
-        seen.free = int(self.cpus(-1) @ seen.here) + freed[order].cumsum()
+        order = freed.nonzero()[0]
+        free = int(self.cpus(-1) @ seen.here) + freed[order].cumsum()
+        seen.order, seen.free = order.tolist(), free.tolist()
+        seen.ends, seen.next_ends = self._ends[order].tolist(), self._next_ends[order].tolist()
 
     def _state(self, rank: int) -> StateAfter:
         state = self._states.get(rank)
