@@ -48,11 +48,7 @@ class CountedTime(Timekeeper):
         self, loop: VirtualEventLoop, epoch: float, life: Life, *, seems_real: bool
     ) -> None:
         super().__init__(loop, epoch)
-        self._life, self._seems_real = life, seems_real
-
-    @property
-    def is_virtual(self) -> bool:
-        return not self._seems_real
+        self._life, self.is_virtual = life, not seems_real
 
     def call_at(
         self, when: float, callback: Callable[..., object], *args: Any
