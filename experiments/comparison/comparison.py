@@ -85,7 +85,7 @@ class Claim(_Part, frozen=True):
     over: Literal["each", "mean", "median"] = "each"
     least: float | None = None
     most: float | None = None
-    # a ranking, which an interval must carry: all of it is within the bounds, not the mean alone
+    # a ranking, or a likeness, which an interval must carry: all of it is within the bounds
     ranks: bool = False
     same_schedule: bool = False  # as that of `to`, job by job, instead of a figure
     workload: str = ""  # none: each of them
