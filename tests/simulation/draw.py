@@ -219,5 +219,6 @@ def _choose_textbook(draw: Draw, rng: random.Random) -> None:
             rng.choice(("", "plan_alpha=1", "plan_depth=2", "plan_bound=3600", "plan_window=20")),
             rng.choice(("", "", "plan_order=priority", "plan_weight=processors", "plan_tests=3")),
             rng.choice(("plan_tries=2", "plan_tries=5")),
+            "plan_steps=3",  # queues are as long as hundreds, and seconds are short
         ]
     draw.parameters = ",".join(filter(None, words))

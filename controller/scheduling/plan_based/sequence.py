@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from understudy.controller.scheduling.profile import Profile
 
-WAIT, START, END = "wait", "start", "makespan"
-OBJECTIVES: Final = (WAIT, START, END)
+WAIT, LATEST_START, LATEST_END = "wait", "start", "makespan"
+OBJECTIVES: Final = (WAIT, LATEST_START, LATEST_END)
 _NEVER: Final = 1 << 62  # the last step's end
 
 
@@ -198,7 +198,7 @@ class Plans:
                 score += weight * (wait * wait if power == 2 else wait**power)
                 ahead -= least[number]
             else:
-                score = max(score, start if kind == START else end)
+                score = max(score, start if kind == LATEST_START else end)
             if score + ahead > limit:
                 if lift is not None:
                     limit, lift = lift(), None

@@ -1,7 +1,7 @@
 """sched/plan on clusters without daemons.
 
-Covers: controller/scheduling/plan_based/planning, controller/scheduling/plan_based/supply,
-controller/scheduling/plan_based/settings, controller/scheduling/plan_based/waiting.
+Covers: controller/scheduling/plan_based/planning, controller/scheduling/plan_based/settings,
+controller/scheduling/plan_based/supply, controller/scheduling/plan_based/waiting.
 """
 
 from random import Random
