@@ -29,7 +29,7 @@ from math import floor
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from understudy.controller.enforcement.reasons import is_limit
-from understudy.controller.scheduling.api import Note
+from understudy.controller.scheduling.api import Ask, Note
 from understudy.controller.scheduling.plan_based.places import first_start, nodes_of_plan
 from understudy.controller.scheduling.plan_based.planning import (
     Counts,
@@ -44,10 +44,11 @@ from understudy.controller.scheduling.plan_based.waiting import Queue
 from understudy.controller.scheduling.slurm.main_pass import is_too_late, run_length
 from understudy.controller.scheduling.slurm.queue import PendingQueue, slurm_order
 from understudy.controller.scheduling.textbook.pools import PASS_OFFSET_S, TextbookPolicy
+from understudy.controller.tables.job import BAD_CONSTRAINTS
 from understudy.controller.tables.reservation import WAITS, blocked_cores
 
 if TYPE_CHECKING:
-    from understudy.controller.scheduling.api import Ask, Planner, PolicyParameters, Selector
+    from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector
     from understudy.controller.scheduling.plan_based.waiting import Place, Waiting
     from understudy.controller.scheduling.slurm.queue import Key, Record
     from understudy.controller.tables.allocation import Allocation
@@ -151,6 +152,8 @@ class PlanBased(TextbookPolicy):
                 looked_at += len(admitted)
                 self.plan += one.plan
                 self._passes.append(one)
+        for each in self._waiting.homeless:
+            self._leave_out(each, self._why_never(each))
         self._count()
         self.queue.drop_departed()
         self.planning.keep(self.plan)
@@ -202,6 +205,16 @@ class PlanBased(TextbookPolicy):
             if records[0].job.expected_start is not None:
                 self.planner.promise(records[0].job, None, 0)
 
+    def _why_never(self, waiting: Waiting) -> str:
+        """The reason of a job for which there is not enough even if nobody else runs: whether that
+        could change.
+        """
+        for records in waiting.members:
+            asks = (Ask(each.job, each.partition, each.partition.nodes) for each in records)
+            if not any(self.selector.could_ever_run(ask, self.tables) for ask in asks):
+                return BAD_CONSTRAINTS
+        return "Resources"
+
     def _supply(self, place: Place, jobs: list[Waiting]) -> Supply:
         sets, supply = self._supplies.get(place, ({}, None))
         if supply is None or any(each.nodes not in sets for each in jobs):
@@ -218,6 +231,10 @@ class PlanBased(TextbookPolicy):
         jobs = [each for each in jobs if self._looks_ahead(one, each)]
         before = profile.copy() if self.settings.search == ZHENG else profile
         one.plan = self.planning.plan(supply, profile, jobs, one.earliest)
+        planned = {id(each.waiting) for each in one.plan}
+        for each in jobs:
+            if id(each) not in planned:
+                self._leave_out(each, self._why_never(each))
         if self.settings.search == ZHENG:
             one.plan = as_easy(supply, before, one.plan, one.earliest)
 

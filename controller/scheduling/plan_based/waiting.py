@@ -150,6 +150,7 @@ class Queue:
     tables: Tables
     selector: Selector
     places: list[Place] = field(default_factory=list)
+    homeless: list[Waiting] = field(default_factory=list)  # of the last pass: no node would do
     _known: dict[int, Waiting] = field(default_factory=dict)
     _place_of: dict[tuple[str, int], int] = field(default_factory=dict)
 
@@ -173,6 +174,7 @@ class Queue:
     def _waiting(self, records: Iterable[Record], now: float) -> Iterable[Waiting]:
         own: dict[int, dict[int, list[Record]]] = {}
         tasks: dict[int, int] = {}  # of arrays that may not run all at once
+        self.homeless = []
         for record in records:
             job = record.job
             if not job.is_pending or not job.is_eligible(now):
@@ -194,6 +196,8 @@ class Queue:
                 known = self._known[key] = waiting_of(members, self.tables, self.selector)
             if known.nodes:
                 yield known
+            else:
+                self.homeless.append(known)
         if len(self._known) > 2 * len(own) + 100:
             self._known = {key: each for key, each in self._known.items() if key in own}
 
