@@ -51,6 +51,11 @@ class Run:
         return any(cell.drawn.part != WHOLE or cell.drawn.jobs for cell in self.cells)
 
     @property
+    def workloads(self) -> set[str]:
+        """Names of those that were asked for."""
+        return {cell.drawn.workload.name for cell in self.cells}
+
+    @property
     def not_run(self) -> list[str]:
         done = {(row.policy, row.pair) for row in self.rows}
         return [cell.name for cell in self.cells if (cell.policy.name, cell.drawn.pair) not in done]
@@ -125,7 +130,10 @@ def _what_was_run(comparison: Comparison, run: Run) -> list[str]:
     if codes := Counter(row.code for row in run.rows if not row.failed):
         told = ", ".join(f"`{code}` ({many(count, 'cell')})" for code, count in codes.items())
         found.append(f"Hash of the scheduling code: {told}.")
-    for what, names in (("Not run", run.not_run), ("Failed", failed)):
+    policies_asked = {cell.policy.name for cell in run.cells}
+    aside = [each.name for each in comparison.policies if each.name not in policies_asked]
+    aside += [each.name for each in comparison.workloads if each.name not in run.workloads]
+    for what, names in (("Not asked for", aside), ("Not run", run.not_run), ("Failed", failed)):
         if names:
             more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
             found.append(f"{what}: {'; '.join(names[:_LISTED])}{more}.")
@@ -163,7 +171,7 @@ def _claims(comparison: Comparison, run: Run) -> list[str]:
         judge(claim, run.rows, workload.name, rankings)
         for claim in comparison.claims
         for workload in comparison.workloads
-        if claim.workload in ("", workload.name)
+        if claim.workload in ("", workload.name) and workload.name in run.workloads
     ]
     if not verdicts:
         return []

@@ -154,6 +154,15 @@ def test_no_cell_is_no_picture():
     assert picture(COMPARISON, Picture("ratios", "mean_wait"), "year", alone, TABLES) == ""
 
 
+def test_what_was_not_asked_for_is_named_and_not_judged():
+    some = cells(COMPARISON, Form(policies=("easy", "plan")))
+    run = Run(some, ROWS, MADE, "understudy compare x.toml", "full", 18)
+    assert "Not asked for: fcfs." in page(COMPARISON, run, {}, {})
+    assert "Not asked for" not in TEXT
+    nothing = Run([], [], {}, "understudy compare x.toml", "full", 18)
+    assert "## What agrees" not in page(COMPARISON, nothing, {}, {})
+
+
 def test_figures_of_parts_are_not_those_of_a_whole_log():
     part = cells(COMPARISON, Form(jobs=100))
     run = Run(part, ROWS, MADE, "understudy compare x.toml", "short", 3)
