@@ -73,13 +73,13 @@ def test_users_take_turns():
     assert lines == ["sbatch --uid=ann", "sbatch --uid=bob"] * 2
 
 
-def test_what_follows_is_of_the_same_draw_and_not_after_the_end():
+def test_what_follows_is_of_the_same_draw_and_comes_after_the_end_too():
     stream = Stream("a", "down {node}", 1, then="up {node}", after=2.0)
     found = schedule(stream, duration=50.0)
-    assert all(each.due <= 50 for each in found)
+    assert any(each.due > 50 for each in found)
     down, up = ([each for each in found if each.line.startswith(word)] for word in ("d", "u"))
     assert [(each.due, each.line[3:]) for each in up] == [
-        (each.due + 2.0, each.line[5:]) for each in down if each.due + 2.0 <= 50
+        (each.due + 2.0, each.line[5:]) for each in down
     ]
 
 

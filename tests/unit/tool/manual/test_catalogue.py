@@ -41,7 +41,8 @@ def test_an_option_of_a_job_does_something_or_is_listed_as_without_effect(name):
     assert not [
         option.long
         for option in Command(name).options.options
-        if option.dest not in (*ACTIONS, *OWN[name], "clusters")
+        # --bb is read by the controller, from what is kept
+        if option.dest not in (*ACTIONS, *OWN[name], "clusters", "bb")
         and option.long not in ACCEPTED_OF_JOBS
     ]
 
@@ -84,7 +85,7 @@ def option(command, name):
         ("sbatch", "time", EMULATED),
         ("sbatch", "cpu-freq", WITHOUT_EFFECT),
         ("squeue", "federation", WITHOUT_EFFECT),
-        ("scancel", "hurry", WITHOUT_EFFECT),
+        ("scancel", "hurry", EMULATED),
     ],
 )
 def test_what_has_an_effect(command, name, effect):
