@@ -126,7 +126,7 @@ def _jobs_on_each(tables: Tables, free: Free) -> NDArray[np.int64]:
         if job.allocation is not None:
             counts[nodeset.positions_array(job.allocation.nodes)] += 1
     for job_id in hidden:
-        gone = tables.running[job_id].allocation
+        gone = tables.jobs[job_id].allocation  # one that is requeued runs no more, and holds them
         if gone is not None:
             counts[nodeset.positions_array(gone.nodes)] -= 1
     return counts

@@ -6,7 +6,10 @@ import pytest
 from scheduling_harness import make_job, node, table, table_of, tables_of
 
 from understudy.controller.scheduling.api import Ask
+from understudy.controller.scheduling.select.crowding import crowd_for
 from understudy.controller.scheduling.select.linear import SelectLinear
+from understudy.controller.scheduling.select.request import Request
+from understudy.controller.scheduling.select.rows import RowView
 from understudy.controller.tables.partition import Partition
 from understudy.model import nodeset
 from understudy.model.states import JobState
@@ -144,6 +147,20 @@ def test_who_asks_when_a_job_could_run_is_offered_all_nodes_with_room():
     cluster.run(6, minutes=5)
     assert cluster.will_run(4) == (0, "n3,n4,n5,n6")
     assert cluster.will_run(6) == (120, "n1,n2,n3,n4,n5,n6")
+
+
+def test_a_job_that_is_requeued_and_still_holds_nodes_can_be_taken_not_to_be_there():
+    """It runs no more: the pass had failed on it."""
+    cluster = Cluster()
+    for _ in range(3):
+        cluster.run(6)
+    ask = Ask(cluster.job(6, "f"), cluster.tables.partitions["f"], nodeset.mask(6))
+    request, table = Request.of(ask, cluster.tables.nodes), cluster.tables.nodes
+    assert not crowd_for(request, cluster.tables, table, for_will_run=True).idle_nodes
+    cluster.tables.running.pop(3)
+    view = RowView(table, table, {}, hidden=frozenset({3}))
+    crowd = crowd_for(request, cluster.tables, view, for_will_run=True)
+    assert crowd.idle_nodes == nodeset.mask(6)
 
 
 def test_a_job_that_shares_with_nobody_is_promised_nodes_on_which_one_sharing_job_is_left():
