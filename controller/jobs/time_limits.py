@@ -17,6 +17,7 @@ from understudy.controller.jobs.end import end_job
 from understudy.controller.jobs.orders import signal_job, signal_steps
 from understudy.controller.jobs.preempt import end_preempted
 from understudy.controller.reservations.admission import latest_end
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.alarms import Alarm
 from understudy.controller.tables.job_states import JobEvent, advance
 
@@ -98,6 +99,7 @@ def deadline_is_past(core: Core, job: Job, now: float) -> None:
         end_job(core, job, JobEvent.DEADLINE_PASSED, now, reason="DeadLine")
     elif job.is_pending and job.job_id in core.tables.pending:
         end_by_deadline(core, job, now)
+        core.changed(Note.CHANGE, now)  # what was planned for it is free
 
 
 def end_by_deadline(core: Core, job: Job, now: float) -> None:

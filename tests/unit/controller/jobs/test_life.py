@@ -546,8 +546,10 @@ def test_a_pending_job_ends_at_its_deadline(h: Harness) -> None:
     job = h.submit(hold=True, deadline=START + 5000, time_limit_s=60)
     h.run(4990)
     assert job.is_pending
+    h.core.policy.notes.clear()
     h.run(60)
     assert (job.state, job.reason) == (JobState.DEADLINE, "DeadLine")
+    assert Note.CHANGE in h.core.policy.notes  # others may have what was promised to it
 
 
 def test_finished_jobs_are_forgotten_after_their_age() -> None:
