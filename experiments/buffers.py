@@ -9,8 +9,8 @@ for in their order, from CPython's generator.
   at most what a storage node of 40 GB has, of which there are 12; jobs of two minutes and less need
   10 MB a processor. The machine has 96 processors and 480 GB.
 - `theta`, for ALCF's Theta: in four sets, half or three quarters of the jobs ask for a log-uniform
-  amount from 5 or 20 to 285 TB, after the sets S1 to S4 of Fan, Lan and others (HPDC 2019). The
-  machine has 4,360 nodes and 625 TB, so that S4 loads nodes and buffers alike.
+  amount from 5 or 20 to 285 TB. The sets are ours, S1 to S4. The machine has 4,360 nodes and
+  625 TB, so that S4 loads nodes and buffers alike.
 """
 
 from __future__ import annotations

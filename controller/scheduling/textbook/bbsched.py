@@ -19,8 +19,7 @@ for HPC" (HPDC 2019). A pass, in each partition:
    (understudy.controller.scheduling.textbook.backfilling).
 
 Nothing is kept for the first job of the window: who is never chosen starts because of the bound.
-`bbs_method` says how step 5, and step 4 for it, are done by the methods that the paper compares
-with. The words of SchedulerParameters are in docs/research-policies.md.
+`bbs_method` says how step 5, and step 4 for it, are done by methods to compare with. The words of SchedulerParameters are in docs/research-policies.md.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ _WORDS: Final = (
     *("bbs_rule", "bbs_tradeoff", "bbs_preset", "bbs_exact", "bbs_population", "bbs_generations"),
     *("bbs_mutation", "bbs_seed"),
 )
-# the paper's parameters, where ours are others
+# a small mutation and no exact fronts, as in a search that is genetic alone
 _PRESETS: Final[Mapping[str, Mapping[str, str]]] = {
     "default": {},
     "paper": {"bbs_mutation": "0.0005", "bbs_exact": "0"},

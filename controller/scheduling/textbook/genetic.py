@@ -8,8 +8,8 @@ fit. Who survives: Set 1, the Pareto front of parents and children, thinned at r
 large; then Set 2, the others, youngest first.
 
 What is ours: subsets that use the same count as one (understudy.controller.scheduling.textbook
-.subsets), and a bit flips with a probability of 5 %. With the paper's 0.05 % the population soon
-has one gene at each place.
+.subsets), and a bit flips with a probability of 5 %. With 0.05 %, as the preset `paper` has
+it, the population soon has one gene at each place.
 """
 
 from __future__ import annotations
