@@ -19,7 +19,8 @@ for HPC" (HPDC 2019). A pass, in each partition:
    (understudy.controller.scheduling.textbook.backfilling).
 
 Nothing is kept for the first job of the window: who is never chosen starts because of the bound.
-`bbs_method` says how step 5, and step 4 for it, are done by methods to compare with. The words of SchedulerParameters are in docs/research-policies.md.
+`bbs_method` says how step 5, and step 4 for it, are done by methods to compare
+with. The words of SchedulerParameters are in docs/research-policies.md.
 """
 
 from __future__ import annotations
