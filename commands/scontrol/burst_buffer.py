@@ -28,9 +28,6 @@ def show_burst_buffer(session: "Session", words: "list[str]") -> int:
     except RefusedError as error:
         session.complain(f"slurm_load_burst_buffer_info error: {error.text}")
         return 1
-    if not rows:
-        session.say("No burst buffer information available")
-        return 0
     for row in rows:
         between = " " if session.one_line else "\n  "
         session.context.print(between.join(lines(dict(zip(_COLUMNS, row, strict=True)))))
