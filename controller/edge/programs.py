@@ -71,25 +71,35 @@ class Programs:
 
         future.add_done_callback(ended)
 
-    def run_script(
-        self, words: list[str], environment: dict[str, str], done: Callable[[int], None]
-    ) -> None:
-        """Start one of the site's; `done` gets its exit code, or 127."""
+    def _start(
+        self, words: list[str], environment: dict[str, str], streams: int, errors: int
+    ) -> subprocess.Popen[bytes]:
+        """One of the site's, in a session of its own; that it cannot be started is logged."""
         try:
             process = subprocess.Popen(
                 words,
                 cwd=self._run_dir,
                 env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), **environment},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
+                stdin=streams,
+                stdout=streams,
+                stderr=errors,
                 start_new_session=True,
             )
         except OSError as error:
             log.error("%s: %s", words[0], error.strerror)  # noqa: TRY400 - the text says all
+            raise
+        self._running[process.pid] = process
+        return process
+
+    def run_script(
+        self, words: list[str], environment: dict[str, str], done: Callable[[int], None]
+    ) -> None:
+        """Start one of the site's; `done` gets its exit code, or 127."""
+        try:
+            process = self._start(words, environment, subprocess.DEVNULL, subprocess.DEVNULL)
+        except OSError:
             self._loop.call_soon(done, 127)
             return
-        self._running[process.pid] = process
         pidfd = os.pidfd_open(process.pid)
 
         def ended() -> None:
@@ -112,20 +122,10 @@ class Programs:
         first line that it printed if it failed, "" if it did not.
         """
         try:
-            process = subprocess.Popen(
-                words,
-                cwd=self._run_dir,
-                env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), **environment},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            process = self._start(words, environment, subprocess.PIPE, subprocess.STDOUT)
         except OSError as error:
-            log.error("%s: %s", words[0], error.strerror)  # noqa: TRY400 - the text says all
             self._loop.call_soon(done, f"{words[0]}: {error.strerror}")
             return
-        self._running[process.pid] = process
         future = self._loop.run_in_executor(None, _talk, process, given, limit_s)
 
         def ended(told: asyncio.Future[str]) -> None:
