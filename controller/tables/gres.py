@@ -20,7 +20,7 @@ from understudy.model import nodeset
 from understudy.model.gres import GPU, SHARED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -78,13 +78,16 @@ def keys_of(name: str, kind: str) -> tuple[str, ...]:
 
 @dataclass(slots=True, eq=False)
 class GresTable:
-    """Counts by `name` and `name:type`."""
+    """Counts by `name` and `name:type`. Of a type no more is free than of its name: a job that
+    started when the node had no types holds some of them, without saying which.
+    """
 
     names: tuple[str, ...]  # GresTypes, in their order
     layouts: list[Layout]
     configured: LayoutMaker | None = None  # for what an administrator says later
     total: dict[str, NDArray[np.int64]] = field(init=False)
     free: dict[str, NDArray[np.int64]] = field(init=False)
+    held: dict[str, NDArray[np.int64]] = field(init=False)  # by jobs; parts of GPUs are not counted
     used_devices: dict[str, list[int]] = field(init=False)  # by name; of parts of GPUs: the GPUs
     used_parts: dict[str, list[dict[int, int]]] = field(init=False)  # by name and node: of each GPU
     # names that stand for parts of GPUs; of these the part of one GPU is free that has most
@@ -92,6 +95,7 @@ class GresTable:
     has_cores: bool = field(init=False)  # some devices are nearer to some cores
 
     def __post_init__(self) -> None:
+        self.held = {}
         self.used_devices = {name: [0] * len(self.layouts) for name in self.names}
         self.used_parts = {name: [{} for _ in self.layouts] for name in SHARED}
         self._count()
@@ -120,17 +124,15 @@ class GresTable:
         """A node has other resources from now on; what jobs hold there stays theirs."""
         for name in self.names:
             self.used_devices.setdefault(name, [0] * len(self.layouts))
-        before = self.total
         self.layouts[index] = layout
         self._count()
         nothing = np.zeros(len(self.layouts), dtype=np.int64)
         # jobs may hold what no node is said to have any more
-        self.total = dict.fromkeys(before, nothing) | self.total
-        self.free = {
-            key: vector - (before.get(key, nothing) - self.free.get(key, nothing))
-            for key, vector in self.total.items()
-        }
-        self._find_room(range(len(self.layouts)))
+        self.total = dict.fromkeys(self.held, nothing) | self.total
+        self.free = {key: vector.copy() for key, vector in self.total.items()}
+        every = range(len(self.layouts))
+        self._find_free(self.names, every)
+        self._find_room(every)
 
     def beside(self, held: Iterable[tuple[int, tuple[Held, ...]]]) -> GresTable:
         """The same devices, of which only these are held, on these nodes (bitmaps)."""
@@ -168,10 +170,20 @@ class GresTable:
             if name in self.shared:
                 continue
             for key in keys_of(name, kind):
-                if key in self.free:
-                    self.free[key][at] += sign * count
+                if key not in self.held:
+                    self.held[key] = np.zeros(len(self.layouts), dtype=np.int64)
+                self.held[key][at] -= sign * count
+        self._find_free({each.name for each in held}, at)
         if self.shared:
             self._find_room(at)
+
+    def _find_free(self, names: Collection[str], at: Sequence[int]) -> None:
+        for key, total in self.total.items():
+            name, _, kind = key.partition(":")
+            if name not in names or name in self.shared:
+                continue
+            left = total[at] - self.held[key][at] if key in self.held else total[at]
+            self.free[key][at] = np.minimum(left, self.free[name][at]) if kind else left
 
     def _use_part(self, name: str, index: int, devices: int, amount: int) -> None:
         parts = self.used_parts[name][index]

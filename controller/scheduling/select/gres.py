@@ -668,7 +668,8 @@ def take_devices(
             devices = picked & group.devices
             counted = 0
             if not group.has_files:
-                counted = _counted(group, left, table, index)
+                given = sum(count for (name, _), (count, _) in found.items() if name == group.name)
+                counted = _counted(group, left, table, index, given)
                 left -= counted
             if devices or counted or not want.type or group.type == want.type:
                 key = (group.name, group.type)
@@ -729,10 +730,12 @@ def _gpu_with_room(groups: Sequence[DeviceGroup], table: GresTable, index: int, 
     )
 
 
-def _counted(group: DeviceGroup, wanted: int, table: GresTable, index: int) -> int:
+def _counted(group: DeviceGroup, wanted: int, table: GresTable, index: int, given: int) -> int:
+    """How many of the group the job gets that gets `given` of the name already."""
     if not group.is_consumed:
         return wanted
-    return min(wanted, int(table.free[keys_of(group.name, group.type)[-1]][index]))
+    of_type = int(table.free[keys_of(group.name, group.type)[-1]][index])
+    return min(wanted, of_type, int(table.free[group.name][index]) - given)
 
 
 def all_of(layout: Layout, table: GresTable) -> tuple[Held, ...]:

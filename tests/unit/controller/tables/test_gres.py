@@ -104,6 +104,24 @@ def test_devices_that_jobs_hold_are_not_free_when_they_have_been_away() -> None:
     assert table.free["gpu"].tolist() == [3]
 
 
+def test_of_a_type_no_more_is_free_than_of_its_name() -> None:
+    table = GresTable(("gpu",), [(DeviceGroup("gpu", "", 1),)])
+    untyped, first = (Held("gpu", "", 1, 0),), (Held("gpu", "a", 1, 0),)
+    table.take([0], untyped)
+    table.set_layout(0, (DeviceGroup("gpu", "a", 1), DeviceGroup("gpu", "b", 2)))
+    assert _free(table) == {"gpu": [2], "gpu:a": [1], "gpu:b": [2]}
+    table.take([0], first)
+    assert _free(table) == {"gpu": [1], "gpu:a": [0], "gpu:b": [1]}
+    table.give_back([0], untyped)
+    assert _free(table) == {"gpu": [2], "gpu:a": [0], "gpu:b": [2]}
+    table.give_back([0], first)
+    assert _free(table) == {"gpu": [3], "gpu:a": [1], "gpu:b": [2]}
+
+
+def _free(table: GresTable) -> dict[str, list[int]]:
+    return {key: vector.tolist() for key, vector in table.free.items()}
+
+
 def test_an_allocation_keeps_its_devices_when_it_is_packed() -> None:
     held = (Held("gpu", "a", 2, 0b101), Held("tape", "", 1, 0))
     allocation = Allocation.of_shares([NodeShare(0, 1, 1, 0, 1, held), NodeShare(1, 1, 1, 0, 1)])

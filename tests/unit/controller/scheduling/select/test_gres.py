@@ -15,7 +15,7 @@ from understudy.controller.scheduling.api import Ask
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.select.free import FreeState
 from understudy.controller.scheduling.select.gres import trimmed
-from understudy.controller.tables.gres import DeviceGroup, GresTable
+from understudy.controller.tables.gres import DeviceGroup, GresTable, Held
 from understudy.model import nodeset
 
 FLAT = (DeviceGroup("gpu", "b", 8, 0, has_files=True), DeviceGroup("tape", "", 2))
@@ -443,3 +443,17 @@ def test_cores_near_the_devices_alone_count_for_whether_a_job_that_insists_on_th
     assert (
         bench.place(num_tasks=tasks, gres="gpu:1", gres_flags="enforce-binding") is not None
     ) == runs
+
+
+def test_what_is_held_without_a_type_is_not_given_by_its_types_again() -> None:
+    bench = Bench("c")
+    gres = GresTable(("gpu",), [(DeviceGroup("gpu", "", 1),)])
+    gres.take([0], (Held("gpu", "", 1, 0),))
+    gres.set_layout(0, (DeviceGroup("gpu", "a", 1), DeviceGroup("gpu", "b", 2)))
+    bench.table.gres = gres
+    held = bench.place(
+        num_tasks=2, min_nodes=1, max_nodes=1, ntasks_per_node=3, tres_per_task="gres:gpu:1"
+    )
+    assert held is not None
+    assert gres.free["gpu"].tolist() == [0]
+    assert bench.place(num_tasks=1, gres="gpu:b:1") is None
