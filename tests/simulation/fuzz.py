@@ -74,6 +74,7 @@ if TYPE_CHECKING:
 
     from understudy.controller.core.core import Core
     from understudy.controller.tables.allocation import Allocation
+    from understudy.controller.tables.burst_buffers import Buffer
     from understudy.controller.tables.job import HetJob, Job
     from understudy.controller.tables.partition import Partition
 
@@ -334,29 +335,31 @@ class _Run:
         core = self.core
         assert core is not None
         before: object = None
-        at_first = {job_id: job.restarts for job_id, job in core.tables.jobs.items()}
+        restarts: dict[int, int] = {}
+        jobs = core.tables.jobs
         for _ in range(LOOKS):
+            lately = [job for job in jobs.values() if job.restarts > restarts.get(job.job_id, 0)]
+            restarts = {job.job_id: job.restarts for job in jobs.values()}
             await self._sleep(LOOK_S)
             left = (
                 sorted(core.tables.pending),
                 [(job.job_id, job.array_tasks) for job in core.tables.pending.values()],
+                sum(job.restarts for job in jobs.values()),
             )
-            if not (core.tables.running or core.completing) and (
-                before == left or not core.tables.pending
-            ):
+            is_at_rest = not (core.tables.running or core.completing or self._left_in_buffers())
+            if is_at_rest and (before == left or not core.tables.pending):
                 return
             before = left
         busy = [*core.tables.running.values(), *core.completing.values()]
-        restarted = [job for job in busy if job.restarts > at_first.get(job.job_id, 0)]
-        if restarted and core.tables.preemption is not None:
+        if lately and core.tables.preemption is not None:
             since = self.time.now() - 2 * LOOK_S  # who has just started is not to have ended
-            old = [job for job in busy if job not in restarted and (job.start_time or 0) < since]
-            circle = Circle(core, self.time.now(), restarted, LOOK_S)
+            old = [job for job in busy if job not in lately and (job.start_time or 0) < since]
+            circle = Circle(core, self.time.now(), lately, LOOK_S)
             self.outcome.circles = int(not old and circle.closes())
-        if busy and not self.outcome.circles:
+        if (busy or lately) and not self.outcome.circles:
             self.fail(
                 f"{len(busy)} jobs have not ended {LOOKS * LOOK_S:.0f} s after all was "
-                f"healed: {busy[0].story} {busy[0].reason}"
+                f"healed, {len(lately)} were requeued lately: {(busy or lately)[0].story}"
             )
 
     def _judge(self, run: scenario_run._Run) -> None:
@@ -439,10 +442,8 @@ class _Run:
         core = self.core
         assert core is not None
         table = core.tables.burst_buffers
-        for buffer in table.buffers.values():
-            job = core.tables.jobs[buffer.job_id]
-            if not job.is_pending and not buffer.has_failed:
-                self.fail(f"its buffer is still {buffer.state}: {job.story}")
+        for job, buffer in self._left_in_buffers():
+            self.fail(f"its buffer is still {buffer.state}: {job.story}")
         waiting = list(core.tables.pending.values())
         # one that fails on its nodes time and again has them now and then
         if not passes or any(job.burst_buffer and job.burst_buffer.fails for job in waiting):
@@ -457,6 +458,14 @@ class _Run:
                 and self._could_start(job, job.partitions)
             ):
                 self.fail(f"waits for space that is there: {job.story} {job.spec.submit_line}")
+
+    def _left_in_buffers(self) -> list[tuple[Job, Buffer]]:
+        """Jobs that have run, with the buffers that are to be staged out or taken down yet."""
+        core = self.core
+        assert core is not None
+        table = core.tables.burst_buffers
+        found = ((core.tables.jobs[each.job_id], each) for each in table.buffers.values())
+        return [(job, each) for job, each in found if not job.is_pending and not each.has_failed]
 
     def _could_start_together(self, team: HetJob) -> bool:
         """Whether nothing keeps the components of a heterogeneous job from being started in the
