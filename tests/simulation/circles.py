@@ -27,7 +27,8 @@ class Circle:
     Others start in the place that such a job has taken: where it keeps no nodes for itself
     (bf_min_prio_reserve, bf_min_age_reserve), where it is behind them in the queue, where
     backfill alone would start it (--time-min within a MaxTime that --time is above), where its
-    partition is closed by then (assoc_limit_stop), where those ahead of it plan nothing as
+    partition is closed by then (assoc_limit_stop), where so many of its partition are tried first
+    that it is not (partition_job_depth), where those ahead of it plan nothing as
     long as such a job runs, since the nodes are its user's (ExclusiveUser), or where they are
     shorter: whom a heterogeneous job holds up for ever is promised the nodes soon, again and
     again, and what ends before may start.
@@ -70,6 +71,7 @@ class Circle:
                 for own, _ in self._records(other)
             )
             or any(self._is_stopped(way, where, other) for way, where in ways)
+            or any(self._is_left_out(way, where) for way, where in ways)
             or any(self._keeps_out(other, way) for way, _ in ways)
             or any(self._ends_before(taker, other, way) for way, _ in ways)
         )
@@ -97,6 +99,16 @@ class Circle:
             for job in self._pending
             for third, partition in self._records(job)
         )
+
+    def _is_left_out(self, way: Key, where: Partition) -> bool:
+        """Whether the main pass ends with those of the partition that are ahead."""
+        depth = self._policy.main.partition_depth
+        ahead = sum(
+            third < way and partition is where
+            for job in self._pending
+            for third, partition in self._records(job)
+        )
+        return 0 < depth <= ahead
 
     def _keeps_out(self, other: Job, way: Key) -> bool:
         """Whether one ahead finds no nodes to plan on while the other runs."""

@@ -409,6 +409,7 @@ class _Run:
             )
             if (
                 job.reason in WAITS_FOR_NOTHING
+                and core.tables.burst_buffers.readiness(job) is Readiness.READY
                 and not (job.reason == "Priority" and is_blocked)
                 and self._could_start(job, names)
             ):

@@ -157,7 +157,7 @@ def in_order(records: list[Record]) -> list[Record]:
     before one in front of that. What comes out then depends on how it is sorted: Slurm merges the
     halves of the list of jobs, which are in the order of their submission (recorded from 22.05.8).
     """
-    if not records or not isinstance(records[0].key[0], Rank):
+    if not _is_ranked(records):
         return sorted(records, key=itemgetter(0))
     plain = sorted(records, key=lambda record: record.key[1:])
     seen: list[Rank] = []
@@ -169,6 +169,11 @@ def in_order(records: list[Record]) -> list[Record]:
         if all(rank.qos is not other.qos for other in seen):
             seen.append(rank)
     return plain
+
+
+def _is_ranked(records: list[Record]) -> bool:
+    """Whether their order depends on who else is among them, so that it is made for each pass."""
+    return bool(records) and isinstance(records[0].key[0], Rank)
 
 
 def _merged(records: list[Record]) -> list[Record]:
@@ -222,7 +227,7 @@ class PendingQueue:
         """As `SchedulingPolicy.note`."""
         if what is _SUBMIT:
             self._added = True
-        elif what not in _FREED:
+        elif what not in _FREED or _is_ranked(self.records):
             self._changed = True
 
     @property
@@ -256,6 +261,9 @@ class PendingQueue:
             jobs.append(self.tables.pending[job_id])
         jobs.reverse()
         added = self._of(jobs, now)
+        if _is_ranked(added):
+            self._changed = True
+            return self.refresh(now)
         for record in added:
             records = self.lists.setdefault(record.partition.name if self.by_partition else "", [])
             if not records or record.key > records[-1].key:

@@ -334,6 +334,30 @@ def test_where_priorities_and_preemption_go_round_in_a_circle_the_order_is_slurm
     )
 
 
+def test_in_such_a_circle_the_order_is_made_anew_when_others_come_and_go():
+    tables, qos_of = qos_tables()
+    queue = PendingQueue(
+        tables, preempting_order(preemption(tables, "CANCEL", "qos", qos_of=qos_of), slurm_order)
+    )
+    first = make_job(1, name="A", qos="low", priority=30)
+    second = make_job(2, name="B", qos="", priority=20)
+    third = make_job(3, name="C", qos="high", priority=10)
+
+    def order() -> str:
+        queue.refresh(0)
+        pending = [each.job for each in queue.records if each.job.job_id in tables.pending]
+        return "".join(job.spec.name for job in pending)
+
+    tables.pending[1], tables.pending[2] = first, second
+    assert order() == "AB"
+    tables.pending[3] = third
+    queue.note(Note.SUBMIT)
+    assert order() == "ABC"
+    del tables.pending[2]
+    queue.note(Note.FREE)
+    assert order() == "CA"
+
+
 def test_jobs_in_reservations_are_put_among_others_of_a_queue_whose_qos_may_preempt():
     tables, qos_of = qos_tables()
     tables.reservations.by_name["draws"] = Reservation(
