@@ -10,6 +10,7 @@ Of subsets that use the same the one with the fewest jobs, then with the earlies
 
 from __future__ import annotations
 
+from operator import add
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,7 +18,13 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
 _MANY = 64  # vectors from which on a matrix is quicker than a loop
+_FEW = 4096  # subsets; of fewer several candidates are added at a time
+_PART = 3
+_MANY_TIMES = 4  # as often an amount is used, in the mean, until all but the best are left out
+_FIRST = 63  # the bit of the first candidate, where the earliest is to be the largest
 
 
 class Solution(NamedTuple):
@@ -25,6 +32,83 @@ class Solution(NamedTuple):
 
     used: tuple[int, ...]
     chosen: int
+
+
+class Subsets(NamedTuple):
+    """Subsets, an element of each vector for each."""
+
+    used: list[NDArray[np.int64]]  # of each resource
+    counts: NDArray[np.int64]  # candidates
+    earliest: NDArray[np.uint64]  # which: bit 63 the first candidate, bit 62 the next
+
+    @classmethod
+    def of_none(cls, kinds: int) -> Subsets:
+        """The empty subset."""
+        nothing = np.zeros(1, dtype=np.int64)
+        return cls([nothing] * kinds, nothing, nothing.astype(np.uint64))
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def at(self, places: NDArray[np.int64] | NDArray[np.bool_]) -> Subsets:
+        """Those alone."""
+        used = [vector[places] for vector in self.used]
+        return Subsets(used, self.counts[places], self.earliest[places])
+
+    def with_each(self, needs: Sequence[Sequence[int]], free: Sequence[int], first: int) -> Subsets:
+        """These with every subset of a few candidates more, the first of which has that number, as
+        far as they fit.
+        """
+        none = ((0,) * len(free), 0, 0)
+        choices = [none]
+        for i, need in enumerate(needs, first):
+            choices += [
+                (tuple(map(add, used, need)), count + 1, bits | 1 << _FIRST - i)
+                for used, count, bits in choices
+            ]
+        amounts, counts, bits = zip(*choices, strict=True)
+        every = Subsets(
+            [
+                np.add.outer(more, vector).ravel()
+                for vector, more in zip(self.used, zip(*amounts, strict=True), strict=True)
+            ],
+            np.add.outer(counts, self.counts).ravel(),
+            np.bitwise_or.outer(np.array(bits, dtype=np.uint64), self.earliest).ravel(),
+        )
+        fits = np.ones(len(every), dtype=np.bool_)
+        for vector, amount in zip(every.used, free, strict=True):
+            fits &= vector <= amount
+        return every.at(fits)
+
+    def amounts(self, free: Sequence[int]) -> int:
+        """How many use something different, each at most what is free. (Where the products of what
+        is free are beyond 64 bits, two that are different may, with a chance of next to nothing,
+        count as one.)
+        """
+        numbers = np.zeros(len(self), dtype=np.uint64)
+        for vector, amount in zip(self.used, free, strict=True):
+            numbers = numbers * np.uint64(amount + 1) + vector.astype(np.uint64)
+        numbers.sort()
+        return 1 + int(np.count_nonzero(numbers[1:] != numbers[:-1]))
+
+    def best(self, keys: Sequence[NDArray[np.int64]]) -> Subsets:
+        """Those that stand for all with the same keys, in the order of these."""
+        order = np.lexsort((~self.earliest, self.counts, *reversed(keys)))
+        return self.at(order[_is_first(keys, order)])
+
+    def mask(self, place: int) -> int:
+        """One of them as a bit mask, bit i the candidate i."""
+        return int(f"{self.earliest[place]:064b}"[::-1], 2)
+
+
+def _is_first(keys: Sequence[NDArray[np.int64]], order: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Where in this order other keys begin than those before."""
+    found = np.zeros(len(order), dtype=np.bool_)
+    found[:1] = True
+    for key in keys:
+        ordered = key[order]
+        found[1:] |= ordered[1:] != ordered[:-1]
+    return found
 
 
 class Window:
@@ -37,52 +121,15 @@ class Window:
         self, needs: Sequence[Sequence[int]], free: Sequence[int], objectives: Sequence[int]
     ) -> None:
         self.needs, self.free, self.objectives = needs, free, objectives
-        # All resources in one int, as in Resources: a guard above each, and below it room for the
-        # sum of all candidates.
-        self.width = max(free, default=0).bit_length() + len(needs).bit_length()
-        self.guards = sum(1 << k * (self.width + 1) + self.width for k in range(len(free)))
-        self.packed_free = self.guards | self._pack(free)
-        self.packed = [self._pack(need) for need in needs]
         self.evaluations = 0
 
     def __len__(self) -> int:
         return len(self.needs)
 
-    def _pack(self, amounts: Sequence[int]) -> int:
-        return sum(amount << k * (self.width + 1) for k, amount in enumerate(amounts))
-
-    def used(self, packed: int) -> tuple[int, ...]:
-        """The objectives out of a sum of packed needs."""
-        most, step = (1 << self.width) - 1, self.width + 1
-        return tuple([packed >> k * step & most for k in self.objectives])
-
-    def fits(self, packed: int) -> bool:
-        """Whether the sum of some candidates' needs is free."""
-        return (self.packed_free - packed) & self.guards == self.guards
-
-    def subsets(self, most: int) -> dict[int, int] | None:
-        """All that fit: what is left free, packed, and the subset. None if they are more than
-        that.
-
-        Candidate by candidate, each subset with and without it: what does not fit is not looked at
-        again, nor what leaves the same as another.
-        """
-        guards = self.guards
-        found = {self.packed_free: 0}
-        for i, need in enumerate(self.packed):
-            with_it = {
-                rest: mask | 1 << i
-                for left, mask in found.items()
-                if (rest := left - need) & guards == guards
-            }
-            self.evaluations += len(found)
-            for rest, mask in with_it.items():
-                other = found.get(rest)
-                if other is None or is_better(mask, other):
-                    found[rest] = mask
-            if len(found) > most:
-                return None
-        return found
+    def used(self, mask: int) -> tuple[int, ...]:
+        """What a subset uses of each objective."""
+        chosen = [need for i, need in enumerate(self.needs) if mask >> i & 1]
+        return tuple([sum(need[k] for need in chosen) for k in self.objectives])
 
     def front(self, most: int) -> list[Solution] | None:
         """The Pareto front, exactly; None if more subsets fit than that. Most of the first
@@ -91,9 +138,29 @@ class Window:
         found = self.subsets(most)
         if found is None:
             return None
-        return front_of(
-            [Solution(self.used(self.packed_free - left), mask) for left, mask in found.items()]
-        )
+        best = found.best([-found.used[k] for k in self.objectives])
+        vectors = list(zip(*(best.used[k].tolist() for k in self.objectives), strict=True))
+        places = {used: place for place, used in enumerate(vectors)}
+        return [Solution(used, best.mask(places[used])) for used in undominated(vectors)]
+
+    def subsets(self, most: int) -> Subsets | None:
+        """All that fit. None if they use more different amounts than that.
+
+        A few candidates after the other: what does not fit is not looked at again, nor, once there
+        are many, what uses the same as another.
+        """
+        found = Subsets.of_none(len(self.free))
+        behind = 0
+        while behind < len(self.needs):
+            first, behind = behind, behind + (_PART if len(found) < _FEW else 1)
+            found = found.with_each(self.needs[first:behind], self.free, first)
+            self.evaluations += len(found)
+            if len(found) > most:
+                if found.amounts(self.free) > most:
+                    return None
+                if len(found) > _MANY_TIMES * most:
+                    found = found.best(found.used)
+        return found
 
     def heaviest(self, weights: Sequence[int]) -> Solution:
         """The subset with the largest weighted sum of what it uses of the objectives; of several
@@ -128,15 +195,7 @@ class Window:
             visit(i + 1, left, score, mask)
 
         visit(0, list(self.free), 0, 0)
-        return Solution(self.used(self.sum_of(best)), best)
-
-    def sum_of(self, mask: int) -> int:
-        """What the candidates of a subset need together, packed; they must fit."""
-        total = 0
-        while mask:
-            total += self.packed[(mask & -mask).bit_length() - 1]
-            mask &= mask - 1
-        return total
+        return Solution(self.used(best), best)
 
 
 def is_better(mask: int, other: int) -> bool:
@@ -144,18 +203,6 @@ def is_better(mask: int, other: int) -> bool:
     fewer = mask.bit_count() - other.bit_count()
     differ = mask ^ other
     return fewer < 0 or (fewer == 0 and bool(mask & differ & -differ))
-
-
-def front_of(solutions: Sequence[Solution]) -> list[Solution]:
-    """Those that no other dominates, each vector once; most of the first objective first."""
-    by_vector: dict[tuple[int, ...], int] = {}
-    for used, mask in solutions:
-        other = by_vector.get(used)
-        if other is None or is_better(mask, other):
-            by_vector[used] = mask
-    return [
-        Solution(used, by_vector[used]) for used in undominated(sorted(by_vector, reverse=True))
-    ]
 
 
 def undominated(vectors: list[tuple[int, ...]]) -> list[tuple[int, ...]]:

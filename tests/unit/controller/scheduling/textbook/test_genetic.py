@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_windows import problems
 
-from understudy.controller.scheduling.chance import biased_bits, seeded
+from understudy.controller.scheduling.chance import biased_words, seeded, words
 from understudy.controller.scheduling.textbook.genetic import Search, search
 from understudy.controller.scheduling.textbook.subsets import Window
 
@@ -69,8 +69,46 @@ def test_it_says_how_many_it_has_looked_at():
     assert made.evaluations == 10 + 7 * 10
 
 
+def test_so_few_candidates_that_a_population_is_all_subsets_need_no_chance():
+    source = seeded(5)
+    state = source.getstate()
+    needs, free = [(3, 1), (2, 4), (1, 1), (2, 2)], (5, 5)
+    assert search(Window(needs, free, [0, 1]), source, Search()) == Window(
+        needs, free, [0, 1]
+    ).front(16)
+    assert source.getstate() == state
+    search(Window([*needs, (1, 2)], free, [0, 1]), source, Search())
+    assert source.getstate() != state
+
+
+def test_wide_windows_and_single_objectives_are_searched_alike():
+    source = seeded(4)
+    needs = [(source.randint(1, 9), source.randint(0, 9), 1) for _ in range(64)]
+    for objectives in ([0], [0, 2], [0, 1, 2]):
+        found = search(Window(needs, (60, 60, 15), objectives), seeded(1), Search(20, 60))
+        for used, mask in found:
+            sums = [sum(need[k] for i, need in enumerate(needs) if mask >> i & 1) for k in range(3)]
+            assert used == tuple(sums[k] for k in objectives)
+            assert all(a <= b for a, b in zip(sums, (60, 60, 15), strict=True))
+
+
+def test_two_that_use_all_there_is_of_much_do_not_run_into_each_other():
+    found = search(Window([(7, 7)] * 25, (7, 7), [0, 1]), seeded(1), Search())
+    assert [used for used, _ in found] == [(7, 7)]
+
+
+@pytest.mark.parametrize("length", [1, 20, 32, 33, 64])
 @pytest.mark.parametrize("chances", [0, 33, 3_277, 32_768, 65_535])
-def test_bits_are_as_often_one_as_they_should_be(chances):
-    count = 400_000
-    ones = biased_bits(seeded(1), count, chances).bit_count()
-    assert abs(ones / count - chances / 65_536) < 0.003
+def test_bits_are_as_often_one_as_they_should_be(chances, length):
+    count = 400_000 // length
+    drawn = biased_words(seeded(1), count, length, chances)
+    assert max(drawn) < 1 << length
+    ones = sum(each.bit_count() for each in drawn)
+    assert abs(ones / count / length - chances / 65_536) < 0.003
+
+
+def test_words_are_of_32_bits():
+    drawn = words(seeded(1), 10_000)
+    assert len(drawn) == 10_000
+    assert max(drawn) < 1 << 32
+    assert abs(sum(drawn) / 10_000 / (1 << 32) - 0.5) < 0.01

@@ -9,7 +9,6 @@ from small_windows import problems
 from understudy.controller.scheduling.textbook.subsets import (
     Solution,
     Window,
-    front_of,
     undominated,
 )
 
@@ -99,14 +98,21 @@ def test_a_long_list_has_the_same_front_as_a_short_one(vectors):
     )
 
 
-def test_a_front_has_each_vector_once():
-    assert front_of([Solution((1, 2), 0b110), Solution((1, 2), 0b1), Solution((0, 1), 0b10)]) == [
-        Solution((1, 2), 0b1)
-    ]
-
-
 @pytest.mark.parametrize("count", [11, 25])
-def test_sums_of_many_candidates_do_not_run_into_each_other(count):
-    window = Window([(7, 7)] * count, (7, 7), [0, 1])
-    assert not window.fits(sum(window.packed))
+def test_many_candidates_of_which_one_fits_are_as_many_subsets(count):
+    window = window_of(([(7, 7)] * count, (7, 7)))
     assert window.front(100) == [Solution((7, 7), 1)]
+
+
+def test_a_window_of_64_equal_jobs_has_few_amounts_and_the_earliest_of_them():
+    window = window_of(([(1, 2)] * 64, (40, 70)))
+    assert window.front(100) == [Solution((35, 70), 2**35 - 1)]
+
+
+def test_amounts_beyond_64_bits_in_all_are_told_apart():
+    needs = [(1 << 50, 1, 1 << 40), (1, 1 << 50, 1), (1 << 49, 1 << 49, 1 << 41)]
+    free = (1 << 51, 1 << 51, 1 << 42)
+    assert window_of((needs, free)).front(2) is None
+    assert window_of((needs, free)).front(8) == [
+        Solution(tuple(map(sum, zip(*needs, strict=True))), 0b111)
+    ]
