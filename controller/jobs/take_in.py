@@ -30,6 +30,7 @@ from understudy.controller.jobs.checks import (
     MAX_SCRIPT,
     MAX_TEXT,
     check_lengths,
+    check_licenses,
     check_words,
     enforce_limits,
     fits_reservation,
@@ -291,8 +292,9 @@ def _job_like(
     *,
     by_admin: bool,
 ) -> tuple[Job, Pattern | None]:
-    """As `build_job`. Thousands of jobs ask for the same under other names: who is as one that was
-    checked is checked (`Core.patterns`). None where the time, the environment or others decide.
+    """As `build_job`. Thousands of jobs ask for the same under other names, or with other licences:
+    who is as one that was checked is checked (`Core.patterns`), but for licences, unless they count
+    in limits. None where the time, the environment or others decide.
     """
     spec = message.spec
     if (
@@ -300,11 +302,13 @@ def _job_like(
         or spec.begin_time is not None
         or spec.deadline is not None
         or spec.reservation
-        or len(spec.name) > MAX_TEXT
+        or max(len(spec.name), len(spec.licenses)) > MAX_TEXT
         or (isinstance(message, SubmitJob) and len(message.script) > MAX_SCRIPT)
     ):
         return build_job(core, message, user_id, group_id, now, by_admin=by_admin), None
-    key = (user_id, group_id, by_admin, _encode(msgspec.structs.replace(spec, name="")))
+    licenses = spec.licenses if core.tables.limits.enforced else ""
+    alike = msgspec.structs.replace(spec, name="", licenses=licenses)
+    key = (user_id, group_id, by_admin, _encode(alike))
     pattern = core.patterns.get(key)
     if pattern is None:
         job = build_job(core, message, user_id, group_id, now, by_admin=by_admin)
@@ -314,8 +318,14 @@ def _job_like(
             core.patterns.clear()
         pattern = core.patterns[key] = Pattern(copy(job), is_as_asked=job.spec is spec)
         return job, pattern
+    if spec.licenses:
+        check_licenses(core, spec.licenses)
     job = copy(pattern.job)
-    job.spec = spec if pattern.is_as_asked else msgspec.structs.replace(job.spec, name=spec.name)
+    job.spec = (
+        spec
+        if pattern.is_as_asked
+        else msgspec.structs.replace(job.spec, name=spec.name, licenses=spec.licenses)
+    )
     job.submit_time = int(now)
     job.emulation = message.emulation if isinstance(message, SubmitJob) else None
     job.log = []

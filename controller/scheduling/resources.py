@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 class Resources:
@@ -52,6 +52,13 @@ class Resources:
             assert amount >= 0, (name, amount)
             packed |= min(amount, self._most) << self._shifts[name]
         return packed
+
+    def packed(self, amounts: Iterable[int]) -> int:
+        """What somebody needs of each, in the order of all."""
+        found, most = 0, self._most
+        for amount, shift in zip(amounts, self._shifts.values(), strict=True):
+            found |= min(most, amount) << shift
+        return found
 
     def free(self, amounts: Mapping[str, int]) -> int:
         """What is free; nothing of what is not named, or of what is less than nothing."""

@@ -17,17 +17,13 @@ if TYPE_CHECKING:
 REASON = "Licenses"
 
 
-def read_licenses(text: str) -> list[tuple[str, int]]:
-    """[(name, count)]. There is no choice of licences: 22.05.8 refuses `a|b`.
+@lru_cache(maxsize=1024)  # a job's are asked for again and again, and many ask for the same
+def read_licenses(text: str) -> tuple[tuple[str, int], ...]:
+    """(name, count) each. There is no choice of licences: 22.05.8 refuses `a|b`.
 
     Raises:
         ValueError: it is not such a list.
     """
-    return list(_read(text))
-
-
-@lru_cache(maxsize=1024)  # a job's are asked for again and again, and many ask for the same
-def _read(text: str) -> tuple[tuple[str, int], ...]:
     found = []
     for part in text.replace(";", ",").split(","):
         name, colon, count = part.strip().partition(":")
@@ -43,7 +39,8 @@ class LicensePool:
 
     totals: dict[str, int] = field(default_factory=dict)
     used: dict[str, int] = field(default_factory=dict)
-    _held: dict[int, list[tuple[str, int]]] = field(default_factory=dict)  # by job id
+    # by job id
+    _held: dict[int, tuple[tuple[str, int], ...]] = field(default_factory=dict)
 
     def are_free(self, text: str, held_back: Mapping[str, int] | None = None) -> bool:
         """Whether a job that asks for this could have it now; `held_back`: licences that are
@@ -73,13 +70,13 @@ class LicensePool:
 
     def _grant(
         self, text: str, held_back: Mapping[str, int] | None = None
-    ) -> list[tuple[str, int]] | None:
+    ) -> tuple[tuple[str, int], ...] | None:
         held_back = held_back or {}
         wanted: dict[str, int] = {}
         for name, count in read_licenses(text):
             wanted[name] = wanted.get(name, 0) + count
         return (
-            list(wanted.items())
+            tuple(wanted.items())
             if all(
                 count <= self._free(name) - held_back.get(name, 0) for name, count in wanted.items()
             )

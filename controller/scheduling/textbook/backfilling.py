@@ -88,17 +88,18 @@ class Amounts:
 
     def free(self, nodes: int) -> int:
         """What is free there."""
-        found = {CPU: self.policy.free_processors(nodes)}
-        found.update((each.name, each.free(nodes)) for each in self.further)
-        return self.kinds.free(found)
+        amounts = [self.policy.free_processors(nodes)]
+        amounts += [max(each.free(nodes), 0) for each in self.further]
+        return self.kinds.guards | self.kinds.packed(amounts)
 
     def need(self, record: Record) -> int:
         """What a pending job needs."""
         job_id = record.job.job_id
         packed = self._packed.get(job_id)
         if packed is None:
-            wanted = {each.name: each.of(record.job, self.partition) for each in self.further}
-            packed = self._packed[job_id] = self.kinds.need({CPU: record.cpus, **wanted})
+            amounts = [record.cpus]
+            amounts += [each.of(record.job, self.partition) for each in self.further]
+            packed = self._packed[job_id] = self.kinds.packed(amounts)
         return packed
 
     def further_of(self, record: Record) -> tuple[int, ...]:
@@ -110,8 +111,9 @@ class Amounts:
         """What a running job holds on these nodes, and of what belongs to none."""
         assert job.allocation is not None
         self._packed.pop(job.job_id, None)
-        found = {each.name: each.held(job, nodes) for each in self.further}
-        return self.kinds.need({CPU: job.allocation.cpus_on(nodes), **found})
+        amounts = [job.allocation.cpus_on(nodes)]
+        amounts += [each.held(job, nodes) for each in self.further]
+        return self.kinds.packed(amounts)
 
     def exceeded(self, record: Record) -> str:
         """Why the job could never start, whatever is given back: a reason, or ""."""
@@ -197,6 +199,8 @@ class Backfilling:
             pool.waiting = None
             self._leave_out(pool, records, 0)
             return None
+        if not added:
+            return 0
         here = [record for record in added if record.partition.name == pool.partition.name]
         if here and records[-len(here) :] != here:
             pool.waiting = None
@@ -287,6 +291,8 @@ class Backfilling:
         self, pool: Pool, records: list[Record], places: range, second: int, now: float
     ) -> None:
         """Start what does not delay the head, out of the records at `places`."""
+        if not pool.amounts.kinds.amount(pool.free, CPU):
+            return
         if len(records) <= _MANY:
             pool.waiting = None
             gone = self._backfill_among_few(pool, records, places, second, now)

@@ -526,6 +526,18 @@ def test_who_asks_for_the_same_as_another_is_not_the_other(h: Harness) -> None:
     assert h.refused(num_tasks=2, time_limit_s=600, name="x" * 1025) == 2012
 
 
+def test_who_asks_for_other_licences_is_checked_for_them_alone(h: Harness) -> None:
+    h.core.tables.licenses.totals = {"bb": 10}
+    first = h.submit(num_tasks=1, licenses="bb:4")
+    known = len(h.core.patterns)
+    second = h.submit(num_tasks=1, licenses="bb:5")
+    assert len(h.core.patterns) == known
+    assert (first.spec.licenses, second.spec.licenses) == ("bb:4", "bb:5")
+    assert h.refused(num_tasks=1, licenses="bb:11") == 2048
+    assert h.refused(num_tasks=1, licenses="bb:x") == 2048
+    assert h.refused(num_tasks=1, licenses="b" * 1025) == 2012
+
+
 def test_what_was_checked_is_checked_again_once_a_partition_is_another(h: Harness) -> None:
     assert h.submit(num_tasks=1).is_running
     h.ask(UpdatePartition("update", "main", {"state": "DRAIN"}), ROOT)

@@ -11,6 +11,13 @@ def test_a_subtraction_takes_all_resources_at_once():
     assert KINDS.amount(KINDS.totals - need, "bb") == 460_000
 
 
+def test_amounts_without_names_are_in_the_order_of_all():
+    assert KINDS.packed([8, 20_000, 0]) == KINDS.need({"cpus": 8, "bb": 20_000})
+    assert not KINDS.fits(KINDS.totals, KINDS.packed([0, 10**30, 0]))
+    with pytest.raises(ValueError, match="argument"):
+        KINDS.packed([8])
+
+
 @pytest.mark.parametrize(
     ("need", "fits"),
     [

@@ -20,12 +20,14 @@ from understudy.model.licenses import configured_licenses
 @pytest.mark.parametrize(
     ("text", "licenses"),
     [
-        ("matlab", [("matlab", 1)]),
-        ("matlab:2,ansys", [("matlab", 2), ("ansys", 1)]),
-        ("matlab:2;ansys:3", [("matlab", 2), ("ansys", 3)]),
+        ("matlab", (("matlab", 1),)),
+        ("matlab:2,ansys", (("matlab", 2), ("ansys", 1))),
+        ("matlab:2;ansys:3", (("matlab", 2), ("ansys", 3))),
     ],
 )
-def test_a_list_of_licences_means_all_of_them(text: str, licenses: list[tuple[str, int]]) -> None:
+def test_a_list_of_licences_means_all_of_them(
+    text: str, licenses: tuple[tuple[str, int], ...]
+) -> None:
     assert read_licenses(text) == licenses
 
 
