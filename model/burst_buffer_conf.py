@@ -118,6 +118,11 @@ def read_burst_buffer(scan: Scan, report: Callable[[Finding], None]) -> BurstBuf
             conf.pools = _pools(pools, granularity)
         except ValueError as error:
             _complain(report, pools_line, "Pools", pools, f"Pools={pools}: {error}")
+    names = {pool.name for pool in conf.pools}
+    if names and conf.default_pool and conf.default_pool not in names:
+        line = next(each for each in reversed(scan.lines) if "defaultpool" in dict(each.pairs))
+        text = f"DefaultPool={conf.default_pool}: Pools has {', '.join(sorted(names))}"
+        _complain(report, line, "DefaultPool", conf.default_pool, text)
     if conf.allow and conf.deny:
         last = scan.lines[-1]
         text = "AllowUsers and DenyUsers cannot both be given"
@@ -164,7 +169,7 @@ def _flags(value: str) -> tuple[str, ...]:
     found = []
     for word in value.split(","):
         if word.strip().lower() not in spelled:
-            raise ValueError(f"{word} is no flag")
+            raise ValueError(f"{word} is none of {', '.join(_FLAGS)}")
         found.append(spelled[word.strip().lower()])
     return tuple(dict.fromkeys(found))
 
@@ -192,7 +197,9 @@ def _size(text: str) -> int:
     try:
         return size_of(text)
     except ValueError:
-        raise ValueError(f'"{text}" is no size') from None
+        raise ValueError(
+            f'"{text}" is no size: a number, with K, M, G, T, P, KB ... or none'
+        ) from None
 
 
 def _amount(text: str) -> int:
@@ -212,7 +219,7 @@ def _number(text: str) -> float:
     try:
         number = float(text)
     except ValueError:
-        raise ValueError(f'"{text}" is no number') from None
+        number = -1.0
     if not 0 <= number < float("inf"):
-        raise ValueError(f'"{text}" is no number')
+        raise ValueError(f'"{text}" is no number of 0 or more')
     return number

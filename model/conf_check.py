@@ -81,13 +81,17 @@ def render(config: SlurmConfig, declared: Mapping[str, frozenset[str]] | None = 
 def run(
     path: str | os.PathLike[str],
     declared_by: Callable[[SlurmConfig], Mapping[str, frozenset[str]]] | None = None,
+    judged_by: Callable[[SlurmConfig], list[Finding]] | None = None,
 ) -> tuple[str, int]:
     """The report on a file and the command's exit code: 1 if Slurm would refuse the file.
-    `declared_by`: the words that its plug-ins read.
+    `declared_by`: the words that its plug-ins read; `judged_by`: what these say of the values.
 
     Raises:
         ConfigError: the file itself cannot be read.
     """
     config = conf.read(path)
-    declared = declared_by(config) if declared_by is not None and not config.errors else {}
+    declared: Mapping[str, frozenset[str]] = {}
+    if not config.errors:
+        declared = declared_by(config) if declared_by is not None else {}
+        config.findings += judged_by(config) if judged_by is not None else []
     return render(config, declared), 1 if config.errors else 0

@@ -189,8 +189,8 @@ WORDS: Final[dict[str, Words]] = {
 }
 
 
-def _given(config: SlurmConfig) -> Iterator[tuple[str, str, str, str]]:
-    """(key, word as written, word to look for, value) of all lists in the file."""
+def _given(config: SlurmConfig) -> Iterator[tuple[str, str, str]]:
+    """(key, word as written, word to look for) of all lists in the file."""
     for key in WORDS:
         value = config.values.get(key)
         for written in value.split(",") if value else ():
@@ -200,7 +200,6 @@ def _given(config: SlurmConfig) -> Iterator[tuple[str, str, str, str]]:
                     key,
                     word,
                     word.partition("=")[0].partition(":")[0].strip().lower(),
-                    value or "",
                 )
 
 
@@ -217,7 +216,7 @@ def findings(
         "cons_tres",
         "cray_aries",
     )
-    for key, written, word, value in _given(config):
+    for key, written, word in _given(config):
         words = WORDS[key]
         if word in words.acts or word in words.idle or word in (declared or {}).get(key, ()):
             continue
@@ -232,22 +231,31 @@ def findings(
             severity, message = ERROR, words.refusal.format(word=written)
         else:
             message = f"{name} has no word {written}{_meant(word, words)}: it has no effect"
-        line = next(
-            (line for line in reversed(config.lines) if line.key == key and written in line.value),
-            None,
-        )
-        found.append(
-            Finding(
-                kind,
-                severity,
-                line.file if line else config.path,
-                line.line if line else 0,
-                value,
-                message,
-                name,
-            )
-        )
+        found.append(finding(config, key, written, kind, severity, message))
     return found
+
+
+def finding(
+    config: SlurmConfig, key: str, word: str, kind: str, severity: str, message: str
+) -> Finding:
+    """What there is to say of a word (with its value or without) of a key in lower case."""
+    line = next(
+        (
+            line
+            for line in reversed(config.lines)
+            if line.key == key and word.lower() in line.value.lower()
+        ),
+        None,
+    )
+    return Finding(
+        kind,
+        severity,
+        line.file if line else config.path,
+        line.line if line else 0,
+        config.values.get(key) or "",
+        message,
+        GLOBAL_KEYS[key].name,
+    )
 
 
 def _meant(word: str, words: Words) -> str:
@@ -261,6 +269,6 @@ def idle_words(config: SlurmConfig) -> list[str]:
     """
     return [
         f"{GLOBAL_KEYS[key].name}={written}"
-        for key, written, word, _ in _given(config)
+        for key, written, word in _given(config)
         if word in WORDS[key].idle and GLOBAL_KEYS[key].emulated
     ]

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.priority import registry as priorities
 from understudy.controller.scheduling import registry as scheduling
+from understudy.model.conf_scan import ERROR
+from understudy.model.conf_words import finding
 
 if TYPE_CHECKING:
     from understudy.model.conf import SlurmConfig
+    from understudy.model.conf_scan import Finding
 
 
 def plugin_words(config: SlurmConfig) -> dict[str, frozenset[str]]:
@@ -24,3 +27,15 @@ def plugin_words(config: SlurmConfig) -> dict[str, frozenset[str]]:
     """
     priorities.priority(config.text("PriorityType"))
     return scheduling.declared_words(config)
+
+
+def plugin_findings(config: SlurmConfig) -> list[Finding]:
+    """Errors: values that the configuration's policy cannot read.
+
+    Raises:
+        ConfigError: nobody offers a plug-in that it names.
+    """
+    return [
+        finding(config, "schedulerparameters", word, "bad_value", ERROR, message)
+        for word, message in scheduling.wrong_values(config)
+    ]

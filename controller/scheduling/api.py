@@ -219,6 +219,16 @@ class SchedulingPolicy(ABC):
         # what else it counts, by name (`largest_front`), for sdiag; set to nought by `sdiag -r`
         self.figures: dict[str, int] = {}
 
+    @classmethod
+    def check_parameters(cls, parameters: PolicyParameters) -> None:
+        """Whether the values of `parameter_words` can be read; `understudy conf check` asks, with
+        one word at a time.
+
+        Raises:
+            ConfigError: a value that cannot; it says what is allowed.
+        """
+        del parameters
+
     @abstractmethod
     def note(self, what: Note, now: float) -> None:
         """Something happened. The first call, whatever it says, also marks the controller's start,

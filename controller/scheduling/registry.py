@@ -77,6 +77,25 @@ def declared_words(config: SlurmConfig) -> dict[str, frozenset[str]]:
     }
 
 
+def wrong_values(config: SlurmConfig) -> list[tuple[str, str]]:
+    """(word, what is wrong with its value) of the words of SchedulerParameters that the configured
+    policy alone reads. It would not start with them.
+
+    Raises:
+        ConfigError: nobody offers the policy.
+    """
+    policy = scheduler(config.text("SchedulerType"))
+    own = {word.lower() for word in policy.parameter_words}
+    found = []
+    for word, value in policy_parameters(config.text("SchedulerParameters")).items():
+        if word in own:
+            try:
+                policy.check_parameters({word: value})
+            except ConfigError as error:
+                found.append((word, str(error)))
+    return found
+
+
 def policy_parameters(scheduler_parameters: str) -> dict[str, str]:
     """SchedulerParameters as policies get them: split at commas, keys in lower case, "" for bare
     words.

@@ -28,14 +28,14 @@ def check(
     ],
 ) -> None:
     """Say whether a slurm.conf can be used, and which of its keys have no effect here."""
-    from understudy.controller.edge.plugins import plugin_words
+    from understudy.controller.edge.plugins import plugin_findings, plugin_words
     from understudy.controller.jobs.site_rules import missing
     from understudy.model.conf import read
     from understudy.model.conf_check import run
     from understudy.model.errors import ConfigError
 
     try:
-        text, code = run(file, plugin_words)
+        text, code = run(file, plugin_words, plugin_findings)
     except ConfigError as error:
         typer.echo(f"understudy conf check: error: {error}", err=True)
         raise typer.Exit(1) from None

@@ -109,6 +109,12 @@ class PlanBased(TextbookPolicy):
         order = slurm_order if self.settings.by_priority else _tier_order
         self.queue = PendingQueue(self.tables, order, prefers=True, reservations=True)
 
+    @classmethod
+    def check_parameters(cls, parameters: PolicyParameters) -> None:
+        """As in `SchedulingPolicy`."""
+        super().check_parameters(parameters)
+        Settings.of(parameters)
+
     def reconfigure(self, parameters: PolicyParameters) -> None:
         """As in `SchedulingPolicy`. Random draws go on where they were."""
         super().reconfigure(parameters)

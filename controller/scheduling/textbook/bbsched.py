@@ -40,6 +40,7 @@ from understudy.controller.scheduling.textbook.deciding import (
     weights_in_units,
     weights_of_one,
 )
+from understudy.controller.scheduling.textbook.further import named_kinds
 from understudy.controller.scheduling.textbook.genetic import Search, search
 from understudy.controller.scheduling.textbook.pools import TextbookPolicy
 from understudy.controller.scheduling.textbook.subsets import Window
@@ -103,13 +104,19 @@ class Options(NamedTuple):
         words = {**_PRESETS[preset], **given}
         mutation = fraction(words, "bbs_mutation", "0.05")
         if mutation > 1:
-            raise ConfigError(f"SchedulerParameters bbs_mutation={mutation}: more than 1")
+            text = words["bbs_mutation"]
+            raise ConfigError(f"SchedulerParameters bbs_mutation={text}: more than 1")
         return cls(
             choice(words, "bbs_method", BBSCHED, _METHODS),
             whole(words, "bbs_window", 20, least=1, most=64),
             whole(words, "bbs_bound", 50, least=1),
             choice(words, "bbs_order", "fcfs", ("fcfs", "wfp")),
-            tuple(filter(None, words.get("bbs_objectives", "").lower().split("+"))),
+            tuple(
+                f"{kind}/{name}" if name else kind
+                for kind, name in named_kinds(words, "bbs_objectives")
+            )
+            if words.get("bbs_objectives")
+            else (),
             tuple(
                 fraction({"bbs_weights": each}, "bbs_weights", "")
                 for each in filter(None, words.get("bbs_weights", "").split("+"))
@@ -147,6 +154,12 @@ class BBSched(TextbookPolicy):
             ),
             0,
         )
+
+    @classmethod
+    def check_parameters(cls, parameters: PolicyParameters) -> None:
+        """As in `SchedulingPolicy`."""
+        super().check_parameters(parameters)
+        Options.of(parameters)
 
     def reconfigure(self, parameters: PolicyParameters) -> None:
         """As in `SchedulingPolicy`. Chance goes on where it was, unless there is another seed."""

@@ -220,14 +220,15 @@ _NAMED: Final = {
 }  # None: either
 
 
-def further_resources(tables: Tables, parameters: Mapping[str, str]) -> tuple[Further, ...]:
-    """Those that count, as there are now; each once.
+def named_kinds(parameters: Mapping[str, str], key: str = KEY) -> list[tuple[str, str]]:
+    """(kind, name) of the resources that a word of SchedulerParameters names, as
+    `("license", "bb")`.
 
     Raises:
         ConfigError: a word that names none.
     """
-    text = parameters.get(KEY, "") or _DEFAULT
-    found: dict[str, Further] = {}
+    text = parameters.get(key, "") or _DEFAULT
+    found = []
     for word in text.split("+"):
         kind, _, name = word.strip().partition("/")
         kind = kind.lower()
@@ -240,9 +241,21 @@ def further_resources(tables: Tables, parameters: Mapping[str, str]) -> tuple[Fu
             or (kind == "fs" and name != "disk")
         ):
             raise ConfigError(
-                f"SchedulerParameters {KEY}={text}: {word.strip()!r} is none of license, "
+                f"SchedulerParameters {key}={text}: {word.strip()!r} is none of license, "
                 "license/NAME, mem, gres/NAME, fs/disk, bb, bb/POOL, none"
             )
+        found.append((kind, name))
+    return found
+
+
+def further_resources(tables: Tables, parameters: Mapping[str, str]) -> tuple[Further, ...]:
+    """Those that count, as there are now; each once.
+
+    Raises:
+        ConfigError: a word that names none.
+    """
+    found: dict[str, Further] = {}
+    for kind, name in named_kinds(parameters):
         for each in _KINDS[kind](tables, name):
             found.setdefault(each.name, each)
     return tuple(found.values())

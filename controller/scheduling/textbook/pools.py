@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from understudy.controller.scheduling.api import Note, SchedulingPolicy
 from understudy.controller.scheduling.slurm.queue import PendingQueue, first_come_order
-from understudy.controller.scheduling.textbook.further import KEY, further_resources
+from understudy.controller.scheduling.textbook.further import KEY, further_resources, named_kinds
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
@@ -70,6 +70,11 @@ class TextbookPolicy(SchedulingPolicy):
             due += 1
         if self._due is None or due < self._due:
             self._due = due
+
+    @classmethod
+    def check_parameters(cls, parameters: PolicyParameters) -> None:
+        """As in `SchedulingPolicy`."""
+        named_kinds(parameters)
 
     def reconfigure(self, parameters: PolicyParameters) -> None:
         """As in `SchedulingPolicy`.

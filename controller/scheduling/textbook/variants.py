@@ -45,8 +45,15 @@ class EasyBb(TextbookPolicy):
         super().reconfigure(parameters)
         self.backfilling = Backfilling(self, style)
 
-    def _styled(self, parameters: PolicyParameters) -> Style:
-        return self.style._replace(depth=whole(parameters, _DEPTH, 1, least=1))
+    @classmethod
+    def check_parameters(cls, parameters: PolicyParameters) -> None:
+        """As in `SchedulingPolicy`."""
+        super().check_parameters(parameters)
+        cls._styled(parameters)
+
+    @classmethod
+    def _styled(cls, parameters: PolicyParameters) -> Style:
+        return cls.style._replace(depth=whole(parameters, _DEPTH, 1, least=1))
 
     def decide(self, added: list[Record] | None, freed: bool, second: int, now: float) -> None:
         """One pass over each pool."""
@@ -76,6 +83,7 @@ class Filler(EasyBb):
     parameter_words = TextbookPolicy.parameter_words
     style = EASY._replace(promises=False)
 
-    def _styled(self, parameters: PolicyParameters) -> Style:
+    @classmethod
+    def _styled(cls, parameters: PolicyParameters) -> Style:
         del parameters
-        return self.style
+        return cls.style

@@ -57,7 +57,7 @@ def test_users_that_are_denied_stand_at_colons():
     ("text", "line", "part"),
     [
         ("\nNonsense=1\n", 2, "unrecognized key: Nonsense"),
-        ("Flags=Odd\n", 1, "Odd is no flag"),
+        ("Flags=Odd\n", 1, "Odd is none of DisablePersistent"),
         ("StageInTimeout=soon\n", 1, "no number of seconds"),
         ("StageOutTimeout=2073601\n", 1, "at most 2073600"),
         ("SetupTime=-1\n", 1, "is no number"),
@@ -65,6 +65,8 @@ def test_users_that_are_denied_stand_at_colons():
         ("\n\nPools=a\n", 3, "NAME:TOTAL"),
         ("Pools=a:1,a:2\n", 1, "named twice"),
         ("Pools=a:much\n", 1, "is no size"),
+        ("StageInRate=fast\n", 1, '"fast" is no number of 0 or more'),
+        ("DefaultPool=c\nPools=b:1,a:1\n", 1, "DefaultPool=c: Pools has a, b"),
         ("Granularity=1GiB\nPools=a:10\n", 2, "less than its granularity"),
         ("AllowUsers=a\nDenyUsers=b\n", 2, "cannot both be given"),
     ],

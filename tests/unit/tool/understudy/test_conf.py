@@ -40,3 +40,44 @@ def test_a_plugin_that_is_not_there_is_an_error(
     result = CliRunner().invoke(app, ["check", str(file)])
     assert result.exit_code == code
     assert said in result.output
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "words", "said"),
+    [
+        ("bbsched", "defer,BBS_Window=90", "bbs_window=90: not a whole number from 1 to 64"),
+        ("bbsched", "bbs_method=best", "bbs_method=best: there are bbsched, baseline"),
+        ("plan", "plan_alpha=10", "plan_alpha=10: not a whole number from 1 to 9"),
+        ("plan", "plan_search", "plan_search=: there are annealing, zheng, random, none"),
+        ("easy-bb", "reservation_depth=0", "reservation_depth=0: not a whole number from 1 to"),
+        ("easy", "further_resources=disk", "further_resources=disk: 'disk' is none of license"),
+    ],
+)
+def test_a_value_that_a_policy_cannot_read_is_an_error_with_its_line(
+    tmp_path: Path, scheduler: str, words: str, said: str
+) -> None:
+    file = tmp_path / "slurm.conf"
+    file.write_text(
+        f"ClusterName=c\nSlurmctldHost=localhost\nSchedulerType=sched/{scheduler}\n"
+        f"NodeName=n1\nPartitionName=p Nodes=ALL\nSchedulerParameters={words}\n"
+    )
+    result = CliRunner().invoke(app, ["check", str(file)])
+    assert result.exit_code == 1
+    assert f"error: {file} line 6: SchedulerParameters {said}" in result.output
+    assert "1 error, 0 warnings" in result.output
+
+
+def test_two_such_values_are_two_errors_and_another_policys_words_have_no_effect(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "slurm.conf"
+    file.write_text(
+        "ClusterName=c\nSlurmctldHost=localhost\nSchedulerType=sched/plan\n"
+        "SchedulerParameters=plan_alpha=x,plan_window=-1,bbs_window=90\n"
+        "NodeName=n1\nPartitionName=p Nodes=ALL\n"
+    )
+    result = CliRunner().invoke(app, ["check", str(file)])
+    assert "plan_alpha=x: not a whole number" in result.output
+    assert "plan_window=-1: not a whole number" in result.output
+    assert "SchedulerParameters has no word bbs_window=90" in result.output
+    assert "2 errors, 1 warning" in result.output

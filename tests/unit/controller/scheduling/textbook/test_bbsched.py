@@ -153,15 +153,18 @@ def test_the_same_seed_gives_the_same_schedule_and_everybody_starts(jobs, seed):
         ({"bbs_window": "many"}, "bbs_window=many: not a whole number"),
         ({"bbs_method": "best"}, "bbs_method=best: there are bbsched, baseline, weighted"),
         ({"bbs_order": "lifo"}, "bbs_order=lifo: there are fcfs, wfp"),
-        ({"bbs_mutation": "1.5"}, "bbs_mutation=3/2: more than 1"),
+        ({"bbs_mutation": "1.5"}, "bbs_mutation=1.5: more than 1"),
         ({"bbs_tradeoff": "-1"}, "bbs_tradeoff=-1: not a number of 0 or more"),
         ({"bbs_weights": "1+x"}, "bbs_weights=x: not a number of 0 or more"),
+        ({"bbs_objectives": "nodes"}, "bbs_objectives=nodes: 'nodes' is none of license"),
         ({"bbs_preset": "mine"}, "bbs_preset=mine: there are default, paper"),
     ],
 )
 def test_a_word_that_cannot_be_read_is_an_error_that_names_it(words, text):
     with pytest.raises(ConfigError, match=f"SchedulerParameters {text}"):
         world(4, words)
+    with pytest.raises(ConfigError, match=f"SchedulerParameters {text}"):
+        BBSched.check_parameters(words)
 
 
 def test_other_words_hold_from_a_reconfiguration_on():
