@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy.exc import SQLAlchemyError
 
 from understudy.accounting.archive import due
+from understudy.accounting.change import ACCESS_DENIED
 from understudy.accounting.configuration import configuration
 from understudy.accounting.core import Accounting, Sender
 from understudy.accounting.rollup import HOUR_S, hour_of
@@ -138,6 +139,8 @@ class Server:
 
     def handle(self, request: Request) -> Message | None:
         """The messenger's handler."""
+        if request.sender.is_node:  # nothing here is a node daemon's affair
+            return Failure(ACCESS_DENIED, "Access/permission denied")
         sender = Sender(request.sender.name, request.sender.user_id, request.sender.is_daemon)
         try:
             with self._daemon.time.hold():

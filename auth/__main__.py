@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 from understudy.auth.agent import CredentialAgent
-from understudy.auth.keys import read_key
+from understudy.auth.handshake import AuthError
+from understudy.auth.keys import AGENT, Keys, check_folder
 from understudy.model.cluster import Cluster
 from understudy.model.signals import heed_signals, ignore_signals
 
@@ -18,7 +19,10 @@ from understudy.model.signals import heed_signals, ignore_signals
 async def serve(run_dir: Path) -> None:
     """Serve until SIGTERM or SIGINT."""
     cluster = Cluster.load(run_dir)
-    agent = CredentialAgent(read_key(Path(cluster.key_file)))
+    check_folder(run_dir)
+    keys = Keys(AGENT, Path(cluster.key_folder))
+    keys.refresh()
+    agent = CredentialAgent(keys)
     await agent.listen(Path(cluster.agent.removeprefix("unix:")))
     ending = asyncio.Event()
     heed_signals(asyncio.get_running_loop(), ending.set)
@@ -44,7 +48,7 @@ def main() -> int:
     )
     try:
         asyncio.run(serve(arguments.run_dir))
-    except OSError as error:
+    except (OSError, AuthError) as error:
         logging.getLogger("understudy.agent").error("%s", error)  # noqa: TRY400  the text says all
         return 1
     return 0

@@ -1,6 +1,6 @@
 """The credential agent: vouches for users on its host, as MUNGE does.
 
-Place: one process a host; holds the cluster's key and answers on a Unix socket that everybody may
+Place: one process a host; holds a key of its own and answers on a Unix socket that everybody may
 connect to. A command sends the two texts of its handshake (see handshake.py); the agent compares
 the identity in the hello with what the kernel says of the socket's other end, and returns the
 connection's secret. It never vouches for a daemon.
@@ -15,8 +15,6 @@ import asyncio
 import logging
 import os
 import pwd
-import socket
-import struct
 from typing import TYPE_CHECKING
 
 import msgpack
@@ -25,22 +23,22 @@ from understudy.auth.handshake import (
     MAX_HANDSHAKE,
     AuthError,
     frame,
-    read_challenge,
     read_hello,
-    session_secret,
 )
-from understudy.auth.refusals import Refusals
+from understudy.auth.local import other_end
+from understudy.auth.refusals import PeerCounts, Refusals, most_of_one_user
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from understudy.auth.keys import Keys
+
 log = logging.getLogger("understudy.agent")
 
 _PATIENCE_S = 5.0  # ours: with a peer that says nothing
-_MAX_AT_ONCE = 256
 
 
-def vouch(key: bytes, request: bytes, user_id: int, group_id: int) -> bytes:
+def vouch(keys: Keys, request: bytes, user_id: int, group_id: int) -> bytes:
     """The secret for the connection that the request describes, if the user may have it.
 
     Raises:
@@ -53,16 +51,16 @@ def vouch(key: bytes, request: bytes, user_id: int, group_id: int) -> bytes:
     if not isinstance(hello, bytes) or not isinstance(challenge, bytes):
         raise AuthError("malformed request")
     name, claimed_user, claimed_group, is_daemon = read_hello(hello)
-    read_challenge(challenge)
     if is_daemon:
         raise AuthError(
-            f"user {user_id} claims to be daemon {name!r}: daemons hold the key themselves"
+            f"user {user_id} claims to be daemon {name!r}: daemons have keys of their own"
         )
     if claimed_user != user_id:
         raise AuthError(f"user {user_id} claims to be user {claimed_user}")
     if claimed_group != group_id and not _is_member(user_id, claimed_group):
         raise AuthError(f"user {user_id} claims group {claimed_group}")
-    return session_secret(key, hello, challenge)
+    secret, _ = keys.secret(hello, challenge)
+    return secret
 
 
 def _is_member(user_id: int, group_id: int) -> bool:
@@ -76,10 +74,10 @@ def _is_member(user_id: int, group_id: int) -> bool:
 class CredentialAgent:
     """Serves `vouch` on a Unix socket."""
 
-    def __init__(self, key: bytes) -> None:
-        self._key = key
+    def __init__(self, keys: Keys) -> None:
+        self._keys = keys
         self._server: asyncio.Server | None = None
-        self._slots = asyncio.Semaphore(_MAX_AT_ONCE)
+        self._counts = PeerCounts(most_of_one_user())
         self._refusals: Refusals | None = None
 
     async def listen(self, path: Path) -> None:
@@ -97,18 +95,20 @@ class CredentialAgent:
         if self._refusals is None:
             self._refusals = Refusals(log, asyncio.get_running_loop().call_later)
         refusals = self._refusals
-        peer = writer.get_extra_info("socket")
-        _, user_id, group_id = struct.unpack(
-            "3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-        )
+        user_id, group_id = other_end(writer.get_extra_info("socket"))
+        if why := self._counts.refuses(user_id, is_trusted=False):
+            refusals.warn("refused user %d: %s", user_id, why)
+            writer.close()
+            return
+        self._counts.opened(user_id)
         try:
-            async with self._slots, asyncio.timeout(_PATIENCE_S):
+            async with asyncio.timeout(_PATIENCE_S):
                 length = int.from_bytes(await reader.readexactly(4), "big")
                 if length > 2 * MAX_HANDSHAKE:
                     refusals.warn("refused user %d: request of %d bytes", user_id, length)
                     return
                 try:
-                    answer = vouch(self._key, await reader.readexactly(length), user_id, group_id)
+                    answer = vouch(self._keys, await reader.readexactly(length), user_id, group_id)
                 except AuthError as error:
                     refusals.warn("refused: %s", error)
                     answer = b""
@@ -117,4 +117,5 @@ class CredentialAgent:
         except (asyncio.IncompleteReadError, TimeoutError, ConnectionError):
             pass  # the other end went away or sent nothing: its own affair
         finally:
+            self._counts.closed(user_id, was_proven=False)
             writer.close()

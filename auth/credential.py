@@ -1,25 +1,32 @@
 """Job credentials: what the controller signs at launch and node daemons check, so that nobody else
 can start a job there.
 
-Ed25519 with a key pair derived from the cluster's key. A credential names the job, its run (restart
+Ed25519 with the controller's key pair (keys.py). A credential names the job, its run (restart
 count), nodes, user and start, and a time after which it is worthless. Follows: the job credential
 of slurm.conf(5) `AuthInfo=cred_expire`, default 120 s.
+
+An order is what the controller signs of a message that goes down the tree, where others than itself
+hand it on: so whoever gets it knows whose it is.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from hmac import digest as hmac_digest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgpack
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from understudy.auth.handshake import AuthError
+from understudy.auth.keys import CONTROLLER
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from understudy.auth.keys import Keys
 
 _SIGNATURE_BYTES = 64
+_EXPIRY_BYTES = 8
+_ORDER = b"understudy order\0"  # credentials begin otherwise: with an array
 DEFAULT_LIFETIME_S = 120
 
 
@@ -56,17 +63,11 @@ class StepCredential:
     program_environment: list[str] = field(default_factory=list)
 
 
-def _private_key(key: bytes) -> Ed25519PrivateKey:
-    return Ed25519PrivateKey.from_private_bytes(
-        hmac_digest(key, b"understudy job credential", "sha256")
-    )
-
-
 class Signer:
     """The controller's side."""
 
-    def __init__(self, key: bytes, lifetime_s: int = DEFAULT_LIFETIME_S) -> None:
-        self._sign = _private_key(key).sign
+    def __init__(self, keys: Keys, lifetime_s: int = DEFAULT_LIFETIME_S) -> None:
+        self._sign = keys.sign
         self._lifetime_s = lifetime_s
 
     def sign(self, job_id: int, restart: int, nodes: str, user_id: int, start_time: int) -> bytes:
@@ -95,25 +96,31 @@ class Signer:
         )
         return self._sign(text) + text
 
+    def order(self, now: Callable[[], float], inner: bytes) -> bytes:
+        """What goes with a message (as it is encoded) for many nodes."""
+        expires = (int(now()) + self._lifetime_s).to_bytes(_EXPIRY_BYTES, "big")
+        return self._sign(_ORDER + expires + inner) + expires
+
 
 class Verifier:
     """The node daemons' side."""
 
-    def __init__(self, key: bytes) -> None:
-        self._verify = _private_key(key).public_key().verify
+    def __init__(self, keys: Keys) -> None:
+        self._keys = keys
+        self._verified: tuple[bytes, bytes] | None = None
 
-    def verify(self, credential: bytes, now: float | None = None) -> Credential:
-        """What was signed.
+    def verify(
+        self, credential: bytes, now: float | None = None, *, or_formerly: bool = False
+    ) -> Credential:
+        """What was signed. `or_formerly`: with a key that the controller had, too.
 
         Raises:
             CredentialError: malformed, not signed by this cluster's controller, or expired at
             `now`.
         """
-        text = credential[_SIGNATURE_BYTES:]
         try:
-            self._verify(credential[:_SIGNATURE_BYTES], text)
-            content = Credential(*msgpack.unpackb(text))
-        except (InvalidSignature, ValueError, TypeError) as error:
+            content = Credential(*self._signed(credential, or_formerly=or_formerly))
+        except (AuthError, ValueError, TypeError) as error:
             raise CredentialError(
                 "job credential is not signed by this cluster's controller"
             ) from error
@@ -123,17 +130,17 @@ class Verifier:
             )
         return content
 
-    def verify_step(self, credential: bytes, now: float | None = None) -> StepCredential:
+    def verify_step(
+        self, credential: bytes, now: float | None = None, *, or_formerly: bool = False
+    ) -> StepCredential:
         """What was signed for a step.
 
         Raises:
             CredentialError: as `verify`.
         """
-        text = credential[_SIGNATURE_BYTES:]
         try:
-            self._verify(credential[:_SIGNATURE_BYTES], text)
-            content = StepCredential(*msgpack.unpackb(text))
-        except (InvalidSignature, ValueError, TypeError) as error:
+            content = StepCredential(*self._signed(credential, or_formerly=or_formerly))
+        except (AuthError, ValueError, TypeError) as error:
             raise CredentialError(
                 "job step credential is not signed by this cluster's controller"
             ) from error
@@ -142,4 +149,29 @@ class Verifier:
                 f"job step credential of job {content.job_id} expired "
                 f"{now - content.expires:.0f} s ago"
             )
+        return content
+
+    def is_order(self, order: bytes, inner: bytes, now: float) -> bool:
+        """Whether the controller has signed the message, and it is not too old. Where many nodes
+        share a process they are asked about the same one, one after the other.
+        """
+        expires = order[_SIGNATURE_BYTES:]
+        if len(expires) != _EXPIRY_BYTES or now > int.from_bytes(expires, "big"):
+            return False
+        if self._verified != (order, inner):
+            text = _ORDER + expires + inner
+            try:
+                is_signed = self._keys.has_signed(CONTROLLER, order[:_SIGNATURE_BYTES], text)
+            except AuthError:
+                is_signed = False
+            if not is_signed:
+                return False
+            self._verified = order, inner
+        return True
+
+    def _signed(self, credential: bytes, *, or_formerly: bool) -> list[Any]:
+        signature, text = credential[:_SIGNATURE_BYTES], credential[_SIGNATURE_BYTES:]
+        if not self._keys.has_signed(CONTROLLER, signature, text, or_formerly=or_formerly):
+            raise ValueError("no signature of the controller's")
+        content: list[Any] = msgpack.unpackb(text)
         return content

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import uvloop
 
-from understudy.auth.keys import read_key
+from understudy.auth.handshake import AuthError
+from understudy.auth.keys import Keys, check_folder
 from understudy.clock.daemon import set_up_logging, write_pid_file
 from understudy.clock.service import ClockService
 from understudy.model.cluster import Cluster
@@ -23,7 +24,10 @@ async def serve(run_dir: Path) -> None:
     """Serve until SIGTERM or SIGINT."""
     cluster = Cluster.load(run_dir)
     loop = asyncio.get_running_loop()
-    service = ClockService(cluster, read_key(Path(cluster.key_file)), loop)
+    check_folder(run_dir)
+    keys = Keys("clock", Path(cluster.key_folder))
+    keys.refresh()
+    service = ClockService(cluster, keys, loop)
     service.listen(cluster.clock)
     ending = asyncio.Event()
     heed_signals(loop, ending.set)
@@ -48,7 +52,7 @@ def main() -> int:
             os.sched_setaffinity(0, {cluster.cpu})
     try:
         asyncio.Runner(loop_factory=uvloop.new_event_loop).run(serve(arguments.run_dir))
-    except OSError as error:
+    except (OSError, AuthError) as error:
         logging.getLogger("understudy.clock").error("%s", error)  # noqa: TRY400  the text says all
         return 1
     return 0

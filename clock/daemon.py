@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 import msgpack
 import uvloop
 
-from understudy.auth.handshake import AuthError, SealedChannel, client_hello, session_secret
-from understudy.auth.keys import check_folder, read_key
+from understudy.auth.handshake import AuthError, SealedChannel, client_hello
+from understudy.auth.keys import Keys, check_folder
 from understudy.clock import frames
 from understudy.clock.host_clock import instant_here
 from understudy.clock.logs import VERBOSE, Logs
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 # ours, until the clock service listens: daemons start side by side, and on a busy host one of them
 # comes late
 _PATIENCE_S: Final = 60.0
+_KEYS_S: Final = 5.0  # ours: until it is seen that keys have been changed
 
 
 class Daemon:
@@ -207,11 +208,12 @@ async def _run(
     listener: int | None,
     logs: Logs,
 ) -> int:
-    key = read_key(Path(cluster.key_file))
+    keys = Keys(name, Path(cluster.key_folder))
+    keys.refresh()
     messenger = Messenger(
         name,
         loop,
-        key,
+        keys,
         user_id=os.getuid(),
         group_id=os.getgid(),
         latency_s=cluster.latency_s,
@@ -238,11 +240,13 @@ async def _run(
     heed_signals(loop, told_to_end)
     link: ClockLink | None = None
     if isinstance(loop, VirtualEventLoop):
-        link = take_part(loop, cluster, name, key, messenger)
+        link = take_part(loop, cluster, name, keys, messenger)
     elif isinstance(loop, ScaledEventLoop):
-        follow_rate(loop, cluster, name, key, daemon)
+        follow_rate(loop, cluster, name, keys, daemon)
     await start(daemon)
     daemon.watch_pauses()
+    if link is None:
+        _watch_keys(daemon, keys)
     serve_metrics(daemon, loop)
     pid_file = write_pid_file(run_dir, name)
     daemon.log.log(VERBOSE, "ready, pid %d", os.getpid())
@@ -259,6 +263,24 @@ async def _run(
     pid_file.unlink(missing_ok=True)
     daemon.log.log(VERBOSE, "ended")
     return 0 if daemon.failure is None else 1
+
+
+def _watch_keys(daemon: Daemon, keys: Keys) -> None:
+    """Close connections of whose keys have been changed."""
+    changes = keys.changes
+
+    def look() -> None:
+        nonlocal changes
+        try:
+            keys.refresh()
+        except AuthError as error:
+            daemon.log.error("%s", error)  # noqa: TRY400  the text says all
+        if keys.changes != changes:
+            changes = keys.changes
+            daemon.messenger.close_revoked()
+        daemon.time.call_after_wait(_KEYS_S, look)
+
+    daemon.time.call_after_wait(_KEYS_S, look)
 
 
 def serve_metrics(daemon: Daemon, loop: asyncio.AbstractEventLoop) -> None:
@@ -282,7 +304,7 @@ def take_part(
     loop: VirtualEventLoop,
     cluster: Cluster,
     name: str,
-    key: bytes,
+    keys: Keys,
     messenger: Messenger,
     *,
     watches: bool = False,
@@ -295,7 +317,7 @@ def take_part(
                 loop,
                 cluster.clock,
                 name,
-                key,
+                keys,
                 latency_us=round(cluster.latency_s * 1e6),
                 watches=watches,
             )
@@ -309,7 +331,7 @@ def take_part(
 
 
 def follow_rate(
-    loop: ScaledEventLoop, cluster: Cluster, name: str, key: bytes, daemon: Daemon
+    loop: ScaledEventLoop, cluster: Cluster, name: str, keys: Keys, daemon: Daemon
 ) -> None:
     """Learn the rate of scaled time from the clock service, now and whenever it changes."""
     until = time.monotonic() + _PATIENCE_S
@@ -327,7 +349,8 @@ def follow_rate(
     hello = client_hello(name, os.getuid(), os.getgid(), is_daemon=True)
 
     def challenged(connection: Connection, body: bytes) -> None:
-        connection.secure(SealedChannel(session_secret(key, hello, body), is_client=True))
+        secret, _ = keys.secret(hello, body, "clock")
+        connection.secure(SealedChannel(secret, is_client=True))
         connection.on_body = told
         connection.send(msgpack.packb([frames.JOIN, False]))
 

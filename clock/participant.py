@@ -24,8 +24,6 @@ from understudy.auth.handshake import (
     SealedChannel,
     client_hello,
     frame,
-    read_challenge,
-    session_secret,
 )
 from understudy.clock import frames
 from understudy.clock.timers import NEVER
@@ -34,6 +32,7 @@ from understudy.protocol import addresses
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from understudy.auth.keys import Keys
     from understudy.clock.virtual_loop import Events, VirtualEventLoop
     from understudy.protocol.connection import Connection
 
@@ -46,7 +45,7 @@ class ClockLost(ConnectionError):  # noqa: N818  says what happened
     """The clock service is gone: there is no time any more."""
 
 
-def connect(address: str, name: str, key: bytes) -> tuple[socket.socket, SealedChannel]:
+def connect(address: str, name: str, keys: Keys) -> tuple[socket.socket, SealedChannel]:
     """A blocking, authenticated connection to the clock service."""
     family, where = addresses.parse(address)
     sock = socket.socket(family, socket.SOCK_STREAM)
@@ -55,15 +54,14 @@ def connect(address: str, name: str, key: bytes) -> tuple[socket.socket, SealedC
         sock.connect(where)
         hello = client_hello(name, os.getuid(), os.getgid(), is_daemon=True)
         sock.sendall(frame(hello))
-        challenge = _read_frame(sock)
-        read_challenge(challenge)
+        secret, _ = keys.secret(hello, _read_frame(sock), "clock")
     except (OSError, AuthError) as error:
         sock.close()
         raise ClockLost(f"no clock service at {address}: {error}") from error
     sock.settimeout(None)
     if family != socket.AF_UNIX:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return sock, SealedChannel(session_secret(key, hello, challenge), is_client=True)
+    return sock, SealedChannel(secret, is_client=True)
 
 
 def _read_frame(sock: socket.socket) -> bytes:
@@ -91,13 +89,13 @@ class ClockLink:
         loop: VirtualEventLoop,
         address: str,
         name: str,
-        key: bytes,
+        keys: Keys,
         *,
         latency_us: int,
         watches: bool = False,
     ) -> None:
         self.loop, self.name, self.latency_us = loop, name, latency_us
-        self._sock, self._channel = connect(address, name, key)
+        self._sock, self._channel = connect(address, name, keys)
         self._clock_fd = self._sock.fileno()
         self._buffer = b""
         self._reported = False

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import logging
 import math
+import os
+import socket
 import time
 from typing import TYPE_CHECKING, Any
 
 import msgpack
 import msgspec
 
-from understudy.auth.handshake import SealedChannel, read_hello, server_challenge, session_secret
-from understudy.auth.refusals import Refusals
+from understudy.auth.handshake import SealedChannel, VersionError, read_hello, server_challenge
+from understudy.auth.keys import AGENT
+from understudy.auth.local import other_end
+from understudy.auth.refusals import PeerCounts, Refusals, most_of_one_user
 from understudy.clock import frames
 from understudy.clock.host_clock import host_clock
 from understudy.clock.rates import Rates
@@ -28,8 +32,9 @@ from understudy.protocol.messages import ClockControl, ClockStatus, Failure, Mes
 
 if TYPE_CHECKING:
     import asyncio
-    import socket
+    from collections.abc import Hashable
 
+    from understudy.auth.keys import Keys
     from understudy.model.cluster import Cluster
 
 log = logging.getLogger("understudy.clock")
@@ -42,13 +47,15 @@ _HANDSHAKE_S = 10.0  # ours: until a participant says who it is
 class ClockService:
     """Accepts participants and grants them time; obeys `understudy clock`."""
 
-    def __init__(self, cluster: Cluster, key: bytes, loop: asyncio.AbstractEventLoop) -> None:
-        self._cluster, self._key, self._loop = cluster, key, loop
+    def __init__(self, cluster: Cluster, keys: Keys, loop: asyncio.AbstractEventLoop) -> None:
+        self._cluster, self._keys, self._loop = cluster, keys, loop
         self._listener: socket.socket | None = None
         self._participants: dict[str, Connection] = {}
         # by when each has to prove itself
         self._connections: dict[Connection, asyncio.TimerHandle] = {}
         self._refusals = Refusals(connection_log, loop.call_later)
+        self._counts = PeerCounts(most_of_one_user())
+        self._peers: dict[Connection, Hashable] = {}  # a user, or another host
         self._names: dict[Connection, tuple[str, int, bool]] = {}
         self.windows = Windows(
             round(cluster.latency_s * 1e6),
@@ -91,10 +98,18 @@ class ClockService:
             self._loop.remove_reader(self._listener.fileno())
             self._loop.call_later(_ACCEPT_AGAIN_S, self._accept_again)
             return
+        is_local = sock.family == socket.AF_UNIX
+        peer = other_end(sock)[0] if is_local else str(address[0])
+        if why := self._counts.refuses(peer, is_trusted=not is_local or peer == os.geteuid()):
+            self._refusals.warn("connection of %s refused: %s", peer, why)
+            sock.close()
+            return
+        self._counts.opened(peer)
         connection = Connection(
             self._loop, sock, self._take_hello, self._closed, peer=addresses.shown(address)
         )
         connection.logs = False  # until it has proven itself
+        self._peers[connection] = peer
         self._connections[connection] = self._loop.call_later(
             _HANDSHAKE_S, self._close_unproven, connection
         )
@@ -108,13 +123,15 @@ class ClockService:
             connection.close("did not authenticate in time")
 
     def _take_hello(self, connection: Connection, body: bytes) -> None:
-        name, user_id, _, is_daemon = read_hello(body)
+        try:
+            name, user_id, _, is_daemon = read_hello(body)
+        except VersionError:
+            connection.send(server_challenge("clock"))  # which says of what version we are
+            raise
         connection.peer = f"{name} (user {user_id}, {connection.peer})"
-        challenge = server_challenge("clock")
+        challenge, secret, _ = self._keys.answered(body, name if is_daemon else AGENT)
         connection.send(challenge)
-        connection.secure(
-            SealedChannel(session_secret(self._key, body, challenge), is_client=False), 1 << 20
-        )
+        connection.secure(SealedChannel(secret, is_client=False), 1 << 20)
         connection.on_body = self._take_first
         self._names[connection] = (name, user_id, is_daemon)
 
@@ -122,6 +139,7 @@ class ClockService:
         """The first frame that opens proves who the other end is."""
         connection.on_body = self._take
         connection.logs = True
+        self._counts.proven(self._peers[connection])
         self._take(connection, body)
 
     def _take(self, connection: Connection, body: bytes) -> None:
@@ -200,6 +218,9 @@ class ClockService:
         if (deadline := self._connections.pop(connection, None)) is not None:
             deadline.cancel()
         self._names.pop(connection, None)
+        self._counts.closed(
+            self._peers.pop(connection), was_proven=connection.on_body == self._take
+        )
         if connection.tag is not None:
             self._leave(connection, died=True)
 
@@ -265,10 +286,8 @@ class ClockService:
         _, user_id, is_daemon = self._names[connection]
         answer: Message
         try:
-            if (
-                not is_daemon
-                and control.action != "status"
-                and user_id not in (0, self._cluster.user_id)
+            if control.action != "status" and (
+                is_daemon or user_id not in (0, self._cluster.user_id)
             ):
                 raise SlurmError(2002)
             self._obey(control)

@@ -320,8 +320,9 @@ def _statistics(job_id: int, step_id: int, context: Context) -> "dict[str, Any]"
         created[7],
     )
     used: list[list[Any]] = []
-    for _, address, _ in daemons:
-        daemon = context.client.another(address)
+    for name, address, its_nodes in daemons:
+        # a name that is the node's own is that of one which shares the address
+        daemon = context.client.another(address, "" if name == its_nodes else name)
         try:
             used += daemon.call("StatTasks", credential, job_id, restart, step_id)[0]
         finally:

@@ -75,6 +75,9 @@ class Sender(Protocol):
     @property
     def is_daemon(self) -> bool: ...
 
+    @property
+    def is_node(self) -> bool: ...
+
 
 class Signer(Protocol):
     """Signs job credentials."""

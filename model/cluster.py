@@ -7,7 +7,7 @@ main and by the commands' look-up.
 RUN_DIR/
     cluster.json   this description
     slurm.conf     the configuration in use (a copy; includes resolved)
-    key            the cluster's key, 32 bytes, mode 0600
+    keys/          a private key of each daemon that runs here, and the public ones of all
     *.pid  *.sock  logs/NAME.log  state/ (the controller's)  accounting/ (its database)  spool/NAME/
            (each node daemon's)
 """
@@ -82,7 +82,7 @@ class Cluster:
     accounting: str = ""
     accounting_unix: str = ""
     accounting_url: str = ""  # SQLAlchemy's, of its database; "": SQLite in the run directory
-    key_file: str = ""
+    key_folder: str = ""
     nodeds: list[NodeDaemon] = field(default_factory=list)
     hops: Hops | None = None  # None: hops between nodes of one node daemon are taken in memory
     # for whom virtual time waits before it begins

@@ -97,7 +97,7 @@ if TYPE_CHECKING:
     from understudy.noded.health import HealthCheck
     from understudy.noded.journal import Journal
     from understudy.noded.steps import StepKey
-    from understudy.protocol.messenger import Messenger, Request
+    from understudy.protocol.messenger import Messenger, Peer, Request
     from understudy.protocol.mishaps import Mishaps
 
 ACCESS_DENIED: Final = 2002
@@ -277,9 +277,9 @@ class FrontEnd:
         """Enter a step of an earlier life."""
         step = launch.job_id, launch.restart, launch.step_id
         try:
-            credential = self._verified(launch.credential)
+            credential = self._verified(launch.credential, or_formerly=True)
         except CredentialError as error:
-            # the cluster has another key by now, so it is another cluster
+            # no controller of this cluster has ever signed it: it is another cluster's
             self._log.warning("step %d.%d is not known any more: %s", step[0], step[2], error)
             return False
         self._owners[step] = credential.user_id, credential.group_id
@@ -291,7 +291,8 @@ class FrontEnd:
     def handle(self, request: Request) -> Message | None:
         """Answer a request."""
         message = request.message
-        if not request.sender.is_daemon and not isinstance(message, (Ping, *OF_COMMANDS)):
+        is_controller = _is_controller(request.sender)
+        if not is_controller and not isinstance(message, (Ping, *OF_COMMANDS)):
             return Failure(ACCESS_DENIED, "Access/permission denied")
         if isinstance(message, Forward):
             return _Forwarding(self, message, request).begin()
@@ -299,7 +300,7 @@ class FrontEnd:
             return self._statistics(message, request.reply)
         if (
             isinstance(message, SignalTasks)
-            and not request.sender.is_daemon
+            and not is_controller
             and (refusal := self.refusal(message))
         ):
             return refusal
@@ -377,7 +378,7 @@ class FrontEnd:
             # Without a time: an order that waited for this daemon to come back is still
             # good. A copy of it is known by its key.
             if self._verifier is not None:
-                credential = self._verifier.verify(message.credential)
+                credential = self._verifier.verify(message.credential, or_formerly=True)
         except CredentialError as error:
             self._log.warning("launch of job %d refused: %s", message.job_id, error)
             return Failure(INVALID_CREDENTIAL, f"Invalid job credential: {error}"), []
@@ -424,10 +425,19 @@ class FrontEnd:
             )
         return step
 
-    def _verified(self, credential: bytes, now: float | None = None) -> StepCredential:
+    def _verified(
+        self, credential: bytes, now: float | None = None, *, or_formerly: bool = False
+    ) -> StepCredential:
         if self._step_verifier is None:
             raise CredentialError("this daemon has no key to check credentials with")
-        return self._step_verifier.verify_step(credential, now)
+        return self._step_verifier.verify_step(credential, now, or_formerly=or_formerly)
+
+    def is_order(self, message: Forward) -> bool:
+        """Whether the controller has signed what somebody else hands on."""
+        verifier = self._step_verifier
+        return verifier is not None and verifier.is_order(
+            message.order, message.inner, self._time.now()
+        )
 
     def refusal(self, message: SignalTasks | AttachTasks | StatTasks) -> Failure | None:
         """Why a command may not do this to the step; None if it may: it has the step's
@@ -589,6 +599,10 @@ class FrontEnd:
         self.do(self.core.epilog_done(job, nodes, failed))
 
 
+def _is_controller(sender: Peer) -> bool:
+    return sender.is_daemon and sender.name == CONTROLLER
+
+
 def _merged(outcomes: dict[str, Outcome]) -> Message:
     return (
         OK
@@ -601,8 +615,8 @@ class _Forwarding:
     """One `Forward` that is being served: the own nodes' answers, and the tree below."""
 
     def __init__(self, front_end: FrontEnd, message: Forward, request: Request) -> None:
-        # a daemon sent it; what a command sends must show a credential
-        self._is_trusted = request.sender.is_daemon
+        # the controller's order; what a command sends, or has others hand on, shows a credential
+        self._is_trusted = _is_controller(request.sender) or front_end.is_order(message)
         self._front_end, self._message, self._request = front_end, message, request
         self._nodes: list[str] = []
         self._known: dict[str, Outcome] = {}
@@ -634,7 +648,9 @@ class _Forwarding:
         own, rest, strangers = self._divide()
         self._known |= dict.fromkeys(strangers, (UNKNOWN_NODE, "Invalid node name specified"))
         effects: list[Effect] = []
-        tree = self._tree = ForwardTree(message.inner, rest, message.width, message.timeout_s)
+        tree = self._tree = ForwardTree(
+            message.inner, rest, message.width, message.timeout_s, order=message.order
+        )
         sends = tree.start()
         if sends and (count := front_end.dies_after(len(sends))) is not None:
             self._die(sends[:count])

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from understudy.auth.credential import Verifier
-from understudy.auth.keys import read_key
+from understudy.auth.keys import Keys
 from understudy.clock.daemon import run_daemon
 from understudy.model.cluster import SLURM_VERSION, Cluster
 from understudy.noded.core import NodeCore, OwnNodes
@@ -63,19 +63,20 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
         own, faults, reports_killed=is_real, cleans_up_at_once=not is_real and not cluster.epilog_s
     )
     spool = daemon.run_dir / "spool" / me.name
+    verifier = Verifier(Keys(me.name, Path(cluster.key_folder))) if cluster.key_folder else None
     front_end = FrontEnd(
         me.name,
         me.address,
         core,
         daemon.messenger,
         daemon.time,
-        Verifier(read_key(Path(cluster.key_file))) if is_real else None,
+        verifier if is_real else None,
         OpenRoutes(cluster, daemon.run_dir, daemon.messenger)
         if cluster.is_open
         else Routes.of(cluster.nodeds),
         daemon.log,
         boot_time=_host_boot_time() if is_real else daemon.time.now(),
-        step_verifier=Verifier(read_key(Path(cluster.key_file))) if cluster.key_file else None,
+        step_verifier=verifier,
         files=FileReceiver() if is_real else None,
         journal=Journal(spool / "journal") if is_real else None,
         stop=daemon.stop,
@@ -172,7 +173,7 @@ def _start_hops(daemon: Daemon, me: NodeDaemon, hops: Hops, faults: FaultTable |
     from understudy.protocol.hops import hop_links, mishaps_of  # noqa: PLC0415
 
     cluster = daemon.cluster
-    links = hop_links(daemon.time.loop, cluster, hops)
+    links = hop_links(daemon.time.loop, me.name, cluster, hops)
     daemon.at_exit.append(links.close)
     nodes = HopNodes(
         me,
@@ -186,7 +187,7 @@ def _start_hops(daemon: Daemon, me: NodeDaemon, hops: Hops, faults: FaultTable |
         overhead_s=cluster.job_overhead_s,
         kill_s=cluster.kill_s,
         epilog_s=cluster.epilog_s,
-        step_verifier=Verifier(read_key(Path(cluster.key_file))),
+        step_verifier=Verifier(Keys(me.name, Path(cluster.key_folder))),
         stop=daemon.stop,
     )
     daemon.at_exit.append(nodes.close)

@@ -31,10 +31,8 @@ import msgspec
 from understudy.auth.handshake import (
     SealedChannel,
     client_hello,
-    read_challenge,
-    session_secret,
 )
-from understudy.auth.keys import read_key
+from understudy.auth.keys import Keys
 from understudy.model.hostlist import expand
 from understudy.protocol import addresses
 from understudy.protocol.connection import Connection, ProtocolError
@@ -51,9 +49,9 @@ from understudy.protocol.mishaps import SAFE, Mishaps
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
-    from understudy.model.cluster import Cluster, Hops
+    from understudy.model.cluster import Cluster, Hops, NodeDaemon
 
 _AGAIN_S: Final = 0.002  # ours: before a listener whose queue was full is tried again
 SPARE_DESCRIPTORS: Final = 128  # ours: of a process, for what is not a hop
@@ -100,12 +98,8 @@ class _Hop:
         self.delay_s, self.answer_is_lost = 0.0, False
 
     def challenged(self, connection: Connection, body: bytes) -> None:
-        name = read_challenge(body)
-        if name != self.node:
-            raise ProtocolError(f"{name[:40]!r} answers in place of {self.node}")
-        connection.secure(
-            SealedChannel(session_secret(self.links.key, self.hello, body), is_client=True)
-        )
+        secret, _ = self.links.keys.secret(self.hello, body, self.links.daemon_of[self.node])
+        connection.secure(SealedChannel(secret, is_client=True))
         connection.on_body = self.answered
         connection.send(self.body)
 
@@ -152,16 +146,22 @@ def _ignore(_connection: Connection, _reason: str) -> None:
 
 
 class HopLinks:
-    """The way to nodes, from any sender in this process. `address_of` says where each listens."""
+    """The way to nodes, from any sender in this process. `daemons` say who stands for each."""
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        key: bytes,
-        address_of: Mapping[str, str],
+        keys: Keys,
+        daemons: Iterable[NodeDaemon],
         mishaps: Mishaps | None = None,
     ) -> None:
-        self._loop, self.key, self._address_of = loop, key, address_of
+        self._loop, self.keys = loop, keys
+        self._address_of: dict[str, str] = {}
+        self.daemon_of: dict[str, str] = {}
+        for daemon in daemons:
+            nodes = expand(daemon.nodes)
+            self._address_of |= dict.fromkeys(nodes, daemon.address)
+            self.daemon_of |= dict.fromkeys(nodes, daemon.name)
         self._mishaps = mishaps if mishaps and (mishaps.latency_s or mishaps.loss) else None
         self._where: dict[str, tuple[socket.AddressFamily, Any]] = {}
         self._numbers: dict[str, int] = {}  # of each sender's last message
@@ -200,7 +200,7 @@ class HopLinks:
         """
         body = _encode((ASK, 1, 0, 0, message))
         user_id, group_id = self._user
-        hello = client_hello(sender, user_id, group_id, is_daemon=True, addressee=node)
+        hello = client_hello(self.keys.name, user_id, group_id, is_daemon=True, addressee=node)
         hop = _Hop(self, node, hello, body, on_reply)
         self.open[hop] = None
         hop.timer = self.call_later(timeout_s, hop.timed_out)
@@ -274,12 +274,12 @@ def mishaps_of(hops: Hops) -> Mishaps:
     return Mishaps(hops.seed, hops.latency_ms / 1000, hops.loss, hops.deaths)
 
 
-def hop_links(loop: asyncio.AbstractEventLoop, cluster: Cluster, hops: Hops) -> HopLinks:
-    """The way to all nodes of a cluster, with as many descriptors as the process may have."""
+def hop_links(loop: asyncio.AbstractEventLoop, name: str, cluster: Cluster, hops: Hops) -> HopLinks:
+    """The way of the daemon `name` to all nodes of a cluster, with as many descriptors as the
+    process may have.
+    """
     limit = raise_descriptor_limit()
-    address_of = {
-        node: daemon.address for daemon in cluster.nodeds for node in expand(daemon.nodes)
-    }
-    links = HopLinks(loop, read_key(Path(cluster.key_file)), address_of, mishaps_of(hops))
+    keys = Keys(name, Path(cluster.key_folder))
+    links = HopLinks(loop, keys, cluster.nodeds, mishaps_of(hops))
     links.at_most = (limit - SPARE_DESCRIPTORS) // 3
     return links

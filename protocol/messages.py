@@ -879,13 +879,15 @@ class Forward(Message, frozen=True, tag=63):
     """A message for many nodes, on its way down the tree. Answered by `NodeReplies`.
 
     `inner` is the encoded message. `nodes` are those for which the receiver answers, itself
-    included if it stands for one of them.
+    included if it stands for one of them. `order`: the controller's signature of `inner`, for those
+    to whom it is handed on (understudy.auth.credential).
     """
 
     inner: bytes
     nodes: str
     width: int
     timeout_s: float
+    order: bytes = b""
 
 
 class NodeReply(Message, frozen=True, tag=64):

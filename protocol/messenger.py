@@ -33,13 +33,13 @@ from understudy.auth.handshake import (
     MAX_FRAME,
     AuthError,
     SealedChannel,
+    VersionError,
     client_hello,
     read_addressee,
-    read_challenge,
     read_hello,
     server_challenge,
-    session_secret,
 )
+from understudy.auth.keys import AGENT, CENTRAL
 from understudy.auth.local import LOCAL_HELLO, other_end
 from understudy.auth.refusals import PeerCounts, Refusals, most_of_one_user
 from understudy.model.errors import SlurmError
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterable, Mapping
 
+    from understudy.auth.keys import Keys
     from understudy.protocol.hops import HopLinks
 
 log = logging.getLogger("understudy.messenger")
@@ -110,14 +111,20 @@ _decode = msgspec.msgpack.Decoder(Envelope).decode
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Who is at the other end of a connection, authenticated. Daemons hold the cluster's key;
-    commands act for a user.
+    """Who is at the other end of a connection, authenticated. A daemon has a key of its own, which
+    proves its name; commands act for a user. Of a node daemon, the user is what it says, and gives
+    it no rights.
     """
 
     name: str
     user_id: int
     group_id: int
     is_daemon: bool
+
+    @property
+    def is_node(self) -> bool:
+        """Whether it is a node daemon."""
+        return self.is_daemon and self.name not in CENTRAL
 
 
 class Request:
@@ -180,11 +187,12 @@ Handler = "Callable[[Request], Message | None]"
 class _Link:
     """An outgoing connection to a peer, opened on first use."""
 
-    __slots__ = ("address", "connection", "name", "queue")
+    __slots__ = ("address", "connection", "name", "proven_by", "queue")
 
     def __init__(self, name: str, address: str) -> None:
         self.name, self.address = name, address
         self.connection: Connection | None = None
+        self.proven_by = (name, b"")  # whose key it is, and the key
         # while connecting: kind, number, deliver_us, sequence, message
         self.queue: list[tuple[int, int, int, int, Message]] | None = None
 
@@ -199,6 +207,7 @@ class _Accepted:
         "key",
         "peer",
         "proven",
+        "proven_by",
         "respond",
         "respond_failures",
     )
@@ -210,6 +219,7 @@ class _Accepted:
         self.addressee = ""
         self.is_participant = False
         self.proven = False
+        self.proven_by = ("", b"")  # whose key it is, and the key; "": the kernel's word
         self.respond: Callable[[int, Message], None] | None = None
         self.respond_failures: Callable[[int, Message], None] | None = None
 
@@ -236,25 +246,28 @@ class Messenger:
     """Sends requests to peers by name, and hands theirs to the handler.
 
     `latency_s`, `link_latency`: only under virtual time, where they set when a message is
-    delivered. `key` is the cluster's.
+    delivered. `keys`: ours and the others'; None: all are in this process. Who is no daemon speaks
+    for the user, and may do so in one process alone.
     """
 
     def __init__(
         self,
         name: str,
         loop: asyncio.AbstractEventLoop,
-        key: bytes,
+        keys: Keys | None,
         *,
         user_id: int = 0,
         group_id: int = 0,
         latency_s: float = 0.001,
         link_latency: Mapping[str, float] | None = None,
         network: MemoryNetwork | None = None,
+        is_daemon: bool = True,
     ) -> None:
+        assert network is not None or (keys is not None and is_daemon)
         self.name = name
         self._loop = loop
         self._virtual: VirtualLoop | None = loop if hasattr(loop, "now_us") else None  # type: ignore[assignment]
-        self._key = key
+        self._keys = keys
         # A peer's silence is a matter of real time where the cluster's is scaled; under virtual
         # time the clock knows who is silent.
         self._call_later_real = (
@@ -263,7 +276,7 @@ class Messenger:
         self._waited: Callable[[], float] = (
             loop.time if self._call_later_real is None else time.monotonic
         )
-        self._me = Peer(name, user_id, group_id, is_daemon=True)
+        self._me = Peer(name, user_id, group_id, is_daemon)
         self._latency_us = round(latency_s * 1e6)
         self._link_latency_us = {
             tuple(link.split(">")): round(extra * 1e6)
@@ -555,16 +568,14 @@ class Messenger:
         connection.send(hello)
         self._close_unless(connection, challenged.done, "no challenge in time")
         try:
-            challenge = await challenged
-            read_challenge(challenge)
+            assert self._keys is not None
+            secret, key = self._keys.secret(hello, await challenged, link.name)
         except BaseException:
             connection.close()
             self._connections.pop(connection, None)
             raise
-        connection.secure(
-            SealedChannel(session_secret(self._key, hello, challenge), is_client=True)
-        )
-        connection.tag = link
+        connection.secure(SealedChannel(secret, is_client=True))
+        connection.tag, link.proven_by = link, (link.name, key)
         connection.on_body = self._take_as_client
         connection.on_closed = self._link_closed
         if self._virtual is not None and self._virtual.authority is not None:
@@ -670,22 +681,14 @@ class Messenger:
     def _take_hello(self, connection: Connection, body: bytes) -> None:
         accepted = connection.tag
         assert isinstance(accepted, _Accepted)
-        is_local = body == LOCAL_HELLO and connection.sock.family == socket.AF_UNIX
-        name, user_id, group_id, is_daemon = (
-            ("command", *other_end(connection.sock), False) if is_local else read_hello(body)
-        )
-        accepted.peer = Peer(name, user_id, group_id, is_daemon)
-        connection.peer = f"{name} (user {user_id}, {connection.peer})"
-        if is_local:
+        if body == LOCAL_HELLO and connection.sock.family == socket.AF_UNIX:
+            name, is_daemon = "command", False
+            user_id, group_id = other_end(connection.sock)
             connection.max_frame = _COMMAND_MAX_FRAME
         else:
-            accepted.addressee = read_addressee(body)
-            challenge = server_challenge(accepted.addressee or self.name)
-            connection.send(challenge)
-            connection.secure(
-                SealedChannel(session_secret(self._key, body, challenge), is_client=False),
-                _COMMAND_MAX_FRAME,
-            )
+            name, user_id, group_id, is_daemon = self._challenge(connection, accepted, body)
+        connection.peer = f"{name} (user {user_id}, {connection.peer})"
+        accepted.peer = Peer(name, user_id, group_id, is_daemon)
         connection.on_body = self._take_as_server
         if is_daemon and self._virtual is not None and self._virtual.authority is not None:
             accepted.is_participant = True
@@ -700,6 +703,32 @@ class Messenger:
 
         accepted.respond = respond
         accepted.respond_failures = respond_failures
+
+    def _challenge(
+        self, connection: Connection, accepted: _Accepted, hello: bytes
+    ) -> tuple[str, int, int, bool]:
+        """Answer a hello, whose claims these are: the next frame proves them."""
+        try:
+            name, user_id, group_id, is_daemon = read_hello(hello)
+        except VersionError:
+            connection.send(server_challenge(self.name))  # which says of what version we are
+            raise
+        assert self._keys is not None
+        whose = name if is_daemon else AGENT
+        challenge, secret, key = self._keys.answered(hello, whose)
+        accepted.addressee, accepted.proven_by = read_addressee(hello), (whose, key)
+        connection.send(challenge)
+        connection.secure(SealedChannel(secret, is_client=False), _COMMAND_MAX_FRAME)
+        return name, user_id, group_id, is_daemon
+
+    def close_revoked(self) -> None:
+        """End connections with those whose keys are none any more."""
+        assert self._keys is not None
+        for connection in list(self._connections):
+            if isinstance(connection.tag, _Accepted | _Link):
+                whose, key = connection.tag.proven_by
+                if key and not self._keys.accepts(whose, key):
+                    connection.close(f"the key of {whose} has been changed")
 
     def _accepted_closed(self, connection: Connection, reason: str) -> None:
         accepted = connection.tag

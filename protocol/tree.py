@@ -33,7 +33,7 @@ from understudy.model.hostlist import compress, expand
 from understudy.protocol.messages import Failure, Forward, Message, NodeReplies, NodeReply
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from understudy.model.cluster import NodeDaemon
 
@@ -156,7 +156,7 @@ class ForwardTree:
 
     `start` and `answered` return what to send next; `result` is set as soon as every node is
     accounted for. Answers that come late (after `expire`, or of a head that was given up) change
-    nothing.
+    nothing. `order` goes with the message, or is made by `sign` where a head is to hand it on.
     """
 
     def __init__(
@@ -165,7 +165,11 @@ class ForwardTree:
         targets: Sequence[Target],
         width: int,
         timeout_s: float,
+        *,
+        order: bytes = b"",
+        sign: Callable[[bytes], bytes] | None = None,
     ) -> None:
+        self._order, self._sign = order, sign
         self._inner = message if isinstance(message, bytes) else _encode(message)
         self._width = max(1, width)
         self._timeout_s = timeout_s
@@ -219,7 +223,9 @@ class ForwardTree:
         self._hops += 1
         self._open[self._hops] = part
         nodes = compress([node for target in part for node in target.nodes], sort=False)
-        message = Forward(self._inner, nodes, self._width, self._timeout_s)
+        if self._sign is not None and len(part) > 1:
+            self._order, self._sign = self._sign(self._inner), None
+        message = Forward(self._inner, nodes, self._width, self._timeout_s, self._order)
         return Send(
             self._hops, part[0].peer, message, patience_s(len(part), self._width, self._timeout_s)
         )

@@ -75,7 +75,7 @@ WIRE: dict[str, tuple[int, tuple[str, ...], tuple[object, ...]]] = {
     "CheckHealth": (73, ("nodes",), ()),
     "TerminateJob": (61, ("job_id", "restart", "nodes", "program_environment", "why", "lingers"), ("", [], "", False)),
     "SignalJob": (62, ("job_id", "restart", "signal", "batch_only"), (False,)),
-    "Forward": (63, ("inner", "nodes", "width", "timeout_s"), ()),
+    "Forward": (63, ("inner", "nodes", "width", "timeout_s", "order"), (b"",)),
     "NodeReply": (64, ("nodes", "code", "text"), ()),
     "NodeReplies": (65, ("replies",), ()),
     "ClockControl": (80, ("action", "value", "text"), (0.0, "")),

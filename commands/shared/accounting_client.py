@@ -23,6 +23,8 @@ class AccountingClient(Client):
     not wait for one that is away.
     """
 
+    default_server = "accounting"
+
     def __init__(
         self, locate: "Callable[[], Location]" = find, *, timeout_s: float | None = 100.0
     ) -> None:

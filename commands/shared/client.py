@@ -126,6 +126,8 @@ class Client:
     MessageTimeout for the answers; None: for ever.
     """
 
+    default_server = "controller"
+
     def __init__(
         self,
         locate: "Callable[[], Location]" = find,
@@ -135,6 +137,7 @@ class Client:
     ) -> None:
         self.waits = waits
         self._address = ""
+        self._server = self.default_server
         self._locate = locate
         self._location: Location | None = None  # as long as the connection lasts
         self._timeout_s = timeout_s
@@ -284,9 +287,10 @@ class Client:
         """Whether the cluster has an accounting daemon."""
         return bool(self.location.accounting_addresses)
 
-    def another(self, address: str = "", *, waits: bool = True) -> "Client":
+    def another(self, address: str = "", server: str = "", *, waits: bool = True) -> "Client":
         """A connection of its own, for a question whose answer may take long; or, with an address,
-        to a node daemon. Not `waits`: a controller that is away is not waited for.
+        to the node daemon `server`; "": whichever stands for a node there. Not `waits`: a
+        controller that is away is not waited for.
         """
         other = Client(
             lambda: self.location,
@@ -294,6 +298,8 @@ class Client:
             waits=self.waits and not address and waits,
         )
         other._address = address
+        if address:
+            other._server = server
         return other
 
     def fileno(self) -> int:
@@ -328,7 +334,11 @@ class Client:
         hello = client_hello("command", os.geteuid(), os.getegid(), is_daemon=False)
         self._socket.sendall(_frame(hello), _socket.MSG_NOSIGNAL)
         challenge = self._read_frame(MAX_HANDSHAKE)
-        read_challenge(challenge)
+        name, _, _ = read_challenge(challenge)
+        if self._server and name != self._server:
+            from understudy.auth.handshake import AuthError
+
+            raise AuthError(f"{name!r} answers in place of {self._server}")
         self._channel = SealedChannel(secret(self.location, hello, challenge), is_client=True)
         return b""
 
@@ -487,22 +497,15 @@ def open_socket(address: str) -> _socket.socket:
 
 
 def secret(location: Location, hello: bytes, challenge: bytes) -> bytes:
-    """The connection's secret: from the key where this user can read it, else from the credential
-    agent of this host.
+    """The connection's secret, from the credential agent of this host.
 
     Raises:
-        AuthError: neither can be had.
+        AuthError: there is none, or it does not vouch for this user.
     """
-    from understudy.auth.handshake import MAX_HANDSHAKE, AuthError, session_secret
+    from understudy.auth.handshake import MAX_HANDSHAKE, AuthError
 
-    if location.key_file:
-        try:
-            with open(location.key_file, "rb") as file:
-                return session_secret(file.read(), hello, challenge)
-        except OSError:
-            pass
     if not location.agent:
-        raise AuthError("no key and no credential agent")
+        raise AuthError("no credential agent")
     try:
         agent = open_socket(location.agent)
     except OSError:

@@ -46,7 +46,6 @@ class Location:
         "conf",
         "controller",
         "controller_unix",
-        "key_file",
         "name",
         "run_dir",
         "started",
@@ -61,7 +60,6 @@ class Location:
         controller_unix: str = "",
         agent: str = "",
         clock: str = "",
-        key_file: str = "",
         started: float = 0.0,
         accounting: str = "",
         accounting_unix: str = "",
@@ -73,7 +71,6 @@ class Location:
         self.controller_unix = controller_unix
         self.agent = agent
         self.clock = clock
-        self.key_file = key_file
         self.started = started
         self.accounting = accounting
         self.accounting_unix = accounting_unix

@@ -1,6 +1,6 @@
 """srun --no-allocate: tasks on nodes without a job, and without the controller.
 
-Place: under srun. Whoever can read the cluster's key signs the step himself; all others are
+Place: under srun. Whoever can read the controller's key signs the step himself; all others are
 refused, as Slurm's nodes refuse all but SlurmUser and root. Follows: srun(1) -Z, and what Slurm
 22.05.8 was seen to do.
 """
@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from understudy.auth.keys import Keys
     from understudy.commands.srun.srun_settings import Settings
     from understudy.model.cluster import Cluster
 
@@ -35,7 +36,7 @@ class FreeStep(Step):
 
     is_free = True
     cluster: "Cluster"
-    key: bytes
+    keys: "Keys"
 
     def create(
         self, settings: "Settings", allocation: Allocation, _name: str, _step_id: int | None
@@ -48,7 +49,7 @@ class FreeStep(Step):
         if len(tasks) < len(nodes):
             nodes = nodes[: len(tasks)]
         expression, step_id = compress(nodes, sort=False), random.getrandbits(31)
-        credential = Signer(self.key).sign_step(
+        credential = Signer(self.keys).sign_step(
             allocation.job_id, 0, step_id, expression, *_user(settings), int(time.time())
         )
         daemons = []
@@ -108,6 +109,8 @@ def run_without_job(
     """The exit code."""
     from pathlib import Path
 
+    from understudy.auth.handshake import AuthError
+    from understudy.auth.keys import CONTROLLER, Keys
     from understudy.model.cluster import Cluster
     from understudy.model.environment import TASKS, told, written
     from understudy.model.hostlist import expand
@@ -121,9 +124,9 @@ def run_without_job(
     nodes, job_id = spec["required_nodes"], FIRST_NUMBER + random.getrandbits(15)
     try:
         cluster = Cluster.load(Path(location.run_dir))
-        with open(location.key_file, "rb") as file:
-            key = file.read()
-    except OSError:
+        keys = Keys(CONTROLLER, Path(cluster.key_folder))
+        keys.refresh()
+    except (OSError, AuthError):
         return _refused(expand(nodes), job_id, ACCESS_DENIED, context)
     known = {node for daemon in cluster.nodeds for node in expand(daemon.nodes)}
     if unknown := [node for node in expand(nodes) if node not in known]:
@@ -145,7 +148,7 @@ def run_without_job(
         "cyclic" if int(spec.get("num_tasks") or 1) <= len(expand(nodes)) else "block",
     )
     step = FreeStep([(settings, allocation)], allocation, programs, context, owns_job=True)
-    step.cluster, step.key = cluster, key
+    step.cluster, step.keys = cluster, keys
     return run(step, name)[0]
 
 

@@ -35,10 +35,11 @@ def send_down(
     for whole in parts:
         part = whole
         while part:
-            daemon = client.another(part[0][1])
+            name, address, nodes = part[0]
+            is_node = name == nodes  # one that shares the address
+            daemon = client.another(address, "" if is_node else name)
             try:
-                name, _, nodes = part[0]
-                if len(part) == 1 and name != nodes:  # else a node that shares the address
+                if len(part) == 1 and not is_node:
                     daemon.send(message)
                 else:
                     from understudy.commands.shared.packing import pack as pack_bytes

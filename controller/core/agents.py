@@ -117,6 +117,8 @@ class Agents:
         self._in_flight = self._sent = self._retried = self._dropped = self._trees = 0
         self._watchdog: TimerHandle | None = None
         self.fan_out: FanOut | None = None  # where each node is a hop of its own
+        # of messages that node daemons hand on
+        self.sign: Callable[[bytes], bytes] | None = None
         self.after_event: Callable[[], None] = lambda: None
         self.on_response: Callable[[str, bool], None] = lambda _daemon, _responds: None
 
@@ -182,7 +184,7 @@ class Agents:
         self._trees += 1
         targets = [Target(daemon, tuple(expand(expression))) for daemon, expression in parts]
         daemon_of = {node: target.peer for target in targets for node in target.nodes}
-        tree = ForwardTree(make(""), targets, self._tree_width, self._timeout_s)
+        tree = ForwardTree(make(""), targets, self._tree_width, self._timeout_s, sign=self.sign)
 
         def take(hop: int, answer: Message) -> None:
             for send in tree.answered(hop, answer):

@@ -64,7 +64,9 @@ class FanOut:
         timeout_s: float = 10.0,
         at_most: int = 4096,
         after_event: Callable[[], None] = lambda: None,
+        sign: Callable[[bytes], bytes] | None = None,
     ) -> None:
+        self._sign = sign
         self._wire, self._time, self._after_event = wire, time, after_event
         self._width, self._timeout_s, self._at_most = width, timeout_s, at_most
         self._under_way = 0
@@ -105,6 +107,7 @@ class FanOut:
             [Target(node, (node,)) for node in call.nodes],
             self._width if self._width > 0 else size,
             self._timeout_s,
+            sign=self._sign,
         )
 
         def take(hop: int, answer: Message) -> None:

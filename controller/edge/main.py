@@ -13,11 +13,12 @@ import argparse
 import asyncio
 import time as real_time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from understudy.auth.credential import Signer
-from understudy.auth.keys import read_key
+from understudy.auth.keys import CONTROLLER, Keys
 from understudy.clock.daemon import Daemon, run_daemon
 from understudy.clock.logs import VERBOSE
 from understudy.controller.accounting.link import AccountingLink, NotingJournal
@@ -134,13 +135,13 @@ class Controller:
         agents = Agents(
             wire, daemon.time, timeout_s=settings.message_timeout_s, tree_width=settings.tree_width
         )
+        signer = None
+        if cluster.key_folder:
+            keys = Keys(CONTROLLER, Path(cluster.key_folder))
+            signer = Signer(keys, settings.credential_lifetime_s)
+            agents.sign = partial(signer.order, daemon.time.now)
         if cluster.hops is not None:
             self._take_hops(agents, wire, settings, cluster.hops)
-        signer = (
-            Signer(read_key(Path(cluster.key_file)), settings.credential_lifetime_s)
-            if cluster.key_file
-            else None
-        )
         core = Core(
             tables=tables,
             names=names,
@@ -164,7 +165,7 @@ class Controller:
         from understudy.protocol.hops import hop_links  # noqa: PLC0415  only here
 
         daemon = self.daemon
-        links = hop_links(asyncio.get_running_loop(), daemon.cluster, hops)
+        links = hop_links(asyncio.get_running_loop(), daemon.name, daemon.cluster, hops)
         daemon.messenger.hops = links
         daemon.at_exit.append(links.close)
 
@@ -178,6 +179,7 @@ class Controller:
             timeout_s=settings.message_timeout_s,
             at_most=links.at_most,
             after_event=after_event,
+            sign=agents.sign,
         )
 
     def _add_rules(self, settings: Settings, noting: NotingJournal) -> None:

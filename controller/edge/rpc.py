@@ -250,3 +250,7 @@ RPCS: Final[dict[type[Message], Rpc]] = {
     AwaitRecorded: Rpc(await_recorded, _JOB_READ),
     AssociationsChanged: Rpc(associations_changed, _JOB_WRITE),
 }
+# all that a node daemon may ask for: who has stolen its key is neither a user nor the controller
+OF_NODES: Final = frozenset(
+    {RegisterNodes, BatchComplete, EpilogComplete, PrologComplete, StepComplete, Ping}
+)

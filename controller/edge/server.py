@@ -18,7 +18,7 @@ from understudy.controller.core import log_lines
 from understudy.controller.core.rights import Right
 from understudy.controller.edge.listings import Listing, Listings
 from understudy.controller.edge.rate_limit import Buckets, RateLimit
-from understudy.controller.edge.rpc import QUERY_NEEDS, RPCS, Rpc
+from understudy.controller.edge.rpc import OF_NODES, QUERY_NEEDS, RPCS, Rpc
 from understudy.controller.edge.turns import DAEMONS, Turns
 from understudy.controller.later import Later
 from understudy.controller.views.query import audience, run_query
@@ -39,6 +39,7 @@ TURN_S: Final = 0.01  # ours: for as long requests are handled before the loop h
 MOST_WAITING: Final = 10_000  # ours: of one user's requests; who sends more is to ask again later
 MOST_JOINING: Final = 32  # ours: of one user, a listing that has begun; they are answered together
 UNEXPECTED_MESSAGE: Final = 1000
+_DENIED: Final = Failure(ErrorCode.ACCESS_DENIED, "Access/permission denied")
 # Slurm's SLURMCTLD_COMMUNICATIONS_BACKOFF, after which commands sleep and ask again
 BACK_OFF: Final = Failure(1804, "Too many requests to the slurm controller, try again later")
 
@@ -89,6 +90,8 @@ class Server:
     def handle(self, request: Request) -> Message | None:
         """The messenger's handler."""
         self.handled += 1
+        if request.sender.is_node and type(request.message) not in OF_NODES:
+            return _DENIED
         if self._buckets is not None and not self._may_ask(self._buckets, request):
             return BACK_OFF
         if self._core.time.is_virtual:

@@ -161,7 +161,7 @@ def _require_daemon(sender: Sender) -> None:
 
 def register_nodes(core: Core, message: RegisterNodes, sender: Sender) -> Message:
     """A node daemon announces its nodes, and the jobs that it has."""
-    if not sender.is_daemon:
+    if not sender.is_daemon or (sender.is_node and sender.name != message.daemon):
         raise SlurmError(ErrorCode.ACCESS_DENIED)
     try:
         nodes = core.names.to_bitmap(message.nodes)

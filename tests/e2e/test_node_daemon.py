@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from understudy.auth.credential import Signer
-from understudy.auth.keys import create_key
+from understudy.auth.keys import Keys, create_keys
 from understudy.model.cluster import Cluster, NodeDaemon
 from understudy.noded.journal import entries
 from understudy.protocol.messages import (
@@ -42,14 +42,15 @@ class Controller:
 
     def __init__(self, run_dir, executor="real"):
         self.run_dir = run_dir
-        self.key = create_key(run_dir / "key")
+        create_keys(run_dir / "keys", ["controller", "noded0", "noded1"])
+        self.keys = Keys("controller", run_dir / "keys")
         (run_dir / "slurm.conf").write_text("ClusterName=c\nKillWait=1\n")
         self.cluster = Cluster(
             "c",
             str(run_dir / "slurm.conf"),
             executor=executor,
             controller=f"unix:{run_dir}/controller.sock",
-            key_file=str(run_dir / "key"),
+            key_folder=str(run_dir / "keys"),
             nodeds=[
                 NodeDaemon("noded0", f"unix:{run_dir}/noded0.sock", "n[0-9]"),
                 NodeDaemon("noded1", f"unix:{run_dir}/noded1.sock", "n[10-19]"),
@@ -58,7 +59,7 @@ class Controller:
         self.cluster.save(run_dir)
         self.deaf = False
         self.heard = []
-        self.messenger = Messenger("controller", asyncio.get_running_loop(), self.key)
+        self.messenger = Messenger("controller", asyncio.get_running_loop(), self.keys)
         self.messenger.set_handler(self._handle)
         self.messenger.listen([self.cluster.controller])
         for noded in self.cluster.nodeds:
@@ -106,7 +107,7 @@ class Controller:
 
     def launch(self, job_id, script, nodes="n0"):
         now = int(time.time())
-        credential = Signer(self.key).sign(job_id, 0, nodes, os.getuid(), now)
+        credential = Signer(self.keys).sign(job_id, 0, nodes, os.getuid(), now)
         spec = JobSpec(
             name="j", work_dir=str(self.run_dir), environment=[f"PATH={os.environ['PATH']}"]
         )

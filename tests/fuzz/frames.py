@@ -14,8 +14,9 @@ import msgpack
 import msgspec
 from controller_harness import OTHER, ROOT, USER, FakeSender, Harness
 from fuzz.mutate import WORDS, octets
+from key_harness import keys_of, secret_of
 
-from understudy.auth.handshake import SealedChannel, client_hello, frame, session_secret
+from understudy.auth.handshake import SealedChannel, client_hello, frame
 from understudy.auth.local import LOCAL_HELLO
 from understudy.controller.edge.rpc import RPCS
 from understudy.protocol.connection import Connection
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-KEY = b"k" * 32
 _MESSAGES = AnyMessage.__args__
 _TAGS = [each.__struct_config__.tag for each in _MESSAGES]
 
@@ -74,7 +74,7 @@ class _Server:
     """A daemon that answers Ok to everything, and counts what it is asked."""
 
     def __init__(self) -> None:
-        self.messenger = Messenger("controller", _Loop(), KEY)  # type: ignore[arg-type]
+        self.messenger = Messenger("controller", _Loop(), keys_of("controller"))  # type: ignore[arg-type]
         self.heard = 0
         self.messenger.set_handler(self._hear)
 
@@ -168,10 +168,11 @@ def sealed_frames(rng: random.Random, _folder: Path) -> None:
     hello = client_hello("noded0", rng.randrange(3), 0, is_daemon=is_daemon)
     sent = octets(rng, frame(hello)) if rng.random() < 0.3 else frame(hello)
     _feed(connection, sock, sent, rng)
-    key = KEY if rng.random() < 0.7 else rng.randbytes(32)
-    is_authentic = key == KEY and sent == frame(hello)
+    has_key = rng.random() < 0.7
+    is_authentic = has_key and sent == frame(hello)
     if len(sock.sent) > 4 and not connection.closed:
-        channel = SealedChannel(session_secret(key, hello, sock.sent[4:]), is_client=True)
+        secret = secret_of(hello, sock.sent[4:]) if has_key else rng.randbytes(32)
+        channel = SealedChannel(secret, is_client=True)
         asked = channel.seal(msgpack.packb([0, 1, 0, 0, msgspec.to_builtins(Ok())]))
         kind = rng.randrange(4)
         changed = (asked, octets(rng, asked), asked[:4] + rng.randbytes(len(asked) - 4), asked * 2)
@@ -182,7 +183,7 @@ def sealed_frames(rng: random.Random, _folder: Path) -> None:
     _end(connection)
 
 
-_SENDERS = (USER, USER, OTHER, ROOT, FakeSender("noded0", 0, 0, is_daemon=True))
+_SENDERS = (USER, USER, OTHER, ROOT, FakeSender("noded0", 0, 0, is_daemon=True, is_node=True))
 _WORD = tuple(_clean(word) for word in WORDS if len(word) < 6000 and "9999999999" not in word)
 
 

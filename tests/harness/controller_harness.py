@@ -11,6 +11,8 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from key_harness import keys_of
+
 from understudy.auth.credential import Signer
 from understudy.controller.core.agents import Agents
 from understudy.controller.core.core import Core
@@ -178,6 +180,7 @@ class FakeSender:
     user_id: int = 1000
     group_id: int = 1000
     is_daemon: bool = False
+    is_node: bool = False
 
 
 USER = FakeSender()
@@ -324,7 +327,7 @@ class Harness:
             agents=agents,
             journal=NoJournal() if journal is None else journal,
             users=FakeUsers(),
-            signer=Signer(b"k" * 32),
+            signer=Signer(keys_of("controller")),
             selector=selector,
         )
         connect(core)

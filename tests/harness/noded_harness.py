@@ -13,6 +13,8 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from key_harness import keys_of
+
 from understudy.auth.credential import Signer, Verifier
 from understudy.model.cluster import NodeDaemon
 from understudy.noded.core import NodeCore, OwnNodes
@@ -35,7 +37,6 @@ from understudy.protocol.tree import Routes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-KEY = bytes(range(32))
 EPOCH = 1_000_000.0
 CONTROLLER = Peer("controller", 0, 0, is_daemon=True)
 
@@ -189,7 +190,7 @@ class Harness:
             NodeCore(own, self.faults),
             self.messenger,
             self.time,
-            Verifier(KEY),
+            Verifier(keys_of("noded0")),
             Routes.of(NodeDaemon(each, "", its) for each, its in daemons.items()),
             logging.getLogger("test"),
             boot_time=self.time.now(),
@@ -225,7 +226,7 @@ class Harness:
         start_time = int(fields.pop("start_time", self.time.now()))
         if run_s is not None:
             fields.setdefault("emulation", Emulation(run_s))
-        credential = Signer(KEY).sign(job_id, restart, nodes, 1000, start_time)
+        credential = Signer(keys_of("controller")).sign(job_id, restart, nodes, 1000, start_time)
         return LaunchBatch(job_id, restart, nodes, start_time, credential, 1000, 1000, **fields)
 
     @property

@@ -32,7 +32,6 @@ from typing import TYPE_CHECKING, Any
 
 from simulation.draw import EPOCH, TEXTBOOK, Draw
 from simulation.lives import (
-    KEY,
     CountedTime,
     FailingNetwork,
     Life,
@@ -40,6 +39,7 @@ from simulation.lives import (
     disk_that_takes,
 )
 
+from understudy.auth.keys import create_keys
 from understudy.clock.daemon import Daemon
 from understudy.clock.virtual_loop import VirtualEventLoop
 from understudy.controller.edge.main import start as start_controller
@@ -164,8 +164,9 @@ class Simulation:
         draw = self.draw
         for name in ("state", "spool"):
             (self.folder / name).mkdir()
-        (self.folder / "key").write_bytes(KEY)
-        (self.folder / "key").chmod(0o600)
+        create_keys(
+            self.folder / "keys", ["controller", *(f"noded{i}" for i in range(draw.node_daemons))]
+        )
         (self.folder / "slurm.conf").write_text(draw.conf)
         names = [f"n{number}" for number in range(1, draw.nodes + 1)]
         bounds = [draw.nodes * part // draw.node_daemons for part in range(draw.node_daemons + 1)]
@@ -178,7 +179,7 @@ class Simulation:
             str(self.folder / "slurm.conf"),
             time="virtual",
             epoch=EPOCH,
-            key_file=str(self.folder / "key"),
+            key_folder=str(self.folder / "keys"),
             nodeds=nodeds,
             state=draw.state,
             latency_s=draw.latency_s,

@@ -35,10 +35,12 @@ if __name__ == "__main__":
 
 from simulation.circles import Circle
 from simulation.invariants import Invariants
+from simulation.lives import is_daemon
 from simulation.schedules import JOBS, Schedule, draw
 
 from understudy.accounting.main import start as start_accounting
 from understudy.accounting.store import Store
+from understudy.auth.keys import create_keys
 from understudy.clock.daemon import Daemon
 from understudy.clock.timekeeper import Timekeeper
 from understudy.clock.virtual_loop import VirtualEventLoop
@@ -78,7 +80,6 @@ if TYPE_CHECKING:
     from understudy.controller.tables.job import HetJob, Job
     from understudy.controller.tables.partition import Partition
 
-KEY = bytes(range(32))
 LONGEST_S = 60  # of this process's CPU time: the machine may be busy
 LONGEST_STILL_S = 900  # of real time: it waits for what never comes
 # between two looks at what is left; a backfill interval, an age limit and a repetition are shorter
@@ -150,8 +151,9 @@ class _Run:
         schedule.write(folder)
         self.scenario = read_scenario(folder)
         (folder / "slurm.conf").write_text(self.scenario.conf)
-        (folder / "key").write_bytes(KEY)
-        (folder / "key").chmod(0o600)
+        create_keys(
+            folder / "keys", ["controller", *(f"noded{i}" for i in range(schedule.node_daemons))]
+        )
         for name in ("state", "spool", "logs"):
             (folder / name).mkdir()
         machine = recorded_machine()
@@ -173,7 +175,7 @@ class _Run:
             time="virtual",
             epoch=zero - machine.lead_s,
             zero=zero,
-            key_file=str(folder / "key"),
+            key_folder=str(folder / "keys"),
             nodeds=[
                 NodeDaemon(f"noded{part}", "", compress(names[bounds[part] : bounds[part + 1]]))
                 for part in range(count)
@@ -194,11 +196,12 @@ class _Run:
         return Messenger(
             name,
             self.loop,
-            KEY,
+            None,
             user_id=user_id,
             group_id=user_id,
             latency_s=0.001,
             network=self.network,
+            is_daemon=is_daemon(name),
         )
 
     def note(self, problem: str) -> None:

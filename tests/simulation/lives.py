@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from understudy.auth.keys import CENTRAL
 from understudy.clock.timekeeper import Timekeeper
 from understudy.controller.edge import main as controller_main
 from understudy.protocol.messages import Failure, Message, Rows
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from understudy.clock.virtual_loop import VirtualEventLoop
 
-KEY = bytes(range(32))
 _SEQUENCES_A_LIFE = 1 << 40
 
 
@@ -58,6 +58,11 @@ class CountedTime(Timekeeper):
     def _if_alive(self, callback: Callable[..., object], args: tuple[Any, ...]) -> None:
         if self._life.is_alive:
             callback(*args)
+
+
+def is_daemon(name: str) -> bool:
+    """Whether it is a daemon's name; the others are users'."""
+    return name in CENTRAL or name.startswith("noded")
 
 
 class FailingNetwork(MemoryNetwork):
@@ -96,12 +101,13 @@ class MortalMessenger(Messenger):
         super().__init__(
             name,
             loop,
-            KEY,
+            None,
             user_id=user_id,
             group_id=user_id,
             latency_s=latency_s,
             link_latency=link_latency,
             network=network,
+            is_daemon=is_daemon(name),
         )
         self._failing, self._life, self._heard = network, life, heard
         # a message of an earlier life may be due at the same instant

@@ -14,8 +14,9 @@ import os
 import random
 from typing import TYPE_CHECKING, Any
 
-from simulation.lives import KEY, CountedTime, FailingNetwork, Life, MortalMessenger
+from simulation.lives import CountedTime, FailingNetwork, Life, MortalMessenger
 
+from understudy.auth.keys import create_keys
 from understudy.clock.daemon import Daemon
 from understudy.clock.virtual_loop import VirtualEventLoop
 from understudy.controller.edge.main import start as start_controller
@@ -216,8 +217,7 @@ class StepCluster:
     """A controller and many daemons of few nodes each."""
 
     def __init__(self, folder: Path, *, daemons: int, nodes_each: int, seed: int = 0) -> None:
-        (folder / "key").write_bytes(KEY)
-        (folder / "key").chmod(0o600)
+        create_keys(folder / "keys", ["controller", *(f"noded{i}" for i in range(daemons))])
         count = daemons * nodes_each
         (folder / "slurm.conf").write_text(CONF.format(nodes=count, width=WIDTH))
         for name in ("state", "spool"):
@@ -229,7 +229,7 @@ class StepCluster:
         ]
         self.cluster = Cluster(
             "steps", str(folder / "slurm.conf"), time="virtual", epoch=EPOCH,
-            key_file=str(folder / "key"), nodeds=nodeds, state="memory",
+            key_folder=str(folder / "keys"), nodeds=nodeds, state="memory",
             default_run_s=5.0, user_id=0,
         )  # fmt: skip
         self.loop = VirtualEventLoop()

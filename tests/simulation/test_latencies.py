@@ -7,9 +7,9 @@ import asyncio
 import random
 
 import pytest
-from simulation.lives import KEY
 from tests.reference import textbook
 
+from understudy.auth.keys import create_keys
 from understudy.clock.daemon import Daemon
 from understudy.clock.timekeeper import Timekeeper
 from understudy.clock.virtual_loop import VirtualEventLoop
@@ -27,8 +27,7 @@ NODES, CPUS = 37, 4
 
 def replay(folder, jobs, policy, *, daemons=1, latency_s=0.001, link_latency=None):
     """The start of each job by its id."""
-    (folder / "key").write_bytes(KEY)
-    (folder / "key").chmod(0o600)
+    create_keys(folder / "keys", ["controller", *(f"noded{i}" for i in range(daemons))])
     (folder / "slurm.conf").write_text(replay_conf(NODES, CPUS, policy, jobs=len(jobs)))
     bounds = [1 + NODES * part // daemons for part in range(daemons + 1)]
     cluster = Cluster(
@@ -36,7 +35,7 @@ def replay(folder, jobs, policy, *, daemons=1, latency_s=0.001, link_latency=Non
         str(folder / "slurm.conf"),
         time="virtual",
         epoch=EPOCH,
-        key_file=str(folder / "key"),
+        key_folder=str(folder / "keys"),
         nodeds=[
             NodeDaemon(f"noded{i}", "", f"n[{bounds[i]}-{bounds[i + 1] - 1}]")
             for i in range(daemons)
@@ -49,7 +48,7 @@ def replay(folder, jobs, policy, *, daemons=1, latency_s=0.001, link_latency=Non
 
     def messenger(name):
         return Messenger(
-            name, loop, KEY, latency_s=latency_s, link_latency=link_latency, network=network
+            name, loop, None, latency_s=latency_s, link_latency=link_latency, network=network
         )
 
     async def run():

@@ -6,8 +6,8 @@ import asyncio
 import gc
 
 import pytest
-from simulation.lives import KEY
 
+from understudy.auth.keys import create_keys
 from understudy.clock.daemon import Daemon
 from understudy.clock.timekeeper import Timekeeper
 from understudy.clock.virtual_loop import VirtualEventLoop
@@ -34,8 +34,7 @@ COLUMNS = ["job_id", "state", "reason", "nodes", "user_id"]
 
 @pytest.mark.parametrize("state", ["memory", "disk"])
 def test_what_a_storm_took_is_given_back_when_its_jobs_are_forgotten(tmp_path, state):
-    (tmp_path / "key").write_bytes(KEY)
-    (tmp_path / "key").chmod(0o600)
+    create_keys(tmp_path / "keys", ["controller", "noded0"])
     (tmp_path / "state").mkdir()
     conf = replay_conf(16, 4, "backfill").replace("MinJobAge=0", "")
     (tmp_path / "slurm.conf").write_text(f"{conf}MinJobAge=10\n")
@@ -44,7 +43,7 @@ def test_what_a_storm_took_is_given_back_when_its_jobs_are_forgotten(tmp_path, s
         str(tmp_path / "slurm.conf"),
         time="virtual",
         epoch=946_684_800.0,
-        key_file=str(tmp_path / "key"),
+        key_folder=str(tmp_path / "keys"),
         nodeds=[NodeDaemon("noded0", "", "n[1-16]")],
         state=state,
     )
@@ -53,7 +52,7 @@ def test_what_a_storm_took_is_given_back_when_its_jobs_are_forgotten(tmp_path, s
     time = Timekeeper(loop, cluster.epoch)
 
     def messenger(name):
-        return Messenger(name, loop, KEY, network=network)
+        return Messenger(name, loop, None, network=network)
 
     async def storm(controller, client):
         async def submit(number):

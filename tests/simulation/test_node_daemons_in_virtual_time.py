@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from understudy.auth.credential import Signer
+from understudy.auth.keys import Keys, create_keys
 from understudy.clock.daemon import Daemon
 from understudy.clock.timekeeper import Timekeeper
 from understudy.clock.virtual_loop import VirtualEventLoop
@@ -28,15 +29,13 @@ from understudy.protocol.messages import (
 from understudy.protocol.messenger import MemoryNetwork, Messenger
 
 EPOCH = 1_000_000.0
-KEY = bytes(range(32))
 NODES = 64
 
 
 def replay(tmp_path: Path, daemons: int, jobs: int, seed: int) -> list[tuple[float, object]]:
     """Launch random jobs on the nodes; what the controller hears about jobs, with the time."""
     per_daemon = NODES // daemons
-    (tmp_path / "key").write_bytes(KEY)
-    (tmp_path / "key").chmod(0o600)
+    create_keys(tmp_path / "keys", ["controller", *(f"noded{i}" for i in range(daemons))])
     nodeds = [
         NodeDaemon(f"noded{i}", "", f"n[{i * per_daemon}-{(i + 1) * per_daemon - 1}]")
         for i in range(daemons)
@@ -46,13 +45,13 @@ def replay(tmp_path: Path, daemons: int, jobs: int, seed: int) -> list[tuple[flo
         "slurm.conf",
         time="virtual",
         epoch=EPOCH,
-        key_file=str(tmp_path / "key"),
+        key_folder=str(tmp_path / "keys"),
         nodeds=nodeds,
     )
     loop = VirtualEventLoop()
     network = MemoryNetwork()
     clock = Timekeeper(loop, EPOCH)
-    controller = Messenger("controller", loop, KEY, network=network)
+    controller = Messenger("controller", loop, None, network=network)
     heard: list[tuple[float, object]] = []
     registered: list[str] = []
     left = {}
@@ -85,7 +84,7 @@ def replay(tmp_path: Path, daemons: int, jobs: int, seed: int) -> list[tuple[flo
             0,
             nodes,
             now,
-            Signer(KEY).sign(job_id, 0, nodes, 1, now),
+            Signer(Keys("controller", tmp_path / "keys")).sign(job_id, 0, nodes, 1, now),
             1,
             1,
             Emulation(run_s),
@@ -99,7 +98,7 @@ def replay(tmp_path: Path, daemons: int, jobs: int, seed: int) -> list[tuple[flo
                 noded.name,
                 cluster,
                 tmp_path,
-                Messenger(noded.name, loop, KEY, network=network),
+                Messenger(noded.name, loop, None, network=network),
                 clock,
             )
             await start(daemon)

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from understudy.auth.keys import read_key
+from understudy.auth.keys import Keys
 from understudy.clock.daemon import Daemon, take_part
 from understudy.clock.logs import Logs
 from understudy.clock.timekeeper import Timekeeper
@@ -78,12 +78,12 @@ def in_processes(
         with contextlib.suppress(OSError):
             os.sched_setaffinity(0, {cluster.cpu})
         loop = VirtualEventLoop()
-        key = read_key(Path(cluster.key_file))
-        messenger = _messenger(NAME, loop, key, cluster)
+        keys = Keys(NAME, Path(cluster.key_folder))
+        messenger = _messenger(loop, cluster, NAME, keys=keys)
         messenger.add_peer("controller", cluster.controller_unix)
         if cluster.accounting_unix:
             messenger.add_peer("accounting", cluster.accounting_unix)
-        link = take_part(loop, cluster, NAME, key, messenger, watches=True)
+        link = take_part(loop, cluster, NAME, keys, messenger, watches=True)
 
         def resume() -> None:
             from understudy.tool.cluster.clock_client import ClockError, ask
@@ -116,7 +116,6 @@ def in_one_process(
     with (run_dir / "logs" / "replay.log").open("a") as log:
         loop = VirtualEventLoop()
         network = MemoryNetwork()
-        key = read_key(Path(cluster.key_file))
         time = Timekeeper(loop, cluster.epoch)
         Logs(time.now, fixed=cluster.log_level, stream=log)
 
@@ -125,7 +124,7 @@ def in_one_process(
 
         def daemon_of(name: str) -> Daemon:
             daemon = Daemon(
-                name, cluster, run_dir, _messenger(name, loop, key, cluster, network), time
+                name, cluster, run_dir, _messenger(loop, cluster, name, network=network), time
             )
             daemon.on_failure = partial(ending.end, f"{name} failed")
             daemons.append(daemon)
@@ -145,7 +144,7 @@ def in_one_process(
                 for daemon in reversed(daemons):
                     await daemon.close()
 
-        mine = _messenger(NAME, loop, key, cluster, network)
+        mine = _messenger(loop, cluster, NAME, network=network)
         participant = Participant(
             loop, mine, time, cluster, lambda react: setattr(loop, "on_stalled", react)
         )
@@ -232,16 +231,17 @@ def _run(
 
 
 def _messenger(
-    name: str,
     loop: VirtualEventLoop,
-    key: bytes,
     cluster: Cluster,
+    name: str,
+    *,
+    keys: Keys | None = None,
     network: MemoryNetwork | None = None,
 ) -> Messenger:
     return Messenger(
         name,
         loop,
-        key,
+        keys,
         user_id=os.getuid(),
         group_id=os.getgid(),
         latency_s=cluster.latency_s,

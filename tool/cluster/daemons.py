@@ -192,6 +192,7 @@ def held(run_dir: Path) -> Iterator[None]:
 def join(cluster: Cluster, run_dir: Path, nodes: list[str]) -> str:
     """Have a node daemon for these nodes in the cluster's description. Its name."""
     name = f"slurmd.{compress(nodes, sort=False)}"
+    launch.make_keys(run_dir, [name])
     cluster.join(name, f"unix:{socket_folder(run_dir)}/{zlib.crc32(name.encode()):08x}.sock", nodes)
     cluster.save(run_dir)
     return name

@@ -4,8 +4,10 @@ Place: beside launch.py, which starts all on one host; used by `understudy prepa
 daemon`. Prints nothing.
 
 The site folder is what the hosts share, read-only but for who prepares it: `cluster.json`,
-`slurm.conf` with its companions, `key`. Each host copies it into a run directory of its own, which
-has the layout that understudy.model.cluster describes, and speaks to the others by TCP alone.
+`slurm.conf` with its companions, public keys. Each host copies it into a run directory of its own,
+which has the layout that understudy.model.cluster describes, and speaks to the others by TCP alone.
+Keys are not copied, so that a change of them is seen: the run directory has links to the site's
+public ones and to the daemon's own, which may be in a folder that its host alone can read.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import time as clock_time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from understudy.auth.keys import PUBLIC
 from understudy.model.cluster import Cluster
 from understudy.model.conf_copy import COMPANIONS
 from understudy.tool.cluster.launch import (
@@ -52,9 +55,11 @@ def prepare(
     executor: str = "emulated",
     run_dir: Path,
     metrics: str = "",
+    keys: Path | None = None,
 ) -> Cluster:
     """Write the site folder. Hosts are `NAME` or `NAME:PORT`; `run_dir` is where each host will
-    have its own files. `metrics`: `[HOST:]PORT` on each host, for Prometheus.
+    have its own files. `metrics`: `[HOST:]PORT` on each host, for Prometheus. `keys`: where the
+    private key of each daemon goes, to `keys/NAME/NAME`; None: beside the public ones.
 
     Raises:
         ConfigError, OSError: the configuration cannot be used or read.
@@ -88,7 +93,8 @@ def prepare(
         agent=f"unix:{run_dir}/agent.sock",
         clock=_address(clock, CLOCK_PORT) if time != "real" else "",
         accounting=_address(accounting, site.accounting_port or 0) if has_accounting else "",
-        key_file=str(run_dir / "key"),
+        key_folder=str(run_dir / "keys"),
+        keys=keys,
         metrics=on_many_hosts(metrics, participants_of(site, len(noded))),
     )
 
@@ -98,9 +104,15 @@ def _address(host: str, port: int) -> str:
     return f"tcp:{host}" if colon and given.isdigit() and name else f"tcp:{host}:{port}"
 
 
-def begin(name: str, site_dir: Path, run_dir: Path, patience_s: float = 60.0) -> list[str]:
+def begin(
+    name: str,
+    site_dir: Path,
+    run_dir: Path,
+    keys: Path | None = None,
+    patience_s: float = 60.0,
+) -> list[str]:
     """Make this host's run directory from the site folder; the command line of the daemon, to be
-    run there.
+    run there. `keys`: the folder with the daemon's private key; None: the site's.
 
     Raises:
         LaunchError: there is no such daemon, or no site folder within that time.
@@ -120,11 +132,15 @@ def begin(name: str, site_dir: Path, run_dir: Path, patience_s: float = 60.0) ->
             f"cluster {cluster.name} has no daemon {name}; it has "
             f"{', '.join(daemon_names(cluster))}"
         )
-    if Path(cluster.key_file).parent != run_dir:
+    if Path(cluster.key_folder).parent != run_dir:
         raise LaunchError(
             "the cluster was prepared for run directories "
-            f"{Path(cluster.key_file).parent}, not {run_dir}"
+            f"{Path(cluster.key_folder).parent}, not {run_dir}"
         )
+    public = site_dir / "keys" / PUBLIC
+    private = (keys or site_dir / "keys") / name
+    if not private.is_file():
+        raise LaunchError(f"there is no {private}, the key of {name}")
     for folder in ("logs", "state", "spool"):
         (run_dir / folder).mkdir(
             parents=True, exist_ok=True, mode=0o700 if folder == "state" else 0o755
@@ -132,7 +148,9 @@ def begin(name: str, site_dir: Path, run_dir: Path, patience_s: float = 60.0) ->
     for file in ("cluster.json", "slurm.conf", *COMPANIONS):
         if (site_dir / file).is_file():
             _copy(site_dir / file, run_dir, 0o644)
-    _copy(site_dir / "key", run_dir, 0o600)
+    (run_dir / "keys").mkdir(mode=0o755, exist_ok=True)
+    _link(run_dir / "keys" / PUBLIC, public)
+    _link(run_dir / "keys" / name, private)
     if name == "agent":  # where people type commands
         locate.register(location_of(cluster, run_dir))
     return daemon_command(name, run_dir)
@@ -154,6 +172,11 @@ def begin_again(name: str, run_dir: Path) -> list[str]:
     if process is not None and process.is_running:
         raise LaunchError(f"{name} runs already, pid {process.pid}")
     return daemon_command(name, run_dir.resolve())
+
+
+def _link(path: Path, target: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.symlink_to(target.absolute())
 
 
 def _copy(file: Path, run_dir: Path, mode: int) -> None:

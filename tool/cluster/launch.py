@@ -5,7 +5,7 @@ Place: used by `understudy up` and `down` and by `understudy replay`. Knows the 
 layout (understudy.model.cluster) and the daemons' command lines; not what they do. Prints nothing:
 what a user should read is in `LaunchError` and in the values returned.
 
-    prepare            the run directory: key, configuration, cluster.json
+    prepare            the run directory: keys, configuration, cluster.json
     start_daemons      all processes at once: starting is mostly importing, and they import side by
                        side
     wait_listening     until each has written its pid file, which it does when it listens
@@ -209,7 +209,7 @@ def prepare(
         accounting_unix=f"unix:{sockets}/accounting.sock"
         if site.accounting_port is not None
         else "",
-        key_file=str(run_dir / "key"),
+        key_folder=str(run_dir / "keys"),
         zygote=f"unix:{run_dir}/zygote.sock" if zygote else "",
         hops=hops,
         is_open=not noded,
@@ -225,10 +225,11 @@ def describe(
     *,
     time: str,
     participants: Sequence[str] = (),
+    keys: Path | None = None,
     **fields: Any,
 ) -> Cluster:
-    """Write into the folder what all daemons of a cluster share: its key, the configuration (of
-    `source`) and cluster.json.
+    """Write into the folder what all daemons of a cluster share: public keys, the configuration (of
+    `source`) and cluster.json. Private keys go there, too, or to folders in `keys`.
 
     The node daemons with the addresses `noded` share the nodes in order and evenly; `participants`
     are others for whom virtual time waits; `fields` are those of `Cluster`, the addresses of the
@@ -237,13 +238,6 @@ def describe(
     Raises:
         LaunchError: there is a key that cannot be used.
     """
-    from understudy.auth.handshake import AuthError
-    from understudy.auth.keys import create_key
-
-    try:
-        create_key(folder / "key")
-    except AuthError as error:
-        raise LaunchError(str(error)) from error
     copy_configuration(source, folder)
     cluster = Cluster(
         name=site.name,
@@ -260,8 +254,26 @@ def describe(
     )
     if time != "real":
         cluster.participants = [*participants_of(site, len(noded)), *participants]
+    # a zygote proves itself to nobody
+    known = [name for name in daemon_names(cluster) if name != "zygote"]
+    make_keys(folder, [*known, *participants], keys)
     cluster.save(folder)
     return cluster
+
+
+def make_keys(folder: Path, daemons: Sequence[str], private: Path | None = None) -> None:
+    """Have keys of these daemons in `folder/keys`; the private ones elsewhere, if it is said where.
+
+    Raises:
+        LaunchError: there are keys that cannot be used.
+    """
+    from understudy.auth.handshake import AuthError
+    from understudy.auth.keys import create_keys
+
+    try:
+        create_keys(folder / "keys", daemons, private)
+    except (AuthError, OSError) as error:
+        raise LaunchError(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)

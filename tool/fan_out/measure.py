@@ -13,12 +13,14 @@ import statistics
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import uvloop
 
-from understudy.auth.keys import create_key, read_key
+from understudy.auth.credential import Signer
+from understudy.auth.keys import CONTROLLER, Keys, create_keys
 from understudy.clock.timekeeper import Timekeeper
 from understudy.controller.core.fan_out import FanOut
 from understudy.experiments.fan_out_page import FanOutRow
@@ -76,17 +78,18 @@ def _describe(run_dir: Path, nodes: int, asked: Asked) -> Cluster:
     run_dir.mkdir(parents=True, exist_ok=True)
     (run_dir / "logs").mkdir(exist_ok=True)
     sockets = make_socket_folder(run_dir)
-    create_key(run_dir / "key")
+    daemons = [f"noded{i}" for i in range(processes)]
+    create_keys(run_dir / "keys", [CONTROLLER, *daemons])
     (run_dir / "slurm.conf").write_text("ClusterName=fanout\n")
     cluster = Cluster(
         "fanout",
         "",
         controller_unix=f"unix:{sockets}/controller.sock",
-        key_file=str(run_dir / "key"),
+        key_folder=str(run_dir / "keys"),
         hops=asked.hops,
         nodeds=[
             NodeDaemon(
-                f"noded{i}",
+                daemons[i],
                 "tcp:127.0.0.1:0" if asked.hops.tcp else f"unix:{sockets}/noded{i}.sock",
                 share,
             )
@@ -113,7 +116,8 @@ async def _measure(
     cluster: Cluster, started: launch.Started, asked: Asked, tell: Callable[[FanOutRow], None]
 ) -> list[FanOutRow]:
     loop = asyncio.get_running_loop()
-    messenger = Messenger("controller", loop, read_key(Path(cluster.key_file)))
+    keys = Keys(CONTROLLER, Path(cluster.key_folder))
+    messenger = Messenger(CONTROLLER, loop, keys)
     there: set[str] = set()
     all_there = asyncio.Event()
 
@@ -128,11 +132,11 @@ async def _measure(
     messenger.set_handler(hear)
     messenger.listen([cluster.controller_unix])
     assert cluster.hops is not None
-    links = messenger.hops = hop_links(loop, cluster, cluster.hops)
+    links = messenger.hops = hop_links(loop, CONTROLLER, cluster, cluster.hops)
     try:
         await _wait_for(all_there, started)
         names = [node for daemon in cluster.nodeds for node in expand(daemon.nodes)]
-        sender = _Sender(messenger, Timekeeper(loop, None), started, asked)
+        sender = _Sender(messenger, keys, Timekeeper(loop, None), started, asked)
         # each over another link, as these may differ
         some = names[:: -(-len(names) // _ALONE)]
         alone = [(await sender.send([node], 1)).seconds for node in some]
@@ -179,15 +183,27 @@ class _Sender:
     """Sends in the controller's place, and says what it took."""
 
     def __init__(
-        self, messenger: Messenger, keeper: Timekeeper, started: launch.Started, asked: Asked
+        self,
+        messenger: Messenger,
+        keys: Keys,
+        keeper: Timekeeper,
+        started: launch.Started,
+        asked: Asked,
     ) -> None:
         self._messenger, self._time, self._started, self._asked = messenger, keeper, started, asked
+        self._sign = partial(Signer(keys).order, keeper.now)
 
     async def send(self, nodes: Sequence[str], width: int) -> _Run:
         """A ping to these nodes, until all of them have answered."""
         links = self._messenger.hops
         assert links is not None
-        fan_out = FanOut(self._messenger, self._time, width=width, timeout_s=self._asked.timeout_s)
+        fan_out = FanOut(
+            self._messenger,
+            self._time,
+            width=width,
+            timeout_s=self._asked.timeout_s,
+            sign=self._sign,
+        )
         done: asyncio.Future[dict[str, int]] = asyncio.get_running_loop().create_future()
         sent, of_bytes = links.sent, links.bytes_sent
         others, own, began = self._others_cpu_s(), time.process_time(), time.perf_counter()

@@ -19,7 +19,7 @@ Site = Annotated[
     Path,
     typer.Option(
         "--site",
-        help="What the hosts share: the cluster's description, its slurm.conf and its key.",
+        help="What the hosts share: the cluster's description, its slurm.conf and public keys.",
     ),
 ]
 RunDir = Annotated[
@@ -62,6 +62,14 @@ def prepare(
         typer.Option("--executor", help="Whether jobs are emulated, or their scripts run."),
     ] = Executor.EMULATED,
     run_dir: RunDir = _RUN_DIR,
+    keys: Annotated[
+        Path | None,
+        typer.Option(
+            "--keys",
+            help="Put each daemon's private key into a folder of its name in here, for its host "
+            "alone, and not into the site folder.",
+        ),
+    ] = None,
     metrics: Annotated[
         str,
         typer.Option(
@@ -82,7 +90,7 @@ def prepare(
         cluster = hosts.prepare(
             site, conf, controller=controller, noded=noded, accounting=accounting, clock=clock,
             time=mode, rate=rate, executor=str(executor),
-            run_dir=run_dir, metrics=metrics,
+            run_dir=run_dir, metrics=metrics, keys=keys,
         )  # fmt: skip
     except (LaunchError, ConfigError, OSError) as error:
         fail("prepare", str(error))
@@ -101,18 +109,24 @@ def daemon(
         Path | None,
         typer.Option(
             "--site",
-            help="What the hosts share: the cluster's description, its slurm.conf and its key. "
-            "Without it the cluster is that of the run directory.",
+            help="What the hosts share: the cluster's description, its slurm.conf and public "
+            "keys. Without it the cluster is that of the run directory.",
         ),
     ] = None,
     run_dir: RunDir = _RUN_DIR,
+    keys: Annotated[
+        Path | None,
+        typer.Option("--keys", help="The folder with the daemon's private key, if not the site's."),
+    ] = None,
 ) -> None:
     """Be one daemon of a cluster, of several hosts or of `understudy up`, until told to end."""
     from understudy.tool.cluster import hosts
     from understudy.tool.cluster.run_dir import LaunchError
 
     try:
-        command = hosts.begin(name, site, run_dir) if site else hosts.begin_again(name, run_dir)
+        command = (
+            hosts.begin(name, site, run_dir, keys) if site else hosts.begin_again(name, run_dir)
+        )
     except (LaunchError, OSError, ValueError, TypeError) as error:
         fail("daemon", str(error))
     os.execv(command[0], command)  # noqa: S606

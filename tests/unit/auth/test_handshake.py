@@ -5,6 +5,7 @@ Covers: auth/agent, auth/credential, auth/keys.
 
 import msgpack
 import pytest
+from key_harness import keys_of
 
 from understudy.auth.agent import vouch
 from understudy.auth.credential import CredentialError, Signer, Verifier
@@ -17,17 +18,16 @@ from understudy.auth.handshake import (
     server_challenge,
     session_secret,
 )
-from understudy.auth.keys import create_key, read_key
 
-KEY, OTHER = b"k" * 32, b"o" * 32
+SHARED, OTHER = b"k" * 32, b"o" * 32
 
 
-def channels(client_key=KEY, server_key=KEY):
+def channels(client=SHARED, server=SHARED):
     hello = client_hello("me", 1000, 100, is_daemon=False)
     challenge = server_challenge("controller")
     return (
-        SealedChannel(session_secret(client_key, hello, challenge), is_client=True),
-        SealedChannel(session_secret(server_key, hello, challenge), is_client=False),
+        SealedChannel(session_secret(client, hello, challenge), is_client=True),
+        SealedChannel(session_secret(server, hello, challenge), is_client=False),
     )
 
 
@@ -39,7 +39,7 @@ def test_both_ends_read_what_the_other_seals():
 
 
 def test_a_holder_of_another_key_is_refused():
-    client, server = channels(client_key=OTHER)
+    client, server = channels(client=OTHER)
     with pytest.raises(AuthError, match="does not authenticate"):
         server.open(client.seal(b"hello")[4:])
 
@@ -95,13 +95,13 @@ def test_another_connections_frames_are_refused():
         b"GET / HTTP/1.1\r\n",
         msgpack.packb([1, 2]),
         msgpack.packb(["understudy/0", "x", 1, 1, False, b"n" * 32]),
-        msgpack.packb(["understudy/1", "x", "root", 1, False, b"n" * 32]),
-        msgpack.packb(["understudy/1", "x", True, 1, False, b"n" * 32]),
-        msgpack.packb(["understudy/1", "x" * 300, 1, 1, False, b"n" * 32]),
-        msgpack.packb(["understudy/1", "x", 1, 1, False, b"short"]),
-        msgpack.packb(["understudy/1", "x\n2030-01-01 a line in the log", 1, 1, False, b"n" * 32]),
-        msgpack.packb(["understudy/1", "x", -1, 1, False, b"n" * 32]),
-        msgpack.packb(["understudy/1", "x", 1, 1 << 32, False, b"n" * 32]),
+        msgpack.packb(["understudy/2", "x", "root", 1, False, b"n" * 32]),
+        msgpack.packb(["understudy/2", "x", True, 1, False, b"n" * 32]),
+        msgpack.packb(["understudy/2", "x" * 300, 1, 1, False, b"n" * 32]),
+        msgpack.packb(["understudy/2", "x", 1, 1, False, b"short"]),
+        msgpack.packb(["understudy/2", "x\n2030-01-01 a line in the log", 1, 1, False, b"n" * 32]),
+        msgpack.packb(["understudy/2", "x", -1, 1, False, b"n" * 32]),
+        msgpack.packb(["understudy/2", "x", 1, 1 << 32, False, b"n" * 32]),
     ],
 )
 def test_what_is_no_hello_is_an_auth_error_and_nothing_else(body):
@@ -112,13 +112,10 @@ def test_what_is_no_hello_is_an_auth_error_and_nothing_else(body):
 
 
 def test_the_agent_vouches_for_the_user_that_the_kernel_reports():
-    hello, challenge = (
-        client_hello("squeue", 1000, 100, is_daemon=False),
-        server_challenge("controller"),
-    )
-    assert vouch(KEY, msgpack.packb([hello, challenge]), 1000, 100) == session_secret(
-        KEY, hello, challenge
-    )
+    hello = client_hello("squeue", 1000, 100, is_daemon=False)
+    challenge, secret, _ = keys_of("controller").answered(hello, "agent")
+    request = msgpack.packb([hello, challenge])
+    assert vouch(keys_of("agent"), request, 1000, 100) == secret
 
 
 @pytest.mark.parametrize(
@@ -133,19 +130,13 @@ def test_the_agent_vouches_for_the_user_that_the_kernel_reports():
 )
 def test_the_agent_vouches_for_nobody_else(hello, complaint):
     with pytest.raises(AuthError, match=complaint):
-        vouch(KEY, msgpack.packb([hello, server_challenge("controller")]), 1000, 100)
-
-
-def test_a_key_file_that_others_can_read_is_refused(tmp_path):
-    path = tmp_path / "key"
-    assert create_key(path) == read_key(path)
-    path.chmod(0o644)
-    with pytest.raises(AuthError, match="chmod 600"):
-        read_key(path)
+        vouch(keys_of("agent"), msgpack.packb([hello, b"challenge"]), 1000, 100)
 
 
 def test_a_credential_says_what_the_controller_signed():
-    content = Verifier(KEY).verify(Signer(KEY).sign(7, 1, "n[1-4]", 1000, 500), now=600)
+    content = Verifier(keys_of("noded0")).verify(
+        Signer(keys_of("controller")).sign(7, 1, "n[1-4]", 1000, 500), now=600
+    )
     assert (
         content.job_id,
         content.restart,
@@ -156,14 +147,14 @@ def test_a_credential_says_what_the_controller_signed():
 
 
 def test_a_credential_that_was_altered_expired_or_signed_elsewhere_is_refused():
-    signed = Signer(KEY).sign(7, 0, "n1", 1000, 500)
+    signed = Signer(keys_of("controller")).sign(7, 0, "n1", 1000, 500)
     for wrong in (
         signed[:-1] + b"\x00",
         b"",
         signed[:64],
-        Signer(OTHER).sign(7, 0, "n1", 1000, 500),
+        Signer(keys_of("noded0")).sign(7, 0, "n1", 1000, 500),
     ):
         with pytest.raises(CredentialError):
-            Verifier(KEY).verify(wrong)
+            Verifier(keys_of("noded0")).verify(wrong)
     with pytest.raises(CredentialError, match="expired 1 s ago"):
-        Verifier(KEY).verify(signed, now=621)
+        Verifier(keys_of("noded0")).verify(signed, now=621)

@@ -11,30 +11,32 @@ import socket
 import msgpack
 import msgspec
 import pytest
+from key_harness import keys_of, secret_of
 
-from understudy.auth.handshake import SealedChannel, client_hello, frame, session_secret
+from understudy.auth.handshake import SealedChannel, client_hello, frame
 from understudy.clock import frames, service
 from understudy.clock.service import ClockService
 from understudy.clock.windows import Windows
 from understudy.model.cluster import Cluster
 from understudy.protocol.messages import ClockControl, ClockStatus, Failure
 
-KEY = b"k" * 32
 OTHER_USER = os.getuid() + 1
 
 
 class Raw:
     """Somebody at the clock's socket."""
 
-    def __init__(self, path, name="command", user_id=None, *, is_daemon=False, key=KEY):
+    def __init__(self, path, name="command", user_id=None, *, is_daemon=False):
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(5)
         self.sock.connect(str(path))
         hello = client_hello(
             name, os.getuid() if user_id is None else user_id, os.getgid(), is_daemon=is_daemon
         )
+        if is_daemon:
+            keys_of(name)
         self.sock.sendall(frame(hello))
-        self.channel = SealedChannel(session_secret(key, hello, self._read()), is_client=True)
+        self.channel = SealedChannel(secret_of(hello, self._read()), is_client=True)
 
     def __enter__(self):
         return self
@@ -71,7 +73,7 @@ async def clock(tmp_path):
         participants=["noded0"],
         user_id=os.getuid(),
     )
-    clock = ClockService(cluster, KEY, asyncio.get_running_loop())
+    clock = ClockService(cluster, keys_of("clock"), asyncio.get_running_loop())
     clock.listen(f"unix:{tmp_path}/clock")
     clock.path = tmp_path / "clock"
     yield clock
@@ -185,7 +187,7 @@ async def test_a_malformed_frame_closes_the_connection_with_one_line(clock, capl
 async def test_who_proves_nothing_in_time_is_closed(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(service, "_HANDSHAKE_S", 0.0)
     clock = ClockService(
-        Cluster("tux", "tux.conf", time="virtual"), KEY, asyncio.get_running_loop()
+        Cluster("tux", "tux.conf", time="virtual"), keys_of("clock"), asyncio.get_running_loop()
     )
     clock.listen(f"unix:{tmp_path}/clock")
     silent = socket.socket(socket.AF_UNIX)

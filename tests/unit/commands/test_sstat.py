@@ -65,7 +65,7 @@ def running(client):
         [],
     ]
     client.answers["StatTasks"] = [USED]
-    client.another = lambda _address: client
+    client.another = lambda _address, _name: client
     client.close = lambda: None
     return client
 

@@ -6,9 +6,12 @@ Covers: noded/merged_reports, noded/registration.
 
 import asyncio
 import logging
+import time
 from collections import Counter
+from functools import partial
 
 import pytest
+from key_harness import keys_of
 from tests.harness.controller_harness import FakeTime
 from tests.unit.protocol.test_messenger import until
 
@@ -45,8 +48,6 @@ from understudy.protocol.messages import (
 from understudy.protocol.messenger import Messenger
 from understudy.protocol.mishaps import Mishaps
 
-KEY = bytes(range(32))
-
 
 class Site:
     """Two processes of nodes n0 to n39, as far as one loop can have them, and a controller that
@@ -64,22 +65,26 @@ class Site:
             )
             for i in range(2)
         ]
-        address_of = {node: each.address for each in self.daemons for node in expand(each.nodes)}
         self.mishaps = Mishaps(5, **mishaps)
         self.faults = FaultTable()
         self.stops, self.heard, self.unknown = 0, [], []
-        self.controller = Messenger("controller", self.loop, KEY)
+        self.controller = Messenger("controller", self.loop, keys_of("controller"))
         self.controller.listen([f"unix:{folder}/c"])
         self.controller.set_handler(self.hear)
-        self.controller.hops = HopLinks(self.loop, KEY, address_of, self.mishaps)
+        self.controller.hops = HopLinks(
+            self.loop, keys_of("controller"), self.daemons, self.mishaps
+        )
         self.time = FakeTime(0.0)
-        self.fan_out = FanOut(self.controller, self.time, width=width, timeout_s=timeout_s)
+        sign = partial(Signer(keys_of("controller")).order, time.time)
+        self.fan_out = FanOut(
+            self.controller, self.time, width=width, timeout_s=timeout_s, sign=sign
+        )
         self.processes, self.links = [], []
         for each in self.daemons:
-            messenger = Messenger(each.name, self.loop, KEY)
+            messenger = Messenger(each.name, self.loop, keys_of(each.name))
             messenger.listen([each.address])
             messenger.add_peer("controller", f"unix:{folder}/c")
-            links = HopLinks(self.loop, KEY, address_of, self.mishaps)
+            links = HopLinks(self.loop, keys_of(each.name), self.daemons, self.mishaps)
             nodes = HopNodes(
                 each,
                 messenger,
@@ -88,7 +93,7 @@ class Site:
                 logging.getLogger("test"),
                 mishaps=self.mishaps,
                 faults=self.faults,
-                step_verifier=Verifier(KEY),
+                step_verifier=Verifier(keys_of("noded0")),
                 stop=self.stop,
             )
             self.controller.add_peer(each.name, each.address)
@@ -223,7 +228,7 @@ async def test_each_node_is_told_to_reconfigure_and_the_process_does_it_once(mak
 
 
 def step(nodes="n[0-39]", run="1"):
-    credential = Signer(KEY).sign_step(3, 0, 1, nodes, 1000, 1000, 10**10)
+    credential = Signer(keys_of("controller")).sign_step(3, 0, 1, nodes, 1000, 1000, 10**10)
     return LaunchTasks(
         credential, 3, 0, 1, nodes, [[i] for i in range(40)], [1] * 40, "user",
         ["sleep", run], [f"UNDERSTUDY_RUN_S={run}"], "/", 0o22, "", b"", "", "", "",
@@ -236,7 +241,9 @@ async def test_a_step_is_launched_on_each_node_and_its_end_reported_of_each(make
     assert all(
         (3, 0, 1) in each.core.steps for nodes in site.processes for each in nodes.nodes.values()
     )
-    stat = StatTasks(Signer(KEY).sign_step(3, 0, 1, "n[0-39]", 1000, 1000, 10**10), 3, 0, 1)
+    stat = StatTasks(
+        Signer(keys_of("controller")).sign_step(3, 0, 1, "n[0-39]", 1000, 1000, 10**10), 3, 0, 1
+    )
     assert isinstance(await site.controller.call("noded1", stat), TaskStatistics)
     assert await site.codes(SignalTasks(3, 0, 1, 9, True)) == dict.fromkeys(site.names, 0)
     await until(
@@ -300,7 +307,8 @@ async def test_links_that_lose_messages_and_answers_lose_no_node(make):
 
 async def test_an_unknown_node_is_refused(make, tmp_path):
     site = make()
-    links = HopLinks(site.loop, KEY, {"n99": site.daemons[0].address})
+    strange = NodeDaemon("noded0", site.daemons[0].address, "n99")
+    links = HopLinks(site.loop, keys_of("noded1"), [strange])
     answer = site.loop.create_future()
     links.send("n1", "n99", Ping(), answer.set_result, 10.0)
     assert await answer == Failure(2018, "Invalid node name specified")

@@ -3,27 +3,27 @@ it does not.
 """
 
 import asyncio
-import logging
 import resource
 
 import pytest
+from key_harness import keys_of
 from tests.unit.protocol.test_messenger import until
 
 from understudy.auth.handshake import client_hello, read_addressee
+from understudy.auth.keys import Keys, create_keys
+from understudy.model.cluster import NodeDaemon
 from understudy.protocol import addresses
 from understudy.protocol.hops import HopLinks, raise_descriptor_limit
 from understudy.protocol.messages import Failure, Ok, Ping
 from understudy.protocol.messenger import Messenger
 from understudy.protocol.mishaps import Mishaps
 
-KEY = b"k" * 32
-
 
 class House:
     """Nodes n0, n1 ... of one process, which say who was asked by whom."""
 
     def __init__(self, address, *, answers=True):
-        self.messenger = Messenger("noded0", asyncio.get_running_loop(), KEY)
+        self.messenger = Messenger("noded0", asyncio.get_running_loop(), keys_of("noded0"))
         self.messenger.listen([address])
         self.messenger.set_handler(self.handle)
         self.asked, self.requests, self.answers = [], [], answers
@@ -41,9 +41,10 @@ async def nodes(tmp_path):
     house.messenger.close()
 
 
-def links_to(tmp_path, *, key=KEY, **mishaps):
-    address_of = {f"n{i}": f"unix:{tmp_path}/s" for i in range(600)}
-    return HopLinks(asyncio.get_running_loop(), key, address_of, Mishaps(1, **mishaps))
+def links_to(tmp_path, *, keys=None, **mishaps):
+    daemons = [NodeDaemon("noded0", f"unix:{tmp_path}/s", "n[0-599]")]
+    keys = keys or keys_of("noded1")
+    return HopLinks(asyncio.get_running_loop(), keys, daemons, Mishaps(1, **mishaps))
 
 
 async def ask(links, node="n1", sender="n0", timeout_s=20.0):
@@ -52,10 +53,10 @@ async def ask(links, node="n1", sender="n0", timeout_s=20.0):
     return await answer
 
 
-async def test_the_node_that_is_meant_is_asked_in_the_senders_name(nodes, tmp_path):
+async def test_the_node_that_is_meant_is_asked_in_the_name_of_the_senders_daemon(nodes, tmp_path):
     links = links_to(tmp_path)
     assert await ask(links, "n7", "n3") == Ok()
-    assert nodes.asked == [("n3", "n7")]
+    assert nodes.asked == [("noded1", "n7")]
     assert links.sent == 1
     assert not links.open
 
@@ -79,7 +80,9 @@ async def test_over_tcp(tmp_path):
     house = House(f"unix:{tmp_path}/s")
     house.messenger.accept_at(listener)
     links = HopLinks(
-        asyncio.get_running_loop(), KEY, {"n1": f"tcp:127.0.0.1:{listener.getsockname()[1]}"}
+        asyncio.get_running_loop(),
+        keys_of("noded1"),
+        [NodeDaemon("noded0", f"tcp:127.0.0.1:{listener.getsockname()[1]}", "n1")],
     )
     assert await ask(links) == Ok()
     house.messenger.close()
@@ -111,20 +114,18 @@ async def test_who_is_silent_has_not_answered_in_time_and_a_late_answer_changes_
 
 
 async def test_another_key_reaches_nobody(nodes, tmp_path):
-    answer = await ask(links_to(tmp_path, key=b"x" * 32))
+    create_keys(tmp_path / "others", ["noded0", "noded1"])
+    answer = await ask(links_to(tmp_path, keys=Keys("noded1", tmp_path / "others")))
     assert answer.code == 1006
     assert nodes.asked == []
 
 
-async def test_who_answers_in_another_nodes_name_is_not_listened_to(tmp_path, caplog):
-    house = House(f"unix:{tmp_path}/s")
-    take_hello = house.messenger._take_hello
-    wrong = client_hello("n0", 0, 0, is_daemon=True, addressee="n2")
-    house.messenger._take_hello = lambda connection, _body: take_hello(connection, wrong)
-    with caplog.at_level(logging.WARNING):
-        answer = await ask(links_to(tmp_path))
-    assert answer == Failure(1006, "'n2' answers in place of n1")
-    house.messenger.close()
+async def test_who_answers_in_another_daemons_place_is_not_listened_to(tmp_path):
+    keys_of("noded1")
+    other = Messenger("noded2", asyncio.get_running_loop(), keys_of("noded2"))
+    other.listen([f"unix:{tmp_path}/s"])
+    assert await ask(links_to(tmp_path)) == Failure(1006, "'noded2' answers in place of noded0")
+    other.close()
 
 
 async def test_a_lost_message_does_not_arrive_and_a_lost_answer_is_not_heard(nodes, tmp_path):

@@ -11,15 +11,14 @@ import socket
 
 import msgpack
 import pytest
+from key_harness import keys_of, secret_of
 
-from understudy.auth.handshake import SealedChannel, client_hello, frame, session_secret
+from understudy.auth.handshake import SealedChannel, client_hello, frame
 from understudy.auth.local import LOCAL_HELLO
 from understudy.clock.virtual_loop import VirtualEventLoop
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import Failure, Ok, Ping, Query, Rows
 from understudy.protocol.messenger import MemoryNetwork, Messenger
-
-KEY = b"k" * 32
 
 
 async def until(holds):
@@ -34,13 +33,13 @@ async def until(holds):
 class Raw:
     """A client that can do wrong: a blocking socket and the pieces of the handshake."""
 
-    def __init__(self, path, key=KEY, hello=None):
+    def __init__(self, path, hello=None, secret=None):
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(5)
         self.sock.connect(str(path))
         self.hello = hello or client_hello("command", os.getuid(), os.getgid(), is_daemon=False)
         self.sock.sendall(frame(self.hello))
-        self.key = key
+        self.secret = secret
 
     def __enter__(self):
         return self
@@ -50,9 +49,8 @@ class Raw:
 
     def shake(self):
         challenge = self.read()
-        self.channel = SealedChannel(
-            session_secret(self.key, self.hello, challenge), is_client=True
-        )
+        secret = self.secret or secret_of(self.hello, challenge)
+        self.channel = SealedChannel(secret, is_client=True)
         return self
 
     def read(self):
@@ -67,7 +65,7 @@ class Raw:
 
 @pytest.fixture
 async def server(tmp_path):
-    messenger = Messenger("controller", asyncio.get_running_loop(), KEY)
+    messenger = Messenger("controller", asyncio.get_running_loop(), keys_of("controller"))
     messenger.listen([f"unix:{tmp_path}/s"])
 
     def handle(request):
@@ -86,7 +84,7 @@ async def server(tmp_path):
 
 
 async def test_daemons_ask_each_other(server):
-    other = Messenger("noded0", asyncio.get_running_loop(), KEY, user_id=17)
+    other = Messenger("noded0", asyncio.get_running_loop(), keys_of("noded0"), user_id=17)
     other.add_peer("controller", f"unix:{server}")
     assert await other.call("controller", Ping()) == Ok()
     assert await other.call("controller", Query("who", [])) == Rows([["noded0", 17]], 0.0)
@@ -97,7 +95,7 @@ async def test_daemons_ask_each_other(server):
 
 
 async def test_a_bug_in_a_handler_is_logged_and_answered_and_the_connection_lives(server, caplog):
-    other = Messenger("noded0", asyncio.get_running_loop(), KEY)
+    other = Messenger("noded0", asyncio.get_running_loop(), keys_of("noded0"))
     other.add_peer("controller", f"unix:{server}")
     answer = await other.call("controller", Query("broken", []))
     assert isinstance(answer, Failure)
@@ -106,7 +104,7 @@ async def test_a_bug_in_a_handler_is_logged_and_answered_and_the_connection_live
 
 
 async def test_a_peer_that_is_not_there_is_a_failure_not_an_exception(tmp_path):
-    messenger = Messenger("a", asyncio.get_running_loop(), KEY)
+    messenger = Messenger("a", asyncio.get_running_loop(), keys_of("a"))
     messenger.add_peer("b", f"unix:{tmp_path}/nobody")
     answer = await messenger.call("b", Ping())
     assert isinstance(answer, Failure)
@@ -117,16 +115,16 @@ async def test_a_peer_that_is_not_there_is_a_failure_not_an_exception(tmp_path):
 
 async def test_a_connection_that_breaks_fails_what_is_outstanding_and_a_new_one_is_made(tmp_path):
     loop = asyncio.get_running_loop()
-    server, asked = Messenger("controller", loop, KEY), loop.create_future()
+    server, asked = Messenger("controller", loop, keys_of("controller")), loop.create_future()
     server.listen([f"unix:{tmp_path}/s"])
     server.set_handler(asked.set_result)
-    client = Messenger("noded0", loop, KEY)
+    client = Messenger("noded0", loop, keys_of("noded0"))
     client.add_peer("controller", f"unix:{tmp_path}/s")
     call = asyncio.ensure_future(client.call("controller", Ping()))
     await asked
     server.close()
     assert (await call).code == 1006
-    server = Messenger("controller", loop, KEY)
+    server = Messenger("controller", loop, keys_of("controller"))
     server.listen([f"unix:{tmp_path}/s"])
     server.set_handler(lambda request: Ok())
     assert await client.call("controller", Ping()) == Ok()
@@ -136,10 +134,10 @@ async def test_a_connection_that_breaks_fails_what_is_outstanding_and_a_new_one_
 
 async def test_who_has_to_answer_knows_when_nobody_waits_any_more(tmp_path):
     loop = asyncio.get_running_loop()
-    server, asked = Messenger("controller", loop, KEY), loop.create_future()
+    server, asked = Messenger("controller", loop, keys_of("controller")), loop.create_future()
     server.listen([f"unix:{tmp_path}/s"])
     server.set_handler(asked.set_result)
-    client = Messenger("noded0", loop, KEY)
+    client = Messenger("noded0", loop, keys_of("noded0"))
     client.add_peer("controller", f"unix:{tmp_path}/s")
     client.send("controller", Ping())
     request = await asked
@@ -213,7 +211,7 @@ async def test_what_breaks_the_protocol_is_refused_with_one_line(server, caplog,
 
 async def test_a_holder_of_a_wrong_key_is_refused_with_one_line(server, caplog):
     caplog.set_level(logging.WARNING)
-    assert await talk(server, ping, key=b"x" * 32) is None
+    assert await talk(server, ping, secret=b"x" * 32) is None
     assert ["does not authenticate" in record.getMessage() for record in caplog.records] == [True]
 
 
@@ -222,7 +220,7 @@ async def test_a_holder_of_a_wrong_key_is_refused_with_one_line(server, caplog):
     [
         b"GET / HTTP/1.0\r\n\r\n",
         b"\x00" * 40,
-        msgpack.packb(["understudy/9", "x", 0, 0, True, b"n" * 32]),
+        client_hello("nobody", 0, 0, is_daemon=True),
         b"x" * 5000,
     ],
 )
@@ -231,6 +229,16 @@ async def test_strangers_are_refused_before_they_cost_anything(server, caplog, h
     assert await talk(server, Raw.read, hello=hello) is None
     assert len(caplog.records) == 1
     assert caplog.records[0].exc_info is None
+
+
+async def test_another_version_is_told_so_and_refused(server, caplog):
+    caplog.set_level(logging.WARNING)
+    hello = msgpack.packb(["understudy/9", "what is new there"])
+    challenge, end = await talk(server, lambda raw: (raw.read(), raw.read()), hello=hello)
+    assert msgpack.unpackb(challenge)[0] == "understudy/2"
+    assert end is None
+    [record] = caplog.records
+    assert "protocol version 'understudy/9', expected 'understudy/2'" in record.getMessage()
 
 
 async def test_a_command_on_this_host_is_who_the_kernel_says(server):
@@ -248,7 +256,7 @@ async def test_a_command_on_this_host_is_who_the_kernel_says(server):
 
 
 async def test_over_tcp_nobody_is_believed_by_word(caplog):
-    messenger = Messenger("controller", asyncio.get_running_loop(), KEY)
+    messenger = Messenger("controller", asyncio.get_running_loop(), keys_of("controller"))
     messenger.listen(["tcp:127.0.0.1:0"])
     port = messenger._listeners[0].getsockname()[1]
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -263,8 +271,10 @@ def test_in_memory_messages_take_their_latency_and_keep_their_order():
     async def main():
         loop = asyncio.get_running_loop()
         network = MemoryNetwork()
-        a = Messenger("a", loop, KEY, network=network, latency_s=0.001, link_latency={"a>b": 0.004})
-        b = Messenger("b", loop, KEY, network=network, latency_s=0.001)
+        a = Messenger(
+            "a", loop, None, network=network, latency_s=0.001, link_latency={"a>b": 0.004}
+        )
+        b = Messenger("b", loop, None, network=network, latency_s=0.001)
         seen = []
         b.set_handler(
             lambda request: (
@@ -294,8 +304,8 @@ def test_a_deadline_between_two_microseconds_is_kept_once():
     loop = VirtualEventLoop()
     network = MemoryNetwork()
     asker, silent = (
-        Messenger("a", loop, KEY, network=network),
-        Messenger("b", loop, KEY, network=network),
+        Messenger("a", loop, None, network=network),
+        Messenger("b", loop, None, network=network),
     )
     silent.set_handler(lambda _request: None)
     answers, fired = [], []
@@ -314,7 +324,7 @@ def test_a_deadline_between_two_microseconds_is_kept_once():
 def test_an_answer_that_does_not_come_in_time_is_a_failure():
     async def main():
         network, loop = MemoryNetwork(), asyncio.get_running_loop()
-        asker, silent = (Messenger(name, loop, KEY, network=network) for name in "ab")
+        asker, silent = (Messenger(name, loop, None, network=network) for name in "ab")
         silent.set_handler(lambda _request: None)
         slow = asyncio.ensure_future(asker.call("b", Ping(), 5.0))
         quick = await asker.call("b", Ping(), 0.05)
@@ -327,7 +337,9 @@ def test_an_answer_that_does_not_come_in_time_is_a_failure():
 
 
 async def test_connections_and_their_bytes_are_counted(tmp_path):
-    one, other = (Messenger(name, asyncio.get_running_loop(), KEY) for name in ("one", "other"))
+    one, other = (
+        Messenger(name, asyncio.get_running_loop(), keys_of(name)) for name in ("one", "other")
+    )
     one.listen([f"unix:{tmp_path}/s"])
     one.set_handler(lambda _request: Rows([["x" * 1000]], 0.0))
     other.add_peer("one", f"unix:{tmp_path}/s")

@@ -12,14 +12,13 @@ import tracemalloc
 from types import SimpleNamespace
 
 import pytest
+from key_harness import keys_of, secret_of
 
 from understudy.auth import refusals
-from understudy.auth.handshake import SealedChannel, client_hello, frame, session_secret
+from understudy.auth.handshake import SealedChannel, client_hello, frame
 from understudy.auth.refusals import MOST_LINES, MOST_UNPROVEN, PeerCounts, Refusals
 from understudy.protocol.connection import Connection
 from understudy.protocol.messenger import Messenger, _has_proven
-
-KEY = b"k" * 32
 
 
 def test_the_log_has_so_many_lines_in_a_period_and_a_count_of_the_rest(caplog):
@@ -87,9 +86,10 @@ async def refused(path, octets, challenged):
 
 @pytest.mark.parametrize("is_challenged", [True, False])
 async def test_a_refused_connection_leaves_nothing_behind(tmp_path, is_challenged, caplog):
-    messenger = Messenger("controller", asyncio.get_running_loop(), KEY)
+    messenger = Messenger("controller", asyncio.get_running_loop(), keys_of("controller"))
     messenger.listen([f"unix:{tmp_path}/s"])
-    octets = frame(client_hello("x", 1, 1, is_daemon=True)) if is_challenged else b"\xff" * 40
+    keys_of("noded0")
+    octets = frame(client_hello("noded0", 1, 1, is_daemon=True)) if is_challenged else b"\xff" * 40
     for _ in range(MOST_LINES + 10):
         await refused(f"{tmp_path}/s", octets, is_challenged)
     gc.collect()
@@ -114,7 +114,7 @@ async def test_a_daemon_without_descriptors_stops_accepting_for_a_while(
 ):
     """Its socket stays readable: it would turn and log for ever."""
     loop = asyncio.get_running_loop()
-    messenger = Messenger("controller", loop, KEY)
+    messenger = Messenger("controller", loop, keys_of("controller"))
     messenger.listen([f"unix:{tmp_path}/s"])
     [listener] = messenger._listeners
     full = SimpleNamespace(
@@ -140,7 +140,7 @@ async def test_who_has_too_many_unproven_connections_gets_no_further_one(
     tmp_path, monkeypatch, caplog
 ):
     monkeypatch.setattr(refusals, "MOST_UNPROVEN", 3)
-    messenger = Messenger("controller", asyncio.get_running_loop(), KEY)
+    messenger = Messenger("controller", asyncio.get_running_loop(), keys_of("controller"))
     messenger.listen([f"unix:{tmp_path}/s"])
     socks = [socket.socket(socket.AF_UNIX) for _ in range(4)]
     for sock in socks:
@@ -172,9 +172,10 @@ class Paused:
 async def test_under_virtual_time_a_daemon_proves_itself_before_its_messages_are_read(
     tmp_path, proves
 ):
-    messenger = Messenger("controller", asyncio.get_running_loop(), KEY)
+    messenger = Messenger("controller", asyncio.get_running_loop(), keys_of("controller"))
     messenger._virtual = SimpleNamespace(authority=Paused())
     messenger.listen([f"unix:{tmp_path}/s"])
+    keys_of("noded0")
     hello = client_hello("noded0", 0, 0, is_daemon=True)
     loop = asyncio.get_running_loop()
     with socket.socket(socket.AF_UNIX) as sock:
@@ -182,7 +183,7 @@ async def test_under_virtual_time_a_daemon_proves_itself_before_its_messages_are
         await loop.sock_connect(sock, f"{tmp_path}/s")
         await loop.sock_sendall(sock, frame(hello))
         challenge = (await loop.sock_recv(sock, 4096))[4:]
-        channel = SealedChannel(session_secret(KEY, hello, challenge), is_client=True)
+        channel = SealedChannel(secret_of(hello, challenge), is_client=True)
         proof, message = channel.seal(b""), channel.seal(b"a message, whose time has not come")
         sent = {
             "nothing": b"",

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import pytest
 from controller_harness import OTHER, ROOT, START, USER, FakeSender, Harness, make_tables
+from key_harness import keys_of
 
 from understudy.auth.credential import Verifier
 from understudy.controller.jobs.launch import launch
@@ -50,7 +51,7 @@ def test_a_job_runs_from_submission_to_completion(h: Harness) -> None:
     assert launch.nodes == "n[1-2]"
     assert launch.emulation is not None
     assert launch.emulation.run_s == 100.0
-    credential = Verifier(b"k" * 32).verify(launch.credential)
+    credential = Verifier(keys_of("noded0")).verify(launch.credential)
     assert (credential.job_id, credential.nodes, credential.user_id) == (
         job.job_id,
         "n[1-2]",

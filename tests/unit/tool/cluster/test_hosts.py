@@ -7,6 +7,7 @@ import stat
 
 import pytest
 
+from understudy.auth.keys import Keys
 from understudy.model.cluster import Cluster
 from understudy.tool.cluster import hosts
 from understudy.tool.cluster.run_dir import LaunchError
@@ -44,22 +45,35 @@ def test_addresses_are_tcp_and_the_nodes_are_shared_in_order(prepare):
     assert cluster.participants == ["controller", "noded0", "noded1"]
 
 
-def test_a_host_has_a_copy_with_a_key_of_its_own(prepare, tmp_path):
-    prepare()
-    command = hosts.begin("noded1", tmp_path / "site", tmp_path / "run")
+@pytest.mark.parametrize("has_folder", [True, False])
+def test_a_host_has_a_copy_and_no_private_key_but_its_own(prepare, tmp_path, has_folder):
+    folder = tmp_path / "private" if has_folder else None
+    prepare(keys=folder)
+    own = folder / "noded1" if folder else None
+    command = hosts.begin("noded1", tmp_path / "site", tmp_path / "run", own)
     assert command[-2:] == ["--name", "noded1"]
-    key = tmp_path / "run" / "key"
-    assert key.read_bytes() == (tmp_path / "site" / "key").read_bytes()
-    assert stat.S_IMODE(key.stat().st_mode) == 0o600
-    assert Cluster.load(tmp_path / "run").key_file == str(key)
+    keys = tmp_path / "run" / "keys"
+    assert sorted(path.name for path in keys.iterdir()) == ["noded1", "public"]
+    assert stat.S_IMODE((keys / "noded1").stat().st_mode) == 0o600
+    assert Cluster.load(tmp_path / "run").key_folder == str(keys)
+    Keys("noded1", keys).refresh()
     assert (tmp_path / "run" / "slurm.conf").read_text() == CONF
+    if folder:
+        assert [path.name for path in (tmp_path / "site" / "keys").iterdir()] == ["public"]
 
 
-def test_preparing_again_keeps_the_key(prepare, tmp_path):
+def test_a_host_without_its_key_is_told_so(prepare, tmp_path):
+    prepare(keys=tmp_path / "private")
+    with pytest.raises(LaunchError, match=r"there is no .*/site/keys/noded0, the key of noded0"):
+        hosts.begin("noded0", tmp_path / "site", tmp_path / "run")
+
+
+def test_preparing_again_keeps_the_keys(prepare, tmp_path):
     prepare()
-    first = (tmp_path / "site" / "key").read_bytes()
+    keys = tmp_path / "site" / "keys"
+    first = {path.name: path.read_bytes() for path in keys.iterdir()}
     prepare()
-    assert (tmp_path / "site" / "key").read_bytes() == first
+    assert {path.name: path.read_bytes() for path in keys.iterdir()} == first
 
 
 @pytest.mark.parametrize(

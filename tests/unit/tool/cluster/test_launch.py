@@ -63,8 +63,11 @@ def test_a_prepared_run_directory_describes_the_cluster(run_dir, conf):
     assert cluster.name == "tux"
     assert [noded.nodes for noded in cluster.nodeds] == ["n[1-3]", "n[4-6]", "n[7-10]"]
     assert cluster.participants == ["controller", "noded0", "noded1", "noded2", "replay"]
-    assert stat.S_IMODE((run_dir / "key").stat().st_mode) == 0o600
-    assert len((run_dir / "key").read_bytes()) == 32
+    for name in ("controller", "clock", "agent", "noded0", "noded1", "noded2", "replay"):
+        key = run_dir / "keys" / name
+        assert stat.S_IMODE(key.stat().st_mode) == 0o600
+        assert len(key.read_bytes()) == 32
+    assert len({key.read_bytes() for key in (run_dir / "keys").iterdir()}) == 8  # and `public`
     assert (run_dir / "slurm.conf").read_text() == conf.read_text()
     assert cluster.controller == "tcp:127.0.0.1:0"
     assert cluster.address_of("controller") == cluster.controller
@@ -116,9 +119,9 @@ def test_a_busy_port_of_accounting_is_named_with_its_own_key(run_dir, conf):
 
 def test_a_key_outlives_the_cluster(run_dir, conf):
     launch.prepare(run_dir, conf, port=0)
-    key = (run_dir / "key").read_bytes()
+    keys = {path: path.read_bytes() for path in (run_dir / "keys").iterdir()}
     launch.prepare(run_dir, conf, port=0)
-    assert (run_dir / "key").read_bytes() == key
+    assert {path: path.read_bytes() for path in (run_dir / "keys").iterdir()} == keys
 
 
 def test_real_time_needs_no_clock_service(run_dir, conf):
