@@ -23,7 +23,8 @@ COPY examples/compose.conf /etc/understudy/slurm.conf
 # slurm runs the daemons and is the cluster's administrator; `user` is anybody.
 RUN groupadd --gid 64030 slurm && useradd --uid 64030 --gid slurm --home-dir /var/lib/understudy --create-home slurm \
  && useradd --uid 1000 --create-home --shell /bin/bash user \
- && mkdir /site && chown slurm:slurm /site && chmod 700 /site && chmod 755 /var/lib/understudy
+ && for name in clock controller accounting noded0 noded1 agent; do install -d -o slurm -g slurm -m 700 "/keys/$name"; done \
+ && install -d -o slurm -g slurm -m 700 /site /key && chmod 755 /var/lib/understudy
 ENV PATH=/opt/understudy/bin:/usr/local/bin:/usr/bin:/bin \
     SLURM_CONF=/var/lib/understudy/slurm.conf \
     UNDERSTUDY_REGISTRY=/var/lib/understudy/registry

@@ -1,6 +1,6 @@
 """Who has which key: each daemon a private one of its own, and everybody the public ones of all.
 
-Place: under all that opens or accepts connections or signs; knows no messages. A folder of keys,
+Place: under all that connects, is connected to, or signs; knows no messages. A folder of keys,
 RUN_DIR/keys, holds
 
     NAME     the private keys of the daemon of this name, mode 0600: 32 random bytes each. There is
@@ -119,7 +119,7 @@ class Keys:
         self._stamps = stamps
         self.changes += 1
 
-    def accepts(self, name: str, public: bytes) -> bool:
+    def knows(self, name: str, public: bytes) -> bool:
         """Whether this is a key of the daemon `name`, as of the last refresh."""
         return public in self._public.get(name, ())
 
@@ -251,17 +251,15 @@ class Change:
             seed = self._new[name] = os.urandom(PRIVATE_BYTES)
             path = self._path(name)
             _replace(path, read_private(path)[-1] + seed, 0o600)
-            public[name] = [public[name][-1], _Private(seed).public]
+            _retire(public, name, public[name][:-1])
+            public[name].append(_Private(seed).public)
         _write_public(self.folder / PUBLIC, public)
 
     def finish(self) -> None:
         """Have the old keys open nothing any more."""
         public = read_public(self.folder / PUBLIC)
         for name, seed in self._new.items():
-            kept = public[name][-1]
-            former = public.setdefault(name + FORMER, [])
-            former += [each for each in public[name] if each != kept]
-            public[name] = [kept]
+            _retire(public, name, public[name][:-1])
             _replace(self._path(name), seed, 0o600)
         _write_public(self.folder / PUBLIC, public)
 
@@ -309,6 +307,12 @@ def read_public(path: Path) -> dict[str, list[bytes]]:
             raise AuthError(f"{path}:{number}: not a name and a public key")
         found.setdefault(name, []).append(public)
     return found
+
+
+def _retire(public: dict[str, list[bytes]], name: str, keys: list[bytes]) -> None:
+    if keys:
+        public.setdefault(name + FORMER, []).extend(keys)
+        public[name] = [each for each in public[name] if each not in keys]
 
 
 def _write_public(path: Path, public: dict[str, list[bytes]]) -> None:

@@ -727,7 +727,7 @@ class Messenger:
         for connection in list(self._connections):
             if isinstance(connection.tag, _Accepted | _Link):
                 whose, key = connection.tag.proven_by
-                if key and not self._keys.accepts(whose, key):
+                if key and not self._keys.knows(whose, key):
                     connection.close(f"the key of {whose} has been changed")
 
     def _accepted_closed(self, connection: Connection, reason: str) -> None:

@@ -62,7 +62,7 @@ def test_nodes_have_to_be_named_and_known(cluster):
 
 
 def test_who_cannot_read_the_key_may_not(cluster):
-    key = cluster.run_dir / "key"
+    key = cluster.run_dir / "keys" / "controller"
     if os.geteuid() == 0:
         key = key.rename(cluster.run_dir / "away")  # root could read it, whatever its mode
     else:
@@ -70,7 +70,7 @@ def test_who_cannot_read_the_key_may_not(cluster):
     try:
         result = cluster.run("srun", "-Z", "-w", "n1", "true")
     finally:
-        key = key.rename(cluster.run_dir / "key")
+        key = key.rename(cluster.run_dir / "keys" / "controller")
         key.chmod(0o600)
     assert result.returncode == 2002 % 256
     assert without_numbers(result.stderr)[1:] == [

@@ -251,7 +251,9 @@ async def test_daemons_forward_to_each_other(controller):
     controller.start("noded0")
     controller.start("noded1")
     await controller.hear(RegisterNodes, 2)
-    message = Forward(msgspec.msgpack.encode(Ping()), "n[0-19]", 1, 5.0)
+    inner = msgspec.msgpack.encode(Ping())
+    order = Signer(controller.keys).order(time.time, inner)
+    message = Forward(inner, "n[0-19]", 1, 5.0, order)
     answer = await controller.messenger.call("noded0", message, 20.0)
     assert isinstance(answer, NodeReplies)
     assert [(reply.nodes, reply.code) for reply in answer.replies] == [("n[0-19]", 0)]

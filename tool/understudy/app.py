@@ -20,6 +20,7 @@ _PLACES: Final = {
     "status": ("cluster", "status"),
     "prepare": ("hosts_commands", "prepare"),
     "daemon": ("hosts_commands", "daemon"),
+    "rekey": ("rekey", "rekey"),
     "replay": ("replay", "replay"),
     "compare": ("compare", "compare"),
     "fanout": ("fanout", "fanout"),

@@ -254,7 +254,7 @@ def down(run_dir: RunDir = None) -> None:
     from understudy.tool.replay.folder import is_replays
 
     try:
-        chosen, run_dir = run_dir, _choose_run_dir("down", run_dir)
+        chosen, run_dir = run_dir, choose_run_dir("down", run_dir)
         if chosen is None and is_replays(run_dir):
             fail(
                 "down",
@@ -289,7 +289,7 @@ def status(run_dir: RunDir = None) -> None:
     from understudy.tool.cluster import launch
     from understudy.tool.cluster.processes import recorded
 
-    run_dir = _choose_run_dir("status", run_dir)
+    run_dir = choose_run_dir("status", run_dir)
     try:
         cluster = Cluster.load(run_dir)
     except (OSError, ValueError, TypeError) as error:
@@ -359,7 +359,8 @@ def _default_run_dir(cluster: str) -> Path:
     return Path(state) / "understudy" / cluster
 
 
-def _choose_run_dir(command: str, run_dir: Path | None) -> Path:
+def choose_run_dir(command: str, run_dir: Path | None) -> Path:
+    """The run directory that is meant; the command ends where none is."""
     from understudy.commands.shared import locate
 
     if run_dir is not None:
