@@ -25,6 +25,7 @@ import os
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hmac import digest as hmac_digest
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from cryptography.exceptions import InvalidSignature
@@ -41,7 +42,6 @@ from understudy.auth.handshake import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
 PRIVATE_BYTES: Final = 32
 PUBLIC_BYTES: Final = 2 * EXCHANGE_BYTES
@@ -93,7 +93,8 @@ class Keys:
     """
 
     def __init__(self, name: str, folder: Path) -> None:
-        self.name, self._folder = name, folder
+        self.name, self._public_path = name, str(folder / PUBLIC)
+        self._private_path = str(folder / name)
         self._private: list[_Private] = []
         self._public: dict[str, list[bytes]] = {}
         self._stamps: tuple[object, object] = (None, None)
@@ -106,12 +107,12 @@ class Keys:
             AuthError: a file cannot be read, may be read or written by whom it is not for, or is
             none of keys.
         """
-        private, public = self._folder / self.name, self._folder / PUBLIC
         try:
-            stamps = _stamp(private), _stamp(public)
+            stamps = _stamp(self._private_path), _stamp(self._public_path)
             if stamps == self._stamps:
                 return
-            seeds, self._public = read_private(private), read_public(public)
+            seeds = read_private(Path(self._private_path))
+            self._public = read_public(Path(self._public_path))
         except OSError as error:
             raise AuthError(f"{error.filename}: {error.strerror}") from error
         known = {each.seed: each for each in self._private}  # with what they share with others
@@ -184,18 +185,18 @@ class Keys:
         for each in self._private:
             if each.public == public:
                 return each
-        raise AuthError(f"{self._folder / self.name} is not the private key of {self.name}'s last")
+        raise AuthError(f"{self._private_path} is not the private key to {self.name}'s public one")
 
     def _in_use(self, name: str) -> bytes:
         try:
             return self._public[name][-1]
         except KeyError:
-            raise AuthError(f"{name!r} has no key in {self._folder / PUBLIC}") from None
+            raise AuthError(f"{name!r} has no key in {self._public_path}") from None
 
 
-def _stamp(path: Path) -> tuple[int, int, int]:
-    found = path.stat()
-    return found.st_ino, found.st_mtime_ns, found.st_mode
+def _stamp(path: str) -> tuple[int, int]:
+    found = os.stat(path)
+    return found.st_ino, found.st_mtime_ns
 
 
 # --- the files ------------------------------------------------------------------------------------
