@@ -137,6 +137,8 @@ class Cluster:
     def save(self, run_dir: Path) -> None:
         """Write cluster.json so that a reader sees the old or the new file, never a part."""
         temporary = run_dir / f"cluster.json.{os.getpid()}"
+        # a database's address has a password in it
+        temporary.touch(0o600 if self.accounting_url else 0o644)
         temporary.write_text(json.dumps(asdict(self), indent=1) + "\n")
         temporary.replace(run_dir / "cluster.json")
 

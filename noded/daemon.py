@@ -104,6 +104,7 @@ ACCESS_DENIED: Final = 2002
 # with a credential in it
 OF_COMMANDS: Final = (LaunchTasks, SignalTasks, AttachTasks, StatTasks, SendFile, Forward)
 UNEXPECTED: Final = 1000
+_LONGEST_FORWARD_S: Final = 3600.0  # ours: for a node's answer; nobody's MessageTimeout is longer
 NO_SPACE: Final = 4010
 PROLOG_FAILED: Final = 4022
 NO_SPACE_TEXT: Final = ERROR_TEXT[NO_SPACE]
@@ -635,6 +636,8 @@ class _Forwarding:
             self._nodes = list(dict.fromkeys(expand(message.nodes)))
         except (msgspec.DecodeError, ValueError) as error:
             return Failure(UNEXPECTED, f"malformed message to forward: {error}")
+        if message.width < 1 or not 0 <= message.timeout_s <= _LONGEST_FORWARD_S:
+            return Failure(UNEXPECTED, "malformed message to forward: width or timeout")
         if not self._is_trusted and not isinstance(inner, OF_COMMANDS[:-1]):
             return Failure(ACCESS_DENIED, "Access/permission denied")
         if (

@@ -235,7 +235,12 @@ def lay_out(
 
 def _counts(spec: StepSpec, nodes: int, wanted: int) -> tuple[int, int, int]:
     """(tasks, least nodes, most nodes)."""
-    if spec.num_tasks is not None and spec.num_tasks < 1:
+    numbers = (
+        *(spec.min_nodes, spec.max_nodes, spec.relative, spec.cpus_per_task),
+        *(spec.ntasks_per_node, spec.mem_per_node_mb, spec.mem_per_cpu_mb),
+    )
+    has_negative = any(each is not None and each < 0 for each in numbers)
+    if has_negative or (spec.num_tasks is not None and spec.num_tasks < 1):
         raise SlurmError(ErrorCode.INVALID_TASK_COUNT)
     least = (
         spec.min_nodes

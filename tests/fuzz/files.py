@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 from controller_harness import Harness
 from fake_controller import FakeClient, run_command
 from fuzz.mutate import octets, text
 
+from understudy.auth.handshake import AuthError
+from understudy.auth.keys import Keys, create_keys
 from understudy.commands.shared.client import RefusedError
 from understudy.commands.submission.batch_script import ScriptError, directives, read_script
 from understudy.controller.saved.records import StateError
@@ -21,9 +24,13 @@ from understudy.experiments.sacct_rows import read_rows
 from understudy.experiments.scenario import ScenarioError, read_scenario
 from understudy.experiments.swf import read_swf
 from understudy.experiments.trace import TraceError
+from understudy.model.cluster import Cluster, NodeDaemon
 from understudy.model.conf import read
+from understudy.model.dbd_conf import load as load_dbd
 from understudy.model.errors import ConfigError
 from understudy.model.hostlist import compress, count, expand
+from understudy.noded.journal import Journal, entries
+from understudy.protocol.messages import BatchComplete
 from understudy.tool.manual.catalogue import commands, module_of
 
 if TYPE_CHECKING:
@@ -55,6 +62,14 @@ _COMPANIONS = {
     "cgroup.conf": "CgroupPlugin=cgroup/v1\nConstrainRAMSpace=yes\nAllowedRAMSpace=95.5\n",
     "other.conf": "MessageTimeout=20\ninclude other.conf\n",
 }
+_DBD = """AuthType=auth/munge
+DbdHost=localhost
+StorageType=accounting_storage/mysql
+StoragePass=secret
+PurgeJobAfter=12months
+ArchiveJobs=yes
+PrivateData=jobs,users
+"""
 _SWF = """; Version: 2.2
 ; MaxNodes: 8
 ; UnixStartTime: 0
@@ -181,8 +196,6 @@ def command_line(rng: random.Random, folder: Path) -> None:
 
 def state(rng: random.Random, folder: Path) -> None:
     """The controller's database, cut or changed anywhere: it comes back, or says what is wrong."""
-    import shutil
-
     place, good = folder / "state", folder / "good"
     if not good.exists():
         dirty, store = Dirty(), Store(good)
@@ -221,6 +234,53 @@ def scenario(rng: random.Random, folder: Path) -> None:
         read_scenario(folder)
 
 
+def keys(rng: random.Random, folder: Path) -> None:
+    """The private key of a daemon, or the public ones of all."""
+    place = folder / "keys"
+    create_keys(place, ("controller", "noded0"))
+    file = place / rng.choice(("public", "noded0"))
+    good = file.read_bytes()
+    file.write_bytes(octets(rng, good))
+    try:
+        Keys("noded0", place).answered(b"hello", "controller")
+    except AuthError:
+        pass
+    finally:
+        file.write_bytes(good)
+
+
+def accounting_conf(rng: random.Random, folder: Path) -> None:
+    path = folder / "slurmdbd.conf"
+    path.write_text(text(rng, (_DBD,)), encoding="utf-8", errors="surrogateescape")
+    with contextlib.suppress(ConfigError):
+        load_dbd(path)
+
+
+def journal(rng: random.Random, folder: Path) -> None:
+    """A node daemon's journal, cut or changed anywhere: what is whole comes back."""
+    place = folder / "journal"
+    shutil.rmtree(place, ignore_errors=True)
+    first = Journal(place)
+    for number in range(1, 4):
+        first.put(BatchComplete(number, 0, 0, 0))
+    first.close()
+    file = place / "entries"
+    file.write_bytes(octets(rng, file.read_bytes()))
+    again = Journal(place)
+    again.put(BatchComplete(9, 0, 0, 0))
+    assert BatchComplete(9, 0, 0, 0) in entries(place), "what was written after it is lost"
+    again.close()
+
+
+def description(rng: random.Random, folder: Path) -> None:
+    """cluster.json."""
+    Cluster("c", "slurm.conf", nodeds=[NodeDaemon("noded0", "unix:/x", "n1")]).save(folder)
+    file = folder / "cluster.json"
+    file.write_text(text(rng, (file.read_text(),)), encoding="utf-8", errors="surrogateescape")
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        Cluster.load(folder)
+
+
 FILES: dict[str, Callable[[random.Random, Path], None]] = {
     "conf": configuration,
     "hosts": hosts,
@@ -230,4 +290,8 @@ FILES: dict[str, Callable[[random.Random, Path], None]] = {
     "line": command_line,
     "state": state,
     "scenario": scenario,
+    "keys": keys,
+    "dbd": accounting_conf,
+    "journal": journal,
+    "cluster": description,
 }

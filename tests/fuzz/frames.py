@@ -6,22 +6,30 @@ unchanged must be heard; what was changed anywhere must not be.
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
 from typing import TYPE_CHECKING, Any
 
 import msgpack
 import msgspec
+from accounting_harness import House
 from controller_harness import OTHER, ROOT, USER, FakeSender, Harness
 from fuzz.mutate import WORDS, octets
 from key_harness import keys_of, secret_of
+from noded_harness import CONTROLLER
+from noded_harness import Harness as NodeHarness
 
-from understudy.auth.handshake import SealedChannel, client_hello, frame
+from understudy.accounting.core import Sender
+from understudy.auth.agent import vouch
+from understudy.auth.handshake import AuthError, SealedChannel, client_hello, frame, read_hello
+from understudy.auth.keys import AGENT
 from understudy.auth.local import LOCAL_HELLO
 from understudy.controller.edge.rpc import RPCS
+from understudy.model.errors import SlurmError
 from understudy.protocol.connection import Connection
-from understudy.protocol.messages import AnyMessage, Ok
-from understudy.protocol.messenger import Messenger, _Accepted
+from understudy.protocol.messages import AnyMessage, Forward, Message, Ok
+from understudy.protocol.messenger import Messenger, Peer, _Accepted, _Link
 
 if TYPE_CHECKING:
     import random
@@ -254,8 +262,120 @@ def messages(rng: random.Random, _folder: Path) -> None:
     h.run(rng.choice((0, 1, 100)))
 
 
+def challenges(rng: random.Random, _folder: Path) -> None:
+    """A stranger answers a daemon's hello, or asks the agent to vouch: what is not the server's
+    own answer, to the byte, gives no secret that the server has, and nobody is vouched for but who
+    asks.
+    """
+    hello = client_hello("noded0", rng.randrange(3), 0, is_daemon=rng.random() < 0.5)
+    client = keys_of("noded0") if read_hello(hello)[3] else keys_of(AGENT)
+    challenge, secret, _ = keys_of("controller").answered(hello, client.name)
+    changed = octets(rng, challenge) if rng.random() < 0.8 else challenge
+    with contextlib.suppress(AuthError):
+        found, _ = client.secret(hello, changed, "controller")
+        assert (found == secret) == (changed == challenge), "a changed challenge is as good"
+    request = msgpack.packb([octets(rng, hello) if rng.random() < 0.5 else hello, changed])
+    asker = rng.randrange(3)
+    with contextlib.suppress(AuthError):
+        vouch(keys_of(AGENT), octets(rng, request) if rng.random() < 0.3 else request, asker, 0)
+        said, _ = msgpack.unpackb(request)
+        _, user_id, _, is_daemon = read_hello(said)
+        assert not is_daemon
+        assert user_id == asker, "vouched for another"
+
+
+def answers(rng: random.Random, _folder: Path) -> None:
+    """The other end of a daemon's connection answers as it likes: each question has one answer, or
+    has failed.
+    """
+    messenger = _server.messenger
+    heard: list[Message] = []
+    sock = _Socket(socket.AF_INET)
+    connection = Connection(_Loop(), sock, messenger._take_as_client, _ignore, peer="fuzz")  # type: ignore[arg-type]
+    connection.tag, connection.max_frame = _Link("noded0", ""), 1 << 20
+    for number in (1, 2):
+        messenger._pending[number] = (heard.append, "noded0", 1e9)
+    body = b""
+    for _ in range(rng.randrange(1, 4)):
+        content = [rng.choice((1, 1, 1, 0, 2)), rng.choice((1, 2, 3)), 0, 0, _message(rng)]
+        body += frame(msgpack.packb(content))
+    _feed(connection, sock, octets(rng, body) if rng.random() < 0.5 else body, rng)
+    _end(connection)
+    assert len(heard) + len(messenger._pending) == 2
+    messenger._pending.clear()
+
+
+def _ignore(_connection: Connection, _reason: str) -> None: ...
+
+
+def _message(rng: random.Random) -> Any:
+    return [rng.choice(_TAGS), *(_value(rng) for _ in range(rng.randrange(5)))]
+
+
+_NODE_SENDERS = (
+    CONTROLLER,
+    Peer("command", 1000, 1000, is_daemon=False),
+    Peer("command", 0, 0, is_daemon=False),
+    Peer("noded1", 0, 0, is_daemon=True),
+)
+
+
+def nodes(rng: random.Random, _folder: Path) -> None:
+    """Any sender sends any message to a node daemon, itself or to be handed on: nobody but the
+    controller has it start or end anything.
+    """
+    h = NodeHarness(daemons={"noded0": "n[0-7]", "noded1": "n[8-9]"})
+    h.ask(h.launch(1))
+    before = dict(h.front_end.core.jobs), h.stops
+    for _ in range(rng.randrange(1, 4)):
+        sender = rng.choice(_NODE_SENDERS)
+        message = _struct(rng.choice(_MESSAGES), rng)
+        if rng.random() < 0.5:
+            inner = msgspec.msgpack.encode(message)
+            order = rng.choice((b"", rng.randbytes(72), keys_of("noded1").sign(inner) + b"\0" * 8))
+            hosts = rng.choice(("n0", "n[0-9]", "n[8-9]", "x", "n["))
+            message = Forward(inner, hosts, rng.choice((0, 1, 32)), 1.0, order)
+        h.ask_later(message, sender)
+        if sender is CONTROLLER:
+            before = dict(h.front_end.core.jobs), h.stops
+        assert (h.front_end.core.jobs, h.stops) == before, f"{sender.name} had {message} done"
+    h.time.advance(rng.choice((0, 1, 100)))
+
+
+_ACCOUNTS_SENDERS = (
+    Sender("command", 1000, is_daemon=False),
+    Sender("command", 0, is_daemon=False),
+    Sender("controller", 0, is_daemon=True),
+)
+
+
+def accounts(rng: random.Random, folder: Path) -> None:
+    """Any sender sends any message to accounting."""
+    house = House(f"sqlite:///{_empty_accounts(folder)}", ())
+    try:
+        for _ in range(rng.randrange(1, 6)):
+            message = _struct(rng.choice(_MESSAGES), rng)
+            with contextlib.suppress(SlurmError):
+                house.accounting.handle(message, rng.choice(_ACCOUNTS_SENDERS))
+    finally:
+        house.store.close()
+
+
+def _empty_accounts(folder: Path) -> Path:
+    """A database as of a cluster that has just been registered."""
+    good, place = folder / "good.sqlite", folder / "accounts.sqlite"
+    if not good.exists():
+        House(f"sqlite:///{good}").store.close()
+    place.write_bytes(good.read_bytes())
+    return place
+
+
 FRAMES: dict[str, Callable[[random.Random, Path], None]] = {
     "local": local_frames,
     "sealed": sealed_frames,
     "messages": messages,
+    "challenges": challenges,
+    "answers": answers,
+    "nodes": nodes,
+    "accounts": accounts,
 }

@@ -384,6 +384,9 @@ def test_an_error_of_the_local_part_is_reported_for_each_node():
         Forward(b"\xc1", "n0", 32, 10.0),
         forward(Ping(), "n[0-"),
         forward(forward(Ping(), "n0"), "n0"),
+        msgspec.structs.replace(forward(Ping(), "n[0-7]"), width=0),
+        msgspec.structs.replace(forward(Ping(), "n[0-7]"), timeout_s=float("nan")),
+        msgspec.structs.replace(forward(Ping(), "n[0-7]"), timeout_s=1e300),
     ],
 )
 def test_nonsense_is_refused(message):

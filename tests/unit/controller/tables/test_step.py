@@ -54,6 +54,17 @@ def test_what_the_job_does_not_have_is_refused() -> None:
     assert code_of(StepSpec(), TWO, (7,)) == ErrorCode.NOT_AVAILABLE
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("num_tasks", "min_nodes", "max_nodes", "relative", "cpus_per_task", "ntasks_per_node"),
+        *("mem_per_node_mb", "mem_per_cpu_mb"),
+    ],
+)
+def test_less_than_nothing_is_refused_whoever_asks(name: str) -> None:
+    assert code_of(StepSpec(**{name: -1}), TWO) == ErrorCode.INVALID_TASK_COUNT
+
+
 def test_relative_leaves_out_the_first_nodes() -> None:
     assert tasks_of(StepSpec(min_nodes=1, relative=1), TWO) == [(1, [0])]
 
