@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 SCRIPT = "tests/fuzz/strangers.py"
 LONGEST_S = 20.0  # of a case, on a busy machine
+# a case of these is a whole daemon, and several messages for it
+WEIGHTS = {"messages": 0.1, "nodes": 0.2, "accounts": 0.01}
 
 
 class Finding(NamedTuple):
@@ -108,7 +110,11 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000, help="with --kind")
     asked = parser.parse_args()
     logging.disable(logging.CRITICAL)
-    shares = {kind: asked.frames // len(FRAMES) for kind in FRAMES}
+    weights = {kind: WEIGHTS.get(kind, 1.0) for kind in FRAMES}
+    shares = {
+        kind: round(asked.frames * weight / sum(weights.values()))
+        for kind, weight in weights.items()
+    }
     shares |= {kind: asked.files // len(FILES) for kind in FILES}
     if asked.kind:
         shares = {asked.kind: asked.count}

@@ -10,7 +10,13 @@ from fuzz.files import FILES
 from fuzz.frames import FRAMES
 from fuzz.strangers import run
 
-COUNTS = {**dict.fromkeys(FILES, 40), **dict.fromkeys(FRAMES, 200), "messages": 40, "accounts": 20, "line": 60}
+COUNTS = {
+    **dict.fromkeys(FILES, 40),
+    **dict.fromkeys(FRAMES, 200),
+    "messages": 40,
+    "accounts": 20,
+    "line": 60,
+}
 
 
 @pytest.mark.parametrize("kind", COUNTS)
