@@ -18,6 +18,7 @@ import socket
 import sys
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
@@ -70,6 +71,7 @@ class Daemon:
         self.at_exit: list[Callable[[], Awaitable[None] | None]] = []
         self.logs: Logs | None = None  # None: several daemons share the process, and its log
         self.failure: BaseException | None = None
+        self.begins_again = False  # whether it is to be begun anew, in the same process, once ended
         self.on_failure: Callable[[], None] = self.stop
         self.pauses = Pauses()
         # what /metrics tells beside the process's own
@@ -168,7 +170,8 @@ def run_daemon(
     verbose: int = 0,
     listener: int | None = None,
 ) -> int:
-    """Run one daemon until SIGTERM, SIGINT or `Daemon.stop`. The exit code.
+    """Run one daemon until SIGTERM, SIGINT or `Daemon.stop`; again if it asks for that. The exit
+    code.
 
     `listen`: its addresses; `listener`: the descriptor of a socket that listens already.
     """
@@ -184,12 +187,16 @@ def run_daemon(
     faulthandler.register(signal.SIGUSR1)  # where does it hang? kill -USR1 PID, and look at the log
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
-    loop = make_loop(cluster)
+    where = list(listen)
     try:
         check_folder(run_dir)
-        return asyncio.Runner(loop_factory=lambda: loop).run(
-            _run(loop, cluster, run_dir, name, list(listen), start, listener, logs)
-        )
+        while True:
+            with asyncio.Runner(loop_factory=partial(make_loop, cluster)) as runner:
+                code = runner.run(
+                    _run(runner.get_loop(), cluster, run_dir, name, where, start, listener, logs)
+                )
+            if code is not None:
+                return code
     except ClockLost as error:
         log.info("%s: ending", error)
         return 1
@@ -207,7 +214,8 @@ async def _run(
     start: Callable[[Daemon], Awaitable[None]],
     listener: int | None,
     logs: Logs,
-) -> int:
+) -> int | None:
+    """The exit code; None: it is to be begun anew."""
     keys = Keys(name, Path(cluster.key_folder))
     keys.refresh()
     messenger = Messenger(
@@ -231,7 +239,7 @@ async def _run(
     messenger.listen(listen)
     daemon.fail_with_callbacks(loop)
     if listener is not None:
-        messenger.accept_at(socket.socket(fileno=listener))
+        messenger.accept_at(socket.socket(fileno=os.dup(listener)))
 
     def told_to_end() -> None:
         daemon.log.info("Terminate signal (SIGINT or SIGTERM) received")
@@ -254,8 +262,11 @@ async def _run(
         logs.leave_stream()
         os.write(PLACE.ready, b"1")
         os.close(PLACE.ready)
+        PLACE.ready = -1
     await daemon.stopping.wait()
     await daemon.close()
+    if daemon.begins_again:
+        return None
     ignore_signals()
     # else the clock service finds that it died, and says so to who runs the cluster
     if link is not None and daemon.failure is None:

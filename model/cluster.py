@@ -43,6 +43,32 @@ class NodeDaemon:
     nodes: str
 
 
+CONTROLLER: Final = "controller"  # the primary's name among the daemons
+_BACKUP: Final = "backup"  # backup1, backup2 ...
+
+
+def backup_name(number: int) -> str:
+    """The name among the daemons of a backup controller; they count from 1."""
+    return f"{_BACKUP}{number}"
+
+
+def is_backup(name: str) -> bool:
+    """Whether a daemon of this name is a backup controller."""
+    return name.startswith(_BACKUP)
+
+
+@dataclass(slots=True)
+class Backup:
+    """A backup controller: its name among the daemons, its SlurmctldHost, and its addresses as the
+    primary has them.
+    """
+
+    name: str
+    host: str
+    address: str = ""
+    unix: str = ""
+
+
 @dataclass(slots=True)
 class Hops:
     """Messages to many nodes go through sockets, each node a hop of its own (`understudy up --hops
@@ -75,6 +101,9 @@ class Cluster:
     controller: str = ""  # its TCP address; "": nobody asked for one
     # for daemons and commands on the same host; "": each daemon has a host of its own
     controller_unix: str = ""
+    controller_host: str = ""  # the first SlurmctldHost
+    backups: list[Backup] = field(default_factory=list)  # in the order of slurm.conf
+    state_dir: str = ""  # which the controllers share; "": RUN_DIR/state
     agent: str = ""
     clock: str = ""
     zygote: str = ""  # for commands of who started the cluster; "": they start by themselves
@@ -125,13 +154,29 @@ class Cluster:
         """Whether there is an accounting daemon."""
         return bool(self.accounting or self.accounting_unix)
 
+    @property
+    def controllers(self) -> dict[str, str]:
+        """The addresses of the controllers by name, the primary first."""
+        primary = {CONTROLLER: self.controller_unix or self.controller}
+        return primary | {each.name: each.unix or each.address for each in self.backups}
+
+    def listening(self, name: str) -> list[str]:
+        """Where the controller of this name listens."""
+        for each in self.backups:
+            if each.name == name:
+                return [address for address in (each.address, each.unix) if address]
+        return [address for address in (self.controller, self.controller_unix) if address]
+
     def address_of(self, name: str) -> str:
-        """Where the daemon of this name listens, "" if nowhere. Node daemons are listed; each other
-        has a field of its name, one of `NAME_unix`, or both.
+        """Where the daemon of this name listens, "" if nowhere. Node daemons and backup controllers
+        are listed; each other has a field of its name, one of `NAME_unix`, or both.
         """
         for noded in self.nodeds:
             if noded.name == name:
                 return noded.address
+        for each in self.backups:
+            if each.name == name:
+                return each.unix or each.address
         return getattr(self, name, "") or getattr(self, f"{name}_unix", "")
 
     def save(self, run_dir: Path) -> None:
@@ -164,5 +209,6 @@ class Cluster:
         fields["cadence"] = Cadence(**fields.get("cadence", {}))
         if fields.get("hops") is not None:
             fields["hops"] = Hops(**fields["hops"])
+        fields["backups"] = [Backup(**each) for each in fields.get("backups", [])]
         fields["nodeds"] = [NodeDaemon(**each) for each in fields.get("nodeds", [])]
         return cls(**fields)

@@ -371,6 +371,32 @@ class Ping(Message, frozen=True, tag=23):
     """Are you there? Answered by `Ok`."""
 
 
+class GetLeader(Message, frozen=True, tag=46):
+    """Is it you who leads the cluster? To a controller, from anybody. Answered by `Leader`."""
+
+
+class Leader(Message, frozen=True, tag=47):
+    """A controller's word: its name among the daemons, whether it leads, and the fencing number of
+    its lease (0: there are no backup controllers, or it does not lead).
+    """
+
+    name: str
+    leads: bool
+    fence: int
+
+
+class Lead(Message, frozen=True, tag=53):
+    """A controller to node daemons: from now on it is I who lead, and under a higher fencing number
+    than who did before. Answered by `Ok`.
+    """
+
+    fence: int
+
+
+class TakeOver(Message, frozen=True, tag=54):
+    """scontrol takeover, to a backup controller. Answered by `Ok` when it will lead."""
+
+
 class GetScript(Message, frozen=True, tag=24):
     """scontrol write batch_script. Answered by `Script`."""
 
@@ -1289,6 +1315,10 @@ AnyMessage = (
     | ReservationChanged
     | Reconfigure
     | Shutdown
+    | GetLeader
+    | Leader
+    | Lead
+    | TakeOver
     | Ping
     | GetScript
     | Script

@@ -65,6 +65,7 @@ TELL: Final = 3
 CONNECT_FAILED: Final = 1005
 CONNECTION_LOST: Final = 1006
 TIMED_OUT: Final = 5004  # Slurm's "Socket timed out on send/recv operation"
+STANDBY: Final = 2027  # "Slurm backup controller in standby mode"
 
 _HANDSHAKE_S: Final = 10.0  # ours: until a peer has said who it is
 _ACCEPT_AGAIN_S: Final = 1.0  # ours: when there was no descriptor for a connection
@@ -185,12 +186,14 @@ Handler = "Callable[[Request], Message | None]"
 
 
 class _Link:
-    """An outgoing connection to a peer, opened on first use."""
+    """An outgoing connection to a peer, opened on first use. `addresses`: of those one of whom is
+    the peer, who it was last first.
+    """
 
-    __slots__ = ("address", "connection", "name", "proven_by", "queue")
+    __slots__ = ("addresses", "connection", "name", "proven_by", "queue")
 
-    def __init__(self, name: str, address: str) -> None:
-        self.name, self.address = name, address
+    def __init__(self, name: str, addresses: list[str]) -> None:
+        self.name, self.addresses = name, addresses
         self.connection: Connection | None = None
         self.proven_by = (name, b"")  # whose key it is, and the key
         # while connecting: kind, number, deliver_us, sequence, message
@@ -308,6 +311,8 @@ class Messenger:
         self.hops: HopLinks | None = None  # to nodes, where each is a hop of its own
         # told when the connection to a peer breaks
         self.on_peer_lost: Callable[[str], None] | None = None
+        # whether anything may be told to anybody; None: always
+        self.may_speak: Callable[[], bool] | None = None
 
     def set_handler(self, handler: Callable[[Request], Message | None]) -> None:
         """Call `handler` for each request; it returns the answer, or None and answers later through
@@ -315,13 +320,37 @@ class Messenger:
         """
         self._handler = handler
 
-    def add_peer(self, name: str, address: str) -> None:
-        """Tell where a peer listens. A new address replaces the old one for the next connection."""
+    def add_peer(self, name: str, address: str, *others: str) -> None:
+        """Tell where a peer listens. A new address replaces the old one for the next connection.
+
+        `others`: of who may be the peer in its place. Who cannot be reached, does not answer in
+        time or says that it stands by is followed by the next of them.
+        """
+        addresses = [address, *others]
         link = self._links.get(name)
         if link is None:
-            self._links[name] = _Link(name, address)
+            self._links[name] = _Link(name, addresses)
         else:
-            link.address = address
+            link.addresses = addresses
+
+    def prefer(self, name: str, address: str) -> None:
+        """Of a peer's addresses it is this one from now on."""
+        link = self._links[name]
+        if link.addresses[0] != address:
+            link.addresses.sort(key=lambda each: each != address)
+            self._leave(link)
+
+    def _leave(self, link: _Link) -> None:
+        """Close the connection to a peer that is to be found elsewhere; its answers that are due
+        will not come.
+        """
+        connection, link.connection = link.connection, None
+        if connection is not None:
+            connection.on_closed = lambda closed, _reason: self._forget(closed)
+            connection.close()
+            gone = Failure(CONNECTION_LOST, f"{link.name} is to be found elsewhere")
+            for number in self._asked_of(link.name):
+                self._loop.call_soon(self._answered, number, gone)
 
     @property
     def connections(self) -> int:
@@ -352,6 +381,8 @@ class Messenger:
         no window for each message. `only_failures`: `on_reply` hears of nothing else. Under virtual
         time there is no deadline then, because the clock knows who is silent.
         """
+        if self.may_speak is not None and not self.may_speak():
+            return
         if self.hops is not None and self.hops.leads_to(peer):
             self.hops.send(self.name, peer, message, on_reply, timeout_s)
             return
@@ -489,11 +520,26 @@ class Messenger:
             self._deadline.cancel()
             self._deadline = None
         on_reply = waiting[0]
+        if type(message) is Failure and message.code in (STANDBY, TIMED_OUT):
+            self._try_next(waiting[1])
         if on_reply is not None:
             on_reply(message)
 
+    def _try_next(self, peer: str) -> None:
+        """Who was asked is not the peer, or does not answer: if it may be another, it is from now
+        on.
+        """
+        link = self._links.get(peer)
+        if link is not None and len(link.addresses) > 1 and link.connection is not None:
+            link.addresses.append(link.addresses.pop(0))
+            self._leave(link)
+
+    def _asked_of(self, peer: str) -> list[int]:
+        """What the peer has not answered yet."""
+        return [number for number, waiting in self._pending.items() if waiting[1] == peer]
+
     def _fail_all(self, peer: str, failure: Failure) -> None:
-        for number in [number for number, waiting in self._pending.items() if waiting[1] == peer]:
+        for number in self._asked_of(peer):
             self._answered(number, failure)
         if self._virtual is not None:
             since_us = self._virtual.now_us - self._failures_kept_us
@@ -513,13 +559,13 @@ class Messenger:
             until = time.monotonic() + (_PATIENCE_S if self._virtual is not None else 0.0)
             while True:
                 try:
-                    connection = await self._open(link)
+                    connection = await self._open_any(link)
                     break
                 except (OSError, AuthError, ProtocolError, ValueError) as error:
                     if isinstance(error, OSError) and time.monotonic() < until:
                         await self._pause_real(0.02)
                         continue
-                    log.debug("no connection with %s at %s: %s", link.name, link.address, error)
+                    log.debug("no connection with %s: %s", link.name, error)
                     queue, link.queue = link.queue, None
                     failure = Failure(
                         CONNECT_FAILED,
@@ -543,8 +589,18 @@ class Messenger:
         self._virtual.call_later_real(seconds, future.set_result, None)
         await future
 
+    async def _open_any(self, link: _Link) -> Connection:
+        """A connection to the first of the peer's addresses at which there is somebody."""
+        for _ in link.addresses[1:]:
+            try:
+                return await self._open(link)
+            except (OSError, AuthError, ProtocolError, ValueError) as error:
+                log.debug("%s is not at %s: %s", link.name, link.addresses[0], error)
+                link.addresses.append(link.addresses.pop(0))
+        return await self._open(link)
+
     async def _open(self, link: _Link) -> Connection:
-        family, where = addresses.parse(link.address)
+        family, where = addresses.parse(link.addresses[0])
         sock = socket.socket(family, socket.SOCK_STREAM)
         sock.setblocking(False)
         try:
@@ -856,6 +912,9 @@ class Messenger:
         accepted = connection.tag
         assert isinstance(accepted, _Accepted)
         if connection.closed:
+            return
+        if self.may_speak is not None and not self.may_speak():
+            connection.close()  # whoever asks is to ask elsewhere
             return
         if accepted.is_participant:
             virtual = self._virtual

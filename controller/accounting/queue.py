@@ -108,16 +108,20 @@ class RecordQueue:
 
 class QueueFile:
     """The queue on disk. Survives the end of the process at any instant; it is used by one
-    thread.
+    thread. `fence`: the fencing number of the controller's lease. Who has opened the queue last is
+    the only one who can write.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, fence: int) -> None:
+        self._fence = fence
         self._database = sqlite3.connect(path, isolation_level=None)
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("PRAGMA synchronous=NORMAL")
         self._database.execute(
             "CREATE TABLE IF NOT EXISTS queue (number INTEGER PRIMARY KEY, record BLOB NOT NULL)"
         )
+        self._database.execute("CREATE TABLE IF NOT EXISTS fence (one PRIMARY KEY, number)")
+        self._database.execute("INSERT OR REPLACE INTO fence VALUES (1, ?)", (fence,))
 
     def read(self) -> list[tuple[int, Record]]:
         """All records, in order."""
@@ -129,9 +133,14 @@ class QueueFile:
         ]
 
     def write(self, added: Sequence[tuple[int, Record]], gone: Sequence[int]) -> None:
-        """Put some in and take some out, in one transaction."""
+        """Put some in and take some out, in one transaction; nothing if another controller has
+        opened the queue since.
+        """
         self._database.execute("BEGIN IMMEDIATE")
         try:
+            if self._database.execute("SELECT number FROM fence").fetchone() != (self._fence,):
+                self._database.execute("ROLLBACK")
+                return
             self._database.executemany(
                 "INSERT OR REPLACE INTO queue VALUES (?, ?)",
                 [(number, _encode(record)) for number, record in added],

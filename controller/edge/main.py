@@ -4,7 +4,7 @@ saved state, and serves.
 Place: the top of the controller. `start` is given a `Daemon` by understudy.clock.daemon, or by a
 replay that has all daemons in one process. The state lies in RUN_DIR/state, whatever
 StateSaveLocation says: a site's file must not lead to the site's own state, nor two clusters to the
-same.
+same; or where cluster.json says, for controllers of several hosts.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ from understudy.controller.core.fan_out import FanOut
 from understudy.controller.core.locks import Locks
 from understudy.controller.edge.build import build_settings, build_tables
 from understudy.controller.edge.burst_buffers import set_runner
+from understudy.controller.edge.leadership import Leadership
 from understudy.controller.edge.limits import make_limits
 from understudy.controller.edge.passes import Passes
-from understudy.controller.edge.programs import Programs, is_executable
+from understudy.controller.edge.programs import Programs, is_executable, run_alone
 from understudy.controller.edge.rate_limit import RateLimit
 from understudy.controller.edge.reactions import connect
 from understudy.controller.edge.reconfigure import take_over
@@ -50,33 +51,38 @@ from understudy.controller.ports import Journal, NoJournal, Wire
 from understudy.controller.priority import registry as priority_registry
 from understudy.controller.priority.accounts import AccountsOf
 from understudy.controller.priority.options import read_options
+from understudy.controller.saved.lease import Lease
 from understudy.controller.saved.recover import recover
-from understudy.controller.saved.store import Commits, Dirty, HeldWire, Store
+from understudy.controller.saved.store import FILE_NAME, Commits, Dirty, HeldWire, Store
 from understudy.controller.scheduling import registry
 from understudy.controller.tables.power_plan import PowerPlan
 from understudy.controller.tables.preemption import Preemption, Rules
-from understudy.model.cluster import Cluster
+from understudy.model.cluster import CONTROLLER, Cluster
 from understudy.model.conf import SlurmConfig, load
 from understudy.model.conf_check import not_emulated, strange_words
 from understudy.model.conf_copy import copy_configuration, has_changed
 from understudy.model.errors import ConfigError
 from understudy.model.scheduler_parameters import complaints, number
+from understudy.protocol.messages import Lead
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from understudy.controller.tables.settings import Settings
     from understudy.model.cluster import Hops
     from understudy.model.metrics import Family
+    from understudy.protocol.messages import Message
+    from understudy.protocol.messenger import Request
 
-NAME = "controller"
+NAME = CONTROLLER
 
 
 class Controller:
     """The parts of a running controller."""
 
-    def __init__(self, daemon: Daemon, config: SlurmConfig) -> None:
-        self.daemon, self.config = daemon, config
+    def __init__(self, daemon: Daemon, config: SlurmConfig, lease: Lease | None = None) -> None:
+        """`lease`: under which the state is written; None: it is kept in memory."""
+        self.daemon, self.config, self.lease = daemon, config, lease
         cluster = daemon.cluster
         settings = build_settings(config, cluster, user_id_of)
         self.store: Store | None = None
@@ -84,8 +90,9 @@ class Controller:
         wire: Wire = daemon.messenger
         journal: Journal = NoJournal()
         held: HeldWire | None = None
-        if cluster.state == "disk":
-            self.store = Store(daemon.run_dir / "state")
+        if lease is not None:
+            self.store = Store(state_dir(daemon), one_host=bool(cluster.controller_unix))
+            self.store.fence = lease.fence
             journal = self.dirty = Dirty()
             wire = held = HeldWire(daemon.messenger)
         noting = NotingJournal(journal)
@@ -221,9 +228,9 @@ class Controller:
         """The link over which records go to accounting, which follows the journal."""
         daemon, config, cluster = self.daemon, self.config, self.daemon.cluster
         saved = (
-            QueueFile(daemon.run_dir / "state" / "accounting.sqlite")
-            if cluster.state == "disk"
-            else None
+            None
+            if self.lease is None
+            else QueueFile(state_dir(daemon) / "accounting.sqlite", self.lease.fence)
         )
         nodes = len(self.core.tables.nodes.nodes)
         link = AccountingLink(
@@ -247,7 +254,7 @@ class Controller:
         """What the core may ask of the daemon: programs, plug-ins, the configuration, its end."""
         core, daemon = self.core, self.daemon
         core.shut_down, core.failed, core.pauses = daemon.stop, daemon.fail, daemon.pauses
-        programs = Programs(loop, daemon.time, daemon.run_dir)
+        programs = Programs(loop, daemon.time, daemon.run_dir, may_run=self._may_act)
         core.run_program, core.run_script, core.is_executable = (
             programs.run,
             programs.run_script,
@@ -342,7 +349,13 @@ class Controller:
             self._end_run,
         )
 
+    def _may_act(self) -> bool:
+        """Whether what is done now is done by who leads the cluster."""
+        return self.lease is None or self.lease.holds()
+
     def _append_completion(self, text: str) -> None:
+        if not self._may_act():
+            return
         try:
             with Path(self.config.text("JobCompLoc")).open(
                 "a", encoding="utf-8", errors="surrogateescape"
@@ -465,8 +478,20 @@ class Controller:
         return build_settings(config, self.daemon.cluster, user_id_of)
 
     def _cannot_write(self, error: BaseException) -> None:
+        """Answer nothing any more, and leave the cluster to another controller if there is one."""
         self.daemon.log.critical("cannot save the state, ending: %s", error)
+        if self.lease is not None:
+            self.lease.lose()
+        self.daemon.begins_again = bool(self.daemon.cluster.backups)
         self.daemon.stop()
+
+    def tell_who_leads(self, events: Sequence[str]) -> None:
+        """It leads in place of another: node daemons are to follow, triggers are to hear of it."""
+        assert self.lease is not None
+        for event in events:
+            self.core.triggers.note(event)
+        for name in self.core.daemons:
+            self.core.agents.send(name, Lead(self.lease.fence), wanted=self.lease.holds)
 
 
 def _write_here(write: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
@@ -488,16 +513,71 @@ def _write_in_thread(
     return run
 
 
+def state_dir(daemon: Daemon) -> Path:
+    """Where the state lies that controllers share."""
+    return Path(daemon.cluster.state_dir or daemon.run_dir / "state")
+
+
+def open_lease(daemon: Daemon, timeout_s: float | None) -> Lease:
+    """The lease under which the state is written. `timeout_s`: see `Lease`.
+
+    Raises:
+        StateError: the saved state cannot be opened.
+    """
+    directory = state_dir(daemon)
+    directory.mkdir(parents=True, exist_ok=True)
+    return Lease(
+        directory / FILE_NAME,
+        daemon.name,
+        timeout_s,
+        one_host=bool(daemon.cluster.controller_unix),
+    )
+
+
 async def start(daemon: Daemon, *, in_full: bool = False) -> Controller:
-    """Start the controller on a daemon. `in_full`: see `Store.read`.
+    """Start the only controller of a cluster on a daemon. `in_full`: see `Store.read`.
 
     Raises:
         ConfigError: slurm.conf cannot be used, or names a scheduler that nobody offers.
         StateError: the saved state cannot be read.
     """
-    controller = Controller(daemon, load(daemon.run_dir / "slurm.conf"))
+    lease = None
+    if daemon.cluster.state == "disk":
+        lease = open_lease(daemon, None)
+        lease.take(lease.read())
+        daemon.at_exit.append(lease.close)
+    controller = Controller(daemon, load(daemon.run_dir / "slurm.conf"), lease)
     controller.start(in_full=in_full)
     return controller
+
+
+async def start_one_of_several(daemon: Daemon, *, in_full: bool = False) -> None:
+    """As `start`, for a cluster with backup controllers: it leads, or stands by until it does."""
+    config = load(daemon.run_dir / "slurm.conf")
+    cluster = daemon.cluster
+    if daemon.logs is not None:
+        daemon.logs.configure(config.text("SlurmctldDebug"), config.text("LogTimeFormat"))
+    lease = open_lease(daemon, float(config.seconds("SlurmctldTimeout") or 120))
+
+    def lead(events: Sequence[str]) -> Callable[[Request], Message | None]:
+        controller = Controller(daemon, load(daemon.run_dir / "slurm.conf"), lease)
+        controller.start(in_full=in_full)
+        controller.tell_who_leads(events)
+        return controller.server.handle
+
+    slurm_user = user_id_of(config.text("SlurmUser")) or 0
+    Leadership(
+        daemon,
+        lease,
+        hosts={NAME: cluster.controller_host, **{each.name: each.host for each in cluster.backups}},
+        lead=lead,
+        programs=(
+            config.text("SlurmctldPrimaryOnProg"),
+            config.text("SlurmctldPrimaryOffProg"),
+        ),
+        run=partial(run_alone, run_dir=daemon.run_dir),
+        admins=frozenset((0, cluster.user_id, slurm_user)),
+    ).start()
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -522,18 +602,24 @@ def main(arguments: list[str] | None = None) -> int:
         action="store_true",
         help="take partitions and features of nodes from the saved state, too",
     )
+    parser.add_argument("--name", default=NAME, help="which of the cluster's controllers")
     options = parser.parse_args(arguments)
     cluster = Cluster.load(options.run_dir)
-    own = cluster.controller if options.listener is None else ""
-    listen = [address for address in (own, cluster.controller_unix) if address]
+    listen = [
+        address
+        for address in cluster.listening(options.name)
+        if options.listener is None or not address.startswith("tcp:")
+    ]
+
+    begin = start_one_of_several if cluster.backups else start
 
     async def start_and_forget(daemon: Daemon) -> None:
-        await start(daemon, in_full=options.recover)
+        await begin(daemon, in_full=options.recover)
 
     try:
         return run_daemon(
             options.run_dir,
-            NAME,
+            options.name,
             listen,
             start_and_forget,
             verbose=options.verbose,

@@ -13,6 +13,8 @@ import logging
 import os
 import signal
 import subprocess
+from errno import EPERM
+from threading import Thread
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -32,15 +34,50 @@ def is_executable(program: str) -> bool:
     return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
-class Programs:
-    """Starts programs and sees to their end."""
+def run_alone(program: str, run_dir: Path) -> None:
+    """Run one of the site's that outlives this controller's time as leader. That it fails is
+    logged.
+    """
+    try:
+        process = subprocess.Popen(
+            program.split(),
+            cwd=run_dir,
+            env={**os.environ, "SLURM_CONF": str(run_dir / "slurm.conf")},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as error:
+        log.error("%s: %s", program, error.strerror)  # noqa: TRY400 - the text says all
+        return
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, time: Timekeeper, run_dir: Path) -> None:
+    def wait() -> None:
+        if code := process.wait():
+            log.error("%s ended with exit code %d", program, code)
+
+    Thread(target=wait, daemon=True).start()
+
+
+class Programs:
+    """Starts programs and sees to their end, as long as it `may_run` any."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        time: Timekeeper,
+        run_dir: Path,
+        *,
+        may_run: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._loop, self._time, self._run_dir = loop, time, run_dir
+        self._may_run = may_run
         self._running: dict[int, subprocess.Popen[bytes]] = {}
 
     def run(self, user_id: int, group_id: int, program: str, argument: str) -> None:
         """Start it; what goes wrong is logged."""
+        if not self._may_run():
+            return
         ids = (
             {"user": user_id, "group": group_id, "extra_groups": []}
             if os.geteuid() == 0 and user_id != 0
@@ -76,6 +113,8 @@ class Programs:
     ) -> subprocess.Popen[bytes]:
         """One of the site's, in a session of its own; that it cannot be started is logged."""
         try:
+            if not self._may_run():
+                raise OSError(EPERM, "another controller leads")
             process = subprocess.Popen(
                 words,
                 cwd=self._run_dir,

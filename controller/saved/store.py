@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from understudy.controller.saved import documents
+from understudy.controller.saved import documents, lease
 from understudy.controller.saved.records import (
     StateError,
     decode_job,
@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from understudy.controller.ports import Wire
 
 log = logging.getLogger("understudy.controller.saved.store")
+FILE_NAME: Final = "state.sqlite"
 SCHEMA_VERSION: Final = 1
+_BUSY_S: Final = 10.0  # ours: so long the lease's transactions are waited for, which are short
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS jobs (job_id INTEGER PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS scripts (job_id INTEGER PRIMARY KEY, script TEXT NOT NULL) WITHOUT ROWID;
@@ -206,21 +208,19 @@ def _reservation_record(core: Core, name: str) -> bytes | None:
 class Store:
     """The database. Used by one thread at a time."""
 
-    def __init__(self, directory: Path) -> None:
-        """Open it, or begin a new one.
+    def __init__(self, directory: Path, *, one_host: bool = True) -> None:
+        """Open it, or begin a new one. Not `one_host`: controllers of several hosts share it, and
+        write-ahead mode needs memory that all share.
 
         Raises:
             StateError: not a database of ours.
             OSError: the directory cannot be made.
         """
         directory.mkdir(parents=True, exist_ok=True)
-        self.path = directory / "state.sqlite"
+        self.path = directory / FILE_NAME
+        self.fence: int | None = None  # of our lease; None: nobody shares the state
+        self._database = lease.open_database(self.path, one_host=one_host, busy_s=_BUSY_S)
         try:
-            self._database = sqlite3.connect(
-                self.path, check_same_thread=False, isolation_level=None
-            )
-            self._database.execute("PRAGMA journal_mode=WAL")
-            self._database.execute("PRAGMA synchronous=FULL")
             (version,) = self._database.execute("PRAGMA user_version").fetchone()
             if version > SCHEMA_VERSION:
                 raise StateError(
@@ -232,10 +232,17 @@ class Store:
             raise StateError(f"{self.path}: {error}") from error
 
     def write(self, batch: Batch) -> None:
-        """Write the batch in one transaction; it is on disk when this returns."""
+        """Write the batch in one transaction; it is on disk when this returns.
+
+        Raises:
+            LeaseLostError: another controller leads by now, and nothing was written.
+            sqlite3.Error: it cannot be written.
+        """
         database = self._database
         database.execute("BEGIN IMMEDIATE")
         try:
+            if self.fence is not None:
+                lease.check(database, self.fence)
             if batch.jobs:
                 database.executemany("INSERT OR REPLACE INTO jobs VALUES (?, ?)", batch.jobs)
             if batch.scripts:
@@ -435,13 +442,13 @@ class Commits:
         self._core, self._dirty, self._store = core, dirty, store
         self._run, self._soon, self._failed = run, soon, failed
         self._held: list[Callable[[], None]] = []  # for the next batch
-        self._is_writing = self._is_due = False
+        self._is_writing = self._is_due = self._has_failed = False
         self._when_idle: list[Callable[[], None]] = []
         self.written = 0
 
     def after(self, release: Callable[[], None]) -> None:
         """Call `release` when all that has changed so far is on disk; at once if it is."""
-        if not self._dirty and not self._held and not self._is_writing:
+        if not (self._dirty or self._held or self._is_writing or self._has_failed):
             release()
             return
         self._held.append(release)
@@ -449,7 +456,9 @@ class Commits:
 
     def due(self) -> None:
         """Something may have changed: write it soon."""
-        if self._is_writing or self._is_due or not (self._dirty or self._held):
+        if self._is_writing or self._is_due or self._has_failed:
+            return
+        if not (self._dirty or self._held):
             return
         self._is_due = True
         self._soon(self._begin)
@@ -472,8 +481,11 @@ class Commits:
 
         def written(error: BaseException | None) -> None:
             self._is_writing = False
-            if error is not None:  # nobody is told what is not on disk
+            if error is not None:
+                # Nobody is told what is not on disk, and without it what follows makes no sense.
+                self._has_failed = True
                 self._failed(error)
+                self._check_idle()
                 return
             self.written += 1
             for release in held:
@@ -484,7 +496,8 @@ class Commits:
         self._run(lambda: self._store.write(batch), written)
 
     def _check_idle(self) -> None:
-        if self._when_idle and not (self._is_writing or self._is_due or self._dirty or self._held):
+        is_done = self._has_failed or not (self._is_due or self._dirty or self._held)
+        if self._when_idle and is_done and not self._is_writing:
             waiting, self._when_idle = self._when_idle, []
             for call in waiting:
                 call()

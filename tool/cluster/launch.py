@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
 from understudy.commands.shared import locate
-from understudy.model.cluster import Cluster, NodeDaemon
+from understudy.model.cluster import CONTROLLER, Backup, Cluster, NodeDaemon, backup_name, is_backup
 from understudy.model.conf_copy import copy_configuration
 from understudy.protocol import addresses
 from understudy.tool.cluster.cpu import idlest_cpu
@@ -213,6 +213,13 @@ def prepare(
         zygote=f"unix:{run_dir}/zygote.sock" if zygote else "",
         hops=hops,
         is_open=not noded,
+        controller_host=site.controllers[0],
+        backups=[
+            Backup(backup_name(number), host, unix=f"unix:{sockets}/{backup_name(number)}.sock")
+            for number, host in enumerate(site.controllers[1:], 1)
+        ]
+        if time != "virtual" and state == "disk"
+        else [],
         **settings,
     )
 
@@ -284,6 +291,7 @@ class Site:
     port: int
     nodes: list[str]
     without_effect: list[str]  # keys that are accepted but not emulated
+    controllers: list[str]  # SlurmctldHost: the primary, then the backups
     # AccountingStoragePort; None: slurm.conf asks for no accounting daemon
     accounting_port: int | None = None
     ports_set: frozenset[str] = frozenset()  # which of the two keys slurm.conf sets
@@ -312,6 +320,7 @@ def read_site(conf: Path) -> Site:
         config.controller_ports[0],
         nodes,
         not_emulated(config),
+        [host for host, _ in config.controllers],
         accounting_port,
         ports_set,
     )
@@ -382,6 +391,7 @@ def daemon_names(cluster: Cluster) -> list[str]:
     """All daemons of the cluster. Real time needs no clock service."""
     return [
         *(name for name in MODULES if cluster.address_of(name)),
+        *(each.name for each in cluster.backups),
         *(noded.name for noded in cluster.nodeds),
     ]
 
@@ -390,7 +400,8 @@ def daemon_command(name: str, run_dir: Path) -> list[str]:
     """The command line of one daemon. -P: a file in the current directory must not stand in for a
     module.
     """
-    module = MODULES.get(name, "understudy.noded")
+    kind = CONTROLLER if is_backup(name) else name
+    module = MODULES.get(kind, "understudy.noded")
     command = [sys.executable, "-P", "-m", module, "--run-dir", str(run_dir)]
     return command if name in MODULES else [*command, "--name", name]
 
@@ -547,10 +558,11 @@ def location_of(cluster: Cluster, run_dir: Path) -> locate.Location:
     return locate.Location(
         run_dir=str(run_dir.resolve()),
         started=clock_time.time(),
+        backups=[[each.host, each.unix, each.address] for each in cluster.backups],
         **{
             name: getattr(cluster, name)
             for name in locate.Location.__slots__
-            if name not in ("run_dir", "started")
+            if name not in ("backups", "run_dir", "started")
         },
     )
 

@@ -313,7 +313,7 @@ def test_who_asks_for_all_is_answered_although_accounting_is_away():
 
 
 def test_records_wait_on_disk_while_accounting_is_away_and_come_in_order_once(tmp_path):
-    told = Told(file=QueueFile(tmp_path / "queue.sqlite"))
+    told = Told(file=QueueFile(tmp_path / "queue.sqlite", 1))
     told.answers = False
     h = told.harness
     jobs = [h.submit(hold=True) for _ in range(3)]

@@ -1,0 +1,318 @@
+"""Who of several controllers leads: waiting for the lease, leading as long as it holds, and giving
+it up.
+
+Place: the edge. `lead` builds the controller proper and has it serve; until then all but questions
+after the leader are answered with Slurm's "standby mode", so that whoever asks goes on to the next.
+All that controllers have to say to each other is said by the lease (understudy.controller.saved.
+lease); over the network the standby only asks whether the leader answers.
+
+The lease is taken from who has not beaten for SlurmctldTimeout. From one who beats but cannot be
+reached it is asked for: it gives the lease up if it can reach no node daemon either, and keeps it
+otherwise. The primary asks for it when it is started, and gets it, as an administrator does with
+`scontrol takeover`. Follows: slurm.conf(5) SlurmctldHost, SlurmctldTimeout; texts of the log and
+which programs run when as 22.05.8 has them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.saved.lease import LeaseLostError
+from understudy.model.cluster import CONTROLLER
+from understudy.model.errors import ERROR_TEXT
+from understudy.protocol.messages import (
+    Failure,
+    GetLeader,
+    Leader,
+    Message,
+    Ok,
+    Ping,
+    Shutdown,
+    TakeOver,
+)
+from understudy.protocol.messenger import STANDBY
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from understudy.clock.daemon import Daemon
+    from understudy.controller.saved.lease import Lease, Row
+    from understudy.protocol.messenger import Request
+
+TAKEOVER, RETURN, UNREACHABLE = "takeover", "return", "unreachable"
+ACCESS_DENIED: Final = 2002
+LONGEST_LOOK_S: Final = 0.25  # ours: between two looks at the lease
+BEATS: Final = 4  # ours: within SlurmctldTimeout
+_REACH_S: Final = 1.5  # ours: for a node daemon to say that it is there, at most
+# what triggers hear of: when a backup leads, when the primary does
+_EVENTS: Final = (
+    ("primary_slurmctld_failure", "backup_slurmctld_assumed_control"),
+    ("primary_slurmctld_resumed_operation", "primary_slurmctld_resumed_control"),
+)
+_STANDS_BY: Final = Failure(STANDBY, ERROR_TEXT[STANDBY])
+
+
+class Leadership:
+    """One controller of several. `programs`: SlurmctldPrimaryOnProg and OffProg, "" for none; `run`
+    starts one. `lead` gets the events that triggers are to hear of, and gives what serves requests
+    from then on.
+    """
+
+    def __init__(
+        self,
+        daemon: Daemon,
+        lease: Lease,
+        *,
+        hosts: dict[str, str],
+        lead: Callable[[Sequence[str]], Callable[[Request], Message | None]],
+        programs: tuple[str, str],
+        run: Callable[[str], None],
+        admins: frozenset[int],
+    ) -> None:
+        assert lease.timeout_s is not None
+        self._daemon, self._lease, self._hosts = daemon, lease, hosts
+        self._clock = lease.clock
+        self._lead, self._run, self._admins = lead, run, admins
+        self._on_program, self._off_program = programs
+        self._timeout_s = lease.timeout_s
+        self._look_s = min(LONGEST_LOOK_S, lease.timeout_s / 8)
+        self._reach_s = min(_REACH_S, lease.timeout_s / BEATS)
+        self._serve: Callable[[Request], Message | None] | None = None  # set while it leads
+        self._is_told = False  # to take over
+        self._wants_back = daemon.name == CONTROLLER
+        self._heir = ""
+        self._said: set[str] = set()
+        self._answered = self._clock()  # when the leader did, over the network
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Lead if nobody else does, else wait for that."""
+        daemon, lease = self._daemon, self._lease
+        daemon.messenger.set_handler(self._handle)
+        for name, address in daemon.cluster.controllers.items():
+            if name != daemon.name:
+                daemon.messenger.add_peer(name, address)
+        daemon.at_exit.append(self._close)
+        row = lease.read()
+        is_mine = row.holder == daemon.name or (
+            daemon.name == CONTROLLER and row.holder == "" and row.wanted in ("", daemon.name)
+        )
+        if not (is_mine and self._takes(row)):
+            daemon.log.info("slurmctld running in background mode")
+            self._start_program(self._off_program)
+            self._task = asyncio.get_running_loop().create_task(self._guarded(self._wait))
+        else:
+            self._begin()
+
+    def _takes(self, row: Row) -> bool:
+        try:
+            return self._lease.take(row)
+        except sqlite3.Error as error:
+            self._complain(f"cannot take the lease: {error}")
+            return False
+
+    # --- being asked ------------------------------------------------------------------------------
+
+    def _handle(self, request: Request) -> Message | None:
+        message, sender = request.message, request.sender
+        leads = self._serve is not None
+        if isinstance(message, GetLeader):
+            return Leader(self._daemon.name, leads, self._lease.fence if leads else 0)
+        if self._serve is not None:
+            return self._serve(request)
+        if isinstance(message, Ping):
+            return Ok()
+        if isinstance(message, TakeOver | Shutdown):
+            if not sender.is_daemon and sender.user_id not in self._admins:
+                return Failure(ACCESS_DENIED, ERROR_TEXT[ACCESS_DENIED])
+            if isinstance(message, TakeOver):
+                self._is_told = True
+            else:
+                self._daemon.stop()
+            return Ok()
+        self._complain(f"Invalid RPC received {type(message).__name__} while in standby mode")
+        return _STANDS_BY
+
+    def _complain(self, text: str) -> None:
+        """Say it once."""
+        if text not in self._said:
+            self._said.add(text)
+            self._daemon.log.error("%s", text)
+
+    # --- waiting ----------------------------------------------------------------------------------
+
+    async def _wait(self) -> None:
+        """Until it leads."""
+        lease, name = self._lease, self._daemon.name
+        row = seen = await asyncio.to_thread(lease.read)
+        since = self._answered = self._clock()
+        while True:
+            if (row.fence, row.beats, row.holder) != (seen.fence, seen.beats, seen.holder):
+                seen, since = row, self._clock()
+            silent_s = self._clock() - since
+            try:
+                why = self._why_to_take(row, silent_s)
+                if why is not None and await asyncio.to_thread(lease.take, row):
+                    self._begin(row.holder if why == UNREACHABLE else "")
+                    return
+                if silent_s < self._timeout_s and row.wanted != name:
+                    await self._ask_for_it(row)
+                await self._pause(self._look_s)
+                row = await asyncio.to_thread(lease.read)
+            except sqlite3.Error as error:  # as of a full disk, which may be another's soon
+                self._complain(f"cannot use the lease: {error}")
+                await self._pause(self._look_s)
+
+    def _why_to_take(self, row: Row, silent_s: float) -> str | None:
+        if not row.holder and row.wanted == self._daemon.name:
+            return TAKEOVER
+        return UNREACHABLE if silent_s >= self._timeout_s else None
+
+    async def _ask_for_it(self, row: Row) -> None:
+        """Ask for the lease if somebody told us to, or the leader does not answer any more though
+        it beats.
+        """
+        if self._is_told or self._wants_back:
+            because = TAKEOVER if self._is_told else RETURN
+            self._is_told = self._wants_back = False
+            await asyncio.to_thread(self._lease.want, because)
+            return
+        self._look_at(row.holder)
+        if self._clock() - self._answered < self._timeout_s:
+            return
+        self._answered = self._clock()  # whatever comes of it, wait as long until the next time
+        if await self._reaches_nodes():
+            await asyncio.to_thread(self._lease.want, UNREACHABLE)
+
+    def _look_at(self, leader: str) -> None:
+        """Ask the leader whether it is there."""
+
+        def answered(answer: Message) -> None:
+            if isinstance(answer, Leader):
+                self._answered = self._clock()
+
+        if leader in self._daemon.cluster.controllers:
+            self._daemon.messenger.send(leader, GetLeader(), answered, self._timeout_s)
+
+    async def _reaches_nodes(self) -> bool:
+        """Whether any node daemon answers: else it is we who are cut off."""
+        found: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+        def answered(answer: Message) -> None:
+            if not isinstance(answer, Failure) and not found.done():
+                found.set_result(True)
+
+        messenger = self._daemon.messenger
+        for noded in self._daemon.cluster.nodeds:
+            if self._serve is None:  # a leader has added them, and where they are now
+                messenger.add_peer(noded.name, noded.address)
+            messenger.send(noded.name, Ping(), answered, self._reach_s)
+        self._daemon.time.call_after_wait(
+            self._reach_s, lambda: None if found.done() else found.set_result(False)
+        )
+        return await found
+
+    # --- leading ----------------------------------------------------------------------------------
+
+    def _begin(self, silent: str = "") -> None:
+        """The lease is ours: lead. `silent`: whose it was, if that one does not respond."""
+        daemon = self._daemon
+        if silent:
+            daemon.log.error(
+                "ControlMachine %s not responding, BackupController%d %s taking over",
+                self._hosts.get(silent, silent),
+                list(self._hosts).index(daemon.name),
+                self._hosts[daemon.name],
+            )
+        daemon.messenger.may_speak = self._lease.holds
+        self._serve = self._lead(_EVENTS[daemon.name == CONTROLLER])
+        self._start_program(self._on_program)
+        self._task = asyncio.get_running_loop().create_task(self._guarded(self._keep))
+
+    async def _keep(self) -> None:
+        """Beat, until another is to lead."""
+        lease, beat_s = self._lease, self._timeout_s / BEATS
+        beaten = float("-inf")
+        while True:
+            try:
+                if self._clock() - beaten >= beat_s:
+                    beaten = self._clock()
+                    row = await asyncio.to_thread(lease.beat)
+                else:
+                    row = await asyncio.to_thread(lease.read)
+            except LeaseLostError:
+                self._step_down("lost control of the cluster to another controller")
+                return
+            except sqlite3.Error as error:
+                self._daemon.log.error("cannot keep the lease: %s", error)  # noqa: TRY400
+                beaten = float("-inf")
+                row = None
+            if not lease.holds():
+                self._step_down("cannot lead any longer")
+                return
+            if row is not None and row.wanted and await self._is_to_yield(row):
+                self._heir = row.wanted
+                self._step_down(f"leaving control to {row.wanted}", ends=self._ends_for(row))
+                return
+            await self._pause(self._look_s)
+
+    async def _is_to_yield(self, row: Row) -> bool:
+        if row.because != UNREACHABLE or not await self._reaches_nodes():
+            return True
+        self._daemon.log.info("%s does not reach this controller, which goes on", row.wanted)
+        await asyncio.to_thread(self._lease.decline, row.wanted)
+        return False
+
+    def _ends_for(self, row: Row) -> bool:
+        """The primary ends when another is told to take over, as Slurm's does."""
+        return self._daemon.name == CONTROLLER and row.because == TAKEOVER
+
+    def _step_down(self, why: str, *, ends: bool = False) -> None:
+        """End, and begin again as a standby."""
+        self._daemon.log.info("%s", why)
+        self._daemon.begins_again = not ends
+        self._daemon.stop()
+
+    # --- ending -----------------------------------------------------------------------------------
+
+    async def _close(self) -> None:
+        """Everything is written: give the lease back."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        if self._serve is not None:
+            if not self._daemon.begins_again:
+                self._start_program(self._off_program)
+            if self._lease.holds():
+                try:
+                    await asyncio.to_thread(self._lease.leave_to, self._heir)
+                except sqlite3.Error as error:
+                    self._daemon.log.error("cannot give the lease back: %s", error)  # noqa: TRY400
+        self._lease.close()
+
+    async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
+        """A standby or leader that cannot go on ends the daemon."""
+        try:
+            await work()
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            self._daemon.log.exception("cannot go on")
+            self._step_down("beginning again", ends=self._serve is None)
+
+    def _start_program(self, program: str) -> None:
+        if program:
+            self._run(program)
+
+    async def _pause(self, seconds: float) -> None:
+        """Real seconds."""
+        over = asyncio.Event()
+        timer = self._daemon.time.call_after_wait(seconds, over.set)
+        try:
+            await over.wait()
+        finally:
+            timer.cancel()

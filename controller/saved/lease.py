@@ -1,0 +1,254 @@
+"""Who leads: a lease with a fencing number in the saved state, which all controllers share.
+
+Place: saved, beside the store. One row of the database says who leads and under which fencing
+number. Whoever takes the lease raises the number, in a transaction; each transaction of the store
+looks whether the number is still its own. So a controller that was stopped, or cut off, and that
+goes on later can write nothing, however late it notices.
+
+Reads write nothing. For them the lease ends by time: the leader beats, and from `timeout_s` after
+the beginning of its last beat it no longer holds the lease (`holds`). Others take it when they have
+seen no beat for as long. Nobody compares clocks of two hosts: the number of beats is compared, and
+each measures by a clock of its own, which also goes on while the host sleeps.
+
+Who stands still within a write keeps the database's lock, as long as the process is there. If it is
+on the same host, it is killed by who takes the lease.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import sqlite3
+import time
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from understudy.controller.saved.records import StateError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+log = logging.getLogger("understudy.controller.saved.lease")
+_BUSY_S: Final = 2.0  # ours: so long another's transaction is waited for
+_OPEN_S: Final = 10.0  # ours: so long others that open it at the same time are waited for
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS lease (
+    one INTEGER PRIMARY KEY CHECK (one = 1), fence INTEGER NOT NULL, holder TEXT NOT NULL,
+    beats INTEGER NOT NULL, wanted TEXT NOT NULL, because TEXT NOT NULL, process TEXT NOT NULL
+)
+"""
+_NOBODYS: Final = "INSERT OR IGNORE INTO lease VALUES (1, 0, '', 0, '', '', '')"
+
+
+class LeaseLostError(Exception):
+    """Another controller leads, or may lead by now."""
+
+
+class Row(NamedTuple):
+    """The lease as it is. `holder`: "" if it was given back; `wanted`: who asks for it, or to whom
+    it was left; `because`: why; `process`: the holder's, as `this_process` says.
+    """
+
+    fence: int
+    holder: str
+    beats: int
+    wanted: str
+    because: str
+    process: str
+
+
+def open_database(path: Path, *, one_host: bool, busy_s: float) -> sqlite3.Connection:
+    """Open the saved state, which may be new. `one_host`: in write-ahead mode, which needs memory
+    that all who use it share.
+
+    Raises:
+        StateError: it is no database.
+    """
+    try:
+        database = sqlite3.connect(
+            path, check_same_thread=False, isolation_level=None, timeout=busy_s
+        )
+        _patiently(database, f"PRAGMA journal_mode={'WAL' if one_host else 'DELETE'}")
+        database.execute("PRAGMA synchronous=FULL")
+    except sqlite3.DatabaseError as error:
+        raise StateError(f"{path}: {error}") from error
+    return database
+
+
+def _patiently(database: sqlite3.Connection, text: str) -> None:
+    """Execute what SQLite does not wait for by itself while another has the database."""
+    until = time.monotonic() + _OPEN_S
+    while True:
+        try:
+            database.execute(text)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+        else:
+            return
+        time.sleep(0.02)
+
+
+def host_clock() -> float:
+    """Seconds that go on while the host sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def this_process() -> str:
+    """Boot of the host, pid, and start of the process in ticks since then (proc(5))."""
+    return f"{_boot()} {os.getpid()} {_start_of(os.getpid())}"
+
+
+def _boot() -> str:
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        return file.read().strip()
+
+
+def _start_of(pid: int) -> str:
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        return file.read().rpartition(")")[2].split()[19]
+
+
+def check(database: sqlite3.Connection, fence: int) -> None:
+    """Within a transaction of the shared database: whether the fencing number is still this.
+
+    Raises:
+        LeaseLostError: it is not.
+    """
+    if database.execute("SELECT fence FROM lease").fetchone() != (fence,):
+        raise LeaseLostError("another controller leads")
+
+
+class Lease:
+    """The lease as one controller sees it, `name`. Used by one thread at a time, but for `holds`.
+
+    `timeout_s`: SlurmctldTimeout; None: there is no other controller, and nobody beats.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        name: str,
+        timeout_s: float | None,
+        *,
+        one_host: bool = True,
+        clock: Callable[[], float] = host_clock,
+    ) -> None:
+        """Open the database, which may be new.
+
+        Raises:
+            StateError: it cannot be.
+        """
+        self.name, self.timeout_s, self.clock = name, timeout_s, clock
+        self.fence = 0  # our fencing number; 0: we have never led
+        self._until = float("-inf")
+        self._database = open_database(path, one_host=one_host, busy_s=_BUSY_S)
+        try:
+            _patiently(self._database, _SCHEMA)
+            if self._database.execute("SELECT fence FROM lease").fetchone() is None:
+                _patiently(self._database, _NOBODYS)
+        except sqlite3.DatabaseError as error:
+            raise StateError(f"{path}: {error}") from error
+
+    def holds(self) -> bool:
+        """Whether nobody else can lead yet."""
+        return self.clock() < self._until
+
+    def read(self) -> Row:
+        """The lease as it is now."""
+        return Row(
+            *self._database.execute(
+                "SELECT fence, holder, beats, wanted, because, process FROM lease"
+            ).fetchone()
+        )
+
+    def take(self, seen: Row) -> bool:
+        """Lead, if the lease is still as it was seen. From here on nobody else can write."""
+        began = self.clock()
+        changes = (self.name, this_process(), seen.fence, seen.beats, seen.holder)
+        text = (
+            "UPDATE lease SET fence = fence + 1, beats = beats + 1, wanted = '', because = '', "
+            "holder = ?, process = ? WHERE fence = ? AND beats = ? AND holder = ?"
+        )
+        try:
+            taken = self._database.execute(text, changes).rowcount == 1
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or not _kill(seen.process):
+                raise
+            taken = self._database.execute(text, changes).rowcount == 1
+        if taken:
+            self.fence = seen.fence + 1
+            self._extend(began)
+        return taken
+
+    def beat(self) -> Row:
+        """Hold it for longer. The lease as it is then.
+
+        Raises:
+            LeaseLostError: another has it.
+            sqlite3.Error: the database cannot be written; the lease ends by and by.
+        """
+        began = self.clock()
+        text = "UPDATE lease SET beats = beats + 1 WHERE fence = ?"
+        if self._database.execute(text, (self.fence,)).rowcount != 1:
+            self.lose()
+            raise LeaseLostError("another controller leads")
+        self._extend(began)
+        return self.read()
+
+    def _extend(self, began: float) -> None:
+        self._until = float("inf") if self.timeout_s is None else began + self.timeout_s
+
+    def lose(self) -> None:
+        """Hold it no longer, whatever the time."""
+        self._until = float("-inf")
+
+    def want(self, because: str) -> None:
+        """Ask who leads for the lease."""
+        self._database.execute("UPDATE lease SET wanted = ?, because = ?", (self.name, because))
+
+    def decline(self, asker: str) -> None:
+        """Go on leading although another wants to."""
+        self._database.execute(
+            "UPDATE lease SET wanted = '', because = '' WHERE wanted = ?", (asker,)
+        )
+
+    def leave_to(self, name: str) -> None:
+        """Give the lease back; `name` may take it at once, others after their timeout. "": nobody
+        in particular.
+        """
+        self.lose()
+        self._database.execute(
+            "UPDATE lease SET holder = '', wanted = ?, because = '', beats = beats + 1 "
+            "WHERE fence = ?",
+            (name, self.fence),
+        )
+
+    def close(self) -> None:
+        """Close the database."""
+        self.lose()
+        self._database.close()
+
+
+def _kill(process: str) -> bool:
+    """Kill a process of this host that keeps the database from others; whether that was done."""
+    boot, pid, start = process.split() if process else ("", "0", "")
+    try:
+        if boot != _boot() or start != _start_of(int(pid)):
+            return False
+        os.kill(int(pid), signal.SIGKILL)
+        log.error("the controller with pid %s stood still within a write, and was killed", pid)
+        with contextlib.suppress(OSError):  # gone, and its lock with it
+            while start == _start_of(int(pid)) and not _is_dead(int(pid)):
+                time.sleep(0.01)
+    except OSError as error:
+        log.error("cannot end the controller that keeps the state locked: %s", error)  # noqa: TRY400
+        return False
+    return True
+
+
+def _is_dead(pid: int) -> bool:
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        return file.read().rpartition(")")[2].split()[0] in "ZX"

@@ -1,0 +1,248 @@
+"""Who of several controllers leads: who waits, who takes over when, who leaves it to whom."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from understudy.controller.edge.leadership import Leadership
+from understudy.controller.saved.lease import Lease
+from understudy.model.cluster import Backup, Cluster, NodeDaemon
+from understudy.protocol.messages import (
+    Failure,
+    GetLeader,
+    JobSpec,
+    Leader,
+    Message,
+    Ok,
+    Ping,
+    Shutdown,
+    SubmitJob,
+    TakeOver,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+T = 8.0
+CLUSTER = Cluster(
+    "c",
+    "",
+    controller_unix="unix:/c",
+    controller_host="ctl1",
+    backups=[Backup("backup1", "ctl2", unix="unix:/b")],
+    nodeds=[NodeDaemon("noded0", "unix:/n", "n1")],
+)
+ROOT = SimpleNamespace(user_id=0, is_daemon=False)
+ANN = SimpleNamespace(user_id=1000, is_daemon=False)
+
+
+class World:
+    """A clock that goes on by itself with each pause, and who answers."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.now = path, 1000.0
+        self.answering = {"controller", "backup1", "noded0"}
+
+    def clock(self) -> float:
+        return self.now
+
+    def call_after_wait(self, delay_s: float, callback: Callable[[], object]) -> Any:
+        def later() -> None:
+            self.now += delay_s
+            callback()
+
+        return asyncio.get_running_loop().call_soon(later)
+
+    def lease(self, name: str) -> Lease:
+        return Lease(self.path / "state.sqlite", name, T, clock=self.clock)
+
+
+class One:
+    """One controller, with a wire that answers for those who are there."""
+
+    def __init__(self, world: World, name: str) -> None:
+        self.world, self.name = world, name
+        self.served: list[tuple[str, ...]] = []
+        self.ran: list[str] = []
+        self.at_exit: list[Any] = []
+        self.ended = asyncio.Event()
+        self.daemon: Any = SimpleNamespace(
+            name=name,
+            cluster=CLUSTER,
+            log=logging.getLogger("test"),
+            messenger=self,
+            time=world,
+            at_exit=self.at_exit,
+            begins_again=False,
+            stop=self.ended.set,
+        )
+        self.lease = world.lease(name)
+        self.leadership = Leadership(
+            self.daemon,
+            self.lease,
+            hosts={"controller": "ctl1", "backup1": "ctl2"},
+            lead=self.lead,
+            programs=("on", "off"),
+            run=self.ran.append,
+            admins=frozenset((0,)),
+        )
+        self.may_speak: Any = None
+
+    def lead(self, events: Any) -> Callable[[Any], Message]:
+        self.served.append(tuple(events))
+        return lambda _request: Ok()
+
+    def set_handler(self, handler: Callable[[Any], Message | None]) -> None:
+        self.handler = handler
+
+    def add_peer(self, *_: str) -> None: ...
+
+    def send(
+        self, peer: str, _message: Message, on_reply: Callable[[Message], None], _timeout_s: float
+    ) -> None:
+        is_there = peer in self.world.answering
+        answer = Leader(peer, leads=True, fence=1) if is_there else Failure(1005, "x")
+        asyncio.get_running_loop().call_soon(on_reply, answer)
+
+    def ask(self, message: Message, sender: Any = ROOT) -> Message | None:
+        return self.handler(SimpleNamespace(message=message, sender=sender))
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        for _ in range(100_000):
+            if holds():
+                return
+            await asyncio.sleep(0)
+        raise AssertionError("it did not happen")
+
+    async def close(self) -> None:
+        for close in reversed(self.at_exit):
+            await close()
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+async def test_the_primary_leads_at_once_and_a_backup_waits(world: World) -> None:
+    primary, backup = One(world, "controller"), One(world, "backup1")
+    backup.leadership.start()
+    primary.leadership.start()
+    assert (len(primary.served), backup.served) == (1, [])
+    assert primary.ask(GetLeader()) == Leader("controller", leads=True, fence=1)
+    assert backup.ask(GetLeader()) == Leader("backup1", leads=False, fence=0)
+    refusal = backup.ask(SubmitJob(JobSpec(), ""))
+    assert refusal == Failure(2027, "Slurm backup controller in standby mode")
+    assert backup.ask(Ping()) == Ok()
+    assert (primary.ran, backup.ran) == (["on"], ["off"])
+    await backup.close()
+    await primary.close()
+
+
+async def test_a_backup_takes_over_when_nothing_was_heard_for_the_timeout(world: World) -> None:
+    dead = world.lease("controller")
+    assert dead.take(dead.read())
+    backup = One(world, "backup1")
+    began = world.now
+    backup.leadership.start()
+    await backup.until(lambda: backup.served)
+    assert T <= world.now - began <= T + 1
+    assert backup.served == [("primary_slurmctld_failure", "backup_slurmctld_assumed_control")]
+    assert backup.may_speak()
+    assert not dead.holds()
+    assert backup.ran == ["off", "on"]
+    await backup.close()
+    assert dead.read().holder == ""
+
+
+async def test_a_primary_that_is_started_gets_the_lease_back(world: World) -> None:
+    lost = world.lease("backup1")
+    assert lost.take(lost.read())
+    backup, primary = One(world, "backup1"), One(world, "controller")
+    backup.leadership.start()  # again, so it goes on
+    assert backup.served
+    primary.leadership.start()
+    assert not primary.served
+    await backup.until(backup.ended.is_set)
+    assert backup.daemon.begins_again
+    await backup.close()
+    await primary.until(lambda: primary.served)
+    assert primary.lease.fence == 3
+    await primary.close()
+
+
+async def test_an_administrator_has_a_backup_take_over_and_the_primary_ends(world: World) -> None:
+    primary, backup = One(world, "controller"), One(world, "backup1")
+    primary.leadership.start()
+    backup.leadership.start()
+    for message in (TakeOver(), Shutdown()):
+        assert backup.ask(message, ANN) == Failure(2002, "Access/permission denied")
+    assert backup.ask(TakeOver()) == Ok()
+    await primary.until(primary.ended.is_set)
+    assert not primary.daemon.begins_again
+    await primary.close()
+    await backup.until(lambda: backup.served)
+    await backup.close()
+
+
+@pytest.mark.parametrize(
+    ("cut_off", "reaches", "yields"),
+    [
+        ("controller", {"backup1"}, True),  # the leader reaches nobody
+        ("controller", {"backup1", "noded0"}, False),  # only the way between the two is cut
+    ],
+)
+async def test_a_leader_that_cannot_be_reached_yields_if_it_reaches_no_node_either(
+    world: World, cut_off: str, reaches: set[str], *, yields: bool
+) -> None:
+    primary, backup = One(world, "controller"), One(world, "backup1")
+    primary.leadership.start()
+    backup.leadership.start()
+    primary.world = SimpleNamespace(answering=reaches)  # type: ignore[assignment]
+    world.answering.discard(cut_off)
+    asked = deque[str](maxlen=100)
+    original = backup.lease.want
+    backup.lease.want = lambda because: (asked.append(because), original(because))  # type: ignore[method-assign,assignment,func-returns-value]
+    await backup.until(lambda: asked)
+    assert asked[0] == "unreachable"
+    if yields:
+        await primary.until(primary.ended.is_set)
+        await primary.close()
+        await backup.until(lambda: backup.served)
+    else:
+        await primary.until(lambda: primary.lease.read().wanted == "" and len(asked) > 1)
+        assert not primary.ended.is_set()
+        await primary.close()
+    await backup.close()
+
+
+async def test_a_standby_that_is_cut_off_itself_asks_for_nothing(world: World) -> None:
+    primary, backup = One(world, "controller"), One(world, "backup1")
+    primary.leadership.start()
+    backup.leadership.start()
+    backup.world = SimpleNamespace(answering=set())  # type: ignore[assignment]
+    began = world.now
+    await backup.until(lambda: world.now > began + 4 * T)
+    assert primary.lease.read().wanted == ""
+    assert not primary.ended.is_set()
+    await backup.close()
+    await primary.close()
+
+
+async def test_who_has_lost_the_lease_says_nothing_more_and_begins_again(world: World) -> None:
+    primary = One(world, "controller")
+    primary.leadership.start()
+    thief = world.lease("backup1")
+    assert thief.take(thief.read())
+    await primary.until(primary.ended.is_set)
+    assert not primary.may_speak()
+    assert primary.daemon.begins_again
+    await primary.close()
+    assert thief.read().holder == "backup1"
