@@ -112,15 +112,15 @@ class Server:
         self._daemon.log.info("slurmdbd version %s started", SLURM_VERSION)
         self._daemon.messenger.set_handler(self.handle)
         self._daemon.figures.append(self.figures)
-        self._daemon.messenger.add_peer(
-            "controller", self._daemon.cluster.controller_unix or self._daemon.cluster.controller
-        )
+        controllers = self._daemon.cluster.controllers
+        for peer, address in controllers.items():
+            self._daemon.messenger.add_peer(peer, address)
         self._daemon.at_exit += [self.store.close, self.core.flush]  # in reverse order
         name = self._daemon.cluster.name
         # a controller that has been running longer than this daemon asks for all again
-        if name in self.core.ledger.clusters:
+        for peer in controllers if name in self.core.ledger.clusters else ():
             self._daemon.messenger.send(
-                "controller", AssociationsChanged(name, 0), lambda _answer: None, _TELL_S
+                peer, AssociationsChanged(name, 0), lambda _answer: None, _TELL_S
             )
         # An idle virtual cluster has to stand still: there usage is added up when somebody asks for
         # it.

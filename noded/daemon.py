@@ -38,6 +38,7 @@ from understudy.noded.core import (
     StartTasks,
     Step,
 )
+from understudy.noded.leader import NOT_LEADING
 from understudy.noded.registration import Registration
 from understudy.noded.reports import CONTROLLER, Reports
 from understudy.protocol.messages import (
@@ -54,6 +55,7 @@ from understudy.protocol.messages import (
     LaunchBatch,
     LaunchProlog,
     LaunchTasks,
+    Lead,
     Message,
     NodeReplies,
     NodeReply,
@@ -96,6 +98,7 @@ if TYPE_CHECKING:
     from understudy.noded.files import FileReceiver
     from understudy.noded.health import HealthCheck
     from understudy.noded.journal import Journal
+    from understudy.noded.leader import FollowedLeader
     from understudy.noded.steps import StepKey
     from understudy.protocol.messenger import Messenger, Peer, Request
     from understudy.protocol.mishaps import Mishaps
@@ -133,6 +136,7 @@ class FrontEnd:
         files: FileReceiver | None = None,
         stop: Callable[[], None] = lambda: None,
         shared: tuple[Registration, Reports] | None = None,
+        leader: FollowedLeader | None = None,
     ) -> None:
         self.name, self.address, self.core = name, address, core
         self._messenger, self._time, self._verifier, self.routes, self._log = (
@@ -154,6 +158,7 @@ class FrontEnd:
             Reports(messenger, time, core.faults, log, journal, on_back=self.register),
         )
         self._is_one_of_many = shared is not None
+        self._leader = leader
         self.mishaps: Mishaps | None = None
         self._handed_on = 0
         self.health: HealthCheck | None = None  # where jobs are real
@@ -295,6 +300,11 @@ class FrontEnd:
         is_controller = _is_controller(request.sender)
         if not is_controller and not isinstance(message, (Ping, *OF_COMMANDS)):
             return Failure(ACCESS_DENIED, "Access/permission denied")
+        if self._leader is not None:
+            if isinstance(message, Lead):
+                return self._follow(self._leader, message, request.sender.name)
+            if self._leader.refuses(request):
+                return NOT_LEADING
         if isinstance(message, Forward):
             return _Forwarding(self, message, request).begin()
         if isinstance(message, StatTasks):
@@ -313,6 +323,13 @@ class FrontEnd:
             request.reply(answer)
             self.do(effects)
             return None
+        return answer
+
+    def _follow(self, leader: FollowedLeader, message: Lead, name: str) -> Message:
+        """A controller leads from now on: it may know neither us nor what has become of orders."""
+        answer = leader.follow(message, name)
+        if not isinstance(answer, Failure):
+            self.register()
         return answer
 
     def step(self, message: Message, nodes: str) -> Step:

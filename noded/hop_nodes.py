@@ -17,6 +17,7 @@ from understudy.noded.core import OK, NodeCore, OwnNodes
 from understudy.noded.daemon import FrontEnd
 from understudy.noded.emulated import EmulatedExecutor
 from understudy.noded.emulated_steps import EmulatedSteps
+from understudy.noded.leader import NOT_LEADING
 from understudy.noded.merged_reports import MergedReports
 from understudy.noded.registration import Registration
 from understudy.noded.reports import CONTROLLER
@@ -26,6 +27,7 @@ from understudy.protocol.messages import (
     FindJobs,
     Forward,
     JobsFound,
+    Lead,
     Message,
     Ping,
     Reconfigure,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from understudy.clock.timekeeper import Timekeeper
     from understudy.model.cluster import NodeDaemon
     from understudy.noded.faults import FaultTable
+    from understudy.noded.leader import FollowedLeader
     from understudy.protocol.hops import HopLinks
     from understudy.protocol.messenger import Messenger, Request
     from understudy.protocol.mishaps import Mishaps
@@ -94,7 +97,9 @@ class HopNodes:
         epilog_s: float = 0.0,
         step_verifier: Verifier | None = None,
         stop: Callable[[], None] = lambda: None,
+        leader: FollowedLeader,
     ) -> None:
+        self._leader = leader
         self.name, self.address, self._expression = daemon.name, daemon.address, daemon.nodes
         self._messenger, self._time, self._log, self._stop = messenger, time, log, stop
         self._boot_time = self._start_time = time.now()
@@ -185,10 +190,16 @@ class HopNodes:
     def handle(self, request: Request) -> Message | None:
         """Have the node that is meant answer; the process itself where none is."""
         message, node = request.message, request.addressee
+        if self._leader.refuses(request):
+            return NOT_LEADING
         if not node and request.sender.is_daemon:
             match message:
                 case Ping():
                     return OK
+                case Lead():
+                    answer = self._leader.follow(message, request.sender.name)
+                    self.registration.begin()
+                    return answer
                 case Shutdown():
                     self._stop()
                     return OK

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from understudy.auth.credential import Verifier
 from understudy.auth.keys import Keys
 from understudy.clock.daemon import run_daemon
-from understudy.model.cluster import SLURM_VERSION, Cluster
+from understudy.model.cluster import CONTROLLER, SLURM_VERSION, Cluster
 from understudy.noded.core import NodeCore, OwnNodes
 from understudy.noded.daemon import FrontEnd
 from understudy.noded.emulated import EmulatedExecutor
@@ -23,6 +23,7 @@ from understudy.noded.emulated_steps import EmulatedSteps
 from understudy.noded.faults import FaultTable
 from understudy.noded.files import FileReceiver
 from understudy.noded.journal import Journal
+from understudy.noded.leader import FollowedLeader
 from understudy.noded.settings import read_log_keys, read_settings
 from understudy.protocol.tree import Routes
 
@@ -55,7 +56,7 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
         raise ValueError(f"real jobs need real time, not {cluster.time} time")
     for other in cluster.nodeds:
         daemon.messenger.add_peer(other.name, other.address)
-    daemon.messenger.add_peer("controller", cluster.controller_unix or cluster.controller)
+    daemon.messenger.add_peer(CONTROLLER, *cluster.controllers.values())
     if cluster.hops is not None:
         return _start_hops(daemon, me, cluster.hops, faults)
     own = OwnNodes(me.nodes, is_all=len(cluster.nodeds) == 1 and not cluster.is_open)
@@ -80,6 +81,7 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
         files=FileReceiver() if is_real else None,
         journal=Journal(spool / "journal") if is_real else None,
         stop=daemon.stop,
+        leader=FollowedLeader(cluster.controllers, daemon.messenger, daemon.log),
     )
     daemon.figures.append(lambda: figures(own.names, [core]))
     if is_real:
@@ -189,6 +191,7 @@ def _start_hops(daemon: Daemon, me: NodeDaemon, hops: Hops, faults: FaultTable |
         epilog_s=cluster.epilog_s,
         step_verifier=Verifier(Keys(me.name, Path(cluster.key_folder))),
         stop=daemon.stop,
+        leader=FollowedLeader(cluster.controllers, daemon.messenger, daemon.log),
     )
     daemon.at_exit.append(nodes.close)
     daemon.figures.append(lambda: figures(nodes.nodes, [e.core for e in nodes.nodes.values()]))

@@ -18,6 +18,7 @@ from understudy.protocol.messages import (
     PrologComplete,
     StepComplete,
 )
+from understudy.protocol.messenger import STANDBY
 
 if TYPE_CHECKING:
     import asyncio
@@ -54,13 +55,13 @@ def pause_s(attempts: int) -> float:
 
 
 def is_passing(answer: Message) -> bool:
-    """Whether the answer says that it may go better later: no connection, no answer, not ready. Any
-    other word of the controller is final.
+    """Whether the answer says that it may go better later: no connection, no answer, not ready, not
+    leading. Any other word of the controller is final.
     """
     if not isinstance(answer, Failure):
         return False
     code = answer.code
-    return 1000 <= code < 1100 or 5000 <= code < 5100 or code in (-1, TRY_AGAIN)
+    return 1000 <= code < 1100 or 5000 <= code < 5100 or code in (-1, TRY_AGAIN, STANDBY)
 
 
 class Reports:

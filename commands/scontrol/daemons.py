@@ -4,9 +4,10 @@ setdebug, write, wait_job ... Follows scontrol(1).
 Place: under scontrol, read when one of them is typed.
 """
 
+import contextlib
 import os
 
-from understudy.commands.shared.client import RefusedError
+from understudy.commands.shared.client import CONNECT_FAILED_TEXT, RefusedError
 from understudy.commands.shared.texts import timestamp
 from understudy.model.debug_flags import LEVELS
 
@@ -20,20 +21,53 @@ _WAIT_S = 3.0  # ours: between two looks whether nodes have booted
 
 
 def ping(session: "Session", _words: list[str]) -> int:
-    """Whether the controller answers."""
-    context = session.context
-    context.client.waits = False
-    try:
-        for host, role in context.client.query("ping", ["host", "role"]).rows:
-            context.print(f"Slurmctld({role}) at {host} is UP")
-    except RefusedError:
-        context.print(f"Slurmctld(primary) at {os.uname().nodename.partition('.')[0]} is DOWN")
+    """Whether the controllers answer: 0 if any does."""
+    found = controllers(session)
+    for role, host, is_up in found:
+        session.context.print(f"Slurmctld({role}) at {host} is {'UP' if is_up else 'DOWN'}")
+    are_up = [is_up for _, _, is_up in found]
+    if not all(are_up):
         stars = "*" * 41
-        context.print(f"{stars}\n** RESTORE SLURMCTLD DAEMON TO SERVICE **\n{stars}")
-        return 1
+        session.context.print(f"{stars}\n** RESTORE SLURMCTLD DAEMON TO SERVICE **\n{stars}")
+    return 0 if any(are_up) else 1
+
+
+def controllers(session: "Session") -> "list[tuple[str, str, bool]]":
+    """The role and host of each controller, the primary first, and whether it answers."""
+    location = session.context.client.location
+    here = os.uname().nodename.partition(".")[0]
+    if not location.backups:
+        return _only_controller(session, here)
+    hosts = [location.controller_host or here, *(each[0] for each in location.backups)]
+    roles = ["primary", "backup"]
+    if len(hosts) > len(roles):
+        roles[1:] = [f"backup{number}" for number in range(1, len(hosts))]
+    return [
+        (role, host, any(_answers(session, address) for address in addresses))
+        for role, host, addresses in zip(roles, hosts, location.controllers, strict=True)
+    ]
+
+
+def _only_controller(session: "Session", here: str) -> "list[tuple[str, str, bool]]":
+    client = session.context.client
+    client.waits = False
+    try:
+        return [(role, host, True) for host, role in client.query("ping", ["host", "role"]).rows]
+    except RefusedError:
+        return [("primary", here, False)]
     finally:
-        context.client.waits = True
-    return 0
+        client.waits = True
+
+
+def _answers(session: "Session", address: str) -> bool:
+    other = session.context.client.another(address)
+    try:
+        other.call("Ping")
+    except RefusedError:
+        return False
+    finally:
+        other.close()
+    return True
 
 
 def reconfigure(session: "Session", _words: list[str]) -> int:
@@ -48,13 +82,26 @@ def shutdown(session: "Session", words: list[str]) -> int:
     if words and not any(name.startswith(words[0].lower()) for name in ("slurmctld", "controller")):
         session.context.complain(f"invalid shutdown argument:{words[0]}")
         return 1
-    session.context.client.waits = False
-    return _call(session, "slurm_shutdown error", "Shutdown", bool(words))
+    return _shut_down(session, alone=bool(words))
 
 
 def abort(session: "Session", _words: list[str]) -> int:
-    session.context.client.waits = False
-    return _call(session, "slurm_shutdown error", "Shutdown", True)
+    return _shut_down(session, alone=True)
+
+
+def _shut_down(session: "Session", *, alone: bool) -> int:
+    """End who leads, and those that stand by."""
+    client = session.context.client
+    client.waits = False
+    code = _call(session, "slurm_shutdown error", "Shutdown", alone)
+    if code == 0 and client.location.backups:
+        for addresses in client.location.controllers:
+            for address in addresses[:1]:
+                other = client.another(address)
+                with contextlib.suppress(RefusedError):  # who has led has ended by now
+                    other.call("Shutdown", True)
+                other.close()
+    return code
 
 
 def _call(session: "Session", failing: str, message: str, *fields: object) -> int:
@@ -69,20 +116,32 @@ def _call(session: "Session", failing: str, message: str, *fields: object) -> in
 
 
 def takeover(session: "Session", words: list[str]) -> int:
-    """There is no backup controller that could take over."""
+    """[INDEX]: have a backup controller lead, the first if none is named."""
     context = session.context
     if len(words) > 1:
         context.complain("takeover: too many arguments")
-    elif words:
-        context.complain(
-            f"takeover: invalid backup controller index ({words[0] if words[0].isdigit() else 0})"
-        )
-    else:
+        return 1
+    index = int(words[0]) if words and words[0].isdigit() else 0
+    backups = context.client.location.controllers[1:]
+    if words and not 1 <= index <= len(backups):
+        context.complain(f"takeover: invalid backup controller index ({index})")
+        return 1
+    if not backups:
         context.error("slurm_get_port: Address family '0' not supported")
         context.error("Error connecting, bad data: family = 0, port = 0")
-        session.complain(
-            "slurm_takeover error: Unable to contact slurm controller (connect failure)"
-        )
+        session.complain(f"slurm_takeover error: {CONNECT_FAILED_TEXT}")
+        return 1
+    for address in backups[max(index, 1) - 1]:
+        other = context.client.another(address)
+        try:
+            other.call("TakeOver")
+        except RefusedError as error:
+            text = error.text
+        else:
+            return 0
+        finally:
+            other.close()
+    session.complain(f"slurm_takeover error: {text}")
     return 1
 
 

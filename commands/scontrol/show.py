@@ -295,16 +295,17 @@ def _show_config(session: "Session", _words: list[str]) -> int:
     context = session.context
     try:
         answer = context.client.query("config", ["name", "value"])
-        hosts = context.client.query("ping", ["host", "role"]).rows
     except RefusedError as error:
         session.complain(f"slurm_load_ctl_conf error: {error.text}")
         return 1
     context.print(f"Configuration data as of {timestamp(answer.now)}")
     for name, value in answer.rows:
         context.print(f"{name:<23} = {value}")
+    from understudy.commands.scontrol.daemons import controllers
+
     context.print("")
-    for host, role in hosts:
-        context.print(f"Slurmctld({role}) at {host} is UP")
+    for role, host, is_up in controllers(session):
+        context.print(f"Slurmctld({role}) at {host} is {'UP' if is_up else 'DOWN'}")
     return 0
 
 

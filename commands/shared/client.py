@@ -20,6 +20,7 @@ from understudy.commands.shared.locate import (
     NoClusterError,
     find,
     message_timeout_s,
+    takeover_timeout_s,
 )
 from understudy.commands.shared.options import OptionError
 from understudy.commands.shared.packing import pack as pack_bytes
@@ -39,6 +40,7 @@ CONNECTION_RESET = 104  # errno, as a controller that dies with the request unre
 CONNECT_FAILED = 1005
 AUTHENTICATION_FAILED = 1007
 BACK_OFF = 1804  # SLURMCTLD_COMMUNICATIONS_BACKOFF
+STANDBY = 2027  # of a controller that does not lead
 TIMED_OUT = 5004
 ZERO_BYTES = 5005
 CONNECT_FAILED_TEXT = "Unable to contact slurm controller (connect failure)"
@@ -47,6 +49,8 @@ _CONNECTION_RESET_TEXT = "Connection reset by peer"
 _ZERO_BYTES_TEXT = "Zero Bytes were transmitted or received"
 _TIMED_OUT_TEXT = "Socket timed out on send/recv operation"
 _CONNECT_S = 10.0  # slurm.conf(5), the default of MessageTimeout
+_CONNECT_AMONG_S = 2.0  # ours: where others may lead the cluster
+_OF_TAKEOVER = 1.5  # observed at 22.05.8: commands wait for SlurmctldTimeout and half of it again
 # ours, between two tries to connect. Slurm's commands sleep for a second: a controller that is
 # restarted again and again could escape them.
 _TRY_AGAIN_S = 0.25
@@ -86,6 +90,10 @@ class Rows:
     def dicts(self) -> "list[dict[str, Any]]":
         """The rows by column name, for commands that print records one by one."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+class _LedElsewhereError(Exception):
+    """Who was asked does not answer, and another controller leads."""
 
 
 class _Refusing:
@@ -138,6 +146,10 @@ class Client:
         self.waits = waits
         self._address = ""
         self._server = self.default_server
+        self._reached = ""  # whom the connection is to
+        self._first = 0  # which of the controllers is tried first
+        self._until = 0.0  # until when another one's lead is waited for; 0: nobody waits
+        self._parts = 0  # of an answer, that were read
         self._locate = locate
         self._location: Location | None = None  # as long as the connection lasts
         self._timeout_s = timeout_s
@@ -214,7 +226,7 @@ class Client:
     def send(self, message: "list[Any]") -> None:
         """Ask with a message that is packed already."""
         self._number += 1
-        self._asked = message
+        self._asked, self._parts = message, 0
         body = pack_bytes([_ASK, self._number, 0, 0, message])
         if self._socket is not None:
             if self._is_left():
@@ -232,16 +244,58 @@ class Client:
         be left alone for a while is asked again then.
         """
         for _ in range(_MOST_BACK_OFFS):
-            name, answer = self._read_answer()
+            name, answer = self._answer_of_leader()
             if name != "Failure" or answer[0] != BACK_OFF:
                 return name, answer
             self.sleep(BACK_OFF_S)
             self.send(self._asked)
-        return self._read_answer()
+        return self._answer_of_leader()
+
+    def _answer_of_leader(self) -> "tuple[str, list[Any]]":
+        """An answer of the controller that leads: those that do not are passed over, and it is
+        waited for as long as one may take to take over.
+        """
+        until = 0.0
+        while True:
+            try:
+                name, answer = self._read_answer()
+            except _LedElsewhereError:
+                self._pass_over()
+                self.send(self._asked)
+                continue
+            if name != "Failure" or answer[0] != STANDBY or not self._has_choice:
+                return name, answer
+            now = _monotonic()
+            until = until or now + self._takeover_s()
+            if now >= until:
+                return name, answer
+            self._pass_over()
+            if not self._first:
+                _pause(_TRY_AGAIN_S)
+            self.send(self._asked)
 
     def _read_answer(self) -> "tuple[str, list[Any]]":
         with _Refusing(self):
-            return self.opened(self._read_frame(MAX_ANSWER))
+            answer = self.opened(self._read_frame(MAX_ANSWER))
+        self._parts += 1
+        return answer
+
+    @property
+    def _has_choice(self) -> bool:
+        """Whether there are several controllers, of which one leads."""
+        return not self._address and bool(self.location.backups)
+
+    def _takeover_s(self) -> float:
+        return max(
+            _OF_TAKEOVER * takeover_timeout_s(self.location), message_timeout_s(self.location)
+        )
+
+    def _pass_over(self) -> None:
+        """Ask the controller that follows who was asked."""
+        controllers = self.location.controllers
+        asked = [self._reached in each for each in controllers].index(True)
+        self._first = (asked + 1) % len(controllers)
+        self.drop()
 
     def opened(self, body: bytes) -> "tuple[str, list[Any]]":
         """The name and fields of the answer that a frame holds.
@@ -315,7 +369,11 @@ class Client:
 
     def addresses(self) -> list[str]:
         """Where to try, in this order."""
-        return [self._address] if self._address else self.location.controller_addresses
+        if self._address:
+            return [self._address]
+        controllers = self.location.controllers
+        turned = controllers[self._first :] + controllers[: self._first]
+        return [address for each in turned for address in each]
 
     def _connect(self) -> bytes:
         """Open the connection; what is to be sent before the first frame."""
@@ -347,11 +405,15 @@ class Client:
         until = 0.0
         while True:
             reason: OSError = ConnectionRefusedError("no address")
+            patience_s = _CONNECT_AMONG_S if self._has_choice else _CONNECT_S
             for address in self.addresses():
                 try:
-                    return open_socket(address)
+                    sock = open_socket(address, patience_s)
                 except OSError as error:
                     reason = error
+                else:
+                    self._reached = address
+                    return sock
             if not self.waits or not self.addresses():
                 raise reason
             now = _monotonic()
@@ -375,15 +437,21 @@ class Client:
     def _set_patience(self) -> None:
         assert self._socket is not None
         timeout_s = self._timeout_s
+        self._until = 0.0
         self._is_short = timeout_s is not None and timeout_s < 0
-        self._socket.settimeout(_LEAST_TIMEOUT_S if self._is_short else timeout_s)
+        is_short = self._is_short or self._has_choice
+        self._socket.settimeout(_LEAST_TIMEOUT_S if is_short else timeout_s)
 
     def _lengthen(self) -> None:
         """A second is over: wait for what is left of MessageTimeout, if that is longer.
 
         Raises:
             TimeoutError: it is not.
+            _LedElsewhereError: another controller leads by now.
         """
+        if self._has_choice:
+            self._look_elsewhere()
+            return
         left = 0.0
         if self._is_short:
             most = _BESIDE_CLOCK_S if self.location.clock else message_timeout_s(self.location)
@@ -393,6 +461,30 @@ class Client:
             raise TimeoutError
         assert self._socket is not None
         self._socket.settimeout(left)
+
+    def _look_elsewhere(self) -> None:
+        """Who was asked does not answer: wait on, unless another controller leads. What is asked
+        again there may have been done before; of that no more than a part of an answer is known.
+        """
+        for address in self.addresses():
+            if address == self._reached or self._parts:
+                continue
+            other = Client(lambda: self.location, timeout_s=_LEAST_TIMEOUT_S, waits=False)
+            other._address = address
+            try:
+                _name, leads, _fence = other.call("GetLeader")
+            except RefusedError:
+                continue
+            finally:
+                other.close()
+            if leads:
+                raise _LedElsewhereError
+        now, timeout_s = _monotonic(), self._timeout_s
+        if timeout_s is not None:
+            patience_s = timeout_s if timeout_s >= 0 else self._takeover_s()
+            self._until = self._until or now - _LEAST_TIMEOUT_S + patience_s
+            if now >= self._until:
+                raise TimeoutError
 
     def _send_bytes(self, octets: bytes) -> None:
         assert self._socket is not None
@@ -470,7 +562,7 @@ def pack_named(message: str, values: "Mapping[str, Any]") -> "list[Any]":
     ]
 
 
-def open_socket(address: str) -> _socket.socket:
+def open_socket(address: str, patience_s: float = _CONNECT_S) -> _socket.socket:
     kind, _, rest = address.partition(":")
     family, where = _socket.AF_UNIX, rest
     sockets: list[tuple[int, Any]] = [(family, where)]
@@ -483,7 +575,7 @@ def open_socket(address: str) -> _socket.socket:
     reason: OSError = ConnectionRefusedError("no address")
     for family, where in sockets:
         sock = _socket.socket(family, _socket.SOCK_STREAM)
-        sock.settimeout(_CONNECT_S)
+        sock.settimeout(patience_s)
         try:
             sock.connect(where)
         except OSError as error:

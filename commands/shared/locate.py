@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SYSTEM_REGISTRY = "/run/understudy"
 DEFAULT_MESSAGE_TIMEOUT_S = 10  # slurm.conf(5)
+DEFAULT_TAKEOVER_TIMEOUT_S = 120  # slurm.conf(5), SlurmctldTimeout
 DEFAULT_PORT = 6817  # slurm.conf(5), SlurmctldPort
 DEFAULT_ACCOUNTING_PORT = 6819  # slurm.conf(5), AccountingStoragePort
 
@@ -35,16 +36,19 @@ class BadConfigurationError(Exception):
 
 class Location:
     """Where a cluster's daemons listen. Addresses are `tcp:HOST:PORT` or `unix:PATH`, "" where
-    unknown. `started` is in seconds since the epoch.
+    unknown. `started` is in seconds since the epoch. `backups`: of each backup controller its host
+    and its addresses.
     """
 
     __slots__ = (
         "accounting",
         "accounting_unix",
         "agent",
+        "backups",
         "clock",
         "conf",
         "controller",
+        "controller_host",
         "controller_unix",
         "name",
         "run_dir",
@@ -63,6 +67,8 @@ class Location:
         started: float = 0.0,
         accounting: str = "",
         accounting_unix: str = "",
+        controller_host: str = "",
+        backups: "list[list[str]] | None" = None,
     ) -> None:
         self.name = name
         self.conf = conf
@@ -74,6 +80,8 @@ class Location:
         self.started = started
         self.accounting = accounting
         self.accounting_unix = accounting_unix
+        self.controller_host = controller_host
+        self.backups = backups or []
 
     @property
     def accounting_addresses(self) -> list[str]:
@@ -88,6 +96,12 @@ class Location:
         than TCP.
         """
         return [address for address in (self.controller_unix, self.controller) if address]
+
+    @property
+    def controllers(self) -> "list[list[str]]":
+        """The addresses of each controller, the primary first."""
+        of_backups = [[address for address in each[1:] if address] for each in self.backups]
+        return [self.controller_addresses, *of_backups]
 
 
 def own_registry(environ: "Mapping[str, str] | None" = None, user_id: int | None = None) -> str:
@@ -290,25 +304,42 @@ def message_timeout_s(location: Location) -> int:
     """MessageTimeout of the cluster, as slurm.conf says it now; the default where it cannot be
     read.
     """
+    return _seconds(location, "messagetimeout", DEFAULT_MESSAGE_TIMEOUT_S)
+
+
+def takeover_timeout_s(location: Location) -> int:
+    """The same of SlurmctldTimeout."""
+    return _seconds(location, "slurmctldtimeout", DEFAULT_TAKEOVER_TIMEOUT_S)
+
+
+def _seconds(location: Location, key: str, default: int) -> int:
     try:
-        value = int(_values(location.conf)["messagetimeout"])
+        value = int(_values(location.conf)[key])
     except (BadConfigurationError, KeyError, ValueError):
-        return DEFAULT_MESSAGE_TIMEOUT_S
-    return value if value > 0 else DEFAULT_MESSAGE_TIMEOUT_S
+        return default
+    return value if value > 0 else default
 
 
 def _values(conf: str) -> "dict[str, str]":
+    """Of SlurmctldHost all lines, at line ends; of other keys the first."""
     values: dict[str, str] = {}
     try:
         for key, value in _settings(conf, 0):
-            values.setdefault(key, value)
+            if key == "slurmctldhost" and key in values:
+                values[key] += "\n" + value
+            else:
+                values.setdefault(key, value)
     except OSError as error:
         raise BadConfigurationError(f"unable to read {error.filename}: {error.strerror}") from None
     return values
 
 
 def _stated(conf: str, values: "Mapping[str, str]") -> Location:
-    host = values.get("slurmctldhost") or values.get("controlmachine", "")
+    host, *backups = values.get("slurmctldhost", "").split("\n")
+    if not host:
+        host = values.get("controlmachine", "")
+        if backup := values.get("backupcontroller"):
+            backups = [f"{backup}({values.get('backupaddr') or backup})"]
     if not host:
         _check(conf)
         raise BadConfigurationError("No SlurmctldHost defined.")
@@ -334,7 +365,15 @@ def _stated(conf: str, values: "Mapping[str, str]") -> Location:
         controller=f"tcp:{address}:{port}",
         agent=agent,
         accounting=accounting,
+        controller_host=name,
+        backups=[_stated_backup(each, port) for each in backups],
     )
+
+
+def _stated_backup(host: str, port: str) -> list[str]:
+    """A backup controller's host and address."""
+    name, _, bracketed = host.partition("(")
+    return [name, f"tcp:{bracketed.rstrip(')') or name}:{port}"]
 
 
 _KEYS = frozenset(
@@ -347,10 +386,13 @@ _KEYS = frozenset(
         "slurmctldhost",
         "slurmctldaddr",
         "slurmctldport",
+        "slurmctldtimeout",
         "slurmuser",
         "controlmachine",
         "controladdr",
         "authinfo",
+        "backupaddr",
+        "backupcontroller",
     )
 )
 

@@ -22,6 +22,7 @@ from understudy.model.cluster import NodeDaemon
 from understudy.model.hostlist import compress, expand
 from understudy.noded.faults import Fault, FaultTable
 from understudy.noded.hop_nodes import HopNodes
+from understudy.noded.leader import FollowedLeader
 from understudy.protocol.hops import HopLinks
 from understudy.protocol.messages import (
     BatchComplete,
@@ -95,6 +96,7 @@ class Site:
                 faults=self.faults,
                 step_verifier=Verifier(keys_of("noded0")),
                 stop=self.stop,
+                leader=FollowedLeader({}, messenger, logging.getLogger("test")),
             )
             self.controller.add_peer(each.name, each.address)
             self.processes.append(nodes)

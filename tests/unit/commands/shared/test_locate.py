@@ -15,6 +15,7 @@ from understudy.commands.shared.locate import (
     from_configuration,
     latest,
     register,
+    takeover_timeout_s,
     unregister,
 )
 from understudy.model.conf_copy import copy_configuration
@@ -107,6 +108,22 @@ def test_an_unregistered_file_says_where_the_controller_is(
     conf.write_text(text)
     found = from_configuration(str(conf))
     assert (found.controller, found.agent) == (controller, agent)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SlurmctldHost=a(10.0.0.1)\nSlurmctldHost=b(10.0.0.2)\n",
+        "ControlMachine=a ControlAddr=10.0.0.1\nBackupController=b BackupAddr=10.0.0.2\n",
+    ],
+)
+def test_an_unregistered_file_says_where_backup_controllers_are(tmp_path: Path, text: str) -> None:
+    conf = tmp_path / "slurm.conf"
+    conf.write_text(text + "SlurmctldPort=7001\nSlurmctldTimeout=30\n")
+    found = from_configuration(str(conf))
+    assert found.controllers == [["tcp:10.0.0.1:7001"], ["tcp:10.0.0.2:7001"]]
+    assert (found.controller_host, found.backups[0][0]) == ("a", "b")
+    assert takeover_timeout_s(found) == 30
 
 
 def test_a_copy_of_a_clusters_file_leads_to_it_and_another_of_its_name_does_not(
