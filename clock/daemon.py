@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import faulthandler
 import gc
+import itertools
 import logging
 import os
 import signal
@@ -72,6 +73,7 @@ class Daemon:
         self.logs: Logs | None = None  # None: several daemons share the process, and its log
         self.failure: BaseException | None = None
         self.begins_again = False  # whether it is to be begun anew, in the same process, once ended
+        self.is_first = True  # whether it was not begun before in this process
         self.on_failure: Callable[[], None] = self.stop
         self.pauses = Pauses()
         # what /metrics tells beside the process's own
@@ -190,13 +192,15 @@ def run_daemon(
     where = list(listen)
     try:
         check_folder(run_dir)
-        while True:
+        for begun in itertools.count():
             with asyncio.Runner(loop_factory=partial(make_loop, cluster)) as runner:
+                loop = runner.get_loop()
                 code = runner.run(
-                    _run(runner.get_loop(), cluster, run_dir, name, where, start, listener, logs)
+                    _run(loop, cluster, run_dir, name, where, start, listener, logs, begun)
                 )
             if code is not None:
                 return code
+        raise AssertionError("unreachable")
     except ClockLost as error:
         log.info("%s: ending", error)
         return 1
@@ -214,8 +218,9 @@ async def _run(
     start: Callable[[Daemon], Awaitable[None]],
     listener: int | None,
     logs: Logs,
+    begun: int,
 ) -> int | None:
-    """The exit code; None: it is to be begun anew."""
+    """The exit code; None: it is to be begun anew. `begun`: how often it was before."""
     keys = Keys(name, Path(cluster.key_folder))
     keys.refresh()
     messenger = Messenger(
@@ -234,7 +239,7 @@ async def _run(
         messenger,
         Timekeeper(loop, None if cluster.time == "real" else cluster.epoch),
     )
-    daemon.logs = logs
+    daemon.logs, daemon.is_first = logs, not begun
     logs.set_time(daemon.time.now)
     messenger.listen(listen)
     daemon.fail_with_callbacks(loop)

@@ -210,14 +210,20 @@ class Client:
         it has taken in already.
         """
         token = os.urandom(16).hex()
-        for left in range(MOST_BREAKS, -1, -1):
+        broken, until = 0, 0.0
+        while True:
             try:
                 return self.call(message, *fields, token)
             except RefusedError as error:
-                if not left or error.code not in BREAKS:
+                if error.code not in BREAKS:
+                    raise
+                broken += 1
+                if self._has_choice:
+                    until = until or _monotonic() + self._takeover_s()
+                    self._pass_over()
+                if broken > MOST_BREAKS and _monotonic() >= until:
                     raise
             _pause(_TRY_AGAIN_S)
-        raise AssertionError("unreachable")
 
     def begin(self, message: str, *fields: "Any") -> None:
         """Ask, and go on; `finish` reads the answer."""

@@ -82,7 +82,8 @@ class Leadership:
         self._reach_s = min(_REACH_S, lease.timeout_s / BEATS)
         self._serve: Callable[[Request], Message | None] | None = None  # set while it leads
         self._is_told = False  # to take over
-        self._wants_back = daemon.name == CONTROLLER
+        # a primary that has lost the lease since it was started leaves it to whoever has it
+        self._wants_back = daemon.name == CONTROLLER and daemon.is_first
         self._heir = ""
         self._said: set[str] = set()
         self._answered = self._clock()  # when the leader did, over the network
@@ -229,6 +230,7 @@ class Leadership:
             )
         daemon.messenger.may_speak = self._lease.holds
         self._serve = self._lead(_EVENTS[daemon.name == CONTROLLER])
+        daemon.messenger.set_handler(self._handle)  # which the controller has made its own
         self._start_program(self._on_program)
         self._task = asyncio.get_running_loop().create_task(self._guarded(self._keep))
 

@@ -207,7 +207,9 @@ class Lease:
 
     def want(self, because: str) -> None:
         """Ask who leads for the lease."""
-        self._database.execute("UPDATE lease SET wanted = ?, because = ?", (self.name, because))
+        self._database.execute(
+            "UPDATE lease SET wanted = ?, because = ? WHERE holder <> ''", (self.name, because)
+        )
 
     def decline(self, asker: str) -> None:
         """Go on leading although another wants to."""

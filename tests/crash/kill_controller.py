@@ -38,7 +38,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from understudy.commands.sbatch import sbatch
 from understudy.commands.shared import locate
@@ -90,6 +90,23 @@ class Outcome:
     violations: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
+    def take(self, submitters: list[Submitter]) -> None:
+        """What the clients have to tell, who have been told to stop."""
+        for submitter in submitters:
+            submitter.join(30.0)
+            if submitter.is_alive():
+                self.violations.append(f"{submitter.name} hangs")
+            self.attempts += submitter.attempts
+            self.acknowledged += submitter.done
+            self.violations += [f"refused: {text}" for text in submitter.refused]
+
+    def look_into_log(self, log: Path) -> None:
+        """A traceback is a violation."""
+        text = log.read_text(errors="replace")
+        if "Traceback" in text:
+            start = text.index("Traceback")
+            self.violations.append(f"a traceback in {log.name}: {text[start : start + 2000]}")
+
     def __str__(self) -> str:
         states = ", ".join(f"{count} {name}" for name, count in sorted(self.states.items()))
         node_daemons = (
@@ -102,6 +119,12 @@ class Outcome:
             f"{self.seconds:.0f} s: "
             + (f"{len(self.violations)} VIOLATIONS" if self.violations else "none lost, none twice")
         )
+
+
+class HasClients(Protocol):
+    """A cluster to which clients submit."""
+
+    def client(self) -> Client: ...
 
 
 class CrashingCluster:
@@ -178,9 +201,17 @@ class Submitter(threading.Thread):
     """
 
     def __init__(
-        self, cluster: CrashingCluster, number: int, seed: int, stop: threading.Event
+        self,
+        cluster: HasClients,
+        number: int,
+        seed: int,
+        stop: threading.Event,
+        *,
+        longest_run_s: float = LONGEST_RUN_S,
+        pause_s: tuple[float, float] = PAUSE_S,
     ) -> None:
         super().__init__(name=f"client{number}", daemon=True)
+        self._longest_run_s, self._pause_s = longest_run_s, pause_s
         self._cluster, self._number, self._stop_asked = cluster, number, stop
         self._rng = random.Random(f"{seed} client {number}")
         self.done: list[tuple[int, str]] = []
@@ -197,7 +228,7 @@ class Submitter(threading.Thread):
             context = Context(
                 "sbatch", client=client, environ={"PATH": "/bin"}, stdout=output, stderr=errors
             )
-            script = f"sleep {self._rng.uniform(0.0, LONGEST_RUN_S):.2f}"
+            script = f"sleep {self._rng.uniform(0.0, self._longest_run_s):.2f}"
             again = ["--no-requeue"] if self._rng.random() < NOT_AGAIN else []
             code = sbatch(
                 [
@@ -216,7 +247,7 @@ class Submitter(threading.Thread):
                 self.refused.append(f"{name}: {errors.getvalue().strip()}")
                 return
             client.close()
-            self._stop_asked.wait(self._rng.uniform(*PAUSE_S))
+            self._stop_asked.wait(self._rng.uniform(*self._pause_s))
 
 
 class Waiter(threading.Thread):
@@ -315,27 +346,22 @@ def run(
             outcome.violations.append("the waiter hangs")
         outcome.waited = waiter.done
         outcome.violations += [f"failed: {text}" for text in waiter.failed]
-        for submitter in submitters:
-            submitter.join(30.0)
-            if submitter.is_alive():
-                outcome.violations.append(f"{submitter.name} hangs")
-            outcome.attempts += submitter.attempts
-            outcome.acknowledged += submitter.done
-            outcome.violations += [f"refused: {text}" for text in submitter.refused]
+        outcome.take(submitters)
         say(f"waiting until all {len(outcome.acknowledged)} jobs have ended")
-        _check(outcome, _await_end(cluster, outcome, drain_s))
+        check(outcome, await_end(cluster, outcome, drain_s))
         cluster.kill("controller")  # and once more, now that nothing changes
         cluster.start("controller")
         cluster.await_listening("controller")
-        _check(outcome, cluster.client().query("jobs", COLUMNS).rows)
-        _look_into_logs(cluster, outcome)
+        check(outcome, cluster.client().query("jobs", COLUMNS).rows)
+        for name in ("controller", "noded0", "agent"):
+            outcome.look_into_log(cluster.run_dir / "logs" / f"{name}.log")
     finally:
         cluster.stop()
     outcome.seconds = time.monotonic() - began
     return outcome
 
 
-def _await_end(cluster: CrashingCluster, outcome: Outcome, drain_s: float) -> list[list[int | str]]:
+def await_end(cluster: HasClients, outcome: Outcome, drain_s: float) -> list[list[int | str]]:
     """The table of jobs when all have ended; those that have not in time are violations."""
     client = cluster.client()
     deadline = time.monotonic() + drain_s
@@ -354,7 +380,7 @@ def _await_end(cluster: CrashingCluster, outcome: Outcome, drain_s: float) -> li
         time.sleep(0.1)
 
 
-def _check(outcome: Outcome, rows: list[list[int | str]]) -> None:
+def check(outcome: Outcome, rows: list[list[int | str]]) -> None:
     name_of = {row[0]: row[1] for row in rows}
     outcome.in_table, outcome.ran_again = len(rows), sum(row[4] > 0 for row in rows)
     outcome.states = Counter(JobState(int(row[2])).name for row in rows)
@@ -382,14 +408,6 @@ def _check(outcome: Outcome, rows: list[list[int | str]]) -> None:
         violations += [
             f"job {row[0]} ({row[1]}) ran {int(row[4]) + 1} times" for row in rows if row[4]
         ]
-
-
-def _look_into_logs(cluster: CrashingCluster, outcome: Outcome) -> None:
-    for name in ("controller", "noded0", "agent"):
-        text = (cluster.run_dir / "logs" / f"{name}.log").read_text(errors="replace")
-        if "Traceback" in text:
-            start = text.index("Traceback")
-            outcome.violations.append(f"a traceback in {name}.log: {text[start : start + 2000]}")
 
 
 def main() -> int:

@@ -67,7 +67,7 @@ class World:
 class One:
     """One controller, with a wire that answers for those who are there."""
 
-    def __init__(self, world: World, name: str) -> None:
+    def __init__(self, world: World, name: str, *, is_first: bool = True) -> None:
         self.world, self.name = world, name
         self.served: list[tuple[str, ...]] = []
         self.ran: list[str] = []
@@ -81,6 +81,7 @@ class One:
             time=world,
             at_exit=self.at_exit,
             begins_again=False,
+            is_first=is_first,
             stop=self.ended.set,
         )
         self.lease = world.lease(name)
@@ -97,7 +98,8 @@ class One:
 
     def lead(self, events: Any) -> Callable[[Any], Message]:
         self.served.append(tuple(events))
-        return lambda _request: Ok()
+        self.set_handler(lambda _request: Ok())  # as the controller does
+        return self.handler
 
     def set_handler(self, handler: Callable[[Any], Message | None]) -> None:
         self.handler = handler
@@ -176,6 +178,19 @@ async def test_a_primary_that_is_started_gets_the_lease_back(world: World) -> No
     await primary.until(lambda: primary.served)
     assert primary.lease.fence == 3
     await primary.close()
+
+
+async def test_a_primary_that_has_lost_the_lease_leaves_it_to_who_has_it(world: World) -> None:
+    taken = world.lease("backup1")
+    assert taken.take(taken.read())
+    backup, primary = One(world, "backup1"), One(world, "controller", is_first=False)
+    backup.leadership.start()
+    primary.leadership.start()
+    began = world.now
+    await primary.until(lambda: world.now > began + 3 * T)
+    assert not backup.ended.is_set()
+    await primary.close()
+    await backup.close()
 
 
 async def test_an_administrator_has_a_backup_take_over_and_the_primary_ends(world: World) -> None:
