@@ -18,7 +18,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol
 
 from understudy.controller.saved.lease import LeaseLostError
 from understudy.model.cluster import CONTROLLER
@@ -36,7 +37,7 @@ from understudy.protocol.messages import (
 from understudy.protocol.messenger import STANDBY
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable
 
     from understudy.clock.daemon import Daemon
     from understudy.controller.saved.lease import Lease, Row
@@ -55,10 +56,19 @@ _EVENTS: Final = (
 _STANDS_BY: Final = Failure(STANDBY, ERROR_TEXT[STANDBY])
 
 
+class Leading(Protocol):
+    """The controller proper, once it leads."""
+
+    def serve(self, request: Request) -> Message | None:
+        """The messenger's handler."""
+
+    def note(self, event: str) -> None:
+        """An event of which triggers are to hear."""
+
+
 class Leadership:
     """One controller of several. `programs`: SlurmctldPrimaryOnProg and OffProg, "" for none; `run`
-    starts one. `lead` gets the events that triggers are to hear of, and gives what serves requests
-    from then on.
+    starts one. `lead` builds the controller that leads.
     """
 
     def __init__(
@@ -67,7 +77,7 @@ class Leadership:
         lease: Lease,
         *,
         hosts: dict[str, str],
-        lead: Callable[[Sequence[str]], Callable[[Request], Message | None]],
+        lead: Callable[[], Leading],
         programs: tuple[str, str],
         run: Callable[[str], None],
         admins: frozenset[int],
@@ -80,7 +90,8 @@ class Leadership:
         self._timeout_s = lease.timeout_s
         self._look_s = min(LONGEST_LOOK_S, lease.timeout_s / 8)
         self._reach_s = min(_REACH_S, lease.timeout_s / BEATS)
-        self._serve: Callable[[Request], Message | None] | None = None  # set while it leads
+        self._leading: Leading | None = None  # set while it leads
+        self._answering: dict[str, bool] = {}  # of backups that stand by, as the leader has seen
         self._is_told = False  # to take over
         # a primary that has lost the lease since it was started leaves it to whoever has it
         self._wants_back = daemon.name == CONTROLLER and daemon.is_first
@@ -119,11 +130,12 @@ class Leadership:
 
     def _handle(self, request: Request) -> Message | None:
         message, sender = request.message, request.sender
-        leads = self._serve is not None
+        leading = self._leading
         if isinstance(message, GetLeader):
-            return Leader(self._daemon.name, leads, self._lease.fence if leads else 0)
-        if self._serve is not None:
-            return self._serve(request)
+            fence = 0 if leading is None else self._lease.fence
+            return Leader(self._daemon.name, leading is not None, fence)
+        if leading is not None:
+            return leading.serve(request)
         if isinstance(message, Ping):
             return Ok()
         if isinstance(message, TakeOver | Shutdown):
@@ -208,7 +220,7 @@ class Leadership:
 
         messenger = self._daemon.messenger
         for noded in self._daemon.cluster.nodeds:
-            if self._serve is None:  # a leader has added them, and where they are now
+            if self._leading is None:  # a leader has added them, and where they are now
                 messenger.add_peer(noded.name, noded.address)
             messenger.send(noded.name, Ping(), answered, self._reach_s)
         self._daemon.time.call_after_wait(
@@ -229,7 +241,9 @@ class Leadership:
                 self._hosts[daemon.name],
             )
         daemon.messenger.may_speak = self._lease.holds
-        self._serve = self._lead(_EVENTS[daemon.name == CONTROLLER])
+        self._leading = self._lead()
+        for event in _EVENTS[daemon.name == CONTROLLER]:
+            self._leading.note(event)
         daemon.messenger.set_handler(self._handle)  # which the controller has made its own
         self._start_program(self._on_program)
         self._task = asyncio.get_running_loop().create_task(self._guarded(self._keep))
@@ -242,6 +256,7 @@ class Leadership:
             try:
                 if self._clock() - beaten >= beat_s:
                     beaten = self._clock()
+                    self._look_at_backups()
                     row = await asyncio.to_thread(lease.beat)
                 else:
                     row = await asyncio.to_thread(lease.read)
@@ -260,6 +275,23 @@ class Leadership:
                 self._step_down(f"leaving control to {row.wanted}", ends=self._ends_for(row))
                 return
             await self._pause(self._look_s)
+
+    def _look_at_backups(self) -> None:
+        """See which backups stand by, and tell triggers when one is there or is no more."""
+
+        def answered(name: str, answer: Message) -> None:
+            is_there = isinstance(answer, Leader)
+            was_there = self._answering.get(name, False)
+            self._answering[name] = is_there
+            if self._leading is not None and is_there != was_there:
+                event = "resumed_operation" if is_there else "failure"
+                self._leading.note(f"backup_slurmctld_{event}")
+
+        for name in self._daemon.cluster.controllers:
+            if name not in (CONTROLLER, self._daemon.name):
+                self._daemon.messenger.send(
+                    name, GetLeader(), partial(answered, name), self._timeout_s
+                )
 
     async def _is_to_yield(self, row: Row) -> bool:
         if row.because != UNREACHABLE or not await self._reaches_nodes():
@@ -286,7 +318,7 @@ class Leadership:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
-        if self._serve is not None:
+        if self._leading is not None:
             if not self._daemon.begins_again:
                 self._start_program(self._off_program)
             if self._lease.holds():
@@ -304,7 +336,7 @@ class Leadership:
             raise
         except Exception:
             self._daemon.log.exception("cannot go on")
-            self._step_down("beginning again", ends=self._serve is None)
+            self._step_down("beginning again", ends=self._leading is None)
 
     def _start_program(self, program: str) -> None:
         if program:

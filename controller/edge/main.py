@@ -66,7 +66,7 @@ from understudy.model.scheduler_parameters import complaints, number
 from understudy.protocol.messages import Lead
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from understudy.controller.tables.settings import Settings
     from understudy.model.cluster import Hops
@@ -485,11 +485,17 @@ class Controller:
         self.daemon.begins_again = bool(self.daemon.cluster.backups)
         self.daemon.stop()
 
-    def tell_who_leads(self, events: Sequence[str]) -> None:
-        """It leads in place of another: node daemons are to follow, triggers are to hear of it."""
+    def serve(self, request: Request) -> Message | None:
+        """The messenger's handler."""
+        return self.server.handle(request)
+
+    def note(self, event: str) -> None:
+        """An event of which triggers are to hear."""
+        self.core.triggers.note(event)
+
+    def tell_who_leads(self) -> None:
+        """It leads in place of another, and node daemons are to follow."""
         assert self.lease is not None
-        for event in events:
-            self.core.triggers.note(event)
         for name in self.core.daemons:
             self.core.agents.send(name, Lead(self.lease.fence), wanted=self.lease.holds)
 
@@ -559,11 +565,11 @@ async def start_one_of_several(daemon: Daemon, *, in_full: bool = False) -> None
         daemon.logs.configure(config.text("SlurmctldDebug"), config.text("LogTimeFormat"))
     lease = open_lease(daemon, float(config.seconds("SlurmctldTimeout") or 120))
 
-    def lead(events: Sequence[str]) -> Callable[[Request], Message | None]:
+    def lead() -> Controller:
         controller = Controller(daemon, load(daemon.run_dir / "slurm.conf"), lease)
         controller.start(in_full=in_full)
-        controller.tell_who_leads(events)
-        return controller.server.handle
+        controller.tell_who_leads()
+        return controller
 
     slurm_user = user_id_of(config.text("SlurmUser")) or 0
     Leadership(

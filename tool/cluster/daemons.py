@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.commands.shared import locate
 from understudy.documents.documents import VERSION
-from understudy.model.cluster import Cluster
+from understudy.model.cluster import CONTROLLER, Cluster, is_backup
 from understudy.model.conf_copy import copy_configuration
 from understudy.model.errors import ConfigError
 from understudy.model.hostlist import compress, expand
@@ -309,7 +309,7 @@ def commands_served(cluster: Cluster, run_dir: Path) -> Iterator[None]:
         alive = {
             process.name: process for process in running(run_dir) if process.pid != os.getpid()
         }
-        if not alive.keys() & {"controller", "accounting"}:
+        if not alive.keys() & {*cluster.controllers, "accounting"}:
             locate.unregister(cluster.name, str(run_dir))
             if "agent" in alive:
                 end([alive["agent"]], launch.NICE_S)
@@ -351,6 +351,9 @@ def announce(name: str, run_dir: Path) -> None:
 
 
 def forget_state(run_dir: Path) -> None:
-    """What `slurmctld -c` asks for."""
+    """What `slurmctld -c` asks for. Nothing where another controller has the state in use."""
+    others = [process for process in running(run_dir) if process.pid != os.getpid()]
+    if any(process.name == CONTROLLER or is_backup(process.name) for process in others):
+        return
     shutil.rmtree(run_dir / "state", ignore_errors=True)
     (run_dir / "state").mkdir(mode=0o700, parents=True)

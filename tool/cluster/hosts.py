@@ -12,6 +12,7 @@ public ones and to the daemon's own, which may be in a folder that its host alon
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 import time as clock_time
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from understudy.auth.keys import PUBLIC
-from understudy.model.cluster import Cluster
+from understudy.model.cluster import Backup, Cluster, backup_name
 from understudy.model.conf_copy import COMPANIONS
 from understudy.tool.cluster.launch import (
     daemon_command,
@@ -56,10 +57,13 @@ def prepare(
     run_dir: Path,
     metrics: str = "",
     keys: Path | None = None,
+    backups: Sequence[str] = (),
+    state_dir: Path | None = None,
 ) -> Cluster:
     """Write the site folder. Hosts are `NAME` or `NAME:PORT`; `run_dir` is where each host will
     have its own files. `metrics`: `[HOST:]PORT` on each host, for Prometheus. `keys`: where the
-    private key of each daemon goes, to `keys/NAME/NAME`; None: beside the public ones.
+    private key of each daemon goes, to `keys/NAME/NAME`; None: beside the public ones. `backups`:
+    those of backup controllers, which share the state in `state_dir` with the first.
 
     Raises:
         ConfigError, OSError: the configuration cannot be used or read.
@@ -77,6 +81,10 @@ def prepare(
         raise LaunchError(f"real jobs take real time, not {time} time")
     if site.accounting_port is not None and not accounting:
         raise LaunchError(f"{conf} asks for an accounting daemon: name its host")
+    if backups and state_dir is None:
+        raise LaunchError("controllers must share their state: name the folder with --state-dir")
+    if backups and time == "virtual":
+        raise LaunchError("virtual time ends with its controller: no backup can take over")
     site_dir.mkdir(parents=True, exist_ok=True)
     has_accounting = site.accounting_port is not None
     return describe(
@@ -96,6 +104,14 @@ def prepare(
         key_folder=str(run_dir / "keys"),
         keys=keys,
         metrics=on_many_hosts(metrics, participants_of(site, len(noded))),
+        controller_host=site.controllers[0],
+        backups=[
+            Backup(backup_name(number), stated or host, _address(host, site.port))
+            for number, (host, stated) in enumerate(
+                itertools.zip_longest(backups, site.controllers[1 : 1 + len(backups)]), 1
+            )
+        ],
+        state_dir=str(state_dir) if state_dir is not None else "",
     )
 
 

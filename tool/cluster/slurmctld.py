@@ -8,12 +8,15 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from understudy.model.cluster import CONTROLLER
 from understudy.tool.cluster import daemons
+from understudy.tool.cluster.run_dir import running
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
+    from understudy.model.cluster import Cluster
     from understudy.model.conf import SlurmConfig
 
 KIND = daemons.Kind(
@@ -49,7 +52,8 @@ def prepare(start: daemons.Start, config: SlurmConfig) -> tuple[str, Path, Calla
     run_dir = daemons.run_dir_of(start.conf, config.cluster_name, os.environ)
     with daemons.held(run_dir):
         cluster = daemons.describe(start.conf, run_dir, os.environ)
-        daemons.announce("controller", run_dir)
+        name = own_name(cluster, {process.name for process in running(run_dir)})
+        daemons.announce(name, run_dir)
         if start.clear:
             daemons.forget_state(run_dir)
 
@@ -61,12 +65,22 @@ def prepare(start: daemons.Start, config: SlurmConfig) -> tuple[str, Path, Calla
                 [
                     "--run-dir",
                     str(run_dir),
+                    "--name",
+                    name,
                     *["--verbose"] * start.verbose,
                     *(["--recover"] if "R" in start.values else []),
                 ]
             )
 
-    return "controller", run_dir, main
+    return name, run_dir, main
+
+
+def own_name(cluster: Cluster, alive: Collection[str]) -> str:
+    """Which of the cluster's controllers this is: the first that does not run. As controllers of
+    one host share its name, SlurmctldHost does not tell.
+    """
+    free = (name for name in cluster.controllers if name not in alive)
+    return next(free, CONTROLLER)
 
 
 def main() -> int:

@@ -42,6 +42,20 @@ def prepare(
     controller: Annotated[
         str, typer.Option("--controller", metavar="HOST[:PORT]", help="The controller's.")
     ],
+    backup: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--backup", metavar="HOST[:PORT]", help="A backup controller's, in the order of turns."
+        ),
+    ] = None,
+    state_dir: Annotated[
+        Path | None,
+        typer.Option(
+            "--state-dir",
+            help="A folder that the hosts of all controllers share, for their state: on a file "
+            "system whose locks work. Only with it a backup can take over.",
+        ),
+    ] = None,
     accounting: Annotated[
         str, typer.Option("--accounting", metavar="HOST[:PORT]", help="The accounting daemon's.")
     ] = "",
@@ -90,7 +104,7 @@ def prepare(
         cluster = hosts.prepare(
             site, conf, controller=controller, noded=noded, accounting=accounting, clock=clock,
             time=mode, rate=rate, executor=str(executor),
-            run_dir=run_dir, metrics=metrics, keys=keys,
+            run_dir=run_dir, metrics=metrics, keys=keys, backups=backup or (), state_dir=state_dir,
         )  # fmt: skip
     except (LaunchError, ConfigError, OSError) as error:
         fail("prepare", str(error))
@@ -101,8 +115,8 @@ def daemon(
     name: Annotated[
         str,
         typer.Argument(
-            help="clock, controller, accounting, noded0, noded1 ..., or agent where people type "
-            "commands."
+            help="clock, controller, backup1 ..., accounting, noded0, noded1 ..., or agent where "
+            "people type commands."
         ),
     ],
     site: Annotated[

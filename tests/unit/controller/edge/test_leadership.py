@@ -69,7 +69,7 @@ class One:
 
     def __init__(self, world: World, name: str, *, is_first: bool = True) -> None:
         self.world, self.name = world, name
-        self.served: list[tuple[str, ...]] = []
+        self.served: list[list[str]] = []  # for each time that it led: what triggers heard
         self.ran: list[str] = []
         self.at_exit: list[Any] = []
         self.ended = asyncio.Event()
@@ -96,10 +96,16 @@ class One:
         )
         self.may_speak: Any = None
 
-    def lead(self, events: Any) -> Callable[[Any], Message]:
-        self.served.append(tuple(events))
-        self.set_handler(lambda _request: Ok())  # as the controller does
-        return self.handler
+    def lead(self) -> One:
+        self.served.append([])
+        self.set_handler(self.serve)  # as the controller does
+        return self
+
+    def serve(self, _request: Any) -> Message:
+        return Ok()
+
+    def note(self, event: str) -> None:
+        self.served[-1].append(event)
 
     def set_handler(self, handler: Callable[[Any], Message | None]) -> None:
         self.handler = handler
@@ -148,6 +154,22 @@ async def test_the_primary_leads_at_once_and_a_backup_waits(world: World) -> Non
     await primary.close()
 
 
+async def test_triggers_hear_of_backups_that_come_and_go(world: World) -> None:
+    primary = One(world, "controller")
+    world.answering.discard("backup1")
+    primary.leadership.start()
+    events = primary.served[0]
+    began = ["primary_slurmctld_resumed_operation", "primary_slurmctld_resumed_control"]
+    await primary.until(lambda: world.now > 1000 + T)
+    assert events == began
+    world.answering.add("backup1")
+    await primary.until(lambda: len(events) > 2)
+    world.answering.discard("backup1")
+    await primary.until(lambda: len(events) > 3)
+    assert events[2:] == ["backup_slurmctld_resumed_operation", "backup_slurmctld_failure"]
+    await primary.close()
+
+
 async def test_a_backup_takes_over_when_nothing_was_heard_for_the_timeout(world: World) -> None:
     dead = world.lease("controller")
     assert dead.take(dead.read())
@@ -156,7 +178,7 @@ async def test_a_backup_takes_over_when_nothing_was_heard_for_the_timeout(world:
     backup.leadership.start()
     await backup.until(lambda: backup.served)
     assert T <= world.now - began <= T + 1
-    assert backup.served == [("primary_slurmctld_failure", "backup_slurmctld_assumed_control")]
+    assert backup.served == [["primary_slurmctld_failure", "backup_slurmctld_assumed_control"]]
     assert backup.may_speak()
     assert not dead.holds()
     assert backup.ran == ["off", "on"]

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from understudy.model.cluster import Cluster, NodeDaemon
+from understudy.model.cluster import Backup, Cluster, NodeDaemon
 from understudy.model.conf import SlurmConfig, load
 from understudy.tool.cluster import daemons, slurmctld, slurmd, slurmdbd
+from understudy.tool.cluster.processes import identify
 from understudy.tool.cluster.run_dir import LaunchError
 
 if TYPE_CHECKING:
@@ -100,3 +101,23 @@ def test_this_host_is_printed_as_a_line_of_slurm_conf() -> None:
     line, up = slurmd.hardware().splitlines()
     assert line.startswith(f"NodeName={HOST} CPUs={os.cpu_count()} Boards=1 SocketsPerBoard=")
     assert up.startswith("UpTime=")
+
+
+def test_a_slurmctld_is_the_first_controller_that_does_not_run() -> None:
+    cluster = Cluster("c", "", controller_unix="unix:/c", backups=[Backup("backup1", "ctl2")])
+    assert slurmctld.own_name(cluster, ()) == "controller"
+    assert slurmctld.own_name(cluster, {"controller", "accounting"}) == "backup1"
+    assert slurmctld.own_name(cluster, {"backup1"}) == "controller"
+    assert slurmctld.own_name(cluster, {"controller", "backup1"}) == "controller"
+
+
+@pytest.mark.parametrize(("other", "is_kept"), [("backup1", True), ("accounting", False)])
+def test_the_state_that_another_controller_uses_is_not_forgotten(
+    tmp_path: Path, other: str, *, is_kept: bool
+) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "state.sqlite").touch()
+    parent = identify(other, os.getppid())
+    (tmp_path / f"{other}.pid").write_text(f"{parent.pid} {parent.start_time}\n")
+    daemons.forget_state(tmp_path)
+    assert (tmp_path / "state" / "state.sqlite").exists() is is_kept

@@ -45,6 +45,21 @@ def test_addresses_are_tcp_and_the_nodes_are_shared_in_order(prepare):
     assert cluster.participants == ["controller", "noded0", "noded1"]
 
 
+def test_backup_controllers_have_names_hosts_and_a_state_that_they_share(prepare, tmp_path):
+    cluster = prepare(
+        "SlurmctldHost=spare\n", backups=["b1", "b2:7002"], state_dir=tmp_path / "shared"
+    )
+    assert [(each.name, each.host, each.address) for each in cluster.backups] == [
+        ("backup1", "spare", "tcp:b1:7001"),
+        ("backup2", "b2:7002", "tcp:b2:7002"),
+    ]
+    assert cluster.state_dir == str(tmp_path / "shared")
+    assert cluster.controllers["backup1"] == "tcp:b1:7001"
+    command = hosts.begin("backup1", tmp_path / "site", tmp_path / "run")
+    assert command[-6:-3] == ["-m", "understudy.controller", "--run-dir"]
+    assert command[-2:] == ["--name", "backup1"]
+
+
 @pytest.mark.parametrize("has_folder", [True, False])
 def test_a_host_has_a_copy_and_no_private_key_but_its_own(prepare, tmp_path, has_folder):
     folder = tmp_path / "private" if has_folder else None
@@ -83,6 +98,12 @@ def test_preparing_again_keeps_the_keys(prepare, tmp_path):
         ("", {"noded": []}, "0 node daemons"),
         ("", {"time": "virtual"}, "needs a clock service"),
         ("", {"time": "virtual", "clock": "c", "executor": "real"}, "real jobs take real time"),
+        ("", {"backups": ["b"]}, "controllers must share their state"),
+        (
+            "",
+            {"backups": ["b"], "state_dir": "/s", "time": "virtual", "clock": "c"},
+            "virtual time ends with its controller",
+        ),
         (
             "AccountingStorageType=accounting_storage/slurmdbd\n",
             {},
