@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import msgpack
 
 from understudy.auth.handshake import AuthError
-from understudy.auth.keys import CONTROLLER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -161,7 +160,7 @@ class Verifier:
         if self._verified != (order, inner):
             text = _ORDER + expires + inner
             try:
-                is_signed = self._keys.has_signed(CONTROLLER, order[:_SIGNATURE_BYTES], text)
+                is_signed = self._keys.has_controller_signed(order[:_SIGNATURE_BYTES], text)
             except AuthError:
                 is_signed = False
             if not is_signed:
@@ -171,7 +170,7 @@ class Verifier:
 
     def _signed(self, credential: bytes, *, or_formerly: bool) -> list[Any]:
         signature, text = credential[:_SIGNATURE_BYTES], credential[_SIGNATURE_BYTES:]
-        if not self._keys.has_signed(CONTROLLER, signature, text, or_formerly=or_formerly):
+        if not self._keys.has_controller_signed(signature, text, or_formerly=or_formerly):
             raise ValueError("no signature of the controller's")
         content: list[Any] = msgpack.unpackb(text)
         return content

@@ -39,6 +39,7 @@ from understudy.auth.handshake import (
     server_challenge,
     session_secret,
 )
+from understudy.model.cluster import is_controller
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,11 +49,14 @@ PUBLIC_BYTES: Final = 2 * EXCHANGE_BYTES
 PUBLIC: Final = "public"
 FORMER: Final = ".former"
 AGENT: Final = "agent"
-CONTROLLER: Final = "controller"
-# daemons that are no node daemons: those have other names
-CENTRAL: Final = (CONTROLLER, "accounting", "clock", AGENT, "replay")
+_CENTRAL: Final = ("accounting", "clock", AGENT, "replay")
 _BELIEVED: Final = ("cluster.json", "slurm.conf", "state", "logs", "spool")
 _SECRET: Final = ("state", "accounting")
+
+
+def is_central(name: str) -> bool:
+    """Whether a daemon of this name is no node daemon: those have other names."""
+    return name in _CENTRAL or is_controller(name)
 
 
 class _Private:
@@ -140,14 +144,14 @@ class Keys:
 
     def secret(self, hello: bytes, challenge: bytes, server: str = "") -> tuple[bytes, bytes]:
         """The secret of a connection on which our hello was answered with this challenge, and the
-        server's key. `server`: who was meant; "": whoever listens there.
+        server's key. `server`: who was meant, of controllers any; "": whoever listens there.
 
         Raises:
             AuthError: another answers, or one of the two has no such key.
         """
         self.refresh()
         name, theirs, ours = read_challenge(challenge)
-        if server and name != server:
+        if server and name != server and not (is_controller(server) and is_controller(name)):
             raise AuthError(f"{name!r} answers in place of {server}")
         for mine in self._private:
             if mine.public.startswith(ours):
@@ -163,20 +167,23 @@ class Keys:
         self.refresh()
         return self._own().sign(text)
 
-    def has_signed(
-        self, signer: str, signature: bytes, text: bytes, *, or_formerly: bool = False
+    def has_controller_signed(
+        self, signature: bytes, text: bytes, *, or_formerly: bool = False
     ) -> bool:
-        """Whether the daemon `signer` has signed the text; `or_formerly`: with a key that is no
-        more, too.
+        """Whether a controller has signed the text; `or_formerly`: with a key that is no more,
+        too.
         """
         self.refresh()
-        names = (signer, signer + FORMER) if or_formerly else (signer,)
-        for public in (each for name in names for each in reversed(self._public.get(name, ()))):
-            try:
-                _verifier(public).verify(signature, text)
-            except InvalidSignature:
+        for name, keys in self._public.items():
+            owner = name.removesuffix(FORMER)
+            if not is_controller(owner) or (owner != name and not or_formerly):
                 continue
-            return True
+            for public in reversed(keys):
+                try:
+                    _verifier(public).verify(signature, text)
+                except InvalidSignature:
+                    continue
+                return True
         return False
 
     def _own(self) -> _Private:

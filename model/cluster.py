@@ -57,6 +57,11 @@ def is_backup(name: str) -> bool:
     return name.startswith(_BACKUP)
 
 
+def is_controller(name: str) -> bool:
+    """Whether a daemon of this name is the primary controller or a backup."""
+    return name == CONTROLLER or is_backup(name)
+
+
 @dataclass(slots=True)
 class Backup:
     """A backup controller: its name among the daemons, its SlurmctldHost, and its addresses as the

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from understudy.auth.credential import CredentialError
+from understudy.model.cluster import is_controller
 from understudy.model.errors import ERROR_TEXT
 from understudy.model.hostlist import compress, expand
 from understudy.noded.core import (
@@ -618,7 +619,7 @@ class FrontEnd:
 
 
 def _is_controller(sender: Peer) -> bool:
-    return sender.is_daemon and sender.name == CONTROLLER
+    return sender.is_daemon and is_controller(sender.name)
 
 
 def _merged(outcomes: dict[str, Outcome]) -> Message:

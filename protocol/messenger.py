@@ -39,7 +39,7 @@ from understudy.auth.handshake import (
     read_hello,
     server_challenge,
 )
-from understudy.auth.keys import AGENT, CENTRAL
+from understudy.auth.keys import AGENT, is_central
 from understudy.auth.local import LOCAL_HELLO, other_end
 from understudy.auth.refusals import PeerCounts, Refusals, most_of_one_user
 from understudy.model.errors import SlurmError
@@ -125,7 +125,7 @@ class Peer:
     @property
     def is_node(self) -> bool:
         """Whether it is a node daemon."""
-        return self.is_daemon and self.name not in CENTRAL
+        return self.is_daemon and not is_central(self.name)
 
 
 class Request:

@@ -110,8 +110,8 @@ def run_without_job(
     from pathlib import Path
 
     from understudy.auth.handshake import AuthError
-    from understudy.auth.keys import CONTROLLER, Keys
-    from understudy.model.cluster import Cluster
+    from understudy.auth.keys import Keys
+    from understudy.model.cluster import CONTROLLER, Cluster
     from understudy.model.environment import TASKS, told, written
     from understudy.model.hostlist import expand
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from understudy.auth.credential import Signer
-from understudy.auth.keys import CONTROLLER, Keys
+from understudy.auth.keys import Keys
 from understudy.clock.daemon import Daemon, run_daemon
 from understudy.clock.logs import VERBOSE
 from understudy.controller.accounting.link import AccountingLink, NotingJournal
@@ -144,7 +144,7 @@ class Controller:
         )
         signer = None
         if cluster.key_folder:
-            keys = Keys(CONTROLLER, Path(cluster.key_folder))
+            keys = Keys(daemon.name, Path(cluster.key_folder))
             signer = Signer(keys, settings.credential_lifetime_s)
             agents.sign = partial(signer.order, daemon.time.now)
         if cluster.hops is not None:

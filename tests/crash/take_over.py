@@ -227,7 +227,7 @@ class SharedCluster:
             backups=[replace(cluster.backups[0], unix=at[BACKUP])],
             nodeds=[NodeDaemon(NODED, at[NODED], cluster.nodeds[0].nodes)],
             state_dir=str(self.folder / "state"),
-            key_file=str(self.folder / CONTROLLER / "key"),
+            key_folder=str(self.folder / CONTROLLER / "keys"),
         )
         cluster.save(run_dir)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from understudy.auth.keys import CENTRAL
+from understudy.auth.keys import is_central
 from understudy.clock.timekeeper import Timekeeper
 from understudy.controller.edge import main as controller_main
 from understudy.protocol.messages import Failure, Message, Rows
@@ -62,7 +62,7 @@ class CountedTime(Timekeeper):
 
 def is_daemon(name: str) -> bool:
     """Whether it is a daemon's name; the others are users'."""
-    return name in CENTRAL or name.startswith("noded")
+    return is_central(name) or name.startswith("noded")
 
 
 class FailingNetwork(MemoryNetwork):

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Final
 import uvloop
 
 from understudy.auth.credential import Signer
-from understudy.auth.keys import CONTROLLER, Keys, create_keys
+from understudy.auth.keys import Keys, create_keys
 from understudy.clock.timekeeper import Timekeeper
 from understudy.controller.core.fan_out import FanOut
 from understudy.experiments.fan_out_page import FanOutRow
-from understudy.model.cluster import Cluster, Hops, NodeDaemon
+from understudy.model.cluster import CONTROLLER, Cluster, Hops, NodeDaemon
 from understudy.model.hostlist import expand
 from understudy.protocol.hops import hop_links
 from understudy.protocol.messages import Message, Ok, Ping, Registered, RegisterNodes

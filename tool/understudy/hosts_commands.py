@@ -25,6 +25,20 @@ Site = Annotated[
 RunDir = Annotated[
     Path, typer.Option("--run-dir", help="Each host's own files: logs, pids, state.")
 ]
+Backup = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--backup", metavar="HOST[:PORT]", help="A backup controller's, in the order of turns."
+    ),
+]
+StateDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--state-dir",
+        help="A folder that the hosts of all controllers share, for their state: on a file "
+        "system whose locks work. Only with it a backup can take over.",
+    ),
+]
 _RUN_DIR = Path("/var/lib/understudy")
 
 
@@ -42,20 +56,8 @@ def prepare(
     controller: Annotated[
         str, typer.Option("--controller", metavar="HOST[:PORT]", help="The controller's.")
     ],
-    backup: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--backup", metavar="HOST[:PORT]", help="A backup controller's, in the order of turns."
-        ),
-    ] = None,
-    state_dir: Annotated[
-        Path | None,
-        typer.Option(
-            "--state-dir",
-            help="A folder that the hosts of all controllers share, for their state: on a file "
-            "system whose locks work. Only with it a backup can take over.",
-        ),
-    ] = None,
+    backup: Backup = None,
+    state_dir: StateDir = None,
     accounting: Annotated[
         str, typer.Option("--accounting", metavar="HOST[:PORT]", help="The accounting daemon's.")
     ] = "",

@@ -353,42 +353,43 @@ async def test_connections_and_their_bytes_are_counted(tmp_path):
 
 
 def several(tmp_path, *names):
-    """Controllers at addresses of their own, who stand by until they are told to lead."""
+    """Controllers (or others) of these names, who stand by until they are told to lead."""
     made = {}
     for name in names:
-        made[name] = each = Messenger(name, asyncio.get_running_loop(), KEY)
+        made[name] = each = Messenger(name, asyncio.get_running_loop(), keys_of(name))
         each.listen([f"unix:{tmp_path}/{name}"])
         each.set_handler(lambda _request: Failure(2027, "standby"))
     return made
 
 
 async def test_of_several_addresses_the_one_that_leads_is_found(tmp_path):
-    controllers = several(tmp_path, "b", "c")
-    other = Messenger("noded0", asyncio.get_running_loop(), KEY)
+    controllers = several(tmp_path, "backup1", "backup2")
+    other = Messenger("noded0", asyncio.get_running_loop(), keys_of("noded0"))
     lost = []
     other.on_peer_lost = lost.append
-    other.add_peer("controller", *(f"unix:{tmp_path}/{name}" for name in "abc"))
+    names = ("controller", "backup1", "backup2")
+    other.add_peer("controller", *(f"unix:{tmp_path}/{name}" for name in names))
     assert [(await other.call("controller", Ping())).code for _ in range(3)] == [2027] * 3
-    controllers["c"].set_handler(lambda _request: Ok())
+    controllers["backup2"].set_handler(lambda _request: Ok())
     answers = [await other.call("controller", Ping()) for _ in range(4)]
     assert answers[-1] == Ok()
     assert lost == []
-    controllers["b"].set_handler(lambda request: Rows([[request.sender.name]], 0.0))
-    other.prefer("controller", f"unix:{tmp_path}/b")
+    controllers["backup1"].set_handler(lambda request: Rows([[request.sender.name]], 0.0))
+    other.prefer("controller", f"unix:{tmp_path}/backup1")
     assert await other.call("controller", Ping()) == Rows([["noded0"]], 0.0)
     for each in (other, *controllers.values()):
         each.close()
 
 
 async def test_what_is_outstanding_elsewhere_fails_when_the_peer_moves(tmp_path):
-    controllers = several(tmp_path, "a", "b")
+    controllers = several(tmp_path, "controller", "backup1")
     asked = asyncio.get_running_loop().create_future()
-    controllers["a"].set_handler(asked.set_result)
-    other = Messenger("noded0", asyncio.get_running_loop(), KEY)
-    other.add_peer("controller", f"unix:{tmp_path}/a", f"unix:{tmp_path}/b")
+    controllers["controller"].set_handler(asked.set_result)
+    other = Messenger("noded0", asyncio.get_running_loop(), keys_of("noded0"))
+    other.add_peer("controller", f"unix:{tmp_path}/controller", f"unix:{tmp_path}/backup1")
     call = asyncio.ensure_future(other.call("controller", Ping()))
     await asked
-    other.prefer("controller", f"unix:{tmp_path}/b")
+    other.prefer("controller", f"unix:{tmp_path}/backup1")
     assert (await call).code == 1006
     for each in (other, *controllers.values()):
         each.close()
@@ -400,7 +401,7 @@ async def test_who_may_not_speak_answers_nothing_and_asks_nothing(server, tmp_pa
     mute.add_peer("controller", f"unix:{server}")
     heard = []
     mute.send("controller", Ping(), heard.append)
-    other = Messenger("noded0", asyncio.get_running_loop(), KEY)
+    other = Messenger("noded0", asyncio.get_running_loop(), keys_of("noded0"))
     other.add_peer("mute", f"unix:{tmp_path}/mute")
     assert (await other.call("mute", Ping())).code == 1006
     assert heard == []
