@@ -24,7 +24,7 @@ from understudy.accounting.configuration import configuration
 from understudy.accounting.core import Accounting, Sender
 from understudy.accounting.rollup import HOUR_S, hour_of
 from understudy.accounting.store import Store, StoreError
-from understudy.clock.daemon import Daemon, run_daemon
+from understudy.clock.daemon import Daemon, load_cluster, run_daemon
 from understudy.model.cluster import SLURM_VERSION, Cluster
 from understudy.model.dbd_conf import load_beside
 from understudy.model.errors import ConfigError, SlurmError
@@ -212,7 +212,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--verbose", action="count", default=0, help="log more; several times: still more"
     )
     options = parser.parse_args(arguments)
-    cluster = Cluster.load(options.run_dir)
+    cluster = load_cluster(options.run_dir)
     listen = [address for address in (cluster.accounting, cluster.accounting_unix) if address]
 
     async def start_and_forget(daemon: Daemon) -> None:

@@ -48,7 +48,7 @@ def main() -> int:
     )
     try:
         asyncio.run(serve(arguments.run_dir))
-    except (OSError, AuthError) as error:
+    except (OSError, AuthError, ValueError, TypeError) as error:
         logging.getLogger("understudy.agent").error("%s", error)  # noqa: TRY400  the text says all
         return 1
     return 0

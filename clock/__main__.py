@@ -14,7 +14,7 @@ import uvloop
 
 from understudy.auth.handshake import AuthError
 from understudy.auth.keys import Keys, check_folder
-from understudy.clock.daemon import set_up_logging, write_pid_file
+from understudy.clock.daemon import load_cluster, set_up_logging, write_pid_file
 from understudy.clock.service import ClockService
 from understudy.model.cluster import Cluster
 from understudy.model.signals import heed_signals, ignore_signals
@@ -46,7 +46,7 @@ def main() -> int:
     parser.add_argument("-v", "--verbose", action="store_true")
     arguments = parser.parse_args()
     set_up_logging(logging.DEBUG if arguments.verbose else logging.INFO)
-    cluster = Cluster.load(arguments.run_dir)
+    cluster = load_cluster(arguments.run_dir)
     if cluster.time == "virtual" and cluster.cpu >= 0:
         with contextlib.suppress(OSError):
             os.sched_setaffinity(0, {cluster.cpu})

@@ -119,6 +119,16 @@ class Daemon:
         self.messenger.close()
 
 
+def load_cluster(run_dir: Path) -> Cluster:
+    """The cluster of the run directory; the process ends with a line where there is none, or one of
+    another version.
+    """
+    try:
+        return Cluster.load(run_dir)
+    except (OSError, ValueError, TypeError) as error:
+        raise SystemExit(f"understudy: {error}") from None
+
+
 def make_loop(cluster: Cluster) -> asyncio.AbstractEventLoop:
     """The event loop for the cluster's kind of time."""
     if cluster.time == "virtual":
@@ -177,7 +187,7 @@ def run_daemon(
 
     `listen`: its addresses; `listener`: the descriptor of a socket that listens already.
     """
-    cluster = Cluster.load(run_dir)
+    cluster = load_cluster(run_dir)
     logs = Logs(
         time.time, verbose=verbose, fixed=cluster.log_level, program=PLACE.program, file=PLACE.log
     )

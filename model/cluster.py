@@ -210,7 +210,15 @@ class Cluster:
             FileNotFoundError, ValueError, TypeError: not a run directory, or not one of this
             version.
         """
-        fields = json.loads((run_dir / "cluster.json").read_text())
+        path = run_dir / "cluster.json"
+        fields = json.loads(path.read_text())
+        if not isinstance(fields, dict):
+            raise ValueError(f"{path} describes no cluster")  # noqa: TRY004  it is what is in a file
+        if strange := fields.keys() - cls.__slots__:
+            raise ValueError(
+                f"{path} is of another version of Understudy ({', '.join(sorted(strange))}): "
+                "`understudy up` on this directory describes the cluster anew and keeps its state"
+            )
         fields["cadence"] = Cadence(**fields.get("cadence", {}))
         if fields.get("hops") is not None:
             fields["hops"] = Hops(**fields["hops"])

@@ -316,7 +316,10 @@ class FrontEnd:
             and (refusal := self.refusal(message))
         ):
             return refusal
-        answer, effects = self.step(message, "")
+        try:
+            answer, effects = self.step(message, "")
+        except ValueError as error:  # a host list that is none
+            return Failure(UNEXPECTED, f"malformed message: {error}")
         if isinstance(message, LaunchTasks) and effects and self.executor.has_prolog:
             self.after_prolog(message, effects, lambda outcomes: request.reply(_merged(outcomes)))
             return None
@@ -680,9 +683,12 @@ class _Forwarding:
             audible = front_end.audible(own)
             if not audible:
                 return None  # a dead node neither answers nor forwards
-            answer, effects = front_end.step(
-                inner, audible[0] if len(audible) == 1 else compress(audible)
-            )
+            try:
+                answer, effects = front_end.step(
+                    inner, audible[0] if len(audible) == 1 else compress(audible)
+                )
+            except ValueError as error:  # of the message's own nodes
+                answer = Failure(UNEXPECTED, f"malformed message: {error}")
             outcome = (answer.code, answer.text) if isinstance(answer, Failure) else WELL
             self._known |= dict.fromkeys(audible, outcome)
             if isinstance(inner, LaunchTasks) and effects and front_end.executor.has_prolog:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.auth.credential import Verifier
 from understudy.auth.keys import Keys
-from understudy.clock.daemon import run_daemon
+from understudy.clock.daemon import load_cluster, run_daemon
 from understudy.model.cluster import CONTROLLER, SLURM_VERSION, Cluster
 from understudy.noded.core import NodeCore, OwnNodes
 from understudy.noded.daemon import FrontEnd
@@ -230,11 +230,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("-v", "--verbose", action="count", default=0)
     options = parser.parse_args(arguments)
-    try:
-        cluster = Cluster.load(options.run_dir)
-    except (OSError, ValueError, TypeError) as error:
-        print(f"understudy-noded: {error}", file=sys.stderr)
-        return 1
+    cluster = load_cluster(options.run_dir)
     addresses = [each.address for each in cluster.nodeds if each.name == options.name]
     if not addresses:
         print(

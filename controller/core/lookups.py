@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.scheduling.select.features import check_form
 from understudy.model.errors import ErrorCode, SlurmError
+from understudy.model.hostlist import UnknownHostError, compress, expand
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core
@@ -34,6 +35,21 @@ def find_component(core: Core, text: str) -> Job:
     ):
         raise SlurmError(ErrorCode.INVALID_JOB)
     return leader.het.components[int(offset)]
+
+
+def known_nodes(core: Core, expression: str) -> tuple[int, list[str]]:
+    """The nodes of a host list that there are, and the names of the others: slurm.conf may have
+    lost some for which a daemon still stands.
+
+    Raises:
+        ValueError: not a host list.
+    """
+    try:
+        return core.names.to_bitmap(expression), []
+    except UnknownHostError:
+        names, index_of = expand(expression), core.tables.nodes.index_of
+        known = compress([name for name in names if name in index_of])
+        return core.names.to_bitmap(known), [name for name in names if name not in index_of]
 
 
 def is_coordinator(core: Core, user_id: int, account: str) -> bool:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from understudy.auth.credential import Signer
 from understudy.auth.keys import Keys
-from understudy.clock.daemon import Daemon, run_daemon
+from understudy.clock.daemon import Daemon, load_cluster, run_daemon
 from understudy.clock.logs import VERBOSE
 from understudy.controller.accounting.link import AccountingLink, NotingJournal
 from understudy.controller.accounting.queue import LEAST_BOUND, QueueFile, RecordQueue
@@ -28,6 +28,7 @@ from understudy.controller.core.agents import Agents
 from understudy.controller.core.core import Core
 from understudy.controller.core.fan_out import FanOut
 from understudy.controller.core.locks import Locks
+from understudy.controller.core.lookups import known_nodes
 from understudy.controller.edge.build import build_settings, build_tables
 from understudy.controller.edge.burst_buffers import set_runner
 from understudy.controller.edge.leadership import Leadership
@@ -57,7 +58,7 @@ from understudy.controller.saved.store import FILE_NAME, Commits, Dirty, HeldWir
 from understudy.controller.scheduling import registry
 from understudy.controller.tables.power_plan import PowerPlan
 from understudy.controller.tables.preemption import Preemption, Rules
-from understudy.model.cluster import CONTROLLER, Cluster
+from understudy.model.cluster import CONTROLLER
 from understudy.model.conf import SlurmConfig, load
 from understudy.model.conf_check import not_emulated, strange_words
 from understudy.model.conf_copy import copy_configuration, has_changed
@@ -300,7 +301,7 @@ class Controller:
             self.config.cluster_name,
         )
         for noded in daemon.cluster.nodeds:
-            core.add_daemon(noded.name, noded.address, core.names.to_bitmap(noded.nodes))
+            core.add_daemon(noded.name, noded.address, known_nodes(core, noded.nodes)[0])
         if self.store is not None and self.dirty is not None:
             jobs = self.store.read(core, in_full=in_full)
             self.dirty.scripts_are_saved(set(core.scripts))
@@ -610,7 +611,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--name", default=NAME, help="which of the cluster's controllers")
     options = parser.parse_args(arguments)
-    cluster = Cluster.load(options.run_dir)
+    cluster = load_cluster(options.run_dir)
     listen = [
         address
         for address in cluster.listening(options.name)

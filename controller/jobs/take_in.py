@@ -6,6 +6,7 @@ limits.
 
 from __future__ import annotations
 
+import math
 import re
 from contextlib import ExitStack
 from copy import copy
@@ -369,7 +370,7 @@ def build_job(
     shape = shape_of(spec, len(core.tables.nodes.nodes))
     if spec.nice < 0 and not by_admin:
         raise SlurmError(ErrorCode.INVALID_NICE)
-    _check_time_min(spec, partitions)
+    _check_times(spec, partitions)
     ordered = partitions
     if (
         spec.begin_time is not None
@@ -412,8 +413,12 @@ def build_job(
     return job
 
 
-def _check_time_min(spec: JobSpec, partitions: list[Partition]) -> None:
-    """Refuse a --time-min above --time, or above what every partition allows."""
+def _check_times(spec: JobSpec, partitions: list[Partition]) -> None:
+    """Refuse a --time-min above --time, or above what every partition allows; and instants that are
+    none, as no command sends them.
+    """
+    if not all(math.isfinite(each or 0.0) for each in (spec.begin_time, spec.deadline)):
+        raise SlurmError(ErrorCode.INVALID_TIME)
     least_s, limit_s = spec.time_min_s, spec.time_limit_s or 0
     if not least_s:
         return

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from understudy.controller.core.alarms import over_time_limit_s
 from understudy.controller.core.changes import job_changed
 from understudy.controller.core.core import DaemonRecord, log
+from understudy.controller.core.lookups import known_nodes
 from understudy.controller.jobs.end import end_job, give_back
 from understudy.controller.jobs.launch import launch
 from understudy.controller.jobs.orders import ask as ask_for_prolog
@@ -24,6 +25,7 @@ from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.het_job import whole
 from understudy.controller.tables.job import HELD_BY_ADMIN, LAUNCH_FAILURE
 from understudy.controller.tables.job_states import JobEvent
+from understudy.model import hostlist
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import JobFlag
 from understudy.protocol import endings
@@ -164,12 +166,17 @@ def register_nodes(core: Core, message: RegisterNodes, sender: Sender) -> Messag
     if not sender.is_daemon or (sender.is_node and sender.name != message.daemon):
         raise SlurmError(ErrorCode.ACCESS_DENIED)
     try:
-        nodes = core.names.to_bitmap(message.nodes)
+        nodes, unknown_nodes = known_nodes(core, message.nodes)
     except ValueError as error:
-        raise SlurmError(
-            ErrorCode.INVALID_NODE,
-            f"{message.daemon} registers nodes that are not in slurm.conf: {error}",
-        ) from None
+        raise SlurmError(ErrorCode.INVALID_NODE, f"{message.daemon} registers: {error}") from None
+    if unknown_nodes:
+        said = (
+            f"{message.daemon} registers nodes that are not in slurm.conf: "
+            f"{hostlist.compress(unknown_nodes)}"
+        )
+        if not nodes:
+            raise SlurmError(ErrorCode.INVALID_NODE, said)
+        log.error("%s", said)
     if not (math.isfinite(message.boot_time) and math.isfinite(message.slurmd_start_time)):
         raise SlurmError(-1, f"{message.daemon} was started at no time")
     now = core.time.now()

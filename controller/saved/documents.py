@@ -1,4 +1,5 @@
-"""What is saved as a whole because there is little of it: triggers, crontabs, burst buffers.
+"""What is saved as a whole because there is little of it: triggers, crontabs, burst buffers, the
+order of the nodes.
 
 Place: saved, between the store and the modules that own these.
 """
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.jobs import buffers, crontabs
 from understudy.controller.notices import event_triggers
+from understudy.controller.saved import node_order
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core
@@ -18,6 +20,8 @@ def encode(core: Core, name: str) -> bytes | None:
     """The document as it is now; None: there is none any more."""
     if name.startswith(buffers.SAVED_AS):
         return buffers.encode(core, name)
+    if name == node_order.SAVED_AS:
+        return node_order.encode(core)
     return (
         event_triggers.encode(core)
         if name == event_triggers.SAVED_AS
@@ -31,5 +35,7 @@ def decode(core: Core, name: str, record: bytes) -> None:
         buffers.decode(core, record)
     elif name == event_triggers.SAVED_AS:
         event_triggers.decode(core, record)
+    elif name == node_order.SAVED_AS:
+        pass  # it is read first
     else:
         crontabs.decode(core, name, record)

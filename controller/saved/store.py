@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from understudy.controller.saved import documents, lease
+from understudy.controller.saved import documents, lease, node_order
 from understudy.controller.saved.records import (
     StateError,
     decode_job,
@@ -320,6 +320,7 @@ class Store:
             decode_job(octets)
             for (octets,) in database.execute("SELECT record FROM jobs ORDER BY job_id")
         ]
+        self._move(core, jobs)
         if not in_full:
             self._forget_partitions(core, jobs)
         self._read_partitions(core)
@@ -340,6 +341,20 @@ class Store:
             documents.decode(core, name, record)
         core.scripts.update(database.execute("SELECT job_id, script FROM scripts"))
         return jobs
+
+    def _move(self, core: Core, jobs: list[Job]) -> None:
+        """Have the jobs know the nodes by their places in slurm.conf, which may have changed."""
+        found = self._database.execute(
+            "SELECT record FROM documents WHERE name = ?", (node_order.SAVED_AS,)
+        ).fetchone()
+        if found is not None and found[0] == node_order.encode(core):
+            return
+        core.journal.document(node_order.SAVED_AS)
+        if found is not None:
+            moves = node_order.Moves(found[0], core)
+            for job in jobs:
+                moves.job(job)
+                core.journal.job(job.job_id)
 
     def _read_nodes(self, core: Core, *, in_full: bool) -> None:
         index_of = core.tables.nodes.index_of

@@ -59,7 +59,7 @@ from understudy.protocol.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from understudy.controller.scheduling.api import Note
     from understudy.controller.tables.job import Job
@@ -266,10 +266,13 @@ class FirstFit(SchedulingPolicy):
         self.planner.start_together(plans, now)
 
 
-def make_tables(count: int = 4, cpus: int = 4, memory_mb: int = 4000) -> Tables:
+def make_tables(
+    count: int = 4, cpus: int = 4, memory_mb: int = 4000, names: Sequence[str] = ()
+) -> Tables:
+    names = names or [f"n{i + 1}" for i in range(count)]
     nodes = [
         Node(
-            f"n{i + 1}",
+            name,
             i,
             cpus,
             1,
@@ -281,16 +284,16 @@ def make_tables(count: int = 4, cpus: int = 4, memory_mb: int = 4000) -> Tables:
             1,
             ("fast",) if i < count // 2 else ("slow",),
             "",
-            f"n{i + 1}",
-            f"n{i + 1}",
+            name,
+            name,
             6818,
         )
-        for i in range(count)
+        for i, name in enumerate(names)
     ]
-    every = (1 << count) - 1
+    every, expression = (1 << len(names)) - 1, ",".join(names)
     partitions = {
         "main": Partition(
-            "main", every, f"n[1-{count}]", is_default=True, max_time_s=86400, default_time_s=3600
+            "main", every, expression, is_default=True, max_time_s=86400, default_time_s=3600
         ),
         "small": Partition("small", 1, "n1", max_time_s=600, max_nodes=1),
     }

@@ -194,6 +194,7 @@ class Harness:
             Routes.of(NodeDaemon(each, "", its) for each, its in daemons.items()),
             logging.getLogger("test"),
             boot_time=self.time.now(),
+            step_verifier=Verifier(keys_of("noded0")),
             stop=self._stop,
         )
         self.executor = EmulatedExecutor(self.time, default_run_s, self.front_end.script_ended)

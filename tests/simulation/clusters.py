@@ -88,7 +88,6 @@ HOPELESS = (
     "BadConstraints",
 )
 INTERNAL_ERROR = 2090
-_COMMAND = "python tests/simulation/run.py --seed {} --trace"
 SAVES_POWER = (
     NodeFlag.POWERED_DOWN | NodeFlag.POWERING_DOWN | NodeFlag.POWERING_UP | NodeFlag.NO_RESPOND
 )
@@ -118,8 +117,11 @@ class Outcome:
 class Simulation:
     """One cluster under one seed."""
 
+    command = "python tests/simulation/run.py --seed {} --trace"
+    drawn = staticmethod(Draw.of)
+
     def __init__(self, seed: int, folder: Path, trace: Callable[[str], None] | None = None) -> None:
-        self.draw = Draw.of(seed)
+        self.draw = self.drawn(seed)
         self.folder, self.trace = folder, trace
         self.rng = random.Random(f"happenings {seed}")
         self.loop = VirtualEventLoop()
@@ -572,7 +574,9 @@ class Simulation:
 
     def _started(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and task.exception() is not None:
-            self.violation(f"a daemon did not start: {task.exception()!r}")
+            self.violation(
+                "a daemon did not start: " + "".join(traceback.format_exception(task.exception()))
+            )
 
     def _after(self, seconds: float, action: Callable[..., None], *args: Any) -> None:
         self.clock.call_at(self.clock.now() + seconds, action, *args)
@@ -827,7 +831,7 @@ class Simulation:
                 f"drawn: {self.draw}",
                 "before that:",
                 *(f"    {entry[:400]}" for entry in self.recent),
-                f"to see it again: {_COMMAND.format(self.draw.seed)}",
+                f"to see it again: {self.command.format(self.draw.seed)}",
             ]
         )
 
@@ -870,7 +874,11 @@ class _Tracebacks(logging.Handler):
         self._simulation._note(f"log {record.levelname} {record.name}: {record.getMessage()}")
 
 
-def simulate(seed: int, trace: Callable[[str], None] | None = None) -> Outcome:
+def simulate(
+    seed: int,
+    trace: Callable[[str], None] | None = None,
+    kind: type[Simulation] = Simulation,
+) -> Outcome:
     """Run the simulation of a seed.
 
     Raises:
@@ -879,7 +887,7 @@ def simulate(seed: int, trace: Callable[[str], None] | None = None) -> Outcome:
     with tempfile.TemporaryDirectory(
         prefix="understudy-simulation-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None
     ) as folder:
-        simulation = Simulation(seed, Path(folder), trace)
+        simulation = kind(seed, Path(folder), trace)
         handler = _Tracebacks(simulation)
         root = logging.getLogger("understudy")
         propagated, root.propagate = root.propagate, False

@@ -6,6 +6,7 @@ import asyncio
 import gc
 
 import pytest
+from simulation.lives import is_daemon
 
 from understudy.auth.keys import create_keys
 from understudy.clock.daemon import Daemon
@@ -52,7 +53,7 @@ def test_what_a_storm_took_is_given_back_when_its_jobs_are_forgotten(tmp_path, s
     time = Timekeeper(loop, cluster.epoch)
 
     def messenger(name):
-        return Messenger(name, loop, None, network=network)
+        return Messenger(name, loop, None, network=network, is_daemon=is_daemon(name))
 
     async def storm(controller, client):
         async def submit(number):

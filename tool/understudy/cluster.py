@@ -190,15 +190,20 @@ def _come_back(run_dir: Path, conf: Path, *, supervise: bool) -> bool:
     """
     from understudy.model.cluster import Cluster
     from understudy.tool.cluster import come_back, launch
-    from understudy.tool.cluster.run_dir import exclusive, running
+    from understudy.tool.cluster.run_dir import LaunchError, exclusive, running
 
     if not (run_dir / "cluster.json").is_file():
         return False
     with exclusive(run_dir, _PATIENCE_S):
         alive = [process for process in running(run_dir) if process.name != launch.SUPERVISOR]
-        cluster = Cluster.load(run_dir)
+        if not alive:
+            return False
+        try:
+            cluster = Cluster.load(run_dir)
+        except (ValueError, TypeError) as error:
+            raise LaunchError(f"a part of the cluster runs, but {error}") from None
         own = {Path(cluster.conf).resolve(), run_dir / "slurm.conf"}
-        if not alive or conf.resolve() not in own:
+        if conf.resolve() not in own:
             return False
         names = come_back.missing(cluster, run_dir)
         if names:

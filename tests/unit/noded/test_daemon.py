@@ -8,8 +8,10 @@ from functools import partial
 
 import msgspec
 import pytest
+from key_harness import keys_of
 from noded_harness import EPOCH, Harness, kind_controller
 
+from understudy.auth.credential import Signer
 from understudy.model.cluster import NodeDaemon
 from understudy.model.hostlist import expand
 from understudy.noded.faults import Fault
@@ -20,6 +22,7 @@ from understudy.protocol.messages import (
     FindJobs,
     Forward,
     JobsFound,
+    LaunchProlog,
     NodeReplies,
     NodeReply,
     Ok,
@@ -141,6 +144,30 @@ def test_users_may_ping_and_nothing_else():
     assert node.ask(forward(Ping(), "n0"), user).code == 2002
     assert node.ask(Shutdown(), user).code == 2002
     assert node.stops == 0
+
+
+def test_another_node_daemon_hands_on_what_the_controller_has_signed_and_orders_nothing():
+    node = Harness()
+    assert node.ask(node.launch(1)) == Ok()
+    other = Peer("noded1", 0, 0, is_daemon=True)
+    end = TerminateJob(1, 0)
+    inner = msgspec.msgpack.encode(end)
+    stolen = Signer(keys_of("noded1")).order(node.time.now, inner)
+    order = Signer(keys_of("controller")).order(node.time.now, inner)
+    for message in (
+        end,
+        Shutdown(),
+        node.launch(2),
+        forward(end, "n0"),
+        Forward(inner, "n0", 32, 10.0, stolen),
+        Forward(msgspec.msgpack.encode(Shutdown()), "n0", 32, 10.0, order),
+    ):
+        assert node.ask(message, other).code == 2002
+    assert len(node.executor.jobs) == 1
+    assert node.stops == 0
+    signed = Forward(inner, "n0", 32, 10.0, order)
+    assert node.ask(signed, other) == NodeReplies([NodeReply("n0", 0, "")])
+    assert len(node.executor.jobs) == 0
 
 
 def test_messages_that_are_not_for_node_daemons_are_refused():
@@ -391,6 +418,14 @@ def test_an_error_of_the_local_part_is_reported_for_each_node():
 )
 def test_nonsense_is_refused(message):
     assert Harness().ask(message).code == 1000
+
+
+def test_a_host_list_that_is_none_is_refused_wherever_it_is():
+    node = Harness(daemons={"noded0": "n[0-3]", "noded1": "n[4-7]"})
+    assert node.ask(LaunchProlog(1, 0, "n[3-1]")).code == 1000
+    inner = LaunchProlog(1, 0, "n[3-1]")
+    answer = node.ask(forward(inner, "n0"))
+    assert [(reply.nodes, reply.code) for reply in answer.replies] == [("n0", 1000)]
 
 
 def test_a_tree_of_whole_daemons_reaches_every_node():

@@ -348,6 +348,16 @@ def test_a_listing_whose_reader_has_left_is_not_made_but_a_submission_is_done() 
     assert waiting[1].answers == [Submitted(4)]
 
 
+def test_a_node_daemon_acts_for_no_user_even_if_it_says_that_it_is_root() -> None:
+    door = Door(jobs=1)
+    stolen = FakeSender("noded0", 0, 0, is_daemon=True, is_node=True)
+    for message in (SUBMIT, CancelJobs(["1"]), Query("jobs", ["job_id"])):
+        [answer] = door.ask(message, stolen).answers
+        assert isinstance(answer, Failure)
+        assert answer.code == 2002
+    assert door.ask(Ping(), stolen).answers == [Ok()]
+
+
 def test_a_user_with_too_many_waiting_is_told_to_come_again_and_daemons_are_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

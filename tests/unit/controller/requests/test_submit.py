@@ -44,6 +44,8 @@ def h() -> Harness:
     ("spec", "code"),
     [
         ({"partition": "nosuch"}, 2000),
+        ({"begin_time": float("inf")}, 2054),
+        ({"deadline": float("nan")}, 2054),
         ({"min_nodes": 0}, 2006),
         ({"num_tasks": 5, "ntasks_per_node": 1}, 2014),
         ({"num_tasks": 5, "min_nodes": 1, "max_nodes": 1}, 2014),

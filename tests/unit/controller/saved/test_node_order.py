@@ -1,0 +1,96 @@
+"""Saved jobs when nodes have come, gone or changed places in slurm.conf."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from controller_harness import FakeTime, Harness, make_tables
+
+from understudy.controller.edge.validate import validate
+from understudy.controller.saved.recover import recover
+from understudy.controller.saved.store import Dirty, Store
+from understudy.controller.tables.job import BAD_CONSTRAINTS
+from understudy.model.states import JobState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+
+@pytest.fixture
+def restart(tmp_path: Path) -> Callable[[Sequence[str]], Harness]:
+    """A controller with these nodes, which finds what the one before it has saved."""
+    time, before = FakeTime(), []
+
+    def start(names: Sequence[str]) -> Harness:
+        for dirty, store, h in before:
+            store.write(dirty.take(h.core))
+            store.close()
+        dirty, store = Dirty(), Store(tmp_path)
+        daemons = {"noded0": ",".join(names)}
+        h = Harness(
+            make_tables(names=names), journal=dirty, time=time, register=False, daemons=daemons
+        )
+        recover(h.core, store.read(h.core))
+        validate(h.core)
+        before[:] = [(dirty, store, h)]
+        return h
+
+    return start
+
+
+def test_a_job_runs_on_where_nodes_before_its_own_are_gone(
+    restart: Callable[[Sequence[str]], Harness],
+) -> None:
+    h = restart(["n1", "n2", "n3", "n4"])
+    h.register("noded0")
+    job = h.submit(required_nodes="n[3-4]", min_nodes=2)
+    assert job.is_running
+    for names in (["n3", "n4"], ["n0", "n1", "n3", "n9", "n4"]):
+        h = restart(names)
+        again = h.core.tables.jobs[job.job_id]
+        assert again.is_running
+        assert again.node_list == "n[3-4]"
+        assert again.allocation is not None
+        assert h.core.names.to_expression(again.allocation.nodes) == "n[3-4]"
+
+
+@pytest.mark.parametrize("names", [["n1", "n2", "n3"], ["n4", "n3"]])
+def test_a_job_that_lost_a_node_or_has_another_batch_host_is_lost(
+    restart: Callable[[Sequence[str]], Harness], names: list[str]
+) -> None:
+    h = restart(["n1", "n2", "n3", "n4"])
+    h.register("noded0")
+    job = h.submit(required_nodes="n[3-4]", min_nodes=2, requeue=False)
+    h = restart(names)
+    assert h.core.tables.jobs[job.job_id].state is JobState.NODE_FAIL
+
+
+def test_nodes_that_a_pending_job_wants_or_not_stay_those_of_their_names(
+    restart: Callable[[Sequence[str]], Harness],
+) -> None:
+    h = restart(["n1", "n2", "n3", "n4"])
+    wants = h.submit(required_nodes="n3", excluded_nodes="n[1,4]", hold=True)
+    gone = h.submit(required_nodes="n2")
+    h = restart(["n4", "n3"])
+    h.register("noded0")
+    again = h.core.tables.jobs[wants.job_id]
+    assert h.core.names.to_expression(again.required_nodes) == "n3"
+    assert h.core.names.to_expression(again.excluded_nodes) == "n4"
+    held = h.core.tables.jobs[gone.job_id]
+    assert held.is_pending
+    assert (held.priority, held.reason) == (0, BAD_CONSTRAINTS)
+
+
+def test_a_job_that_is_over_forgets_steps_on_nodes_that_are_gone(
+    restart: Callable[[Sequence[str]], Harness],
+) -> None:
+    h = restart(["n1", "n2"])
+    h.register("noded0")
+    job = h.submit(required_nodes="n2")
+    h.acknowledge()
+    h.finish(job)
+    h = restart(["n1"])
+    assert h.core.tables.jobs[job.job_id].allocation is None
+    assert h.core.tables.jobs[job.job_id].state is JobState.COMPLETED
