@@ -20,8 +20,6 @@ def encode(core: Core, name: str) -> bytes | None:
     """The document as it is now; None: there is none any more."""
     if name.startswith(buffers.SAVED_AS):
         return buffers.encode(core, name)
-    if name == node_order.SAVED_AS:
-        return node_order.encode(core)
     return (
         event_triggers.encode(core)
         if name == event_triggers.SAVED_AS
@@ -36,6 +34,6 @@ def decode(core: Core, name: str, record: bytes) -> None:
     elif name == event_triggers.SAVED_AS:
         event_triggers.decode(core, record)
     elif name == node_order.SAVED_AS:
-        pass  # it is read first
+        pass  # the store itself reads and writes it
     else:
         crontabs.decode(core, name, record)

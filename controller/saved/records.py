@@ -320,7 +320,10 @@ def decode_node(octets: bytes, node: Node, *, in_full: bool = False) -> None:
     except msgspec.DecodeError as error:
         raise StateError(f"damaged node record: {error}") from error
     _check_version(record.version)
-    restore(node, NodeState(record.state), NodeFlag(record.flags))
+    state = NodeState(record.state)
+    if state is NodeState.FUTURE and node.state is not NodeState.FUTURE:
+        return  # it was deleted by hand, and slurm.conf has it
+    restore(node, state, NodeFlag(record.flags))
     node.reason, node.reason_user_id, node.reason_time = (
         record.reason,
         record.reason_user_id,

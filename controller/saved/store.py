@@ -349,12 +349,21 @@ class Store:
         ).fetchone()
         if found is not None and found[0] == node_order.encode(core):
             return
-        core.journal.document(node_order.SAVED_AS)
         if found is not None:
             moves = node_order.Moves(found[0], core)
             for job in jobs:
                 moves.job(job)
-                core.journal.job(job.job_id)
+        database = self._database  # both at once: the one says how to read the other
+        database.execute("BEGIN IMMEDIATE")
+        database.executemany(
+            "INSERT OR REPLACE INTO jobs VALUES (?, ?)",
+            [(job.job_id, encode_job(job)) for job in jobs if found is not None],
+        )
+        database.execute(
+            "INSERT OR REPLACE INTO documents VALUES (?, ?)",
+            (node_order.SAVED_AS, node_order.encode(core)),
+        )
+        database.execute("COMMIT")
 
     def _read_nodes(self, core: Core, *, in_full: bool) -> None:
         index_of = core.tables.nodes.index_of

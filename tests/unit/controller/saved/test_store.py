@@ -27,9 +27,10 @@ from understudy.controller.requests.node_news import register_nodes
 from understudy.controller.saved.records import StateError, decode_job, encode_job
 from understudy.controller.saved.recover import recover
 from understudy.controller.saved.store import Commits, Dirty, HeldWire, Store
-from understudy.model.states import JobState, NodeFlag
+from understudy.model.states import JobState, NodeFlag, NodeState
 from understudy.protocol.messages import (
     AllocateJob,
+    ChangeNodeTable,
     JobSpec,
     LaunchBatch,
     Ok,
@@ -405,6 +406,14 @@ def test_what_slurm_conf_says_of_nodes_and_partitions_wins_over_the_saved_state(
         ("fast",),
         ["main", "small"],
     ), "what was lost once stays lost"
+
+
+def test_a_node_that_was_deleted_by_hand_is_there_again_if_slurm_conf_has_it(disk: Disk) -> None:
+    assert disk.h.ask(ChangeNodeTable("delete", "n4"), ROOT) == Ok()
+    assert disk.h.core.tables.nodes.nodes[3].state is NodeState.FUTURE
+    disk.save()
+    h = disk.crash(running=[])
+    assert h.core.tables.nodes.nodes[3].state is NodeState.IDLE
 
 
 def test_a_start_in_full_has_features_and_partitions_as_they_were_left(disk: Disk) -> None:
