@@ -12,7 +12,7 @@ import csv
 import gzip
 import heapq
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
@@ -27,10 +27,11 @@ from understudy.model.states import NodeState
 from understudy.protocol.messages import JobSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
 
     from understudy.controller.tables.allocation import Allocation
 
+T = TypeVar("T")
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 HOP_S = 0.003  # from an event to the controller's knowing
 
@@ -124,6 +125,15 @@ def check_tables(tables: Tables) -> None:
         assert made.job_count[i] == jobs[i]
         assert (made.idle_nodes >> i & 1) == (jobs[i] == 0)
         assert (made.full_nodes >> i & 1) == (used_cpus[i] == each.cpus)
+
+
+def finished(work: Generator[None, None, T]) -> T:
+    """What comes of something that lets others have their turn."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
 
 
 class World:

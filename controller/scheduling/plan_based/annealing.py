@@ -5,6 +5,9 @@ Place: scheduling, pure; randomness is handed in. `Annealing` follows Kopanski a
 `Descent` follows Zheng et al. (Cluster 2016): from the queue's order on the job in front changes
 places with another, a hundred times at each of 88 temperatures, which do not follow the scores.
 
+A search is a generator: it lets others have their turn after each evaluation, which of a long queue
+takes milliseconds, and returns what it has found.
+
 Draws, in this order: two places by `randrange`; `random` where the other order is the worse one. An
 order is evaluated no further than it takes to know that it will not be accepted.
 """
@@ -14,17 +17,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import permutations
 from math import exp, inf, log
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from understudy.controller.scheduling.plan_based.candidates import candidates, may_change_places
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
     from understudy.controller.scheduling.chance import Chance
     from understudy.controller.scheduling.plan_based.candidates import Size
     from understudy.controller.scheduling.plan_based.sequence import Plans, Trial
 
+Searching: TypeAlias = "Generator[None, None, Found]"
 COOLING: Final = 0.9
 FEW_JOBS: Final = 5  # of so many all orders are tried
 
@@ -77,7 +81,9 @@ def best_of_all(plans: Plans, sizes: Sequence[Size]) -> Found:
     return Found.now(plans, found.before)
 
 
-def best_of_candidates(plans: Plans, sizes: Sequence[Size]) -> tuple[Found, float]:
+def best_of_candidates(
+    plans: Plans, sizes: Sequence[Size]
+) -> Generator[None, None, tuple[Found, float]]:
     """(the first of the best of the nine orders, the worst score); the present plan is that
     best.
     """
@@ -86,6 +92,7 @@ def best_of_candidates(plans: Plans, sizes: Sequence[Size]) -> tuple[Found, floa
         trial = plans.evaluate(order)
         assert trial is not None
         trials.append(trial)
+        yield
     plans.take(min(trials, key=lambda trial: trial.score))
     return Found.now(plans, trials[0].score), max(trial.score for trial in trials)
 
@@ -123,11 +130,11 @@ class Annealing:
     steps: int = 30
     moves: int = 6
 
-    def search(self, plans: Plans, sizes: Sequence[Size], rng: Chance) -> Found:
+    def search(self, plans: Plans, sizes: Sequence[Size], rng: Chance) -> Searching:
         """The best order that it comes upon."""
         if len(sizes) <= FEW_JOBS:
             return best_of_all(plans, sizes)
-        best, worst = best_of_candidates(plans, sizes)
+        best, worst = yield from best_of_candidates(plans, sizes)
         if best.score == worst:
             return best
         temperature = float(worst - best.score)
@@ -140,6 +147,7 @@ class Annealing:
                     continue
                 order = swapped(plans.order, i, k)
                 trial = accepted(plans, order, min(i, k), temperature, rng)
+                yield
                 if trial is not None:
                     plans.take(trial)
                     if trial.score < best.score:
@@ -155,7 +163,7 @@ class Descent:
     steps: int = 88
     moves: int = 100
 
-    def search(self, plans: Plans, sizes: Sequence[Size], rng: Chance) -> Found:
+    def search(self, plans: Plans, sizes: Sequence[Size], rng: Chance) -> Searching:
         """The best order that it comes upon."""
         count = len(sizes)
         best = Found.of_queue(plans)
@@ -167,6 +175,7 @@ class Descent:
                     plans.evaluations += 1
                     continue
                 trial = accepted(plans, swapped(plans.order, 0, k), 0, temperature, rng)
+                yield
                 if trial is not None:
                     plans.take(trial)
                     if trial.score < best.score:

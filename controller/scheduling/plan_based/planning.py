@@ -24,7 +24,7 @@ from understudy.controller.scheduling.plan_based.settings import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     from understudy.controller.scheduling.plan_based.settings import Settings
     from understudy.controller.scheduling.plan_based.supply import Supply
@@ -72,9 +72,10 @@ class Planning:
 
     def plan(
         self, supply: Supply, profile: Profile, jobs: Sequence[Waiting], earliest: dict[int, int]
-    ) -> list[Planned]:
+    ) -> Generator[None, None, list[Planned]]:
         """A start for each, in the plan's order; what they take is taken out of the profile, which
-        begins now. `earliest`: by job id, before which those may not start.
+        begins now. `earliest`: by job id, before which those may not start. Others may have their
+        turn during the search.
         """
         settings, second = self.settings, profile.times[0]
         ranks = _ranks(jobs)
@@ -91,7 +92,7 @@ class Planning:
         window = settings.window or len(others)
         plan = in_order(supply, profile, first, earliest)
         if others:
-            found = self._search(supply, profile, others[:window], earliest, ranks)
+            found = yield from self._search(supply, profile, others[:window], earliest, ranks)
             for waiting, start in found:
                 assert start is not None
                 profile.reserve(start, start + waiting.length_s, supply.need(waiting))
@@ -116,7 +117,7 @@ class Planning:
         jobs: Sequence[Waiting],
         earliest: dict[int, int],
         ranks: dict[Waiting, int],
-    ) -> list[Planned]:
+    ) -> Generator[None, None, list[Planned]]:
         settings = self.settings
         entries = [
             Entry(
@@ -137,10 +138,10 @@ class Planning:
         plans = Plans(profile, entries, settings.objective)
         found: Found | None = None
         if len(jobs) > 1 and settings.search == RANDOM:
-            found = self._search_at_random(plans, sizes, jobs, supply.place)
+            found = yield from self._search_at_random(plans, sizes, jobs, supply.place)
         elif len(jobs) > 1 and settings.search != NONE and plans.may_start_now:
             kind = Descent if settings.search == ZHENG else Annealing
-            found = kind(settings.steps, settings.moves).search(plans, sizes, self.rng)
+            found = yield from kind(settings.steps, settings.moves).search(plans, sizes, self.rng)
         if found is None:
             found = Found.of_queue(plans)
         else:
@@ -153,7 +154,7 @@ class Planning:
 
     def _search_at_random(
         self, plans: Plans, sizes: list[Size], jobs: Sequence[Waiting], place: Place
-    ) -> Found | None:
+    ) -> Generator[None, None, Found | None]:
         """As often as once in so many seconds."""
         settings, second = self.settings, plans.now
         if len(jobs) < FEWEST:
@@ -165,9 +166,8 @@ class Planning:
         self._searched[place] = second
         users = [each.job.user_id for each in jobs]
         marker = Marker(plans.entries, sizes, users, self.past)
-        return RandomSearch(settings.tries, settings.fairness).search(
-            plans, sizes, marker, self.rng
-        )
+        search = RandomSearch(settings.tries, settings.fairness)
+        return (yield from search.search(plans, sizes, marker, self.rng))
 
     def _weight(self, waiting: Waiting) -> float:
         if self.settings.weight == PRIORITY:

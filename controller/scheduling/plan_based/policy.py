@@ -15,6 +15,10 @@ Nothing is kept but the order of the plan, and that only with plan_keep: jobs ar
 it, each as early as it fits, so that the plan closes up where somebody ended early, and who is new
 comes behind: into the first gap that is large enough, where it delays nobody.
 
+Where time is real, the search lets requests in between two evaluations. What they do to the tables
+is seen by the selector and the controller when jobs are started; only if what jobs ask for or may
+use has changed, the pass is given up, and the next one begins.
+
 The plan knows CPUs of sets of nodes, no nodes. Whether those that are free will do for a job, the
 selector says: of jobs with special wishes it is asked beforehand when the nodes are there, if
 running jobs end at their limits; and if it refuses whose turn it is, the rest of the plan is made
@@ -48,6 +52,8 @@ from understudy.controller.tables.job import BAD_CONSTRAINTS
 from understudy.controller.tables.reservation import WAITS, blocked_cores
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector
     from understudy.controller.scheduling.plan_based.waiting import Place, Waiting
     from understudy.controller.scheduling.slurm.queue import Key, Record
@@ -59,6 +65,9 @@ if TYPE_CHECKING:
 FIGURES: Final = ("searches", "evaluations", "searched_jobs", "mean_gain_percent")  # for sdiag
 # ours: of a pass over a place; whose turn comes later then waits for the next
 _MOST_REFUSALS: Final = 100
+# ours: of passes one after the other that are given up; the next lets nobody in
+_MOST_GIVEN_UP: Final = 2
+_NO_CHANGE: Final = (Note.SUBMIT, Note.FREE, Note.CLEANED, Note.PRIORITY)
 
 
 @dataclass(slots=True)
@@ -101,6 +110,7 @@ class PlanBased(TextbookPolicy):
         self.figures = dict.fromkeys(FIGURES, 0)
         self.plan: list[Planned] = []  # of the last pass
         self._passes: list[_Pass] = []
+        self._changes = self._given_up = 0  # that were told of; passes in a row
         self._waiting = Queue(tables, selector)
         self._supplies: dict[Place, tuple[dict[int, None], Supply]] = {}
         self._make_queue()
@@ -118,11 +128,13 @@ class PlanBased(TextbookPolicy):
     def reconfigure(self, parameters: PolicyParameters) -> None:
         """As in `SchedulingPolicy`. Random draws go on where they were."""
         super().reconfigure(parameters)
+        self._changes += 1
         self.settings = self.planning.settings = Settings.of(parameters)
         self._make_queue()
 
     def note(self, what: Note, now: float) -> None:
         """As in `SchedulingPolicy`."""
+        self._changes += what not in _NO_CHANGE
         if what is Note.PRIORITY and self.settings.by_priority:
             self.queue.note(Note.CHANGE)
         super().note(what, now)
@@ -135,9 +147,21 @@ class PlanBased(TextbookPolicy):
         at = search_due + PASS_OFFSET_S
         return at if due is None else min(due, at)
 
-    def decide(self, added: list[Record] | None, freed: bool, second: int, now: float) -> None:
-        """A pass over each place where jobs compete."""
+    def decide(
+        self, added: list[Record] | None, freed: bool, second: int, now: float
+    ) -> Iterator[None]:
+        """A pass over each place where jobs compete, given up if something changes meanwhile."""
         del added, freed
+        for _ in self._decide(second, now):
+            if self._given_up < _MOST_GIVEN_UP:
+                before = self._changes
+                yield
+                if self._changes != before:
+                    self._given_up += 1
+                    return
+        self._given_up = 0
+
+    def _decide(self, second: int, now: float) -> Iterator[None]:
         if self.is_stale:
             self._waiting.forget()
             self._supplies.clear()
@@ -147,15 +171,13 @@ class PlanBased(TextbookPolicy):
         if not self.figures["searches"]:  # the statistics have been reset
             self.planning.counts = Counts()
         self.plan, self._passes = [], []
-        looked_at = started = 0
         for place, jobs in self._waiting.by_place(self.queue.records, now):
             admitted = [each for each in jobs if self._is_admitted(each, second, now)]
             if admitted:
                 one = _Pass(self._supply(place, admitted), second, now)
-                self._make_plan(one, admitted)
-                started += self._start_all(one)
+                yield from self._make_plan(one, admitted)
+                self._started += self._start_all(one)
                 self._tell(one)
-                looked_at += len(admitted)
                 self.plan += one.plan
                 self._passes.append(one)
         for each in self._waiting.homeless:
@@ -163,7 +185,6 @@ class PlanBased(TextbookPolicy):
         self._count()
         self.queue.drop_departed()
         self.planning.keep(self.plan)
-        self.main_cycles.ran(looked_at, started, now)
         if not self.plans_when_asked:
             self.complete_plan(now)
 
@@ -231,12 +252,12 @@ class PlanBased(TextbookPolicy):
 
     # --- the plan ---------------------------------------------------------------------------------
 
-    def _make_plan(self, one: _Pass, jobs: list[Waiting]) -> None:
+    def _make_plan(self, one: _Pass, jobs: list[Waiting]) -> Iterator[None]:
         supply, second = one.supply, one.second
         profile = supply.profile(second, one.now)
         jobs = [each for each in jobs if self._looks_ahead(one, each)]
         before = profile.copy() if self.settings.search == ZHENG else profile
-        one.plan = self.planning.plan(supply, profile, jobs, one.earliest)
+        one.plan = yield from self.planning.plan(supply, profile, jobs, one.earliest)
         planned = {id(each.waiting) for each in one.plan}
         for each in jobs:
             if id(each) not in planned:

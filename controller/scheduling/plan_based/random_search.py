@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from understudy.controller.scheduling.chance import Chance
+    from understudy.controller.scheduling.plan_based.annealing import Searching
     from understudy.controller.scheduling.plan_based.candidates import Size
     from understudy.controller.scheduling.plan_based.sequence import Entry, Plans
 
@@ -101,7 +102,7 @@ class RandomSearch:
     tries: int = 40
     fairness_weight: float = 10
 
-    def search(self, plans: Plans, sizes: Sequence[Size], marker: Marker, rng: Chance) -> Found:
+    def search(self, plans: Plans, sizes: Sequence[Size], marker: Marker, rng: Chance) -> Searching:
         """The plan that it ends with, from the present one on (the queue's order if there is
         none).
         """
@@ -119,6 +120,7 @@ class RandomSearch:
                 continue
             trial = plans.evaluate(order, min(old, new))
             assert trial is not None
+            yield
             starts = plans.starts.copy()
             for number, start in zip(order[trial.first :], trial.starts, strict=True):
                 starts[number] = start

@@ -15,6 +15,9 @@ from understudy.controller.scheduling.textbook.words import choice, fraction, wh
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_BOUND_S: Final = (
+    604_800  # ours: a week; the papers have no bound, and the longest waits of a month
+)
 ANNEALING, ZHENG, RANDOM, NONE = "annealing", "zheng", "random", "none"
 PRIORITY, PROCESSORS = "priority", "processors"
 WORDS: Final = (
@@ -39,7 +42,9 @@ WORDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What an administrator has chosen; `of` has the defaults, those of Kopanski and Rzadca."""
+    """What an administrator has chosen; `of` has the defaults, those of Kopanski and Rzadca but for
+    the bound.
+    """
 
     search: str  # annealing, zheng, random or none
     objective: Objective
@@ -83,6 +88,6 @@ class Settings:
             whole(parameters, "plan_tries", 40),
             float(fraction(parameters, "plan_fairness", "10")),
             whole(parameters, "plan_window", 0),
-            whole(parameters, "plan_bound", 0),
+            whole(parameters, "plan_bound", _BOUND_S),
             whole(parameters, "plan_tests", 50),
         )

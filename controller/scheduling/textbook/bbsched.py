@@ -65,7 +65,7 @@ WEIGHTED: Final = {
     "weighted_cpu": Fraction(8, 10),
     "weighted_bb": Fraction(2, 10),
 }
-_METHODS: Final = (BBSCHED, BASELINE, *WEIGHTED, *CONSTRAINED, BIN_PACKING)
+METHODS: Final = (BBSCHED, BASELINE, *WEIGHTED, *CONSTRAINED, BIN_PACKING)
 _WORDS: Final = (
     *("bbs_method", "bbs_window", "bbs_bound", "bbs_order", "bbs_objectives", "bbs_weights"),
     *("bbs_rule", "bbs_tradeoff", "bbs_preset", "bbs_exact", "bbs_population", "bbs_generations"),
@@ -107,7 +107,7 @@ class Options(NamedTuple):
             text = words["bbs_mutation"]
             raise ConfigError(f"SchedulerParameters bbs_mutation={text}: more than 1")
         return cls(
-            choice(words, "bbs_method", BBSCHED, _METHODS),
+            choice(words, "bbs_method", BBSCHED, METHODS),
             whole(words, "bbs_window", 20, least=1, most=64),
             whole(words, "bbs_bound", 50, least=1),
             choice(words, "bbs_order", "fcfs", ("fcfs", "wfp")),

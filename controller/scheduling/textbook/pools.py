@@ -96,7 +96,7 @@ class TextbookPolicy(SchedulingPolicy):
         return at if self._due is None else min(at, self._due)
 
     def run(self, now: float) -> Iterator[float | None]:
-        """One pass: an instant, which nothing may interrupt."""
+        """One pass: an instant, which nothing may interrupt unless `decide` lets it."""
         self._due, self.last_pass = None, now
         self.is_stale, self._will_be_stale = self._will_be_stale, False
         if self.is_stale:
@@ -105,7 +105,7 @@ class TextbookPolicy(SchedulingPolicy):
         waiting = sum(map(len, self.queue.lists.values()))
         self._started = 0
         freed, self.must_review = self.must_review, False
-        self.decide(added, freed or added is None, floor(now), now)
+        yield from self.decide(added, freed or added is None, floor(now), now) or ()
         for records in self.queue.lists.values() if added is None else (added,):
             for record in records:
                 if record.job.reason == "None" and record.job.is_pending:
@@ -114,8 +114,11 @@ class TextbookPolicy(SchedulingPolicy):
         yield None
 
     @abstractmethod
-    def decide(self, added: list[Record] | None, freed: bool, second: int, now: float) -> None:
-        """Start what is to be started in this second.
+    def decide(
+        self, added: list[Record] | None, freed: bool, second: int, now: float
+    ) -> Iterator[None] | None:
+        """Start what is to be started in this second: at once, or by an iterator that lets others
+        have their turn with each None.
 
         `added`: the new records; None if any may be new. `freed`: something else than submissions
         has happened since the last pass.

@@ -183,6 +183,67 @@ def test_who_has_waited_for_the_bound_is_planned_first():
     assert starved(world(4, plan_alpha=1, plan_bound=60)) <= 61 + 15
 
 
+def test_by_default_the_bound_is_a_week():
+    day = 86_400
+
+    def waited(**words):
+        w = world(4, plan_alpha=1, **words)
+        small = ((at * day // 2, 3 * day, 2) for at in range(1, 60))
+        submit(w, (0, day, 3), (1, 90 * day, 4), *small)
+        w.run()
+        return w.starts[2]
+
+    assert waited(plan_bound=0) > 30 * day
+    assert 7 * day < waited() <= 7 * day + 3 * day + 2
+
+
+def slices(w, at, between):
+    """One pass, with somebody else's turn in between; how many there were."""
+    turns = 0
+    for _ in w.policy.run(at):
+        turns += 1
+        between(turns)
+    return turns
+
+
+def long_queue(**words):
+    """A full machine, and jobs of all lengths that wait for half of it, which comes free at 10."""
+    w = world(4, **words)
+    submit(w, (0, 10, 2), (0, 500, 2), *((1, 7 * i, 1 + i % 2) for i in range(1, 12)))
+    w.run(until=9)
+    w.call(10, lambda: None)
+    return w
+
+
+@pytest.mark.parametrize("search", ["annealing", "zheng"])
+def test_a_search_lets_others_have_their_turn_and_ends_as_it_would_without(search):
+    words = {"plan_search": search, "plan_steps": "4"}
+    alone, w = long_queue(**words), long_queue(**words)
+    alone.run(until=10.9)
+    w.run(until=10.1)
+    assert slices(w, w.policy.next_run(), lambda turn: None) > 20
+    assert w.starts == alone.starts
+    assert len(w.starts) > 2
+
+
+def test_a_pass_is_given_up_if_something_has_changed_meanwhile_but_not_for_ever():
+    w = long_queue()
+    w.run(until=10.1)
+    assert slices(w, w.policy.next_run(), lambda _: w.policy.note(Note.SUBMIT, w.now)) > 20
+    w = long_queue()
+    w.run(until=10.1)
+    before = dict(w.starts)
+    due = w.policy.next_run()
+    for pass_number in (1, 2):
+        turns = slices(w, due, lambda _: w.policy.note(Note.CHANGE, w.now))
+        assert turns == 2, "one of the search, one at the end"
+        assert w.starts == before
+        due = w.policy.next_run()
+        assert due is not None, f"pass {pass_number} is made anew"
+    assert slices(w, due, lambda _: None) == 1, "the third pauses nowhere"
+    assert len(w.starts) > len(before)
+
+
 def test_beyond_the_window_jobs_come_behind_the_plan_in_the_queues_order():
     w = world(4, plan_window=1, plan_alpha=1)
     submit(w, (0, 10, 4), (1, 50, 4), (2, 5, 4), (3, 1, 4))

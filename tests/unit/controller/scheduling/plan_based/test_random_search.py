@@ -4,6 +4,7 @@ from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
+from scheduling_harness import finished
 
 from understudy.controller.scheduling.plan_based.annealing import Found
 from understudy.controller.scheduling.plan_based.candidates import Size
@@ -55,7 +56,7 @@ def test_gains_are_in_proportion_and_fairness_counts_more():
 def test_short_jobs_come_to_the_front():
     made, sizes = plans((4, 100), (4, 10), (4, 1))
     marker = Marker(made.entries, sizes, [1, 1, 1], {})
-    found = RandomSearch(tries=40).search(made, sizes, marker, Random(1))
+    found = finished(RandomSearch(tries=40).search(made, sizes, marker, Random(1)))
     assert found.order == [2, 1, 0]
     assert found.starts == [11, 1, 0]
     assert found.before == 210
@@ -70,12 +71,14 @@ def test_draws_decide_alone(jobs, seed):
     for _ in range(2):
         made, sizes = plans(*jobs)
         marker = Marker(made.entries, sizes, [i % 3 for i in range(len(jobs))], {})
-        results.append(RandomSearch(tries=5).search(made, sizes, marker, Random(seed)))
+        results.append(finished(RandomSearch(tries=5).search(made, sizes, marker, Random(seed))))
     assert results[0] == results[1]
 
 
 def test_ranks_stay_in_their_order():
     made, sizes = plans((4, 100), (4, 10), (4, 1))
     sizes = [size._replace(rank=rank) for size, rank in zip(sizes, (0, 1, 1), strict=True)]
-    found = RandomSearch().search(made, sizes, Marker(made.entries, sizes, [1] * 3, {}), Random(1))
+    found = finished(
+        RandomSearch().search(made, sizes, Marker(made.entries, sizes, [1] * 3, {}), Random(1))
+    )
     assert found.order == [0, 2, 1]

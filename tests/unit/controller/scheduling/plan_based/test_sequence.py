@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.planned import Hold, Work, best_score, nine_orders, plan, score, search
+from scheduling_harness import finished
 
 from understudy.controller.scheduling.plan_based.annealing import (
     Annealing,
@@ -133,7 +134,7 @@ def test_of_five_jobs_the_best_of_all_orders_is_found(holds, queue, power):
 @given(machines(), queues, st.integers(0, 99), st.sampled_from([1, 2, 3]))
 def test_annealing_decides_as_another_implementation_with_the_same_draws(holds, queue, seed, power):
     mine, other = Random(seed), Random(seed)
-    found = Annealing().search(plans_of(holds, queue, power), sizes_of(queue), mine)
+    found = finished(Annealing().search(plans_of(holds, queue, power), sizes_of(queue), mine))
     assert dict(enumerate(found.starts)) == search(holds, (CPUS, OTHER), queue, NOW, power, other)
     assert mine.getstate() == other.getstate()
 
@@ -145,9 +146,9 @@ def test_no_search_ends_worse_than_an_order_it_began_with(holds, queue, seed):
         score(queue, plan(holds, (CPUS, OTHER), order, NOW), 2) for order in nine_orders(queue)
     ]
     sizes = sizes_of(queue)
-    annealed = Annealing().search(plans_of(holds, queue), sizes, Random(seed))
+    annealed = finished(Annealing().search(plans_of(holds, queue), sizes, Random(seed)))
     assert annealed.score <= min(orders)
-    descended = Descent(10, 20).search(plans_of(holds, queue), sizes, Random(seed))
+    descended = finished(Descent(10, 20).search(plans_of(holds, queue), sizes, Random(seed)))
     assert descended.score <= orders[0] == descended.before
 
 
@@ -160,7 +161,7 @@ def test_the_nine_orders_are_those_of_the_paper(queue):
 
 def test_the_best_of_the_nine_is_the_first_of_equals():
     queue = [Work(i, 0, 10, 10, 4, 0) for i in range(6)]
-    found, worst = best_of_candidates(plans_of([], queue), sizes_of(queue))
+    found, worst = finished(best_of_candidates(plans_of([], queue), sizes_of(queue)))
     assert found.order == [0, 1, 2, 3, 4, 5]
     assert found.score == worst
 
@@ -194,6 +195,6 @@ def test_a_heavier_wait_counts_more():
 def test_nobody_is_planned_ahead_of_a_higher_rank_where_both_want_all(kind, count):
     queue = [Work(i, 0, 40 - i, 40 - i, 8, 0) for i in range(count)]
     sizes = [Size(8, 0, 40 - i, rank=i // 2) for i in range(count)]
-    found = kind.search(plans_of([], queue), sizes, Random(3))
+    found = finished(kind.search(plans_of([], queue), sizes, Random(3)))
     ranks = [sizes[number].rank for number in found.order]
     assert ranks == sorted(ranks)
