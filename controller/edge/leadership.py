@@ -18,8 +18,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from understudy.controller.saved.lease import LeaseLostError
 from understudy.model.cluster import CONTROLLER
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from understudy.controller.saved.lease import Lease, Row
     from understudy.protocol.messenger import Request
 
+T = TypeVar("T")
 TAKEOVER, RETURN, UNREACHABLE = "takeover", "return", "unreachable"
 ACCESS_DENIED: Final = 2002
 LONGEST_LOOK_S: Final = 0.25  # ours: between two looks at the lease
@@ -99,6 +101,7 @@ class Leadership:
         self._said: set[str] = set()
         self._answered = self._clock()  # when the leader did, over the network
         self._task: asyncio.Task[None] | None = None
+        self._thread = ThreadPoolExecutor(1, "lease")
 
     def start(self) -> None:
         """Lead if nobody else does, else wait for that."""
@@ -160,29 +163,31 @@ class Leadership:
     async def _wait(self) -> None:
         """Until it leads."""
         lease, name = self._lease, self._daemon.name
-        row = seen = await asyncio.to_thread(lease.read)
+        row = seen = await self._do(lease.read)
         since = self._answered = self._clock()
         while True:
             if (row.fence, row.beats, row.holder) != (seen.fence, seen.beats, seen.holder):
                 seen, since = row, self._clock()
             silent_s = self._clock() - since
             try:
-                why = self._why_to_take(row, silent_s)
-                if why is not None and await asyncio.to_thread(lease.take, row):
-                    self._begin(row.holder if why == UNREACHABLE else "")
-                    return
+                if await self._has_taken(row, silent_s):
+                    break
                 if silent_s < self._timeout_s and row.wanted != name:
                     await self._ask_for_it(row)
                 await self._pause(self._look_s)
-                row = await asyncio.to_thread(lease.read)
+                row = await self._do(lease.read)
             except sqlite3.Error as error:  # as of a full disk, which may be another's soon
                 self._complain(f"cannot use the lease: {error}")
                 await self._pause(self._look_s)
+        self._begin(row.holder)
 
-    def _why_to_take(self, row: Row, silent_s: float) -> str | None:
-        if not row.holder and row.wanted == self._daemon.name:
-            return TAKEOVER
-        return UNREACHABLE if silent_s >= self._timeout_s else None
+    async def _has_taken(self, row: Row, silent_s: float) -> bool:
+        """Take the lease if it was left to us, or its holder is silent; whether it is ours now."""
+        is_left_to_us = not row.holder and row.wanted == self._daemon.name
+        if not is_left_to_us and silent_s < self._timeout_s:
+            return False
+        by_force = not is_left_to_us
+        return await self._do(partial(self._lease.take, row, by_force=by_force))
 
     async def _ask_for_it(self, row: Row) -> None:
         """Ask for the lease if somebody told us to, or the leader does not answer any more though
@@ -191,14 +196,14 @@ class Leadership:
         if self._is_told or self._wants_back:
             because = TAKEOVER if self._is_told else RETURN
             self._is_told = self._wants_back = False
-            await asyncio.to_thread(self._lease.want, because)
+            await self._do(self._lease.want, because)
             return
         self._look_at(row.holder)
         if self._clock() - self._answered < self._timeout_s:
             return
         self._answered = self._clock()  # whatever comes of it, wait as long until the next time
         if await self._reaches_nodes():
-            await asyncio.to_thread(self._lease.want, UNREACHABLE)
+            await self._do(self._lease.want, UNREACHABLE)
 
     def _look_at(self, leader: str) -> None:
         """Ask the leader whether it is there."""
@@ -257,9 +262,9 @@ class Leadership:
                 if self._clock() - beaten >= beat_s:
                     beaten = self._clock()
                     self._look_at_backups()
-                    row = await asyncio.to_thread(lease.beat)
+                    row = await self._do(lease.beat)
                 else:
-                    row = await asyncio.to_thread(lease.read)
+                    row = await self._do(lease.read)
             except LeaseLostError:
                 self._step_down("lost control of the cluster to another controller")
                 return
@@ -297,7 +302,7 @@ class Leadership:
         if row.because != UNREACHABLE or not await self._reaches_nodes():
             return True
         self._daemon.log.info("%s does not reach this controller, which goes on", row.wanted)
-        await asyncio.to_thread(self._lease.decline, row.wanted)
+        await self._do(self._lease.decline, row.wanted)
         return False
 
     def _ends_for(self, row: Row) -> bool:
@@ -323,10 +328,11 @@ class Leadership:
                 self._start_program(self._off_program)
             if self._lease.holds():
                 try:
-                    await asyncio.to_thread(self._lease.leave_to, self._heir)
+                    await self._do(self._lease.leave_to, self._heir)
                 except sqlite3.Error as error:
                     self._daemon.log.error("cannot give the lease back: %s", error)  # noqa: TRY400
-        self._lease.close()
+        await self._do(self._lease.close)
+        self._thread.shutdown()
 
     async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
         """A standby or leader that cannot go on ends the daemon."""
@@ -337,6 +343,11 @@ class Leadership:
         except Exception:
             self._daemon.log.exception("cannot go on")
             self._step_down("beginning again", ends=self._leading is None)
+
+    async def _do(self, call: Callable[..., T], *args: Any) -> T:
+        """Do something with the lease, after whatever is being done with it."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, partial(call, *args))
 
     def _start_program(self, program: str) -> None:
         if program:

@@ -164,8 +164,13 @@ class Lease:
             ).fetchone()
         )
 
-    def take(self, seen: Row) -> bool:
-        """Lead, if the lease is still as it was seen. From here on nobody else can write."""
+    def take(self, seen: Row, *, by_force: bool = False) -> bool:
+        """Lead, if the lease is still as it was seen. From here on nobody else can write.
+        `by_force`: the holder does not beat; if it keeps the database locked, it is killed.
+
+        Raises:
+            sqlite3.Error: the database cannot be written.
+        """
         began = self.clock()
         changes = (self.name, this_process(), seen.fence, seen.beats, seen.holder)
         text = (
@@ -175,7 +180,8 @@ class Lease:
         try:
             taken = self._database.execute(text, changes).rowcount == 1
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or not _kill(seen.process):
+            is_locked = error.sqlite_errorcode == sqlite3.SQLITE_BUSY
+            if not (is_locked and by_force and _kill(seen.process)):
                 raise
             taken = self._database.execute(text, changes).rowcount == 1
         if taken:
@@ -238,7 +244,7 @@ def _kill(process: str) -> bool:
     """Kill a process of this host that keeps the database from others; whether that was done."""
     boot, pid, start = process.split() if process else ("", "0", "")
     try:
-        if boot != _boot() or start != _start_of(int(pid)):
+        if boot != _boot() or start != _start_of(int(pid)) or int(pid) == os.getpid():
             return False
         os.kill(int(pid), signal.SIGKILL)
         log.error("the controller with pid %s stood still within a write, and was killed", pid)
