@@ -25,7 +25,7 @@ Site = Annotated[
 RunDir = Annotated[
     Path, typer.Option("--run-dir", help="Each host's own files: logs, pids, state.")
 ]
-Backup = Annotated[
+Backups = Annotated[
     list[str] | None,
     typer.Option(
         "--backup", metavar="HOST[:PORT]", help="A backup controller's, in the order of turns."
@@ -56,7 +56,7 @@ def prepare(
     controller: Annotated[
         str, typer.Option("--controller", metavar="HOST[:PORT]", help="The controller's.")
     ],
-    backup: Backup = None,
+    backup: Backups = None,
     state_dir: StateDir = None,
     accounting: Annotated[
         str, typer.Option("--accounting", metavar="HOST[:PORT]", help="The accounting daemon's.")
