@@ -390,6 +390,7 @@ class Controller:
         self.commits.due()
         self.commits.when_idle(idle.set)
         await idle.wait()
+        self.commits.close()
         self.store.close()
 
     def measure(self) -> dict[str, int]:

@@ -714,3 +714,34 @@ def test_reservations_come_back_with_their_cores_and_jobs(disk: Disk) -> None:
     assert h.ask(UpdateReservation("delete", "a", {}), ROOT) == Ok()
     disk.save()
     assert list(disk.crash().core.tables.reservations.by_name) == ["b"]
+
+
+def test_nothing_is_written_or_told_once_a_write_has_failed_or_all_is_closed(disk: Disk) -> None:
+    for end in ("failed", "closed"):
+        told: list[str] = []
+        failures: list[BaseException] = []
+        writes: list[object] = []
+        error = OSError("full") if end == "failed" else None
+        commits = Commits(
+            disk.h.core,
+            disk.dirty,
+            disk.store,
+            run=lambda write, done, error=error, writes=writes: (  # type: ignore[misc]
+                writes.append(write),
+                done(error),
+            ),
+            soon=lambda call: call(),
+            failed=failures.append,
+        )
+        disk.h.submit()
+        commits.after(lambda told=told: told.append("first"))  # type: ignore[misc]
+        if end == "closed":
+            commits.close()
+        assert (len(failures), told) == ((1, []) if error else (0, ["first"]))
+        disk.h.submit()
+        commits.after(lambda told=told: told.append("second"))  # type: ignore[misc]
+        commits.when_idle(lambda told=told: told.append("idle"))  # type: ignore[misc]
+        assert len(writes) == 1
+        assert told[-1] == "idle"
+        assert "second" not in told
+        disk.h = disk.crash()
