@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 SLOWDOWN_BOUND_S: Final = 10
 PERCENTILES: Final = (50, 90, 95, 99)
 CANCELLED: Final = "CANCELLED"
+NODE_FAIL: Final = "NODE_FAIL"
 _JOB: Final = attrgetter("job")
 _TIMES_AND_CPUS: Final = attrgetter("submit", "start", "end", "cpus")
 
@@ -58,6 +59,9 @@ class Summary:
     max_wait: float | None
     mean_bounded_slowdown: float | None
     makespan: int
+    requeued_runs: int  # that ended before their time, and began anew
+    node_failed_runs: int  # that the failure of a node ended, those that were requeued among them
+    lost_cpu_seconds: int  # of all these runs
     wait_p50: float | None
     wait_p90: float | None
     wait_p95: float | None
@@ -216,6 +220,23 @@ def has_never_started(record: JobRecord) -> bool:
     return record.start is None and record.state not in (REJECTED, CANCELLED)
 
 
+class Losses(TypedDict):
+    """As in `Summary`."""
+
+    requeued_runs: int
+    node_failed_runs: int
+    lost_cpu_seconds: int
+
+
+def _losses(records: Sequence[JobRecord], attempts: Sequence[JobRecord]) -> Losses:
+    failed = [record for record in records if record.state == NODE_FAIL]
+    return Losses(
+        requeued_runs=len(attempts),
+        node_failed_runs=len(failed) + sum(each.state == NODE_FAIL for each in attempts),
+        lost_cpu_seconds=sum(each.cpus * (each.run or 0) for each in (*failed, *attempts)),
+    )
+
+
 class Promises(TypedDict):
     """As in `Summary`."""
 
@@ -255,9 +276,10 @@ def summarize(
     cpus: int,
     wall_seconds: float,
     simulated_seconds: float | None = None,
+    attempts: Sequence[JobRecord] = (),
 ) -> Summary:
     """Sum a run up. `cpus` is the machine's size; without `simulated_seconds` the makespan stands
-    for it.
+    for it. `attempts`: earlier runs of jobs that were requeued.
     """
     ran = Columns.of(records)
     any_ran = len(ran.submit) > 0
@@ -288,6 +310,7 @@ def summarize(
         max_wait=float(ran.wait.max()) if any_ran else None,
         mean_bounded_slowdown=float(slowdown.mean()) if any_ran else None,
         makespan=makespan,
+        **_losses(records, attempts),
         wait_p50=wait_p50,
         wait_p90=wait_p90,
         wait_p95=wait_p95,

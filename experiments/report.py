@@ -459,12 +459,29 @@ def _figures(summary: Summary) -> str:
             ),
         ),
         *_promises(summary),
+        *_losses(summary),
         ("makespan", f"{summary.makespan:,} s"),
         ("simulated time", f"{summary.simulated_seconds:,.0f} s"),
         ("wall time", f"{summary.wall_seconds:,.2f} s"),
         ("schedule", f"sha256 {summary.schedule_sha256}"),
     )
     return f"<section><h2>Key figures</h2>{_facts(facts)}</section>"
+
+
+def _losses(summary: Summary) -> list[tuple[str, str]]:
+    """What was computed in vain, where something was."""
+    if not (summary.requeued_runs or summary.node_failed_runs):
+        return []
+    hours = summary.lost_cpu_seconds / 3600
+    return [
+        (
+            "lost work",
+            (
+                f"{hours:,.1f} CPU hours, in {summary.requeued_runs:,} runs that were requeued; "
+                f"nodes that failed ended {summary.node_failed_runs:,} runs"
+            ),
+        )
+    ]
 
 
 def _configuration(config: Mapping[str, Any], slurm_conf: str) -> str:

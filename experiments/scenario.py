@@ -8,7 +8,7 @@ FOLDER/
     slurm.conf       the configuration, or the part of it that matters; gres.conf and topology.conf
                      beside it
     workload.jsonl   the submissions, one JSON object a line
-    events.jsonl     optional: commands of the administrator
+    events.jsonl     optional: commands of the administrator, and faults
     sacctmgr.txt     optional: accounting set-up, arguments of `sacctmgr -i`, one command a line
     about.json       optional: name, title, horizon
 """
@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from understudy.experiments.faults import Fault, read_fault
 from understudy.experiments.recorded_machine import recorded_machine
 from understudy.model.conf_edit import Edit, edited
 
@@ -46,6 +47,7 @@ BASE_CONF: Final = {
     "SlurmdTimeout": "0",
     "FirstJobId": "1",
 }
+FAULTS_SLURMD_TIMEOUT: Final = "300"  # slurm.conf(5): the default
 _KEEPS_ACCOUNTS: Final = Edit("accountingstoragetype", "", "accounting_storage/slurmdbd")
 
 
@@ -79,7 +81,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One line of events.jsonl."""
+    """One line of events.jsonl: a command."""
 
     at: float
     command: tuple[str, ...]
@@ -94,6 +96,7 @@ class Scenario:
     conf: str  # "" where the folder has none
     submissions: list[Submission]
     events: list[Event] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
     accounting: list[SetUpCommand] = field(default_factory=list)
     horizon_s: float = float("inf")
     title: str = ""
@@ -138,8 +141,9 @@ def _by_number(name: str) -> tuple[str, int]:
     return head, int(name[len(head) :] or 0)
 
 
-def read_scenario(folder: Path, *, needs_conf: bool = True) -> Scenario:
-    """Read a folder. `needs_conf`: no other configuration is at hand.
+def read_scenario(folder: Path, *, needs_conf: bool = True, is_faulty: bool = False) -> Scenario:
+    """Read a folder. `needs_conf`: no other configuration is at hand; `is_faulty`: there are faults
+    beside the folder's own.
 
     Raises:
         ScenarioError: a file is missing or malformed.
@@ -166,9 +170,14 @@ def read_scenario(folder: Path, *, needs_conf: bool = True) -> Scenario:
     except (ValueError, TypeError, AttributeError) as error:
         raise ScenarioError(f"{folder / 'about.json'}: {error}") from error
     accounting = read_set_up(folder / "sacctmgr.txt") if (folder / "sacctmgr.txt").exists() else []
+    events = _lines(folder / "events.jsonl", _event)
+    faults = [each for each in events if isinstance(each, Fault)]
+    is_faulty = is_faulty or bool(faults)
     if conf:
-        conf = complete_conf(conf, accounting=bool(accounting)) + (
-            "\nFrontendName=localhost\n" if about.get("front_end", True) else ""
+        # where nodes fail each has a daemon of its own, whose silence counts
+        base = BASE_CONF | {"SlurmdTimeout": FAULTS_SLURMD_TIMEOUT} if is_faulty else BASE_CONF
+        conf = complete_conf(conf, accounting=bool(accounting), base=base) + (
+            "\nFrontendName=localhost\n" if about.get("front_end", not is_faulty) else ""
         )
     return Scenario(
         name=about.get("name", folder.resolve().name),
@@ -178,7 +187,8 @@ def read_scenario(folder: Path, *, needs_conf: bool = True) -> Scenario:
         lead_s=lead_s,
         owners=owners,
         submissions=_lines(folder / "workload.jsonl", _submission, needed=True),
-        events=_lines(folder / "events.jsonl", _event),
+        events=[each for each in events if isinstance(each, Event)],
+        faults=faults,
         accounting=accounting,
         horizon_s=float(about.get("horizon", "inf")),
         title=about.get("title", ""),
@@ -211,13 +221,15 @@ def read_set_up(path: Path) -> list[SetUpCommand]:
     return found
 
 
-def complete_conf(conf: str, *, accounting: bool = False) -> str:
+def complete_conf(
+    conf: str, *, accounting: bool = False, base: Mapping[str, str] = BASE_CONF
+) -> str:
     """The configuration with what it need not say. `accounting`: there is something for the
     accounting daemon to keep.
     """
     said = {match[1].lower() for match in re.finditer(r"^\s*(\w+)\s*=", conf, re.MULTILINE)}
-    base = [f"{key}={value}" for key, value in BASE_CONF.items() if key.lower() not in said]
-    text = "\n".join([*base, conf])
+    unsaid = [f"{key}={value}" for key, value in base.items() if key.lower() not in said]
+    text = "\n".join([*unsaid, conf])
     # Many sites' files say "none": there would be no daemon to tell of the accounts.
     return edited(text, [_KEEPS_ACCOUNTS]) if accounting else text
 
@@ -274,7 +286,9 @@ def _ending(value: object) -> str:
     return str(value)
 
 
-def _event(line: Mapping[str, Any]) -> Event:
+def _event(line: Mapping[str, Any]) -> Event | Fault:
+    if "fault" in line:
+        return read_fault(line)
     return Event(at=float(line["at"]), command=tuple(str(word) for word in line["cmd"]))
 
 

@@ -124,20 +124,17 @@ class EmulatedJobs:
     def __len__(self) -> int:
         return len(self._runs)
 
-    def start(self, launch: LaunchBatch, now: float) -> None:
-        """A job begins."""
+    def start(self, launch: LaunchBatch, now: float, times: float = 1.0) -> None:
+        """A job begins. `times`: its nodes are so many times as slow as ever."""
         emulation = emulation_of(launch, self._default_run_s)
         key = launch.job_id, launch.restart
         ended = Ended(key, emulation.exit_code, emulation.signal, fault=emulation.fault)
+        run_s = emulation.run_s * times
         limit_s = launch.exact_limit_s
         if limit_s is None:
-            run = _Run(
-                ended, now + launch.begins_after_s + emulation.run_s + self._overhead_s, math.inf
-            )
+            run = _Run(ended, now + launch.begins_after_s + run_s + self._overhead_s, math.inf)
         else:
-            run = _Run(
-                ended, launch.start_time + emulation.run_s, launch.start_time + float(limit_s)
-            )
+            run = _Run(ended, launch.start_time + run_s, launch.start_time + float(limit_s))
         self._runs[key] = run
         self._set_end(key, run, now)
 
@@ -216,14 +213,16 @@ class EmulatedExecutor:
         kill_s: float = 0.0,
         epilog_s: float = 0.0,
         sleeps: bool = False,
+        slowness: Callable[[str], float] = lambda _nodes: 1.0,
     ) -> None:
         self._time, self._on_ended, self._kill_s, self._epilog_s = time, on_ended, kill_s, epilog_s
+        self._slowness = slowness
         self.jobs = EmulatedJobs(default_run_s, overhead_s, sleeps=sleeps)
         self._timer: asyncio.TimerHandle | None = None
         self._armed: float | None = None
 
     def start(self, launch: LaunchBatch) -> None:
-        self.jobs.start(launch, self._time.now())
+        self.jobs.start(launch, self._time.now(), self._slowness(launch.nodes))
         self._arm()
 
     def signal(self, key: Key, number: int, *, batch_only: bool) -> None:  # noqa: ARG002  an emulated job is its script alone

@@ -1,7 +1,7 @@
 """Faults of single nodes, as data: what a test or an experiment injects into the nodes for which a
 daemon stands.
 
-Place: read by the daemon's core and its edge. Knows no other module. An empty table costs one truth
+Place: read by the daemon's core, its edge and the emulated executor. An empty table costs one truth
 test.
 """
 
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from understudy.model.hostlist import expand
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,6 +24,7 @@ class Fault:
     epilog_s: float = 0.0  # its epilogs take this long
     launch_code: int = 0  # batch launches on it fail with this error number ...
     launch_text: str = ""  # ... and text
+    times: float = 1.0  # jobs that start on it take so many times as long
 
 
 @dataclass(slots=True)
@@ -45,6 +48,14 @@ class FaultTable:
 
     def of(self, node: str) -> Fault:
         return self.by_node.get(node, HEALTHY)
+
+    def slowness(self, nodes: str) -> float:
+        """How many times as long as ever a job takes on the nodes (a host list expression): as long
+        as on the slowest of them.
+        """
+        if not self.by_node:
+            return 1.0
+        return max((self.of(node).times for node in expand(nodes)), default=1.0)
 
 
 HEALTHY = Fault()

@@ -89,6 +89,7 @@ class HopNodes:
         time: Timekeeper,
         log: logging.Logger,
         *,
+        boot_time: float,
         mishaps: Mishaps,
         faults: FaultTable,
         default_run_s: float = 1.0,
@@ -102,7 +103,7 @@ class HopNodes:
         self._leader = leader
         self.name, self.address, self._expression = daemon.name, daemon.address, daemon.nodes
         self._messenger, self._time, self._log, self._stop = messenger, time, log, stop
-        self._boot_time = self._start_time = time.now()
+        self._boot_time, self._start_time = boot_time, time.now()
         self.registration = Registration(messenger, time, log, self._describe, self._registered)
         self.reports = MergedReports(messenger, time, faults, log, on_back=self.registration.begin)
         self.reconfigure: Callable[[], None] = lambda: None  # read slurm.conf again

@@ -41,8 +41,11 @@ if TYPE_CHECKING:
 _PORT: Final = 6817  # slurm.conf(5), SlurmctldPort: scripts are told of a port in any case
 
 
-async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd | HopNodes:
-    """Build the node daemon `daemon.name` of the cluster and have it register.
+async def start(
+    daemon: Daemon, *, faults: FaultTable | None = None, boot_time: float | None = None
+) -> FrontEnd | HopNodes:
+    """Build the node daemon `daemon.name` of the cluster and have it register. `boot_time`: of
+    emulated nodes, in the cluster's time; None: with the cluster, whatever became of daemons.
 
     Raises:
         ValueError: the cluster has no such node daemon; real jobs in time that is not real.
@@ -76,7 +79,7 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
         if cluster.is_open
         else Routes.of(cluster.nodeds),
         daemon.log,
-        boot_time=_host_boot_time() if is_real else daemon.time.now(),
+        boot_time=_boot_time(daemon, boot_time, is_real=is_real),
         step_verifier=verifier,
         files=FileReceiver() if is_real else None,
         journal=Journal(spool / "journal") if is_real else None,
@@ -161,6 +164,7 @@ def _emulate(daemon: Daemon, front_end: FrontEnd) -> None:
         kill_s=cluster.kill_s,
         sleeps=cluster.sleeps_while_stopped,
         epilog_s=cluster.epilog_s,
+        slowness=front_end.core.faults.slowness,
     )
     daemon.at_exit.append(executor.close)
     steps = EmulatedSteps(daemon.time, cluster.default_run_s, front_end.step_ended, daemon.log)
@@ -183,6 +187,7 @@ def _start_hops(daemon: Daemon, me: NodeDaemon, hops: Hops, faults: FaultTable |
         links,
         daemon.time,
         daemon.log,
+        boot_time=_boot_time(daemon, None, is_real=False),
         mishaps=mishaps_of(hops),
         faults=faults if faults is not None else FaultTable(),
         default_run_s=cluster.default_run_s,
@@ -273,5 +278,9 @@ async def _start(daemon: Daemon) -> None:
     daemon.at_exit.append(lambda: daemon.log.info("Slurmd shutdown completing"))
 
 
-def _host_boot_time() -> float:
-    return time.time() - float(Path("/proc/uptime").read_text().split()[0])
+def _boot_time(daemon: Daemon, told: float | None, *, is_real: bool) -> float:
+    if is_real:
+        return time.time() - float(Path("/proc/uptime").read_text().split()[0])
+    if told is not None:
+        return told
+    return daemon.cluster.epoch or daemon.time.now()

@@ -75,15 +75,26 @@ if TYPE_CHECKING:
     from understudy.protocol.messages import Message
     from understudy.protocol.messenger import Request
 
+    # carries out the first, and then calls the second with None or what went wrong
+    Writer = Callable[[Callable[[], None], Callable[[BaseException | None], None]], None]
+
 NAME = CONTROLLER
 
 
 class Controller:
     """The parts of a running controller."""
 
-    def __init__(self, daemon: Daemon, config: SlurmConfig, lease: Lease | None = None) -> None:
+    def __init__(
+        self,
+        daemon: Daemon,
+        config: SlurmConfig,
+        lease: Lease | None = None,
+        write_elsewhere: Writer | None = None,
+        clock: Callable[[], float] = real_time.perf_counter,
+    ) -> None:
         """`lease`: under which the state is written; None: it is kept in memory."""
         self.daemon, self.config, self.lease = daemon, config, lease
+        self._write_elsewhere = write_elsewhere
         cluster = daemon.cluster
         settings = build_settings(config, cluster, user_id_of)
         self.store: Store | None = None
@@ -108,7 +119,7 @@ class Controller:
         self._add_rules(settings, noting)
         loop = asyncio.get_running_loop()
         self.locks = Locks()
-        self.passes = Passes(core, self.locks, soon=loop.call_soon, clock=real_time.perf_counter)
+        self.passes = Passes(core, self.locks, soon=loop.call_soon, clock=clock)
         parameters = registry.policy_parameters(config.text("SchedulerParameters"))
         self.passes.most_requests = number(parameters, "max_rpc_cnt", 0, most=1000)
         self.commits = None if held is None else self._commits_to_disk(held, loop)
@@ -118,7 +129,7 @@ class Controller:
             self.passes,
             self.commits,
             soon=loop.call_soon,
-            clock=real_time.perf_counter,
+            clock=clock,
         )
         self.server.limit(RateLimit.of(config.words("SlurmctldParameters")))
         self.accounting: AccountingLink | None = None
@@ -212,7 +223,9 @@ class Controller:
         """What writes the state: `held` keeps messages back until it is on disk."""
         assert self.store is not None
         assert self.dirty is not None
-        run = _write_here if self.daemon.time.is_virtual else _write_in_thread(loop)
+        run = self._write_elsewhere or _write_in_thread(loop)
+        if self.daemon.time.is_virtual:
+            run = _write_here
         commits = held.commits = Commits(
             self.core,
             self.dirty,
@@ -511,9 +524,7 @@ def _write_here(write: Callable[[], None], done: Callable[[BaseException | None]
         done(None)
 
 
-def _write_in_thread(
-    loop: asyncio.AbstractEventLoop,
-) -> Callable[[Callable[[], None], Callable[[BaseException | None], None]], None]:
+def _write_in_thread(loop: asyncio.AbstractEventLoop) -> Writer:
     def run(write: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
         future = loop.run_in_executor(None, write)
         future.add_done_callback(lambda ended: done(ended.exception()))
@@ -542,8 +553,16 @@ def open_lease(daemon: Daemon, timeout_s: float | None) -> Lease:
     )
 
 
-async def start(daemon: Daemon, *, in_full: bool = False) -> Controller:
-    """Start the only controller of a cluster on a daemon. `in_full`: see `Store.read`.
+async def start(
+    daemon: Daemon,
+    *,
+    in_full: bool = False,
+    write_elsewhere: Writer | None = None,
+    clock: Callable[[], float] = real_time.perf_counter,
+) -> Controller:
+    """Start the only controller of a cluster on a daemon. `in_full`: see `Store.read`. Where time
+    is not virtual, `write_elsewhere` carries out writes of the state in place of a thread, and
+    `clock` says when it is the others' turn.
 
     Raises:
         ConfigError: slurm.conf cannot be used, or names a scheduler that nobody offers.
@@ -554,7 +573,9 @@ async def start(daemon: Daemon, *, in_full: bool = False) -> Controller:
         lease = open_lease(daemon, None)
         lease.take(lease.read())
         daemon.at_exit.append(lease.close)
-    controller = Controller(daemon, load(daemon.run_dir / "slurm.conf"), lease)
+    controller = Controller(
+        daemon, load(daemon.run_dir / "slurm.conf"), lease, write_elsewhere, clock
+    )
     controller.start(in_full=in_full)
     return controller
 

@@ -49,7 +49,7 @@ class Following:
         self._batch = message.batch
         if not message.batch:
             unfinished = [] if message.after is None else _unfinished(self._core, message.after)
-            return JobRuns(self._take(), unfinished)
+            return JobRuns(self.take(), unfinished)
         later = self._asked = Later()
         self._check()
         return later
@@ -76,7 +76,7 @@ class Following:
         """Tell all there is, if somebody listens."""
         if self._asked is not None and self._ended:
             asked, self._asked = self._asked, None
-            asked.give(JobRuns(self._take()))
+            asked.give(JobRuns(self.take()))
 
     def end(self) -> None:
         """Tell what there is; what happens from here on is not so."""
@@ -87,7 +87,8 @@ class Following:
         if len(self._ended) >= self._batch:
             self.hand_over()
 
-    def _take(self) -> list[JobRun]:
+    def take(self) -> list[JobRun]:
+        """Those of which nobody has been told, who is told now."""
         taken, self._ended = self._ended, []
         return taken
 

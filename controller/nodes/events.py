@@ -164,12 +164,19 @@ def nodes_down(core: Core, nodes: int, now: float) -> None:
         assert job.allocation is not None
         # a component may have gone with another one
         lost = job.allocation.nodes & nodes if job.is_active else 0
-        if lost and job.spec.no_kill and lost != job.allocation.nodes:
-            _go_on_without(core, job, lost, now)
-        elif lost:
-            lose_node(core, job, lost, now)
+        if lost:
+            lose_nodes(core, job, lost, now)
     for job in list(core.completing.values()):
         give_back(core, job, job.completing_nodes & nodes, now)
+
+
+def lose_nodes(core: Core, job: Job, lost: int, now: float) -> None:
+    """A running job has lost nodes (a bitmap): it goes on without, if it may (--no-kill)."""
+    assert job.allocation is not None
+    if job.spec.no_kill and lost != job.allocation.nodes:
+        _go_on_without(core, job, lost, now)
+    else:
+        lose_node(core, job, lost, now)
 
 
 def _go_on_without(core: Core, job: Job, lost: int, now: float) -> None:

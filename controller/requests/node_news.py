@@ -19,7 +19,7 @@ from understudy.controller.jobs.orders import ask as ask_for_prolog
 from understudy.controller.jobs.orders import terminate
 from understudy.controller.jobs.requeue import requeue_after_exit, requeue_job
 from understudy.controller.nodes.drain import drain
-from understudy.controller.nodes.events import bring_up, lose_node
+from understudy.controller.nodes.events import bring_up, lose_node, lose_nodes
 from understudy.controller.pending.awaited import LAUNCH_FAILED_HELD, REASON, is_ready, tell_waiting
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.het_job import whole
@@ -69,7 +69,7 @@ def batch_complete(core: Core, message: BatchComplete, sender: Sender) -> Messag
         )
         if is_news:
             job.exit_code, job.exit_signal = message.exit_code, message.signal
-        if job.is_completing and (is_news or message.usage):
+        if is_news or (job.is_completing and message.usage):
             job_changed(core, job, core.time.now())
         return _OK
     now = core.time.now()
@@ -186,6 +186,7 @@ def register_nodes(core: Core, message: RegisterNodes, sender: Sender) -> Messag
     is_new_life = record.start_time != message.slurmd_start_time
     record.start_time = message.slurmd_start_time
     up = bring_up(core, nodes, message, now)
+    _lose_jobs_from_before(core, nodes, int(message.boot_time))
     core.agents.daemon_is_back(message.daemon)
     unknown = _stray_steps(core, message.jobs_of_steps, nodes) + _settle_jobs(
         core, record, message.running_jobs, is_new_life=is_new_life
@@ -251,6 +252,26 @@ def _settle_jobs(
             done=partial(_found, core, record, missing),
         )
     return unknown
+
+
+def _lose_jobs_from_before(core: Core, nodes: int, boot_time: int) -> None:
+    """The nodes (a bitmap) have booted: what was there before is gone, also what may have been
+    launched there without anybody hearing of it.
+    """
+    for job in list(core.tables.running.values()):
+        allocation = job.allocation
+        assert allocation is not None
+        lost = allocation.nodes & nodes
+        if (
+            lost
+            and not job.flags & JobFlag.CONFIGURING
+            and job.start_time is not None
+            and job.start_time < boot_time
+        ):
+            log.warning(
+                "job %d has lost %s, which rebooted", job.job_id, core.names.to_expression(lost)
+            )
+            lose_nodes(core, job, lost, core.time.now())
 
 
 def _runs(core: Core, run: tuple[int, int]) -> bool:

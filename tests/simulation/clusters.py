@@ -15,10 +15,8 @@ bounded time.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import logging
-import math
 import os
 import random
 import signal
@@ -31,13 +29,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simulation.draw import EPOCH, TEXTBOOK, Draw
-from simulation.lives import (
-    CountedTime,
-    FailingNetwork,
-    Life,
-    MortalMessenger,
-    disk_that_takes,
-)
 
 from understudy.auth.keys import create_keys
 from understudy.clock.daemon import Daemon
@@ -69,6 +60,14 @@ from understudy.protocol.messages import (
     UpdateJobs,
     UpdateNodes,
     UpdatePartition,
+)
+from understudy.tool.faults.disk import Disk
+from understudy.tool.faults.lives import (
+    CountedTime,
+    FailingNetwork,
+    Life,
+    LinkFault,
+    MortalMessenger,
 )
 
 if TYPE_CHECKING:
@@ -126,6 +125,7 @@ class Simulation:
         self.rng = random.Random(f"happenings {seed}")
         self.loop = VirtualEventLoop()
         self.network = FailingNetwork()
+        self.disk = Disk(self.loop, self.draw.disk_s)
         self.lives = 0
         self.cluster = self._cluster()
         self.digest = hashlib.sha256()
@@ -218,9 +218,13 @@ class Simulation:
     async def start_controller(self) -> None:
         if not self.is_alive("controller"):
             self._note("controller starts")
-            self.controller = await start_controller(self._daemon("controller"))
-            # a turn ends by the machine's time, which is not the same from run to run
-            self.controller.server.turn_s = math.inf
+            daemon = self._daemon("controller")
+            # turns that end by the machine's time would not be the same from run to run
+            self.controller = await start_controller(
+                daemon,
+                write_elsewhere=self.disk.writer(self.life_of["controller"]),
+                clock=self.loop.time,
+            )
             core = self.controller.core
             settle = core.after_event
 
@@ -558,8 +562,14 @@ class Simulation:
     def cut(self, lasts_s: float) -> None:
         pair = frozenset(("controller", f"noded{self.rng.randrange(self.draw.node_daemons)}"))
         self._note(f"cut between {sorted(pair)}")
-        self.network.cut.add(pair)
-        self._after(lasts_s, lambda: self.network.cut.discard(pair))
+        fault = LinkFault(pair, pair, loss=1.0)
+        self.network.faults.append(fault)
+
+        def heal() -> None:
+            if fault in self.network.faults:
+                self.network.faults.remove(fault)
+
+        self._after(lasts_s, heal)
 
     def bounce(self, name: str, away_s: float) -> None:
         self.kill(name)
@@ -588,17 +598,13 @@ class Simulation:
         self.loop.set_exception_handler(self._exception)
         self.loop.on_stalled = self._stalled
         self.users[ROOT].add_peer("controller", "")
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(
-                disk_that_takes(self.loop, self.draw.disk_s, lambda: self.life_of["controller"])
-            )
-            await self.start_controller()
-            for noded in self.cluster.nodeds:
-                await self.start_noded(noded.name)
-            self._plan()
-            await self.done
-            for name in ["controller", *self.front_ends]:
-                self.kill(name)
+        await self.start_controller()
+        for noded in self.cluster.nodeds:
+            await self.start_noded(noded.name)
+        self._plan()
+        await self.done
+        for name in ["controller", *self.front_ends]:
+            self.kill(name)
         if self.problems:
             raise SimulationFailed(self.report())
         return self.outcome
@@ -634,7 +640,7 @@ class Simulation:
     def _heal(self) -> None:
         """All that was broken works again; what people have stopped they let go."""
         self._note("healing begins")
-        self.network.cut.clear()
+        self.network.faults.clear()
         for table in self.faults.values():
             table.clear()
         tasks = [self.loop.create_task(self.start_controller())]

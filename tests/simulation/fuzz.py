@@ -34,8 +34,6 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from simulation.circles import Circle
-from simulation.invariants import Invariants
-from simulation.lives import is_daemon
 from simulation.schedules import JOBS, Schedule, draw
 
 from understudy.accounting.main import start as start_accounting
@@ -51,6 +49,7 @@ from understudy.controller.tables.burst_buffers import NO_SPACE, Readiness
 from understudy.controller.tables.partition import limit_broken
 from understudy.experiments.recorded_machine import recorded_machine
 from understudy.experiments.scenario import GROUP_ID, read_scenario
+from understudy.experiments.shrinking import without_needless
 from understudy.model.cluster import Cluster, NodeDaemon
 from understudy.model.errors import ConfigError
 from understudy.model.hostlist import compress
@@ -67,6 +66,8 @@ from understudy.protocol.messages import (
 )
 from understudy.protocol.messenger import MemoryNetwork, Messenger
 from understudy.tool.cluster.cluster_run import Participant
+from understudy.tool.faults.invariants import Invariants
+from understudy.tool.faults.lives import is_daemon
 from understudy.tool.replay import scenarios as scenario_run
 from understudy.tool.replay.traces import set_up_accounting
 
@@ -103,10 +104,9 @@ WAITS_FOR_NOTHING = ("None", "Priority", "Resources")
 class ScheduleFailed(AssertionError):  # noqa: N818  says what happened
     """Something that must hold does not: what, with which seed, and how to see it again."""
 
-    def __init__(self, schedule: Schedule, problem: str, recent: str = "") -> None:
+    def __init__(self, schedule: Schedule, problem: str, command: str = COMMAND) -> None:
         super().__init__(
-            f"seed {schedule.seed}: {problem}\n{recent}to see it again: "
-            f"{COMMAND.format(schedule.seed)}"
+            f"seed {schedule.seed}: {problem}\nto see it again: {command.format(schedule.seed)}"
         )
         self.problem = problem
 
@@ -128,7 +128,7 @@ class Outcome:
 class _Errors(logging.Handler):
     """Exceptions that are only logged are failures, too."""
 
-    def __init__(self, run: _Run) -> None:
+    def __init__(self, run: Run) -> None:
         super().__init__(logging.WARNING)
         self._run = run
 
@@ -137,8 +137,11 @@ class _Errors(logging.Handler):
             self._run.fail(f"{record.getMessage()}: {_told(record.exc_info[1])}")
 
 
-class _Run:
+class Run:
     """One schedule through one cluster."""
+
+    STATE = "memory"
+    command = COMMAND  # that shows it again
 
     def __init__(
         self, schedule: Schedule, folder: Path, trace: Callable[[str], None] | None
@@ -148,6 +151,7 @@ class _Run:
         self.task: asyncio.Task[Outcome] | None = None
         self.outcome = Outcome()
         self.core: Core | None = None
+        self.run: scenario_run.ScenarioRun | None = None
         schedule.write(folder)
         self.scenario = read_scenario(folder)
         (folder / "slurm.conf").write_text(self.scenario.conf)
@@ -158,15 +162,7 @@ class _Run:
             (folder / name).mkdir()
         machine = recorded_machine()
         zero = float(machine.zero)
-        text = "\n".join(schedule.conf)
-        nodes = sorted(
-            {
-                int(number)
-                for found in re.findall(r"NodeName=n(\d+)|NodeName=n\[(\d+" r")-(\d+)\]", text)
-                for number in _numbers(found)
-            }
-        )
-        names = [f"n{number}" for number in nodes]
+        names = node_names(schedule)
         count = min(schedule.node_daemons, len(names))
         bounds = [len(names) * part // count for part in range(count + 1)]
         self.cluster = Cluster(
@@ -180,7 +176,7 @@ class _Run:
                 NodeDaemon(f"noded{part}", "", compress(names[bounds[part] : bounds[part + 1]]))
                 for part in range(count)
             ],
-            state="memory",
+            state=self.STATE,
             accounting="tcp:127.0.0.1:1" if schedule.accounting else "",
             user_id=0,
             users=self.scenario.users,
@@ -190,7 +186,8 @@ class _Run:
         self.loop = VirtualEventLoop()  # from here on nothing fails: who fails leaves it open
         self.network = MemoryNetwork()
         self.time = Timekeeper(self.loop, self.cluster.epoch)
-        self.root = self._messenger("root", 0)
+        self.daemons: list[Daemon] = []
+        self.root, self.client = self._messenger("root", 0), self._messenger("replay", 0)
 
     def _messenger(self, name: str, user_id: int) -> Messenger:
         return Messenger(
@@ -225,73 +222,80 @@ class _Run:
         """All of it; the outcome, if nothing failed."""
         self.task = asyncio.current_task()
         self.loop.set_exception_handler(self._exception)
-        daemons = []
-
-        def daemon(name: str) -> Daemon:
-            daemons.append(
-                Daemon(name, self.cluster, self.folder, self._messenger(name, 0), self.time)
-            )
-            return daemons[-1]
-
         try:
-            if self.schedule.accounting:
-                (self.folder / "accounting").mkdir(mode=0o700)
-                (self.folder / "accounting" / "accounting.sqlite").write_bytes(_empty_database())
-                await start_accounting(daemon("accounting"))
-            controller = await start_controller(daemon("controller"))
-            core = self.core = controller.core
-            invariants, settle = Invariants(core), core.after_event
-
-            def after_event() -> None:
-                settle()
-                if self.problem:
-                    return
-                self.outcome.steps += 1
-                try:
-                    invariants.check()
-                except AssertionError as error:
-                    where = traceback.extract_tb(error.__traceback__)[-1]
-                    self.fail(f"{error or 'assertion'} ({where.name}: {where.line})")
-
-            core.after_event = core.agents.after_event = controller.server.after_event = after_event
-            for noded in self.cluster.nodeds:
-                await start_noded(daemon(noded.name))
-            mine = self._messenger("replay", 0)
+            await self._start()
             participant = Participant(
                 self.loop,
-                mine,
+                self.client,
                 self.time,
                 self.cluster,
                 lambda react: setattr(self.loop, "on_stalled", react),
             )
-            run = scenario_run._Run(
-                self.scenario, self.cluster.zero, controller.config, is_check=False
+            run = self.run = scenario_run.ScenarioRun(
+                self.scenario, self.cluster.zero, self.config, is_check=False
             )
             run._p = participant
             said = io.StringIO()
             with contextlib.redirect_stdout(said):
                 await set_up_accounting(participant, self.scenario.accounting)
-                await run._issue_all()
+                await run.issue_all()
             for line in said.getvalue().splitlines():
                 self._trace(line)
                 if "nternal error" in line or "Traceback" in line:
                     self.fail(line)
-            for name, text in run._rejected.items():
+            for name, text in run.rejected.items():
                 self._trace(f"{name} refused: {text}")
                 if "nternal error" in text or "Traceback" in text:
                     self.fail(f"{name}: {text}")
-            self.outcome.refused = len(run._rejected)
+            self.outcome.refused = len(run.rejected)
             await self._sleep(LOOK_S / 2)
             await self._heal()
             await self._drain()
             self._judge(run)
             return self.outcome
         finally:
-            for each in reversed(daemons):
-                try:
-                    await each.close()
-                except Exception as error:  # noqa: BLE001  the others are closed all the same
-                    self.note(f"{each.name} does not close: {_told(error)}")
+            await self._close()
+
+    async def _start(self) -> None:
+        """All daemons, with a look after each step."""
+        if self.schedule.accounting:
+            self._make_database()
+            await start_accounting(self._daemon("accounting"))
+        controller = await start_controller(self._daemon("controller"))
+        core = self.core = controller.core
+        self.config = controller.config
+        invariants, settle = Invariants(core), core.after_event
+
+        def after_event() -> None:
+            settle()
+            if self.problem:
+                return
+            self.outcome.steps += 1
+            try:
+                invariants.check()
+            except AssertionError as error:
+                where = traceback.extract_tb(error.__traceback__)[-1]
+                self.fail(f"{error or 'assertion'} ({where.name}: {where.line})")
+
+        core.after_event = core.agents.after_event = controller.server.after_event = after_event
+        for noded in self.cluster.nodeds:
+            await start_noded(self._daemon(noded.name))
+
+    def _daemon(self, name: str) -> Daemon:
+        daemon = Daemon(name, self.cluster, self.folder, self._messenger(name, 0), self.time)
+        self.daemons.append(daemon)
+        return daemon
+
+    def _make_database(self) -> None:
+        (self.folder / "accounting").mkdir(mode=0o700)
+        (self.folder / "accounting" / "accounting.sqlite").write_bytes(_empty_database())
+
+    async def _close(self) -> None:
+        for each in reversed(self.daemons):
+            try:
+                await each.close()
+            except Exception as error:  # noqa: BLE001  the others are closed all the same
+                self.note(f"{each.name} does not close: {_told(error)}")
 
     def _trace(self, line: str) -> None:
         if self.trace is not None:
@@ -365,11 +369,11 @@ class _Run:
                 f"healed, {len(lately)} were requeued lately: {(busy or lately)[0].story}"
             )
 
-    def _judge(self, run: scenario_run._Run) -> None:
+    def _judge(self, run: scenario_run.ScenarioRun) -> None:
         core = self.core
         assert core is not None
         purges = "MinJobAge=0" not in "\n".join(self.schedule.conf)
-        for submission, job_id in run._ids.items():
+        for submission, job_id in run.ids.items():
             if job_id not in core.tables.jobs and not purges:
                 self.fail(f"{submission}, job {job_id}, is lost")
         rows = []
@@ -554,12 +558,21 @@ def _empty_database() -> bytes:
         return path.read_bytes()
 
 
+def node_names(schedule: Schedule) -> list[str]:
+    """The nodes of its configuration, in their order."""
+    found = re.findall(r"NodeName=n(\d+)|NodeName=n\[(\d+)-(\d+)\]", "\n".join(schedule.conf))
+    numbers = {number for each in found for number in _numbers(each)}
+    return [f"n{number}" for number in sorted(numbers)]
+
+
 def _numbers(found: tuple[str, str, str]) -> list[int]:
     one, first, last = found
     return [int(one)] if one else list(range(int(first), int(last) + 1))
 
 
-def run_schedule(schedule: Schedule, trace: Callable[[str], None] | None = None) -> Outcome:
+def run_schedule(
+    schedule: Schedule, trace: Callable[[str], None] | None = None, make: type[Run] = Run
+) -> Outcome:
     """Run it.
 
     Raises:
@@ -569,7 +582,7 @@ def run_schedule(schedule: Schedule, trace: Callable[[str], None] | None = None)
     with tempfile.TemporaryDirectory(
         prefix="understudy-fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None
     ) as folder:
-        run = _Run(schedule, Path(folder), trace)
+        run = make(schedule, Path(folder), trace)
         handler = _Errors(run)
         root = logging.getLogger("understudy")
         propagated, root.propagate = root.propagate, False
@@ -578,7 +591,9 @@ def run_schedule(schedule: Schedule, trace: Callable[[str], None] | None = None)
         def spins(_number: int, frame: FrameType | None) -> None:
             where = "".join(traceback.format_stack(frame)[-8:])
             raise ScheduleFailed(
-                schedule, f"not done after {LONGEST_S} s of CPU time; it was here:\n{where}"
+                schedule,
+                f"not done after {LONGEST_S} s of CPU time; it was here:\n{where}",
+                make.command,
             )
 
         before = {each: signal.signal(each, spins) for each in (signal.SIGPROF, signal.SIGALRM)}
@@ -594,10 +609,12 @@ def run_schedule(schedule: Schedule, trace: Callable[[str], None] | None = None)
                     raise
                 except Exception as error:
                     raise ScheduleFailed(
-                        schedule, f"at the end: {error!r}\n{traceback.format_exc(limit=-3)}"
+                        schedule,
+                        f"at the end: {error!r}\n{traceback.format_exc(limit=-3)}",
+                        make.command,
                     ) from error
             if run.problem:
-                raise ScheduleFailed(schedule, run.problem)
+                raise ScheduleFailed(schedule, run.problem, make.command)
             return outcome
         finally:
             signal.alarm(0)
@@ -613,35 +630,31 @@ def kind_of(problem: str) -> str:
     return re.sub(r"\d+", "#", problem.partition(": ")[2].splitlines()[0])[:60]
 
 
-def shrink(schedule: Schedule, problem: str) -> tuple[Schedule, str]:
+def shrink(schedule: Schedule, problem: str, make: type[Run] = Run) -> tuple[Schedule, str]:
     """A smaller schedule that fails in the same way, by leaving out one thing after the other."""
     wanted = kind_of(problem)
 
-    def fails(candidate: Schedule) -> str:
+    def fails(candidate: Schedule) -> bool:
+        nonlocal problem
         try:
-            run_schedule(candidate)
+            run_schedule(candidate, make=make)
         except ScheduleFailed as failure:
-            return failure.problem if kind_of(failure.problem) == wanted else ""
+            if kind_of(failure.problem) == wanted:
+                problem = failure.problem
+                return True
         except Exception:  # noqa: BLE001 - what is left makes no sense
             pass
-        return ""
+        return False
 
     size = 0
     while size != _size(schedule):
         size = _size(schedule)
         for name in ("events", "jobs", "accounting", "conf"):
-            part = max(len(getattr(schedule, name)) // 2, 1)
-            while part:
-                place = 0
-                while place < len(getattr(schedule, name)):
-                    items = getattr(schedule, name)
-                    candidate = replace(schedule, **{name: items[:place] + items[place + part :]})
-                    found = fails(candidate)
-                    if found:
-                        schedule, problem = candidate, found
-                    else:
-                        place += part
-                part //= 2
+            fewer = without_needless(
+                getattr(schedule, name),
+                lambda items, rest=schedule, name=name: fails(replace(rest, **{name: items})),
+            )
+            schedule = replace(schedule, **{name: fewer})
     return schedule, problem
 
 

@@ -14,8 +14,6 @@ import os
 import random
 from typing import TYPE_CHECKING, Any
 
-from simulation.lives import CountedTime, FailingNetwork, Life, MortalMessenger
-
 from understudy.auth.keys import create_keys
 from understudy.clock.daemon import Daemon
 from understudy.clock.virtual_loop import VirtualEventLoop
@@ -40,6 +38,7 @@ from understudy.protocol.messages import (
 )
 from understudy.protocol.task_frames import DONE, EXITED, HEAD, HELLO, STDOUT, first_of
 from understudy.protocol.tree import ForwardTree, Target
+from understudy.tool.faults.lives import CountedTime, FailingNetwork, Life, MortalMessenger
 
 if TYPE_CHECKING:
     from pathlib import Path

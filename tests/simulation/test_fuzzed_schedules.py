@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 from simulation.fuzz import ScheduleFailed, run_schedule, shrink
-from simulation.invariants import Invariants
 from simulation.schedules import Schedule, draw
 
 from understudy.clock.daemon import Daemon
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.tables.licenses import LicensePool
 from understudy.controller.tables.node import NodeTable
+from understudy.tool.faults.invariants import Invariants
 
 BATCHES = 10
 EACH = 50

@@ -6,7 +6,6 @@ import asyncio
 import gc
 
 import pytest
-from simulation.lives import is_daemon
 
 from understudy.auth.keys import create_keys
 from understudy.clock.daemon import Daemon
@@ -26,6 +25,7 @@ from understudy.protocol.messages import (
     Submitted,
 )
 from understudy.protocol.messenger import MemoryNetwork, Messenger
+from understudy.tool.faults.lives import is_daemon
 
 JOBS = 200
 ROUNDS = 8

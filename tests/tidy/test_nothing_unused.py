@@ -26,7 +26,6 @@ FOR_TESTS = {
 MEMBERS_FOR_TESTS = {
     "controller/scheduling/api Note.START",  # the first word to a policy that is tried alone
     "controller/tables/topology Tree.leaves_of",
-    "experiments/replay ReplayOutcome.rejected",
 }
 BY_POSITION = {"NamedTuple", "msgspec.Struct"}  # written and shown without their fields' names
 FOR_LIBRARIES = {"Metrics", "Timer", "_ScannerContext"}  # prometheus_client, asyncio, json ask them

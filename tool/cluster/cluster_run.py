@@ -96,9 +96,9 @@ def in_processes(
         participant = Participant(
             loop, messenger, time, cluster, lambda react: setattr(link, "on_stalled", react), resume
         )
-        ending = _Ending(loop, run_dir)
+        ending = Ending(loop, run_dir)
         link.on_lost = ending.end
-        result = _run(loop, participant, ending.unless_lost(work))
+        result = run_loop(loop, participant, ending.unless_lost(work))
         link.leave()
         return result
     finally:
@@ -119,7 +119,7 @@ def in_one_process(
         time = Timekeeper(loop, cluster.epoch)
         Logs(time.now, fixed=cluster.log_level, stream=log)
 
-        ending = _Ending(loop, run_dir)
+        ending = Ending(loop, run_dir)
         daemons: list[Daemon] = []
 
         def daemon_of(name: str) -> Daemon:
@@ -148,10 +148,10 @@ def in_one_process(
         participant = Participant(
             loop, mine, time, cluster, lambda react: setattr(loop, "on_stalled", react)
         )
-        return _run(loop, participant, ending.unless_lost(start_and_work))
+        return run_loop(loop, participant, ending.unless_lost(start_and_work))
 
 
-class _Ending:
+class Ending:
     """How a run ends early: when somebody fails, on whom it stands, what is done with the cluster
     is given up.
     """
@@ -211,11 +211,12 @@ def _last_lines(run_dir: Path, reason: str) -> str:
     return shown
 
 
-def _run(
+def run_loop(
     loop: VirtualEventLoop,
     participant: Participant,
     work: Callable[[Participant], Awaitable[_Result]],
 ) -> _Result:
+    """Do the work on the loop."""
     found: list[_Result] = []
 
     async def main() -> None:

@@ -9,14 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from understudy.experiments.faults import read_words
+from understudy.experiments.node_failures import FailuresError, Model
 from understudy.tool.cluster import launch
 from understudy.tool.cluster.cluster_run import in_one_process, in_processes
+from understudy.tool.faults.run import Faults, in_faulty_process
+from understudy.tool.replay.results import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from pathlib import Path
 
+    from understudy.experiments.faults import Fault
     from understudy.model.cluster import Cluster
+    from understudy.model.conf import SlurmConfig
     from understudy.tool.cluster.cluster_run import Participant
     from understudy.tool.replay.conf import RunConf
 
@@ -48,6 +54,45 @@ class ReplayRequest:
     settings: tuple[str, ...] = ()  # of --set
     check: bool = False  # a preview, without a run
     partition: str = ""
+    failures: str = ""  # of nodes: a model
+    faults: tuple[str, ...] = ()  # of --fault
+    seed: int = 1  # of failures, and of what links do
+    is_campaign: bool = False  # of faults, be they so few
+
+    @property
+    def is_faulty(self) -> bool:
+        """Whether something is to go wrong, whatever the scenario says."""
+        return bool(self.failures or self.faults or self.is_campaign)
+
+
+def faults_of(
+    request: ReplayRequest, config: SlurmConfig, planned: Sequence[Fault] = ()
+) -> Faults | None:
+    """What is to go wrong with the run: what is planned, what `--fault` says, and nodes by the
+    model of `--failures`; None for nothing.
+
+    Raises:
+        UsageError: a fault or the model is none.
+    """
+    if not planned and not request.is_faulty:
+        return None
+    faults = Faults([*planned, *map(_fault, request.faults)], seed=request.seed)
+    if request.failures:
+        try:
+            model = Model.read(request.failures)
+        except FailuresError as error:
+            raise UsageError(f"--failures {request.failures}: {error}") from None
+        racks = {node: switch.nodes for switch in config.topology for node in switch.nodes}
+        nodes = [node.name for node in config.nodes]
+        faults.endless = model.failures(nodes, racks, request.seed)
+    return faults
+
+
+def _fault(text: str) -> Fault:
+    try:
+        return read_words(text)
+    except ValueError as error:
+        raise UsageError(f"--fault {text!r}: {error}") from None
 
 
 def virtual_cluster(
@@ -59,6 +104,7 @@ def virtual_cluster(
     zero: float,
     users: Mapping[str, int],
     groups: Mapping[str, int],
+    is_faulty: bool = False,
     **settings: Any,
 ) -> Cluster:
     """Make the run directory ready for its daemons.
@@ -71,6 +117,7 @@ def virtual_cluster(
         zero: the trace's or scenario's own zero, likewise.
         users: their numbers by name; no other user is known in the cluster.
         groups: likewise.
+        is_faulty: things go wrong: each node has a daemon of its own, and state is on disk.
         settings: further fields of `Cluster`.
 
     Raises:
@@ -82,10 +129,10 @@ def virtual_cluster(
         time="virtual",
         epoch=epoch,
         zero=zero,
-        noded=request.noded,
+        noded=len(run_conf.config.nodes) if is_faulty else request.noded,
         tcp="never",
         log_level="error",  # a line on each job would cost more than 2 % of the run
-        state=request.state,
+        state="disk" if is_faulty else request.state,
         participants=["replay"],
         latency_s=request.latency_s,
         limit_s=request.limit_s,
@@ -100,13 +147,18 @@ def run_in(
     request: ReplayRequest,
     cluster: Cluster,
     run_dir: Path,
+    run_conf: RunConf,
+    faults: Faults | None,
     work: Callable[[Participant], Awaitable[_Result]],
 ) -> _Result:
-    """Run the cluster as the user asked, in one process or in many.
+    """Run the cluster as the user asked, in one process or in many; where things go wrong it is
+    one.
 
     Raises:
         LaunchError, ClockLost: a daemon ended, or did not react.
     """
+    if faults is not None:
+        return in_faulty_process(cluster, run_dir, run_conf.config, faults, work)
     if request.one_process:
         return in_one_process(cluster, run_dir, work)
     return in_processes(cluster, run_dir, work, pause_at=request.pause_at)

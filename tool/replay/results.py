@@ -65,6 +65,7 @@ class RunResults:
     simulated_s: float | None = None
     error: str = ""
     signal: int = 0
+    faults: dict[str, int] = field(default_factory=dict)  # what has gone wrong
 
 
 @contextlib.contextmanager
@@ -103,9 +104,12 @@ def write_results(
     out: Path, results: RunResults, config: Mapping[str, Any], slurm_conf: str, title: str
 ) -> tuple[Summary, Path]:
     """Write the run's folder, say what came of the jobs, and where the report is."""
-    summary = summarize(results.records, results.cpus, results.wall_s, results.simulated_s)
+    summary = summarize(
+        results.records, results.cpus, results.wall_s, results.simulated_s, results.attempts
+    )
     if results.error:
         config = {**config, "ended_early": results.error}
+    config = {**config, **results.faults}
     report = write_run_folder(
         out,
         results.records,
@@ -118,6 +122,8 @@ def write_results(
     )
     print_jobs_without_a_run(results.records)
     print_summary(summary.as_dict())
+    for name, count in results.faults.items():
+        print(f"{name:22} {count:,}")
     return summary, report
 
 

@@ -14,6 +14,7 @@ import json
 import shlex
 import shutil
 import time as real_time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
@@ -54,7 +55,7 @@ from understudy.tool.replay.check import show
 from understudy.tool.replay.conf import RunConf, edits_of, made_conf, site_conf
 from understudy.tool.replay.folder import replay_dir
 from understudy.tool.replay.in_time import run_command, submit, submitted_as
-from understudy.tool.replay.request import ReplayRequest, run_in, virtual_cluster
+from understudy.tool.replay.request import ReplayRequest, faults_of, run_in, virtual_cluster
 from understudy.tool.replay.results import (
     INTERRUPTED,
     ReplayError,
@@ -75,7 +76,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from understudy.commands.shared.client import Context
+    from understudy.model.cluster import Cluster
     from understudy.model.conf import SlurmConfig
+    from understudy.tool.faults.run import Faults
 
 _Value = TypeVar("_Value", int, str)
 _COMMANDS: Final[dict[str, Callable[[list[str], Context], int]]] = {
@@ -106,55 +109,71 @@ _OPEN: Final = (JobState.PENDING, JobState.RUNNING, JobState.SUSPENDED)
 SCRIPT: Final = "#!/bin/sh\n"
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a scenario is run with: a cluster whose run directory is ready, and what is to go wrong
+    with it.
+    """
+
+    scenario: Scenario
+    run_conf: RunConf
+    cluster: Cluster
+    faults: Faults | None
+
+
+def prepare(request: ReplayRequest, run_dir: Path) -> Prepared:
+    """Read the scenario's folder and make the run directory ready.
+
+    Raises:
+        ScenarioError, ConfigError, UsageError, LaunchError: something cannot be used.
+    """
+    scenario = read_scenario(
+        request.trace, needs_conf=request.conf is None, is_faulty=request.is_faulty
+    )
+    run_conf = _run_conf(request, scenario, run_dir / "source")
+    faults = faults_of(request, run_conf.config, scenario.faults)
+    machine = recorded_machine()
+    zero = float(machine.zero) if scenario.zero is None else scenario.zero
+    cluster = virtual_cluster(
+        request,
+        run_dir,
+        run_conf,
+        epoch=zero - scenario.lead_s,
+        zero=zero,
+        users=scenario.users,
+        groups=scenario.groups,
+        is_faulty=faults is not None,
+        **machine.cluster,
+    )
+    return Prepared(scenario, run_conf, cluster, faults)
+
+
 def replay_scenario(request: ReplayRequest) -> int:
     """Run it; 0 if it went through to its end or its horizon."""
     began = real_time.perf_counter()
     _refuse_other_options(request)
-    scenario = read_scenario(request.trace, needs_conf=request.conf is None)
     if not request.check:
         request.out.mkdir(parents=True, exist_ok=True)
     with replay_dir(None if request.check else request.out) as folder:
-        run_conf = _run_conf(request, scenario, folder.path / "source")
-        machine = recorded_machine()
-        zero = float(machine.zero) if scenario.zero is None else scenario.zero
-        cluster = virtual_cluster(
-            request,
-            folder.path,
-            run_conf,
-            epoch=zero - scenario.lead_s,
-            zero=zero,
-            users=scenario.users,
-            groups=scenario.groups,
-            **machine.cluster,
-        )
+        prepared = prepare(request, folder.path)
+        scenario, run_conf, faults = prepared.scenario, prepared.run_conf, prepared.faults
         print(
             f"{scenario.name}: {many(len(scenario.submissions), 'submission')}, "
-            f"{many(len(scenario.events), 'command')}",
+            f"{many(len(scenario.events), 'command')}"
+            + (f", {many(len(scenario.faults), 'fault')}" if scenario.faults else ""),
             flush=True,
         )
-
-        run = _Run(scenario, zero, run_conf.config, is_check=request.check)
+        run = ScenarioRun(scenario, prepared.cluster.zero, run_conf.config, is_check=request.check)
         if request.check:
-            in_one_process(cluster, folder.path, run.go)
+            in_one_process(prepared.cluster, folder.path, run.go)
             return run.foreseen_code
         with contextlib.closing(JobsFile(request.out)) as file:
             run.recording.write = file.add
             try:
-                run_in(request, cluster, folder.path, run.go)
+                run_in(request, prepared.cluster, folder.path, run_conf, faults, run.go)
             except (launch.LaunchError, ClockLost, KeyboardInterrupt) as error:
                 run.error, run.signal = early_end(error, run.signal)
-        lines = [
-            {
-                "header": 1,
-                "workload": scenario.name,
-                "program": "understudy",
-                "controller_start": -scenario.lead_s,
-            },
-            *run.results(),
-        ]
-        (request.out / "result.jsonl").write_text(
-            "".join(json.dumps(line) + "\n" for line in lines)
-        )
+        run.write_results(request.out)
         cpus = sum(node.cpus for node in run_conf.config.nodes)
         results = RunResults(
             run.records(),
@@ -163,6 +182,7 @@ def replay_scenario(request: ReplayRequest) -> int:
             real_time.perf_counter() - began,
             error=run.error,
             signal=run.signal,
+            faults={} if faults is None else faults.figures(),
         )
         about = {
             "scenario": scenario.name,
@@ -248,7 +268,7 @@ def _of(value: _Value | dict[int, _Value], task: int, default: _Value) -> _Value
     return value.get(task, default) if isinstance(value, dict) else value
 
 
-class _Run:
+class ScenarioRun:
     """One run of a scenario by a participant."""
 
     _p: Participant
@@ -259,9 +279,9 @@ class _Run:
         """`is_check`: a preview, without a run."""
         self._scenario, self._zero, self._config, self._is_check = scenario, zero, config, is_check
         self.foreseen_code = 0  # of a preview
-        self._ids: dict[str, int] = {}
+        self.ids: dict[str, int] = {}
         self._of_id: dict[int, str] = {}
-        self._rejected: dict[str, tuple[float, str]] = {}
+        self.rejected: dict[str, tuple[float, str]] = {}
         self._known: list[list[Any]] = []  # rows of the job table in the end
         self.recording = Recording(self._record)
         self._told: dict[int, JobRun] = {}
@@ -310,7 +330,7 @@ class _Run:
         show(preview)
         follower = Follower(self._p.messenger, self.recording, len(self._scenario.submissions))
         follower.follow()
-        issuing = self._p.loop.create_task(self._issue_all())
+        issuing = self._p.loop.create_task(self.issue_all())
         issuing.add_done_callback(
             lambda task: (
                 end(str(task.exception())) if not task.cancelled() and task.exception() else None
@@ -342,7 +362,7 @@ class _Run:
             self._known = answer.rows
         self.error = self.error or error
 
-    async def _issue_all(self) -> None:
+    async def issue_all(self) -> None:
         items: list[tuple[float, int, int, Submission | Event]] = [
             *((event.at, 0, number, event) for number, event in enumerate(self._scenario.events)),
             *((each.at, 1, number, each) for number, each in enumerate(self._scenario.submissions)),
@@ -361,7 +381,7 @@ class _Run:
         def behaves(message: SubmitJob) -> SubmitJob:
             return msgspec.structs.replace(message, emulation=emulation_of(submission))
 
-        options = [with_job_ids(word, self._ids) for word in submission.options]
+        options = [with_job_ids(word, self.ids) for word in submission.options]
         name = submission.name or submission.id
         outcome = await submit(
             self._p.messenger,
@@ -375,14 +395,14 @@ class _Run:
         )
         last = outcome.answers[-1] if outcome.answers else None
         if isinstance(last, Submitted):
-            self._ids[submission.id] = last.job_id
+            self.ids[submission.id] = last.job_id
             self._of_id[last.job_id] = submission.id
         else:
             text = outcome.err.strip() or outcome.out.strip()
-            self._rejected[submission.id] = (submission.at, text)
+            self.rejected[submission.id] = (submission.at, text)
 
     async def _command(self, event: Event) -> None:
-        words = [self._with_times(with_job_ids(word, self._ids)) for word in event.command]
+        words = [self._with_times(with_job_ids(word, self.ids)) for word in event.command]
         command = _COMMANDS.get(words[0])
         if command is None:
             raise ReplayError(
@@ -409,6 +429,17 @@ class _Run:
             "%Y-%m-%dT%H:%M:%S", real_time.localtime(self._zero + int(digits))
         )
         return head + instant + rest[len(digits) :]
+
+    def write_results(self, out: Path) -> None:
+        """OUT/result.jsonl."""
+        header = {
+            "header": 1,
+            "workload": self._scenario.name,
+            "program": "understudy",
+            "controller_start": -self._scenario.lead_s,
+        }
+        lines = [header, *self.results()]
+        (out / "result.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
     def results(self) -> list[dict[str, Any]]:
         """The lines of result.jsonl, by job number; what the job table has forgotten is known from
@@ -457,7 +488,7 @@ class _Run:
                 "nodes": "",
                 "message": text,
             }
-            for name, (_, text) in self._rejected.items()
+            for name, (_, text) in self.rejected.items()
         ]
         return results
 
@@ -482,12 +513,12 @@ class _Run:
         taken = [
             record
             for (tag, _, _), record in self.recording.last.items()
-            if tag not in self._rejected
+            if tag not in self.rejected
         ]
         found = sorted(taken, key=lambda record: record.job)
         found += [
             JobRecord(0, int(at), None, None, REJECTED, 0, "", -1, id=name, name=name, reason=text)
-            for name, (at, text) in self._rejected.items()
+            for name, (at, text) in self.rejected.items()
         ]
         return [
             msgspec.structs.replace(record, job=number) for number, record in enumerate(found, 1)

@@ -28,7 +28,13 @@ from understudy.experiments.progress import Progress
 from understudy.experiments.replay import Replayer, ReplayOptions, ReplayOutcome, owners
 from understudy.experiments.replay_conf import DEFAULT_SCHEDULER, replay_conf
 from understudy.experiments.run_folder import JobsFile
-from understudy.experiments.scenario import ScenarioError, SetUpCommand, complete_conf, read_set_up
+from understudy.experiments.scenario import (
+    FAULTS_SLURMD_TIMEOUT,
+    ScenarioError,
+    SetUpCommand,
+    complete_conf,
+    read_set_up,
+)
 from understudy.experiments.trace import POOLS, Machine, Pool, Trace, TraceError
 from understudy.model.errors import ConfigError
 from understudy.model.hostlist import RANGE_LIMIT, compress
@@ -48,7 +54,7 @@ from understudy.tool.replay.check import (
 from understudy.tool.replay.conf import RunConf, edits_of, made_conf, site_conf
 from understudy.tool.replay.folder import replay_dir
 from understudy.tool.replay.in_time import run_command
-from understudy.tool.replay.request import ReplayRequest, run_in, virtual_cluster
+from understudy.tool.replay.request import ReplayRequest, faults_of, run_in, virtual_cluster
 from understudy.tool.replay.results import (
     FAILED,
     INTERRUPTED,
@@ -125,6 +131,7 @@ def replay(request: ReplayRequest) -> int:
             zero=zero,
             users=users,
             groups=groups,
+            is_faulty=request.is_faulty,
             plans_when_asked=True,
         )
         if request.check:
@@ -335,7 +342,9 @@ def _run_conf(
             parameters=request.parameters,
             licenses=pools,
         )
-        edits = edits_of(request.settings)
+        # nobody would notice that a node has failed
+        detecting = [f"SlurmdTimeout={FAULTS_SLURMD_TIMEOUT}"] if request.is_faulty else []
+        edits = edits_of([*detecting, *request.settings])
         try:
             return made_conf(complete(text), folder, edits)
         except ConfigError as error:
@@ -416,6 +425,7 @@ def _run(
     results = RunResults()
     made: list[Replayer] = []
     began = real_time.perf_counter()
+    faults = faults_of(request, run_conf.config)
     assert options.zero is not None
     write_plan = _plan_writer(request.out, run_conf.config, options.zero)
 
@@ -430,10 +440,11 @@ def _run(
 
     with contextlib.closing(JobsFile(request.out)) as file:
         try:
-            outcome = run_in(request, cluster, run_dir, work)
+            outcome = run_in(request, cluster, run_dir, run_conf, faults, work)
         except (launch.LaunchError, ClockLost, KeyboardInterrupt) as error:
             text, results.signal = early_end(error, results.signal)
             outcome = made[0].so_far(text) if made else ReplayOutcome([], error=text)
+    results.faults = {} if faults is None else faults.figures()
     results.records, results.attempts, results.error = (
         outcome.records,
         outcome.attempts,

@@ -104,6 +104,24 @@ _Check = Annotated[
         "never start, and why.",
     ),
 ]
+_Failures = Annotated[
+    str,
+    typer.Option(
+        metavar="MODEL",
+        help="Nodes fail and are repaired: exponential:mtbf=30d,repair=4h, "
+        "weibull:mtbf=30d,shape=0.7,repair=4h, or trace:file=FILE; docs/faults.md has the rest.",
+    ),
+]
+_Faults = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fault",
+        metavar="FAULT",
+        help="Something goes wrong: 'crash of=n[1-4] at=60 for=600'; docs/faults.md has the "
+        "others. May be repeated.",
+    ),
+]
+_Seed = Annotated[int, typer.Option(help="From which failures, and what links do, are drawn.")]
 _OneProcess = Annotated[
     bool,
     typer.Option("--one-process", help="All daemons in this process; the same schedule, faster."),
@@ -137,6 +155,9 @@ def replay(
     one_process: _OneProcess = False,
     strict: _Strict = False,
     keep_state: _KeepState = False,
+    failures: _Failures = "",
+    fault: _Faults = None,
+    seed: _Seed = 1,
 ) -> None:
     """Replay a trace through a cluster of real daemons under virtual time, and write a folder with
     what came of it.
@@ -170,12 +191,16 @@ def replay(
         settings=tuple(settings or ()),
         partition=partition,
         check=check,
+        failures=failures,
+        faults=tuple(fault or ()),
+        seed=seed,
     )
     raise typer.Exit(_code_of(request))
 
 
 def _code_of(request: ReplayRequest) -> int:
     """Run it: the exit code, with what failed said."""
+    from understudy.experiments.node_failures import FailuresError
     from understudy.experiments.scenario import ScenarioError
     from understudy.model.conf_edit import EditError
     from understudy.model.errors import ConfigError
@@ -205,6 +230,7 @@ def _code_of(request: ReplayRequest) -> int:
         ReplayError,
         PreviewError,
         ScenarioError,
+        FailuresError,
         LaunchError,
         ConfigError,
         EditError,

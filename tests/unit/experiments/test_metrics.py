@@ -63,6 +63,14 @@ def test_a_schedule_worked_out_by_hand():
     assert (summary.jobs, summary.speedup, summary.jobs_per_second) == (3, 70.0, 1.5)
 
 
+def test_work_that_was_lost_is_that_of_runs_that_were_requeued_and_of_nodes_that_failed():
+    last = [record(1, 0, 50, 90, 4), record(2, 0, 0, 30, 2, state="NODE_FAIL")]
+    earlier = [record(1, 0, 0, 10, 4, state="NODE_FAIL"), record(1, 0, 20, 25, 4, state="REQUEUED")]
+    summary = summarize(last, 4, 1.0, attempts=earlier)
+    lost = (summary.requeued_runs, summary.node_failed_runs, summary.lost_cpu_seconds)
+    assert lost == (2, 2, 4 * 10 + 4 * 5 + 2 * 30)
+
+
 def test_promises_are_told_of_the_jobs_that_ran_and_had_one():
     told = {1: (50, 30, 2), 2: (20, 40, 1)}
     records = [
@@ -131,6 +139,9 @@ def test_the_summary_has_just_the_keys_that_readers_expect():
         "max_wait",
         "mean_bounded_slowdown",
         "makespan",
+        "requeued_runs",
+        "node_failed_runs",
+        "lost_cpu_seconds",
         "promised",
         "promise_moves",
         "promise_shift",

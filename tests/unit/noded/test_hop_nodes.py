@@ -92,6 +92,7 @@ class Site:
                 links,
                 Timekeeper(self.loop, None),
                 logging.getLogger("test"),
+                boot_time=0.0,
                 mishaps=self.mishaps,
                 faults=self.faults,
                 step_verifier=Verifier(keys_of("noded0")),

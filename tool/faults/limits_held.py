@@ -50,7 +50,9 @@ class LimitsHeld:
     def __init__(self, core: Core) -> None:
         self.core = core
         self._runs: dict[tuple[int, int], tuple[Job, int, Payer, dict[str, int]]] = {}
-        self._submitted: set[int] = set()
+        self._submitted = set(core.tables.jobs)
+        # started under another controller, whose tables this one has taken over
+        self._taken_over = {(job.job_id, job.restarts) for job in core.tables.running.values()}
         # by group and resource, "" for time
         self._used_s: defaultdict[tuple[str, str], float] = defaultdict(float)
 
@@ -73,11 +75,12 @@ class LimitsHeld:
         for key in started:
             job = running[key]
             assert job.start_time is not None
-            payer = self._payer(job)
-            assert payer is not None, f"runs, and has no association: {job.story}"
-            self._runs[key] = (job, job.start_time, payer, self._held(job))
+            found = self._payer(job)
+            assert found is not None, f"runs, and has no association: {job.story}"
+            self._runs[key] = (job, job.start_time, found, self._held(job))
         for key in started:
-            self._started(running[key])
+            if key not in self._taken_over:
+                self._started(running[key])
         self._submissions()
 
     def _end(self, job: Job, start: int, payer: Payer, held: dict[str, int]) -> None:

@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from simulation.limits_held import LimitsHeld
-
 from understudy.controller.edge.validate import validate
+from understudy.controller.jobs.gang import Gang
 from understudy.controller.tables.licenses import read_licenses
 from understudy.controller.tables.shared_cores import cores_of
 from understudy.model.reservations import REPLACE
 from understudy.model.states import JobState, NodeFlag, NodeState
+from understudy.tool.faults.limits_held import LimitsHeld
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core
@@ -25,7 +25,8 @@ class Invariants:
 
     def __init__(self, core: Core) -> None:
         self.core = core
-        self.seen: dict[int, tuple[JobState, int]] = {}
+        # a controller that has come back has jobs that another one has started
+        self.seen = {job_id: (job.state, job.restarts) for job_id, job in core.tables.jobs.items()}
         self.limits = LimitsHeld(core)
 
     def check(self) -> None:
@@ -121,6 +122,7 @@ class Invariants:
         """
         core = self.core
         under: dict[tuple[str, int], int] = {}
+        assert core.gang is None or isinstance(core.gang, Gang)
         lists = () if core.gang is None else core.gang.lists.values()
         # it is not their turn
         resumed = {each.job.job_id for members in lists for each in members if not each.runs}

@@ -1,0 +1,221 @@
+"""A cluster in one process whose daemons can crash, come back, and stand still: each node has a
+daemon of its own, and daemons believe in real time.
+
+Place: started by `run.py`; who injects faults (`inject.py`) tells it what befalls whom. It decides
+nothing. State that is on disk is there for the next life of a daemon, what was in memory is not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from understudy.accounting.main import start as start_accounting
+from understudy.clock.daemon import Daemon
+from understudy.controller.edge.main import start as start_controller
+from understudy.experiments.faults import ACCOUNTING, CONTROLLER
+from understudy.noded.daemon import FrontEnd
+from understudy.noded.faults import FaultTable
+from understudy.noded.main import start as start_noded
+from understudy.tool.faults.disk import Disk
+from understudy.tool.faults.lives import (
+    CountedTime,
+    FailingNetwork,
+    Life,
+    MortalMessenger,
+    PatientMessenger,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from understudy.accounting.main import Server as AccountingServer
+    from understudy.clock.virtual_loop import VirtualEventLoop
+    from understudy.controller.edge.main import Controller
+    from understudy.model.cluster import Cluster
+    from understudy.noded.core import Key
+    from understudy.protocol.messages import JobRun, LaunchBatch, Message
+
+WRITE_S: Final = 0.004  # ours: what a write of the controller's state takes
+_RETURN_S: Final = 10.0  # ours: a supervisor starts what has ended by itself again so much later
+_Messenger = TypeVar("_Messenger", bound=MortalMessenger)
+
+
+class MortalDaemon(Daemon):
+    """A daemon of a faulty cluster; `ended`: it wants to end."""
+
+    ended: Callable[[], None]
+
+    def stop(self) -> None:
+        super().stop()
+        self.ended()
+
+
+class FaultyCluster:
+    """The daemons by name, those that are alive. `on_controller` is called with each controller
+    that has been started, before anything happens to it; `on_failure` is told what must not be;
+    `heard` of each request before it is handled: receiver, sender, message.
+    """
+
+    def __init__(
+        self,
+        loop: VirtualEventLoop,
+        cluster: Cluster,
+        run_dir: Path,
+        seed: int,
+        on_failure: Callable[[str], None],
+        on_controller: Callable[[Controller], None] = lambda _controller: None,
+        heard: Callable[[str, str, Message], None] = lambda _to, _sender, _message: None,
+    ) -> None:
+        self.loop, self.cluster, self.run_dir = loop, cluster, run_dir
+        self.network = FailingNetwork(seed)
+        self.disk = Disk(loop, WRITE_S, seed)
+        self.nodes = FaultTable()  # what is wrong with nodes, for all node daemons
+        self.controller: Controller | None = None
+        self.accounting: AccountingServer | None = None
+        self.front_ends: dict[str, FrontEnd] = {}
+        self.daemons: dict[str, Daemon] = {}
+        self.on_runs: Callable[[list[JobRun]], None] = lambda _runs: None  # of a dead controller
+        self.on_start: Callable[[Key], None] = lambda _key: None  # of a script on a node
+        self._on_failure, self._on_controller, self._heard = on_failure, on_controller, heard
+        self._lives: dict[str, Life] = {}
+        self._count = 0
+        self.ended = 0  # daemons, by themselves
+        self._boots: dict[str, float] = {}  # by node daemon: when its node has booted
+
+    # --- who is there -----------------------------------------------------------------------------
+
+    @property
+    def names(self) -> list[str]:
+        """All daemons, in the order in which they are started."""
+        accounting = [ACCOUNTING] if self.cluster.keeps_accounting else []
+        return [*accounting, CONTROLLER, *(noded.name for noded in self.cluster.nodeds)]
+
+    def is_alive(self, name: str) -> bool:
+        return name in self._lives and self._lives[name].is_alive
+
+    def client(self, name: str, user_id: int) -> PatientMessenger:
+        """Of somebody outside the cluster, who waits for its daemons."""
+        return self._messenger(PatientMessenger, name, self._new_life(name), user_id)
+
+    def time_of_clients(self) -> CountedTime:
+        """Virtual: who uses the cluster knows that."""
+        return CountedTime(
+            self.loop, self.cluster.epoch, self._new_life("clients"), seems_real=False
+        )
+
+    def _new_life(self, name: str) -> Life:
+        self._count += 1
+        life = self._lives[name] = Life(self._count)
+        return life
+
+    def _messenger(self, kind: type[_Messenger], name: str, life: Life, user_id: int) -> _Messenger:
+        return kind(
+            name,
+            self.loop,
+            self.network,
+            life,
+            user_id=user_id,
+            latency_s=self.cluster.latency_s,
+            link_latency=self.cluster.link_latency,
+            heard=self._heard,
+        )
+
+    # --- coming and going -------------------------------------------------------------------------
+
+    async def start_all(self) -> None:
+        """In the order in which they need each other."""
+        for name in self.names:
+            await self.start(name)
+
+    async def start(self, name: str) -> None:
+        """Start the daemon, if it is not there."""
+        if self.is_alive(name):
+            return
+        life = self._new_life(name)
+        time = CountedTime(self.loop, self.cluster.epoch, life, seems_real=True)
+        messenger = self._messenger(MortalMessenger, name, life, self.cluster.user_id)
+        daemon = MortalDaemon(name, self.cluster, self.run_dir, messenger, time)
+        self.daemons[name] = daemon
+        daemon.ended = lambda: self._bounce(name, life)
+        if name == ACCOUNTING:
+            self.accounting = await start_accounting(daemon)
+        elif name == CONTROLLER:
+            # turns that end by the machine's time would not be the same from run to run
+            controller = await start_controller(
+                daemon, write_elsewhere=self.disk.writer(life), clock=self.loop.time
+            )
+            self.controller = controller
+            self._on_controller(controller)
+        else:
+            boot_time = self._boots.setdefault(name, time.now())
+            front_end = await start_noded(daemon, faults=self.nodes, boot_time=boot_time)
+            assert isinstance(front_end, FrontEnd)
+            self.front_ends[name] = front_end
+            self._tell_of_starts(front_end)
+
+    def _tell_of_starts(self, front_end: FrontEnd) -> None:
+        start = front_end.executor.start
+
+        def told(launch: LaunchBatch) -> None:
+            self.on_start((launch.job_id, launch.restart))
+            start(launch)
+
+        front_end.executor.start = told  # type: ignore[method-assign]
+
+    def start_soon(self, name: str) -> None:
+        """As `start`, from a callback."""
+        task = self.loop.create_task(self.start(name))
+
+        def started(_task: object) -> None:
+            if not task.cancelled() and (error := task.exception()) is not None:
+                self._on_failure(f"{name} does not start: {error!r}")
+
+        task.add_done_callback(started)
+
+    def die(self, name: str, *, without_power: bool = False) -> None:
+        """The daemon ends without having a word; `without_power`: so does its host."""
+        if not self.is_alive(name):
+            return
+        messenger = self.daemons.pop(name).messenger
+        assert isinstance(messenger, MortalMessenger)
+        messenger.die(silently=without_power)
+        if without_power:
+            self._boots.pop(name, None)
+        if name == CONTROLLER:
+            controller, self.controller = self.controller, None
+            if controller is not None:
+                self._clear_away(controller)
+        elif name == ACCOUNTING:
+            if self.accounting is not None:
+                self.accounting.store.close()
+            self.accounting = None
+        else:
+            del self.front_ends[name]
+
+    def _clear_away(self, controller: Controller) -> None:
+        if controller.store is not None:
+            controller.store.close()
+        if controller.core.following is not None:
+            self.on_runs(controller.core.following.take())
+
+    def stand_still(self, name: str) -> None:
+        self._lives[name].stand_still()
+
+    def go_on(self, name: str) -> None:
+        self._lives[name].go_on(self.loop)
+
+    def _bounce(self, name: str, life: Life) -> None:
+        """It has ended by itself, as when it cannot write its state: it is started again."""
+        if not life.is_alive:
+            return
+        self.ended += 1
+        self.loop.call_soon(self.die, name)
+        self.loop.call_later(_RETURN_S, self.start_soon, name)
+
+    async def close(self) -> None:
+        """End all that are alive, in order."""
+        for name in reversed(self.names):
+            if self.is_alive(name):
+                await self.daemons[name].close()
+                self._lives[name].is_alive = False
