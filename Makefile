@@ -19,7 +19,7 @@ OUT     ?= runs/demo
 
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: all demo test check conformance fidelity sites clients format wire options states man bench experiments profile fuzz fuzz-schedules lock clean compose-image compose-test
+.PHONY: all demo test check conformance fidelity sites clients format wire options states man bench experiments profile fuzz fuzz-schedules chaos lock clean compose-image compose-test
 .DELETE_ON_ERROR:
 
 all: $(VENV)/.prepared-dev
@@ -85,6 +85,11 @@ N ?= 500
 FIRST ?= 1
 fuzz-schedules: $(VENV)/.prepared-dev
 	$(BIN)/python tests/simulation/fuzz.py $(if $(SEED),--seed $(SEED) --shrink,--first $(FIRST) --count $(N))
+
+# Whole clusters under faults, each seed with a configuration, jobs and faults of its own; `make chaos SEED=17` shows one again, and makes it smaller.
+SEEDS ?= 500
+chaos: $(VENV)/.prepared-dev
+	$(BIN)/python tests/simulation/chaos.py $(if $(SEED),--seed $(SEED) --shrink,--first $(FIRST) --count $(SEEDS)) $(if $(TWICE),--twice)
 
 # Cases by name (`make bench CASES="kth-easy-one up-16384"`; `make bench LIST=1` lists them), each TIMES times; with AGAINST=COMMIT in turns with that commit.
 # PAGE=docs/performance.md writes the table there.

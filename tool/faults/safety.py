@@ -1,0 +1,138 @@
+"""What must hold of a cluster with faults after each step, whatever fails: the tables are right
+(`invariants.py`), nothing acknowledged is lost, nothing runs twice without a requeue, and the state
+on disk reads back as that in memory.
+
+Place: beside `cluster.py`, which tells it of controllers that start. It looks, and changes nothing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import traceback
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.saved.records import decode_job
+from understudy.tool.faults.invariants import Invariants
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from understudy.controller.edge.main import Controller
+    from understudy.controller.tables.job import Job
+    from understudy.noded.core import Key
+    from understudy.tool.faults.cluster import FaultyCluster
+
+_READ_BACK: Final = 50  # ours: the disk is read after so many steps
+# what a restart must not change
+_SAVED: Final = (
+    "state",
+    "flags",
+    "restarts",
+    "submit_time",
+    "start_time",
+    "end_time",
+    "time_limit_s",
+    "exit_code",
+    "exit_signal",
+    "held_by",
+    "partitions",
+    "user_id",
+    "completing_nodes",
+)
+
+
+class Safety:
+    """Watches one cluster. `fail` is told what does not hold; `acknowledged` says which jobs users
+    were told of; `forgets`: the controller forgets jobs that are over (MinJobAge).
+    """
+
+    def __init__(
+        self,
+        fail: Callable[[str], None],
+        acknowledged: Callable[[], Iterable[int]],
+        *,
+        forgets: bool = False,
+    ) -> None:
+        self._fail, self._acknowledged, self._forgets = fail, acknowledged, forgets
+        self.steps = self.read_back = 0
+        self._starts: Counter[Key] = Counter()
+
+    def watch(self, controller: Controller) -> None:
+        """Look after each event of this controller."""
+        core = controller.core
+        if not self._forgets:
+            for job_id in self._acknowledged():
+                if job_id not in core.tables.jobs:
+                    self._fail(f"job {job_id} was acknowledged, and a controller came back without")
+        settle, invariants = core.after_event, Invariants(core)
+
+        def after_event() -> None:
+            settle()
+            self.steps += 1
+            try:
+                invariants.check()
+            except AssertionError as error:
+                where = traceback.extract_tb(error.__traceback__)[-1]
+                self._fail(f"{error or 'assertion'} ({where.name}: {where.line})")
+            if self.steps % _READ_BACK == 0 and controller.commits is not None:
+                controller.commits.when_idle(lambda: self._compare_with_disk(controller))
+
+        core.after_event = core.agents.after_event = after_event
+        controller.server.after_event = after_event  # type: ignore[method-assign]
+
+    def started(self, key: Key) -> None:
+        """A script has been started on a node."""
+        self._starts[key] += 1
+        if self._starts[key] > 1:
+            self._fail(f"job {key[0]} was started twice as its run {key[1]}")
+
+    def _compare_with_disk(self, controller: Controller) -> None:
+        store = controller.store
+        if store is None:
+            return
+        self.read_back += 1
+        database = sqlite3.connect(f"file:{store.path}?mode=ro", uri=True)
+        try:
+            saved = dict(database.execute(_JOBS))
+        finally:
+            database.close()
+        jobs = controller.core.tables.jobs
+        if saved.keys() != jobs.keys():
+            self._fail(f"jobs on disk and in memory differ: {sorted(saved.keys() ^ jobs.keys())}")
+        for job_id, record in saved.items():
+            if job_id in jobs and (found := _difference(decode_job(record), jobs[job_id])):
+                self._fail(f"job {job_id} on disk is not as in memory: {found}")
+
+    def judge(self, cluster: FaultyCluster) -> None:
+        """All has healed, and all should be as ever."""
+        controller = cluster.controller
+        if controller is None:
+            self._fail("there is no controller, although all is healed")
+            return
+        if controller.commits is not None:
+            controller.commits.when_idle(lambda: self._compare_with_disk(controller))
+        for job_id in self._acknowledged():
+            if job_id not in controller.core.tables.jobs and not self._forgets:
+                self._fail(f"job {job_id} was acknowledged, and is lost")
+        busy = {job.job_id for job in controller.core.tables.running.values()}
+        for name, front_end in cluster.front_ends.items():
+            left = [key for key in front_end.core.jobs if key[0] not in busy]
+            if left and not controller.core.completing:
+                self._fail(f"{name} still has {left}, of which the controller knows nothing")
+        if controller.accounting is not None and controller.accounting.waiting:
+            self._fail(f"{controller.accounting.waiting} records have not come to accounting")
+        responding = controller.core.daemons.values()
+        if silent := [record.name for record in responding if not record.is_responding]:
+            self._fail(f"{', '.join(silent)} should be there, and the controller does not know it")
+
+
+_JOBS: Final = "SELECT job_id, record FROM jobs"
+
+
+def _difference(saved: Job, job: Job) -> str:
+    for name in _SAVED:
+        if getattr(saved, name) != getattr(job, name):
+            return f"{name} {getattr(saved, name)!r}, {getattr(job, name)!r} ({job.story})"
+    nodes = [each.allocation.nodes if each.allocation else 0 for each in (saved, job)]
+    return f"nodes {nodes[0]:b}, {nodes[1]:b} ({job.story})" if nodes[0] != nodes[1] else ""
