@@ -19,7 +19,7 @@ OUT     ?= runs/demo
 
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: all demo test check conformance fidelity sites clients format wire options states man bench experiments profile fuzz fuzz-schedules chaos lock clean compose-image compose-test
+.PHONY: all demo test check conformance fidelity sites clients format wire options states man bench experiments profile fuzz fuzz-guided fuzz-changes fuzz-schedules chaos lock clean compose-image compose-test
 .DELETE_ON_ERROR:
 
 all: $(VENV)/.prepared-dev
@@ -80,6 +80,12 @@ FILES ?= 100000
 fuzz: $(VENV)/.prepared-dev
 	$(BIN)/python tests/fuzz/strangers.py --first $(FIRST) --frames $(FRAMES) --files $(FILES)
 
+# One kind of them, led by which code it reaches: `make fuzz-guided KIND=conf SECONDS=600`.
+KIND ?= conf
+SECONDS ?= 60
+fuzz-guided: $(VENV)/.prepared-dev
+	$(BIN)/python tests/fuzz/guided.py --kind $(KIND) --seconds $(SECONDS)
+
 # Random configurations with 60 jobs each through whole clusters; `make fuzz-schedules SEED=17` shows one again.
 N ?= 500
 FIRST ?= 1
@@ -90,6 +96,10 @@ fuzz-schedules: $(VENV)/.prepared-dev
 SEEDS ?= 500
 chaos: $(VENV)/.prepared-dev
 	$(BIN)/python tests/simulation/chaos.py $(if $(SEED),--seed $(SEED) --shrink,--first $(FIRST) --count $(SEEDS)) $(if $(TWICE),--twice)
+
+# Whole clusters whose slurm.conf, nodes and partitions change under running jobs.
+fuzz-changes: $(VENV)/.prepared-dev
+	$(BIN)/python tests/simulation/changes.py --first $(FIRST) --count $(N)
 
 # Cases by name (`make bench CASES="kth-easy-one up-16384"`; `make bench LIST=1` lists them), each TIMES times; with AGAINST=COMMIT in turns with that commit.
 # PAGE=docs/performance.md writes the table there.

@@ -23,10 +23,17 @@ if __name__ == "__main__":
 from simulation.clusters import ROOT, Simulation, SimulationFailed, simulate
 from simulation.draw import Draw
 
-from understudy.protocol.messages import CancelJobs, ChangeNodeTable, Reconfigure, UpdatePartition
+from understudy.protocol.messages import (
+    CancelJobs,
+    ChangeNodeTable,
+    Reconfigure,
+    UpdatePartition,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from understudy.protocol.messages import Message
 
 CHANGES = 12  # of a simulation
 SPARE = ("x1", "x2", "y7")  # names of nodes that come
@@ -134,6 +141,10 @@ class Changing(Simulation):
             if gone:
                 self.ask(ROOT, CancelJobs([str(job_id) for job_id in gone]))
         super()._cancel_hopeless()
+
+    def _empty(self, answer: Message) -> None:
+        """The judgement waits until nodes that were resumed have been heard of."""
+        self._after(2.0, super()._empty, answer)
 
     def _heal(self) -> None:
         self._write(self.conf)

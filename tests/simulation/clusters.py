@@ -673,7 +673,10 @@ class Simulation:
         if self.controller is not None:
             core = self.controller.core
             resized = [
-                core.tables.jobs[job] for job in sorted(self.resized) if job in core.tables.pending
+                job
+                for job in core.tables.pending.values()
+                if job.job_id in self.resized
+                or (job.array is not None and job.array.job_id in self.resized)
             ]
             too_large = [
                 job
