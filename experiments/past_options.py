@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 UNUSED: Final = frozenset(
     {
         "acctg_freq",
-        "bb",
-        "bbf",
         "chdir",
         "cluster",
         "cluster_constraint",
@@ -216,6 +214,7 @@ def job_options(
     _shape(job, given, found)
     _memory(job, given, found)
     _gres(job, given, mapped, found)
+    _buffer(job, given, counts)
     if "constraint" not in given and job.constraints:
         found.append(f"--constraint={mapped.words('feature', job.constraints)}")
     if job.comment:  # of which the line has the first word
@@ -457,6 +456,14 @@ def _gres(job: Asked, given: dict[str, str | None], mapped: Mapped, found: list[
         found.append(f"--gres={mapped.words('gres', ','.join(per_node))}")
     if per_job:
         found.append(f"--gpus={mapped.words('gres', ','.join(per_job))}")
+
+
+def _buffer(job: Asked, given: dict[str, str | None], counts: Count) -> None:
+    """Burst buffers: --bb is as it was typed; of others no directive has been kept."""
+    if given.pop("bbf", None) is not None:
+        counts.notes["--bbf, a file that the history does not have: no burst buffer"] += 1
+    elif "bb" not in given and "bb/" in job.req_tres:
+        counts.notes["a burst buffer (ReqTRES) that the script alone describes: left out"] += 1
 
 
 def _whole(text: str | None) -> int | None:

@@ -8,6 +8,7 @@ text.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from understudy.commands.shared.options import REQUIRED, Option, OptionError, OptionTable
@@ -15,6 +16,10 @@ from understudy.commands.submission.options import OPTIONS as SBATCH
 
 _Said = dict[str, str | None]
 _COMMANDS: Final = ("sbatch", "srun", "salloc")
+# words of a burst buffer's directive behind the first
+_OF_BUFFER: Final = re.compile(
+    r"[a-z_]+=\S+|jobdw|persistentdw|create_persistent|destroy_persistent|stage_in|stage_out"
+)
 _FREE_TEXT: Final = ("comment", "job_name", "wrap", "admin_comment", "mail_user")
 
 
@@ -22,7 +27,7 @@ def read_submit_line(text: str) -> list[_Said] | None:
     """The options of each component by their names in sbatch's table; None: no line of a command
     that submits jobs, or none that it would take.
     """
-    words = text.split()
+    words = _joined(text.split())
     if not words:
         return None
     program = words[0].rpartition("/")[2]
@@ -40,6 +45,19 @@ def read_submit_line(text: str) -> list[_Said] | None:
             {option.dest: value for option, value in given if option.long in SBATCH.by_long}
         )
     return groups
+
+
+def _joined(words: list[str]) -> list[str]:
+    """The line has lost its quotes: what follows in --bb's directive belongs to it."""
+    found: list[str] = []
+    is_buffer = False
+    for word in words:
+        if is_buffer and _OF_BUFFER.fullmatch(word):
+            found[-1] += f" {word}"
+        else:
+            is_buffer = word.startswith("--bb=") or found[-1:] == ["--bb"]
+            found.append(word)
+    return found
 
 
 def _table(program: str) -> OptionTable:

@@ -94,6 +94,27 @@ def test_a_submission_line_says_the_shape_and_the_columns_the_rest():
     }
 
 
+def test_a_burst_buffer_of_the_line_is_asked_for_and_others_are_counted():
+    line_of = "sbatch --bb=capacity=1G access=striped type=scratch -c 2 run.sh"
+    found = options(job(1, submit_line=line_of))
+    assert "--bb=capacity=1G access=striped type=scratch" in found
+    assert "--cpus-per-task=2" in found
+    apart = "sbatch --bb #BB_LUA pool=a capacity=1K --exclusive run.sh b=c"
+    found = options(job(1, submit_line=apart))
+    assert {"--bb=#BB_LUA pool=a capacity=1K", "--exclusive"} <= set(found)
+    in_script = {"submit_line": "sbatch run.sh", "req_tres": "bb/lua=1024M,cpu=1,node=1"}
+    made, counts = scenario(
+        job(1, submit_line="sbatch --bbf=/home/a/buffer run.sh"),
+        job(2, submit=1, **in_script),
+        job(3, submit=2, submit_line=line_of, req_tres="bb/datawarp=1024M,cpu=1,node=1"),
+    )
+    assert not any("--bbf" in word for each in made.workload for word in each["options"])
+    assert dict(counts.notes) == {
+        "--bbf, a file that the history does not have: no burst buffer": 1,
+        "a burst buffer (ReqTRES) that the script alone describes: left out": 1,
+    }
+
+
 @pytest.mark.parametrize(
     ("typed", "cpus", "expected"),
     [
