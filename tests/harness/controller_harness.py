@@ -365,10 +365,14 @@ class Harness:
         validate(self.core)
 
     def register(
-        self, name: str, running: list[tuple[int, int]] | None = None, started: float = START - 100
+        self,
+        name: str,
+        running: list[tuple[int, int]] | None = None,
+        started: float = START - 100,
+        booted: float = START - 100,
     ) -> Any:
         message = RegisterNodes(
-            name, f"unix:/{name}", self.daemons[name], started, started, running or []
+            name, f"unix:/{name}", self.daemons[name], booted, started, running or []
         )
         return self.ask(message, FakeSender(name, 0, 0, is_daemon=True))
 

@@ -6,6 +6,7 @@ import pytest
 from noded_harness import EPOCH, HandTime
 
 from understudy.noded.emulated import EmulatedExecutor, EmulatedJobs, Ended, emulation_of
+from understudy.noded.faults import Fault, FaultTable
 from understudy.protocol.messages import Emulation, JobSpec, LaunchBatch
 
 NOW = 1000.0
@@ -202,3 +203,19 @@ def test_a_script_that_is_told_to_end_goes_on_for_a_moment():
     assert not ended
     time.advance(200)
     assert ended == [((1, 0), EPOCH + 3.5)]
+
+
+def test_a_job_takes_as_long_as_on_the_slowest_of_its_nodes():
+    faults = FaultTable()
+    faults.put(["n0"], Fault(times=2.0))
+    faults.put(["n2"], Fault(times=3.0))
+    assert [faults.slowness(nodes) for nodes in ("n1", "n[0-1]", "n[0-2]")] == [1.0, 2.0, 3.0]
+    time, ended = HandTime(), []
+    executor = EmulatedExecutor(
+        time, 1.0, lambda key, *_end, **_how: ended.append(key), slowness=faults.slowness
+    )
+    executor.start(launch(1, run_s=10.0))
+    time.run_until(EPOCH + 19)
+    assert ended == []
+    time.run_until(EPOCH + 20)
+    assert ended == [(1, 0)]

@@ -1,5 +1,5 @@
-"""News of node daemons that cannot be true, or not in full: found by tests/fuzz and
-tests/simulation/changes.py.
+"""News of node daemons: those that cannot be true, or not in full, late ones, and nodes that have
+booted.
 """
 
 from __future__ import annotations
@@ -7,7 +7,16 @@ from __future__ import annotations
 import pytest
 from controller_harness import FakeSender, Harness
 
-from understudy.protocol.messages import EpilogComplete, Failure, Registered, RegisterNodes
+from understudy.controller.ports import NoJournal
+from understudy.model.states import JobState
+from understudy.protocol.messages import (
+    EpilogComplete,
+    Failure,
+    LaunchBatch,
+    Registered,
+    RegisterNodes,
+    TerminateJob,
+)
 
 
 @pytest.mark.parametrize("nodes", ["n[", "n999", "1-5%2"])
@@ -40,3 +49,75 @@ def test_nodes_that_slurm_conf_has_lost_keep_no_others_from_being_registered() -
     gone = h.register("noded0")
     assert isinstance(gone, Failure)
     assert gone.text == "noded0 registers nodes that are not in slurm.conf: n[5-6]"
+
+
+class Noting(NoJournal):
+    """Counts the jobs that are to be saved."""
+
+    def __init__(self) -> None:
+        self.jobs: list[int] = []
+
+    def job(self, job_id: int) -> None:
+        self.jobs.append(job_id)
+
+
+def test_an_exit_code_that_comes_when_the_nodes_are_free_is_saved() -> None:
+    journal = Noting()
+    h = Harness(journal=journal)
+    job = h.submit()
+    h.acknowledge()
+    h.cancel(job)
+    h.acknowledge()
+    h.epilog(job)
+    assert job.is_finished
+    assert not job.is_completing
+    before = len(journal.jobs)
+    h.finish(job, code=3)
+    assert job.exit_code == 3
+    assert journal.jobs[before:] == [job.job_id]
+
+
+TWO = {"noded0": "n1", "noded1": "n[2-4]"}
+
+
+@pytest.mark.parametrize("node_of_script", [False, True])
+def test_a_node_that_has_booted_has_lost_what_was_there_before(node_of_script: bool) -> None:
+    h = Harness(daemons=TWO)
+    job = h.submit(min_nodes=2)
+    h.acknowledge()
+    assert job.node_list == "n[1-2]"
+    h.run(10)
+    name, now = "noded0" if node_of_script else "noded1", h.time.now()
+    h.register(name, started=now, booted=now)
+    assert (job.state, job.is_completing) == (JobState.PENDING, True)  # requeued
+    assert len(h.sent(TerminateJob, job)) == 2
+
+
+def test_what_may_have_begun_before_a_node_booted_does_not_begin_again_as_the_same_run() -> None:
+    h = Harness()
+    job = h.submit()
+    h.wire.sent.clear()  # the answer to its launch is lost
+    h.run(10)
+    h.register("noded0", started=h.time.now(), booted=h.time.now())
+    assert job.restarts == 1
+    assert h.sent(LaunchBatch, job) == []
+
+
+def test_a_daemon_that_was_restarted_on_a_node_that_was_not_gets_the_launch_again() -> None:
+    h = Harness()
+    job = h.submit()
+    h.wire.sent.clear()
+    h.run(10)
+    h.register("noded0", started=h.time.now())
+    assert (job.restarts, len(h.sent(LaunchBatch, job))) == (0, 1)
+
+
+def test_jobs_that_have_begun_since_are_not_lost_if_the_news_comes_twice() -> None:
+    h = Harness()
+    booted = h.time.now()
+    job = h.submit()
+    h.acknowledge()
+    h.run(10)
+    for _ in range(2):
+        h.register("noded0", [(job.job_id, 0)], started=booted, booted=booted)
+    assert (job.restarts, job.is_running) == (0, True)
