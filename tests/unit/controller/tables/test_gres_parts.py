@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from controller_harness import Harness
+from controller_harness import START, Harness
 from scheduling_harness import make_job
 
 from understudy.controller.edge.build import build_tables
@@ -180,6 +180,8 @@ def test_jobs_are_told_of_the_gpu_of_their_parts(tmp_path: Path) -> None:
     cluster.run("shard:4")
     cluster.run("shard:2")
     cluster.run("mps:10")
+    for job in cluster.jobs:
+        job.start_time = int(START)  # since the node has booted
     harness = Harness(cluster.tables)
     told = [
         dict(line.split("=", 1) for line in job_environment(harness.core, job))
