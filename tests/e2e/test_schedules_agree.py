@@ -16,6 +16,7 @@ import msgspec
 import pytest
 from tests.reference import buffered, planned, textbook, windows
 
+from understudy.controller.scheduling.textbook.bbsched import METHODS
 from understudy.experiments.lublin import generate
 from understudy.experiments.swf import read_swf, write_swf
 
@@ -106,15 +107,21 @@ WITH_BUFFERS = {
 }
 
 
+def with_buffers(trace, most=None):
+    """The trace's first jobs, each with a buffer, in place of it."""
+    jobs = [
+        msgspec.structs.replace(job, extra=(str(job.id * 7_919 % (BUFFERS // 2) * (job.id % 3)),))
+        for job in read_swf(trace).jobs[:most]
+    ]
+    write_swf(trace, jobs, {"BurstBuffer": str(BUFFERS)})
+    return jobs
+
+
 @pytest.mark.parametrize("policy", WITH_BUFFERS)
 def test_a_schedule_with_buffers_is_right_in_many_processes_and_in_one(
     environment, trace, tmp_path, policy
 ):
-    jobs = [
-        msgspec.structs.replace(job, extra=(str(job.id * 7_919 % (BUFFERS // 2) * (job.id % 3)),))
-        for job in read_swf(trace).jobs
-    ]
-    write_swf(trace, jobs, {"BurstBuffer": str(BUFFERS)})
+    jobs = with_buffers(trace)
     words = ["--scheduler", policy]
     if policy == "bbsched":
         words += ["--parameters", "bbs_window=6,bbs_bound=9"]
@@ -145,11 +152,7 @@ def test_a_schedule_with_buffers_is_right_in_many_processes_and_in_one(
 def test_a_plan_is_the_same_in_many_processes_and_in_one_and_the_papers_right(
     environment, trace, tmp_path, words
 ):
-    jobs = [
-        msgspec.structs.replace(job, extra=(str(job.id * 7_919 % (BUFFERS // 2) * (job.id % 3)),))
-        for job in read_swf(trace).jobs[:90]
-    ]
-    write_swf(trace, jobs, {"BurstBuffer": str(BUFFERS)})
+    jobs = with_buffers(trace, 90)
     options = ["--scheduler", "plan", "--parameters", words]
     hashes = {
         replay(environment | {"PYTHONHASHSEED": "1"}, trace, tmp_path / "a", *options),
@@ -167,6 +170,30 @@ def test_a_plan_is_the_same_in_many_processes_and_in_one_and_the_papers_right(
     with (tmp_path / "a" / "jobs.csv").open() as file:
         found = {int(row["job"]): int(row["start"]) for row in csv.DictReader(file)}
     assert found == planned.plan_based(work, (37 * 4, BUFFERS), power, seed)
+
+
+VARIANTS = [
+    *(("bbsched", f"bbs_method={method}") for method in METHODS),
+    ("bbsched", "bbs_exact=0,bbs_generations=40"),
+    ("bbsched", "bbs_preset=paper,bbs_generations=40,bbs_order=wfp"),
+    ("sjf-bb", "reservation_depth=3"),
+    ("plan", "plan_search=zheng,plan_steps=5,plan_moves=20"),
+    ("plan", "plan_search=none"),
+    ("plan", "plan_objective=makespan,plan_window=8,plan_bound=3600"),
+]
+
+
+@pytest.mark.parametrize(("policy", "words"), VARIANTS)
+def test_each_way_of_searching_is_the_same_twice_in_one_process_and_in_many(
+    environment, trace, tmp_path, policy, words
+):
+    with_buffers(trace, 90)
+    options = ["--scheduler", policy, "--parameters", words]
+    hashes = {
+        replay(environment | {"PYTHONHASHSEED": seed}, trace, tmp_path / seed, *options, *processes)
+        for seed, processes in (("1", ["--one-process"]), ("2", ["--one-process"]), ("3", []))
+    }
+    assert len(hashes) == 1
 
 
 def test_backfill_decides_the_same_in_one_process_and_in_many(environment, trace, tmp_path):
