@@ -15,6 +15,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from understudy.model.hostlist import expand
+from understudy.model.nouns import many
 from understudy.model.states import JobState
 
 if TYPE_CHECKING:
@@ -38,13 +39,31 @@ _LEFT: Final = 70
 _TALLEST, _HEIGHT = 14, 720  # of a node, of all of them
 _LINE: Final = 12
 _UNLIMITED_S: Final = 365 * 86_400
-_COLOURS: Final = ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377")  # Paul Tol's
+# Paul Tol's; on some of them letters are dark
+_COLOURS: Final = ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377")
+_PALE: Final = frozenset({"#66ccee", "#ccbb44", "#ee6677"})
+_ROUND_S: Final = (60, 300, 900, 3600, 7200, 10_800, 21_600, 43_200, 86_400)  # ours: between ticks
+_MOST_TICKS: Final = 8
+_LETTER: Final = 6.5  # the width of a digit
+# in both the page and a drawing that stands alone
+_COLOUR_STYLE: Final = """
+:root { color-scheme: light dark; --page: #fff; --ink: #222; --soft: #555; --line: #ddd;
+  --axis: #999; --now: #c00 }
+@media (prefers-color-scheme: dark) { :root { --page: #15171a; --ink: #e9eaec; --soft: #a2a8b1;
+  --line: #30343a; --axis: #6d747e; --now: #ff6b6b } }
+"""
 _STYLE: Final = """
-body { font: 14px system-ui, sans-serif; margin: 1.5em; color: #222; background: #fff }
-svg { max-width: 100%; height: auto } text { font: 11px system-ui, sans-serif; fill: #444 }
-.planned { fill-opacity: .35; stroke-dasharray: 3 2 } rect.job { stroke: #fff; stroke-width: .4 }
-rect.planned { stroke: #555; stroke-width: .6 } .now { stroke: #c00; stroke-width: 1.5 }
-.tick { stroke: #ddd } .frame { fill: none; stroke: #999 }
+svg { background: var(--page) } text { font: 11px system-ui, sans-serif; fill: var(--soft) }
+rect.job { stroke: var(--page) } .planned { fill-opacity: .35; stroke-dasharray: 3 2 }
+rect.planned { stroke: var(--axis) } .now { stroke: var(--now); stroke-width: 1.5 }
+text.id { fill: #fff; pointer-events: none } text.dark { fill: #222 }
+text.on-pale { fill: var(--ink) }
+text.at { fill: var(--ink); font-weight: 600 } .tick { stroke: var(--line) }
+.frame { fill: none; stroke: var(--axis) }
+"""
+_PAGE_STYLE: Final = """
+body { font: 14px system-ui, sans-serif; margin: 1.5em; color: var(--ink); background: var(--page) }
+h1 { font-size: 20px } svg { max-width: 100%; height: auto }
 """
 
 
@@ -152,9 +171,16 @@ def _bar(job: PlannedJob, scale: _Scale, y: float, height: float) -> str:
         f"{duration(job['start'])}, until {duration(job['end'])} at most; "
         f"{job['nodes'] or 'nodes not known'}"
     )
-    return (
+    bar = (
         f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" '
         f'height="{height:.1f}" fill="{colour}"><title>{escape(title)}</title></rect>'
+    )
+    name = str(job["id"])
+    if height < _LINE - 2 or width < _LETTER * (len(name) + 1):
+        return bar
+    shade = ("dark" if colour in _PALE else "light") if job["runs"] else "on-pale"
+    return (
+        f'{bar}<text class="id {shade}" x="{x + 3:.1f}" y="{y + height / 2 + 4:.1f}">{name}</text>'
     )
 
 
@@ -175,15 +201,21 @@ def _bars(plan: Plan, scale: _Scale) -> tuple[list[str], float]:
     return found, scale.bottom + 24 + len(homeless) * _LINE
 
 
+def _ticks(first: float, last: float) -> list[int]:
+    """Round times, at most some."""
+    steps = (*_ROUND_S, *(86_400 * days for days in (2, 5, 10, 30, 60, 180, 365)))
+    step = next((each for each in steps if (last - first) / each <= _MOST_TICKS), steps[-1])
+    return list(range(-(-int(first) // step) * step, int(last) + 1, step))
+
+
 def drawing(plan: Plan, ahead_s: int | None = None) -> str:
     """The plan as an SVG element; `ahead_s`: how much of the future, else all that is planned."""
     scale = _Scale(plan, ahead_s)
     bars, bottom = _bars(plan, scale)
     ticks = []
-    for i in range(7):
-        second = scale.first + (scale.last - scale.first) * i / 6
+    for second in _ticks(scale.first, scale.last):
         x = scale.x(second)
-        anchor = "end" if i == 6 else "middle"
+        anchor = "end" if x > _WIDTH - 40 else "middle"
         ticks.append(
             f'<line class="tick" x1="{x:.1f}" y1="20" x2="{x:.1f}" y2="{scale.bottom:.1f}"/>'
             f'<text x="{x:.1f}" y="{bottom + 14:.1f}" text-anchor="{anchor}">'
@@ -202,11 +234,12 @@ def drawing(plan: Plan, ahead_s: int | None = None) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {bottom + 24:.0f}" '
         f'role="img" aria-label="What runs and what is planned at {duration(plan["at"])}">'
-        f"<style>{_STYLE}</style>{''.join(ticks)}"
+        f"<style>{_COLOUR_STYLE}{_STYLE}</style>{''.join(ticks)}"
         f'<rect class="frame" x="{_LEFT}" y="20" width="{_WIDTH - _LEFT - 10}" '
         f'height="{scale.bottom - 20:.1f}"/>{"".join(labels)}{"".join(bars)}'
         f'<line class="now" x1="{now:.1f}" y1="12" x2="{now:.1f}" y2="{bottom:.1f}"/>'
-        f'<text x="{now:.1f}" y="10" text-anchor="middle">{duration(plan["at"])}</text></svg>'
+        f'<text class="at" x="{now:.1f}" y="10" text-anchor="middle">{duration(plan["at"])}</text>'
+        "</svg>"
     )
 
 
@@ -214,10 +247,12 @@ def page(plan: Plan, title: str, ahead_s: int | None = None) -> str:
     """The drawing as a page that needs nothing else."""
     running = sum(job["runs"] for job in plan["jobs"])
     planned = len(plan["jobs"]) - running
-    others = f", {plan['waiting']:,} wait without a planned start" if plan["waiting"] else ""
+    waiting = plan["waiting"]
+    runs = many(running, "job")
+    others = f", {many(waiting, 'job')} without a planned start" if waiting else ""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>"
-        f"<h1>{escape(title)}</h1><p>At {duration(plan['at'])}: {running:,} jobs run, "
-        f"{planned:,} are planned (pale){others}.</p>{drawing(plan, ahead_s)}</body></html>\n"
+        f"<title>{escape(title)}</title><style>{_COLOUR_STYLE}{_PAGE_STYLE}</style></head>"
+        f"<body><h1>{escape(title)}</h1><p>At {duration(plan['at'])}: {runs} running, "
+        f"{planned:,} planned (pale){others}.</p>{drawing(plan, ahead_s)}</body></html>\n"
     )

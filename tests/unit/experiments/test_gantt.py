@@ -56,9 +56,32 @@ def test_what_begins_behind_the_end_of_the_drawing_is_left_out(plan):
 def test_the_drawing_and_the_page_are_whole(plan):
     ET.fromstring(drawing(plan))
     text = page(plan, "Plan of <run>")
-    assert "1 jobs run, 2 are planned (pale), 1 wait without a planned start" in text
+    assert "1 job running, 2 planned (pale), 1 job without a planned start" in text
     assert "Plan of &lt;run&gt;" in text
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_ticks_are_round_times_and_few(plan):
+    for ahead in (600, 7_000, 90_000, 900_000, 40_000_000):
+        told = re.findall(r'class="tick".*?<text[^>]*>([^<]*)<', drawing(plan, ahead_s=ahead))
+        assert 1 <= len(told) <= 9
+        assert all(each.endswith(":00") for each in told)
+
+
+def test_a_bar_with_room_for_it_has_the_jobs_number(plan):
+    drawn = drawing(plan, ahead_s=700)
+    assert re.findall(r'<text class="id ([\w-]+)"[^>]*>(\d+)<', drawn) == [
+        ("dark", "1"),
+        ("on-pale", "2"),
+        ("on-pale", "2"),
+        ("on-pale", "3"),
+    ]
+
+
+def test_it_is_dark_for_who_wants_it_dark_alone_and_on_its_page(plan):
+    assert "prefers-color-scheme: dark" in drawing(plan)
+    head = page(plan, "x").partition("</head>")[0]
+    assert "prefers-color-scheme: dark" in head
 
 
 def test_an_empty_cluster_has_a_picture_too():
