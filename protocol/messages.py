@@ -407,6 +407,18 @@ class Script(Message, frozen=True, tag=25):
     text: str
 
 
+class GetBufferStatus(Message, frozen=True, tag=186):
+    """scontrol show bbstat and dwstat: what the site's program says of the burst buffers. Answered
+    by `BufferStatus`.
+    """
+
+    words: list[str]
+
+
+class BufferStatus(Message, frozen=True, tag=187):
+    text: str
+
+
 class SetTrigger(Message, frozen=True, tag=150):
     """strigger --set. Answered by `Ok` or `Failure`. `resource`: job, node, slurmctld, slurmdbd,
     database or other; of nodes `*` means all.
@@ -1322,6 +1334,8 @@ AnyMessage = (
     | Ping
     | GetScript
     | Script
+    | GetBufferStatus
+    | BufferStatus
     | SetTrigger
     | ClearTriggers
     | GetCrontab

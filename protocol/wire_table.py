@@ -42,6 +42,8 @@ WIRE: dict[str, tuple[int, tuple[str, ...], tuple[object, ...]]] = {
     "Ping": (23, (), ()),
     "GetScript": (24, ("job_id",), ()),
     "Script": (25, ("text",), ()),
+    "GetBufferStatus": (186, ("words",), ()),
+    "BufferStatus": (187, ("text",), ()),
     "SetTrigger": (150, ("resource", "resource_id", "events", "offset_s", "program", "is_permanent"), (False,)),
     "ClearTriggers": (151, ("trigger_id", "job_id", "user_id"), (0, 0, -1)),
     "GetCrontab": (152, ("user_id",), (-1,)),

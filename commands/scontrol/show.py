@@ -186,6 +186,18 @@ def _show_nothing(what: str) -> "Callable[[Session, list[str]], int]":
     return show_nothing
 
 
+def _show_buffer_status(session: "Session", words: list[str]) -> int:
+    """What the site's program says, asked with these words."""
+    try:
+        (text,) = session.context.client.call("GetBufferStatus", words)
+    except RefusedError as error:
+        session.complain(f"slurm_load_burst_buffer_stat error: {error.text}")
+        return 1
+    if text:
+        session.context.print(text.removesuffix("\n"))
+    return 0
+
+
 def _show_reservations(session: "Session", words: list[str]) -> int:
     from understudy.model.records import RESERVATIONS
 
@@ -522,11 +534,11 @@ class Entity:
 ENTITIES = (
     Entity("aliases", 1, _show_aliases),
     Entity("assoc_mgr", 2, _show_assoc_mgr),
-    Entity("bbstat", 2, _show_nothing("burst_buffer_stat")),
+    Entity("bbstat", 2, _show_buffer_status),
     Entity("burstbuffer", 2, _show_burst_buffer),
     Entity("config", 1, _show_config),
     Entity("daemons", 1, _show_daemons),
-    Entity("dwstat", 2, _show_nothing("burst_buffer_stat")),
+    Entity("dwstat", 2, _show_buffer_status),
     Entity("federation", 1, _show_federation),
     Entity("frontends", 2, _show_frontends),
     Entity("hostnames", 5, _show_host_names),
@@ -547,6 +559,9 @@ ENTITIES = (
 )
 
 
+_MANY_WORDS = ("assoc_mgr", "bbstat", "dwstat")  # take more than one
+
+
 def show(session: "Session", words: list[str]) -> int:
     """`scontrol show ENTITY [NAME]`, or ENTITY=NAME."""
     entity, equals, name = words[0].partition("=")
@@ -561,7 +576,7 @@ def show(session: "Session", words: list[str]) -> int:
     if found is None:
         session.complain(f"invalid entity:{words[0]} for keyword:show ")
         return 1
-    if len(rest) > (0 if found.name == "daemons" else 1) and found.name != "assoc_mgr":
+    if len(rest) > (0 if found.name == "daemons" else 1) and found.name not in _MANY_WORDS:
         session.context.complain("too many arguments for keyword:show")
         return 1
     return found.show(session, rest)

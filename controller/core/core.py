@@ -187,6 +187,10 @@ class Core:
     run_stage: Callable[[Any, Callable[[str], None]], None] = field(
         default=lambda _stage, _done: None
     )
+    # the edge's: what the site's program says of the burst buffers, asked with these words
+    ask_buffers: Callable[[list[str], Callable[[str], None]], None] = field(
+        default=lambda _words, done: done("")
+    )
     # plug-ins that are asked about new jobs and changes: see job_submit.py
     job_submit: list[Any] = field(default_factory=list)
     in_prolog: set[int] = field(default_factory=set)  # jobs whose PrologSlurmctld runs

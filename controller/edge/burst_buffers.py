@@ -3,7 +3,8 @@
 Place: edge, beside `build.py` and `programs.py`. Of emulated jobs a stage takes as long as the
 file's model says: fixed seconds, and size over rate. Of real ones a program of the site's does it:
 it is given the stage and the job's id, the rest in its environment, and the script to read. What it
-prints is the message if it fails.
+prints is the message if it fails. It (with datawarp: GetSysStatus) also tells what `scontrol show
+bbstat` prints.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.facts.environment import site_environment
 from understudy.controller.tables.burst_buffers import BurstBuffers, Pool
-from understudy.model.burst_buffers import with_symbols
+from understudy.model.burst_buffers import LUA, with_symbols
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +51,21 @@ def set_runner(core: Core, programs: Programs) -> None:
             environment = _environment(core, stage)
             programs.run_told(words, environment, script, stage.limit_s, done)
 
-    core.run_stage = run
+    def ask(words: list[str], done: Callable[[str], None]) -> None:
+        conf = core.settings.burst_buffer
+        is_lua = core.tables.burst_buffers.kind == LUA
+        program = [conf.program, "get_status"] if is_lua else [conf.get_sys_status]
+        if not program[0]:
+            done("")  # nobody could say
+            return
+        name = "slurm_bb_get_status" if is_lua else program[0]
+        programs.run_asked(
+            [*program, *words],
+            conf.timeouts_s["OtherTimeout"],
+            lambda said: done(f"Error running {name}\n" if said is None else said),
+        )
+
+    core.run_stage, core.ask_buffers = run, ask
 
 
 def emulate(core: Core, stage: Stage, done: Callable[[str], None]) -> None:

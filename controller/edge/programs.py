@@ -173,6 +173,23 @@ class Programs:
 
         future.add_done_callback(ended)
 
+    def run_asked(self, words: list[str], limit_s: int, done: Callable[[str | None], None]) -> None:
+        """Start one of the site's that tells something, and is killed after so long. `done` gets
+        what it printed, None if it failed.
+        """
+        try:
+            process = self._start(words, {}, subprocess.PIPE, subprocess.DEVNULL)
+        except OSError:
+            self._loop.call_soon(done, None)
+            return
+        future = self._loop.run_in_executor(None, _hear, process, limit_s)
+
+        def ended(heard: asyncio.Future[str | None]) -> None:
+            if self._running.pop(process.pid, None) is not None:
+                done(heard.result())
+
+        future.add_done_callback(ended)
+
     async def close(self) -> None:
         """The controller ends: so do its programs."""
         running, self._running = list(self._running.values()), {}
@@ -191,16 +208,30 @@ def _await_end(process: subprocess.Popen[bytes]) -> None:
 
 def _talk(process: subprocess.Popen[bytes], given: str, limit_s: int) -> str:
     """What the program says of its failure, "" if it went well."""
-    try:
-        said, _ = process.communicate(given.encode(errors="surrogateescape"), limit_s)
-    except subprocess.TimeoutExpired:
-        _kill(process)
-        process.communicate()
+    said = _said(process, given.encode(errors="surrogateescape"), limit_s)
+    if said is None:
         return "timed out"
     if process.returncode == 0:
         return ""
-    lines = said.decode(errors="replace").strip().splitlines()
+    lines = said.strip().splitlines()
     return lines[0] if lines else f"exit code {process.returncode}"
+
+
+def _hear(process: subprocess.Popen[bytes], limit_s: int) -> str | None:
+    """What the program says, None if it failed."""
+    said = _said(process, b"", limit_s)
+    return None if process.returncode else said
+
+
+def _said(process: subprocess.Popen[bytes], given: bytes, limit_s: int) -> str | None:
+    """All that it says, given something to read; None: it took too long."""
+    try:
+        said, _ = process.communicate(given, limit_s)
+    except subprocess.TimeoutExpired:
+        _kill(process)
+        process.communicate()
+        return None
+    return said.decode(errors="replace")
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -50,6 +50,7 @@ from understudy.protocol.messages import (
     AwaitStep,
     BatchComplete,
     BreakAtStart,
+    BufferStatus,
     CancelJobs,
     ChangeNodeTable,
     ClearTriggers,
@@ -60,6 +61,7 @@ from understudy.protocol.messages import (
     FollowJobs,
     ForeseeJob,
     GetAllocation,
+    GetBufferStatus,
     GetCrontab,
     GetScript,
     GetStatistics,
@@ -123,6 +125,13 @@ def await_recorded(core: Core, _message: AwaitRecorded, _sender: Sender) -> Late
     """Answered when accounting has been told of all that has happened."""
     later = Later()
     core.when_recorded(lambda: later.give(Ok()))
+    return later
+
+
+def buffer_status(core: Core, message: GetBufferStatus, _sender: Sender) -> Later:
+    """Anybody may ask, as in Slurm."""
+    later = Later()
+    core.ask_buffers(message.words, lambda text: later.give(BufferStatus(text)))
     return later
 
 
@@ -248,6 +257,7 @@ RPCS: Final[dict[type[Message], Rpc]] = {
     AwaitEmpty: Rpc(await_empty, _JOB_READ),
     FollowJobs: Rpc(follow_jobs, _JOB_READ),
     AwaitRecorded: Rpc(await_recorded, _JOB_READ),
+    GetBufferStatus: Rpc(buffer_status, _JOB_READ),
     AssociationsChanged: Rpc(associations_changed, _JOB_WRITE),
 }
 # all that a node daemon may ask for: who has stolen its key is neither a user nor the controller

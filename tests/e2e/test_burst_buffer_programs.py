@@ -58,6 +58,33 @@ def test_a_program_that_takes_too_long_is_killed_with_all_that_it_started(tmp_pa
     assert not child.exists() or child.read_text().split()[2] == "Z"
 
 
+@pytest.mark.parametrize(
+    ("text", "heard"),
+    [
+        ('echo "$# words: $2"; echo more', "2 words: a b\nmore\n"),
+        ("true", ""),
+        ("echo half; exit 1", None),
+        ("sleep 60", None),
+    ],
+)
+def test_what_a_program_tells_is_all_that_it_printed_unless_it_fails(tmp_path, text, heard):
+    program = tmp_path / "told"
+    program.write_text(f"#!/bin/sh\n{text}\n")
+    program.chmod(0o755)
+
+    async def run(words: list[str]) -> str | None:
+        loop = asyncio.get_running_loop()
+        programs = Programs(loop, Timekeeper(loop, 0.0), tmp_path)
+        found = loop.create_future()
+        programs.run_asked(words, 20 if heard is not None else 2, found.set_result)
+        said = await asyncio.wait_for(found, 20)
+        await programs.close()
+        return said
+
+    assert asyncio.run(run([str(program), "get_status", "a b"])) == heard
+    assert asyncio.run(run([str(tmp_path / "not there")])) is None
+
+
 def test_a_program_that_is_not_there_says_so(tmp_path):
     async def run() -> str:
         loop = asyncio.get_running_loop()

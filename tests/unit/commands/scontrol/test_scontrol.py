@@ -710,6 +710,16 @@ def test_what_is_quoted_in_the_interactive_mode_is_one_word(client: FakeClient) 
     assert client.asked == [("UpdateJobs", {"job_ids": ["7"], "changes": {"comment": '"a b"'}})]
 
 
+@pytest.mark.parametrize("line", ["show bbstat a b", "show dwst a b"])
+def test_what_the_sites_program_says_of_burst_buffers_is_printed(client: FakeClient, line: str):
+    client.answers["GetBufferStatus"] = ["two\nlines\n"]
+    result = ask(client, line)
+    assert (result.code, result.out) == (0, "two\nlines\n")
+    assert client.asked == [("GetBufferStatus", {"words": ["a", "b"]})]
+    client.answers["GetBufferStatus"] = [""]
+    assert ask(client, "show bbstat").out == ""
+
+
 @pytest.mark.parametrize(
     ("line", "code", "said"),
     [
@@ -730,7 +740,9 @@ def test_what_is_quoted_in_the_interactive_mode_is_one_word(client: FakeClient) 
 def test_what_is_said_where_nobody_answers(line: str, code: int, said: str) -> None:
     client = FakeClient()
     gone = RefusedError(1005, "gone")
-    client.answers |= dict.fromkeys(("Query", "ControlJobs", "UpdateReservation"), gone)
+    client.answers |= dict.fromkeys(
+        ("Query", "ControlJobs", "UpdateReservation", "GetBufferStatus"), gone
+    )
     result = ask(client, line)
     assert (result.code, result.err) == (code, said + "\n")
 

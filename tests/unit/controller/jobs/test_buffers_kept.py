@@ -26,8 +26,10 @@ from understudy.model.records import columns
 from understudy.model.states import JobFlag
 from understudy.protocol.messages import (
     AllocateJob,
+    BufferStatus,
     Emulation,
     Failure,
+    GetBufferStatus,
     JobSpec,
     SubmitJob,
     Submitted,
@@ -364,6 +366,34 @@ def test_a_real_stage_is_a_program_that_is_given_the_script():
     done("")
     assert calls[-1][0][1] == "data_in"
     assert calls[-1][3] == 86400
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "program", "failure"),
+    [
+        ("lua", {"program": "/site/bb"}, ["/site/bb", "get_status"],
+         "Error running slurm_bb_get_status\n"),
+        ("datawarp", {"get_sys_status": "/opt/dwstat", "program": "/x"}, ["/opt/dwstat"],
+         "Error running /opt/dwstat\n"),
+        ("lua", {}, None, ""),
+        ("datawarp", {}, None, ""),
+    ],
+)  # fmt: skip
+def test_what_bbstat_prints_is_asked_of_the_sites_program(kind, values, program, failure):
+    house = BufferHarness(kind=kind, conf=BurstBufferConf(**values))
+    calls = []
+    set_runner(house.core, SimpleNamespace(run_asked=lambda *call: calls.append(call)))
+    answer = house.ask(GetBufferStatus(["a", "b"]), USER)
+    if program is None:
+        assert answer.answer == BufferStatus("")
+        return
+    [(words, limit_s, done)] = calls
+    assert (words, limit_s) == ([*program, "a", "b"], 300)
+    done("all is well\n")
+    assert answer.answer == BufferStatus("all is well\n")
+    failed = house.ask(GetBufferStatus([]), USER)
+    calls[-1][2](None)
+    assert failed.answer == BufferStatus(failure)
 
 
 def test_buffers_of_a_heterogeneous_job_are_those_of_its_components():
