@@ -16,7 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _socket import socket
 
-LOCAL_HELLO = b"understudy/1 local"
+LOCAL_END = b" local"
+LOCAL_HELLO = b"understudy/1" + LOCAL_END
 
 
 def other_end(sock: "socket") -> tuple[int, int]:

@@ -40,7 +40,7 @@ from understudy.auth.handshake import (
     server_challenge,
 )
 from understudy.auth.keys import AGENT, is_central
-from understudy.auth.local import LOCAL_HELLO, other_end
+from understudy.auth.local import LOCAL_END, LOCAL_HELLO, other_end
 from understudy.auth.refusals import PeerCounts, Refusals, most_of_one_user
 from understudy.model.errors import SlurmError
 from understudy.protocol import addresses
@@ -765,6 +765,8 @@ class Messenger:
     ) -> tuple[str, int, int, bool]:
         """Answer a hello, whose claims these are: the next frame proves them."""
         try:
+            if hello.endswith(LOCAL_END) and connection.sock.family == socket.AF_UNIX:
+                raise VersionError(f"a command of another version: {hello[:40]!r}")
             name, user_id, group_id, is_daemon = read_hello(hello)
         except VersionError:
             connection.send(server_challenge(self.name))  # which says of what version we are

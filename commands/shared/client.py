@@ -45,6 +45,7 @@ TIMED_OUT = 5004
 ZERO_BYTES = 5005
 CONNECT_FAILED_TEXT = "Unable to contact slurm controller (connect failure)"
 _AUTHENTICATION_FAILED_TEXT = "Protocol authentication error"
+_OTHER_VERSION_TEXT = "Incompatible versions of client and server code"
 _CONNECTION_RESET_TEXT = "Connection reset by peer"
 _ZERO_BYTES_TEXT = "Zero Bytes were transmitted or received"
 _TIMED_OUT_TEXT = "Socket timed out on send/recv operation"
@@ -112,7 +113,8 @@ class _Refusing:
         if error is None:
             return
         # from a module that is imported only with connections that are sealed
-        is_forged = type(error).__name__ == "AuthError"
+        kind = type(error).__name__
+        is_forged = kind in ("AuthError", "VersionError")
         was_there = (is_forged or isinstance(error, OSError)) and self._client.drop()
         if isinstance(error, TimeoutError):
             raise RefusedError(TIMED_OUT, _TIMED_OUT_TEXT) from None
@@ -123,7 +125,8 @@ class _Refusing:
         if isinstance(error, OSError):
             raise RefusedError(CONNECT_FAILED, CONNECT_FAILED_TEXT) from None
         if is_forged:
-            raise RefusedError(AUTHENTICATION_FAILED, _AUTHENTICATION_FAILED_TEXT) from None
+            text = _OTHER_VERSION_TEXT if kind == "VersionError" else _AUTHENTICATION_FAILED_TEXT
+            raise RefusedError(AUTHENTICATION_FAILED, text) from None
 
 
 class Client:
@@ -310,6 +313,8 @@ class Client:
             AuthError: the frame is forged.
         """
         envelope = unpack(body if self._channel is None else self._channel.open(body))
+        if isinstance(envelope[0], str):  # in place of an answer: of what version the daemon is
+            raise RefusedError(AUTHENTICATION_FAILED, _OTHER_VERSION_TEXT)
         _kind, _number, _deliver, _sequence, (tag, *answer) = envelope
         return _NAME_OF_TAG[tag], answer
 

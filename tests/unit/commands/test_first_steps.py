@@ -19,6 +19,7 @@ from importlib import import_module
 import pytest
 from fake_controller import FakeClient, run_command
 
+from understudy.auth.handshake import frame, server_challenge
 from understudy.auth.local import LOCAL_HELLO
 from understudy.commands.shared.client import Client, RefusedError, pack
 from understudy.commands.shared.locate import Location
@@ -208,6 +209,37 @@ def test_what_is_no_submission_is_not_asked_again(tmp_path, reads, said):
     client.submit("AllocateJob", pack("JobSpec"), False, -1, -1, [])  # so that the thread ends
     client.close()
     controller.join(10)
+
+
+@pytest.mark.parametrize("over_tcp", [True, False])
+def test_a_controller_of_another_version_is_named_as_such(over_tcp, tmp_path):
+    family = socket.AF_INET if over_tcp else socket.AF_UNIX
+    other = server_challenge("controller").replace(b"understudy/2", b"understudy/9")
+    with socket.socket(family) as listener:
+        listener.bind(("127.0.0.1", 0) if over_tcp else f"{tmp_path}/controller")
+        listener.listen()
+
+        def answer():
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(frame(other))
+                while connection.recv(4096):
+                    pass
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        location = (
+            Location(controller=f"tcp:127.0.0.1:{listener.getsockname()[1]}")
+            if over_tcp
+            else Location(controller_unix=f"unix:{tmp_path}/controller")
+        )
+        client = Client(lambda: location)
+        with pytest.raises(RefusedError) as refused:
+            client.call("Ping")
+        client.close()
+        thread.join(10)
+    assert refused.value.text == "Incompatible versions of client and server code"
 
 
 def test_a_connection_that_was_closed_since_the_last_answer_is_opened_again(tmp_path):
