@@ -245,6 +245,8 @@ def _lines(
         lines = path.read_text().split("\n")
     except OSError as error:
         raise ScenarioError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{path}: {error}") from error
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

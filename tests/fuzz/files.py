@@ -220,13 +220,17 @@ def state(rng: random.Random, folder: Path) -> None:
             store.close()
 
 
-_ABOUT = {"name": "s", "zero": 0, "users": {"ann": {}}}
-_JOBS = '{"at": 0, "line": "sbatch -n1 -t5 --wrap x", "run_s": 60, "user": "ann"}\n'
+_ABOUT = {"name": "s", "title": "a title", "horizon": 540, "users": {"ann": {}}}
+_WORKLOAD = (
+    '{"id": "j1", "at": 0.6, "user": "ann", "run": 31.1, "options": ["-N2", "--time=1"]}\n'
+    '{"id": "j2", "at": 1, "user": "ann", "run": 5, "exit": 3, "options": ["--array=1-3"]}\n'
+)
+_EVENTS = '{"at": 10, "cmd": ["scontrol", "update", "PartitionName=p", "State=DOWN"]}\n'
 
 
 def scenario(rng: random.Random, folder: Path) -> None:
     (folder / "slurm.conf").write_text(_CONF.replace("include other.conf\n", ""))
-    files = {"about.json": json.dumps(_ABOUT), "jobs.jsonl": _JOBS * 2, "events.jsonl": "{}\n"}
+    files = {"about.json": json.dumps(_ABOUT), "workload.jsonl": _WORKLOAD, "events.jsonl": _EVENTS}
     for name, content in files.items():
         changed = text(rng, (content,)) if rng.random() < 0.5 else content
         (folder / name).write_text(changed, encoding="utf-8", errors="surrogateescape")

@@ -125,3 +125,10 @@ def test_set_up_of_accounting_tells_where_each_command_stands(tmp_path: Path) ->
     assert read_set_up(path) == [
         SetUpCommand(("add", "account", "a 1", "Fairshare=3"), f"{path} line 3")
     ]
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / "slurm.conf").write_text("NodeName=n1")
+    (tmp_path / "workload.jsonl").write_bytes(b'{"id": "\x80"}')
+    with pytest.raises(ScenarioError, match=r"workload.jsonl: 'utf-8' codec can't decode"):
+        read_scenario(tmp_path)
