@@ -46,4 +46,4 @@ def test_what_is_changed_is_good_before(tmp_path):
     assert len(read_swf(tmp_path / "trace.swf", strict=True).jobs) == 2
     files.accounting_conf(Unchanged(), tmp_path)
     assert load_dbd(tmp_path / "slurmdbd.conf").text("StoragePass") == "secret"
-    assert len(list(read_rows(iter(files._SACCT.split("\n")), Count()))) == 1
+    assert len(list(read_rows(iter(files._SACCT.split("\n")), Count()))) == 2
