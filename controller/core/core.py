@@ -105,6 +105,8 @@ class Core:
     # resumed jobs that share CPUs with others
     crowded: dict[int, Job] = field(default_factory=dict)
     daemons: dict[str, DaemonRecord] = field(default_factory=dict)
+    # the nodes (a bitmap) that a daemon may register, unless any may join the cluster
+    stands_for: dict[str, int] = field(default_factory=dict)
     daemon_of_node: list[DaemonRecord | None] = field(init=False)
     next_job_id: int = 1
     arrays: dict[int, JobArray] = field(default_factory=dict)  # by the array's job id

@@ -314,7 +314,10 @@ class Controller:
             self.config.cluster_name,
         )
         for noded in daemon.cluster.nodeds:
-            core.add_daemon(noded.name, noded.address, known_nodes(core, noded.nodes)[0])
+            nodes, _ = known_nodes(core, noded.nodes)
+            core.add_daemon(noded.name, noded.address, nodes)
+            if not daemon.cluster.is_open:
+                core.stands_for[noded.name] = nodes
         if self.store is not None and self.dirty is not None:
             jobs = self.store.read(core, in_full=in_full)
             self.dirty.scripts_are_saved(set(core.scripts))

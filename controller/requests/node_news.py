@@ -177,6 +177,8 @@ def register_nodes(core: Core, message: RegisterNodes, sender: Sender) -> Messag
         if not nodes:
             raise SlurmError(ErrorCode.INVALID_NODE, said)
         log.error("%s", said)
+    if nodes & ~core.stands_for.get(message.daemon, nodes):
+        raise SlurmError(ErrorCode.ACCESS_DENIED)
     if not (math.isfinite(message.boot_time) and math.isfinite(message.slurmd_start_time)):
         raise SlurmError(-1, f"{message.daemon} was started at no time")
     now = core.time.now()

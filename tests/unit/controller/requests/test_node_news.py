@@ -40,6 +40,17 @@ def test_a_node_daemon_registers_in_no_other_name() -> None:
     assert answer.code == 2002
 
 
+def test_a_node_daemon_registers_no_nodes_but_those_of_cluster_json() -> None:
+    h = Harness(register=False)
+    h.core.stands_for["noded0"] = h.core.names.to_bitmap("n[1-2]")
+    h.daemons["noded0"] = "n[1-3]"
+    taken = h.register("noded0")
+    assert isinstance(taken, Failure)
+    assert taken.code == 2002
+    h.daemons["noded0"] = "n[1-2]"
+    assert isinstance(h.register("noded0"), Registered)
+
+
 def test_nodes_that_slurm_conf_has_lost_keep_no_others_from_being_registered() -> None:
     h = Harness(register=False)
     h.daemons["noded0"] = "n[1-6]"
