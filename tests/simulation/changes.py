@@ -23,6 +23,7 @@ if __name__ == "__main__":
 from simulation.clusters import ROOT, Simulation, SimulationFailed, simulate
 from simulation.draw import Draw
 
+from understudy.controller.facts.feasibility import could_ever_run
 from understudy.protocol.messages import (
     CancelJobs,
     ChangeNodeTable,
@@ -129,13 +130,15 @@ class Changing(Simulation):
         return "\n".join(lines) + "\n"
 
     def _cancel_hopeless(self) -> None:
-        """Jobs of partitions that are gone wait for these to come back."""
+        """Jobs wait for partitions that are gone, or for as many nodes as there were once."""
         if self.controller is not None and not self.done.done():
-            tables = self.controller.core.tables
+            core = self.controller.core
+            there = core.tables.partitions
             gone = [
                 job.job_id
-                for job in tables.pending.values()
-                if not all(name in tables.partitions for name in job.partitions)
+                for job in core.tables.pending.values()
+                if not all(name in there for name in job.partitions)
+                or not any(could_ever_run(core, job, there[name]) for name in job.partitions)
             ]
             self.resized -= set(gone)
             if gone:
