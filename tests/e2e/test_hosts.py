@@ -60,6 +60,8 @@ def test_daemons_that_are_started_one_by_one_are_a_cluster(tmp_path, ports):
             tmp_path / "slurm.conf",
             "--site",
             site,
+            "--keys",
+            tmp_path / "keys",
             "--run-dir",
             run_dir,
             "--time",
@@ -86,6 +88,8 @@ def test_daemons_that_are_started_one_by_one_are_a_cluster(tmp_path, ports):
                     name,
                     "--site",
                     str(site),
+                    "--keys",
+                    str(tmp_path / "keys" / name),
                     "--run-dir",
                     str(run_dir),
                 ],
@@ -103,6 +107,12 @@ def test_daemons_that_are_started_one_by_one_are_a_cluster(tmp_path, ports):
         result = run("srun", "-N6", "hostname")
         assert sorted(result.stdout.split()) == ["n1", "n2", "n3", "n4", "n5", "n6"], result.stderr
         assert run("understudy", "clock", "status").returncode == 0
+        changed = run(
+            "understudy", "rekey", "--site", site, "--keys", tmp_path / "keys", "--keep", 0
+        )
+        assert changed.returncode == 0, changed.stderr
+        result = run("srun", "-N6", "hostname")
+        assert sorted(result.stdout.split()) == ["n1", "n2", "n3", "n4", "n5", "n6"], result.stderr
     finally:
         # again and again: no signal that comes while a daemon ends may kill it
         deadline = time.monotonic() + 60
