@@ -41,6 +41,7 @@ from understudy.protocol.messages import (
     EventRecord,
     Failure,
     GetAssociations,
+    JobRecord,
     Message,
     Ok,
 )
@@ -161,11 +162,32 @@ class AccountingLink:
     def start(self, address: str) -> None:
         """Ask for associations, and tell what is left in the queue."""
         self._wire.add_peer(PEER, address)
+        self._forget_undone()
         self._note_cold_start()
         for each in self._core.tables.reservations:
             if not each.flags & TIME_FLOAT:
                 self._reservations[each.name] = reservation_record(self._core, each)
         self._fetch()
+
+    def _forget_undone(self) -> None:
+        """An earlier controller may have put into the queue what it could not save itself: jobs
+        and runs that never were. Nobody has been told of them.
+        """
+        waiting = self._queue.batch(len(self._queue))
+        gone = [number for number, record in waiting if self._is_undone(record)]
+        if gone and self._saved is not None:
+            self._queue.taken(gone)
+            self._saved.write([], gone)
+
+    def _is_undone(self, record: Record) -> bool:
+        if type(record) is not JobRecord:
+            return False
+        core = self._core
+        job = core.tables.jobs.get(record.job_id)
+        if job is None:
+            # numbers that come next; those that are long over may have begun again at the first
+            return 0 <= record.job_id - core.next_job_id < len(self._queue)
+        return (record.restarts, record.submit_time) > (job.restarts, job.submit_time)
 
     def _note_cold_start(self) -> None:
         """Nodes of which nothing is known yet, as no controller has been here before, cannot be

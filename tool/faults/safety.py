@@ -12,12 +12,15 @@ import traceback
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from understudy.accounting import schema as accounts
 from understudy.controller.saved.records import decode_job
 from understudy.tool.faults.invariants import Invariants
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from understudy.accounting.store import Store as AccountingStore
+    from understudy.controller.core.core import Core
     from understudy.controller.edge.main import Controller
     from understudy.controller.tables.job import Job
     from understudy.noded.core import Key
@@ -122,11 +125,36 @@ class Safety:
                 self._fail(f"{name} still has {left}, of which the controller knows nothing")
         if controller.accounting is not None and controller.accounting.waiting:
             self._fail(f"{controller.accounting.waiting} records have not come to accounting")
+        if cluster.accounting is not None:
+            self._compare_with_accounting(controller.core, cluster.accounting.store)
         responding = controller.core.daemons.values()
         if silent := [record.name for record in responding if not record.is_responding]:
             self._fail(f"{', '.join(silent)} should be there, and the controller does not know it")
 
+    def _compare_with_accounting(self, core: Core, store: AccountingStore) -> None:
+        """What accounting has of each job that is over is what ran: each run has ended there, and
+        the last one began and ended as in the job table.
+        """
+        runs: dict[int, dict[int, list[tuple[int | None, int | None]]]] = {}
+        for row in store.find(accounts.jobs, columns=_OF_RUNS):
+            of_job = runs.setdefault(row["job_id"], {})
+            of_job.setdefault(row["restarts"], []).append((row["start_time"], row["end_time"]))
+        for job_id, job in core.tables.jobs.items():
+            if not job.is_finished or job.is_completing or job.allocation is None:
+                continue
+            kept = runs.get(job_id, {})
+            last = kept.get(job.restarts, [])
+            if not last:
+                self._fail(f"accounting has no record of run {job.restarts}: {job.story}")
+            elif len(last) == 1 and last[0] != (job.start_time, job.end_time):  # else: resized
+                self._fail(
+                    f"accounting has {last[0]} of {job.start_time, job.end_time}: {job.story}"
+                )
+            if [part for parts in kept.values() for part in parts if part[1] is None]:
+                self._fail(f"a run is open in accounting ({kept}): {job.story}")
 
+
+_OF_RUNS: Final = ("job_id", "restarts", "start_time", "end_time")
 _JOBS: Final = "SELECT job_id, record FROM jobs"
 
 

@@ -332,6 +332,27 @@ def test_records_wait_on_disk_while_accounting_is_away_and_come_in_order_once(tm
     told.file.close()
 
 
+def test_what_a_controller_could_not_save_is_told_by_none_that_comes_back(tmp_path):
+    """Its queue is on disk before its tables are."""
+    told = Told(file=QueueFile(tmp_path / "queue.sqlite"))
+    told.answers = False
+    jobs = [told.harness.submit(hold=True) for _ in range(3)]
+    told.settle()
+    told.file.close()
+
+    def come_back(core):
+        """The first two are saved; of the second the last change is not, of the third nothing."""
+        for job in jobs[:2]:
+            core.tables.jobs[job.job_id] = job
+        jobs[1].submit_time -= 5
+        core.next_job_id = jobs[2].job_id
+
+    again = Told(file=QueueFile(tmp_path / "queue.sqlite"), before=come_back)
+    assert [record.job_id for record in again.of(JobRecord)] == [jobs[0].job_id]
+    assert again.file.read() == []
+    again.file.close()
+
+
 def test_a_batch_that_was_lost_on_the_way_is_told_again_as_it_was():
     told = Told()
     told.answers = False
