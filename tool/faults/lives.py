@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 _SEQUENCES_A_LIFE: Final = 1 << 40
 _AWAY: Final = (CONNECT_FAILED, CONNECTION_LOST, TIMED_OUT)
-_ONCE: Final = (0.0,)
 _ASK_AGAIN_S: Final = 1.0  # ours: commands wait so long before they look for the controller again
 _REORDERED_BY: Final = 10.0  # ours: one that is overtaken takes up to so many latencies more
 _LEAST_REORDERED_S: Final = 0.1  # ours: or, where links take no time, up to so long
@@ -236,7 +235,10 @@ class MortalMessenger(Messenger):
     def _over_link(self, sender: str, deliver: Callable[..., None], *args: Any) -> None:
         """Deliver what has come from the sender, as often and as late as the link has it."""
         failing = self._failing
-        for delay_s in failing.passage(sender, self.name) if failing.faults else _ONCE:
+        if not failing.faults:
+            deliver(*args)
+            return
+        for delay_s in failing.passage(sender, self.name):
             if not delay_s:
                 deliver(*args)
                 continue
