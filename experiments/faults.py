@@ -116,7 +116,7 @@ def read_words(text: str) -> Fault:
     Raises:
         ValueError: it is none; says why.
     """
-    kind, *words = text.split()
+    kind, *words = text.split() or [""]
     pairs = [word.partition("=") for word in words]
     for key, equals, _ in pairs:
         if not equals:

@@ -25,6 +25,25 @@ def test_a_command_of_the_page_prints_what_the_page_says(command, lines, tmp_pat
         assert line.strip() in ran.output.splitlines()
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--fault", "crash of=n9 at=1"], 1, "nothing here is called 'n9'"),
+        (["--fault", "crash of=n[ at=1"], 1, "fault crash at 1: "),
+        (["--fault", "flood of=n1 at=1"], 2, "--fault 'flood of=n1 at=1': fault: 'flood' is none"),
+        (["--failures", "gamma"], 2, "--failures gamma: 'gamma' is none of exponential"),
+        (["--failures", "trace:file=none"], 1, "none: No such file or directory"),
+    ],
+)
+def test_what_cannot_go_wrong_is_said_in_a_line(words, code, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    out = ["--out", str(tmp_path / "run")]
+    ran = CliRunner().invoke(app_with("replay"), ["replay", "examples/faults", *words, *out])
+    assert ran.exit_code == code, ran.output
+    (line,) = (line for line in ran.output.splitlines() if "error: " in line)
+    assert said in line
+
+
 def test_each_kind_of_fault_is_on_the_page():
     words = " ".join(command for command, _ in SHOWN)
     assert [kind for kind in KINDS if f"'{kind}" not in words] == []

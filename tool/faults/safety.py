@@ -13,6 +13,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from understudy.accounting import schema as accounts
+from understudy.controller.core.locks import WRITE, Needs
 from understudy.controller.saved.records import decode_job
 from understudy.tool.faults.invariants import Invariants
 
@@ -127,6 +128,8 @@ class Safety:
             self._fail(f"{controller.accounting.waiting} records have not come to accounting")
         if cluster.accounting is not None:
             self._compare_with_accounting(controller.core, cluster.accounting.store)
+        if not controller.locks.available(_ALL):
+            self._fail("locks are still held, although nobody asks anything")
         responding = controller.core.daemons.values()
         if silent := [record.name for record in responding if not record.is_responding]:
             self._fail(f"{', '.join(silent)} should be there, and the controller does not know it")
@@ -154,6 +157,7 @@ class Safety:
                 self._fail(f"a run is open in accounting ({kept}): {job.story}")
 
 
+_ALL: Final = Needs(WRITE, WRITE, WRITE, WRITE)
 _OF_RUNS: Final = ("job_id", "restarts", "start_time", "end_time")
 _JOBS: Final = "SELECT job_id, record FROM jobs"
 

@@ -125,6 +125,7 @@ def draw(request: ChaosRequest, folder: Path) -> None:
         request.hours * 3600,
         nodes,
         racks=[switch.name for switch in config.topology],
+        accounting=config.text("AccountingStorageType").endswith("slurmdbd"),
     )
     _write(folder, lines, [fault.as_line() for fault in faults])
     about = {"name": f"seed-{request.seed}", "front_end": False}

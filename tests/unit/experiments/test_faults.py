@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from understudy.experiments.faults import KINDS, Fault, read_fault
+from understudy.experiments.faults import KINDS, Fault, read_fault, read_words
 
 LINES = [
     {"at": 60.0, "fault": "crash", "of": "n[1-4]", "for": 600.0},
@@ -57,3 +57,24 @@ def test_what_makes_no_sense_is_said(line, text):
 def test_a_fault_is_of_somebody():
     with pytest.raises(KeyError, match="of"):
         read_fault({"at": 1, "fault": "crash"})
+
+
+def test_words_of_a_command_line_say_the_same():
+    words = "link of=n[1-4],rack2 to=controller at=60 for=600 loss=0.1 one_way=yes"
+    line = {"at": 60, "fault": "link", "of": "n[1-4],rack2", "to": "controller", "for": 600}
+    assert read_words(words) == read_fault(line | {"loss": 0.1, "one_way": True})
+    assert not read_words("link of=n1 at=0 one_way=no").one_way
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("crash n1 at=60", "n1: not KEY=VALUE"),
+        ("crash at=60", "of= is missing"),
+        ("crash of=n1 at=soon", "at: 'soon' is not a number"),
+        ("", "fault: '' is none of crash"),
+    ],
+)
+def test_words_that_make_no_sense_are_said(words, text):
+    with pytest.raises(ValueError, match=text):
+        read_words(words)
