@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from understudy.protocol.messages import Message
 
@@ -58,6 +59,39 @@ class Wire(Protocol):
         *,
         only_failures: bool = False,
     ) -> None: ...
+
+
+class Rows(Protocol):
+    """What a statement gave."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    def fetchone(self) -> Any: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Database(Protocol):
+    """One connection to a database, used by one thread at a time (understudy.controller.saved.
+    database). Statements have `?` for values.
+    """
+
+    def execute(self, text: str, values: Sequence[object] = ()) -> Rows: ...
+
+    def read_locked(self, select: str) -> Rows: ...
+
+    def executemany(self, text: str, rows: Sequence[Sequence[object]]) -> None: ...
+
+    def create(self, schema: str) -> None: ...
+
+    def version(self) -> int: ...
+
+    def set_version(self, number: int) -> None: ...
+
+    def transaction(self) -> AbstractContextManager[None]: ...
+
+    def close(self) -> None: ...
 
 
 class Sender(Protocol):

@@ -9,7 +9,6 @@ Follows: slurm.conf(5) on MaxDBDMsgs: what does not fit any more is dropped, ste
 from __future__ import annotations
 
 import logging
-import sqlite3
 from collections import OrderedDict
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -26,12 +25,17 @@ from understudy.protocol.messages import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
+
+    from understudy.controller.ports import Database
 
     Record = JobRecord | StepRecord | EventRecord | ReservationRecord | JobText
 
 log = logging.getLogger("understudy.controller.accounting.link")
 LEAST_BOUND: Final = 10_000  # MaxDBDMsgs by default: this, or more for large clusters
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS queue (number INTEGER PRIMARY KEY, record BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS fence (one INTEGER PRIMARY KEY, number INTEGER NOT NULL)
+"""
 _decode: Final = msgspec.msgpack.Decoder(
     JobRecord | StepRecord | EventRecord | ReservationRecord | JobText
 ).decode
@@ -107,21 +111,17 @@ class RecordQueue:
 
 
 class QueueFile:
-    """The queue on disk. Survives the end of the process at any instant; it is used by one
-    thread. `fence`: the fencing number of the controller's lease. Who has opened the queue last is
-    the only one who can write.
+    """The queue on disk. Survives the end of the process at any instant. `fence`: the fencing
+    number of the controller's lease. Who has opened the queue last is the only one who can write.
     """
 
-    def __init__(self, path: Path, fence: int) -> None:
-        self._fence = fence
-        self._database = sqlite3.connect(path, isolation_level=None)
-        self._database.execute("PRAGMA journal_mode=WAL")
-        self._database.execute("PRAGMA synchronous=NORMAL")
-        self._database.execute(
-            "CREATE TABLE IF NOT EXISTS queue (number INTEGER PRIMARY KEY, record BLOB NOT NULL)"
+    def __init__(self, database: Database, fence: int) -> None:
+        self._database, self._fence = database, fence
+        database.create(_SCHEMA)
+        database.execute(
+            "INSERT INTO fence VALUES (1, ?) ON CONFLICT (one) DO UPDATE SET number = ?",
+            (fence, fence),
         )
-        self._database.execute("CREATE TABLE IF NOT EXISTS fence (one PRIMARY KEY, number)")
-        self._database.execute("INSERT OR REPLACE INTO fence VALUES (1, ?)", (fence,))
 
     def read(self) -> list[tuple[int, Record]]:
         """All records, in order."""
@@ -136,24 +136,20 @@ class QueueFile:
         """Put some in and take some out, in one transaction; nothing if another controller has
         opened the queue since.
         """
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            if self._database.execute("SELECT number FROM fence").fetchone() != (self._fence,):
-                self._database.execute("ROLLBACK")
+        database = self._database
+        with database.transaction():
+            found = database.read_locked("SELECT number FROM fence").fetchone()
+            if found[0] != self._fence:
                 return
-            self._database.executemany(
-                "INSERT OR REPLACE INTO queue VALUES (?, ?)",
+            database.executemany(
+                "INSERT INTO queue VALUES (?, ?) "
+                "ON CONFLICT (number) DO UPDATE SET record = excluded.record",
                 [(number, _encode(record)) for number, record in added],
             )
-            self._database.executemany(
+            database.executemany(
                 "DELETE FROM queue WHERE number = ?", [(number,) for number in gone]
             )
-            self._database.execute("COMMIT")
-        except BaseException:
-            if self._database.in_transaction:  # a full disk has ended it already
-                self._database.execute("ROLLBACK")
-            raise
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the database."""
         self._database.close()

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
+from understudy.controller.saved.database import DatabaseError
 from understudy.controller.saved.lease import LeaseLostError
 from understudy.model.cluster import CONTROLLER
 from understudy.model.errors import ERROR_TEXT
@@ -125,7 +125,7 @@ class Leadership:
     def _takes(self, row: Row) -> bool:
         try:
             return self._lease.take(row)
-        except sqlite3.Error as error:
+        except DatabaseError as error:
             self._complain(f"cannot take the lease: {error}")
             return False
 
@@ -176,7 +176,7 @@ class Leadership:
                     await self._ask_for_it(row)
                 await self._pause(self._look_s)
                 row = await self._do(lease.read)
-            except sqlite3.Error as error:  # as of a full disk, which may be another's soon
+            except DatabaseError as error:  # as of a full disk, which may be another's soon
                 self._complain(f"cannot use the lease: {error}")
                 await self._pause(self._look_s)
         self._begin(row.holder)
@@ -268,7 +268,7 @@ class Leadership:
             except LeaseLostError:
                 self._step_down("lost control of the cluster to another controller")
                 return
-            except sqlite3.Error as error:
+            except DatabaseError as error:
                 self._daemon.log.error("cannot keep the lease: %s", error)  # noqa: TRY400
                 beaten = float("-inf")
                 row = None
@@ -329,7 +329,7 @@ class Leadership:
             if self._lease.holds():
                 try:
                     await self._do(self._lease.leave_to, self._heir)
-                except sqlite3.Error as error:
+                except DatabaseError as error:
                     self._daemon.log.error("cannot give the lease back: %s", error)  # noqa: TRY400
         await self._do(self._lease.close)
         self._thread.shutdown()

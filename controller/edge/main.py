@@ -48,13 +48,14 @@ from understudy.controller.nodes.health import start_checking
 from understudy.controller.nodes.power import Power, set_plan
 from understudy.controller.notices.job_completion import FILE_TEXT, CompletionLog
 from understudy.controller.notices.mail import Mailer
-from understudy.controller.ports import Journal, NoJournal, Wire
+from understudy.controller.ports import Database, Journal, NoJournal, Wire
 from understudy.controller.priority import registry as priority_registry
 from understudy.controller.priority.accounts import AccountsOf
 from understudy.controller.priority.options import read_options
+from understudy.controller.saved.database import FILE_NAME, open_database
 from understudy.controller.saved.lease import Lease
 from understudy.controller.saved.recover import recover
-from understudy.controller.saved.store import FILE_NAME, Commits, Dirty, HeldWire, Store
+from understudy.controller.saved.store import Commits, Dirty, HeldWire, Store
 from understudy.controller.scheduling import registry
 from understudy.controller.tables.power_plan import PowerPlan
 from understudy.controller.tables.preemption import Preemption, Rules
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     Writer = Callable[[Callable[[], None], Callable[[BaseException | None], None]], None]
 
 NAME = CONTROLLER
+_BUSY_S = 10.0  # ours: so long others are waited for who write into the queue for accounting
 
 
 class Controller:
@@ -103,7 +105,9 @@ class Controller:
         journal: Journal = NoJournal()
         held: HeldWire | None = None
         if lease is not None:
-            self.store = Store(state_dir(daemon), one_host=bool(cluster.controller_unix))
+            self.store = Store(
+                state_place(daemon), daemon.name, one_host=bool(cluster.controller_unix)
+            )
             self.store.fence = lease.fence
             journal = self.dirty = Dirty()
             wire = held = HeldWire(daemon.messenger)
@@ -241,11 +245,7 @@ class Controller:
     ) -> AccountingLink:
         """The link over which records go to accounting, which follows the journal."""
         daemon, config, cluster = self.daemon, self.config, self.daemon.cluster
-        saved = (
-            None
-            if self.lease is None
-            else QueueFile(state_dir(daemon) / "accounting.sqlite", self.lease.fence)
-        )
+        saved = None if self.lease is None else QueueFile(open_queue(daemon), self.lease.fence)
         nodes = len(self.core.tables.nodes.nodes)
         link = AccountingLink(
             self.core,
@@ -535,9 +535,19 @@ def _write_in_thread(loop: asyncio.AbstractEventLoop) -> Writer:
     return run
 
 
-def state_dir(daemon: Daemon) -> Path:
-    """Where the state lies that controllers share."""
-    return Path(daemon.cluster.state_dir or daemon.run_dir / "state")
+def state_place(daemon: Daemon) -> Path | str:
+    """Where the state lies that controllers share: a folder, or a server's URL."""
+    cluster = daemon.cluster
+    return cluster.state_url or Path(cluster.state_dir or daemon.run_dir / "state")
+
+
+def open_queue(daemon: Daemon) -> Database:
+    """The database of what accounting has yet to be told."""
+    place = state_place(daemon)
+    if isinstance(place, Path):
+        place /= "accounting.sqlite"
+    one_host = bool(daemon.cluster.controller_unix)
+    return open_database(place, daemon.name, one_host=one_host, busy_s=_BUSY_S, durable=False)
 
 
 def open_lease(daemon: Daemon, timeout_s: float | None) -> Lease:
@@ -546,14 +556,12 @@ def open_lease(daemon: Daemon, timeout_s: float | None) -> Lease:
     Raises:
         StateError: the saved state cannot be opened.
     """
-    directory = state_dir(daemon)
-    directory.mkdir(parents=True, exist_ok=True)
-    return Lease(
-        directory / FILE_NAME,
-        daemon.name,
-        timeout_s,
-        one_host=bool(daemon.cluster.controller_unix),
-    )
+    place = state_place(daemon)
+    if isinstance(place, Path):
+        place.mkdir(parents=True, exist_ok=True)
+        place /= FILE_NAME
+    one_host = bool(daemon.cluster.controller_unix)
+    return Lease(place, daemon.name, timeout_s, one_host=one_host)
 
 
 async def start(

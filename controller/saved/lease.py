@@ -11,7 +11,7 @@ seen no beat for as long. Nobody compares clocks of two hosts: the number of bea
 each measures by a clock of its own, which also goes on while the host sleeps.
 
 Who stands still within a write keeps the database's lock, as long as the process is there. If it is
-on the same host, it is killed by who takes the lease.
+on the same host, it is killed by who takes the lease; a server is told to end its sessions.
 """
 
 from __future__ import annotations
@@ -20,26 +20,32 @@ import contextlib
 import logging
 import os
 import signal
-import sqlite3
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from understudy.controller.saved.database import (
+    DatabaseError,
+    LockedError,
+    ServerDatabase,
+    open_database,
+)
 from understudy.controller.saved.records import StateError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from understudy.controller.ports import Database
+
 log = logging.getLogger("understudy.controller.saved.lease")
 _BUSY_S: Final = 2.0  # ours: so long another's transaction is waited for
-_OPEN_S: Final = 10.0  # ours: so long others that open it at the same time are waited for
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS lease (
     one INTEGER PRIMARY KEY CHECK (one = 1), fence INTEGER NOT NULL, holder TEXT NOT NULL,
     beats INTEGER NOT NULL, wanted TEXT NOT NULL, because TEXT NOT NULL, process TEXT NOT NULL
 )
 """
-_NOBODYS: Final = "INSERT OR IGNORE INTO lease VALUES (1, 0, '', 0, '', '', '')"
+_NOBODYS: Final = "INSERT INTO lease VALUES (1, 0, '', 0, '', '', '') ON CONFLICT DO NOTHING"
 
 
 class LeaseLostError(Exception):
@@ -57,38 +63,6 @@ class Row(NamedTuple):
     wanted: str
     because: str
     process: str
-
-
-def open_database(path: Path, *, one_host: bool, busy_s: float) -> sqlite3.Connection:
-    """Open the saved state, which may be new. `one_host`: in write-ahead mode, which needs memory
-    that all who use it share.
-
-    Raises:
-        StateError: it is no database.
-    """
-    try:
-        database = sqlite3.connect(
-            path, check_same_thread=False, isolation_level=None, timeout=busy_s
-        )
-        _patiently(database, f"PRAGMA journal_mode={'WAL' if one_host else 'DELETE'}")
-        database.execute("PRAGMA synchronous=FULL")
-    except sqlite3.DatabaseError as error:
-        raise StateError(f"{path}: {error}") from error
-    return database
-
-
-def _patiently(database: sqlite3.Connection, text: str) -> None:
-    """Execute what SQLite does not wait for by itself while another has the database."""
-    until = time.monotonic() + _OPEN_S
-    while True:
-        try:
-            database.execute(text)
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                raise
-        else:
-            return
-        time.sleep(0.02)
 
 
 def host_clock() -> float:
@@ -111,13 +85,15 @@ def _start_of(pid: int) -> str:
         return file.read().rpartition(")")[2].split()[19]
 
 
-def check(database: sqlite3.Connection, fence: int) -> None:
-    """Within a transaction of the shared database: whether the fencing number is still this.
+def check(database: Database, fence: int) -> None:
+    """Within a transaction of the shared database: whether the fencing number is still this. Nobody
+    can take the lease until the transaction is over.
 
     Raises:
         LeaseLostError: it is not.
     """
-    if database.execute("SELECT fence FROM lease").fetchone() != (fence,):
+    found = database.read_locked("SELECT fence FROM lease").fetchone()
+    if found is None or found[0] != fence:
         raise LeaseLostError("another controller leads")
 
 
@@ -129,7 +105,7 @@ class Lease:
 
     def __init__(
         self,
-        path: Path,
+        place: Path | str,
         name: str,
         timeout_s: float | None,
         *,
@@ -144,13 +120,13 @@ class Lease:
         self.name, self.timeout_s, self.clock = name, timeout_s, clock
         self.fence = 0  # our fencing number; 0: we have never led
         self._until = float("-inf")
-        self._database = open_database(path, one_host=one_host, busy_s=_BUSY_S)
+        self._database = open_database(place, name, one_host=one_host, busy_s=_BUSY_S)
         try:
-            _patiently(self._database, _SCHEMA)
+            self._database.create(_SCHEMA)
             if self._database.execute("SELECT fence FROM lease").fetchone() is None:
-                _patiently(self._database, _NOBODYS)
-        except sqlite3.DatabaseError as error:
-            raise StateError(f"{path}: {error}") from error
+                self._database.create(_NOBODYS)
+        except DatabaseError as error:
+            raise StateError(str(error)) from error
 
     def holds(self) -> bool:
         """Whether nobody else can lead yet."""
@@ -158,18 +134,15 @@ class Lease:
 
     def read(self) -> Row:
         """The lease as it is now."""
-        return Row(
-            *self._database.execute(
-                "SELECT fence, holder, beats, wanted, because, process FROM lease"
-            ).fetchone()
-        )
+        text = "SELECT fence, holder, beats, wanted, because, process FROM lease"
+        return Row(*self._database.execute(text).fetchone())
 
     def take(self, seen: Row, *, by_force: bool = False) -> bool:
         """Lead, if the lease is still as it was seen. From here on nobody else can write.
         `by_force`: the holder does not beat; if it keeps the database locked, it is killed.
 
         Raises:
-            sqlite3.Error: the database cannot be written.
+            DatabaseError: the database cannot be written.
         """
         began = self.clock()
         changes = (self.name, this_process(), seen.fence, seen.beats, seen.holder)
@@ -179,9 +152,8 @@ class Lease:
         )
         try:
             taken = self._database.execute(text, changes).rowcount == 1
-        except sqlite3.OperationalError as error:
-            is_locked = error.sqlite_errorcode == sqlite3.SQLITE_BUSY
-            if not (is_locked and by_force and _kill(seen.process)):
+        except LockedError:
+            if not (by_force and self._end(seen)):
                 raise
             taken = self._database.execute(text, changes).rowcount == 1
         if taken:
@@ -189,12 +161,18 @@ class Lease:
             self._extend(began)
         return taken
 
+    def _end(self, seen: Row) -> bool:
+        """End who keeps the database locked; whether that was done."""
+        if isinstance(self._database, ServerDatabase):
+            return self._database.end_sessions_of(seen.holder)
+        return _kill(seen.process)
+
     def beat(self) -> Row:
         """Hold it for longer. The lease as it is then.
 
         Raises:
             LeaseLostError: another has it.
-            sqlite3.Error: the database cannot be written; the lease ends by and by.
+            DatabaseError: the database cannot be written; the lease ends by and by.
         """
         began = self.clock()
         text = "UPDATE lease SET beats = beats + 1 WHERE fence = ?"

@@ -1,4 +1,4 @@
-"""The controller's state on disk: SQLite under StateSaveLocation, written by group commit.
+"""The controller's state on disk: in a database, written by group commit.
 
 Place: the edge. What changes is noted (`Dirty`, the core's journal) and written in one transaction
 with all that changed meanwhile. Answers and messages that tell of a change leave after the
@@ -11,13 +11,16 @@ the order of all that follows stays defined.
 
 from __future__ import annotations
 
+import contextlib
 import logging
-import sqlite3
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from understudy.controller.saved import documents, lease, node_order
+from understudy.controller.saved import documents, node_order
+from understudy.controller.saved.database import FILE_NAME, DatabaseError, open_database
+from understudy.controller.saved.lease import check
 from understudy.controller.saved.records import (
     StateError,
     decode_job,
@@ -30,12 +33,13 @@ from understudy.controller.saved.records import (
     encode_reservation,
 )
 from understudy.model import nodeset
+from understudy.model.cluster import CONTROLLER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     from understudy.controller.core.core import Core
+    from understudy.controller.ports import Database
     from understudy.controller.tables.job import Job
     from understudy.protocol.messages import Message
 
@@ -43,7 +47,6 @@ if TYPE_CHECKING:
     from understudy.controller.ports import Wire
 
 log = logging.getLogger("understudy.controller.saved.store")
-FILE_NAME: Final = "state.sqlite"
 SCHEMA_VERSION: Final = 1
 _BUSY_S: Final = 10.0  # ours: so long the lease's transactions are waited for, which are short
 _SCHEMA: Final = """
@@ -60,6 +63,29 @@ CREATE TABLE IF NOT EXISTS submissions (
 );
 CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 """
+
+
+def _putting(table: str, key: tuple[str, ...], value: str) -> str:
+    """Puts whole rows into a table, in place of those with the same key."""
+    places, keys = ", ".join("?" * len((*key, value))), ", ".join(key)
+    conflict = f"ON CONFLICT ({keys}) DO UPDATE SET {value} = excluded.{value}"
+    return " ".join(("INSERT INTO", table, f"VALUES ({places})", conflict))
+
+
+_PUT: Final = {
+    table: _putting(table, key, value)
+    for table, key, value in (
+        ("jobs", ("job_id",), "record"),
+        ("scripts", ("job_id",), "script"),
+        ("nodes", ("name",), "record"),
+        ("partitions", ("name",), "record"),
+        ("reservations", ("name",), "record"),
+        ("limits_use", ("name",), "record"),
+        ("documents", ("name",), "record"),
+        ("submissions", ("user_id", "token"), "job_id"),
+        ("state", ("name",), "value"),
+    )
+}
 _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder(tuple[int, dict[str, float], float]).decode
 
@@ -208,94 +234,71 @@ def _reservation_record(core: Core, name: str) -> bytes | None:
 class Store:
     """The database. Used by one thread at a time."""
 
-    def __init__(self, directory: Path, *, one_host: bool = True) -> None:
-        """Open it, or begin a new one. Not `one_host`: controllers of several hosts share it, and
-        write-ahead mode needs memory that all share.
+    def __init__(self, place: Path | str, name: str = CONTROLLER, *, one_host: bool = True) -> None:
+        """Open it, or begin a new one. `place`: a folder, or a URL; the others are those of
+        `open_database`.
 
         Raises:
             StateError: not a database of ours.
-            OSError: the directory cannot be made.
+            OSError: the folder cannot be made.
         """
-        directory.mkdir(parents=True, exist_ok=True)
-        self.path = directory / FILE_NAME
+        if isinstance(place, Path):
+            place.mkdir(parents=True, exist_ok=True)
+            place /= FILE_NAME
+        self.place = place
         self.fence: int | None = None  # of our lease; None: nobody shares the state
-        self._database = lease.open_database(self.path, one_host=one_host, busy_s=_BUSY_S)
+        self._database = open_database(place, name, one_host=one_host, busy_s=_BUSY_S)
         try:
-            (version,) = self._database.execute("PRAGMA user_version").fetchone()
+            version = self._database.version()
             if version > SCHEMA_VERSION:
                 raise StateError(
-                    f"{self.path} is of version {version}, this program knows {SCHEMA_VERSION}"
+                    f"{place} is of version {version}, this program knows {SCHEMA_VERSION}"
                 )
-            self._database.executescript(_SCHEMA)
-            self._database.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-        except sqlite3.DatabaseError as error:
-            raise StateError(f"{self.path}: {error}") from error
+            self._database.create(_SCHEMA)
+            self._database.set_version(SCHEMA_VERSION)
+        except DatabaseError as error:
+            raise StateError(str(error)) from error
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[Database]:
+        """A transaction of who has the lease."""
+        with self._database.transaction():
+            if self.fence is not None:
+                check(self._database, self.fence)
+            yield self._database
 
     def write(self, batch: Batch) -> None:
         """Write the batch in one transaction; it is on disk when this returns.
 
         Raises:
             LeaseLostError: another controller leads by now, and nothing was written.
-            sqlite3.Error: it cannot be written.
+            DatabaseError: it cannot be written.
         """
-        database = self._database
-        database.execute("BEGIN IMMEDIATE")
-        try:
-            if self.fence is not None:
-                lease.check(database, self.fence)
-            if batch.jobs:
-                database.executemany("INSERT OR REPLACE INTO jobs VALUES (?, ?)", batch.jobs)
-            if batch.scripts:
-                database.executemany("INSERT OR REPLACE INTO scripts VALUES (?, ?)", batch.scripts)
-            if batch.forgotten:
-                database.executemany("DELETE FROM jobs WHERE job_id = ?", batch.forgotten)
-                database.executemany("DELETE FROM scripts WHERE job_id = ?", batch.forgotten)
-            if batch.nodes:
-                database.executemany("INSERT OR REPLACE INTO nodes VALUES (?, ?)", batch.nodes)
-            if batch.partitions:
-                database.executemany(
-                    "INSERT OR REPLACE INTO partitions VALUES (?, ?)", batch.partitions
-                )
-            if batch.reservations:
-                database.executemany(
-                    "DELETE FROM reservations WHERE name = ?",
-                    [(name,) for name, _ in batch.reservations],
-                )
-                database.executemany(
-                    "INSERT INTO reservations VALUES (?, ?)",
-                    [each for each in batch.reservations if each[1] is not None],
-                )
+        with self._writing() as database:
+            put = database.executemany
+            put(_PUT["jobs"], batch.jobs)
+            put(_PUT["scripts"], batch.scripts)
+            put("DELETE FROM jobs WHERE job_id = ?", batch.forgotten)
+            put("DELETE FROM scripts WHERE job_id = ?", batch.forgotten)
+            put(_PUT["nodes"], batch.nodes)
+            put(_PUT["partitions"], batch.partitions)
+            for table, rows in (
+                ("reservations", batch.reservations),
+                ("documents", batch.documents),
+            ):
+                gone = f"DELETE FROM {table} WHERE name = ?"  # noqa: S608
+                put(gone, [(name,) for name, record in rows if record is None])
+                put(_PUT[table], [each for each in rows if each[1] is not None])
             if batch.usage is not None:
                 database.execute("DELETE FROM usage")
-                database.executemany("INSERT INTO usage VALUES (?, ?)", batch.usage)
-            if batch.limits_use:
-                database.executemany(
-                    "INSERT OR REPLACE INTO limits_use VALUES (?, ?)", batch.limits_use
-                )
-            if batch.documents:
-                database.executemany(
-                    "DELETE FROM documents WHERE name = ?", [(name,) for name, _ in batch.documents]
-                )
-                database.executemany(
-                    "INSERT INTO documents VALUES (?, ?)",
-                    [each for each in batch.documents if each[1] is not None],
-                )
-            if batch.submissions:
-                database.executemany(
-                    "INSERT OR REPLACE INTO submissions VALUES (?, ?, ?)",
-                    [each for each in batch.submissions if each[2] is not None],
-                )
-                database.executemany(
-                    "DELETE FROM submissions WHERE user_id = ? AND token = ?",
-                    [each[:2] for each in batch.submissions if each[2] is None],
-                )
-            if batch.state:
-                database.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", batch.state)
-            database.execute("COMMIT")
-        except BaseException:
-            if database.in_transaction:  # a full disk has ended it already
-                database.execute("ROLLBACK")
-            raise
+                put("INSERT INTO usage VALUES (?, ?)", batch.usage)
+            put(_PUT["limits_use"], batch.limits_use)
+            put(_PUT["submissions"], [each for each in batch.submissions if each[2] is not None])
+            put(
+                "DELETE FROM submissions WHERE user_id = ? AND token = ?",
+                [each[:2] for each in batch.submissions if each[2] is None],
+            )
+            put(_PUT["state"], batch.state)
 
     def read(self, core: Core, *, in_full: bool = False) -> list[Job]:
         """Set states of nodes and counters of the core to what was saved; the saved jobs, for
@@ -310,8 +313,8 @@ class Store:
         """
         try:
             return self._read(core, in_full=in_full)
-        except (sqlite3.DatabaseError, UnicodeDecodeError, msgspec.DecodeError) as error:
-            raise StateError(f"{self.path}: {error}") from error
+        except (DatabaseError, UnicodeDecodeError, msgspec.DecodeError) as error:
+            raise StateError(f"{self.place}: {error}") from error
 
     def _read(self, core: Core, *, in_full: bool) -> list[Job]:
         database = self._database
@@ -334,7 +337,7 @@ class Store:
                 }
             )
         for row in database.execute(
-            "SELECT user_id, token, job_id FROM submissions ORDER BY rowid"
+            "SELECT user_id, token, job_id FROM submissions ORDER BY job_id"
         ):
             core.submissions.restore(*row)
         for name, record in database.execute("SELECT name, record FROM documents"):
@@ -385,9 +388,10 @@ class Store:
             for (name,) in self._database.execute("SELECT name FROM partitions")
             if name in core.tables.partitions or name not in asked_for
         ]
-        self._database.executemany(
-            "DELETE FROM partitions WHERE name = ?", [(name,) for name in unwanted]
-        )
+        with self._writing() as database:
+            database.executemany(
+                "DELETE FROM partitions WHERE name = ?", [(name,) for name in unwanted]
+            )
 
     def _read_partitions(self, core: Core) -> None:
         for name, record in self._database.execute("SELECT name, record FROM partitions"):

@@ -81,8 +81,11 @@ def prepare(
         raise LaunchError(f"real jobs take real time, not {time} time")
     if site.accounting_port is not None and not accounting:
         raise LaunchError(f"{conf} asks for an accounting daemon: name its host")
-    if backups and state_dir is None:
-        raise LaunchError("controllers must share their state: name the folder with --state-dir")
+    if backups and state_dir is None and not os.environ.get("UNDERSTUDY_STATE_URL"):
+        raise LaunchError(
+            "controllers must share their state: name the folder with --state-dir, or a server "
+            "with UNDERSTUDY_STATE_URL"
+        )
     if backups and time == "virtual":
         raise LaunchError("virtual time ends with its controller: no backup can take over")
     site_dir.mkdir(parents=True, exist_ok=True)

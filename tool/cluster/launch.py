@@ -250,6 +250,7 @@ def describe(
         name=site.name,
         time=time,
         accounting_url=os.environ.get("UNDERSTUDY_ACCOUNTING_URL", ""),
+        state_url=os.environ.get("UNDERSTUDY_STATE_URL", ""),
         nodeds=[
             NodeDaemon(f"noded{number}", address, nodes)
             for number, (address, nodes) in enumerate(

@@ -96,7 +96,7 @@ class Safety:
         if store is None:
             return
         self.read_back += 1
-        database = sqlite3.connect(f"file:{store.path}?mode=ro", uri=True)
+        database = sqlite3.connect(f"file:{store.place}?mode=ro", uri=True)
         try:
             saved = dict(database.execute(_JOBS))
         finally:

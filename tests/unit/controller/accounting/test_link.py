@@ -22,6 +22,7 @@ from understudy.controller.accounting.records import REQUEUED, RESIZING, Kept
 from understudy.controller.jobs.checks import check_licenses
 from understudy.controller.jobs.resize import keep_number
 from understudy.controller.ports import NoJournal
+from understudy.controller.saved.database import open_database
 from understudy.controller.tables.settings import Enforced
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobState, NodeState
@@ -313,7 +314,7 @@ def test_who_asks_for_all_is_answered_although_accounting_is_away():
 
 
 def test_records_wait_on_disk_while_accounting_is_away_and_come_in_order_once(tmp_path):
-    told = Told(file=QueueFile(tmp_path / "queue.sqlite", 1))
+    told = Told(file=QueueFile(open_database(tmp_path / "q.sqlite", "c", busy_s=1.0), 1))
     told.answers = False
     h = told.harness
     jobs = [h.submit(hold=True) for _ in range(3)]

@@ -1,6 +1,7 @@
 """Records wait for accounting: in order, bounded, and on disk."""
 
 from understudy.controller.accounting.queue import QueueFile, RecordQueue
+from understudy.controller.saved.database import open_database
 from understudy.protocol.messages import JobRecord, StepRecord
 
 
@@ -34,12 +35,18 @@ def test_a_full_queue_drops_steps_first_and_then_what_is_new():
 
 
 def test_the_queue_comes_back_from_disk_in_order(tmp_path):
-    queue, file = RecordQueue(), QueueFile(tmp_path / "queue.sqlite", 1)
+    queue, file = (
+        RecordQueue(),
+        QueueFile(open_database(tmp_path / "q.sqlite", "c", busy_s=1.0), 1),
+    )
     added, dropped = queue.add([job(1), step(1), job(2)])
     file.write(added, dropped)
     file.write([], [1])
     file.close()
-    again, file = RecordQueue(), QueueFile(tmp_path / "queue.sqlite", 1)
+    again, file = (
+        RecordQueue(),
+        QueueFile(open_database(tmp_path / "q.sqlite", "c", busy_s=1.0), 1),
+    )
     again.restore(file.read())
     added, _ = again.add([job(3)])
     assert [record for _, record in again.batch(9)] == [step(1), job(2), job(3)]
@@ -48,7 +55,10 @@ def test_the_queue_comes_back_from_disk_in_order(tmp_path):
 
 
 def test_what_was_dropped_is_taken_from_the_disk_too(tmp_path):
-    queue, file = RecordQueue(most=1), QueueFile(tmp_path / "queue.sqlite", 1)
+    queue, file = (
+        RecordQueue(most=1),
+        QueueFile(open_database(tmp_path / "q.sqlite", "c", busy_s=1.0), 1),
+    )
     for record in (step(1), job(1)):
         file.write(*queue.add([record]))
     assert [record for _, record in file.read()] == [job(1)]

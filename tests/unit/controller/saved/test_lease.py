@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from understudy.controller.saved.database import LockedError, open_database
 from understudy.controller.saved.lease import Lease, LeaseLostError, check, this_process
 from understudy.controller.saved.records import StateError
 from understudy.controller.saved.store import Batch, Store
@@ -90,7 +91,7 @@ def test_who_has_lost_it_can_neither_beat_nor_write_nor_give_it_away(
     assert not old.holds()
     other = sqlite3.connect(tmp_path / "state.sqlite")
     assert other.execute("SELECT value FROM state").fetchall() == [(5,)]
-    check(other, new.fence)
+    check(open_database(tmp_path / "state.sqlite", "x", busy_s=1.0), new.fence)
 
 
 def test_it_is_asked_for_declined_and_left_to_who_asked(tmp_path: Path, clock: Clock) -> None:
@@ -114,6 +115,7 @@ def test_it_is_asked_for_declined_and_left_to_who_asked(tmp_path: Path, clock: C
 STANDS_STILL = """
 import sqlite3, sys
 from pathlib import Path
+from understudy.controller.saved.database import LockedError, open_database
 from understudy.controller.saved.lease import Lease
 path = Path(sys.argv[1])
 lease = Lease(path, "controller", 10.0)
@@ -137,9 +139,9 @@ def test_who_stands_still_within_a_write_is_killed_by_who_takes_the_lease(
         assert stuck.stdout is not None
         assert stuck.stdout.readline() == b"locked\n"
         os.kill(stuck.pid, signal.SIGSTOP)
-        monkeypatch.setattr("understudy.controller.saved.lease._BUSY_S", 0.0)
+        monkeypatch.setattr("understudy.controller.saved.lease._BUSY_S", 0.2)
         lease = open_lease(tmp_path, "backup1", clock)
-        with pytest.raises(sqlite3.OperationalError, match="locked"):
+        with pytest.raises(LockedError, match="locked"):
             lease.take(lease.read())
         assert lease.take(lease.read(), by_force=True)
         assert lease.fence == 2
@@ -149,14 +151,14 @@ def test_who_stands_still_within_a_write_is_killed_by_who_takes_the_lease(
 def test_a_process_of_another_boot_or_another_life_is_left_alone(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("understudy.controller.saved.lease._BUSY_S", 0.0)
+    monkeypatch.setattr("understudy.controller.saved.lease._BUSY_S", 0.2)
     lease = open_lease(tmp_path, "backup1", clock)
     other = sqlite3.connect(tmp_path / "state.sqlite", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     boot, pid, start = this_process().split()
     own = f"{boot} {pid} {start}"  # as of a controller that has begun anew
     for process in (f"another {pid} {start}", f"{boot} {pid} {int(start) - 1}", own, ""):
-        with pytest.raises(sqlite3.OperationalError, match="locked"):
+        with pytest.raises(LockedError, match="locked"):
             lease.take(lease.read()._replace(process=process), by_force=True)
 
 
