@@ -55,6 +55,30 @@ def test_a_zygote_is_beside_slurm_conf_where_a_socket_can_be(tmp_path, run_dir, 
         launch.prepare(tmp_path / ("x" * 100), conf, port=0, zygote=True)
 
 
+def test_each_further_slurmctld_host_is_a_backup_unless_time_is_virtual(run_dir, conf):
+    conf.write_text(
+        "SlurmctldHost=ctl1\nSlurmctldHost=b(10.0.0.1)\nSlurmctldHost=c\n"
+        + "".join(
+            line for line in conf.read_text().splitlines(keepends=True) if "Host=" not in line
+        )
+    )
+    cluster = launch.prepare(run_dir, conf, port=0)
+    assert cluster.controller_host == "ctl1"
+    assert [(each.name, each.host) for each in cluster.backups] == [
+        ("backup1", "b"),
+        ("backup2", "c"),
+    ]
+    assert launch.daemon_names(cluster) == ["agent", "controller", "backup1", "backup2", "noded0"]
+    assert launch.location_of(cluster, run_dir).controllers == [
+        [cluster.controller_unix, "tcp:127.0.0.1:0"],
+        [f"unix:{run_dir}/backup1.sock"],
+        [f"unix:{run_dir}/backup2.sock"],
+    ]
+    assert Cluster.load(run_dir) == cluster
+    assert launch.prepare(run_dir, conf, port=0, time="virtual").backups == []
+    assert launch.prepare(run_dir, conf, port=0, state="memory").backups == []
+
+
 def test_a_prepared_run_directory_describes_the_cluster(run_dir, conf):
     cluster = launch.prepare(
         run_dir, conf, time="virtual", noded=3, port=0, participants=["replay"]
