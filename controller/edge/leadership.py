@@ -238,7 +238,9 @@ class Leadership:
     def _begin(self, silent: str = "") -> None:
         """The lease is ours: lead. `silent`: whose it was, if that one does not respond."""
         daemon = self._daemon
-        if silent:
+        if silent and daemon.name == CONTROLLER:
+            daemon.log.error("%s not responding, taking over", self._hosts.get(silent, silent))
+        elif silent:
             daemon.log.error(
                 "ControlMachine %s not responding, BackupController%d %s taking over",
                 self._hosts.get(silent, silent),
