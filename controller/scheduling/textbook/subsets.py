@@ -114,7 +114,7 @@ def _is_first(keys: Sequence[NDArray[np.int64]], order: NDArray[np.int64]) -> ND
 class Window:
     """Candidates that each fit alone, in the base order. `needs[i][k]` is what candidate i needs of
     resource k, `free[k]` what there is; `objectives` are the places of those that are to be used
-    as far as possible.
+    as far as possible, ascending.
     """
 
     def __init__(
