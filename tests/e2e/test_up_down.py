@@ -3,6 +3,7 @@
 Covers: accounting/main, tool/cluster/process_title.
 """
 
+import json
 import os
 import re
 import signal
@@ -181,11 +182,24 @@ def test_a_daemon_that_dies_at_its_start_is_shown_with_its_log(site):
 def test_a_damaged_key_is_refused(site):
     site.up("--conf", site.conf())
     site("understudy", "down")
-    (site.run_dir / "key").write_bytes(b"too short")
+    (site.run_dir / "keys" / "noded0").write_bytes(b"too short")
     result = site("understudy", "up", "--run-dir", str(site.run_dir), "--port", "0")
     assert result.returncode == 1
     assert "has 9 bytes, expected 32" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_run_directory_of_another_version_is_named_and_up_describes_it_anew(site):
+    site.up("--conf", site.conf())
+    job = site("sbatch", "--parsable", "--hold", "--wrap", "true").stdout.strip()
+    site("understudy", "down")
+    path = site.run_dir / "cluster.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"key_file": "key"}))
+    result = site("understudy", "status", "--run-dir", str(site.run_dir))
+    assert result.returncode == 1
+    assert "is of another version of Understudy (key_file)" in result.stderr
+    site.up("--conf", site.conf())
+    assert site("squeue", "-h", "-o", "%i").stdout.strip() == job
 
 
 @pytest.mark.parametrize("noded_is_killed", [False, True])

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from key_harness import keys_of, secret_of
 
+from understudy.auth import refusals
 from understudy.auth.handshake import SealedChannel, client_hello, frame
 from understudy.clock import frames, service
 from understudy.clock.service import ClockService
@@ -197,3 +198,24 @@ async def test_who_proves_nothing_in_time_is_closed(tmp_path, monkeypatch, caplo
         assert await asyncio.to_thread(silent.recv, 1) == b""
     assert "connection with a local process closed: did not authenticate in time" in caplog.text
     await ended(clock)
+
+
+async def test_who_has_many_connections_open_that_prove_nothing_gets_no_more(
+    clock, monkeypatch, caplog
+):
+    monkeypatch.setattr(refusals, "MOST_UNPROVEN", 3)
+
+    def conversation(raw):
+        others = [socket.socket(socket.AF_UNIX) for _ in range(4)]
+        for sock in others:
+            sock.settimeout(5)
+            sock.connect(str(clock.path))
+        last = others[3].recv(1)
+        for sock in others:
+            sock.close()
+        return last, raw.control("status")
+
+    last, status = await talk(clock, conversation)
+    assert last == b""
+    assert isinstance(status, ClockStatus)
+    assert "others have not said who they are" in caplog.text
