@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import stat
 import tempfile
 import time as clock_time
 from pathlib import Path
@@ -166,7 +167,7 @@ def begin(
         )
     for file in ("cluster.json", "slurm.conf", *COMPANIONS):
         if (site_dir / file).is_file():
-            _copy(site_dir / file, run_dir, 0o644)
+            _copy(site_dir / file, run_dir)
     (run_dir / "keys").mkdir(mode=0o755, exist_ok=True)
     _link(run_dir / "keys" / PUBLIC, public)
     _link(run_dir / "keys" / name, private)
@@ -198,10 +199,10 @@ def _link(path: Path, target: Path) -> None:
     path.symlink_to(target.absolute())
 
 
-def _copy(file: Path, run_dir: Path, mode: int) -> None:
+def _copy(file: Path, run_dir: Path) -> None:
     """Put a file there at once: other daemons that start beside this one read and write it, too."""
     descriptor, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=run_dir)
     with os.fdopen(descriptor, "wb") as target:
-        os.fchmod(descriptor, mode)
+        os.fchmod(descriptor, stat.S_IMODE(file.stat().st_mode))
         target.write(file.read_bytes())
     os.replace(name, run_dir / file.name)

@@ -77,6 +77,15 @@ def test_a_host_has_a_copy_and_no_private_key_but_its_own(prepare, tmp_path, has
         assert [path.name for path in (tmp_path / "site" / "keys").iterdir()] == ["public"]
 
 
+@pytest.mark.parametrize(("url", "mode"), [("", 0o644), ("mysql://me:secret@db/slurm", 0o600)])
+def test_a_databases_password_is_for_the_daemons_alone(prepare, tmp_path, monkeypatch, url, mode):
+    monkeypatch.setenv("UNDERSTUDY_ACCOUNTING_URL", url)
+    prepare()
+    hosts.begin("noded1", tmp_path / "site", tmp_path / "run")
+    for folder in ("site", "run"):
+        assert stat.S_IMODE((tmp_path / folder / "cluster.json").stat().st_mode) == mode
+
+
 def test_a_host_without_its_key_is_told_so(prepare, tmp_path):
     prepare(keys=tmp_path / "private")
     with pytest.raises(LaunchError, match=r"there is no .*/site/keys/noded0, the key of noded0"):
