@@ -356,17 +356,10 @@ class Store:
             moves = node_order.Moves(found[0], core)
             for job in jobs:
                 moves.job(job)
-        database = self._database  # both at once: the one says how to read the other
-        database.execute("BEGIN IMMEDIATE")
-        database.executemany(
-            "INSERT OR REPLACE INTO jobs VALUES (?, ?)",
-            [(job.job_id, encode_job(job)) for job in jobs if found is not None],
-        )
-        database.execute(
-            "INSERT OR REPLACE INTO documents VALUES (?, ?)",
-            (node_order.SAVED_AS, node_order.encode(core)),
-        )
-        database.execute("COMMIT")
+        moved = [(job.job_id, encode_job(job)) for job in jobs if found is not None]
+        with self._writing() as database:  # both at once: the one says how to read the other
+            database.executemany(_PUT["jobs"], moved)
+            database.execute(_PUT["documents"], (node_order.SAVED_AS, node_order.encode(core)))
 
     def _read_nodes(self, core: Core, *, in_full: bool) -> None:
         index_of = core.tables.nodes.index_of

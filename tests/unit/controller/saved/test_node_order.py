@@ -8,6 +8,7 @@ import pytest
 from controller_harness import FakeTime, Harness, make_tables
 
 from understudy.controller.edge.validate import validate
+from understudy.controller.saved.lease import Lease, LeaseLostError
 from understudy.controller.saved.recover import recover
 from understudy.controller.saved.store import Dirty, Store
 from understudy.controller.tables.job import BAD_CONSTRAINTS
@@ -94,3 +95,21 @@ def test_a_job_that_is_over_forgets_steps_on_nodes_that_are_gone(
     h = restart(["n1"])
     assert h.core.tables.jobs[job.job_id].allocation is None
     assert h.core.tables.jobs[job.job_id].state is JobState.COMPLETED
+
+
+def test_a_controller_that_leads_no_more_puts_nothing_to_new_places(
+    restart: Callable[[Sequence[str]], Harness], tmp_path: Path
+) -> None:
+    h = restart(["n1", "n2"])
+    h.register("noded0")
+    job = h.submit(required_nodes="n2")
+    restart(["n1", "n2"])
+    lease = Lease(tmp_path / "state.sqlite", "backup1", None)
+    assert lease.take(lease.read())
+    store = Store(tmp_path)
+    store.fence = lease.fence - 1
+    with pytest.raises(LeaseLostError):
+        store.read(Harness(make_tables(names=["n2", "n1"]), register=False).core)
+    store.close()
+    lease.close()
+    assert restart(["n1", "n2"]).core.tables.jobs[job.job_id].node_list == "n2"
