@@ -39,6 +39,8 @@ from understudy.tool.cluster.run_dir import LaunchError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from understudy.tool.cluster.launch import Site
+
 CLOCK_PORT: Final = 6816
 NODE_PORT: Final = 6818  # slurm.conf(5), SlurmdPort
 _POLL_S: Final = 0.1  # ours: between two looks for the file
@@ -109,14 +111,18 @@ def prepare(
         keys=keys,
         metrics=on_many_hosts(metrics, participants_of(site, len(noded))),
         controller_host=site.controllers[0],
-        backups=[
-            Backup(backup_name(number), stated or host, _address(host, site.port))
-            for number, (host, stated) in enumerate(
-                itertools.zip_longest(backups, site.controllers[1 : 1 + len(backups)]), 1
-            )
-        ],
+        backups=_backups(site, backups),
         state_dir=str(state_dir) if state_dir is not None else "",
     )
+
+
+def _backups(site: Site, hosts: Sequence[str]) -> list[Backup]:
+    """The backup controllers on these hosts, by the names that slurm.conf has for them."""
+    stated = itertools.zip_longest(hosts, site.controllers[1 : 1 + len(hosts)])
+    return [
+        Backup(backup_name(number), name or host, _address(host, site.port))
+        for number, (host, name) in enumerate(stated, 1)
+    ]
 
 
 def _address(host: str, port: int) -> str:
