@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.accounting import known
 from understudy.controller.accounting.records import (
     Kept,
     blocking_reason,
@@ -30,7 +31,6 @@ from understudy.controller.pending.access import accounting_has_changed
 from understudy.controller.priority.tres import totals
 from understudy.controller.scheduling.api import Note
 from understudy.model import nodeset
-from understudy.model.associations import AssociationState
 from understudy.model.reservations import TIME_FLOAT
 from understudy.model.states import NodeFlag, NodeState
 from understudy.model.tres import split_name
@@ -163,6 +163,8 @@ class AccountingLink:
         """Ask for associations, and tell what is left in the queue."""
         self._wire.add_peer(PEER, address)
         self._forget_undone()
+        if self._core.associations.number:  # as it was saved; accounting may be away
+            accounting_has_changed(self._core)
         self._note_cold_start()
         for each in self._core.tables.reservations:
             if not each.flags & TIME_FLOAT:
@@ -260,17 +262,7 @@ class AccountingLink:
             self._retry_s = min(2 * self._retry_s, RETRY_S)
             return
         self._retry_s = FIRST_RETRY_S
-        self._core.associations = AssociationState(
-            self._cluster,
-            answer.number,
-            associations=answer.associations,
-            qos=answer.qos,
-            users=answer.users,
-            wckeys=answer.wckeys,
-            tres=answer.tres,
-        )
-        self._core.federation = answer.federation
-        self._take_licenses(answer.licenses)
+        known.take(self._core, answer)
         log.info(
             "accounting has %d associations and %d qualities of service",
             len(answer.associations),
@@ -337,6 +329,7 @@ class AccountingLink:
             self._core.job_limits.forget_use(numbers, list(below), qos)
 
     def _have_changed(self) -> None:
+        self._core.journal.document(known.SAVED_AS)
         accounting_has_changed(self._core)
         self._core.changed(Note.CHANGE, self._core.time.now())
         self._core.after_event()

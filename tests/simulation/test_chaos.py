@@ -48,6 +48,19 @@ def test_whatever_fails_nothing_is_lost_and_all_comes_to_an_end(seed):
     assert outcome.faults
 
 
+@pytest.mark.parametrize(
+    ("seed", "of"),
+    [
+        (12, "an exit code that came late and was not saved"),
+        (38, "records of a job that could not be saved"),
+        (63, "a launch whose answer was lost with its node"),
+        (591, "limits that nobody knew of while accounting was away"),
+    ],
+)
+def test_what_was_found_is_not_found_again(seed, of):
+    assert run_chaos(draw(seed)).steps, of
+
+
 def test_the_seeds_here_draw_every_fault():
     kinds = {event["fault"] for seed in SEEDS for event in draw(seed).events if "fault" in event}
     assert kinds == set(WEIGHTS)

@@ -76,6 +76,8 @@ class LimitsHeld:
             job = running[key]
             assert job.start_time is not None
             found = self._payer(job)
+            if found is None and key in self._taken_over:
+                continue  # accounting has not told yet
             assert found is not None, f"runs, and has no association: {job.story}"
             self._runs[key] = (job, job.start_time, found, self._held(job))
         for key in started:

@@ -64,6 +64,7 @@ class _BridgedClient(Client):
         )
         self.answers: list[Message] = []
         self.hold: Any = None
+        self.is_given_up = False  # nobody waits for the command any more
 
     submit = Client.call  # the controller lasts as long as the replay
 
@@ -93,8 +94,9 @@ class _BridgedClient(Client):
 
         def answered(answer: Message) -> None:
             self.answers.append(answer)
-            self.hold = self._loop.hold()
-            self.hold.__enter__()
+            if not self.is_given_up:
+                self.hold = self._loop.hold()
+                self.hold.__enter__()
             come.set()
 
         def ask() -> None:
@@ -221,19 +223,24 @@ async def run_command(
     client.hold.__enter__()
     done: asyncio.Future[int] = loop.create_future()
 
+    def ended(tell: Callable[[Any], None], how: object) -> None:
+        if not done.done():
+            tell(how)
+
     def work() -> None:
         with contextlib.suppress(RuntimeError):  # the run may have ended meanwhile, and its loop
             try:
                 code = guarded(context, command, arguments)
             except BaseException as error:  # noqa: BLE001  handed on to whoever waits
-                loop.call_soon_threadsafe(done.set_exception, error)
+                loop.call_soon_threadsafe(ended, done.set_exception, error)
             else:
-                loop.call_soon_threadsafe(done.set_result, code)
+                loop.call_soon_threadsafe(ended, done.set_result, code)
 
     threading.Thread(target=work, name=program, daemon=True).start()
     try:
         code = await done
     finally:
+        client.is_given_up = True
         client.hold.__exit__(None, None, None)
     return Outcome(code, out.getvalue(), err.getvalue(), tuple(client.answers))
 
