@@ -106,6 +106,8 @@ class JobLimits:
         self._origin, self._settled = origin, 0
         # while sums are made again: up to when what running jobs use has been counted
         self._counted: dict[int, int] = {}
+        # after a restart, until all running jobs are known again: until when they were counted
+        self._saved_until: int | None = None
 
     def _set_decay(self, half_life_s: int, reset_period: str, now: float) -> None:
         self.decay = 1.0 - LN2 / half_life_s if half_life_s > 0 else 1.0
@@ -543,7 +545,8 @@ class JobLimits:
         charge.tres = self.amounts(job, self.tables.partitions[job.partition], held)
         charge.runs = True
         charge.limit_s = job.time_limit_s or YEAR
-        charge.until = self._counted.pop(job.job_id, max(job.start_time, min(self.last, int(now))))
+        since = self.last if self._saved_until is None else min(self.last, self._saved_until)
+        charge.until = self._counted.pop(job.job_id, max(job.start_time, min(since, int(now))))
         self._running[job.job_id] = charge
         for use in charge.line.uses:
             use.take(job.job_id, charge.tres, held.nodes)
@@ -655,6 +658,7 @@ class JobLimits:
                 self._unseen.pop(job_id, None)
                 self._set_accruing(self._charges[job_id], had[job_id])
         self._counted.clear()
+        self._saved_until = None
         if self._counts_time:
             self._catch_up()
 
@@ -795,6 +799,8 @@ class JobLimits:
     def restore(self, saved: dict[str, SavedUse]) -> None:
         """Go on from what was saved before a restart."""
         self._restored = dict(saved)
+        # what ran then has gone on meanwhile
+        self._saved_until = max((as_of for as_of, _, _ in saved.values()), default=None)
         self._give_saved()
 
     def _give_saved(self) -> None:

@@ -627,7 +627,8 @@ def run_schedule(
 
 def kind_of(problem: str) -> str:
     """What failed, without what differs from run to run."""
-    return re.sub(r"\d+", "#", problem.partition(": ")[2].splitlines()[0])[:60]
+    text = problem.partition(": ")[2] or problem
+    return re.sub(r"\d+", "#", text.splitlines()[0])[:60]
 
 
 def shrink(schedule: Schedule, problem: str, make: type[Run] = Run) -> tuple[Schedule, str]:

@@ -80,6 +80,7 @@ class FaultyCluster:
         self._on_failure, self._on_controller, self._heard = on_failure, on_controller, heard
         self._lives: dict[str, Life] = {}
         self._count = 0
+        self.kept_away: set[str] = set()  # daemons that nobody may start
         self.ended = 0  # daemons, by themselves
         self._boots: dict[str, float] = {}  # by node daemon: when its node has booted
 
@@ -129,8 +130,8 @@ class FaultyCluster:
             await self.start(name)
 
     async def start(self, name: str) -> None:
-        """Start the daemon, if it is not there."""
-        if self.is_alive(name):
+        """Start the daemon, if it is not there, and nothing keeps it away."""
+        if self.is_alive(name) or name in self.kept_away:
             return
         life = self._new_life(name)
         time = CountedTime(self.loop, self.cluster.epoch, life, seems_real=True)

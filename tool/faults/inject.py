@@ -150,6 +150,7 @@ class Injector:
         elif fault.kind == "crash":
             for name in self._places.daemons(fault, fault.of):
                 self._away[name] += 1
+                cluster.kept_away.add(name)
                 cluster.die(name, without_power=name not in (CONTROLLER, ACCOUNTING))
         elif fault.kind == "stall":
             for name in self._places.daemons(fault, fault.of):
@@ -169,6 +170,7 @@ class Injector:
             for name in self._places.daemons(fault, fault.of):
                 self._away[name] -= 1
                 if not self._away[name]:
+                    cluster.kept_away.discard(name)
                     cluster.start_soon(name)
         elif fault.kind == "stall":
             for name in self._places.daemons(fault, fault.of):

@@ -12,6 +12,7 @@ import pytest
 from controller_harness import OTHER, ROOT, USER
 from enforcement_harness import House, sums
 
+from understudy.controller.edge.limits import make_limits
 from understudy.controller.priority.options import PriorityOptions
 from understudy.controller.tables.allocation import Allocation, ShareGroup
 from understudy.controller.tables.gres import Held
@@ -672,6 +673,22 @@ def test_use_goes_on_after_a_restart() -> None:
     waiting = submit(after)
     after.run(WAIT_S)
     assert waiting.reason == "AssocGrpCPUMinutesLimit"
+
+
+def test_what_ran_while_the_controller_was_away_is_counted_when_it_is_back() -> None:
+    house = House()
+    house.set_association(4, grp_wall=1000)
+    job = submit(house, time_limit_s=6000)
+    house.run(200)
+    saved = house.limits.take_touched()
+    house.run(1000)
+    assert job.is_running
+    house.core.start_time = now = house.time.now()  # it has been away since it saved that
+    again = make_limits(house.core, PriorityOptions(calc_period_s=60))
+    again.restore(saved)
+    again.rebuild(now)
+    assert job.start_time is not None
+    assert again.of_association[4].wall_s == pytest.approx(now - job.start_time, abs=1, rel=0.01)
 
 
 def test_use_that_is_forgotten_blocks_nobody() -> None:
