@@ -178,6 +178,7 @@ class Leadership:
                 row = await self._do(lease.read)
             except DatabaseError as error:  # as of a full disk, which may be another's soon
                 self._complain(f"cannot use the lease: {error}")
+                self._answered = self._clock()  # nobody has asked the leader meanwhile
                 await self._pause(self._look_s)
         self._begin(row.holder)
 
@@ -247,7 +248,7 @@ class Leadership:
                 list(self._hosts).index(daemon.name),
                 self._hosts[daemon.name],
             )
-        daemon.messenger.may_speak = self._lease.holds
+        daemon.messenger.may_speak = self._lease.may_act
         self._leading = self._lead()
         for event in _EVENTS[daemon.name == CONTROLLER]:
             self._leading.note(event)
@@ -274,8 +275,8 @@ class Leadership:
                 self._daemon.log.error("cannot keep the lease: %s", error)  # noqa: TRY400
                 beaten = float("-inf")
                 row = None
-            if not lease.holds():
-                self._step_down("cannot lead any longer")
+            if not await self._do(lease.may_act):
+                self._step_down("beginning again as a standby")
                 return
             if row is not None and row.wanted and await self._is_to_yield(row):
                 self._heir = row.wanted
@@ -328,7 +329,7 @@ class Leadership:
         if self._leading is not None:
             if not self._daemon.begins_again:
                 self._start_program(self._off_program)
-            if self._lease.holds():
+            if await self._do(self._lease.may_act):
                 try:
                     await self._do(self._lease.leave_to, self._heir)
                 except DatabaseError as error:

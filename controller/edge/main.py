@@ -368,7 +368,7 @@ class Controller:
 
     def _may_act(self) -> bool:
         """Whether what is done now is done by who leads the cluster."""
-        return self.lease is None or self.lease.holds()
+        return self.lease is None or self.lease.may_act()
 
     def _append_completion(self, text: str) -> None:
         if not self._may_act():
@@ -515,7 +515,7 @@ class Controller:
         """It leads in place of another, and node daemons are to follow."""
         assert self.lease is not None
         for name in self.core.daemons:
-            self.core.agents.send(name, Lead(self.lease.fence), wanted=self.lease.holds)
+            self.core.agents.send(name, Lead(self.lease.fence), wanted=self.lease.may_act)
 
 
 def _write_here(write: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:

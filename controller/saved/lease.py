@@ -6,9 +6,10 @@ looks whether the number is still its own. So a controller that was stopped, or 
 goes on later can write nothing, however late it notices.
 
 Reads write nothing. For them the lease ends by time: the leader beats, and from `timeout_s` after
-the beginning of its last beat it no longer holds the lease (`holds`). Others take it when they have
-seen no beat for as long. Nobody compares clocks of two hosts: the number of beats is compared, and
-each measures by a clock of its own, which also goes on while the host sleeps.
+the beginning of its last beat it acts no more before it has beaten again (`may_act`). Others take
+the lease when they have seen no beat for as long. Nobody compares clocks of two hosts: the number
+of beats is compared, and each measures by a clock of its own, which also goes on while the host
+sleeps.
 
 Who stands still within a write keeps the database's lock, as long as the process is there. If it is
 on the same host, it is killed by who takes the lease; a server is told to end its sessions.
@@ -21,6 +22,7 @@ import logging
 import os
 import signal
 import time
+from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from understudy.controller.saved.database import (
@@ -98,7 +100,7 @@ def check(database: Database, fence: int) -> None:
 
 
 class Lease:
-    """The lease as one controller sees it, `name`. Used by one thread at a time, but for `holds`.
+    """The lease as one controller sees it, `name`. Threads may share it.
 
     `timeout_s`: SlurmctldTimeout; None: there is no other controller, and nobody beats.
     """
@@ -120,6 +122,8 @@ class Lease:
         self.name, self.timeout_s, self.clock = name, timeout_s, clock
         self.fence = 0  # our fencing number; 0: we have never led
         self._until = float("-inf")
+        self._is_lost = True
+        self._lock = Lock()
         self._database = open_database(place, name, one_host=one_host, busy_s=_BUSY_S)
         try:
             self._database.create(_SCHEMA)
@@ -132,10 +136,30 @@ class Lease:
         """Whether nobody else can lead yet."""
         return self.clock() < self._until
 
+    def may_act(self) -> bool:
+        """Whether what is done now is done by who leads. Where the time is over, as after a long
+        pause, the database is asked; who does not have the lease then has lost it for good.
+        """
+        if self.holds():
+            return True
+        if not self._is_lost:
+            try:
+                self.beat()
+            except (DatabaseError, LeaseLostError) as error:
+                log.error("cannot lead any longer: %s", error)  # noqa: TRY400
+                self.lose()
+        return not self._is_lost
+
     def read(self) -> Row:
         """The lease as it is now."""
         text = "SELECT fence, holder, beats, wanted, because, process FROM lease"
-        return Row(*self._database.execute(text).fetchone())
+        with self._lock:
+            return Row(*self._database.execute(text).fetchone())
+
+    def _change(self, text: str, values: tuple[object, ...]) -> bool:
+        """Execute an UPDATE; whether it met the row."""
+        with self._lock:
+            return self._database.execute(text, values).rowcount == 1
 
     def take(self, seen: Row, *, by_force: bool = False) -> bool:
         """Lead, if the lease is still as it was seen. From here on nobody else can write.
@@ -151,20 +175,22 @@ class Lease:
             "holder = ?, process = ? WHERE fence = ? AND beats = ? AND holder = ?"
         )
         try:
-            taken = self._database.execute(text, changes).rowcount == 1
+            taken = self._change(text, changes)
         except LockedError:
             if not (by_force and self._end(seen)):
                 raise
-            taken = self._database.execute(text, changes).rowcount == 1
+            began = self.clock()
+            taken = self._change(text, changes)
         if taken:
-            self.fence = seen.fence + 1
+            self.fence, self._is_lost = seen.fence + 1, False
             self._extend(began)
         return taken
 
     def _end(self, seen: Row) -> bool:
         """End who keeps the database locked; whether that was done."""
         if isinstance(self._database, ServerDatabase):
-            return self._database.end_sessions_of(seen.holder)
+            with self._lock:
+                return self._database.end_sessions_of(seen.holder)
         return _kill(seen.process)
 
     def beat(self) -> Row:
@@ -176,7 +202,7 @@ class Lease:
         """
         began = self.clock()
         text = "UPDATE lease SET beats = beats + 1 WHERE fence = ?"
-        if self._database.execute(text, (self.fence,)).rowcount != 1:
+        if not self._change(text, (self.fence,)):
             self.lose()
             raise LeaseLostError("another controller leads")
         self._extend(began)
@@ -187,26 +213,24 @@ class Lease:
 
     def lose(self) -> None:
         """Hold it no longer, whatever the time."""
-        self._until = float("-inf")
+        self._until, self._is_lost = float("-inf"), True
 
     def want(self, because: str) -> None:
         """Ask who leads for the lease."""
-        self._database.execute(
+        self._change(
             "UPDATE lease SET wanted = ?, because = ? WHERE holder <> ''", (self.name, because)
         )
 
     def decline(self, asker: str) -> None:
         """Go on leading although another wants to."""
-        self._database.execute(
-            "UPDATE lease SET wanted = '', because = '' WHERE wanted = ?", (asker,)
-        )
+        self._change("UPDATE lease SET wanted = '', because = '' WHERE wanted = ?", (asker,))
 
     def leave_to(self, name: str) -> None:
         """Give the lease back; `name` may take it at once, others after their timeout. "": nobody
         in particular.
         """
         self.lose()
-        self._database.execute(
+        self._change(
             "UPDATE lease SET holder = '', wanted = ?, because = '', beats = beats + 1 "
             "WHERE fence = ?",
             (name, self.fence),
@@ -215,7 +239,8 @@ class Lease:
     def close(self) -> None:
         """Close the database."""
         self.lose()
-        self._database.close()
+        with self._lock:
+            self._database.close()
 
 
 def _kill(process: str) -> bool:

@@ -57,6 +57,38 @@ def test_it_is_held_until_its_time_is_over_unless_the_holder_beats(
     assert not lease.holds()
 
 
+def test_who_paused_for_too_long_acts_again_only_if_nobody_has_taken_the_lease(
+    tmp_path: Path, clock: Clock
+) -> None:
+    lease, other = (open_lease(tmp_path, name, clock) for name in ("controller", "backup1"))
+    assert not lease.may_act()
+    assert lease.take(lease.read())
+    clock.now += 60.0
+    assert lease.may_act()
+    assert lease.holds()
+    clock.now += 60.0
+    assert other.take(other.read())
+    assert not lease.may_act()
+    assert not lease.may_act()
+    assert other.may_act()
+
+
+def test_who_cannot_beat_when_the_time_is_over_has_lost_the_lease_for_good(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("understudy.controller.saved.lease._BUSY_S", 0.0)
+    lease = open_lease(tmp_path, "controller", clock)
+    assert lease.take(lease.read())
+    locked = sqlite3.connect(tmp_path / "state.sqlite", isolation_level=None)
+    locked.execute("BEGIN IMMEDIATE")
+    assert lease.may_act()
+    clock.now += 60.0
+    assert not lease.may_act()
+    locked.execute("ROLLBACK")
+    assert not lease.may_act()
+    locked.close()
+
+
 def test_who_has_no_rivals_holds_it_for_ever(tmp_path: Path, clock: Clock) -> None:
     lease = open_lease(tmp_path, "controller", clock, None)
     assert lease.take(lease.read())
