@@ -35,6 +35,8 @@ import re
 import resource
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -50,6 +52,7 @@ from kill_controller import CONF, Outcome, Submitter, await_end, check
 from understudy.commands.shared.client import Client, RefusedError
 from understudy.commands.shared.locate import Location
 from understudy.model.cluster import CONTROLLER, NodeDaemon
+from understudy.protocol import addresses
 from understudy.tool.cluster import launch
 from understudy.tool.cluster.processes import end, identify
 
@@ -69,20 +72,22 @@ PATIENCE_S = 60.0  # for a controller to be back
 
 class Relay(threading.Thread):
     """Passes on what hosts send each other. Nothing comes to or from a host that is cut off, and
-    nobody is told.
+    nobody is told. `host_of`: where a process is.
     """
 
-    def __init__(self, folder: Path, addresses: dict[str, Path]) -> None:
+    def __init__(
+        self, folder: Path, addresses: dict[str, Path], host_of: Callable[[int], str]
+    ) -> None:
         super().__init__(name="relay", daemon=True)
-        self._folder, self._addresses = folder, addresses
+        self._folder, self._addresses, self._host_of = folder, addresses, host_of
         self._loop = asyncio.new_event_loop()
         self._ways: dict[str, asyncio.Event] = {}
         self._is_up = threading.Event()
         self._pumps: set[asyncio.Task[None]] = set()
 
-    def path(self, source: str, target: str) -> Path:
-        """Where `source` finds `target`."""
-        return self._folder / f"{source}-{target}"
+    def path(self, target: str) -> Path:
+        """Where all others find `target`."""
+        return self._folder / f"to-{target}"
 
     def begin(self) -> None:
         self.start()
@@ -93,21 +98,16 @@ class Relay(threading.Thread):
         self._loop.run_forever()
 
     async def _listen(self) -> None:
-        hosts = [*self._addresses, CLIENTS]
-        for host in hosts:
+        for host in (*self._addresses, CLIENTS):
             self._ways[host] = asyncio.Event()
             self._ways[host].set()
-        for source in hosts:
-            for target in self._addresses:
-                if source != target:
-                    path = self.path(source, target)
-                    await asyncio.start_unix_server(self._serve(source, target), path)
+        for target in self._addresses:
+            await asyncio.start_unix_server(self._serve(target), self.path(target))
         self._is_up.set()
 
-    def _serve(
-        self, source: str, target: str
-    ) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]:
+    def _serve(self, target: str) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]:
         def accepted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            source = self._host_of(other_process(writer.get_extra_info("socket")))
             task = self._loop.create_task(self._connect(source, target, reader, writer))
             self._pumps.add(task)
             task.add_done_callback(self._pumps.discard)
@@ -146,6 +146,13 @@ class Relay(threading.Thread):
 
     def heal(self, host: str) -> None:
         self._loop.call_soon_threadsafe(self._ways[host].set)
+
+
+def other_process(sock: socket.socket) -> int:
+    """The pid at the other end (unix(7), SO_PEERCRED)."""
+    octets = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    pid: int = struct.unpack("3i", octets)[0]
+    return pid
 
 
 class Word(NamedTuple):
@@ -197,17 +204,21 @@ class SharedCluster:
         sockets = folder / "s"
         sockets.mkdir()
         own = {name: sockets / name for name in (*CONTROLLERS, NODED)}
-        self.relay = Relay(sockets, own)
+        self.children: dict[str, subprocess.Popen[bytes]] = {}
+        self.relay = Relay(sockets, own, self._host_of)
         self.relay.begin()
         for name in own:
             self._describe(conf, name, own)
-        self.children: dict[str, subprocess.Popen[bytes]] = {}
-        for name in own:
+        for name in CONTROLLERS:
             self.start(name)
+        # the node daemon says to controllers where it is: behind the relay
+        listener = addresses.listen(f"unix:{own[NODED]}")
+        self.start(NODED, listener.fileno())
+        listener.close()
         self.location = Location(
             conf=str(conf),
-            controller_unix=f"unix:{self.relay.path(CLIENTS, CONTROLLER)}",
-            backups=[["ctl2", f"unix:{self.relay.path(CLIENTS, BACKUP)}", ""]],
+            controller_unix=f"unix:{self.relay.path(CONTROLLER)}",
+            backups=[["ctl2", f"unix:{self.relay.path(BACKUP)}", ""]],
         )
         self.probers = {name: Prober(name, own[name], self.stop_asked) for name in CONTROLLERS}
         for prober in self.probers.values():
@@ -218,7 +229,7 @@ class SharedCluster:
         run_dir = self.folder / name
         cluster = launch.prepare(run_dir, conf)
         at = {
-            each: f"unix:{path if each == name else self.relay.path(name, each)}"
+            each: f"unix:{path if each == name and name != NODED else self.relay.path(each)}"
             for each, path in own.items()
         }
         cluster = replace(
@@ -231,14 +242,20 @@ class SharedCluster:
         )
         cluster.save(run_dir)
 
+    def _host_of(self, pid: int) -> str:
+        hosts = {child.pid: name for name, child in list(self.children.items())}
+        return hosts.get(pid, CLIENTS)
+
     def client(self) -> Client:
         return Client(lambda: self.location)
 
-    def start(self, name: str) -> None:
+    def start(self, name: str, *listener: int) -> None:
         run_dir = self.folder / name
+        words = [word for each in listener for word in ("--listener", str(each))]
         with (run_dir / "logs" / f"{name}.log").open("ab") as log:
             self.children[name] = subprocess.Popen(
-                launch.daemon_command(name, run_dir),
+                [*launch.daemon_command(name, run_dir), *words],
+                pass_fds=listener,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
