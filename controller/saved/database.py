@@ -103,8 +103,9 @@ class FileDatabase:
         return self.execute(select)  # nobody else writes meanwhile
 
     def executemany(self, text: str, rows: Sequence[Sequence[object]]) -> None:
-        with self._errors():
-            self._connection.executemany(text, rows)
+        if rows:
+            with self._errors():
+                self._connection.executemany(text, rows)
 
     def create(self, schema: str) -> None:
         for text in schema.split(";"):
