@@ -254,7 +254,7 @@ def _lines(
             found.append(read(json.loads(line)))
         except KeyError as error:
             raise ScenarioError(f"{path} line {number}: {error} is missing") from error
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             raise ScenarioError(f"{path} line {number}: {error}") from error
     return found
 

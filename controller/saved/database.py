@@ -76,7 +76,7 @@ class FileDatabase:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter of what is damaged
             code = getattr(error, "sqlite_errorcode", None)
             kind = LockedError if code == sqlite3.SQLITE_BUSY else DatabaseError
             raise kind(f"{self._path}: {error}") from error

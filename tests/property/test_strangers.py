@@ -26,6 +26,12 @@ def test_what_is_almost_right_is_refused_without_a_traceback(kind, tmp_path):
     assert run(kind, 1, COUNTS[kind], tmp_path) == []
 
 
+@pytest.mark.parametrize(("kind", "number"), [("state", 7_000_533)])
+def test_what_was_found_is_not_found_again(kind, number, tmp_path):
+    """Where the bytes that did it are too many to be written down."""
+    assert run(kind, number, 1, tmp_path) == []
+
+
 class Unchanged(random.Random):
     """Chance that changes nothing: `text` takes the first seed as it is."""
 
