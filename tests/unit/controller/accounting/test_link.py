@@ -335,7 +335,7 @@ def test_records_wait_on_disk_while_accounting_is_away_and_come_in_order_once(tm
 
 def test_what_a_controller_could_not_save_is_told_by_none_that_comes_back(tmp_path):
     """Its queue is on disk before its tables are."""
-    told = Told(file=QueueFile(tmp_path / "queue.sqlite"))
+    told = Told(file=QueueFile(open_database(tmp_path / "q.sqlite", "c", busy_s=1.0), 1))
     told.answers = False
     jobs = [told.harness.submit(hold=True) for _ in range(3)]
     told.settle()
@@ -348,7 +348,9 @@ def test_what_a_controller_could_not_save_is_told_by_none_that_comes_back(tmp_pa
         jobs[1].submit_time -= 5
         core.next_job_id = jobs[2].job_id
 
-    again = Told(file=QueueFile(tmp_path / "queue.sqlite"), before=come_back)
+    again = Told(
+        file=QueueFile(open_database(tmp_path / "q.sqlite", "c", busy_s=1.0), 1), before=come_back
+    )
     assert [record.job_id for record in again.of(JobRecord)] == [jobs[0].job_id]
     assert again.file.read() == []
     again.file.close()
