@@ -183,6 +183,8 @@ class Lease:
             taken = self._change(text, changes)
         if taken:
             self.fence, self._is_lost = seen.fence + 1, False
+            if by_force and isinstance(self._database, ServerDatabase):
+                self._end(seen)  # what it has open may keep other tables locked
             self._extend(began)
         return taken
 
