@@ -155,15 +155,13 @@ class Run:
         schedule.write(folder)
         self.scenario = read_scenario(folder)
         (folder / "slurm.conf").write_text(self.scenario.conf)
-        create_keys(
-            folder / "keys", ["controller", *(f"noded{i}" for i in range(schedule.node_daemons))]
-        )
         for name in ("state", "spool", "logs"):
             (folder / name).mkdir()
         machine = recorded_machine()
         zero = float(machine.zero)
         names = node_names(schedule)
         count = min(schedule.node_daemons, len(names))
+        create_keys(folder / "keys", ["controller", *(f"noded{part}" for part in range(count))])
         bounds = [len(names) * part // count for part in range(count + 1)]
         self.cluster = Cluster(
             "scenario",
