@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.commands.shared.client import Context, RefusedError, Rows, pack
+from understudy.commands.shared.locate import Location
 from understudy.commands.shared.options import OptionError
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class _Keeper:
 
     cluster_name = "load"
     has_accounting = False
+    location = Location("load")  # with one controller
 
     def __init__(self) -> None:
         self.messages: list[list[Any]] = []
