@@ -464,13 +464,13 @@ class Commits:
         self._run, self._soon, self._failed = run, soon, failed
         self._held: list[Callable[[], None]] = []  # for the next batch
         self._is_writing = self._is_due = False
-        self._is_over = False  # nothing more is written, and nobody told what is not
+        self.is_over = False  # nothing more is written, and nobody told what is not
         self._when_idle: list[Callable[[], None]] = []
         self.written = 0
 
     def after(self, release: Callable[[], None]) -> None:
         """Call `release` when all that has changed so far is on disk; at once if it is."""
-        if not (self._dirty or self._held or self._is_writing or self._is_over):
+        if not (self._dirty or self._held or self._is_writing or self.is_over):
             release()
             return
         self._held.append(release)
@@ -478,7 +478,7 @@ class Commits:
 
     def due(self) -> None:
         """Something may have changed: write it soon."""
-        if self._is_writing or self._is_due or self._is_over:
+        if self._is_writing or self._is_due or self.is_over:
             return
         if not (self._dirty or self._held):
             return
@@ -487,7 +487,7 @@ class Commits:
 
     def close(self) -> None:
         """Write nothing more."""
-        self._is_over = True
+        self.is_over = True
 
     def when_idle(self, call: Callable[[], None]) -> None:
         """Call when nothing is left to write."""
@@ -509,7 +509,7 @@ class Commits:
             self._is_writing = False
             if error is not None:
                 # Nobody is told what is not on disk, and without it what follows makes no sense.
-                self._is_over = True
+                self.is_over = True
                 self._failed(error)
                 self._check_idle()
                 return
@@ -522,7 +522,7 @@ class Commits:
         self._run(lambda: self._store.write(batch), written)
 
     def _check_idle(self) -> None:
-        is_done = self._is_over or not (self._is_due or self._dirty or self._held)
+        is_done = self.is_over or not (self._is_due or self._dirty or self._held)
         if self._when_idle and is_done and not self._is_writing:
             waiting, self._when_idle = self._when_idle, []
             for call in waiting:

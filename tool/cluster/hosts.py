@@ -201,8 +201,11 @@ def begin_again(name: str, run_dir: Path) -> list[str]:
 
 
 def _link(path: Path, target: Path) -> None:
-    path.unlink(missing_ok=True)
-    path.symlink_to(target.absolute())
+    """At once, as in `_copy`."""
+    name = path.with_name(f".{path.name}-{os.getpid()}")
+    name.unlink(missing_ok=True)
+    name.symlink_to(target.absolute())
+    os.replace(name, path)
 
 
 def _copy(file: Path, run_dir: Path) -> None:

@@ -92,8 +92,8 @@ class Safety:
             self._fail(f"job {key[0]} was started twice as its run {key[1]}")
 
     def _compare_with_disk(self, controller: Controller) -> None:
-        store = controller.store
-        if store is None:
+        store, commits = controller.store, controller.commits
+        if store is None or commits is None or commits.is_over:  # what it could not write is lost
             return
         self.read_back += 1
         database = sqlite3.connect(f"file:{store.place}?mode=ro", uri=True)
