@@ -155,7 +155,8 @@ lock:
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip install --quiet pip-tools
 	$(LOCK) --output-file requirements.lock pyproject.toml
-	$(LOCK) --extra dev --constraint requirements.lock --output-file requirements-dev.lock pyproject.toml
+	$(LOCK) --extra postgresql --constraint requirements.lock --output-file requirements-postgresql.lock pyproject.toml
+	$(LOCK) --extra dev --constraint requirements-postgresql.lock --output-file requirements-dev.lock pyproject.toml
 
 clean:
 	rm -rf $(VENV) build dist runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache src/*.egg-info
