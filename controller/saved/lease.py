@@ -73,13 +73,14 @@ def host_clock() -> float:
 
 
 def this_process() -> str:
-    """Boot of the host, pid, and start of the process in ticks since then (proc(5))."""
-    return f"{_boot()} {os.getpid()} {_start_of(os.getpid())}"
+    """Where it is, pid, and start of the process in ticks since the boot (proc(5))."""
+    return f"{_here()} {os.getpid()} {_start_of(os.getpid())}"
 
 
-def _boot() -> str:
+def _here() -> str:
+    """Which pids ours are: the host's since this boot, or those of a container on it."""
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-        return file.read().strip()
+        return f"{file.read().strip()}/{os.readlink('/proc/self/ns/pid')}"
 
 
 def _start_of(pid: int) -> str:
@@ -249,7 +250,7 @@ def _kill(process: str) -> bool:
     """Kill a process of this host that keeps the database from others; whether that was done."""
     boot, pid, start = process.split() if process else ("", "0", "")
     try:
-        if boot != _boot() or start != _start_of(int(pid)) or int(pid) == os.getpid():
+        if boot != _here() or start != _start_of(int(pid)) or int(pid) == os.getpid():
             return False
         os.kill(int(pid), signal.SIGKILL)
         log.error("the controller with pid %s stood still within a write, and was killed", pid)
