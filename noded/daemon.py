@@ -298,8 +298,8 @@ class FrontEnd:
     def handle(self, request: Request) -> Message | None:
         """Answer a request."""
         message = request.message
-        is_controller = _is_controller(request.sender)
-        if not is_controller and not isinstance(message, (Ping, *OF_COMMANDS)):
+        of_controller = _is_controller(request.sender)
+        if not of_controller and not isinstance(message, (Ping, *OF_COMMANDS)):
             return Failure(ACCESS_DENIED, "Access/permission denied")
         if self._leader is not None:
             if isinstance(message, Lead):
@@ -312,7 +312,7 @@ class FrontEnd:
             return self._statistics(message, request.reply)
         if (
             isinstance(message, SignalTasks)
-            and not is_controller
+            and not of_controller
             and (refusal := self.refusal(message))
         ):
             return refusal
