@@ -30,6 +30,7 @@ SLURM_VERSION: Final = "22.05.8"  # of the Slurm whose behaviour the daemons fol
 
 
 FLAT: Final = -1  # a tree's width
+SPARE_DESCRIPTORS: Final = 128  # ours: of a process, for what is not a hop
 
 
 @dataclass(slots=True)

@@ -176,7 +176,8 @@ class NodeReader:
         """The nodes by name, as Slurm's node table has them wherever their lines are in the file;
         and where each is.
         """
-        nodes = sorted(self.nodes, key=lambda node: hostlist.version_key(node.name))
+        keys = hostlist.version_keys(node.name for node in self.nodes)
+        nodes = [self.nodes[at] for at in sorted(range(len(keys)), key=keys.__getitem__)]
         return nodes, {node.name: index for index, node in enumerate(nodes)}
 
     def _complain(

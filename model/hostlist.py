@@ -238,13 +238,21 @@ def sort_key(name: str) -> tuple[tuple[tuple[int, int], ...], int, str]:
     return _natural_key(prefix), len(digits), digits
 
 
-def version_key(name: str) -> tuple[tuple[int, int, int], ...]:
-    """The key that orders names as versions are: numbers count as numbers, but one with leading
+def version_keys(names: Iterable[str]) -> list[tuple[tuple[int, int, int], ...]]:
+    """The keys that order names as versions are: numbers count as numbers, but one with leading
     zeros as digits behind a decimal point.
     """
-    return tuple(
-        key for part in _pattern(_NUMBER_IN_NAME).findall(name) for key in _version_part(part)
-    )
+    heads: dict[str, tuple[tuple[int, int, int], ...]] = {}  # most names differ in their end only
+    keys = []
+    for name in names:
+        prefix = name.rstrip(_DIGITS)
+        head = heads.get(prefix)
+        if head is None:
+            parts = _pattern(_NUMBER_IN_NAME).findall(prefix)
+            head = heads[prefix] = tuple(key for part in parts for key in _version_part(part))
+        digits = name[len(prefix) :]
+        keys.append((*head, *_version_part(digits)) if digits else head)
+    return keys
 
 
 def _version_part(part: str) -> list[tuple[int, int, int]]:
@@ -376,13 +384,10 @@ class NodeNames:
             if index + 1 < len(split) and not self._follows(index):
                 end = index + 1
             self._stretch_end[index] = end
+        heads = {prefix: _natural_key(prefix) for prefix in set(self._prefixes)}
         order = sorted(
             range(len(split)),
-            key=lambda index: (
-                _natural_key(split[index][0]),
-                len(split[index][1]),
-                split[index][1],
-            ),
+            key=lambda index: (heads[split[index][0]], len(split[index][1]), split[index][1]),
         )
         widths = {(prefix, len(digits)) for prefix, digits in split if prefix in self._mixed}
         self._is_sorted = order == list(range(len(split))) and len(widths) == len(self._mixed)

@@ -33,6 +33,7 @@ from understudy.auth.handshake import (
     client_hello,
 )
 from understudy.auth.keys import Keys
+from understudy.model.cluster import SPARE_DESCRIPTORS
 from understudy.model.hostlist import expand
 from understudy.protocol import addresses
 from understudy.protocol.connection import Connection, ProtocolError
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
     from understudy.model.cluster import Cluster, Hops, NodeDaemon
 
 _AGAIN_S: Final = 0.002  # ours: before a listener whose queue was full is tried again
-SPARE_DESCRIPTORS: Final = 128  # ours: of a process, for what is not a hop
 _AT_ONCE: Final = 256  # ours: connections that are opened before others get a turn
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -53,7 +53,7 @@ def bring_up(core: Core, nodes: int, message: RegisterNodes, now: float) -> int:
     for index in nodeset_indices(nodes):
         node = listed[index]
         node.last_response, node.daemon = now, message.daemon
-        if node.flags & OFF:
+        if node.flags and node.flags & OFF:
             continue  # its daemon is there, it is not
         node.boot_time, node.slurmd_start_time = boot, start
         advance(node, NodeEvent.REGISTERED, now)

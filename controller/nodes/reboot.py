@@ -148,6 +148,8 @@ def _changed(core: Core, nodes: int, now: float) -> None:
 def recover_reboots(core: Core, now: float) -> None:
     """The controller was away: go on with the boots that were asked for or had begun."""
     for node in core.tables.nodes.nodes:
+        if not node.flags:
+            continue
         if node.flags & NodeFlag.REBOOT_REQUESTED:
             core.reboots |= 1 << node.index
         elif node.flags & NodeFlag.REBOOT_ISSUED:

@@ -564,9 +564,9 @@ class NodeTable:
 
 def takes_jobs(node: Node) -> bool:
     """Whether new jobs may go there: it is up, or off and can be switched on."""
-    if node.flags & CLOSED and not (
-        node.flags & CLOSED == NodeFlag.NO_RESPOND and node.flags & _OFF
-    ):
+    flags = node.flags
+    # most have none, and arithmetic with flags is slow
+    if flags and flags & CLOSED and not (flags & CLOSED == NodeFlag.NO_RESPOND and flags & _OFF):
         return False
     return node.state is NodeState.IDLE
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import resource
 from typing import TYPE_CHECKING
 
-from understudy.model.cluster import FLAT
-from understudy.protocol.hops import SPARE_DESCRIPTORS
+from understudy.model.cluster import FLAT, SPARE_DESCRIPTORS
 from understudy.tool.cluster.run_dir import LaunchError
 
 if TYPE_CHECKING:

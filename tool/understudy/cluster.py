@@ -188,12 +188,12 @@ def _come_back(run_dir: Path, conf: Path, *, supervise: bool) -> bool:
     """Where a part of the cluster runs, start the rest, and the supervisor if it is asked for and
     not there; whether there was anything to start.
     """
+    if not (run_dir / "cluster.json").is_file():
+        return False
     from understudy.model.cluster import Cluster
     from understudy.tool.cluster import come_back, launch
     from understudy.tool.cluster.run_dir import LaunchError, exclusive, running
 
-    if not (run_dir / "cluster.json").is_file():
-        return False
     with exclusive(run_dir, _PATIENCE_S):
         alive = [process for process in running(run_dir) if process.name != launch.SUPERVISOR]
         if not alive:

@@ -181,9 +181,14 @@ def test_versions_are_in_the_order_of_the_c_library():
         "r1n10",
         "r2n1",
     ]
-    assert sorted(sorted(in_order), key=hostlist.version_key) == in_order
+    assert _as_versions(in_order) == in_order
     fractions = ["v000", "v00", "v01", "v010", "v010b", "v09", "v0", "v0b", "v1", "v9", "v10"]
-    assert sorted(sorted(fractions), key=hostlist.version_key) == fractions
+    assert _as_versions(fractions) == fractions
+
+
+def _as_versions(names: list[str]) -> list[str]:
+    keys = dict(zip(names, hostlist.version_keys(names), strict=True))
+    return sorted(sorted(names), key=keys.__getitem__)
 
 
 def test_a_short_text_cannot_ask_for_names_of_gigabytes():

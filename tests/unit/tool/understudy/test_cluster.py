@@ -1,5 +1,7 @@
 """The words of `understudy up` and `down`."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,3 +38,16 @@ def test_what_is_to_be_typed_can_be_pasted_into_a_shell(capsys):
     said = capsys.readouterr().out
     assert "\n  export SLURM_CONF='/run of/tux'/slurm.conf\n" in said
     assert said.endswith("understudy down --run-dir '/run of/tux'\n")
+
+
+def test_up_on_a_new_folder_imports_neither_the_loop_nor_what_daemons_alone_need() -> None:
+    program = (
+        "import sys, understudy.tool.understudy.cluster as cluster; from pathlib import Path; "
+        "cluster._come_back(Path('/nowhere'), Path('/none'), supervise=False); "
+        "import understudy.tool.cluster.launch; print(*[name for name in ('asyncio', 'logging', "
+        "'understudy.protocol.messenger', 'understudy.clock.daemon') if name in sys.modules])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split() == []
