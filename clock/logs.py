@@ -104,7 +104,7 @@ class Logs:
         self._fixed = (
             _NAMES[min(_NAMES.index("info") + verbose, len(_NAMES) - 1)] if verbose else fixed
         )
-        self._stream: logging.Handler = logging.StreamHandler(stream or sys.stderr)
+        self._stream: logging.StreamHandler[TextIO] = logging.StreamHandler(stream or sys.stderr)
         self._lines = [Line(now, program)]
         self._stream.setFormatter(self._lines[0])
         logging.basicConfig(handlers=[self._stream], force=True)
@@ -127,6 +127,10 @@ class Logs:
         self._lines.append(Line(now))
         handler.setFormatter(self._lines[-1])
         logging.getLogger().addHandler(handler)
+
+    def write_to(self, stream: TextIO) -> None:
+        """Another stream, in place of the one so far."""
+        self._stream.setStream(stream)
 
     def leave_stream(self) -> None:
         """Write to the file alone, if there is one."""

@@ -24,8 +24,12 @@ on the cluster goes through `run_outside`, which first has the clock hold everyb
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
+import os
+import select
 import selectors
+import socket
 import time
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Protocol
@@ -104,6 +108,9 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
         self.window_end_us = NEVER
         self.needed_us = -1  # so far time goes on for others
         self.authority: Authority | None = None
+        # called when all before the window's end is done, where nobody grants time; it sets another
+        # end
+        self.on_window_end: Callable[[], None] | None = None
         self._timers = TimerHeap()
         self._inbox: list[tuple[int, str, int, Callable[..., None], tuple[Any, ...]]] = []
         self._holds = 0
@@ -115,6 +122,31 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
         self._is_ready = False
         self._turns = 0
         super().__init__(self.selector)
+
+    # --- another process --------------------------------------------------------------------------
+
+    def go_on_in_fork(self) -> None:
+        """In a fork of the process in which the loop began: have it go on here, apart from there.
+        The kernel lets both share an epoll and the pipe that wakes the loop, so they are replaced,
+        under their numbers; threads of an executor are not here.
+        """
+        pair = socket.socketpair()
+        for new, old in zip(pair, (self._ssock, self._csock), strict=True):  # type: ignore[attr-defined]
+            os.dup2(new.fileno(), old.fileno(), inheritable=False)
+            old.setblocking(False)
+            new.close()
+        with select.epoll() as epoll:
+            for key in self.selector.get_map().values():
+                epoll.register(
+                    key.fd,
+                    (key.events & selectors.EVENT_READ and select.EPOLLIN)
+                    | (key.events & selectors.EVENT_WRITE and select.EPOLLOUT),
+                )
+            os.dup2(epoll.fileno(), self.selector.fileno(), inheritable=False)
+        self.set_default_executor(
+            concurrent.futures.ThreadPoolExecutor(thread_name_prefix="asyncio")
+        )
+        asyncio._set_running_loop(self)  # which is known by the process's number
 
     # --- time -------------------------------------------------------------------------------------
 
@@ -235,6 +267,8 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
                 self._advance(next_us)
                 if self._is_ready:
                     return []
+            elif self.on_window_end is not None:
+                self.on_window_end()
             elif self.authority is not None:
                 events_or_none = self.authority.wait(next_us, needs_us)
                 if events_or_none is not None:

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+import msgspec
+
 from understudy.experiments.gantt import COLUMNS, STATES
 from understudy.experiments.recording import Follower, Recording
 from understudy.experiments.records import REJECTED, JobRecord, record_of
@@ -187,6 +189,10 @@ class Replayer:
         self._stalled = ""
         self._simulated_seconds = 0.0
         self._given_up = ""
+        self._timer: Any = None  # of the next submission
+        self._awaited = 0  # how often it was asked to be told of the end
+        self._expected = 0  # submissions of others, that are yet to come
+        self._added: dict[str, int] = {}  # numbers of jobs that others have submitted, by tag
 
     @property
     def zero(self) -> float:
@@ -201,7 +207,7 @@ class Replayer:
         self._zero = float(math.floor(self._time.now()) + 1) if zero is None else zero
         self._follower.follow()
         first = self._jobs[0].submit if self._jobs else 0
-        self._time.call_at(self._zero + first, self._submit_due, first)
+        self._timer = self._time.call_at(self._zero + first, self._submit_due, first)
         for at in self._options.plans_at:
             self._time.call_at(self._zero + at + _BEHIND_PASS_S, self._ask_plan, at)
 
@@ -266,7 +272,7 @@ class Replayer:
         self._next = position
         self._on_progress(position, total, now)
         if position < total:
-            self._time.call_at(
+            self._timer = self._time.call_at(
                 self._zero + jobs[position].submit, self._submit_due, jobs[position].submit
             )
         else:
@@ -282,13 +288,64 @@ class Replayer:
     def _await_empty(self, ahead_s: float) -> None:
         """Ask to be told of the end, right behind the last submission."""
         if self._on_done is not None:
+            self._awaited += 1
             self._messenger.send(
                 self._options.controller,
                 AwaitEmpty(),
-                self._emptied,
+                partial(self._is_empty, self._awaited),
                 self._options.drain_timeout_s,
                 ahead_s=ahead_s,
             )
+
+    def _is_empty(self, number: int, answer: Message) -> None:
+        """The answer to one question; there may be more to come since."""
+        if number == self._awaited and self._next == len(self._jobs) and not self._expected:
+            self._emptied(answer)
+
+    # --- more than the trace has ----------------------------------------------------------------
+
+    def add(self, jobs: Sequence[TraceJob]) -> None:
+        """Submit these, too. They get numbers behind those that there are, their own are not kept.
+        One that is late is submitted at once.
+        """
+        if not jobs:
+            return
+        first = self._last_number() + 1
+        new = [
+            msgspec.structs.replace(job, id=number, original_id=-1)
+            for number, job in enumerate(jobs, first)
+        ]
+        self._of_tag.update((str(job.id), job) for job in new)
+        rest = [*self._jobs[self._next :], *new]
+        rest.sort(key=lambda job: job.submit)
+        self._jobs = [*self._jobs[: self._next], *rest]
+        self._timer.cancel()
+        self._timer = self._time.call_at(
+            self._zero + rest[0].submit, self._submit_due, rest[0].submit
+        )
+
+    def coming(self) -> list[TraceJob]:
+        """The jobs whose time is not past."""
+        now = self._time.now() - self._zero
+        return [job for job in self._jobs if job.submit >= now]
+
+    def tag(self, name: str) -> str:
+        """For a job of this name that somebody else submits: by it the job is told of."""
+        number = self._last_number() + 1
+        tag = f"{name or 'job'} {number}"
+        self._added[tag] = number
+        return tag
+
+    def _last_number(self) -> int:
+        return max(*(job.id for job in self._jobs), *self._added.values(), 0)
+
+    def expect(self, more: int) -> None:
+        """So many submissions of others are yet to come, before which the run is not over; a
+        negative number: so many have come.
+        """
+        self._expected += more
+        if more < 0 and not self._expected and self._next == len(self._jobs):
+            self._await_empty(0.0)
 
     def _emptied(self, answer: Message) -> None:
         if isinstance(answer, Failure):
@@ -317,7 +374,9 @@ class Replayer:
             error = f"{self._stalled}; unfinished: {shown}{more}"
         self._finish(self._given_up or error)
 
-    def _record(self, told: JobRun, _task: str) -> JobRecord | None:
+    def _record(self, told: JobRun, task: str) -> JobRecord | None:
+        if told.tag in self._added:
+            return record_of(told, int(self._zero), self._added[told.tag], task)
         job = self._of_tag.get(told.tag)
         if job is None or job.id in self._rejected:
             return None

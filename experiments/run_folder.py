@@ -20,10 +20,11 @@ import csv
 import io
 import json
 import os
+import shutil
 from dataclasses import asdict
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import msgspec
 
@@ -45,13 +46,23 @@ class JobsFile:
     """
 
     def __init__(self, folder: Path) -> None:
+        self._open(folder, "w")
+        self._writer.writerow(FIELDS)
+        self._file.flush()
+
+    def _open(self, folder: Path, mode: str) -> None:
         # of an earlier run
         for name in ("summary.json", "report.html", "jobs.parquet", "attempts.csv"):
             (folder / name).unlink(missing_ok=True)
-        self._file = (folder / "jobs.csv").open("w", encoding="utf-8", newline="")
+        self._file: TextIO = (folder / "jobs.csv").open(mode, encoding="utf-8", newline="")  # type: ignore[assignment]
         self._writer = csv.writer(self._file, lineterminator="\n")
-        self._writer.writerow(FIELDS)
-        self._file.flush()
+
+    def move(self, folder: Path) -> None:
+        """Go on in another folder, with a copy of what there is: this process is a fork, and the
+        file is its parent's.
+        """
+        shutil.copyfile(self._file.name, folder / "jobs.csv")
+        self._open(folder, "a")
 
     def add(self, records: Sequence[JobRecord]) -> None:
         """Write them down."""

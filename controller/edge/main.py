@@ -57,19 +57,21 @@ from understudy.controller.saved.lease import Lease
 from understudy.controller.saved.recover import recover
 from understudy.controller.saved.store import Commits, Dirty, HeldWire, Store
 from understudy.controller.scheduling import registry
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.power_plan import PowerPlan
 from understudy.controller.tables.preemption import Preemption, Rules
 from understudy.model.cluster import CONTROLLER
 from understudy.model.conf import SlurmConfig, load
 from understudy.model.conf_check import not_emulated, strange_words
 from understudy.model.conf_copy import copy_configuration, has_changed
-from understudy.model.errors import ConfigError
+from understudy.model.errors import ConfigError, ErrorCode, SlurmError
 from understudy.model.scheduler_parameters import complaints, number
 from understudy.protocol.messages import Lead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from understudy.controller.scheduling.api import SchedulingPolicy
     from understudy.controller.tables.settings import Settings
     from understudy.model.cluster import Hops
     from understudy.model.metrics import Family
@@ -218,10 +220,48 @@ class Controller:
             core.job_limits = tables.limits = limits = make_limits(core, read_options(config))
             noting.listeners.append(lambda job_id: limits.note(job_id, core.time.now()))
         self._set_preemption(settings, parameters)
-        core.policy = registry.scheduler(config.text("SchedulerType"))(
-            tables, core.selector, Planning(core), parameters
+        core.policy = self._make_policy(config)
+
+    def _make_policy(self, config: SlurmConfig) -> SchedulingPolicy:
+        core = self.core
+        policy = registry.scheduler(config.text("SchedulerType"))(
+            core.tables,
+            core.selector,
+            Planning(core),
+            registry.policy_parameters(config.text("SchedulerParameters")),
         )
-        core.policy.plans_when_asked = cluster.plans_when_asked and core.time.is_virtual
+        policy.plans_when_asked = self.daemon.cluster.plans_when_asked and core.time.is_virtual
+        return policy
+
+    def exchange_policy(self, config: SlurmConfig) -> None:
+        """Have the policy decide from now on that another SchedulerType names, if it does, as if
+        the controller had been started again with it. Slurm itself wants to be started again;
+        `reconfigure` takes over all else.
+
+        Raises:
+            ConfigError: nobody offers it, or it cannot read its parameters.
+            SlurmError: it has other rules for jobs that are here already, or a pass is under way.
+        """
+        core, before = self.core, self.core.policy
+        if config.text("SchedulerType") == self.config.text("SchedulerType"):
+            return
+        policy = self._make_policy(config)
+        rules = {"time limits": "exact_limits", "burst buffers": "stages_buffers"}
+        for what, rule in rules.items():
+            if getattr(policy, rule) != getattr(before, rule):
+                raise SlurmError(
+                    ErrorCode.RESTART_FOR_SCHEDULER,
+                    f"{policy.name} cannot take over from {before.name} while the controller "
+                    f"runs: it has other rules for {what}",
+                )
+        if self.passes.is_running:
+            raise SlurmError(ErrorCode.RESTART_FOR_SCHEDULER)
+        core.policy = policy
+        policy.note(Note.START, core.time.now())
+        self.config = replace(
+            self.config,
+            values=self.config.values | {"schedulertype": config.text("SchedulerType")},
+        )
 
     def _commits_to_disk(self, held: HeldWire, loop: asyncio.AbstractEventLoop) -> Commits:
         """What writes the state: `held` keeps messages back until it is on disk."""

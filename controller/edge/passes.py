@@ -75,6 +75,11 @@ class Passes:
         self._stopped = 0.0  # when the last slice was over
         self._counted_before = (0, 0)  # the schedulers' cycles when the pass began
 
+    @property
+    def is_running(self) -> bool:
+        """Whether a pass has begun and is not over."""
+        return self._is_running
+
     def arm(self) -> None:
         """Set the timer to when the policy wants to run next. To be called after everything that
         was handled.

@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import gc
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,10 +29,12 @@ from understudy.tool.cluster import launch
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from understudy.controller.edge.main import Controller
     from understudy.model.cluster import Cluster
 
 _Result = TypeVar("_Result")
 NAME = "replay"
+LOG = f"{NAME}.log"  # of all daemons that share a process
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,21 +108,52 @@ def in_processes(
         launch.stop(run_dir, started)
 
 
+@dataclass(slots=True)
+class OneProcess:
+    """A cluster whose daemons are all in this process, so that a fork of it is a copy of the
+    cluster.
+    """
+
+    loop: VirtualEventLoop
+    cluster: Cluster
+    ending: Ending
+    logs: Logs
+    daemons: list[Daemon] = field(default_factory=list)
+    controller: Controller | None = None  # as soon as it has been started
+
+    def move(self, run_dir: Path) -> None:
+        """Use another run directory from now on, one of this process's own: a fork's files are not
+        its parent's. The log goes on there.
+        """
+        self.loop.go_on_in_fork()
+        self.ending.run_dir = run_dir
+        self.logs.write_to((run_dir / "logs" / LOG).open("a"))
+        for daemon in self.daemons:
+            daemon.run_dir = run_dir
+
+
 def in_one_process(
-    cluster: Cluster, run_dir: Path, work: Callable[[Participant], Awaitable[_Result]]
+    cluster: Cluster,
+    run_dir: Path,
+    work: Callable[[Participant], Awaitable[_Result]],
+    watch: Callable[[OneProcess], None] = lambda _made: None,
 ) -> _Result:
-    """Run with all daemons in this process, whose log goes to the run directory."""
+    """Run with all daemons in this process, whose log goes to the run directory. `watch` is told
+    what there is before anything happens.
+    """
     from understudy.controller.edge.main import start as start_controller
     from understudy.noded.main import start as start_noded
 
-    with (run_dir / "logs" / "replay.log").open("a") as log:
+    with (run_dir / "logs" / LOG).open("a") as log:
         loop = VirtualEventLoop()
         network = MemoryNetwork()
         time = Timekeeper(loop, cluster.epoch)
-        Logs(time.now, fixed=cluster.log_level, stream=log)
+        logs = Logs(time.now, fixed=cluster.log_level, stream=log)
 
         ending = Ending(loop, run_dir)
-        daemons: list[Daemon] = []
+        made = OneProcess(loop, cluster, ending, logs)
+        watch(made)
+        daemons = made.daemons
 
         def daemon_of(name: str) -> Daemon:
             daemon = Daemon(
@@ -135,7 +168,7 @@ def in_one_process(
                 from understudy.accounting.main import start as start_accounting
 
                 await start_accounting(daemon_of("accounting"))
-            await start_controller(daemon_of("controller"))
+            made.controller = await start_controller(daemon_of("controller"))
             for noded in cluster.nodeds:
                 await start_noded(daemon_of(noded.name))
             try:
@@ -157,7 +190,7 @@ class Ending:
     """
 
     def __init__(self, loop: VirtualEventLoop, run_dir: Path) -> None:
-        self._run_dir = run_dir
+        self.run_dir = run_dir
         self._reason = ""
         self._task: asyncio.Task[Any] | None = None
         loop.set_exception_handler(self._failed)
@@ -185,7 +218,7 @@ class Ending:
             except asyncio.CancelledError:
                 if not self._reason:
                     raise
-                shown = _last_lines(self._run_dir, self._reason)
+                shown = _last_lines(self.run_dir, self._reason)
                 raise launch.LaunchError(f"the run ended early: {self._reason}{shown}") from None
             finally:
                 self._task = None

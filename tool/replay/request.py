@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from understudy.model.conf import SlurmConfig
     from understudy.tool.cluster.cluster_run import Participant
     from understudy.tool.replay.conf import RunConf
+    from understudy.tool.replay.forks import Forks
 
 _Result = TypeVar("_Result")
 
@@ -58,6 +59,12 @@ class ReplayRequest:
     faults: tuple[str, ...] = ()  # of --fault
     seed: int = 1  # of failures, and of what links do
     is_campaign: bool = False  # of faults, be they so few
+    forks: Forks | None = None  # the run is forked on its way: `understudy branch`
+
+    @property
+    def folder(self) -> Path:
+        """Where this process's results go; a fork has its own."""
+        return self.out if self.forks is None else self.forks.out
 
     @property
     def is_faulty(self) -> bool:
@@ -123,7 +130,7 @@ def virtual_cluster(
     Raises:
         ConfigError, LaunchError: as `launch.prepare`.
     """
-    return launch.prepare(
+    cluster = launch.prepare(
         run_dir,
         run_conf.path,
         time="virtual",
@@ -141,6 +148,9 @@ def virtual_cluster(
         is_unbounded=True,
         **settings,
     )
+    if request.forks is not None:
+        cluster.accounting_url = "sqlite://"  # in memory: a fork has its own
+    return cluster
 
 
 def run_in(
@@ -159,6 +169,8 @@ def run_in(
     """
     if faults is not None:
         return in_faulty_process(cluster, run_dir, run_conf.config, faults, work)
+    if request.forks is not None:
+        return in_one_process(cluster, run_dir, work, request.forks.watch)
     if request.one_process:
         return in_one_process(cluster, run_dir, work)
     return in_processes(cluster, run_dir, work, pause_at=request.pause_at)

@@ -14,16 +14,14 @@ import json
 import shlex
 import shutil
 import time as real_time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
 from understudy.clock.participant import ClockLost
-from understudy.commands.sacctmgr.sacctmgr import sacctmgr
 from understudy.commands.sbatch import sbatch
-from understudy.commands.scancel import scancel
-from understudy.commands.scontrol.scontrol import scontrol
 from understudy.documents.states import job_state
 from understudy.experiments.recorded_machine import recorded_machine
 from understudy.experiments.recording import Follower, Recording
@@ -51,6 +49,7 @@ from understudy.protocol.messages import (
 )
 from understudy.tool.cluster import launch
 from understudy.tool.cluster.cluster_run import Participant, in_one_process
+from understudy.tool.replay.change import COMMANDS, SCRIPT, ChangeFailedError, copies
 from understudy.tool.replay.check import show
 from understudy.tool.replay.conf import RunConf, edits_of, made_conf, site_conf
 from understudy.tool.replay.folder import replay_dir
@@ -72,21 +71,17 @@ from understudy.tool.replay.scenario_check import preview_scenario
 from understudy.tool.replay.traces import set_up_accounting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import random
+    from collections.abc import Callable, Coroutine, Sequence
     from pathlib import Path
 
-    from understudy.commands.shared.client import Context
+    from understudy.experiments.trace import TraceJob
     from understudy.model.cluster import Cluster
     from understudy.model.conf import SlurmConfig
+    from understudy.protocol.messages import Message
     from understudy.tool.faults.run import Faults
 
 _Value = TypeVar("_Value", int, str)
-_COMMANDS: Final[dict[str, Callable[[list[str], Context], int]]] = {
-    "scontrol": scontrol,
-    "scancel": scancel,
-    "sbatch": sbatch,
-    "sacctmgr": sacctmgr,
-}
 _COLUMNS: Final = [
     "job_id",
     "array_job_id",
@@ -106,7 +101,6 @@ _COLUMNS: Final = [
     "time_limit_s",
 ]
 _OPEN: Final = (JobState.PENDING, JobState.RUNNING, JobState.SUSPENDED)
-SCRIPT: Final = "#!/bin/sh\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +150,9 @@ def replay_scenario(request: ReplayRequest) -> int:
         request.out.mkdir(parents=True, exist_ok=True)
     with replay_dir(None if request.check else request.out) as folder:
         prepared = prepare(request, folder.path)
-        scenario, run_conf, faults = prepared.scenario, prepared.run_conf, prepared.faults
+        scenario, run_conf = prepared.scenario, prepared.run_conf
+        if request.forks is not None:
+            request.forks.place(prepared.cluster.zero)
         print(
             f"{scenario.name}: {many(len(scenario.submissions), 'submission')}, "
             f"{many(len(scenario.events), 'command')}"
@@ -167,33 +163,53 @@ def replay_scenario(request: ReplayRequest) -> int:
         if request.check:
             in_one_process(prepared.cluster, folder.path, run.go)
             return run.foreseen_code
-        with contextlib.closing(JobsFile(request.out)) as file:
-            run.recording.write = file.add
-            try:
-                run_in(request, prepared.cluster, folder.path, run_conf, faults, run.go)
-            except (launch.LaunchError, ClockLost, KeyboardInterrupt) as error:
-                run.error, run.signal = early_end(error, run.signal)
-        run.write_results(request.out)
-        cpus = sum(node.cpus for node in run_conf.config.nodes)
-        results = RunResults(
-            run.records(),
-            run.attempts(),
-            cpus,
-            real_time.perf_counter() - began,
-            error=run.error,
-            signal=run.signal,
-            faults={} if faults is None else faults.figures(),
+        return (
+            _run_and_write(request, prepared, run, folder.path, began)
+            if request.forks is None
+            else request.forks.finish(
+                folder, partial(_run_and_write, request, prepared, run, folder.path, began)
+            )
         )
-        about = {
-            "scenario": scenario.name,
-            "title": scenario.title,
-            "settings": " ".join(map(shlex.quote, request.settings)),
-            "daemons": "one process" if request.one_process else "one process each",
-        }
-        summary, report = write_results(
-            request.out, results, about, run_conf.text, f"Scenario {scenario.name}"
-        )
-        raise_if_ended_early(results, request.out)
+
+
+def _run_and_write(
+    request: ReplayRequest, prepared: Prepared, run: ScenarioRun, run_dir: Path, began: float
+) -> int:
+    """The run itself and its folder. The exit code."""
+    scenario, run_conf, faults = prepared.scenario, prepared.run_conf, prepared.faults
+    forks, text = request.forks, run_conf.text
+    with contextlib.closing(JobsFile(request.folder)) as file:
+        run.recording.write = file.add
+        if forks is not None:
+            forks.keep(file)
+            forks.follow(run)
+        try:
+            run_in(request, prepared.cluster, run_dir, run_conf, faults, run.go)
+        except (launch.LaunchError, ClockLost, KeyboardInterrupt) as error:
+            run.error, run.signal = early_end(error, run.signal)
+    run.write_results(request.folder)
+    results = RunResults(
+        run.records(),
+        run.attempts(),
+        sum(node.cpus for node in run_conf.config.nodes),
+        real_time.perf_counter() - began,
+        error=run.error,
+        signal=run.signal,
+        faults={} if faults is None else faults.figures(),
+    )
+    about = {
+        "scenario": scenario.name,
+        "title": scenario.title,
+        "settings": " ".join(map(shlex.quote, request.settings)),
+        "daemons": "one process" if request.one_process else "one process each",
+    }
+    if forks is not None:
+        about |= forks.about()
+        text = forks.slurm_conf or text
+    summary, report = write_results(
+        request.folder, results, about, text, f"Scenario {scenario.name}"
+    )
+    raise_if_ended_early(results, request.folder)
     print(f"report       {report}")
     return exit_code(summary)
 
@@ -287,6 +303,16 @@ class ScenarioRun:
         self._told: dict[int, JobRun] = {}
         self.error = ""  # why it ended early
         self.signal = 0
+        self._submitting: set[asyncio.Task[None]] = set()
+        self._awaited = 0  # how often it was asked to be told of the end
+        self._expected = 0  # submissions of others, that are yet to come
+        self._end: Callable[[str], None] = lambda _why: None
+        self._added: list[str] = []  # tags of jobs that others have submitted
+
+    @property
+    def participant(self) -> Participant:
+        """Who does it."""
+        return self._p
 
     async def go(self, participant: Participant) -> None:
         """Issue everything at its time; wait until all is over, or the horizon; ask what became of
@@ -330,26 +356,17 @@ class ScenarioRun:
         show(preview)
         follower = Follower(self._p.messenger, self.recording, len(self._scenario.submissions))
         follower.follow()
-        issuing = self._p.loop.create_task(self.issue_all())
-        issuing.add_done_callback(
-            lambda task: (
-                end(str(task.exception())) if not task.cancelled() and task.exception() else None
-            )
-        )
+        self._end = end
+        issuing = self._start(self.issue_all())
         horizon = self._zero + self._scenario.horizon_s
         if horizon != float("inf"):
             self._p.time.call_at(horizon, end, "")
-        issuing.add_done_callback(
-            lambda _: self._p.messenger.send(
-                "controller", AwaitEmpty(), lambda _answer: end(""), float("inf")
-            )
-        )
         why = await ended
         has_failed = issuing.done() and not issuing.cancelled() and issuing.exception() is not None
         if has_failed or (why and not issuing.done()):
             self.error = why
-        if not issuing.done():
-            issuing.cancel()
+        for task in self._submitting:
+            task.cancel()
         if self._p.cluster.keeps_accounting:
             await self._p.messenger.call("controller", AwaitRecorded(), 600.0)
         answer = await self._p.messenger.call("controller", Query("jobs", _COLUMNS), 600.0)
@@ -362,11 +379,86 @@ class ScenarioRun:
             self._known = answer.rows
         self.error = self.error or error
 
+    def _start(self, submitting: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Have it submit; who is the last asks to be told of the end."""
+        task = self._p.loop.create_task(submitting)
+        self._submitting.add(task)
+
+        def ended(task: asyncio.Task[None]) -> None:
+            self._submitting.discard(task)
+            if not task.cancelled() and task.exception():
+                self._end(str(task.exception()))
+            self._await_empty()
+
+        task.add_done_callback(ended)
+        return task
+
+    def _await_empty(self) -> None:
+        if self._submitting or self._expected:
+            return
+        self._awaited += 1
+        number = self._awaited
+
+        def answered(_answer: Message) -> None:
+            # else there is more to come since
+            if number == self._awaited and not (self._submitting or self._expected):
+                self._end("")
+
+        self._p.messenger.send("controller", AwaitEmpty(), answered, float("inf"))
+
+    # --- more than the scenario has -------------------------------------------------------------
+
+    def words(self, words: Sequence[str]) -> list[str]:
+        """With jobs' ids and instants in them as in the scenario's own commands."""
+        return [self._with_times(with_job_ids(word, self.ids)) for word in words]
+
+    def multiply(self, load: float, rng: random.Random) -> None:
+        """Have submissions that are to come be made `load` times in the mean, as drawn."""
+        now = self._p.time.now() - self._zero
+        items = [
+            replace(each, id=f"{each.id}.{number}")
+            for each in self._scenario.submissions
+            if each.at >= now
+            for number in range(2, copies(load, rng) + 2)
+        ]
+        self._start(self._issue([(each.at, 1, number, each) for number, each in enumerate(items)]))
+
+    def add_trace(self, jobs: Sequence[TraceJob]) -> None:
+        """A scenario's jobs have options, users and more."""
+        raise ChangeFailedError(
+            f"trace: {many(len(jobs), 'job')} of a trace cannot join a scenario; `load` makes more "
+            "of its own, `do` has sbatch"
+        )
+
+    def tag(self, name: str) -> str:
+        """By which a job that is submitted beside the scenario's is told of."""
+        taken = {each.id for each in self._scenario.submissions} | set(self._added)
+        tag, number = name or "job", 1
+        while tag in taken:
+            number += 1
+            tag = f"{name or 'job'}-{number}"
+        self._added.append(tag)
+        return tag
+
+    def expect(self, more: int) -> None:
+        """So many submissions of others are yet to come, before which the run is not over; a
+        negative number: so many have come.
+        """
+        self._expected += more
+        if more < 0:
+            self._await_empty()
+
+    # --- what the scenario has ------------------------------------------------------------------
+
     async def issue_all(self) -> None:
+        """Events and submissions, each at its time."""
         items: list[tuple[float, int, int, Submission | Event]] = [
             *((event.at, 0, number, event) for number, event in enumerate(self._scenario.events)),
             *((each.at, 1, number, each) for number, each in enumerate(self._scenario.submissions)),
         ]
+        await self._issue(items)
+
+    async def _issue(self, items: list[tuple[float, int, int, Submission | Event]]) -> None:
         for at, _, _, item in sorted(items, key=lambda entry: entry[:3]):
             when = self._zero + at + recorded_machine().issued_after_s
             if when > self._p.time.now():
@@ -402,15 +494,15 @@ class ScenarioRun:
             self.rejected[submission.id] = (submission.at, text)
 
     async def _command(self, event: Event) -> None:
-        words = [self._with_times(with_job_ids(word, self.ids)) for word in event.command]
-        command = _COMMANDS.get(words[0])
+        words = self.words(event.command)
+        command = COMMANDS.get(words[0])
         if command is None:
             raise ReplayError(
                 f"{shlex.join(words)}: not a command that a scenario may use "
-                f"({', '.join(_COMMANDS)})"
+                f"({', '.join(COMMANDS)})"
             )
         outcome = await run_command(
-            self._p.loop, self._p.messenger, self._p.cluster.name, words[0], command, words[1:]
+            self._p.messenger, self._p.cluster.name, words[0], command, words[1:]
         )
         if outcome.code:
             print(

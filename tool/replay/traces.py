@@ -54,6 +54,7 @@ from understudy.tool.replay.check import (
 from understudy.tool.replay.conf import RunConf, edits_of, made_conf, site_conf
 from understudy.tool.replay.folder import replay_dir
 from understudy.tool.replay.in_time import run_command
+from understudy.tool.replay.replayed import TraceSubject
 from understudy.tool.replay.request import ReplayRequest, faults_of, run_in, virtual_cluster
 from understudy.tool.replay.results import (
     FAILED,
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from understudy.experiments.trace import TraceJob
     from understudy.model.cluster import Cluster
     from understudy.model.conf import SlurmConfig
+    from understudy.tool.replay.forks import Forks
 
 DEFAULT_EPOCH: Final = 946_684_800.0  # 2000-01-01 UTC, for traces that do not say when they began
 MAX_NODES: Final = RANGE_LIMIT  # they are written as one range
@@ -100,13 +102,14 @@ def replay(request: ReplayRequest) -> int:
     # Before the zero nodes register and the jobs are looked at, which takes a few messages.
     zero = epoch + (SET_UP_S if set_up else 1.0) + int(2 * MESSAGES * request.latency_s)
     answers = None if request.check else _look_ahead(request, zero=zero)
+    if request.forks is not None:
+        request.forks.place(zero)
     # a check leaves nothing behind
     with replay_dir(None if request.check else request.out) as folder:
         source, pools = folder.path / "source", trace.pools
         run_conf = _run_conf(
             request, machine, source, jobs=len(jobs), accounting=bool(set_up), pools=pools
         )
-        total_cpus = sum(node.cpus for node in run_conf.config.nodes)
         scheduler = run_conf.config.text("SchedulerType")
         is_exact = request.conf is None and registry.scheduler(scheduler).exact_limits
         _announce(request, len(jobs), run_conf)
@@ -121,7 +124,6 @@ def replay(request: ReplayRequest) -> int:
         users = owners(jobs)
         if not set_up:
             users, options = {USER: USER_ID}, replace(options, user_id=USER_ID)
-        previews: list[Preview] = []
         groups = users | allowed_groups(run_conf.config)
         cluster = virtual_cluster(
             request,
@@ -140,15 +142,39 @@ def replay(request: ReplayRequest) -> int:
             )
             print(preview.text())
             return foreseen_code(preview)
-        results = _run(request, cluster, folder.path, jobs, options, set_up, run_conf, previews)
-        results.cpus = total_cpus
-        about = _about(request, trace, run_conf)
-        about["before_the_run"] = previews[0].line() if previews else ""
-        summary, report = write_results(
-            request.out, results, about, run_conf.text, f"Replay of {request.trace.name}"
+        run = partial(
+            _run_and_write,
+            request,
+            (cluster, folder.path, jobs, options, set_up, run_conf),
+            trace,
+            answers,
+            began,
         )
-        print(f"{'seconds in all':22} {real_time.perf_counter() - began:.1f}")
-        raise_if_ended_early(results, request.out)
+        return run() if request.forks is None else request.forks.finish(folder, run)
+
+
+def _run_and_write(
+    request: ReplayRequest,
+    parts: tuple[Cluster, Path, list[TraceJob], ReplayOptions, list[SetUpCommand], RunConf],
+    trace: Trace,
+    answers: dict[int, Answer] | None,
+    began: float,
+) -> int:
+    """The run itself and its folder. The exit code."""
+    previews: list[Preview] = []
+    run_conf = parts[-1]
+    results = _run(request, *parts, previews)
+    results.cpus = sum(node.cpus for node in run_conf.config.nodes)
+    about, text = _about(request, trace, run_conf), run_conf.text
+    about["before_the_run"] = previews[0].line() if previews else ""
+    if request.forks is not None:
+        about |= request.forks.about()
+        text = request.forks.slurm_conf or text
+    summary, report = write_results(
+        request.folder, results, about, text, f"Replay of {request.trace.name}"
+    )
+    print(f"{'seconds in all':22} {real_time.perf_counter() - began:.1f}")
+    raise_if_ended_early(results, request.folder)
     agrees = answers is None or _print_answers(request, results.records, answers)
     print(f"report       {report}")
     return exit_code(summary) or (0 if agrees else FAILED)
@@ -248,15 +274,15 @@ def _plans_at(request: ReplayRequest, zero: float) -> tuple[int, ...]:
 
 
 def _plan_writer(
-    out: Path, config: SlurmConfig, zero: float
+    request: ReplayRequest, config: SlurmConfig, zero: float
 ) -> Callable[[int, Sequence[Sequence[Any]]], None]:
     """Writes each plan into the run's folder, as a file of its own; those of an earlier run go."""
-    for path in out.glob("plan-*.json"):
+    for path in request.folder.glob("plan-*.json"):
         path.unlink()
     nodes = compress(node.name for node in config.nodes)
 
     def write(at: int, rows: Sequence[Sequence[Any]]) -> None:
-        (out / f"plan-{at}.json").write_text(as_json(plan_of(rows, at, zero, nodes)))
+        (request.folder / f"plan-{at}.json").write_text(as_json(plan_of(rows, at, zero, nodes)))
 
     return write
 
@@ -378,7 +404,6 @@ async def set_up_accounting(participant: Participant, commands: Sequence[SetUpCo
     """
     for command in commands:
         outcome = await run_command(
-            participant.loop,
             participant.messenger,
             participant.cluster.name,
             "sacctmgr",
@@ -427,7 +452,7 @@ def _run(
     began = real_time.perf_counter()
     faults = faults_of(request, run_conf.config)
     assert options.zero is not None
-    write_plan = _plan_writer(request.out, run_conf.config, options.zero)
+    write_plan = _plan_writer(request, run_conf.config, options.zero)
 
     async def work(participant: Participant) -> ReplayOutcome:
         await set_up_accounting(participant, set_up)
@@ -436,9 +461,13 @@ def _run(
         )
         previews.append(preview)
         show(preview)
-        return await _replay(participant, made, jobs, chosen, file.add, write_plan, results)
+        return await _replay(
+            participant, made, jobs, chosen, file.add, write_plan, results, request.forks
+        )
 
-    with contextlib.closing(JobsFile(request.out)) as file:
+    with contextlib.closing(JobsFile(request.folder)) as file:
+        if request.forks is not None:
+            request.forks.keep(file)
         try:
             outcome = run_in(request, cluster, run_dir, run_conf, faults, work)
         except (launch.LaunchError, ClockLost, KeyboardInterrupt) as error:
@@ -463,6 +492,7 @@ async def _replay(
     write: Callable[[Sequence[JobRecord]], None],
     write_plan: Callable[[int, Sequence[Sequence[Any]]], None],
     results: RunResults,
+    forks: Forks | None,
 ) -> ReplayOutcome:
     loop, messenger, cluster = participant.loop, participant.messenger, participant.cluster
     ended: asyncio.Future[ReplayOutcome] = loop.create_future()
@@ -487,6 +517,8 @@ async def _replay(
             on_plan=write_plan,
         )
         made.append(replayer)
+        if forks is not None:
+            forks.follow(TraceSubject(participant, replayer))
         participant.on_stalled(replayer.stall)
         with heeding_interrupts(
             participant, interrupted, lambda _number: replayer.abandon(INTERRUPTED)

@@ -22,6 +22,7 @@ _PLACES: Final = {
     "daemon": ("hosts_commands", "daemon"),
     "rekey": ("rekey", "rekey"),
     "replay": ("replay", "replay"),
+    "branch": ("branch", "branch"),
     "chaos": ("chaos", "chaos"),
     "compare": ("compare", "compare"),
     "fanout": ("fanout", "fanout"),

@@ -1,0 +1,143 @@
+"""What `understudy branch` does: a replay that runs to an instant, and goes on from there in
+several futures, each of which leaves a run's folder.
+
+Place: beside traces.py and scenarios.py, whose runs these are; forks.py has the copies.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from understudy.experiments.futures import ORIGINAL, FuturesError, check_names
+from understudy.tool.replay.conf import edits_of
+from understudy.tool.replay.forks import Forks, FutureResult, Instant
+from understudy.tool.replay.results import UsageError
+from understudy.tool.replay.scenarios import replay_scenario
+from understudy.tool.replay.traces import replay
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from understudy.experiments.futures import Future
+    from understudy.tool.replay.request import ReplayRequest
+
+
+@dataclass(frozen=True, slots=True)
+class BranchRequest:
+    """What the user asked for.
+
+    `replay` is the run (its `out` is not used), `at` the instants at which it is forked (30d, or
+    2000-01-31T12:00:00), `out` the folder in which each future has one by its name. `most`: how
+    many go on at once; None: one for each CPU.
+    """
+
+    replay: ReplayRequest
+    at: tuple[str, ...]
+    futures: tuple[Future, ...]
+    out: Path
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BranchOutcome:
+    """What came of it. `code`: of all together; `original` is the unchanged run, `futures` the
+    others, instant by instant in the order in which they were asked for.
+    """
+
+    code: int
+    original: FutureResult
+    futures: list[FutureResult] = field(default_factory=list)
+
+    @property
+    def began_s(self) -> float | None:
+        """Real seconds until all futures of an instant had begun, of the slowest instant; None if
+        one has not.
+        """
+        times = [each.began_s for each in self.futures]
+        return (
+            max((each for each in times if each is not None), default=None)
+            if all(each is not None for each in times)
+            else None
+        )
+
+
+def branch(
+    request: BranchRequest, say: Callable[[str], None] = lambda _line: None
+) -> BranchOutcome:
+    """Run it. `say` is given a line whenever something has come to an end.
+
+    Raises:
+        UsageError: what was asked for cannot be; nothing has been run, or the run was over before
+            the instant came.
+        ReplayError, ScenarioError, ConfigError, LaunchError, OSError: the run failed before it was
+            forked.
+        InterruptedRunError: somebody ended it.
+    """
+    _check(request)
+    instants = [Instant(text, folder) for text, folder in _folders(request)]
+    out = request.out / ORIGINAL
+    forks = Forks(out, instants, request.futures, request.most or _cpus(), say)
+    run = replace(request.replay, out=out, one_process=True, forks=forks)
+    code = replay_scenario(run) if run.trace.is_dir() else replay(run)
+    *futures, original = forks.results
+    return BranchOutcome(code, original, futures)
+
+
+def _folders(request: BranchRequest) -> list[tuple[str, Path]]:
+    """Where the futures of each instant are: with one instant beside the original."""
+    if len(request.at) == 1:
+        return [(request.at[0], request.out)]
+    names = [text.strip().replace(":", "") for text in request.at]
+    return [
+        (text, request.out / f"at-{name}") for text, name in zip(request.at, names, strict=True)
+    ]
+
+
+def _check(request: BranchRequest) -> None:
+    """Whether what was asked for goes together, before anything is run.
+
+    Raises:
+        UsageError: it does not.
+        EditError: a change of slurm.conf is none.
+    """
+    run = request.replay
+    if not request.at:
+        raise UsageError("--at: when is the run to be forked?")
+    if twice := [text for text, count in Counter(request.at).items() if count > 1]:
+        raise UsageError(f"--at {twice[0]}: given twice")
+    if not request.futures:
+        raise UsageError("what is to be done differently? A command behind --, or --file")
+    try:
+        check_names(request.futures)
+    except FuturesError as error:
+        raise UsageError(str(error)) from None
+    for given, option in (
+        (run.is_faulty, "--failures, --fault"),
+        (run.state != "memory", "--state-on-disk"),
+        (run.check, "--check"),
+        (run.pause_at, "--break"),
+        (run.answers, "--answers"),
+    ):
+        if given:
+            raise UsageError(f"{option}: a run with it cannot be forked")
+    for future in request.futures:
+        edits_of(future.settings)
+        if future.trace is not None and not future.trace.exists():
+            raise UsageError(f"future {future.name}: trace {future.trace}: there is no such file")
+        if future.trace is not None and run.trace.is_dir():
+            raise UsageError(
+                f"future {future.name}: trace: a scenario's jobs have options and users, those of "
+                "a trace have none"
+            )
+    try:
+        request.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--out {request.out}: {error.strerror}") from None
+
+
+def _cpus() -> int:
+    return len(os.sched_getaffinity(0))

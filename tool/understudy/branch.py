@@ -1,0 +1,150 @@
+"""`understudy branch`: its command line. What it does is in understudy.tool.replay.branch."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from understudy.tool.understudy.replay import (  # noqa: TC001  typer reads them
+    _Accounting,
+    _Conf,
+    _Cpus,
+    _Latency,
+    _Limit,
+    _Noded,
+    _Nodes,
+    _Parameters,
+    _Partition,
+    _PlansAt,
+    _Scheduler,
+    _Settings,
+    _Strict,
+    _Trace,
+)
+
+if TYPE_CHECKING:
+    from understudy.experiments.futures import Future
+    from understudy.tool.replay.branch import BranchOutcome, BranchRequest
+
+_Command = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[-- COMMAND ...]",
+        help="What is done differently: a command line of scontrol, sacctmgr, scancel or sbatch.",
+    ),
+]
+_At = Annotated[
+    list[str],
+    typer.Option(
+        "--at",
+        metavar="TIME",
+        help="The instant: 30d, 12h, 1d6h after the start, or 2000-01-31T12:00:00. "
+        "May be repeated.",
+    ),
+]
+_File = Annotated[
+    Path | None,
+    typer.Option("--file", help="Several alternatives: [[future]] tables (docs/futures.md)."),
+]
+_Out = Annotated[
+    Path,
+    typer.Option(help="The folder in which each future has one, and `original` the unchanged run."),
+]
+_Most = Annotated[
+    int | None,
+    typer.Option("--jobs", min=1, help="How many futures go on at once; else one for each CPU."),
+]
+
+
+def branch(
+    trace: _Trace,
+    command: _Command = None,
+    at: _At = [],  # noqa: B006  typer copies it
+    file: _File = None,
+    out: _Out = Path("runs/branch"),
+    jobs: _Most = None,
+    nodes: _Nodes = None,
+    cpus: _Cpus = None,
+    scheduler: _Scheduler = "",
+    parameters: _Parameters = "",
+    conf: _Conf = None,
+    settings: _Settings = None,
+    partition: _Partition = "",
+    accounting: _Accounting = None,
+    noded: _Noded = 1,
+    limit: _Limit = None,
+    plans_at: _PlansAt = "",
+    latency: _Latency = 0.001,
+    strict: _Strict = False,
+) -> None:
+    """Replay a trace or a scenario to an instant, and have the cluster go on from there in several
+    futures: unchanged, and with each of the changes. All else is as in `understudy replay`.
+
+    Exit codes: 0 all is well in all futures; 1 one could not begin or failed, or the run did; 2 the
+    command line is wrong, or the run was over before the instant; 3 jobs were refused in one; 4
+    jobs never started or had not ended; 130, 143 interrupted.
+    """
+    from understudy.experiments.futures import Future, FuturesError, read_deed, read_futures
+    from understudy.tool.replay.branch import BranchRequest
+    from understudy.tool.replay.request import ReplayRequest
+
+    if bool(command) == bool(file):
+        _fail("a command behind --, or --file: one of the two", 2)
+    try:
+        futures: tuple[Future, ...] = (
+            read_futures(file) if file else (Future("1", (read_deed(command or []),)),)
+        )
+    except FuturesError as error:
+        _fail(str(error), 2)
+    run = ReplayRequest(
+        trace=trace,
+        out=out,
+        nodes=nodes,
+        cpus=cpus,
+        scheduler=scheduler.removeprefix("sched/"),
+        conf=conf,
+        noded=noded,
+        strict=strict,
+        limit=limit,
+        plans_at=plans_at,
+        parameters=parameters,
+        latency_s=latency,
+        accounting=accounting,
+        settings=tuple(settings or ()),
+        partition=partition,
+    )
+    outcome = _outcome(BranchRequest(run, tuple(at), futures, out, jobs))
+    if outcome.began_s is not None:
+        typer.echo(f"all {len(outcome.futures)} futures had begun within {outcome.began_s:.2f} s")
+    raise typer.Exit(outcome.code)
+
+
+def _outcome(request: BranchRequest) -> BranchOutcome:
+    """Run it; what failed is said, and ends the command."""
+    from understudy.experiments.scenario import ScenarioError
+    from understudy.model.conf_edit import EditError
+    from understudy.model.errors import ConfigError
+    from understudy.tool.cluster.launch import LaunchError
+    from understudy.tool.cluster.processes import heed_termination
+    from understudy.tool.replay.branch import branch as run
+    from understudy.tool.replay.results import InterruptedRunError, ReplayError, UsageError
+
+    heed_termination()
+    try:
+        return run(request, typer.echo)
+    except InterruptedRunError as error:
+        _fail(str(error), 128 + error.number)
+    except (ReplayError, ScenarioError, LaunchError, ConfigError, EditError, OSError) as error:
+        _fail(str(error), 2 if isinstance(error, UsageError | EditError) else 1)
+    except KeyboardInterrupt as error:
+        _fail("interrupted", 128 + (error.args[0] if error.args else 2))
+    raise AssertionError("unreachable")
+
+
+def _fail(text: str, code: int) -> None:
+    sys.stdout.flush()
+    typer.echo(f"understudy branch: error: {text}", err=True)
+    raise typer.Exit(code)
