@@ -83,8 +83,8 @@ def branch(
     forks = Forks(out, instants, request.futures, request.most or _cpus(), say)
     run = replace(request.replay, out=out, one_process=True, forks=forks)
     code = replay_scenario(run) if run.trace.is_dir() else replay(run)
-    *futures, original = forks.results
-    return BranchOutcome(code, original, futures)
+    (original,) = (each for each in forks.results if each.name == ORIGINAL)
+    return BranchOutcome(code, original, [each for each in forks.results if each is not original])
 
 
 def _folders(request: BranchRequest) -> list[tuple[str, Path]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import math
 import random
+import shlex
 import shutil
 from functools import partial
 from pathlib import Path
@@ -246,8 +247,8 @@ def copies(load: float, rng: random.Random) -> int:
 
 
 def _fail_nodes(future: Future, scene: Scene) -> None:
-    """From now on nodes fail and come back, as an administrator sets them DOWN and RESUME. Failures
-    do not keep time going, repairs do: somebody may wait for the nodes.
+    """From now on nodes fail and come back, as an administrator sets them DOWN, DRAIN and RESUME.
+    Failures do not keep time going, repairs do: somebody may wait for the nodes.
     """
     assert scene.made.controller is not None
     config = scene.made.controller.config
@@ -271,22 +272,22 @@ def _await_failure(faults: Iterator[Fault], began: float, scene: Scene) -> None:
 
 
 def _fail(fault: Fault, faults: Iterator[Fault], began: float, scene: Scene) -> None:
-    _begin_update(fault.of, "DOWN", scene)
+    # one that is down comes back by itself with ReturnToService=2, one that is drained does not
+    _begin_updates(fault.of, ("DOWN", "DRAIN"), scene)
     if fault.lasts_s != math.inf:
-        scene.made.loop.call_later(fault.lasts_s, _begin_update, fault.of, "RESUME", scene)
+        scene.made.loop.call_later(fault.lasts_s, _begin_updates, fault.of, ("RESUME",), scene)
     _await_failure(faults, began, scene)
 
 
-def _begin_update(nodes: str, state: str, scene: Scene) -> None:
-    words = ["scontrol", "update", f"NodeName={nodes}", f"State={state}"]
-    if state == "DOWN":
-        words.append("Reason=failed")
-    task = scene.made.loop.create_task(_update(words, scene))
+def _begin_updates(nodes: str, states: Sequence[str], scene: Scene) -> None:
+    task = scene.made.loop.create_task(_update(nodes, states, scene))
     scene.tasks.add(task)
     task.add_done_callback(scene.tasks.discard)
 
 
-async def _update(words: list[str], scene: Scene) -> None:
-    # somebody else has set the node up meanwhile
-    with contextlib.suppress(ChangeFailedError):
-        await _run(words, scene, " ".join(words))
+async def _update(nodes: str, states: Sequence[str], scene: Scene) -> None:
+    for state in states:
+        words = ["scontrol", "update", f"NodeName={nodes}", f"State={state}", "Reason=failed"]
+        # somebody else has set the node up meanwhile
+        with contextlib.suppress(ChangeFailedError):
+            await _run(words, scene, shlex.join(words))

@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from understudy.clock.participant import ClockLost
 from understudy.clock.timers import NEVER
 from understudy.experiments.futures import ORIGINAL, Future
+from understudy.model.nouns import many
 from understudy.tool.cluster.clock_client import instant
 from understudy.tool.cluster.launch import LaunchError
 from understudy.tool.replay.change import ChangeFailedError, Scene, change
@@ -224,19 +225,19 @@ class Forks:
         assert self._made is not None
         here = self._instants.pop(0)
         self.branched_at.append(here.text)
-        self._say(f"at {here.text}: {len(self._futures)} futures begin")
+        self._say(f"at {here.text}: {many(len(self._futures), 'future')} begin")
         sys.stdout.flush()
         sys.stderr.flush()
         gc.collect()
         gc.freeze()
         self._began = time.perf_counter()
         with self._signals() as before:
+            if not self._instants and self._fork(Future(ORIGINAL), here, self.out, before):
+                return
             for future in self._futures:
                 if self._fork(future, here, here.folder / future.name, before):
                     return
             if not self._instants:
-                if self._fork(Future(ORIGINAL), here, self.out, before):
-                    return
                 while self._forks:
                     self._hear()
         if not self._instants:
