@@ -78,22 +78,22 @@ def branch(
         InterruptedRunError: somebody ended it.
     """
     _check(request)
-    instants = [Instant(text, folder) for text, folder in _folders(request)]
     out = request.out / ORIGINAL
-    forks = Forks(out, instants, request.futures, request.most or _cpus(), say)
+    forks = Forks(out, _instants(request), request.futures, request.most or _cpus(), say)
     run = replace(request.replay, out=out, one_process=True, forks=forks)
     code = replay_scenario(run) if run.trace.is_dir() else replay(run)
     (original,) = (each for each in forks.results if each.name == ORIGINAL)
     return BranchOutcome(code, original, [each for each in forks.results if each is not original])
 
 
-def _folders(request: BranchRequest) -> list[tuple[str, Path]]:
-    """Where the futures of each instant are: with one instant beside the original."""
+def _instants(request: BranchRequest) -> list[Instant]:
+    """With one instant its futures are beside the original, with several in a folder each."""
     if len(request.at) == 1:
-        return [(request.at[0], request.out)]
-    names = [text.strip().replace(":", "") for text in request.at]
+        return [Instant(request.at[0], request.out)]
+    names = [f"at-{text.strip().replace(':', '')}" for text in request.at]
     return [
-        (text, request.out / f"at-{name}") for text, name in zip(request.at, names, strict=True)
+        Instant(text, request.out / name, f"{name}/")
+        for text, name in zip(request.at, names, strict=True)
     ]
 
 

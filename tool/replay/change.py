@@ -48,6 +48,14 @@ COMMANDS: Final[dict[str, Callable[[list[str], Context], int]]] = {
     "sacctmgr": sacctmgr,
 }
 SCRIPT: Final = "#!/bin/sh\n"
+# what a controller reads when it begins, and leaves as it is when the file is read again
+_AT_START: Final = (
+    "PriorityType",
+    "AccountingStorageType",
+    "AccountingStorageEnforce",
+    "AccountingStorageTRES",
+    "JobCompType",
+)
 _UNLIMITED_S: Final = (
     3600.0  # ours: so long a job without a time limit runs if nobody says how long
 )
@@ -144,8 +152,11 @@ async def _configure(settings: Sequence[str], scene: Scene) -> str:
     text = before.read_text(encoding="utf-8", errors="surrogateescape")
     try:
         conf = made_conf(text, source, edits_of(settings))
-        cluster.conf = str(conf.path)
-        controller.exchange_policy(load(conf.path))
+        cluster.conf, config = str(conf.path), load(conf.path)
+        for key in _AT_START:
+            if config.text(key) != controller.config.text(key):
+                raise ChangeFailedError(f"set {shown}: {key}: taken over at the start alone")
+        controller.exchange_policy(config)
     except (ConfigError, EditError) as error:
         raise ChangeFailedError(f"set {shown}: {error}") from None
     except SlurmError as error:

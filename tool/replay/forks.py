@@ -77,6 +77,7 @@ class FutureResult:
     name: str
     at: str
     folder: Path
+    shown: str = ""  # what it is called where several instants have one of its name
     code: int = FAILED
     error: str = ""
     began_s: float | None = None
@@ -101,6 +102,7 @@ class Instant:
 
     text: str
     folder: Path
+    shown: str = ""  # before a future's name, where there are several instants
     at_us: int = 0  # the loop's time; known when there is a cluster
 
 
@@ -248,7 +250,9 @@ class Forks:
         """Whether this process is the fork. Where the host refuses another process, one that there
         is has to end first.
         """
-        result = FutureResult(future.name, here.text, folder)
+        is_original = future.name == ORIGINAL
+        shown = ORIGINAL if is_original else f"{here.shown}{future.name}"
+        result = FutureResult(future.name, here.text, folder, shown)
         self.results.append(result)
         ours, theirs = socket.socketpair()
         parent = os.getpid()
@@ -265,7 +269,7 @@ class Forks:
                 ours.close()
                 theirs.close()
                 result.error = f"it could not begin: {error.strerror}"
-                self._say(f"{result.name}: {result.error}")
+                self._say(f"{result.shown}: {result.error}")
                 return False
         if pid:
             theirs.close()
@@ -496,7 +500,7 @@ def _where(error: BaseException) -> str:
 def _line(result: FutureResult) -> str:
     """What is said of a future that is over."""
     if result.error:
-        return f"{result.name}: {result.error}"
+        return f"{result.shown}: {result.error}"
     summary = result.summary
     wait = summary.get("mean_wait")
     shown = "-" if wait is None else f"{wait:,.3f}"
@@ -509,4 +513,4 @@ def _line(result: FutureResult) -> str:
         )
         if summary.get(key)
     )
-    return f"{result.name}: {summary.get('ran', 0):,} jobs ran{others}, mean wait {shown} s"
+    return f"{result.shown}: {summary.get('ran', 0):,} jobs ran{others}, mean wait {shown} s"
