@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks import clusters, replays
+from benchmarks import clusters, futures, replays
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +52,12 @@ CASES = {
         "0.32 x eb2e777",
         replays.year_of_a_site,
         "CPU",
+    ),
+    "futures-20": Case(
+        "20 futures of 1,024 nodes with 5,000 jobs, `understudy branch`",
+        "2 s",
+        futures.futures_20,
+        "until all have begun",
     ),
     "growth-nodes": Case(
         "what a job costs, 1,024 to 262,144 nodes", "at most log n", replays.growth_nodes, "CPU"

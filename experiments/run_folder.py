@@ -61,6 +61,7 @@ class JobsFile:
         """Go on in another folder, with a copy of what there is: this process is a fork, and the
         file is its parent's.
         """
+        self._file.close()
         shutil.copyfile(self._file.name, folder / "jobs.csv")
         self._open(folder, "a")
 

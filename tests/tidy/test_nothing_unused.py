@@ -24,7 +24,6 @@ FOR_TESTS = {
     "tool/manual/catalogue unknown_names",
 }
 MEMBERS_FOR_TESTS = {
-    "controller/scheduling/api Note.START",  # the first word to a policy that is tried alone
     "controller/tables/topology Tree.leaves_of",
 }
 BY_POSITION = {"NamedTuple", "msgspec.Struct"}  # written and shown without their fields' names

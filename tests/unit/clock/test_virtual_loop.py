@@ -4,10 +4,13 @@ Covers: clock/timers.
 """
 
 import asyncio
+import os
+import socket
 import time
 
 import pytest
 
+from understudy.clock.timers import NEVER
 from understudy.clock.virtual_loop import VirtualEventLoop
 
 
@@ -124,3 +127,65 @@ def test_time_stands_when_only_periodic_work_is_left_unless_that_matters():
     assert seen == [10.0, 20.0, 30.0, 40.0]
     assert end == 40.0
     assert "left to do" in reason
+
+
+def test_who_waits_for_the_end_of_a_window_is_called_before_anything_of_it_and_sets_another():
+    async def main():
+        loop = asyncio.get_running_loop()
+        seen = []
+
+        def ended():
+            seen.append(("window", loop.now_us))
+            loop.window_end_us, loop.on_window_end = NEVER, None
+
+        loop.window_end_us, loop.on_window_end = 5_000_000, ended
+        loop.call_at(4.5, seen.append, "before")
+        loop.call_at(5.0, seen.append, "at the end")
+        loop.post(5_000_000, "a", 1, seen.append, "message")
+        await asyncio.sleep(6)
+        return seen
+
+    assert run(main) == ["before", ("window", 4_500_000), "message", "at the end"]
+
+
+def test_who_has_nothing_left_to_do_before_the_end_of_a_window_is_told_of_that_end_first():
+    async def main():
+        loop = asyncio.get_running_loop()
+        seen = []
+
+        def ended():
+            seen.append("window")
+            loop.window_end_us, loop.on_window_end = NEVER, None
+
+        stalled = loop.create_future()
+        loop.window_end_us, loop.on_window_end = 5_000_000, ended
+        loop.on_stalled = stalled.set_result
+        return seen, await stalled, loop.now_us
+
+    assert run(main) == (["window"], "nobody has anything left to do", 0)
+
+
+def await_end(child):
+    os.waitpid(child, 0)
+
+
+def test_a_fork_of_the_process_has_a_loop_of_its_own():
+    async def main():
+        loop = asyncio.get_running_loop()
+        mine, theirs = socket.socketpair()
+        child = os.fork()
+        if not child:  # wakes itself by a thread, as through a pipe of its own
+            loop.go_on_in_fork()
+            told = await loop.run_in_executor(None, os.getpid)
+            await asyncio.sleep(10)
+            is_well = told == os.getpid() and asyncio.get_running_loop() is loop
+            theirs.sendall(f"{is_well} {loop.time():.0f}".encode())
+            os._exit(0)
+        theirs.close()
+        await_end(child)
+        heard = mine.recv(100).decode()
+        mine.close()
+        # nothing of what woke the child has woken this one
+        return heard, await loop.run_in_executor(None, os.getpid) == os.getpid(), loop.time()
+
+    assert run(main) == ("True 10", True, 0.0)

@@ -5,12 +5,13 @@ Covers: controller/jobs/following, experiments/recording.
 
 import heapq
 import itertools
+from types import SimpleNamespace
 
 import pytest
 
 from understudy.experiments.recording import Recording
 from understudy.experiments.records import REJECTED, JobRecord, record_of
-from understudy.experiments.replay import Replayer, ReplayOptions, owners
+from understudy.experiments.replay import Replayer, ReplayOptions, owners, submission
 from understudy.experiments.trace import TraceJob
 from understudy.protocol.messages import (
     AwaitEmpty,
@@ -76,7 +77,12 @@ class Clock:
         return self.time
 
     def call_at(self, when, callback, *args):
-        heapq.heappush(self.timers, (when, next(self.numbers), callback, args))
+        cancelled = []
+        heapq.heappush(
+            self.timers,
+            (when, next(self.numbers), lambda *given: cancelled or callback(*given), args),
+        )
+        return SimpleNamespace(cancel=lambda: cancelled.append(True))
 
     def run(self):
         while self.timers:
@@ -486,3 +492,50 @@ def test_with_owners_a_jobs_user_group_and_queue_in_the_trace_become_user_accoun
         "q2",
     )
     assert (second.user_id, second.spec.account, second.spec.qos) == (-1, "", "")
+
+
+def test_jobs_that_are_added_come_in_their_time_and_the_run_is_not_over_before():
+    clock = Clock()
+    controller = Controller(clock)
+    outcomes = []
+    replayer = Replayer([job(1, 0), job(2, 50)], controller, clock)
+    replayer.start(outcomes.append)
+    # all of the trace has been sent ahead by then, and its end is awaited
+    clock.call_at(EPOCH + 1 + 20, lambda: replayer.add([job(7, 300), job(8, 5)]))
+    coming = []
+    clock.call_at(EPOCH + 1 + 21, lambda: coming.extend(replayer.coming()))
+    clock.run()
+    (outcome,) = outcomes
+    assert [(each.job, each.submit) for each in outcome.records] == [
+        (1, 0),
+        (2, 50),
+        (3, 300),
+        (4, 20),
+    ]
+    assert [each.id for each in outcome.records] == ["1", "2", "3", "4"]
+    assert [each.submit for each in coming] == [50, 300]
+    assert outcome.error == ""
+
+
+def test_what_others_submit_is_awaited_and_told_of():
+    clock = Clock()
+    controller = Controller(clock)
+    outcomes = []
+    replayer = Replayer([job(1, 0)], controller, clock)
+    replayer.start(outcomes.append)
+
+    def submit():
+        tag = replayer.tag("own")
+        spec = SubmitJob(
+            submission(job(1, 0), ReplayOptions()).spec, "", Emulation(run_s=5, tag=tag)
+        )
+        controller.send("controller", spec, lambda _answer: replayer.expect(-1))
+
+    clock.call_at(EPOCH + 1 + 10, replayer.expect, 1)
+    clock.call_at(EPOCH + 1 + 900, submit)
+    clock.run()
+    (outcome,) = outcomes
+    assert [(each.job, each.id, each.submit) for each in outcome.records] == [
+        (1, "1", 0),
+        (2, "own 2", 900),
+    ]

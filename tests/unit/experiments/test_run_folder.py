@@ -242,3 +242,20 @@ def test_the_axis_of_waits_begins_at_zero_and_holds_the_longest():
     axis = wait_axis(1e6, "wait")
     assert axis.place(0) == 0
     assert 0.9 < axis.place(1e6) < 1
+
+
+def test_what_is_written_goes_on_in_another_folder_with_what_there_is(tmp_path):
+    mine, theirs = tmp_path / "mine", tmp_path / "theirs"
+    mine.mkdir()
+    theirs.mkdir()
+    (theirs / "summary.json").write_text("of an earlier run")
+    file = JobsFile(mine)
+    file.add(RECORDS[:1])
+    before = (mine / "jobs.csv").read_text()
+    file.move(theirs)
+    file.add(RECORDS[:1])
+    file.close()
+    assert (mine / "jobs.csv").read_text() == before
+    lines = (theirs / "jobs.csv").read_text().splitlines()
+    assert lines == [*before.splitlines(), before.splitlines()[1]]
+    assert not (theirs / "summary.json").exists()
