@@ -6,12 +6,14 @@ Covers: tool/replay/branch, tool/replay/change, tool/replay/replayed, tool/under
 
 import csv
 import errno
+import importlib
 import json
 import os
 import re
 import shlex
 import signal
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -274,3 +276,21 @@ def test_who_interrupts_ends_all_futures_and_each_leaves_what_it_knows(tmp_path,
     assert set(Path(tempfile.gettempdir()).glob("understudy-replay-*")) <= before
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
+
+
+def test_the_shipped_tuesday_has_its_scenario_and_its_futures_can_be_read(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "examples" / "experiments" / "tuesday"))
+    tuesday = importlib.import_module("tuesday")
+    form = replace(
+        tuesday.FORMS["short"],
+        first=tuesday.TUESDAY - 2 * tuesday.HOUR,
+        last=tuesday.TUESDAY + tuesday.HOUR,
+    )
+    outcome = tuesday.run(form, tmp_path)
+    assert [each.name for each in outcome.futures] == [
+        "off-at-once",
+        "drain",
+        "maintenance-tonight",
+    ]
+    assert [each.error for each in outcome.futures] == ["", "", ""]
+    assert len(tuesday.table(form, outcome).splitlines()) == 6

@@ -1,13 +1,14 @@
 """A year on 16,384 nodes, and three futures of one bad Tuesday in it.
 
-    python examples/experiments/tuesday/tuesday.py [--full] [--out FOLDER] [--jobs N]
+    python examples/experiments/tuesday/tuesday.py [--form FORM] [--out FOLDER] [--jobs N]
 
 The year is examples/year.swf.gz, each job 64 times as wide, on the machine of examples/16k.conf:
 65,536 CPUs at an offered load of 0.7. Each Monday a rack of 128 nodes is drained for two days, each
 node fails every five years in the mean and is back after eight hours, and each quarter has twelve
 hours of maintenance. On a Tuesday in October, day 302, at ten o'clock, in one of the busiest weeks,
-the cooling of 2,048 nodes fails; what then might be done is in futures.toml. Without --full: a
-machine and jobs of a sixteenth, and the weeks around the Tuesday alone.
+the cooling of 2,048 nodes fails; what then might be done is in futures.toml. Forms: `year` is all
+of it, `week` the eight days around the Tuesday alone, and `short`, if none is said, the same on a
+machine and with jobs of a sixteenth.
 
 OUT/scenario is the scenario, OUT/original and the folders beside it are the runs.
 """
@@ -47,8 +48,11 @@ class Form:
     last: int
 
 
-FULL = Form(16_384, 64, 0, 365 * DAY)
-SHORT = Form(1_024, 4, 299 * DAY, 307 * DAY)
+FORMS = {
+    "short": Form(1_024, 4, 299 * DAY, 307 * DAY),
+    "week": Form(16_384, 64, 299 * DAY, 307 * DAY),
+    "year": Form(16_384, 64, 0, 365 * DAY),
+}
 
 
 def scenario(form: Form, folder: Path) -> None:
@@ -135,7 +139,7 @@ def table(form: Form, outcome: BranchOutcome) -> str:
     heads = (
         "future",
         "mean wait, the next week",
-        "of these, longest",
+        "CPU hours of jobs that ended in it",
         "requeued runs",
         "CPU hours lost",
         "mean wait, all",
@@ -147,14 +151,16 @@ def table(form: Form, outcome: BranchOutcome) -> str:
             lines.append(f"| {each.name} | {each.error} | | | | |")
             continue
         with (each.folder / "jobs.csv").open(newline="") as file:
-            waits = [
-                int(row["wait"])
-                for row in csv.DictReader(file)
-                if row["wait"] and at <= int(row["submit"]) < at + WEEK
-            ]
+            rows = [row for row in csv.DictReader(file) if row["end"]]
+        waits = [int(row["wait"]) for row in rows if at <= int(row["submit"]) < at + WEEK]
+        done = sum(
+            int(row["run"]) * int(row["cpus"]) / HOUR
+            for row in rows
+            if at <= int(row["end"]) < at + WEEK
+        )
         lost = each.summary["lost_cpu_seconds"] / HOUR
         lines.append(
-            f"| {each.name} | {fmean(waits):,.0f} s | {max(waits):,} s "
+            f"| {each.name} | {fmean(waits):,.0f} s | {done:,.0f} "
             f"| {each.summary['requeued_runs']:,} | {lost:,.0f} "
             f"| {each.summary['mean_wait']:,.0f} s |"
         )
@@ -164,11 +170,11 @@ def table(form: Form, outcome: BranchOutcome) -> str:
 def main() -> int:
     """Run it, and print the table. The exit code is that of `understudy branch`."""
     parser = argparse.ArgumentParser(description="Three futures of one bad Tuesday.")
-    parser.add_argument("--full", action="store_true", help="the whole year on 16,384 nodes")
+    parser.add_argument("--form", choices=FORMS, default="short", help="how much of it")
     parser.add_argument("--out", type=Path, default=Path("runs/tuesday"))
     parser.add_argument("--jobs", type=int, help="futures that go on at once")
     arguments = parser.parse_args()
-    form = FULL if arguments.full else SHORT
+    form = FORMS[arguments.form]
     outcome = run(form, arguments.out, arguments.jobs)
     print(table(form, outcome))
     return outcome.code
