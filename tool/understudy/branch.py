@@ -47,7 +47,7 @@ _At = Annotated[
 ]
 _File = Annotated[
     Path | None,
-    typer.Option("--file", help="Several alternatives: [[future]] tables (docs/futures.md)."),
+    typer.Option("--file", help="Several alternatives, in a file as docs/futures.md has it."),
 ]
 _Out = Annotated[
     Path,
