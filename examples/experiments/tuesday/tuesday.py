@@ -4,7 +4,7 @@
 
 The year is examples/year.swf.gz, each job 64 times as wide, on the machine of examples/16k.conf:
 65,536 CPUs at an offered load of 0.7. Each Monday a rack of 128 nodes is drained for two days, each
-node fails every five years in the mean and is back after eight hours, and each quarter has twelve
+node fails every twenty years in the mean and is back after eight hours, and each quarter has twelve
 hours of maintenance. On a Tuesday in October, day 302, at ten o'clock, in one of the busiest weeks,
 the cooling of 2,048 nodes fails; what then might be done is in futures.toml. Forms: `year` is all
 of it, `week` the eight days around the Tuesday alone, and `short`, if none is said, the same on a
@@ -84,26 +84,27 @@ def _write(path: Path, lines: list[dict[str, Any]]) -> None:
 def _events(form: Form) -> list[dict[str, Any]]:
     events: list[dict[str, Any]] = []
 
-    def update(at: float, nodes: str, state: str, reason: str) -> None:
+    def update(at: float, nodes: str, state: str, reason: str, after_s: float = 0.0) -> None:
+        """So long after what happened at `at`, if that belongs to the part that is run."""
         if form.first <= at < form.last:
             words = ["scontrol", "update", f"NodeName={nodes}", f"State={state}"]
             said = [f"Reason={reason}"] if reason else []
-            events.append({"at": at - form.first, "cmd": [*words, *said]})
+            events.append({"at": at - form.first + after_s, "cmd": [*words, *said]})
 
     rack = form.nodes // 128
     for week in range(52):
         nodes = f"n[{week * rack + 1}-{(week + 1) * rack}]"
         update(week * WEEK + 8 * HOUR, nodes, "DRAIN", "inspection")
-        update(week * WEEK + 56 * HOUR, nodes, "RESUME", "")
+        update(week * WEEK + 8 * HOUR, nodes, "RESUME", "", 48 * HOUR)
     names = [f"n{number}" for number in range(1, form.nodes + 1)]
-    model = Model.read("weibull:mtbf=1826d,shape=0.7,repair=8h,repairs=lognormal")
+    model = Model.read("weibull:mtbf=7305d,shape=0.7,repair=8h,repairs=lognormal")
     for fault in model.failures(names, {}, seed=1):
         if fault.at > form.last:
             break
         # drained as well: ReturnToService=2 would have it back as soon as it answers
         update(fault.at, fault.of, "DOWN", "failed")
-        update(fault.at + 1, fault.of, "DRAIN", "failed")
-        update(fault.at + fault.lasts_s, fault.of, "RESUME", "")
+        update(fault.at, fault.of, "DRAIN", "failed", 1)
+        update(fault.at, fault.of, "RESUME", "", fault.lasts_s)
     for number, at in enumerate(MAINTENANCE, 1):
         announced = max(at - 30 * DAY, form.first)
         if announced <= at and at >= form.first and announced < form.last:
