@@ -264,8 +264,10 @@ def test_who_interrupts_ends_all_futures_and_each_leaves_what_it_knows(tmp_path,
     def interrupt(self):
         begun(self)
         if self.name == "b":
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
             os.kill(os.getppid(), signal.SIGINT)
-            signal.pause()
+            os.kill(os.getpid(), signal.sigwait([signal.SIGINT]))  # it has been handed on
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
     monkeypatch.setattr(forks.Forks, "_has_begun", interrupt)
     before = set(Path(tempfile.gettempdir()).glob("understudy-replay-*"))

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 _SET_PARENT_DEATH_SIGNAL: Final = 1  # prctl(2)
 _LIBC: Final = ctypes.CDLL(None)
 _GO: Final = b"g"
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class _AllOver(BaseException):
@@ -254,13 +255,19 @@ class Forks:
         shown = ORIGINAL if is_original else f"{here.shown}{future.name}"
         result = FutureResult(future.name, here.text, folder, shown)
         self.results.append(result)
+        if self._signal:
+            result.code, result.error = 128 + self._signal, "interrupted"
+            return False
         ours, theirs = socket.socketpair()
         parent = os.getpid()
         while True:
+            # one that comes now would find a fork that is not listed yet, or has its parent's ears
+            signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
             try:
                 pid = os.fork()
                 break
             except OSError as error:
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
                 if self._forks and not self._signal:
                     count = len(self._forks)
                     while len(self._forks) == count:
@@ -276,6 +283,7 @@ class Forks:
             fork = _Fork(result, pid, ours, forked=self._began)
             self._forks[ours.fileno()] = fork
             self._selector.register(ours, selectors.EVENT_READ, fork)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
             self._release()
             return False
         ours.close()
@@ -344,8 +352,7 @@ class Forks:
                     os.kill(fork.pid, signal.SIGKILL if is_second else number)
             self._release()
 
-        wanted = (signal.SIGINT, signal.SIGTERM)
-        before: dict[int, Any] = {number: signal.signal(number, handed_on) for number in wanted}
+        before: dict[int, Any] = {number: signal.signal(number, handed_on) for number in _ENDING}
         try:
             yield before
         finally:
@@ -404,6 +411,7 @@ class Forks:
         """From the parent: its terminal's signals, its children, what it prints."""
         for number, handler in before.items():
             signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
         os.setpgid(0, 0)  # the parent hands on what comes from the terminal
         _LIBC.prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:
