@@ -270,12 +270,13 @@ def test_who_interrupts_ends_all_futures_and_each_leaves_what_it_knows(tmp_path,
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
     monkeypatch.setattr(forks.Forks, "_has_begun", interrupt)
-    before = set(Path(tempfile.gettempdir()).glob("understudy-replay-*"))
+    (tmp_path / "t").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "t"))
     with pytest.raises(InterruptedRunError) as caught:
         run(tmp_path, Future("a"), Future("b"), most=3)
     assert caught.value.number == signal.SIGINT
     assert json.loads((tmp_path / "b" / "config.json").read_text())["ended_early"] == "interrupted"
-    assert set(Path(tempfile.gettempdir()).glob("understudy-replay-*")) <= before
+    assert list((tmp_path / "t").glob("understudy-replay-*")) == []
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
 
