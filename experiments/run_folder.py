@@ -1,6 +1,6 @@
 """One folder per run: the job records, the summary, the configuration and the report.
 
-Place: the edge; the only module of a run's results that writes files.
+Place: the edge; the only module of a run's results that writes files, and reads them again.
 
 FOLDER/
     jobs.csv jobs.parquet   a line for each job, with the columns of `records.JobRecord`; seconds
@@ -21,15 +21,18 @@ import io
 import json
 import os
 from dataclasses import asdict
+from itertools import accumulate
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from understudy.experiments.metrics import groups
+from understudy.experiments.metrics import groups, summarize
 from understudy.experiments.records import FIELDS, JobRecord
-from understudy.experiments.report import report
+from understudy.experiments.report import Told, report
+from understudy.model.conf import read_text
+from understudy.model.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -91,9 +94,97 @@ def write_run_folder(
     _write(folder / "summary.json", _json({**summary.as_dict(), "by": listed}))
     _write(folder / "config.json", _json(dict(config)))
     _write(folder / "slurm.conf", slurm_conf.encode())
-    page = report(ordered, summary, cpus, title=title, config=config, slurm_conf=slurm_conf, by=by)
-    _write(folder / "report.html", page.encode())
+    told = Told(ordered, summary, cpus, title, config, slurm_conf, by, attempts)
+    _write(folder / "report.html", report(told).encode())
     return folder / "report.html"
+
+
+def read_run_folder(folder: Path) -> Told:
+    """A run as it was written, under its folder's name. What jobs.csv has is enough: of a run that
+    was ended from outside nothing else may be there.
+
+    Raises:
+        OSError: there is no jobs.csv.
+        ValueError: a file that is none of a run; the text names it and its line.
+    """
+    records = read_jobs(folder / "jobs.csv")
+    attempts = folder / "attempts.csv"
+    earlier = read_jobs(attempts) if attempts.exists() else []
+    config, known = _read_json(folder / "config.json"), _read_json(folder / "summary.json")
+    slurm_conf = folder / "slurm.conf"
+    text = slurm_conf.read_text(errors="replace") if slurm_conf.exists() else ""
+    cpus = machine_cpus(text) or _most_cpus(records)
+    wall_s, simulated_s = known.get("wall_seconds", 0.0), known.get("simulated_seconds")
+    summary = summarize(records, cpus, wall_s, simulated_s, earlier)
+    title = folder.resolve().name
+    return Told(records, summary, cpus, title, config, text, groups(records), earlier)
+
+
+def read_jobs(path: Path) -> list[JobRecord]:
+    """The records of a jobs.csv. Columns that it does not have are as if nothing were known.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is none; the text names file and line.
+    """
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        rows = csv.reader(file)
+        try:
+            header = next(rows, [])
+            missing = [name for name in FIELDS[:8] if name not in header]
+            if missing:
+                raise ValueError(f"no column {missing[0]}")
+            places = {name: header.index(name) for name in _READ if name in header}
+            return [
+                JobRecord(**{name: _READ[name](row[at]) for name, at in places.items()})
+                for row in rows
+            ]
+        except IndexError:
+            raise ValueError(f"{path}: line {rows.line_num}: it is cut short") from None
+        except (ValueError, csv.Error) as error:
+            raise ValueError(f"{path}: line {max(rows.line_num, 1)}: {error}") from error
+
+
+def _optional(text: str) -> int | None:
+    return int(text) if text else None
+
+
+_READERS: Final = {"str": str, "bool": "True".__eq__, "int": int}
+_READ: Final = {
+    field.name: _READERS.get(str(field.type).removeprefix("<class '").removesuffix("'>"), _optional)
+    for field in msgspec.structs.fields(JobRecord)
+}
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {}
+    try:
+        found = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    if not isinstance(found, dict):
+        raise ValueError(f"{path}: not an object")  # noqa: TRY004 - it is the file that is wrong
+    return found
+
+
+def machine_cpus(slurm_conf: str) -> int:
+    """All CPUs of a configuration; 0 if it cannot be read."""
+    try:
+        return sum(node.cpus for node in read_text(slurm_conf).nodes)
+    except (ConfigError, ValueError):
+        return 0
+
+
+def _most_cpus(records: Sequence[JobRecord]) -> int:
+    """The most that jobs held at one time."""
+    changes = sorted(
+        change
+        for record in records
+        if record.start is not None and record.end is not None
+        for change in ((record.start, record.cpus), (record.end, -record.cpus))
+    )
+    return max(accumulate(cpus for _, cpus in changes), default=0)
 
 
 def _csv(records: Sequence[JobRecord]) -> bytes:

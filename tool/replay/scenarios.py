@@ -187,6 +187,7 @@ def replay_scenario(request: ReplayRequest) -> int:
         about = {
             "scenario": scenario.name,
             "title": scenario.title,
+            **({} if scenario.zero is None else {"zero": scenario.zero}),
             "settings": " ".join(map(shlex.quote, request.settings)),
             "daemons": "one process" if request.one_process else "one process each",
         }

@@ -285,6 +285,7 @@ def _about(request: ReplayRequest, trace: Trace, run_conf: RunConf) -> dict[str,
     total_cpus = sum(node.cpus for node in run_conf.config.nodes)
     return {
         "trace": request.trace.name,
+        **({"zero": trace.unix_start_time} if trace.unix_start_time else {}),
         "nodes": nodes,
         "cpus_per_node": total_cpus // nodes if nodes else 0,
         "scheduler": run_conf.config.text("SchedulerType"),

@@ -32,6 +32,7 @@ _PLACES: Final = {
     "completion": ("manual", "completion"),
     "clock": ("clock", "app"),
     "gantt": ("gantt", "gantt"),
+    "report": ("report", "report"),
     "conf": ("conf", "app"),
 }
 
