@@ -19,7 +19,7 @@ OUT     ?= runs/demo
 
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: all demo test check conformance fidelity sites clients format wire options states man bench experiments profile fuzz fuzz-guided fuzz-changes fuzz-schedules chaos lock clean compose-image compose-test
+.PHONY: all demo pictures test check conformance fidelity sites clients format wire options states man bench experiments profile fuzz fuzz-guided fuzz-changes fuzz-schedules chaos lock clean compose-image compose-test
 .DELETE_ON_ERROR:
 
 all: $(VENV)/.prepared-dev
@@ -115,6 +115,13 @@ experiments: $(VENV)/.prepared
 	$(BIN)/understudy compare $(COMPARISONS:%=examples/experiments/%.toml) --traces $(TRACES) \
 		$(if $(WORKERS),--workers $(WORKERS)) $(if $(FULL),--full --pages docs/experiments)
 	$(BIN)/python examples/experiments/fronts.py --traces $(TRACES) $(if $(FULL),--full --page docs/experiments/fronts.md)
+
+# The pictures of docs/reports.md: of its own commands, in a browser.
+pictures: $(VENV)/.prepared-dev
+	$(BIN)/understudy replay examples/year.swf.gz --nodes 1024 --cpus 1 --limit 3000 --scheduler backfill --one-process --out runs/backfill
+	$(BIN)/understudy replay examples/year.swf.gz --nodes 1024 --cpus 1 --limit 3000 --scheduler fcfs --one-process --out runs/fcfs
+	$(BIN)/understudy report runs/backfill runs/fcfs --out runs/both.html
+	$(BIN)/python tests/harness/report_pictures.py runs/backfill/report.html runs/both.html docs/reports
 
 # A flame graph of all processes of a case: `make profile WHAT=kth-easy-many`.
 profile: $(VENV)/.prepared-dev

@@ -427,8 +427,9 @@ def _promises(summary: Summary) -> list[tuple[str, str]]:
         return []
     return [
         (
-            f"promises to {summary.promised:,} jobs",
+            "promises",
             (
+                f"to {summary.promised:,} jobs; "
                 f"moved {_figure(summary.promise_moves, '.2f')} times, by "
                 f"{_figure(summary.promise_shift, ',.0f', ' s')} in all (means); starts were "
                 f"{_figure(summary.first_promise_error, ',.0f', ' s')} from the first, "
@@ -446,7 +447,7 @@ def _figures(runs: Sequence[Told]) -> str:
     if len(runs) == 1:
         return f"<section><h2>Key figures</h2>{_facts(rows)}</section>"
     head = ("", *(each.title for each in runs))
-    return f"<section><h2>Key figures</h2>{_table(head, rows)}</section>"
+    return f"<section><h2>Key figures</h2>{_facts([head, *rows])}</section>"
 
 
 def _figures_of(summary: Summary) -> list[tuple[str, str]]:
@@ -525,6 +526,6 @@ def _configuration(told: Told, title: str = "") -> str:
 
 def _facts(facts: Sequence[Sequence[str]]) -> str:
     rows = "".join(
-        f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in facts
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in fact) + "</tr>" for fact in facts
     )
     return f'<table class="facts"><tbody>{rows}</tbody></table>'

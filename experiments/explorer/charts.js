@@ -53,7 +53,7 @@ function distributionChart(page, place, sets, { bend, unbend, marks, name }, wid
       return [xs.map(bend), ys];
     })) : [[], []];
   const last = joined[0].length ? joined[0][joined[0].length - 1] : 1, first = joined[0][0] || 0;
-  const low = Math.min(bend(marks[0]), first), high = Math.max(last, low + 0.1);
+  const low = Math.min(0, first), high = Math.max(last, low + 0.1);
   const options = {
     width, height: 230, padding: [10, 14, 0, 0],
     scales: { x: { time: false, range: [low, high] }, y: { range: [0, 100] } },
@@ -108,11 +108,14 @@ const ERROR_AXIS = {
 };
 
 // Of jobs that ran to their end.
-function ranJobs(run, chosen = () => true) {
-  const { start, end } = run.columns, out = [];
-  for (let i = 0; i < run.jobs; i++)
-    if (!Number.isNaN(start[i]) && !Number.isNaN(end[i]) && chosen(i)) out.push(i);
-  return out;
+function ranJobs(run) {
+  const { start, end } = run.columns;
+  if (!run.ran) {
+    run.ran = [];
+    for (let i = 0; i < run.jobs; i++)
+      if (!Number.isNaN(start[i]) && !Number.isNaN(end[i])) run.ran.push(i);
+  }
+  return run.ran;
 }
 const waitOf = (run, i) => run.columns.start[i] - run.columns.submit[i];
 const SLOWDOWN_BOUND_S = 10; // as in summary.json
@@ -133,10 +136,9 @@ const FIGURES = {
 // Waits by size and length as a table with coloured cells.
 function heatMap(run, place, figure, sizes) {
   const cells = new Map(), [title, of] = FIGURES[figure];
-  const size = i => Math.ceil(Math.log2(Math.max(run.columns.cpus[i], 1)) / 2 - 1e-9);
   for (const i of ranJobs(run)) {
     const length = LENGTHS.findIndex(([end]) => run.columns.end[i] - run.columns.start[i] < end);
-    const key = `${length} ${size(i)}`;
+    const key = length + LENGTHS.length * sizeClass(run, i);
     if (!cells.has(key)) cells.set(key, []);
     cells.get(key).push(waitOf(run, i));
   }
@@ -155,7 +157,7 @@ function heatMap(run, place, figure, sizes) {
     const line = row();
     add(line, 'th', name);
     for (const k of sizes) {
-      const values = cells.get(`${length} ${k}`), cell = add(line, 'td', '');
+      const values = cells.get(length + LENGTHS.length * k), cell = add(line, 'td', '');
       if (!values) continue;
       const value = of(values), jobs = `${values.length.toLocaleString('en')} jobs`;
       cell.textContent = figure === 'jobs' ? value.toLocaleString('en') : said(value);
@@ -170,8 +172,11 @@ function heatMap(run, place, figure, sizes) {
   table.className = 'heat';
   place.replaceChildren(table);
 }
-const sizeClasses = runs => {
-  const found = new Set(runs.flatMap(run => ranJobs(run).map(i =>
-    Math.ceil(Math.log2(Math.max(run.columns.cpus[i], 1)) / 2 - 1e-9))));
+// 0: one CPU; k: up to 4^k.
+const sizeClass = (run, i) =>
+  Math.ceil(Math.log2(Math.max(run.columns.cpus[i], 1)) / 2 - 1e-9);
+function sizeClasses(runs) {
+  const found = new Set();
+  for (const run of runs) for (const i of ranJobs(run)) found.add(sizeClass(run, i));
   return [...found].sort((a, b) => a - b);
-};
+}

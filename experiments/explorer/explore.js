@@ -16,7 +16,10 @@ class Page {
     this.whole = { from: Math.min(...runs.map(run => run.first)),
       to: Math.max(...runs.map(run => run.last)) };
     this.view = { ...this.whole };
-    this.field = 'user';
+    // The first of which there are several; where jobs are all alike, how long they waited.
+    const several = field => ranked(runs, field).length > 1;
+    this.field = ['user', 'account', 'qos', 'partition'].find(several) || 'wait';
+    el('colour').value = this.field;
     this.only = '';
     this.charts = [];
     this.gantts = runs.map(run => this.makeGantt(run));
@@ -316,10 +319,11 @@ class Page {
     const count = { range: (u, low, high) => [0, Math.max(high || 0, 1) * 1.05],
       name: v => v.toLocaleString('en') };
     const stroke = k => () => css(RUN_COLOURS[k]);
+    const share = v => v == null ? '–' : one(v) + ' %';
     const one = v => v == null ? '–' : v.toLocaleString('en', { maximumFractionDigits: 1 });
     this.useChart = add(el('use'), this.runs.map((run, k) => ({ label: name('CPUs in use', run),
       stroke: stroke(k), fill: several ? undefined : () => wash(css('--blue')),
-      dash: k ? [6, 4] : undefined, value: (u, v) => one(v) + ' %' })), percent);
+      dash: k ? [6, 4] : undefined, value: (u, v) => share(v) })), percent);
     this.queueChart = add(el('queue'), this.runs.flatMap((run, k) => [
       { label: name('mean', run), stroke: stroke(several ? k : 1), value: (u, v) => one(v),
         dash: k ? [6, 4] : undefined },
@@ -332,8 +336,8 @@ class Page {
       const { names, colours, rest } = this.classes, shown = [...names, ...(rest > 0 ? ['others'] : [])];
       // The topmost first, as each is filled down to the floor.
       const lines = shown.map((each, k) => ({ label: each || '(none)', stroke: colours[k], width: 1,
-        fill: colours[k], value: (u, v, s, at) => at === null || !u.raw ? '–'
-          : one(u.raw[k][at]) + ' %' })).reverse();
+        fill: colours[k], value: (u, v, s, at) => share(at === null || !u.raw ? null : u.raw[k][at])
+      })).reverse();
       const chart = add(place, lines, percent);
       chart.shown = shown.length;
       return chart;
@@ -406,8 +410,11 @@ class Page {
     if (several || field === 'wait' || names.length < 2) return sets;
     sets[0][1] = '--ink';
     const [run] = this.runs, { of: classOf } = this.gantts[0].colours;
-    return [...sets, ...names.map((name, k) => [name || '(none)', colours[k],
-      ranJobs(run, i => classOf[i] === k).map(i => of(run, i))])];
+    const each = names.map((name, k) => [name || '(none)', colours[k], []]);
+    ranJobs(run).forEach((i, k) => {
+      if (classOf[i] < names.length) each[classOf[i]][2].push(sets[0][2][k]);
+    });
+    return [...sets, ...each];
   }
 
   drawDistributions() {
@@ -417,8 +424,8 @@ class Page {
     this.charts.push(
       distributionChart(this, el('waits'), this.sets(waitOf), WAIT_AXIS, half),
       distributionChart(this, el('slowdowns'), this.sets(slowdownOf), SLOWDOWN_AXIS, half));
-    const errors = (run, field) => ranJobs(run, i => !Number.isNaN(number(run, field, i)))
-      .map(i => run.columns.start[i] - number(run, field, i));
+    const errors = (run, field) => ranJobs(run)
+      .map(i => run.columns.start[i] - number(run, field, i)).filter(each => !Number.isNaN(each));
     const several = this.runs.length > 1;
     const sets = this.runs.flatMap((run, k) => ['first_promise', 'last_promise'].map((field, last) => [
       `${last ? 'last' : 'first'} promise${several ? `, ${run.title}` : ''}`, RUN_COLOURS[k],

@@ -49,16 +49,20 @@ function means(count, from, to, buckets, begin, end, weight) {
 
 // When the number of waiting jobs changes, and to what.
 function queueSteps(run) {
-  const { submit, start, state } = run.columns, changes = new Map();
-  const never = name => /^(REJECTED|CANCELLED)/.test(name);
-  const add = (t, by) => changes.set(t, (changes.get(t) || 0) + by);
-  for (let i = 0; i < run.rows; i++) {
-    if (start[i] !== start[i] && never(state.words[state.at[i]])) continue;
-    add(submit[i], 1);
-    if (start[i] === start[i]) add(start[i], -1);
+  const { submit, start, state } = run.columns;
+  const gone = state.words.map(name => /^(REJECTED|CANCELLED)/.test(name));
+  const waits = (_, i) => !Number.isNaN(start[i]) || !gone[state.at[i]];
+  const come = submit.filter(waits).sort(), go = start.filter(t => !Number.isNaN(t)).sort();
+  const times = [], values = [];
+  for (let c = 0, g = 0; c < come.length;) {
+    const t = g < go.length ? Math.min(come[c], go[g]) : come[c];
+    while (c < come.length && come[c] <= t) c++;
+    while (g < go.length && go[g] <= t) g++;
+    times.push(t);
+    values.push(c - g);
+    if (c < come.length) continue;
+    for (; g < go.length; g++) { times.push(go[g]); values.push(c - g - 1); }
   }
-  const times = Float64Array.from(changes.keys()).sort(), values = new Float64Array(times.length);
-  for (let k = 0, sum = 0; k < times.length; k++) values[k] = sum += changes.get(times[k]);
   run.queue = { times, values };
 }
 
