@@ -35,7 +35,7 @@ from understudy.model.conf import read_text
 from understudy.model.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from understudy.experiments.metrics import Summary
 
@@ -149,7 +149,7 @@ def _optional(text: str) -> int | None:
     return int(text) if text else None
 
 
-_READERS: Final = {"str": str, "bool": "True".__eq__, "int": int}
+_READERS: Final[dict[str, Callable[[str], Any]]] = {"str": str, "bool": "True".__eq__, "int": int}
 _READ: Final = {
     field.name: _READERS.get(str(field.type).removeprefix("<class '").removesuffix("'>"), _optional)
     for field in msgspec.structs.fields(JobRecord)

@@ -12,7 +12,8 @@ class Page {
   constructor(runs) {
     this.runs = runs;
     runs.forEach(run => { finish(run); queueSteps(run); });
-    // The second run is shown beside the first from its own beginning.
+    // One calendar for all, or none.
+    if (runs.some(run => run.zero !== runs[0].zero)) runs.forEach(run => { run.zero = null; });
     this.whole = { from: Math.min(...runs.map(run => run.first)),
       to: Math.max(...runs.map(run => run.last)) };
     this.view = { ...this.whole };

@@ -220,11 +220,14 @@ class Gantt {
     }
     context.textAlign = 'center';
     const { ticks, names } = timeTicks(view.from, view.to, this.wide / 78, run.zero);
+    let taken = 0;
     ticks.forEach((t, k) => {
       const x = this.xAt(t), half = context.measureText(names[k]).width / 2;
       context.fillRect(x, this.top + this.high, 1, 4);
       const kept = Math.min(Math.max(x, half + 1), this.width - half - 1);
+      if (kept - half < taken) return;
       context.fillText(names[k], kept, this.height - 5);
+      taken = kept + half + 8;
     });
     context.textAlign = 'left';
   }

@@ -37,9 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 FULL_JOBS: Final = 250_000  # with more the page has no side matters; it is then some 10 MB
-# Runs of neighbours of all different lists of nodes: four times as many as 100,000 jobs on 16 racks
-# each have; a page with so many is some 12 MB.
-MOST_RUNS: Final = 5_000_000
+# Deflated; in base64, with what draws them, a page is then below 15 MB.
+MOST_BYTES: Final = 11_000_000
 _SIDE_MATTERS: Final = frozenset(
     {"name", "gres", "memory_mb", "eligible", "priority", "exit_code", "restarts", "preemptions"}
 )
@@ -76,13 +75,24 @@ class Run:
 
 
 def pack(runs: Sequence[Run]) -> str:
-    """The runs in base64; no character of it means anything to HTML."""
-    text = json.dumps([columns(run) for run in runs], separators=(",", ":"))
-    return base64.b64encode(zlib.compress(text.encode(), _LEVEL)).decode()
+    """The runs in base64; no character of it means anything to HTML. Where it would be too much
+    because nodes of jobs lie scattered, those close to each other are packed as one run.
+    """
+    closest = 1
+    while True:
+        told = [columns(run, closest) for run in runs]
+        packed = zlib.compress(json.dumps(told, separators=(",", ":")).encode(), _LEVEL)
+        rows = sum(each["rows"] for each in told)
+        pieces = sum(len(each) // 2 for run in told for each in run["columns"]["nodes"][1])
+        if len(packed) <= MOST_BYTES or pieces <= 2 * rows:
+            return base64.b64encode(packed).decode()
+        closest *= 8
 
 
-def columns(run: Run) -> dict[str, Any]:
-    """What is packed of a run, as JSON has it; attempts stand behind the jobs."""
+def columns(run: Run, closest: int = 1) -> dict[str, Any]:
+    """What is packed of a run, as JSON has it; attempts stand behind the jobs. `closest`: how far
+    apart runs of neighbours must be to be told apart.
+    """
     ordered = sorted(run.records, key=lambda record: (record.submit, record.job))
     rows = [*ordered, *sorted(run.attempts, key=lambda record: (record.submit, record.job))]
     places = _Places(run.nodes)
@@ -92,7 +102,7 @@ def columns(run: Run) -> dict[str, Any]:
         for field in msgspec.structs.fields(JobRecord)
         if field.name not in left_out and field.name != "nodes"
     }
-    table["nodes"], closest = _node_column(places, [row.nodes for row in rows])
+    table["nodes"] = _node_column(places, [row.nodes for row in rows], closest)
     return {
         "title": run.title,
         "cpus": run.cpus,
@@ -175,15 +185,10 @@ def _following(name: str) -> str:
     return f"{name[: -len(digits)]}{int(digits) + 1:0{len(digits)}}" if digits else ""
 
 
-def _node_column(places: _Places, expressions: Sequence[str]) -> tuple[Column, int]:
-    """The column, and how far apart runs of neighbours must be to be told apart in it."""
+def _node_column(places: _Places, expressions: Sequence[str], closest: int) -> Column:
     number = {text: i for i, text in enumerate(dict.fromkeys(expressions))}
-    lists = [places.runs(text) if text else [] for text in number]
-    closest = 1
-    while sum(map(len, lists)) > MOST_RUNS:
-        closest *= 2
-        lists = [_joined(each, closest) for each in lists]
-    return ["nodes", list(map(_gaps, lists)), list(map(number.__getitem__, expressions))], closest
+    lists = [_gaps(_joined(places.runs(text), closest)) if text else [] for text in number]
+    return ["nodes", lists, list(map(number.__getitem__, expressions))]
 
 
 def _joined(runs: Iterable[tuple[int, int]], closest: int) -> list[tuple[int, int]]:
@@ -199,7 +204,8 @@ def _joined(runs: Iterable[tuple[int, int]], closest: int) -> list[tuple[int, in
 
 
 def _gaps(runs: Iterable[tuple[int, int]]) -> list[int]:
-    out, end = [], 0
+    out: list[int] = []
+    end = 0
     for start, length in runs:
         out += (start - end, length)
         end = start + length

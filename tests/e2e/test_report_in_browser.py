@@ -282,6 +282,33 @@ def test_a_phone_shows_all_without_scrolling_sideways(runs, window, tmp_path):
     window.look(1200)
 
 
+def test_a_hundred_thousand_jobs_on_16384_nodes_are_a_small_page_that_can_be_zoomed(
+    window, tmp_path
+):
+    rng = random.Random(5)
+    records = []
+    for number in range(100_000):
+        first, count = rng.randrange(1, 16_000), rng.randint(1, 300)
+        start = 25 * number + rng.randint(0, 9000)
+        records.append(
+            JobRecord(
+                number, 25 * number, start, start + rng.randint(10, 20_000), "COMPLETED", count,
+                f"r[{first:05}-{first + count - 1:05}]", 30_000, id=str(number),
+                user=f"u{rng.randrange(489)}", node_count=count, waited_for="Priority",
+            )
+        )  # fmt: skip
+    window.look(1200)
+    show(window, tmp_path, told(records, "r[00001-16384]"))
+    assert (tmp_path / "report.html").stat().st_size < 15_000_000
+    drawn = f"return document.querySelector('{CANVAS}').dataset.drawn"
+    assert window.run(drawn) == "pixels"
+    assert window.run(INK) > 0.9
+    window.run("page.show(1e6, 1e6 + 4000); page.showNodes(page.gantts[0], 5000, 5040)")
+    window.wait(f"{drawn} == 'boxes'")
+    assert window.run(INK) > 0.1
+    assert window.complaints() == []
+
+
 def test_two_runs_have_the_same_axes(window, tmp_path):
     window.look(1200)
     runs = [told([job(1, 5, end, "n1")], title=name) for name, end in (("A", 60), ("B", 500))]

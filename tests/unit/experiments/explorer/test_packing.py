@@ -130,14 +130,22 @@ def test_a_cluster_of_racks_is_a_few_numbers():
     assert run["closest"] == 1
 
 
-def test_too_many_runs_of_neighbours_are_joined_and_it_is_said(monkeypatch):
-    monkeypatch.setattr(packing, "MOST_RUNS", 4)
+def test_where_a_page_would_be_too_large_neighbours_are_joined_and_it_is_said(monkeypatch):
     jobs = [
-        JobRecord(i, 0, 0, 9, "COMPLETED", 1, f"n[{i},{i + 2},{i + 6}]", 9) for i in (1, 10, 20)
+        JobRecord(i, 0, 0, 9, "COMPLETED", 1, f"n[{i},{i + 2},{i + 15}]", 9) for i in (1, 10, 20)
     ]
-    run = columns(Run("A", jobs, 4, (), NODES))
-    assert run["closest"] == 4
-    assert run["columns"]["nodes"][1] == [[0, 7], [9, 7], [19, 7]]
+    (run,) = unpacked(pack([Run("A", jobs, 4, (), NODES)]))
+    assert (run["closest"], run["columns"]["nodes"][1][0]) == (1, [0, 1, 1, 1, 12, 1])
+    monkeypatch.setattr(packing, "MOST_BYTES", 0)
+    (run,) = unpacked(pack([Run("A", jobs, 4, (), NODES)]))
+    assert (run["closest"], run["columns"]["nodes"][1][0]) == (8, [0, 3, 12, 1])
+
+
+def test_no_more_is_joined_where_nothing_would_come_of_it(monkeypatch):
+    monkeypatch.setattr(packing, "MOST_BYTES", 0)
+    jobs = [JobRecord(i, 0, 0, 9, "COMPLETED", 1, "n[1,39]", 9) for i in range(3)]
+    (run,) = unpacked(pack([Run("A", jobs, 4, (), NODES)]))
+    assert run["closest"] == 1
 
 
 def test_side_matters_are_left_out_of_long_runs(monkeypatch):
