@@ -83,19 +83,19 @@ def write_run_folder(
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     ordered = sorted(records, key=lambda record: record.job)
-    _write(folder / "jobs.csv", _csv(ordered))
-    _write(folder / "jobs.parquet", _parquet(ordered))
+    write_whole(folder / "jobs.csv", _csv(ordered))
+    write_whole(folder / "jobs.parquet", _parquet(ordered))
     if attempts:
-        _write(folder / "attempts.csv", _csv(attempts))
+        write_whole(folder / "attempts.csv", _csv(attempts))
     else:
         (folder / "attempts.csv").unlink(missing_ok=True)
     by = groups(ordered)
     listed = {name: [asdict(group) for group in found] for name, found in by.items()}
-    _write(folder / "summary.json", _json({**summary.as_dict(), "by": listed}))
-    _write(folder / "config.json", _json(dict(config)))
-    _write(folder / "slurm.conf", slurm_conf.encode())
+    write_whole(folder / "summary.json", _json({**summary.as_dict(), "by": listed}))
+    write_whole(folder / "config.json", _json(dict(config)))
+    write_whole(folder / "slurm.conf", slurm_conf.encode())
     told = Told(ordered, summary, cpus, title, config, slurm_conf, by, attempts)
-    _write(folder / "report.html", report(told).encode())
+    write_whole(folder / "report.html", report(told).encode())
     return folder / "report.html"
 
 
@@ -113,7 +113,7 @@ def read_run_folder(folder: Path) -> Told:
     config, known = _read_json(folder / "config.json"), _read_json(folder / "summary.json")
     slurm_conf = folder / "slurm.conf"
     text = slurm_conf.read_text(errors="replace") if slurm_conf.exists() else ""
-    cpus = machine_cpus(text) or _most_cpus(records)
+    cpus = _machine_cpus(text) or max(_most_cpus(records), 1)
     wall_s, simulated_s = known.get("wall_seconds", 0.0), known.get("simulated_seconds")
     summary = summarize(records, cpus, wall_s, simulated_s, earlier)
     title = folder.resolve().name
@@ -168,7 +168,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     return found
 
 
-def machine_cpus(slurm_conf: str) -> int:
+def _machine_cpus(slurm_conf: str) -> int:
     """All CPUs of a configuration; 0 if it cannot be read."""
     try:
         return sum(node.cpus for node in read_text(slurm_conf).nodes)
@@ -222,7 +222,8 @@ def _json(value: Mapping[str, Any]) -> bytes:
     return (json.dumps(value, indent=1, default=str) + "\n").encode()
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes) -> None:
+    """Write the file under another name, and then give it its own."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_bytes(content)
     temporary.replace(path)

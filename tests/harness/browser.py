@@ -78,8 +78,9 @@ class Browser:
             time.sleep(0.05)
 
     def complaints(self) -> list[str]:
-        """What the console has since it was asked last."""
-        return [entry["message"] for entry in self.driver.get_log("browser")]
+        """What the console has since it was asked last, but for advice on how tests look."""
+        said = [entry["message"] for entry in self.driver.get_log("browser")]
+        return [line for line in said if "willReadFrequently" not in line]
 
 
 @contextlib.contextmanager

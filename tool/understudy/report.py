@@ -5,11 +5,15 @@ Place: a sub-command of `understudy`; the pages are made in understudy.experimen
 
 from __future__ import annotations
 
-import os
 from pathlib import Path  # noqa: TC003  typer reads the annotations when it runs
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from understudy.experiments.report import Told
 
 
 def report(
@@ -25,27 +29,42 @@ def report(
     ] = None,
 ) -> None:
     """Make the page of a run, or of two, to explore in a browser."""
+    from understudy.experiments.report import report as page
+    from understudy.experiments.run_folder import write_whole
+
+    runs = [run] if other is None else [run, other]
+    path = out or run / ("report.html" if other is None else "beside.html")
+    told = _read(runs)
+    try:
+        text = page(*told)
+    except ValueError as error:  # a node list that is none
+        raise _failed(f"{' or '.join(map(str, runs))}: jobs.csv: {error}") from None
+    try:
+        write_whole(path, text.encode())
+    except OSError as error:
+        raise _failed(f"{path}: {error.strerror or error}") from None
+    typer.echo(str(path))
+
+
+def _read(runs: Sequence[Path]) -> list[Told]:
+    """The runs, those of one name told apart by their paths."""
     from dataclasses import replace
 
-    from understudy.experiments.report import report as page
     from understudy.experiments.run_folder import read_run_folder
 
-    try:
-        told, beside = (None if each is None else read_run_folder(each) for each in (run, other))
-        assert told is not None
-        if beside is not None and beside.title == told.title:
-            told, beside = (
-                replace(each, title=str(path)) for each, path in ((told, run), (beside, other))
-            )
-        path = out or run / ("report.html" if other is None else "beside.html")
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        temporary.write_text(page(told, beside), encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        what = error.filename or run
-        typer.echo(f"understudy report: error: {what}: {error.strerror or error}", err=True)
-        raise typer.Exit(1) from None
-    except ValueError as error:
-        typer.echo(f"understudy report: error: {error}", err=True)
-        raise typer.Exit(1) from None
-    typer.echo(str(path))
+    told = []
+    for run in runs:
+        try:
+            told.append(read_run_folder(run))
+        except OSError as error:
+            raise _failed(f"{error.filename or run}: {error.strerror or error}") from None
+        except ValueError as error:
+            raise _failed(str(error)) from None
+    if len({each.title for each in told}) < len(told):
+        told = [replace(each, title=str(run)) for each, run in zip(told, runs, strict=True)]
+    return told
+
+
+def _failed(text: str) -> typer.Exit:
+    typer.echo(f"understudy report: error: {text}", err=True)
+    return typer.Exit(1)

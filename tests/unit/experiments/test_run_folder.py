@@ -243,6 +243,16 @@ def test_jobs_csv_alone_is_enough_with_as_many_cpus_as_jobs_held(folder):
     assert (told.cpus, len(told.records), told.config) == (3, 3, {})
 
 
+def test_a_run_of_nothing_is_read_as_well(tmp_path):
+    (tmp_path / "jobs.csv").write_text("job,submit,start,end,state,cpus,nodes,req_time\n")
+    told = read_run_folder(tmp_path)
+    assert (told.records, told.cpus) == ([], 1)
+    (tmp_path / "jobs.csv").write_text(
+        "job,submit,start,end,state,cpus,nodes,req_time\n1,9,0,5,C,0,,-1\n"
+    )
+    assert "1 jobs on 1 CPUs" in report(read_run_folder(tmp_path))
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
