@@ -27,7 +27,8 @@ function timeChart(page, place, lines, y) {
         splits: (u, _, from, to) => timeTicks(from, to, most(), zero).ticks,
         values: (u, splits) => {
           const { step } = timeTicks(view.from, view.to, most(), zero);
-          return splits.map(t => instant(t, zero, step));
+          const room = t => page.wide * (view.to - t) / (view.to - view.from) > 16; // else cut off
+          return splits.map(t => room(t) ? instant(t, zero, step) : '');
         },
       },
       { values: (u, splits) => splits.map(y.name) },

@@ -248,7 +248,7 @@ class Page {
     for (const gantt of this.gantts) {
       const most = this.runs.length > 1 ? 340 : 460;
       const nodes = gantt.run.nodes.length;
-      gantt.size(this.width, Math.min(most, Math.max(28 + 18 * nodes, 90)), this.gutter);
+      gantt.size(this.width, Math.min(most, Math.max(28 + 36 * nodes, 130)), this.gutter);
     }
     this.recolour();
     this.drawDistributions();
