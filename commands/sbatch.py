@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 USAGE_EXIT = 255
 _PROFILES = ("Energy", "Lustre", "Network", "Task")
-_POLL_S = (0.2, 2.0)  # ours: --wait: how often the job's state is asked for, at first and at last
+_POLL_S = (0.05, 2.0)  # ours: --wait: how often the job's state is asked for, at first and at last
 
 
 def sbatch(arguments: list[str], context: Context) -> int:

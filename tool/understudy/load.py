@@ -116,6 +116,7 @@ def load(
     from understudy.tool.load.run import LoadError
     from understudy.tool.load.target import TargetError
 
+    _require_histograms()
     heed_termination()
     try:
         chosen = _plan(
@@ -145,6 +146,13 @@ def load(
         _fail("interrupted before there was a result", 128 + (error.args[0] if error.args else 2))
     _write(result, other, out, as_json=as_json)
     raise typer.Exit(result["exit_code"])
+
+
+def _require_histograms() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("hdrh") is None:
+        _fail("it needs hdrhistogram, which is not installed: pip install 'understudy[load]'", 1)
 
 
 def _fail(text: str, code: int) -> None:
