@@ -11,6 +11,7 @@ its run directory alone, so it is nobody's "last cluster that was started".
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import fcntl
 import os
@@ -121,6 +122,8 @@ class Cluster:
         with contextlib.ExitStack() as stack, in_our_words():
             self._begin(stack)
             self._exit = stack.pop_all()
+        # also of a cluster that nobody stops, as in a notebook
+        atexit.register(self.stop)
         return self
 
     def stop(self) -> None:
@@ -129,6 +132,7 @@ class Cluster:
         """
         if self._started is None or self._owner != os.getpid():
             return
+        atexit.unregister(self.stop)
         self._exit.close()
 
     def _begin(self, stack: contextlib.ExitStack) -> None:
@@ -200,7 +204,11 @@ class Cluster:
         with contextlib.ExitStack() as stack:
             with contextlib.suppress(LaunchError, OSError):  # else who has it is ending it, too
                 stack.enter_context(exclusive(self.run_dir, _PATIENCE_S))
-            launch.stop(self.run_dir, self._started)
+            try:
+                launch.stop(self.run_dir, self._started)
+            except KeyboardInterrupt:  # somebody is in a hurry, but they would be left
+                launch.stop(self.run_dir, self._started)
+                raise
         shutil.rmtree(registry_of(self.run_dir), ignore_errors=True)
         self._started = self._location = self._clock = None
 

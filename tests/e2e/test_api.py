@@ -17,6 +17,7 @@ import pytest
 
 import understudy
 from understudy import Cluster, UnderstudyError
+from understudy.tool.cluster import launch
 from understudy.tool.cluster.processes import recorded
 
 # in an environment in which nothing says where a cluster is
@@ -165,6 +166,38 @@ def test_the_cluster_of_a_process_that_is_killed_is_gone_with_it(number):
     process.send_signal(number)
     process.communicate(timeout=60)
     until(lambda: not any(daemon.is_running for daemon in daemons) and not run_dir.exists())
+
+
+def test_a_cluster_that_nobody_stops_ends_with_the_process():
+    program = (
+        "import understudy\n"
+        "cluster = understudy.Cluster(nodes=1).start()\n"
+        "print(cluster.run_dir, *[p.pid for p in understudy.tool.cluster.run_dir.running("
+        "cluster.run_dir)])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120
+    )
+    run_dir, *pids = done.stdout.split()
+    assert len(pids) == 3
+    assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
+    assert not Path(run_dir).exists()
+
+
+def test_who_is_in_a_hurry_leaves_no_daemons(monkeypatch):
+    cluster = Cluster(nodes=1).start()
+    daemons, stop, calls = recorded(cluster.run_dir), launch.stop, []
+
+    def interrupted(*arguments):
+        calls.append(arguments)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return stop(*arguments)
+
+    monkeypatch.setattr(launch, "stop", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        cluster.stop()
+    assert not any(daemon.is_running for daemon in daemons)
 
 
 def test_a_cluster_can_be_had_in_a_thread_and_while_an_event_loop_runs():

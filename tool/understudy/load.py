@@ -106,6 +106,7 @@ def load(
     the load could not be sent; 2 the command line or the file is wrong; 3 jobs are lost; 4 there
     were errors; 130, 143 interrupted, and all was well until then.
     """
+    _require_histograms()
     import json
 
     from understudy.commands.shared.client import RefusedError
@@ -116,7 +117,6 @@ def load(
     from understudy.tool.load.run import LoadError
     from understudy.tool.load.target import TargetError
 
-    _require_histograms()
     heed_termination()
     try:
         chosen = _plan(
@@ -152,7 +152,9 @@ def _require_histograms() -> None:
     from importlib.util import find_spec
 
     if find_spec("hdrh") is None:
-        _fail("it needs hdrhistogram, which is not installed: pip install 'understudy[load]'", 1)
+        _fail(
+            "it needs hdrhistogram, which is not installed: pip install 'understudy[load]'", FAILED
+        )
 
 
 def _fail(text: str, code: int) -> None:
