@@ -41,6 +41,7 @@ _LOG_LINES: Final = 20
 _POLL_S: Final = (0.005, 0.25)  # ours: between two looks at a job, at first and at last
 _PATIENCE_S: Final = 20.0  # ours: until another command has let go of the run directory
 _HELD: Final = "held"  # the file on which who has the cluster holds a lock
+_LAST_PORT: Final = 65535
 _NAMES: Final = "n[1-4]"  # in ci.conf
 
 
@@ -140,15 +141,18 @@ class Cluster:
         from understudy.tool.cluster.if_killed import ended_if_killed
         from understudy.tool.cluster.run_dir import LaunchError, clear_stale, exclusive
         from understudy.tool.cluster.start import parse_time, start
-        from understudy.tool.cluster.surroundings import registry_of
+        from understudy.tool.cluster.surroundings import make_commands, registry_of
 
         if self._executor not in ("emulated", "real"):
             raise LaunchError(f"executor {self._executor}: emulated or real")
+        if self._port is not None and not 0 <= self._port <= _LAST_PORT:
+            raise LaunchError(f"port={self._port}: 0 to {_LAST_PORT}")
         mode, rate = parse_time(self._time)
         is_temporary = self._wanted_dir is None
         run_dir = self._make_run_dir(stack)
         with exclusive(run_dir):
             clear_stale(run_dir)
+            make_commands(run_dir)  # what keeps them off the PATH is better said now
             lock = stack.enter_context(_held(run_dir))
             stack.enter_context(ended_if_killed(run_dir, lock, remove=is_temporary))
             prepare = partial(

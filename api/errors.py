@@ -38,6 +38,9 @@ def in_our_words() -> Iterator[None]:
         raise
     except RefusedError as error:
         raise UnderstudyError(error.text) from error
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename is not None else ""
+        raise UnderstudyError(f"{where}{error.strerror or error}") from error
     except (
         LaunchError,
         ConfigError,
@@ -45,6 +48,5 @@ def in_our_words() -> Iterator[None]:
         ClockError,
         NoClusterError,
         BadConfigurationError,
-        OSError,
     ) as error:
         raise UnderstudyError(str(error)) from error

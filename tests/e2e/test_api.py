@@ -260,6 +260,10 @@ def test_what_a_newcomer_gets_wrong_is_said_in_one_line(tmp_path):
         ({"executor": "none"}, "executor none: emulated or real"),
         ({"run_dir": closed / "run"}, "file"),
         ({"settings": ["NoSuchKey=3"]}, "NoSuchKey"),
+        ({"conf": tmp_path}, "Is a directory"),
+        ({"run_dir": tmp_path / "a:b"}, "with a colon in it"),
+        ({"run_dir": "/proc/none"}, "^/proc/none: No such file"),
+        ({"port": 99999}, "port=99999: 0 to 65535"),
         ({"noded": 9, "nodes": 2}, "9 node daemons cannot share 2 nodes"),
     ):
         with pytest.raises(UnderstudyError, match=said) as caught:

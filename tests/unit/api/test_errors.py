@@ -15,7 +15,8 @@ from understudy.tool.cluster.run_dir import LaunchError
         (RefusedError(2000, "Invalid partition"), "Invalid partition"),
         (LaunchError("the cluster is already running"), "the cluster is already running"),
         (ConfigError("no such key", "slurm.conf", 3), "slurm.conf"),
-        (FileNotFoundError(2, "No such file or directory", "x.conf"), "x.conf"),
+        (FileNotFoundError(2, "No such file or directory", "x"), "^x: No such file or directory$"),
+        (OSError("no words of the system"), "^no words of the system$"),
     ],
 )
 def test_it_is_one_kind_of_error_with_the_same_words(error, text):
