@@ -374,7 +374,7 @@ class Cluster:
                 raise UnderstudyError(f"{what}, and time is {state}: see `Cluster.clock`")
             still = state
             clock_time.sleep(pause)
-            pause = min(pause * 2, longest)
+            pause = min(pause * 1.5, longest)
 
     def job(self, job: int) -> Job:
         """One job.
