@@ -1,4 +1,4 @@
-"""What few need is an extra: the base and its lock are without it, and developers have all of it."""
+"""What few need is an extra: the base and its lock are without it, and developers have all."""
 
 import re
 import tomllib
