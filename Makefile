@@ -25,7 +25,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 all: $(VENV)/.prepared-dev
 
 # Their bytecode is made at once: where PYTHONDONTWRITEBYTECODE is set, as in many containers, every command would else compile all that it imports.
-ROOMS := accounting auth clock commands controller documents experiments model noded protocol tool
+ROOMS := accounting api auth clock commands controller documents experiments model noded protocol tool
 # Two stamps: who only wants the demo does not wait for the developer's tools.
 $(VENV)/.prepared: requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Understudy needs Python 3.11 or later, with its venv module; found none. Name one: make PYTHON=/path/to/python3"; exit 1; }

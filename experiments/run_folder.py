@@ -6,7 +6,8 @@ FOLDER/
     jobs.csv jobs.parquet   a line for each job, with the columns of `records.JobRecord`; seconds
                             from the trace's zero; nodes as a host list expression. While the run
                             goes on jobs.csv has those that have ended, in that order, and is
-                            replaced in the end
+                            replaced in the end. jobs.parquet is there where pyarrow is
+                            installed (the extra `parquet`)
     attempts.csv            the same of earlier runs of jobs that were requeued, if there are any
     summary.json            the figures of `metrics.Summary`, and under "by" those of
                             `metrics.groups`
@@ -21,6 +22,7 @@ import io
 import json
 import os
 from dataclasses import asdict
+from importlib.util import find_spec
 from itertools import accumulate
 from operator import attrgetter
 from pathlib import Path
@@ -40,6 +42,10 @@ if TYPE_CHECKING:
     from understudy.experiments.metrics import Summary
 
 _ROW: Final = attrgetter(*FIELDS)
+# said once a run where it is so
+NO_PARQUET: Final = (
+    "no jobs.parquet: pyarrow is not installed (pip install 'understudy[parquet]' has it)"
+)
 
 
 class JobsFile:
@@ -84,7 +90,10 @@ def write_run_folder(
     folder.mkdir(parents=True, exist_ok=True)
     ordered = sorted(records, key=lambda record: record.job)
     write_whole(folder / "jobs.csv", _csv(ordered))
-    write_whole(folder / "jobs.parquet", _parquet(ordered))
+    if has_parquet():
+        write_whole(folder / "jobs.parquet", _parquet(ordered))
+    else:
+        (folder / "jobs.parquet").unlink(missing_ok=True)
     if attempts:
         write_whole(folder / "attempts.csv", _csv(attempts))
     else:
@@ -107,9 +116,9 @@ def read_run_folder(folder: Path) -> Told:
         OSError: there is no jobs.csv.
         ValueError: a file that is none of a run; the text names it and its line.
     """
-    records = read_jobs(folder / "jobs.csv")
+    records = read_records(folder / "jobs.csv")
     attempts = folder / "attempts.csv"
-    earlier = read_jobs(attempts) if attempts.exists() else []
+    earlier = read_records(attempts) if attempts.exists() else []
     config, known = _read_json(folder / "config.json"), _read_json(folder / "summary.json")
     slurm_conf = folder / "slurm.conf"
     text = slurm_conf.read_text(errors="replace") if slurm_conf.exists() else ""
@@ -120,7 +129,7 @@ def read_run_folder(folder: Path) -> Told:
     return Told(records, summary, cpus, title, config, text, groups(records), earlier)
 
 
-def read_jobs(path: Path) -> list[JobRecord]:
+def read_records(path: Path) -> list[JobRecord]:
     """The records of a jobs.csv. Columns that it does not have are as if nothing were known.
 
     Raises:
@@ -195,27 +204,77 @@ def _csv(records: Sequence[JobRecord]) -> bytes:
     return out.getvalue().encode()
 
 
+def has_parquet() -> bool:
+    """Whether Parquet can be written and read here."""
+    return find_spec("pyarrow") is not None
+
+
 def _parquet(records: Sequence[JobRecord]) -> bytes:
-    # Imported here: pyarrow takes a good part of a second, which those who only measure need not
-    # pay.
+    # Imported here, as in as_table: pyarrow takes a good part of a second, which those who only
+    # measure need not pay.
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    kinds = {"str": pa.string(), "bool": pa.bool_()}
-    declared = {field.name: str(field.type) for field in msgspec.structs.fields(JobRecord)}
-    types = {
-        name: kinds.get(
-            declared.get(name, "int").removeprefix("<class '").removesuffix("'>"), pa.int64()
-        )
-        for name in FIELDS
-    }
-    table = pa.table(
-        {name: pa.array(list(map(attrgetter(name), records)), kind) for name, kind in types.items()}
-    )
+    table = as_table({name: list(map(attrgetter(name), records)) for name in FIELDS})
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
     content: bytes = sink.getvalue().to_pybytes()
     return content
+
+
+def as_table(columns: Mapping[str, Sequence[Any]]) -> Any:
+    """The jobs of a run as a pyarrow.Table; pyarrow has to be there."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    kinds = {str: pa.string(), bool: pa.bool_(), int: pa.int64()}
+    types = column_types()
+    return pa.table({name: pa.array(columns[name], kinds[types[name]]) for name in columns})
+
+
+def column_types() -> dict[str, type]:
+    """What the columns of the jobs hold, in their order: text, truth or whole numbers; these may be
+    None.
+    """
+    declared = {field.name: field.type for field in msgspec.structs.fields(JobRecord)}
+    return {name: kind if (kind := declared.get(name)) in (str, bool) else int for name in FIELDS}
+
+
+def read_jobs(folder: Path, name: str = "jobs.csv") -> list[dict[str, Any]]:
+    """The jobs of a run, or with `attempts.csv` earlier runs of some: a dictionary each, with None
+    where nothing is known.
+
+    Raises:
+        OSError: there is no such file.
+        ValueError: it is none of a run.
+    """
+    of: dict[type, Callable[[str], Any]] = {
+        str: str,
+        bool: lambda text: text == "True",
+        int: lambda text: int(text) if text else None,
+    }
+    readers = {name: of[kind] for name, kind in column_types().items()}
+    with (folder / name).open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file)
+        if list(rows.fieldnames or ()) != list(FIELDS):
+            raise ValueError(f"{folder / name} has not the columns of a run")
+        return [{name: readers[name](text) for name, text in row.items()} for row in rows]
+
+
+def read_columns(folder: Path, names: Sequence[str]) -> dict[str, list[Any]]:
+    """Some columns of a run's jobs, of whichever of the two files is there and can be read.
+
+    Raises:
+        OSError, ValueError: as `read_jobs`.
+    """
+    if (folder / "jobs.parquet").exists() and has_parquet():
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        found: dict[str, list[Any]] = pq.read_table(
+            folder / "jobs.parquet", columns=list(names)
+        ).to_pydict()
+        return found
+    jobs = read_jobs(folder)
+    return {name: [job[name] for job in jobs] for name in names}
 
 
 def _json(value: Mapping[str, Any]) -> bytes:

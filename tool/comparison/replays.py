@@ -5,10 +5,10 @@ Place: the edge of comparisons; beside it is the command line. What a cell gives
 
     KEPT/cells/KEY/row.json jobs.parquet summary.json slurm.conf
 
-where KEY is a hash of all that the schedule depends on: the jobs, the machine, the policy and its
-parameters. A row is taken again if the scheduling code is the same as when it was made, so that a
-comparison that was interrupted goes on, and comparisons share cells. A folder is there whole or not
-at all.
+(jobs.csv where no Parquet can be written), where KEY is a hash of all that the schedule depends
+on: the jobs, the machine, the policy and its parameters. A row is taken again if the scheduling
+code is the same as when it was made, so that a comparison that was interrupted goes on, and
+comparisons share cells. A folder is there whole or not at all.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from understudy.controller import scheduling
 from understudy.experiments.comparison.cells import Cell, Pair, Row, key
 from understudy.experiments.comparison.figures import FIGURES, Ran, figures
 from understudy.experiments.comparison.workloads import Made, make
+from understudy.experiments.run_folder import read_columns
 from understudy.experiments.swf import read_swf
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 # exit codes of a replay with which its jobs can be looked at: some may have been refused, or wait
 # for ever
 _FIT: Final = (0, 3, 4)
-_LEFT: Final = ("jobs.parquet", "summary.json", "slurm.conf")
+_LEFT: Final = ("row.json", "summary.json", "slurm.conf")
 
 
 class Replays:
@@ -117,8 +118,9 @@ class Replays:
             except ValueError as error:
                 return msgspec.structs.replace(empty, failed=str(error))
             (folder / "row.json").write_bytes(msgspec.json.encode(row))
+            jobs = "jobs.parquet" if (folder / "jobs.parquet").exists() else "jobs.csv"
             for path in folder.iterdir():
-                if path.name not in (*_LEFT, "row.json") and path.is_file():
+                if path.name not in (*_LEFT, jobs) and path.is_file():
                     path.unlink()
             place = self._place(cell)
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -218,17 +220,11 @@ def _row(row: Row, made: Made, folder: Path) -> Row:
 
 def read_ran(folder: Path, made: Made) -> Ran:
     """The jobs of a replay as vectors, with what they had of the buffer."""
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(
-        folder / "jobs.parquet", columns=["job", "submit", "start", "end", "cpus"]
-    )
+    table = read_columns(folder, ("job", "submit", "start", "end", "cpus"))
     held = {job.id: float(job.extra[0]) if job.extra else 0.0 for job in read_swf(made.path).jobs}
     columns = {
-        name: np.array(
-            [np.nan if each is None else each for each in table.column(name).to_pylist()], float
-        )
+        name: np.array([np.nan if each is None else each for each in table[name]], float)
         for name in ("submit", "start", "end", "cpus")
     }
-    buffer = np.array([held[job] for job in table.column("job").to_pylist()])
+    buffer = np.array([held[job] for job in table["job"]])
     return Ran(columns["submit"], columns["start"], columns["end"], columns["cpus"], buffer)

@@ -18,6 +18,8 @@ _PLACES: Final = {
     "up": ("cluster", "up"),
     "down": ("cluster", "down"),
     "status": ("cluster", "status"),
+    "exec": ("surrounded", "exec_"),
+    "shell": ("surrounded", "shell"),
     "prepare": ("hosts_commands", "prepare"),
     "daemon": ("hosts_commands", "daemon"),
     "rekey": ("rekey", "rekey"),
@@ -35,6 +37,10 @@ _PLACES: Final = {
     "report": ("report", "report"),
     "conf": ("conf", "app"),
 }
+
+
+# click's, of some of them: what follows the command that `exec` runs belongs to it
+_SETTINGS: Final = {"exec": {"allow_interspersed_args": False}}
 
 
 def app_with(name: str = "") -> typer.Typer:
@@ -55,7 +61,7 @@ def app_with(name: str = "") -> typer.Typer:
         if isinstance(found, typer.Typer):
             app.add_typer(found, name=each)
         else:
-            app.command(each)(found)
+            app.command(each, context_settings=_SETTINGS.get(each))(found)
     app.command("version")(version)
     return app
 

@@ -18,7 +18,13 @@ from understudy.experiments.metrics import summarize
 from understudy.experiments.records import FIELDS as ALL_FIELDS
 from understudy.experiments.records import REJECTED, JobRecord, canonical_lines
 from understudy.experiments.report import Told, report
-from understudy.experiments.run_folder import JobsFile, read_run_folder, write_run_folder
+from understudy.experiments.run_folder import (
+    JobsFile,
+    read_columns,
+    read_jobs,
+    read_run_folder,
+    write_run_folder,
+)
 
 FIELDS = ["job", "submit", "start", "end", "state", "cpus", "nodes", "req_time"]
 RECORDS = [
@@ -30,16 +36,20 @@ RECORDS = [
 
 @pytest.fixture
 def folder(tmp_path):
-    page = write_run_folder(
-        tmp_path / "runs" / "A",
+    page = write(tmp_path / "runs" / "A")
+    assert page == tmp_path / "runs" / "A" / "report.html"
+    return page.parent
+
+
+def write(folder):
+    return write_run_folder(
+        folder,
         RECORDS,
         summarize(RECORDS, 4, 1.5),
         cpus=4,
         config={"scheduler": "easy", "nodes": 4},
         slurm_conf="NodeName=n[1-4]\n",
     )
-    assert page == tmp_path / "runs" / "A" / "report.html"
-    return page.parent
 
 
 def test_the_csv_has_the_records_in_job_order(folder):
@@ -126,6 +136,35 @@ def test_nothing_else_is_left_in_the_folder(folder):
         "slurm.conf",
         "summary.json",
     ]
+
+
+def test_what_is_read_back_is_what_was_written(folder):
+    jobs = read_jobs(folder)
+    assert [tuple(job.values()) for job in jobs] == [
+        tuple(getattr(record, name) for name in ALL_FIELDS)
+        for record in sorted(RECORDS, key=lambda record: record.job)
+    ]
+    named = ("job", "start", "nodes", "backfilled")
+    assert read_columns(folder, named) == {name: [job[name] for job in jobs] for name in named}
+
+
+def test_without_pyarrow_all_but_the_parquet_file_is_there_and_an_old_one_is_not(
+    folder, monkeypatch
+):
+    before = read_columns(folder, ALL_FIELDS)
+    monkeypatch.setattr("understudy.experiments.run_folder.find_spec", lambda _name: None)
+    assert read_columns(folder, ALL_FIELDS) == before
+    write(folder)
+    assert sorted(path.suffix for path in folder.iterdir()) == [
+        *(".conf", ".csv", ".html", ".json", ".json"),
+    ]
+    assert read_columns(folder, ALL_FIELDS) == before
+
+
+def test_what_is_no_runs_table_is_said(folder):
+    (folder / "jobs.csv").write_text("job,submit\n1,2\n")
+    with pytest.raises(ValueError, match="has not the columns of a run"):
+        read_jobs(folder)
 
 
 class Page(HTMLParser):
