@@ -6,8 +6,13 @@ FOLDER/
     jobs.csv jobs.parquet   a line for each job, with the columns of `records.JobRecord`; seconds
                             from the trace's zero; nodes as a host list expression. While the run
                             goes on jobs.csv has those that have ended, in that order, and is
+<<<<<<< HEAD
                             replaced in the end. jobs.parquet is there where pyarrow is
                             installed (the extra `parquet`)
+=======
+                            replaced in the end
+    stories.jsonl.gz        for what jobs waited when, and what they were promised
+>>>>>>> ce0bf13 (Keep the stories of jobs in replays: for what each waited when, what it was promised, and what was done to it)
     attempts.csv            the same of earlier runs of jobs that were requeued, if there are any
     summary.json            the figures of `metrics.Summary`, and under "by" those of
                             `metrics.groups`
@@ -32,11 +37,13 @@ import msgspec
 from understudy.experiments.metrics import groups
 from understudy.experiments.records import FIELDS, JobRecord
 from understudy.experiments.report import report
+from understudy.experiments.stories import StoriesFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from understudy.experiments.metrics import Summary
+    from understudy.experiments.stories import Story
 
 _ROW: Final = attrgetter(*FIELDS)
 # said once a run where it is so
@@ -46,8 +53,8 @@ NO_PARQUET: Final = (
 
 
 class JobsFile:
-    """FOLDER/jobs.csv while the run goes on: a line for each job of which something has become
-    known, at once on disk.
+    """FOLDER/jobs.csv and the stories while the run goes on: a line for each job of which something
+    has become known, at once on disk.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -58,15 +65,21 @@ class JobsFile:
         self._writer = csv.writer(self._file, lineterminator="\n")
         self._writer.writerow(FIELDS)
         self._file.flush()
+        self._stories = StoriesFile(folder)
 
     def add(self, records: Sequence[JobRecord]) -> None:
         """Write them down."""
         self._writer.writerows(map(_ROW, records))
         self._file.flush()
 
+    def add_stories(self, stories: Sequence[Story]) -> None:
+        """The same of stories."""
+        self._stories.add(stories)
+
     def close(self) -> None:
         """No more will come."""
         self._file.close()
+        self._stories.close()
 
 
 def write_run_folder(

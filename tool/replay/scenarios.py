@@ -168,7 +168,7 @@ def replay_scenario(request: ReplayRequest) -> int:
             in_one_process(prepared.cluster, folder.path, run.go)
             return run.foreseen_code
         with contextlib.closing(JobsFile(request.out)) as file:
-            run.recording.write = file.add
+            run.recording.write, run.recording.write_stories = file.add, file.add_stories
             try:
                 run_in(request, prepared.cluster, folder.path, run_conf, faults, run.go)
             except (launch.LaunchError, ClockLost, KeyboardInterrupt) as error:

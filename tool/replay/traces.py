@@ -436,7 +436,7 @@ def _run(
         )
         previews.append(preview)
         show(preview)
-        return await _replay(participant, made, jobs, chosen, file.add, write_plan, results)
+        return await _replay(participant, made, jobs, chosen, file, write_plan, results)
 
     with contextlib.closing(JobsFile(request.out)) as file:
         try:
@@ -460,7 +460,7 @@ async def _replay(
     made: list[Replayer],
     jobs: list[TraceJob],
     options: ReplayOptions,
-    write: Callable[[Sequence[JobRecord]], None],
+    file: JobsFile,
     write_plan: Callable[[int, Sequence[Sequence[Any]]], None],
     results: RunResults,
 ) -> ReplayOutcome:
@@ -483,7 +483,8 @@ async def _replay(
             participant.time,
             options,
             on_progress=progress.update,
-            on_records=write,
+            on_records=file.add,
+            on_stories=file.add_stories,
             on_plan=write_plan,
         )
         made.append(replayer)
