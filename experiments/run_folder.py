@@ -6,13 +6,9 @@ FOLDER/
     jobs.csv jobs.parquet   a line for each job, with the columns of `records.JobRecord`; seconds
                             from the trace's zero; nodes as a host list expression. While the run
                             goes on jobs.csv has those that have ended, in that order, and is
-<<<<<<< HEAD
                             replaced in the end. jobs.parquet is there where pyarrow is
                             installed (the extra `parquet`)
-=======
-                            replaced in the end
     stories.jsonl.gz        for what jobs waited when, and what they were promised
->>>>>>> ce0bf13 (Keep the stories of jobs in replays: for what each waited when, what it was promised, and what was done to it)
     attempts.csv            the same of earlier runs of jobs that were requeued, if there are any
     summary.json            the figures of `metrics.Summary`, and under "by" those of
                             `metrics.groups`
@@ -99,22 +95,22 @@ def write_run_folder(
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     ordered = sorted(records, key=lambda record: record.job)
-    _write(folder / "jobs.csv", _csv(ordered))
+    write_whole(folder / "jobs.csv", _csv(ordered))
     if has_parquet():
-        _write(folder / "jobs.parquet", _parquet(ordered))
+        write_whole(folder / "jobs.parquet", _parquet(ordered))
     else:
         (folder / "jobs.parquet").unlink(missing_ok=True)
     if attempts:
-        _write(folder / "attempts.csv", _csv(attempts))
+        write_whole(folder / "attempts.csv", _csv(attempts))
     else:
         (folder / "attempts.csv").unlink(missing_ok=True)
     by = groups(ordered)
     listed = {name: [asdict(group) for group in found] for name, found in by.items()}
-    _write(folder / "summary.json", _json({**summary.as_dict(), "by": listed}))
-    _write(folder / "config.json", _json(dict(config)))
-    _write(folder / "slurm.conf", slurm_conf.encode())
+    write_whole(folder / "summary.json", _json({**summary.as_dict(), "by": listed}))
+    write_whole(folder / "config.json", _json(dict(config)))
+    write_whole(folder / "slurm.conf", slurm_conf.encode())
     page = report(ordered, summary, cpus, title=title, config=config, slurm_conf=slurm_conf, by=by)
-    _write(folder / "report.html", page.encode())
+    write_whole(folder / "report.html", page.encode())
     return folder / "report.html"
 
 
@@ -203,7 +199,8 @@ def _json(value: Mapping[str, Any]) -> bytes:
     return (json.dumps(value, indent=1, default=str) + "\n").encode()
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes) -> None:
+    """Write the file whole or not at all; an earlier one is replaced."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_bytes(content)
     temporary.replace(path)

@@ -26,6 +26,7 @@ _PLACES: Final = {
     "replay": ("replay", "replay"),
     "chaos": ("chaos", "chaos"),
     "compare": ("compare", "compare"),
+    "why": ("why", "why"),
     "fanout": ("fanout", "fanout"),
     "load": ("load", "load"),
     "import": ("import_history", "import_"),
