@@ -113,6 +113,8 @@ def _requeue_one(
         if core.following is not None:
             core.following.note(job, now)
         core.counters.ended(job)
+    if job.chronicle is not None:  # that of the run has been told
+        job.chronicle = Chronicle()
     if is_logged():
         log.info("Requeuing %s", job_name(job))
     advance(job, JobEvent.REQUEUED, now)

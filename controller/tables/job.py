@@ -195,9 +195,7 @@ class Job(msgspec.Struct, eq=False):
             self.waits_since = now
 
     def note_promise(self, start: int, now: float) -> None:
-        """It is promised that start."""
-        if start == self.last_promise:
-            return
+        """It is promised a start that is not the one before."""
         if self.chronicle is not None:
             self.chronicle.promised(now, start)
         if self.first_promise is None:

@@ -142,7 +142,7 @@ def replay(request: ReplayRequest) -> int:
             return foreseen_code(preview)
         results = _run(request, cluster, folder.path, jobs, options, set_up, run_conf, previews)
         results.cpus = total_cpus
-        about = _about(request, trace, run_conf)
+        about = _about(request, trace, run_conf, zero)
         about["before_the_run"] = previews[0].line() if previews else ""
         summary, report = write_results(
             request.out, results, about, run_conf.text, f"Replay of {request.trace.name}"
@@ -279,12 +279,13 @@ def _machine(request: ReplayRequest, trace: Trace) -> Machine:
     return machine
 
 
-def _about(request: ReplayRequest, trace: Trace, run_conf: RunConf) -> dict[str, Any]:
+def _about(request: ReplayRequest, trace: Trace, run_conf: RunConf, zero: float) -> dict[str, Any]:
     """What the report says of the run's circumstances."""
     nodes = len(run_conf.config.nodes)
     total_cpus = sum(node.cpus for node in run_conf.config.nodes)
     return {
         "trace": request.trace.name,
+        "zero": zero,
         "nodes": nodes,
         "cpus_per_node": total_cpus // nodes if nodes else 0,
         "scheduler": run_conf.config.text("SchedulerType"),

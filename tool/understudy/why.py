@@ -75,7 +75,7 @@ def _tell(story: JobStory, zero: float | None) -> None:
     typer.echo(f"job {story.job}: {', '.join(facts)}")
     for number, fate in enumerate(story.fates, 1):
         if len(story.fates) > 1:
-            typer.echo(f"run {number} of {len(story.fates)}, queued {number - 1} times before")
+            typer.echo(f"run {number} of {len(story.fates)}")
         for line in lines(fate, zero):
             typer.echo(f"  {line}")
 
