@@ -60,6 +60,7 @@ FIGURES: Final = (
     "first_promise_error",
     "last_promise_error",
 )
+_OF_REPLAYS: Final = FIGURES[FIGURES.index("requeued_runs") :]
 # what a configuration says that may tell runs from each other
 _TOLD: Final = ("trace", "scenario", "title", "scheduler", "settings", "nodes", "ended_early")
 
@@ -205,6 +206,8 @@ def _figures(letter: str, run: Run) -> RunFigures:
     summary = summarize(run.records, 1, 0.0, attempts=run.attempts)
     found: dict[str, float | None] = {name: getattr(summary, name) for name in FIGURES}
     found["utilization"] = run.utilization
+    if run.kind != "run":  # these hold neither earlier runs nor promises
+        found |= dict.fromkeys(_OF_REPLAYS)
     about = {
         name: str(run.config[name]) for name in _TOLD if run.config.get(name) not in (None, "")
     }

@@ -76,14 +76,12 @@ def why(run: str | Path, job: str) -> Stories:
 
 
 def _find(records: Sequence[JobRecord], job: str) -> list[JobRecord]:
-    if named := [record for record in records if record.id == job]:
-        return named
-    parts = []
+    found = []
     for record in records:
         match = _PARTS.fullmatch(record.id)
-        if match is not None and match[1] == job:
-            parts.append(record)
-    return parts or [record for record in records if str(record.job) == job]
+        if record.id == job or (match is not None and match[1] == job):
+            found.append(record)
+    return found or [record for record in records if str(record.job) == job]
 
 
 def _hint(run: Run) -> str:

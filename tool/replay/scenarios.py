@@ -188,6 +188,7 @@ def replay_scenario(request: ReplayRequest) -> int:
         about = {
             "scenario": scenario.name,
             "zero": prepared.cluster.zero,
+            "scheduler": run_conf.config.text("SchedulerType"),
             "title": scenario.title,
             "settings": " ".join(map(shlex.quote, request.settings)),
             "daemons": "one process" if request.one_process else "one process each",
