@@ -80,24 +80,42 @@ class StoriesFile:
         self._file.close()
 
 
-def read_stories(path: Path) -> dict[tuple[str, int], Story]:
-    """Stories by id and submission. What a run that was killed wrote half is left out.
+class KeptStories:
+    """The stories of a run, of which a few are wanted: only these are decoded."""
 
-    Raises:
-        OSError: the file cannot be opened.
-        StoriesError: it is damaged, or holds something else.
-    """
-    unpacked = _unpacked(path)
-    if unpacked and not unpacked.endswith(b"\n"):
-        unpacked = unpacked[: unpacked.rfind(b"\n") + 1]
-    found = {}
-    for number, line in enumerate(unpacked.splitlines(), 1):
+    def __init__(self, path: Path) -> None:
+        """What a run that was killed wrote half is left out.
+
+        Raises:
+            OSError: the file cannot be opened.
+            StoriesError: it is damaged, or holds something else.
+        """
+        self._path = path
+        unpacked = _unpacked(path)
+        self._lines = b"\n" + unpacked[: unpacked.rfind(b"\n") + 1]
+        if len(self._lines) > 1:
+            self._decode(1)
+
+    def find(self, name: str, submit: int) -> Story | None:
+        """That of the run of the job of that id that was queued then, if there is one.
+
+        Raises:
+            StoriesError: its line is damaged.
+        """
+        head = _encoder.encode(Story(name, submit)).removesuffix(b"}")
+        end = len(self._lines)
+        while (end := self._lines.rfind(b"\n" + head, 0, end)) >= 0:  # the last that was told
+            begin = end + 1
+            if self._lines[begin + len(head)] in b",}":
+                return self._decode(begin)
+        return None
+
+    def _decode(self, begin: int) -> Story:
         try:
-            story = _decoder.decode(line)
+            return _decoder.decode(self._lines[begin : self._lines.index(b"\n", begin)])
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise StoriesError(f"{path} line {number}: no story of a job: {error}") from None
-        found[story.id, story.submit] = story
-    return found
+            number = self._lines.count(b"\n", 0, begin)
+            raise StoriesError(f"{self._path} line {number}: no story of a job: {error}") from None
 
 
 def _unpacked(path: Path) -> bytes:

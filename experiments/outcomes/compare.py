@@ -7,6 +7,7 @@ trace gives them, where all runs have ids and any is in all of them, else by the
 
 from __future__ import annotations
 
+import gc
 import time
 from dataclasses import asdict, dataclass, field
 from string import ascii_uppercase
@@ -158,7 +159,17 @@ def compare(
     """
     if not 2 <= len(runs) <= MOST_RUNS:
         raise ValueError(f"expected 2 to {MOST_RUNS} runs, not {len(runs)}")
-    read = list(map(read_run, runs))
+    was_collecting = gc.isenabled()
+    # nothing here refers to itself, and hundreds of thousands of records are looked through again
+    gc.disable()
+    try:
+        return _compare(list(map(read_run, runs)), seed, (first_shown, apart_s))
+    finally:
+        if was_collecting:
+            gc.enable()
+
+
+def _compare(read: Sequence[Run], seed: int, telling: tuple[int, int]) -> Comparison:
     for run in read:
         if not run.records:
             raise RunError(f"{run.path}: no job")
@@ -169,9 +180,7 @@ def compare(
         "id" if by_id else "place",
         [_figures(letter, run) for letter, run in zip(ascii_uppercase, read, strict=False)],
         [
-            _against(
-                letter, (others, Others(run)), (known[0], jobs), zero, seed, (first_shown, apart_s)
-            )
+            _against(letter, (others, Others(run)), (known[0], jobs), zero, seed, telling)
             for letter, run, jobs in zip(ascii_uppercase[1:], read[1:], known[1:], strict=False)
         ],
         list(_side_by_side(known)),

@@ -23,7 +23,7 @@ import msgspec
 
 from understudy.experiments import answers
 from understudy.experiments.records import FIELDS, JobRecord
-from understudy.experiments.stories import STORIES, Story, read_stories
+from understudy.experiments.stories import STORIES, KeptStories, Story
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ class Run:
     config: dict[str, Any] = field(default_factory=dict)  # config.json; {} where there is none
     utilization: float | None = None  # 0 to 1, where somebody has worked it out
     folder: Path | None = None
-    _stories: dict[tuple[str, int], Story] | None = None
+    _stories: KeptStories | None = None
 
     @property
     def zero(self) -> float | None:
@@ -73,10 +73,9 @@ class Run:
         Raises:
             StoriesError: the file of stories is damaged.
         """
-        if self._stories is None:
-            path = None if self.folder is None else self.folder / STORIES
-            self._stories = {} if path is None or not path.exists() else read_stories(path)
-        found = self._stories.get((record.id, record.submit))
+        if self._stories is None and self.folder is not None and (self.folder / STORIES).exists():
+            self._stories = KeptStories(self.folder / STORIES)
+        found = None if self._stories is None else self._stories.find(record.id, record.submit)
         return Story(record.id, record.submit) if found is None else found
 
 
@@ -245,11 +244,9 @@ def _made(columns: dict[str, Sequence[Any]], count: int) -> list[JobRecord]:
     ]
 
 
-def _whole(text: str) -> int:
-    value = int(text)
-    if not -_MOST < value < _MOST:
+def _within(values: Sequence[int]) -> None:
+    if values and not (min(values) > -_MOST and max(values) < _MOST):
         raise ValueError
-    return value
 
 
 def _flag(text: str) -> bool:
@@ -259,11 +256,15 @@ def _flag(text: str) -> bool:
 
 
 def _read_whole(column: Sequence[str]) -> list[int]:
-    return list(map(_whole, column))
+    values = list(map(int, column))
+    _within(values)
+    return values
 
 
 def _read_optional(column: Sequence[str]) -> list[int | None]:
-    return [_whole(text) if text else None for text in column]
+    values = [int(text) if text else None for text in column]
+    _within([value for value in values if value is not None])
+    return values
 
 
 def _read_text(column: Sequence[str]) -> Sequence[str]:
