@@ -50,13 +50,16 @@ def story_of(
     """What the controller told of a run; None: nothing. `name_of`: the id in jobs.csv of what the
     controller knows by that name.
     """
-    if not (told.reasons or told.promises or told.events):
+    reasons = told.reasons
+    if reasons and reasons[-1][0] == told.start:  # it waited for that for less than a second
+        reasons = reasons[:-1]
+    if not (reasons or told.promises or told.events):
         return None
     zero = told.submit - record.submit
     return Story(
         record.id,
         record.submit,
-        [(at - zero, reason) for at, reason in told.reasons],
+        [(at - zero, reason) for at, reason in reasons],
         [(at - zero, start - zero) for at, start in told.promises],
         [(at - zero, what, name_of(who)) for at, what, who in told.events],
     )

@@ -258,6 +258,8 @@ def take_in_components(core: Core, message: SubmitJob | AllocateJob, sender: Sen
     )
     for job in jobs:
         job.job_id = core.take_job_id()
+        if core.following is not None:
+            job.chronicle = Chronicle()
         tables.jobs[job.job_id] = job
     form_het_job(jobs)
     core.counters.submitted += len(jobs)

@@ -26,12 +26,16 @@ class Chronicle(msgspec.Struct, eq=False):
     events: list[tuple[int, str, str]] = []  # when, what, and who had to do with it
 
     def waits(self, since: float, reason: str, detail: str) -> None:
-        """So it was from `since` on, until the next."""
+        """So it was from `since` on, until the next. Of what began in the same second the last
+        counts: passes give a job one reason after the other.
+        """
         text = f"{reason} ({detail})" if detail else reason
-        reasons = self.reasons
+        reasons, second = self.reasons, int(since)
+        if reasons and reasons[-1][0] == second:
+            reasons.pop()
         if reasons and reasons[-1][1] == text:
             return
-        reasons.append((int(since), text))
+        reasons.append((second, text))
         if len(reasons) > MOST_REASONS:
             del reasons[1:-1:2]
 

@@ -190,7 +190,7 @@ class Job(msgspec.Struct, eq=False):
                     **self.waits,
                     self.reason: self.waits.get(self.reason, 0.0) + waited_s,
                 }
-            if self.chronicle is not None and int(now) > int(since):
+            if waited_s > 0 and self.chronicle is not None:
                 self.chronicle.waits(since, self.reason, self.reason_detail)
             self.waits_since = now
 

@@ -15,7 +15,6 @@ from understudy.model.times import format_duration
 if TYPE_CHECKING:
     from understudy.experiments.outcomes.fate import Fate, Passer, Promise, Stretch
 
-_NOT_LOOKED_AT: Final = "nothing that was said: no scheduler had looked at it"
 _LINES: Final = 12  # of reasons, and of promises: the first and the last of more
 
 
@@ -40,12 +39,7 @@ def lines(fate: Fate, zero: float | None = None) -> list[str]:
         told.append("eligible    never: it was held, or waited for what did not come")
     elif fate.eligible > fate.submit:
         told.append(f"eligible    {at(fate.eligible)}")
-    told += _some(
-        [
-            f"waited      {at(each.at)}: {_spent(each)}{each.reason or _NOT_LOOKED_AT}"
-            for each in fate.stretches
-        ]
-    )
+    told += _some([f"waited      {at(each.at)}: {_waited(each)}" for each in fate.stretches])
     if not fate.stretches and fate.waited_for:
         told.append(f"waited      longest for {fate.waited_for}")
     told += _some(
@@ -83,8 +77,11 @@ def _some(told: list[str]) -> list[str]:
     return [*told[:half], f"            ... {len(told) - _LINES:,} more ...", *told[-half:]]
 
 
-def _spent(stretch: Stretch) -> str:
-    return "" if stretch.until is None else f"{duration(stretch.until - stretch.at)} of "
+def _waited(stretch: Stretch) -> str:
+    reason = stretch.reason or "no reason that was said"
+    if stretch.until is None:
+        return reason
+    return f"{duration(stretch.until - stretch.at)} of {reason}"
 
 
 def _moved(promise: Promise) -> str:

@@ -61,6 +61,7 @@ def test_times_are_from_the_zero_and_names_those_of_the_trace():
 
 def test_of_a_job_of_which_there_is_nothing_to_tell_nothing_is_told():
     assert recorded([run_of("7", 10, 10)]) == []
+    assert recorded([run_of("7", 10, 10, reasons=[(ZERO + 10, "None")])]) == []
 
 
 def test_tasks_for_which_one_record_stands_have_stories_of_their_own():

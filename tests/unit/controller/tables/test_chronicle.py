@@ -10,11 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.controller.jobs.following import follow_jobs
+from understudy.controller.jobs.requeue import enqueue_again
 from understudy.controller.jobs.start import Planning
 from understudy.controller.pending.arrays import split
 from understudy.controller.tables.chronicle import MOST_PROMISES, Chronicle
 from understudy.controller.tables.job_states import JobEvent, advance
-from understudy.protocol.messages import FollowJobs, JobRun, JobRuns
+from understudy.protocol.messages import (
+    Emulation,
+    FollowJobs,
+    JobRun,
+    JobRuns,
+    JobSpec,
+    SubmitJob,
+    Submitted,
+)
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core
@@ -83,6 +92,27 @@ def test_a_task_that_leaves_its_array_has_what_befell_the_array_and_then_its_own
     assert [start for _, start in own.chronicle.promises] == [50, 60]
 
 
+def test_components_of_a_heterogeneous_job_have_chronicles_of_their_own(h: Harness) -> None:
+    told(h.core)
+    message = SubmitJob(JobSpec(), "#!/bin/sh\n", Emulation(9.0), components=[JobSpec()])
+    assert isinstance(h.ask(message), Submitted)
+    h.run(5)
+    runs = told(h.core)
+    assert [run.het_offset for run in runs] == [0, 1]
+    assert all(len(run.reasons) == 1 for run in runs)
+
+
+def test_a_run_that_was_requeued_has_a_story_of_its_own(h: Harness) -> None:
+    told(h.core)
+    job = h.submit()
+    Planning(h.core).promise(job, 50, 0)
+    now = h.time.now()
+    enqueue_again(h.core, job, now)
+    Planning(h.core).promise(job, 70, 0)
+    assert job.chronicle is not None
+    assert [start for _, start in job.chronicle.promises] == [70]
+
+
 def test_what_is_done_to_a_job_that_runs_is_told(h: Harness) -> None:
     told(h.core)
     job = h.submit()
@@ -91,6 +121,13 @@ def test_what_is_done_to_a_job_that_runs_is_told(h: Harness) -> None:
         advance(job, event, now)
     assert job.chronicle is not None
     assert [what for _, what, _ in job.chronicle.events] == ["suspended", "resumed"]
+
+
+def test_of_the_reasons_that_began_in_the_same_second_the_last_is_kept() -> None:
+    chronicle = Chronicle()
+    for since, reason in ((0.2, "None"), (0.9, "Priority"), (1.2, "Resources"), (1.6, "Priority")):
+        chronicle.waits(since, reason, "")
+    assert chronicle.reasons == [(0, "Priority")]
 
 
 @given(st.lists(st.integers(0, 1000), max_size=4 * MOST_PROMISES))
