@@ -33,6 +33,7 @@ _MORE_STYLE: Final = "".join(
     ".beside { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24em), "
     "1fr)); gap: 12px; }\nli { color: var(--soft); max-width: 78ch; overflow-wrap: anywhere; }\n"
     "h3 { font-size: 15px; margin: 14px 0 2px; }\n"
+    ".scroll td:first-child { white-space: normal; }\n"
 )
 
 
