@@ -31,6 +31,8 @@ _PLACES: Final = {
     "load": ("load", "load"),
     "import": ("import_history", "import_"),
     "generate": ("generate", "app"),
+    "sweep": ("sweep", "sweep"),
+    "trace": ("trace", "app"),
     "man": ("manual", "man"),
     "completion": ("manual", "completion"),
     "clock": ("clock", "app"),
