@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from understudy.experiments.trace import Trace
 
 _QUANTILES: Final = (0, 0.25, 0.5, 0.75, 0.95, 1)
+_COLUMNS: Final = ("smallest", "quarter", "half", "3 quarters", "95 %", "largest")
 _BARS: Final = 120  # of a picture
 _HEIGHT: Final = 260
 
@@ -62,8 +64,7 @@ class Facts:
             f"{'requested time used':22} {100 * self.used:.1f} % on average",
             *(f"{name:22} {count:,}" for name, count in self.kinds.items() if count),
             "",
-            f"{'':22} {'smallest':>10} {'quarter':>10} {'half':>10} {'3 quarters':>10} "
-            f"{'95 %':>10} {'largest':>10}",
+            " ".join([" " * 22, *(f"{name:>10}" for name in _COLUMNS)]),
         ]
         for name, values in self.quantiles.items():
             shown = [f"{each:,.0f}" if name == "processors" else duration(each) for each in values]
@@ -86,7 +87,7 @@ def facts(trace: Trace, nodes: int | None = None, cpus: int | None = None) -> Fa
     except TraceError:
         processors = machine_nodes = 0
     load = offered_load(jobs, processors) if jobs and processors else math.inf
-    gaps = [after.submit - before.submit for before, after in zip(jobs, jobs[1:], strict=False)]
+    gaps = [after.submit - before.submit for before, after in pairwise(jobs)]
     return Facts(
         jobs=len(jobs),
         left_out=dict(trace.dropped),

@@ -132,9 +132,7 @@ LOAD_BY: Final[dict[str, Callable[[Trace, float, int], Trace]]] = {
 }
 
 
-def clip(
-    trace: Trace, begin: float = 0.0, end: float = math.inf, jobs: int | None = None
-) -> Trace:
+def clip(trace: Trace, begin: float = 0.0, end: float = math.inf, jobs: int | None = None) -> Trace:
     """What is submitted from `begin` on and before `end`, in seconds after the first submission; of
     that at most so many jobs.
 

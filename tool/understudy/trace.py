@@ -25,9 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-_Trace = Annotated[
-    Path, typer.Argument(help="A trace in the Standard Workload Format (gzip too).")
-]
+_Trace = Annotated[Path, typer.Argument(help="A trace in the Standard Workload Format (gzip too).")]
 _Out = Annotated[Path, typer.Option(help="The trace to write; compressed if it ends with .gz.")]
 _Nodes = Annotated[
     int | None, typer.Option(min=1, help="Nodes of the machine; else what the header says.")
@@ -72,9 +70,7 @@ def scale(
         float | None,
         typer.Option(help="Multiply the times between submissions: 0.8 is a quarter more load."),
     ] = None,
-    run_times: Annotated[
-        float | None, typer.Option(help="Multiply run times and limits.")
-    ] = None,
+    run_times: Annotated[float | None, typer.Option(help="Multiply run times and limits.")] = None,
     thin: Annotated[
         float | None, typer.Option(help="Keep this share of the jobs, drawn by --seed.")
     ] = None,
@@ -174,7 +170,7 @@ def anonymise(
 
 
 def _seconds(text: str, option: str) -> float:
-    from understudy.tool.cluster.clock_client import duration_s
+    from understudy.model.spans import duration_s
 
     found = duration_s(text)
     if found is None:
