@@ -47,12 +47,14 @@ class Cell(NamedTuple):
     seed: int
     workload: Workload
     replay: Replay
+    execution: int = 1
 
     @property
     def name(self) -> str:
         """`scheduler=easy workload.load=0.8 seed=1`."""
         shown = [f"{axis}={value}" for axis, value in self.values.items()]
-        return " ".join([*shown, f"seed={self.seed}"])
+        again = [f"execution={self.execution}"] if self.execution > 1 else []
+        return " ".join([*shown, f"seed={self.seed}", *again])
 
 
 def key(cell: Cell, files: Mapping[str, str], version: str) -> str:
@@ -65,6 +67,7 @@ def key(cell: Cell, files: Mapping[str, str], version: str) -> str:
         "files": dict(files),
         "seed": cell.seed,
         "version": version,
+        "execution": cell.execution,
     }
     return hashlib.sha256(msgspec.json.encode(inputs, order="deterministic")).hexdigest()[:24]
 
@@ -82,11 +85,13 @@ def cells(file: SweepFile) -> list[Cell]:
             for value in values:
                 _cell(file, {name: value}, sweep.seeds[0], 0)  # says what is wrong with it alone
     points = _points(file, axes)
-    if len(points) * len(sweep.seeds) > MOST:
+    if len(points) * len(sweep.seeds) * sweep.executions > MOST:
         raise file.fault(["axes"], f"more than {MOST:,} cells: take a sample (how = 'sample')")
     return [
-        _cell(file, point, seed, number)
-        for number, (point, seed) in enumerate(product(points, sweep.seeds), 1)
+        _cell(file, point, seed, number)._replace(execution=execution)
+        for number, (point, seed, execution) in enumerate(
+            product(points, sweep.seeds, range(1, sweep.executions + 1)), 1
+        )
     ]
 
 

@@ -117,6 +117,7 @@ class Sweep(_Part, frozen=True):
     samples: _Size = 10  # of `sample`
     sample_seed: int = 1
     seeds: tuple[_Count, ...] = (1,)
+    executions: _Size = 1  # of each cell
     figures: tuple[str, ...] = ()  # columns of the page
     pictures: tuple[Picture, ...] = ()
     notes: tuple[str, ...] = ()

@@ -61,7 +61,7 @@ def page(sweep: Sweep, found: Sequence[Outcome], total: int, command: str) -> st
         for each in asked(sweep, done)
         if (drawn := picture(each, done))
     ]
-    out.append(f"<h2>Cells</h2>{_table(sweep, found)}")
+    out.append(f"<h2>Cells</h2>{_alike(sweep, done)}{_table(sweep, found)}")
     out += [f"<p>{escape(note)}</p>" for note in sweep.notes]
     return "".join(out) + "</body></html>\n"
 
@@ -78,13 +78,11 @@ def _title(each: object) -> str:
 
 def _table(sweep: Sweep, found: Sequence[Outcome]) -> str:
     names = [name for name in sweep.figures or FIGURES if _has(found, name)]
-    head = "".join(
-        f'<th class="text">{escape(name)}</th>' for name in ("cell", *sweep.axes, "seed")
-    )
+    head = "".join(f'<th class="text">{escape(name)}</th>' for name in ("cell", *_chosen(sweep)))
     head += "".join(f"<th>{escape(name)}</th>" for name in names)
     rows = []
     for each in found[:_MOST_ROWS]:
-        cells = [each.number, *(each.values[axis] for axis in sweep.axes), each.seed]
+        cells = [each.number, *map(each.value, _chosen(sweep))]
         line = "".join(f'<td class="text">{escape(str(value))}</td>' for value in cells)
         if each.row.error:
             line += (
@@ -100,6 +98,24 @@ def _table(sweep: Sweep, found: Sequence[Outcome]) -> str:
         f'<div class="table"><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>{more}"
     )
+
+
+def _chosen(sweep: Sweep) -> tuple[str, ...]:
+    """What tells cells apart."""
+    return (*sweep.axes, "seed", *["execution"] * (sweep.executions > 1))
+
+
+def _alike(sweep: Sweep, done: Sequence[Outcome]) -> str:
+    """Whether all executions of a cell have the same schedule."""
+    if sweep.executions == 1:
+        return ""
+    schedules: dict[str, set[str]] = {}
+    for each in done:
+        schedules.setdefault(repr((each.values, each.seed)), set()).add(each.row.schedule_sha256)
+    differ = sum(len(found) > 1 for found in schedules.values())
+    if differ:
+        return f'<p class="failed">{differ} of {len(schedules)} have executions that differ.</p>'
+    return "<p>All executions of a cell have the same schedule.</p>"
 
 
 def _has(found: Sequence[Outcome], name: str) -> bool:

@@ -49,20 +49,21 @@ class Outcome(msgspec.Struct, frozen=True):
     values: dict[str, Any]
     seed: int
     row: Row
+    execution: int = 1
 
     def value(self, name: str) -> Any:
         """Of an axis, the seed, or a figure; None where it has none."""
         if name in self.values:
             return self.values[name]
-        if name == "seed":
-            return self.seed
+        if name in ("seed", "execution"):
+            return self.seed if name == "seed" else self.execution
         return self.row.figures.get(name, self.row.measured.get(name))
 
 
 def outcomes(cells: Sequence[Cell], keys: Sequence[str], rows: Mapping[str, Row]) -> list[Outcome]:
     """In the order of the cells; those without a row are left out."""
     return [
-        Outcome(cell.number, cell.values, cell.seed, rows[key])
+        Outcome(cell.number, cell.values, cell.seed, rows[key], cell.execution)
         for cell, key in zip(cells, keys, strict=True)
         if key in rows
     ]
@@ -83,6 +84,8 @@ def columns(found: Sequence[Outcome], axes: Sequence[str]) -> dict[str, list[Any
             values = list(map(float, values))
         table[axis] = values
     table["seed"] = [each.seed for each in found]
+    if any(each.execution > 1 for each in found):
+        table["execution"] = [each.execution for each in found]
     table["state"] = [each.row.state for each in found]
     table["error"] = [each.row.error for each in found]
     names = dict.fromkeys(name for each in found for name in each.row.figures)

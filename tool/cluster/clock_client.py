@@ -9,7 +9,7 @@ import contextlib
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from understudy.model.spans import duration_s
+from understudy.model.durations import duration_s
 
 if TYPE_CHECKING:
     from understudy.commands.shared.locate import Location

@@ -9,6 +9,7 @@ anew, with what is not done yet; without another's there is nothing to do.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import logging
 import queue
 import time
@@ -213,7 +214,10 @@ def _client(address: str, security: Any, cluster: LocalCluster | None) -> Iterat
 
 
 def _quiet() -> None:
-    """What Dask says of lost connections we say ourselves."""
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    logging.getLogger("tornado").setLevel(logging.CRITICAL)
+    """What Dask says of lost connections we say ourselves. It sets its levels when it is
+    imported.
+    """
+    importlib.import_module("distributed")
+    for name in ("distributed", "distributed.client", "tornado", "tornado.application"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     warnings.filterwarnings("ignore", message="Sending large graph")

@@ -74,11 +74,11 @@ class LocalCluster:
             "scheduler", [*address, "--no-dashboard", "--dashboard-address", f"{_HOST}:0"]
         )
         deadline = time.monotonic() + START_S
-        while not told.exists():
+        while not (address := _address(told)):
             if not self.has_scheduler or time.monotonic() > deadline:
                 raise LocalClusterError(f"the Dask scheduler does not start: {self._said()}")
             time.sleep(_POLL_S)
-        self.address = json.loads(told.read_text())["address"]
+        self.address = address
         self._workers = [self._worker() for _ in range(self._count)]
 
     def mend(self) -> int:
@@ -132,6 +132,14 @@ class LocalCluster:
         except OSError:
             return "nothing is known"
         return next((line.strip() for line in reversed(lines) if line.strip()), "it says nothing")
+
+
+def _address(told: Path) -> str:
+    """What a scheduler has written of itself; "" as long as it is not all there."""
+    try:
+        return str(json.loads(told.read_text())["address"])
+    except (OSError, ValueError):
+        return ""
 
 
 def _security(folder: Path) -> Any:

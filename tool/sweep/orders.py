@@ -18,8 +18,8 @@ from understudy.experiments.sweep.cells import Cell, cells, key
 from understudy.experiments.sweep.file import SweepError, Workload
 from understudy.model.conf import read
 from understudy.model.conf_copy import COMPANIONS, copy_configuration
+from understudy.model.durations import duration_s
 from understudy.model.errors import ConfigError
-from understudy.model.spans import duration_s
 from understudy.tool.sweep.version import program_version
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from understudy.experiments.sweep.rows import Row
 from understudy.experiments.swf import write_swf
 from understudy.experiments.synthetic import owned, synthetic
 from understudy.experiments.trace import Trace, TraceError
-from understudy.model.spans import duration_s
+from understudy.model.durations import duration_s
 from understudy.tool.replay.apart import FIT, last_words, start_replay
 from understudy.tool.sweep.version import program_version
 

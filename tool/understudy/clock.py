@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.model.spans import duration_s
+from understudy.model.durations import duration_s
 from understudy.tool.cluster.clock_client import ClockError, ask, instant
 
 if TYPE_CHECKING:

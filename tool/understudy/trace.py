@@ -170,7 +170,7 @@ def anonymise(
 
 
 def _seconds(text: str, option: str) -> float:
-    from understudy.model.spans import duration_s
+    from understudy.model.durations import duration_s
 
     found = duration_s(text)
     if found is None:

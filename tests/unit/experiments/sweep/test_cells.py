@@ -150,6 +150,7 @@ def test_keys_tell_cells_apart_by_all_that_decides_them(tmp_path):
         key(one, {"conf": "abc"}, "1"),
         key(one, {}, "2"),
         key(one._replace(seed=9), {}, "1"),
+        key(one._replace(execution=2), {}, "1"),
     }
-    assert len(keys) == 5
+    assert len(keys) == 6
     assert key(one._replace(number=5, values={}), {}, "1") == key(one, {}, "1")

@@ -101,6 +101,16 @@ def test_a_page_needs_nothing_else_and_says_what_failed():
     assert not re.search(r'(src|href)="|@import|url\(', text)
 
 
+def test_executions_are_told_apart_and_compared():
+    sweep = Sweep("t", SWEEP.workload, executions=2)
+    cells = [Cell(n, {}, 1, SWEEP.workload, Replay(), execution=n) for n in (1, 2)]
+    for other, said in (("sha", "have the same schedule"), ("x", "1 of 1 have executions that")):
+        rows = {"a": Row("a", {}, "sha"), "b": Row("b", {}, other)}
+        found = outcomes(cells, ["a", "b"], rows)
+        assert columns(found, [])["execution"] == [1, 2]
+        assert said in page(sweep, found, 2, "command")
+
+
 def test_pictures_that_axes_suggest():
     kinds = [each.kind for each in asked(SWEEP, made())]
     assert kinds == ["heat", "lines", "pareto"]

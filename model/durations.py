@@ -1,6 +1,6 @@
-"""Spans of time as people write them on our own command lines and in our own files: `1d6h30m`.
+"""Lengths of time as options of `understudy` take them: `90`, `30d`, `1d12h`.
 
-Place: the vocabulary; apart from `times`, which has Slurm's ways and imports nothing.
+Place: the vocabulary. Slurm's own forms of times are in times.py.
 """
 
 from __future__ import annotations
