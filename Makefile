@@ -19,7 +19,7 @@ OUT     ?= runs/demo
 
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: all demo test check conformance fidelity sites clients format wire options states man bench experiments profile fuzz fuzz-guided fuzz-changes fuzz-schedules chaos lock clean compose-image compose-test
+.PHONY: all demo test check conformance fidelity sites clients format wire options states man bench experiments sweeps profile fuzz fuzz-guided fuzz-changes fuzz-schedules chaos lock clean compose-image compose-test
 .DELETE_ON_ERROR:
 
 all: $(VENV)/.prepared-dev
@@ -115,6 +115,12 @@ experiments: $(VENV)/.prepared
 	$(BIN)/understudy compare $(COMPARISONS:%=examples/experiments/%.toml) --traces $(TRACES) \
 		$(if $(WORKERS),--workers $(WORKERS)) $(if $(FULL),--full --pages docs/experiments)
 	$(BIN)/python examples/experiments/fronts.py --traces $(TRACES) $(if $(FULL),--full --page docs/experiments/fronts.md)
+
+# What is varied, each sweep in its short form, or with FULL=1 whole (hours): below runs/sweeps. `make sweeps SWEEPS=simulator-speed` runs some.
+SWEEPS ?= $(basename $(notdir $(wildcard examples/experiments/sweeps/*.toml)))
+sweeps: $(VENV)/.prepared-dev
+	for name in $(SWEEPS); do $(BIN)/understudy sweep examples/experiments/sweeps/$$name.toml --out runs/sweeps/$$name \
+		$(if $(FULL),,--short) $(if $(WORKERS),--workers $(WORKERS)) || exit 1; done
 
 # A flame graph of all processes of a case: `make profile WHAT=kth-easy-many`.
 profile: $(VENV)/.prepared-dev
