@@ -200,7 +200,7 @@ def _merged(content: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     for key, value in other.items():
         before = found.get(key)
         is_table = isinstance(before, dict) and isinstance(value, dict)
-        found[key] = _merged(before, value) if is_table else value
+        found[key] = _merged(before or {}, value) if is_table else value
     return found
 
 

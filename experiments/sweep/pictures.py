@@ -10,7 +10,16 @@ import math
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from understudy.experiments.drawing import LEFT, RIGHT, WIDTH, Axis, Plot, class_axis, linear_axis
+from understudy.experiments.drawing import (
+    LEFT,
+    RIGHT,
+    WIDTH,
+    Axis,
+    Plot,
+    class_axis,
+    linear_axis,
+    round_step,
+)
 from understudy.experiments.standing_alone import framed, standing_alone
 from understudy.experiments.sweep.file import Picture
 from understudy.experiments.sweep.statistics import Mean, front, grouped
@@ -81,7 +90,7 @@ def _heat(asked_: Picture, found: Sequence[Outcome]) -> str:
     width = (WIDTH - left - RIGHT) / len(columns)
     out = [
         (
-            f'<text class="name" x="{left}" y="16">{escape(asked_.figure)}: {short(low)} light, '
+            f'<text class="name" x="4" y="14">{escape(asked_.figure)}: {short(low)} light, '
             f"{short(high)} dark; mean of all cells of a place</text>"
         )
     ]
@@ -103,6 +112,7 @@ def _heat(asked_: Picture, found: Sequence[Outcome]) -> str:
                 f'<text class="{"light" if share > 0.45 else "dark"}" x="{x + width / 2:.1f}" '
                 f'y="{y + _ROW / 2 + 4:.0f}" text-anchor="middle">{short(mean.mean)}</text></g>'
             )
+    out.append(f'<text class="name" x="4" y="{_TOP - 8}">{escape(asked_.y)}</text>')
     floor = _TOP + _ROW * len(rows)
     step = -(-len(columns) // _MOST_LABELS)
     out += [
@@ -117,8 +127,6 @@ def _heat(asked_: Picture, found: Sequence[Outcome]) -> str:
     out.append(
         f'<text class="name" x="{middle}" y="{floor + 38}" text-anchor="middle">'
         f"{escape(asked_.x)}</text>"
-        f'<text class="name" x="{left - 8}" y="{_TOP - 8}" text-anchor="end">'
-        f"{escape(asked_.y)}</text>"
     )
     return framed(floor + 50, "".join(out), escape(f"{asked_.figure} by {asked_.x}, {asked_.y}"))
 
@@ -133,7 +141,9 @@ def _lines(asked_: Picture, found: Sequence[Outcome]) -> str:
     high = max(each.mean + each.half for each in means.values())
     low = min(0.0, *(each.mean - each.half for each in means.values()))
     x_axis = _x_axis(xs, asked_.x)
-    plot = Plot(x_axis, linear_axis(high, asked_.figure, smallest=low), _HEIGHT, asked_.figure)
+    step = round_step((high - low) / 5) if high > low else 1.0
+    y_axis = linear_axis(high, asked_.figure, smallest=step * math.floor(low / step))
+    plot = Plot(x_axis, y_axis, _HEIGHT, asked_.figure)
     for number, name in enumerate(series):
         css = f"s{number % _SERIES + 1}"
         points = []

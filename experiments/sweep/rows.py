@@ -32,9 +32,10 @@ class Row(msgspec.Struct, frozen=True):
     """
 
     key: str
-    figures: dict[str, float | None] = {}
+    # int beside float: what is kept as 40 must not come back as 40.0
+    figures: dict[str, int | float | None] = {}
     schedule_sha256: str = ""
-    measured: dict[str, float | None] = {}
+    measured: dict[str, int | float | None] = {}
     error: str = ""
 
     @property

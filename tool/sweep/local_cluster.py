@@ -69,9 +69,12 @@ class LocalCluster:
         self._end_all()
         told = self._folder / "scheduler.json"
         told.unlink(missing_ok=True)
-        address = ("--host", f"tls://{_HOST}", "--port", "0", "--scheduler-file", str(told))
         self._scheduler = self._member(
-            "scheduler", [*address, "--no-dashboard", "--dashboard-address", f"{_HOST}:0"]
+            "scheduler",
+            [
+                *("--host", f"tls://{_HOST}", "--port", "0", "--scheduler-file", str(told)),
+                *("--no-dashboard", "--dashboard-address", f"{_HOST}:0"),
+            ],
         )
         deadline = time.monotonic() + START_S
         while not (address := _address(told)):

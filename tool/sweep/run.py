@@ -179,5 +179,7 @@ def _write(path: Path, content: bytes) -> None:
         temporary.write_bytes(content)
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise SweepError(f"{path}: {error.strerror}") from None
+    finally:  # an interrupt may come at any time
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)

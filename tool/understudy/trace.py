@@ -36,10 +36,7 @@ _Cpus = Annotated[
 _Seed = Annotated[int, typer.Option(help="The same seed leaves out the same jobs.")]
 
 
-class _LoadBy(StrEnum):
-    INTERARRIVAL = "interarrival"
-    THINNING = "thinning"
-    RUN_TIMES = "run_times"
+_LoadBy = StrEnum("_LoadBy", ["interarrival", "thinning", "run_times"])
 
 
 @app.command()
@@ -77,7 +74,7 @@ def scale(
     load: Annotated[
         float | None, typer.Option(help="Until the offered load is this, by what --by says.")
     ] = None,
-    by: Annotated[_LoadBy, typer.Option(help="What --load changes.")] = _LoadBy.INTERARRIVAL,
+    by: Annotated[_LoadBy, typer.Option(help="What --load changes.")] = _LoadBy.interarrival,
     seed: _Seed = 1,
     nodes: _Nodes = None,
     cpus: _Cpus = None,

@@ -7,6 +7,7 @@ import io
 import re
 from xml.etree import ElementTree as ET
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -125,3 +126,15 @@ def test_pictures_that_axes_suggest():
 )
 def test_figures_are_short(value, text):
     assert short(value) == text
+
+
+def test_what_is_kept_comes_back_as_it_was():
+    row = Row("k", {"jobs": 40, "mean_wait": 40.0, "max_wait": None}, measured={"speedup": 2})
+    again = msgspec.json.decode(msgspec.json.encode(row), type=Row)
+    assert as_csv(columns(outcomes([cell()], ["k"], {"k": again}), [])) == as_csv(
+        columns(outcomes([cell()], ["k"], {"k": row}), [])
+    )
+
+
+def cell():
+    return Cell(1, {}, 1, SWEEP.workload, Replay())
