@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
     from understudy.experiments.trace import TraceJob
 
-START: Final = "UnixStartTime"
+UNIX_START: Final = "UnixStartTime"
 DEFAULT_START: Final = 946_684_800  # 2000-01-01 UTC, as replays of traces that do not say it
 _SIZES: Final = ("MaxNodes", "MaxProcs")
 _COUNTS: Final = ("MaxJobs", "MaxRecords")  # of the file; wrong when there are others
 # what of a header says nothing of who and where
-_NAMELESS: Final = ("Version", *_SIZES, START, POOLS)
+_NAMELESS: Final = ("Version", *_SIZES, UNIX_START, POOLS)
 # columns of whom and what, and what each is called where a number is drawn for it
 _NAMED: Final = ("user", "group", "executable")
 _HALF_BITS: Final = 15
@@ -150,7 +150,7 @@ def shift(trace: Trace, seconds: int) -> Trace:
     day or the weekday meets others.
     """
     moved = _made(trace, trace.jobs)
-    moved.header[START] = str((trace.unix_start_time or DEFAULT_START) + seconds)
+    moved.header[UNIX_START] = str((trace.unix_start_time or DEFAULT_START) + seconds)
     return moved
 
 
@@ -191,7 +191,9 @@ def merge(traces: Sequence[Trace], *, by_date: bool = False) -> Trace:
     starts = [trace.unix_start_time for trace in traces]
     known = [start for start in starts if start is not None]
     if by_date and len(known) < len(starts):
-        raise TraceError(f"trace {starts.index(None) + 1} does not say when it began ({START})")
+        raise TraceError(
+            f"trace {starts.index(None) + 1} does not say when it began ({UNIX_START})"
+        )
     first = min(known) if by_date else 0
     jobs: list[TraceJob] = []
     above = dict.fromkeys((*_NAMED, "original_id"), 0)
@@ -204,7 +206,7 @@ def merge(traces: Sequence[Trace], *, by_date: bool = False) -> Trace:
     sizes = {key: largest.header[key] for key in _SIZES if key in largest.header}
     header = {key: text for key, text in traces[0].header.items() if key not in _COUNTS} | sizes
     if by_date:
-        header[START] = str(first)
+        header[UNIX_START] = str(first)
     return _made(Trace(header=header), sorted(jobs, key=_ORDER))
 
 
@@ -287,7 +289,7 @@ def _made(trace: Trace, jobs: Sequence[TraceJob]) -> Trace:
     header = {name: text for name, text in trace.header.items() if name not in _COUNTS}
     first = jobs[0].submit if jobs else 0
     if first and trace.unix_start_time is not None:
-        header[START] = str(trace.unix_start_time + first)
+        header[UNIX_START] = str(trace.unix_start_time + first)
     return Trace(
         jobs=[
             msgspec.structs.replace(job, id=number, submit=job.submit - first)

@@ -19,7 +19,7 @@ from typing import Any, Final, Self
 from understudy.tool.cluster import processes
 from understudy.tool.sweep.member import command, tls_options
 
-START_S: Final = 120.0  # ours: how long a scheduler may take until it listens, on a busy host
+_START_S: Final = 120.0  # ours: how long a scheduler may take until it listens, on a busy host
 _POLL_S: Final = 0.05  # ours
 _END_S: Final = 5.0  # ours: how long replays may take to end
 _HOST: Final = "127.0.0.1"
@@ -76,7 +76,7 @@ class LocalCluster:
                 *("--no-dashboard", "--dashboard-address", f"{_HOST}:0"),
             ],
         )
-        deadline = time.monotonic() + START_S
+        deadline = time.monotonic() + _START_S
         while not (address := _address(told)):
             if not self.has_scheduler or time.monotonic() > deadline:
                 raise LocalClusterError(f"the Dask scheduler does not start: {self._said()}")
@@ -98,7 +98,7 @@ class LocalCluster:
             [
                 *(self.address, "--name", name, "--nthreads", "1", "--no-nanny"),
                 *("--host", f"tls://{_HOST}", "--no-dashboard", "--memory-limit", "0"),
-                *("--dashboard-address", f"{_HOST}:0", "--death-timeout", f"{START_S:g}"),
+                *("--dashboard-address", f"{_HOST}:0", "--death-timeout", f"{_START_S:g}"),
                 *("--local-directory", str(self._folder)),
             ],
         )
