@@ -16,6 +16,7 @@ import msgspec
 
 from understudy.experiments.sweep.cells import Cell, cells, key
 from understudy.experiments.sweep.file import SweepError, Workload
+from understudy.experiments.sweep.names import check_names
 from understudy.model.conf import read
 from understudy.model.conf_copy import COMPANIONS, copy_configuration
 from understudy.model.durations import duration_s
@@ -86,6 +87,7 @@ def plan(file: SweepFile, traces: Path | None = None) -> Plan:
     Raises:
         SweepError: something is not there, or cannot be used.
     """
+    check_names(file)
     reader = _Reader(file, traces)
     found = Plan(cells(file), [], {}, {})
     for cell in found.cells:

@@ -23,6 +23,7 @@ from understudy.experiments import lublin, transform
 from understudy.experiments.comparison.figures import Ran, figures
 from understudy.experiments.formats import read_trace
 from understudy.experiments.sweep.file import Workload
+from understudy.experiments.sweep.names import FURTHER, NOT_FIGURES
 from understudy.experiments.sweep.rows import Row
 from understudy.experiments.swf import write_swf
 from understudy.experiments.synthetic import owned, synthetic
@@ -40,13 +41,6 @@ if TYPE_CHECKING:
 
 _END_S: Final = 5.0  # ours: how long an interrupted replay may take to end
 _POLL_S: Final = 0.2  # ours: between two looks whether a cell is still wanted
-# of a summary: what differs from run to run, or is told elsewhere
-_NOT_FIGURES: Final = (
-    *("wall_seconds", "speedup", "jobs_per_second", "schedule_sha256", "by"),
-    "simulated_seconds",
-)
-# figures of comparisons that a summary has not
-_FURTHER: Final = ("mean_turnaround", "mean_slowdown", "bsld_60", "usage")
 
 
 class OtherVersionError(Exception):
@@ -280,8 +274,8 @@ def _row(key: str, summary: dict[str, Any], out: Path) -> Row:
     # a summary does not say how large the machine is, but what share of it was used
     whole = used / summary["utilization"] / summary["makespan"] if summary["utilization"] else 0.0
     more = figures(ran, max(round(whole), 1), 0)
-    found = {name: value for name, value in summary.items() if name not in _NOT_FIGURES}
-    found |= {name: more[name] for name in _FURTHER}
+    found = {name: value for name, value in summary.items() if name not in NOT_FIGURES}
+    found |= {name: more[name] for name in FURTHER}
     found["cpu_hours"] = used / 3600
     span = float(submit.max() - submit.min())
     found["cpu_hours_while_submitted"] = more["usage"] * whole * span / 3600
