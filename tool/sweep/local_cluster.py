@@ -151,5 +151,7 @@ def _security(folder: Path) -> Any:
 
     made: Any = security.Security.temporary()
     for name, text in (("cert.pem", made.tls_worker_cert), ("key.pem", made.tls_worker_key)):
-        (folder / name).write_text(text)
+        path = folder / name
+        path.touch(mode=0o600)
+        path.write_text(text)
     return made
