@@ -141,7 +141,7 @@ def _address(told: Path) -> str:
     """What a scheduler has written of itself; "" as long as it is not all there."""
     try:
         return str(json.loads(told.read_text())["address"])
-    except (OSError, ValueError):
+    except (OSError, ValueError, KeyError):
         return ""
 
 
