@@ -126,7 +126,7 @@ class Told:
             conf = read_text(self.slurm_conf)
         except (ConfigError, ValueError):
             conf = SlurmConfig("slurm.conf")
-        zero = self.config.get("zero")
+        zero = self.config.get("zero") if self.config.get("calendar") else None
         return Run(
             title=self.title,
             records=self.records,

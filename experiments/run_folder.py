@@ -8,6 +8,7 @@ FOLDER/
                             goes on jobs.csv has those that have ended, in that order, and is
                             replaced in the end. jobs.parquet is there where pyarrow is
                             installed (the extra `parquet`)
+    stories.jsonl.gz        for what jobs waited when, and what they were promised
     attempts.csv            the same of earlier runs of jobs that were requeued, if there are any
     summary.json            the figures of `metrics.Summary`, and under "by" those of
                             `metrics.groups`
@@ -33,6 +34,7 @@ import msgspec
 from understudy.experiments.metrics import groups, summarize
 from understudy.experiments.records import FIELDS, JobRecord
 from understudy.experiments.report import Told, report
+from understudy.experiments.stories import StoriesFile
 from understudy.model.conf import read_text
 from understudy.model.errors import ConfigError
 
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from understudy.experiments.metrics import Summary
+    from understudy.experiments.stories import Story
 
 _ROW: Final = attrgetter(*FIELDS)
 # said once a run where it is so
@@ -49,8 +52,8 @@ NO_PARQUET: Final = (
 
 
 class JobsFile:
-    """FOLDER/jobs.csv while the run goes on: a line for each job of which something has become
-    known, at once on disk.
+    """FOLDER/jobs.csv and the stories while the run goes on: a line for each job of which something
+    has become known, at once on disk.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -61,15 +64,21 @@ class JobsFile:
         self._writer = csv.writer(self._file, lineterminator="\n")
         self._writer.writerow(FIELDS)
         self._file.flush()
+        self._stories = StoriesFile(folder)
 
     def add(self, records: Sequence[JobRecord]) -> None:
         """Write them down."""
         self._writer.writerows(map(_ROW, records))
         self._file.flush()
 
+    def add_stories(self, stories: Sequence[Story]) -> None:
+        """The same of stories."""
+        self._stories.add(stories)
+
     def close(self) -> None:
         """No more will come."""
         self._file.close()
+        self._stories.close()
 
 
 def write_run_folder(
@@ -282,7 +291,7 @@ def _json(value: Mapping[str, Any]) -> bytes:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write the file under another name, and then give it its own."""
+    """Write the file whole or not at all; an earlier one is replaced."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_bytes(content)
     temporary.replace(path)

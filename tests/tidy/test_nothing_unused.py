@@ -18,7 +18,6 @@ FILES = [
 BY_NAME = re.compile(r"(add|modify|delete|show|pytest)_[a-z_]+")
 FOR_TESTS = {
     "commands/shared/locate from_configuration",
-    "experiments/lublin offered_load",
     "model/records accepts",  # what the controller shows is held to it
     "model/states JOB_STATE_CODE",  # the commands' own copy is held to it
     "tool/manual/catalogue unknown_names",

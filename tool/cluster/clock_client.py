@@ -6,27 +6,14 @@ Place: under the tool.
 from __future__ import annotations
 
 import contextlib
-import re
 from datetime import datetime
 from typing import TYPE_CHECKING
+
+from understudy.model.durations import duration_s
 
 if TYPE_CHECKING:
     from understudy.commands.shared.locate import Location
     from understudy.protocol.messages import ClockStatus
-
-_UNIT_S = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
-
-
-def duration_s(text: str) -> float | None:
-    """Seconds of `90`, `30d`, `1d12h`, `5m`; None if it is not a duration."""
-    if re.fullmatch(r"\d+(\.\d+)?", text):
-        return float(text)
-    if not re.fullmatch(r"(\d+(\.\d+)?(s|min|m|h|d|w))+", text):
-        return None
-    return sum(
-        float(number) * _UNIT_S[unit]
-        for number, unit in re.findall(r"(\d+(?:\.\d+)?)(s|min|m|h|d|w)", text)
-    )
 
 
 def instant(text: str, zero: float) -> float:

@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import subprocess
-import sys
 import tempfile
 import time
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -33,14 +31,13 @@ from understudy.experiments.comparison.figures import FIGURES, Ran, figures
 from understudy.experiments.comparison.workloads import Made, make
 from understudy.experiments.run_folder import read_columns
 from understudy.experiments.swf import read_swf
+from understudy.tool.replay.apart import FIT, last_words, start_replay
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Future
 
-# exit codes of a replay with which its jobs can be looked at: some may have been refused, or wait
-# for ever
-_FIT: Final = (0, 3, 4)
 _LEFT: Final = ("row.json", "summary.json", "slurm.conf")
 
 
@@ -109,10 +106,9 @@ class Replays:
             code = self._replay(cell, made, folder)
             seconds = round(time.monotonic() - began, 1)
             empty = Row(cell.drawn.pair, cell.policy.name, seconds=seconds, code=code_sha256())
-            if code not in _FIT:
-                lines = (folder / "replay.log").read_text("utf-8", "replace").splitlines()
-                said = next((line for line in reversed(lines) if line.strip()), "")
-                return msgspec.structs.replace(empty, failed=f"exit code {code}: {said.strip()}")
+            if code not in FIT:
+                said = last_words(folder)
+                return msgspec.structs.replace(empty, failed=f"exit code {code}: {said}")
             try:
                 row = _row(empty, made, folder)
             except ValueError as error:
@@ -154,16 +150,11 @@ class Replays:
 
     def _replay(self, cell: Cell, made: Made, folder: Path) -> int:
         """The exit code of the replay."""
-        command = [
-            *(sys.executable, "-m", "understudy.tool.understudy.understudy", "replay"),
-            *(str(made.path), "--nodes", str(made.processors), "--cpus", "1", "--one-process"),
+        options = [
+            *("--nodes", str(made.processors), "--cpus", "1"),
             *("--scheduler", cell.policy.scheduler, "--parameters", cell.parameters),
-            *("--out", str(folder)),
         ]
-        with (folder / "replay.log").open("wb") as log:
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
-            )
+        with start_replay(made.path, options, folder) as process:
             self._running.add(process)
             try:
                 return process.wait()

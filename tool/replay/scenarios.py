@@ -25,6 +25,7 @@ from understudy.commands.sbatch import sbatch
 from understudy.commands.scancel import scancel
 from understudy.commands.scontrol.scontrol import scontrol
 from understudy.documents.states import job_state
+from understudy.experiments.outcomes.read import PAST
 from understudy.experiments.recorded_machine import recorded_machine
 from understudy.experiments.recording import Follower, Recording
 from understudy.experiments.records import REJECTED, JobRecord, record_of
@@ -168,7 +169,7 @@ def replay_scenario(request: ReplayRequest) -> int:
             in_one_process(prepared.cluster, folder.path, run.go)
             return run.foreseen_code
         with contextlib.closing(JobsFile(request.out)) as file:
-            run.recording.write = file.add
+            run.recording.write, run.recording.write_stories = file.add, file.add_stories
             try:
                 run_in(request, prepared.cluster, folder.path, run_conf, faults, run.go)
             except (launch.LaunchError, ClockLost, KeyboardInterrupt) as error:
@@ -186,8 +187,10 @@ def replay_scenario(request: ReplayRequest) -> int:
         )
         about = {
             "scenario": scenario.name,
+            "zero": prepared.cluster.zero,
+            "scheduler": run_conf.config.text("SchedulerType"),
             "title": scenario.title,
-            **({} if scenario.zero is None else {"zero": scenario.zero}),
+            "calendar": scenario.zero is not None,
             "settings": " ".join(map(shlex.quote, request.settings)),
             "daemons": "one process" if request.one_process else "one process each",
         }
@@ -205,7 +208,7 @@ def _run_conf(request: ReplayRequest, scenario: Scenario, source: Path) -> RunCo
     """
     edits = edits_of(request.settings, request.scheduler, request.parameters)
     if request.conf is None:
-        shutil.copytree(scenario.folder, source, ignore=shutil.ignore_patterns("*.jsonl"))
+        shutil.copytree(scenario.folder, source, ignore=shutil.ignore_patterns("*.jsonl", PAST))
         return made_conf(scenario.conf, source, edits)
     return site_conf(
         request.conf,

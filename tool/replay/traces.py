@@ -142,7 +142,7 @@ def replay(request: ReplayRequest) -> int:
             return foreseen_code(preview)
         results = _run(request, cluster, folder.path, jobs, options, set_up, run_conf, previews)
         results.cpus = total_cpus
-        about = _about(request, trace, run_conf)
+        about = _about(request, trace, run_conf, zero)
         about["before_the_run"] = previews[0].line() if previews else ""
         summary, report = write_results(
             request.out, results, about, run_conf.text, f"Replay of {request.trace.name}"
@@ -279,13 +279,14 @@ def _machine(request: ReplayRequest, trace: Trace) -> Machine:
     return machine
 
 
-def _about(request: ReplayRequest, trace: Trace, run_conf: RunConf) -> dict[str, Any]:
+def _about(request: ReplayRequest, trace: Trace, run_conf: RunConf, zero: float) -> dict[str, Any]:
     """What the report says of the run's circumstances."""
     nodes = len(run_conf.config.nodes)
     total_cpus = sum(node.cpus for node in run_conf.config.nodes)
     return {
         "trace": request.trace.name,
-        **({"zero": trace.unix_start_time} if trace.unix_start_time else {}),
+        "zero": zero,
+        "calendar": trace.unix_start_time is not None,
         "nodes": nodes,
         "cpus_per_node": total_cpus // nodes if nodes else 0,
         "scheduler": run_conf.config.text("SchedulerType"),
@@ -437,7 +438,7 @@ def _run(
         )
         previews.append(preview)
         show(preview)
-        return await _replay(participant, made, jobs, chosen, file.add, write_plan, results)
+        return await _replay(participant, made, jobs, chosen, file, write_plan, results)
 
     with contextlib.closing(JobsFile(request.out)) as file:
         try:
@@ -461,7 +462,7 @@ async def _replay(
     made: list[Replayer],
     jobs: list[TraceJob],
     options: ReplayOptions,
-    write: Callable[[Sequence[JobRecord]], None],
+    file: JobsFile,
     write_plan: Callable[[int, Sequence[Sequence[Any]]], None],
     results: RunResults,
 ) -> ReplayOutcome:
@@ -484,7 +485,8 @@ async def _replay(
             participant.time,
             options,
             on_progress=progress.update,
-            on_records=write,
+            on_records=file.add,
+            on_stories=file.add_stories,
             on_plan=write_plan,
         )
         made.append(replayer)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.tool.cluster.clock_client import ClockError, ask, duration_s, instant
+from understudy.model.durations import duration_s
+from understudy.tool.cluster.clock_client import ClockError, ask, instant
 
 if TYPE_CHECKING:
     from understudy.commands.shared.locate import Location

@@ -38,7 +38,7 @@ def gantt(
     from understudy.commands.shared.client import RefusedError
     from understudy.commands.shared.locate import BadConfigurationError, NoClusterError
     from understudy.experiments.gantt import drawing, page
-    from understudy.tool.cluster.clock_client import duration_s
+    from understudy.model.durations import duration_s
 
     try:
         ahead_s = _seconds("--ahead", ahead, duration_s(ahead)) if ahead else None
