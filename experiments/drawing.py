@@ -1,4 +1,4 @@
-"""Axes and boxes as SVG text: what pages show that is not explored.
+"""Axes, lines and boxes as SVG text: what pages show that is not explored.
 
 Place: below the report. Pure: numbers in, text out. Colours are CSS classes, so that the page
 decides them for light and dark.
@@ -67,6 +67,19 @@ class Plot:
     def at_y(self, value: float) -> float:
         return TOP + self.inner_height * (1 - min(max(self.y.place(value), 0.0), 1.0))
 
+    def steps(self, edges: Sequence[float], values: Sequence[float], css: str) -> None:
+        """A line that is level within each bucket."""
+        points = self._step_points(edges, values)
+        self.marks.append(f'<path class="{css}" d="M{points}"/>')
+
+    def area(self, edges: Sequence[float], values: Sequence[float], css: str) -> None:
+        floor = self.at_y(0)
+        points = self._step_points(edges, values)
+        self.marks.append(
+            f'<path class="{css}" d="M{self.at_x(edges[0]):.1f},'
+            f'{floor:.1f}L{points}V{floor:.1f}Z"/>'
+        )
+
     def box(self, x: float, width: float, spread: Spread, css: str, note: str) -> None:
         """Whiskers at 5 and 95 %, box from quartile to quartile, the median as a bar, the mean as a
         dot, the largest as a ring. `x` is in pixels.
@@ -129,6 +142,19 @@ class Plot:
         )
         return "".join(out) + "</svg>"
 
+    def _step_points(self, edges: Sequence[float], values: Sequence[float]) -> str:
+        parts = [f"{self.at_x(edges[0]):.1f},{self.at_y(values[0]):.1f}"]
+        for right, value, following in zip(
+            edges[1:], values, [*values[1:], values[-1]], strict=True
+        ):
+            before, after = f"{self.at_y(value):.1f}", f"{self.at_y(following):.1f}"
+            parts.append(
+                f"H{self.at_x(right):.1f}"
+                if before == after
+                else f"H{self.at_x(right):.1f}V{after}"
+            )
+        return "".join(parts)
+
 
 def linear_axis(largest: float, title: str, *, smallest: float = 0.0, unit: str = "") -> Axis:
     """From `smallest` to a round number that is not less than `largest`."""
@@ -138,6 +164,29 @@ def linear_axis(largest: float, title: str, *, smallest: float = 0.0, unit: str 
     count = round(span / step)
     ticks = [(smallest + i * step, f"{smallest + i * step:,.10g}{unit}") for i in range(count + 1)]
     return Axis(lambda value: (value - smallest) / span, ticks, title)
+
+
+def time_axis(first: float, last: float) -> Axis:
+    """Time since the trace's zero, in the unit that suits the span."""
+    span = max(last - first, 1.0)
+    unit, name = next(
+        (
+            (s, n)
+            for s, n in ((_DAY, "days"), (_HOUR, "hours"), (_MINUTE, "minutes"))
+            if span >= 4 * s
+        ),
+        (1, "seconds"),
+    )
+    step = round_step(span / unit / 9)
+    begin = math.ceil(first / unit / step - 1e-9)
+    ticks = [
+        (i * step * unit, f"{i * step:,.10g}")
+        for i in range(begin, begin + 100)
+        if i * step * unit <= last
+    ]
+    return Axis(
+        lambda value: (value - first) / span, ticks, f"time since the first submission, {name}"
+    )
 
 
 def wait_axis(largest: float, title: str) -> Axis:

@@ -50,7 +50,9 @@ def told(
 ) -> Told:
     cpus = 4 * len(expand(nodes))
     summary = summarize(records, cpus, 2.0, attempts=attempts)
-    config: dict[str, Any] = {"scheduler": "backfill"} | ({} if zero is None else {"zero": zero, "calendar": True})
+    config: dict[str, Any] = {"scheduler": "backfill"} | (
+        {} if zero is None else {"zero": zero, "calendar": True}
+    )
     conf = f"ClusterName=c\nSlurmctldHost=h\nNodeName={nodes} CPUs=4\n"
     return Told(records, summary, cpus, title, config, conf, groups(records), attempts)
 
