@@ -1,7 +1,7 @@
 # One image for all daemons and commands, built from this source: `docker-compose up --build`. BASE: any image with Python >= 3.11, glibc and the venv module;
 # `tests/compose/make_base_image` makes one from Debian's packages where none can be pulled. What the lock names is fetched while the image is built, from the
-# registry that PIP_INDEX_URL names, if it is given; or not at all if it is in build/wheels, where `make compose-image` puts it. pyarrow is half of it, and
-# only replays write their results with it, which are not for containers. A stage of its own is PostgreSQL, for accounting: Debian's, if BASE has none.
+# registry that PIP_INDEX_URL names, if it is given; or not at all if it is in build/wheels, where `make compose-image` puts it.
+# A stage of its own is PostgreSQL, for accounting: Debian's, if BASE has none.
 ARG BASE=python:3.11-slim
 
 FROM ${BASE} AS build
@@ -14,7 +14,7 @@ RUN python3 -m venv /opt/understudy \
 COPY . /source
 RUN /opt/understudy/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation /source \
  && /opt/understudy/bin/python -m understudy.tool.cluster.starters \
- && /opt/understudy/bin/python -m pip uninstall --quiet --yes pyarrow pip setuptools \
+ && /opt/understudy/bin/python -m pip uninstall --quiet --yes pip setuptools \
  && find /opt/understudy -name tests -type d -prune -exec rm -rf {} +
 
 FROM ${BASE} AS users

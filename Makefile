@@ -19,13 +19,13 @@ OUT     ?= runs/demo
 
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: all demo test check conformance fidelity sites clients format wire options states man bench experiments profile fuzz fuzz-guided fuzz-changes fuzz-schedules chaos lock clean compose-image compose-test
+.PHONY: all demo pictures test check conformance fidelity sites clients format wire options states man bench experiments sweeps profile fuzz fuzz-guided fuzz-changes fuzz-schedules chaos lock clean compose-image compose-test
 .DELETE_ON_ERROR:
 
 all: $(VENV)/.prepared-dev
 
 # Their bytecode is made at once: where PYTHONDONTWRITEBYTECODE is set, as in many containers, every command would else compile all that it imports.
-ROOMS := accounting auth clock commands controller documents experiments model noded protocol tool
+ROOMS := accounting api auth clock commands controller documents experiments model noded protocol tool
 # Two stamps: who only wants the demo does not wait for the developer's tools.
 $(VENV)/.prepared: requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Understudy needs Python 3.11 or later, with its venv module; found none. Name one: make PYTHON=/path/to/python3"; exit 1; }
@@ -115,6 +115,19 @@ experiments: $(VENV)/.prepared
 	$(BIN)/understudy compare $(COMPARISONS:%=examples/experiments/%.toml) --traces $(TRACES) \
 		$(if $(WORKERS),--workers $(WORKERS)) $(if $(FULL),--full --pages docs/experiments)
 	$(BIN)/python examples/experiments/fronts.py --traces $(TRACES) $(if $(FULL),--full --page docs/experiments/fronts.md)
+
+# The pictures of docs/reports.md: of its own commands, in a browser.
+pictures: $(VENV)/.prepared-dev
+	$(BIN)/understudy replay examples/year.swf.gz --nodes 1024 --cpus 1 --limit 3000 --scheduler backfill --one-process --out runs/backfill
+	$(BIN)/understudy replay examples/year.swf.gz --nodes 1024 --cpus 1 --limit 3000 --scheduler fcfs --one-process --out runs/fcfs
+	$(BIN)/understudy report runs/backfill runs/fcfs --out runs/both.html
+	$(BIN)/python tests/harness/report_pictures.py runs/backfill/report.html runs/both.html docs/reports
+
+# What is varied, each sweep in its short form, or with FULL=1 whole (hours): below runs/sweeps. `make sweeps SWEEPS=simulator-speed` runs some.
+SWEEPS ?= $(basename $(notdir $(wildcard examples/experiments/sweeps/*.toml)))
+sweeps: $(VENV)/.prepared-dev
+	for name in $(SWEEPS); do $(BIN)/understudy sweep examples/experiments/sweeps/$$name.toml --out runs/sweeps/$$name \
+		$(if $(FULL),,--short) $(if $(WORKERS),--workers $(WORKERS)) || exit 1; done
 
 # A flame graph of all processes of a case: `make profile WHAT=kth-easy-many`.
 profile: $(VENV)/.prepared-dev

@@ -16,7 +16,6 @@ from understudy.accounting.change import ACCESS_DENIED, Actor, change, is_admin,
 from understudy.accounting.change_clusters import register
 from understudy.accounting.ledger import Draft, Ledger, first_ledger
 from understudy.accounting.queries import run_query
-from understudy.accounting.rollup import hour_of
 from understudy.accounting.statistics import Counters
 from understudy.accounting.tree import Tree
 from understudy.accounting.usage import roll_up
@@ -111,7 +110,7 @@ class Accounting:
         """Write the records that have been gathered."""
         waiting, self._waiting = self._waiting, {}
         for cluster, records in waiting.items():
-            self._write_records(cluster, records)
+            self.store.add_records(cluster, records)
 
     def handle(
         self, message: Message, sender: Sender
@@ -320,7 +319,7 @@ class Accounting:
             raise SlurmError(ACCESS_DENIED)
         if message.commit and changed:
             for cluster in sorted({job["cluster"] for job in jobs}):
-                self._write_records(
+                self.store.add_records(
                     cluster,
                     [
                         record
@@ -390,14 +389,6 @@ class Accounting:
         if self._gathers and len(waiting) < GATHERED:
             return
         self.flush()
-
-    def _write_records(self, cluster: str, records: list[Any]) -> None:
-        earliest = self.store.add_records(cluster, records)
-        if earliest is None:
-            return
-        rolled = self.store.rolled_until(cluster)
-        if rolled is not None and earliest < rolled:
-            self.store.set_rolled_until(cluster, hour_of(earliest))
 
     def _dump_archive(self, message: DumpArchive, sender: Sender) -> Ok:
         self._require_administrator(sender)

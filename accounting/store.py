@@ -22,6 +22,7 @@ from understudy.accounting.ledger import (
     Ledger,
     Resource,
 )
+from understudy.accounting.rollup import hour_of
 from understudy.model.associations import AccountingUser, Association, Tres, Wckey
 from understudy.model.qos import Qos
 from understudy.protocol.messages import (
@@ -155,9 +156,9 @@ class Store:
 
     # --- history ----------------------------------------------------------------------------------
 
-    def add_records(self, cluster: str, records: Sequence[Record]) -> int | None:
-        """Keep records, each in place of an earlier one with its key. The earliest hour whose usage
-        they change, if any does.
+    def add_records(self, cluster: str, records: Sequence[Record]) -> None:
+        """Keep records, each in place of an earlier one with its key, and have the usage that they
+        change be added up again.
         """
         earliest: int | None = None
         with self.engine.begin() as connection:
@@ -198,12 +199,23 @@ class Store:
             events = [each for each in records if type(each) is EventRecord]
             for each in events:
                 self._add_event(connection, cluster, each)
-        times = [
-            each.start_time for each in records if isinstance(each, EventRecord | ReservationRecord)
-        ]
-        if earliest is not None:
-            times.append(earliest)
-        return min(times, default=None)
+            times = [
+                each.start_time
+                for each in records
+                if isinstance(each, EventRecord | ReservationRecord)
+            ]
+            if earliest is not None:
+                times.append(earliest)
+            if times:
+                self._add_up_again(connection, cluster, min(times))
+
+    def _add_up_again(self, connection: Connection, cluster: str, since: int) -> None:
+        """Usage from the hour of this time on has changed."""
+        until = schema.rollups.c.until
+        query = select(until).where(schema.rollups.c.cluster == cluster)
+        rolled = connection.execute(query).scalar()
+        if rolled is not None and since < rolled:
+            self._set_until(connection, cluster, hour_of(since))
 
     @staticmethod
     def _add_event(connection: Connection, cluster: str, record: EventRecord) -> None:
@@ -302,11 +314,6 @@ class Store:
             return connection.execute(
                 select(schema.rollups.c.until).where(schema.rollups.c.cluster == cluster)
             ).scalar()
-
-    def set_rolled_until(self, cluster: str, until: int) -> None:
-        """Usage from here on has to be added up (again)."""
-        with self.engine.begin() as connection:
-            self._set_until(connection, cluster, until)
 
     @staticmethod
     def _set_until(connection: Connection, cluster: str, until: int) -> None:

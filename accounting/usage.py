@@ -46,12 +46,13 @@ def roll_up(store: Store, ledger: Ledger, cluster: str, now: float) -> None:
     first = start
     while start < until:
         end = min(start + _CHUNK_S, until)
-        store.write_usage(cluster, "hour", _usage_of_hours(store, ledger, cluster, start, end), end)
+        store.write_usage(cluster, "hour", _usage_of_hours(store, ledger, cluster, start, end))
         start = end
     days = _sums(store, cluster, "hour", rollup.day_of(first), until, rollup.day_of)
     store.write_usage(cluster, "day", days)
     months = _sums(store, cluster, "day", rollup.month_of(first), until, rollup.month_of)
-    store.write_usage(cluster, "month", months)
+    # how far it goes is noted with the last of it: who is interrupted before begins again
+    store.write_usage(cluster, "month", months, until)
 
 
 def _first_hour(store: Store, cluster: str) -> int | None:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 USAGE_EXIT = 255
 _PROFILES = ("Energy", "Lustre", "Network", "Task")
-_POLL_S = (0.2, 2.0)  # ours: --wait: how often the job's state is asked for, at first and at last
+_POLL_S = (0.05, 2.0)  # ours: --wait: how often the job's state is asked for, at first and at last
 
 
 def sbatch(arguments: list[str], context: Context) -> int:
@@ -412,7 +412,7 @@ def _await_end(job_id: int, context: Context) -> int:
             return max((1 if signal else code for _, _, code, signal in rows or seen), default=0)
         seen = rows
         time.sleep(pause)
-        pause = min(pause * 2, longest)
+        pause = min(pause * 1.5, longest)
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Axes, lines and boxes as SVG text: just what the report draws.
+"""Axes, lines and boxes as SVG text: what pages show that is not explored.
 
 Place: below the report. Pure: numbers in, text out. Colours are CSS classes, so that the page
 decides them for light and dark.
@@ -109,12 +109,12 @@ class Plot:
             f'<circle class="largest" cx="{x:.1f}" cy="{self.at_y(spread.largest):.1f}" r="3"/></g>'
         )
 
-    def svg(self, css: str = "", attributes: str = "") -> str:
+    def svg(self) -> str:
         right, floor = WIDTH - RIGHT, TOP + self.inner_height
         out = [
             (
-                f'<svg class="plot {css}" viewBox="0 0 {WIDTH} {self.height}" role="img" '
-                f'aria-label="{escape(self.name)}" {attributes}>'
+                f'<svg class="plot" viewBox="0 0 {WIDTH} {self.height}" role="img" '
+                f'aria-label="{escape(self.name)}">'
             )
         ]
         for value, label in self.y.ticks:

@@ -92,8 +92,10 @@ def read_fault(line: Mapping[str, Any]) -> Fault:
         if numbers.get(key, 0.0) > 1:
             raise ValueError(f"{key}: {line[key]!r} is not a probability")
     of = str(line.get("of", CONTROLLER)) if kind in ON_DISK else str(line["of"])
-    if kind in ON_DISK and of != CONTROLLER:
-        raise ValueError(f"of: {of!r}: only the controller's disk can fail")
+    if kind in ON_DISK and of not in (CONTROLLER, ACCOUNTING):
+        raise ValueError(f"of: {of!r}: a disk is the controller's or accounting's")
+    if kind == "disk_slow" and of != CONTROLLER:
+        raise ValueError(f"of: {of!r}: only the controller's disk can be slow")
     return Fault(
         at=_number(line, "at"),
         kind=kind,

@@ -183,14 +183,6 @@ def generate(jobs: int, nodes: int, days: float, load: float, seed: int) -> list
     ]
 
 
-def offered_load(jobs: list[TraceJob], processors: int) -> float:
-    """Processor seconds asked for, over those that the machine has between the first and the last
-    submission.
-    """
-    span = jobs[-1].submit - jobs[0].submit
-    return sum(job.procs * job.run for job in jobs) / (processors * span) if span else math.inf
-
-
 def _draft(kind: JobClass, submit: int, nodes: int, rng: random.Random) -> _Draft:
     procs = _size(kind, nodes, rng)
     used = 1.0 if rng.random() < ENDED_BY_LIMIT else max(0.02, rng.random())

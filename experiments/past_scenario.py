@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -66,6 +66,27 @@ UNKNOWN_RUN_S: Final = 3_600  # a job of which neither run nor limit is known
 CANCELLED_WHILE_PENDING: Final = frozenset(
     ("CANCELLED", "DEADLINE", "FAILED", "BOOT_FAIL", "NODE_FAIL")
 )
+# of the columns of jobs.csv those that a history knows
+PAST_FIELDS: Final = (
+    "job",
+    "submit",
+    "start",
+    "end",
+    "state",
+    "cpus",
+    "nodes",
+    "req_time",
+    "id",
+    "name",
+    "user",
+    "account",
+    "partition",
+    "qos",
+    "eligible",
+    "node_count",
+    "exit_code",
+    "restarts",
+)
 _JOB: Final = re.compile(r"(\d+)(?:_(\d+)|_\[(.*?)\]?|\+(\d+))?")
 _OF_LINES: Final = ("account", "partition", "qos", "reservation")
 _THROTTLE: Final = re.compile(r"(?:--array[= ]|-a ?)\S*(%\d+)")
@@ -90,6 +111,8 @@ class PastScenario:
     partitions: dict[str, int] = field(default_factory=dict)  # name: submissions
     until: int = 0
     advice: str = ""
+    # rows of PAST_FIELDS: what really became of each job, its tasks and components one by one
+    past: list[tuple[Any, ...]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -363,6 +386,7 @@ class _Maker:
         ):
             options = self._goes_on(options, first, before)
         line["options"] = options
+        self._happened(group, final, scenario)
         for record in final:
             if record.reservation and self._mapped.one("reservation", record.reservation):
                 self._reserved[record.reservation].append((record, at))
@@ -371,6 +395,16 @@ class _Maker:
     def _line(
         self, group: _Group, scenario: PastScenario, at: int, record: PastJob
     ) -> dict[str, Any]:
+        user, partitions = self._noted_of(record, scenario)
+        for name in partitions:
+            scenario.partitions[name] = scenario.partitions.get(name, 0) + 1
+        line: dict[str, Any] = {"id": group.job, "at": at, "user": user, "run": 0}
+        if record.name and record.name != group.job:
+            line["name"] = record.name
+        return line
+
+    def _noted_of(self, record: PastJob, scenario: PastScenario) -> tuple[str, list[str]]:
+        """The user's name and the partitions, noted in the scenario."""
         who = (
             record.user,
             record.uid,
@@ -383,13 +417,7 @@ class _Maker:
         noted = self._noted.get(who)
         if noted is None:
             noted = self._noted[who] = self._note(record, scenario)
-        user, partitions = noted
-        for name in partitions:
-            scenario.partitions[name] = scenario.partitions.get(name, 0) + 1
-        line: dict[str, Any] = {"id": group.job, "at": at, "user": user, "run": 0}
-        if record.name and record.name != group.job:
-            line["name"] = record.name
-        return line
+        return noted
 
     def _note(self, record: PastJob, scenario: PastScenario) -> tuple[str, list[str]]:
         """Note the user, the account and the QOS; the user's name and the partitions in the
@@ -573,10 +601,13 @@ class _Maker:
             ] += missing
         return _spans(sorted(numbers)) + (throttle if throttle != "%0" else "")
 
-    def _task_numbers(self, expression: str) -> list[int]:
+    def _task_numbers(self, expression: str, *, is_counted: bool = False) -> list[int]:
+        """`is_counted`: what cannot be read has been counted before."""
         found: list[int] = []
         for part in expression.split(","):
             match = re.fullmatch(r"(\d+)(?:-(\d+)(?::(\d+))?)?", part)
+            if match is None and is_counted:
+                continue
             if match is None:
                 self._counts.notes[
                     "waiting tasks whose numbers sacct cut short (SLURM_BITSTR_LEN=0 "
@@ -732,6 +763,56 @@ class _Maker:
                 return kept
             kept += [f"--nodes={len(names)}", f"--nodelist={compress(names)}"]
         return kept
+
+    # --- what really happened ---------------------------------------------------------------------
+
+    def _happened(self, group: _Group, final: Sequence[PastJob], scenario: PastScenario) -> None:
+        """Note the last run of each task and component under the id that it has in a replay, in
+        times of the scenario: who ran when that begins is submitted, and starts, then.
+        """
+        runs = Counter(record.job for record in group.records)
+        for place, record in enumerate(final):
+            match = _JOB.fullmatch(record.job)
+            assert match is not None
+            names = [group.job]
+            if match[2] is not None:
+                names = [f"{group.job}_{int(match[2])}"]
+            elif match[3] is not None:
+                tasks = self._task_numbers(match[3].partition("%")[0], is_counted=True)
+                names = [f"{group.job}_{task}" for task in tasks]
+            elif "+" in record.job and place:
+                names = [f"{group.job}+{place}"]
+            for name in names:
+                row = self._past_row(record, name, runs[record.job] - 1, scenario)
+                scenario.past.append((len(scenario.past) + 1, *row))
+
+    def _past_row(
+        self, record: PastJob, name: str, restarts: int, scenario: PastScenario
+    ) -> tuple[Any, ...]:
+        """PAST_FIELDS without the first."""
+        user, partitions = self._noted_of(record, scenario)
+        has_run, zero = record.has_run and record.start is not None, self._zero
+        has_ended = has_run and record.end is not None
+        limit = record.limit_min
+        return (
+            max(0, _submitted(record) - zero),
+            max(0, (record.start or 0) - zero) if has_run else None,
+            max(0, (record.end or 0) - zero) if has_ended else None,
+            record.state,
+            (record.cpus if has_run else record.req_cpus or record.cpus) or 0,
+            record.node_list if has_run else "",
+            -1 if limit is None or limit < 0 else limit * 60,
+            name,
+            record.name,
+            user,
+            self._mapped.one("account", record.account),
+            ",".join(partitions),
+            self._mapped.one("qos", record.qos),
+            None if record.eligible is None else max(0, record.eligible - zero),
+            (record.nodes or 0) if has_run else 0,
+            f"{record.exit_code}:{record.signal}" if has_ended else "",
+            restarts,
+        )
 
     # --- reservations -----------------------------------------------------------------------------
 

@@ -93,7 +93,8 @@ def _one(
         case "disk_slow":
             return Fault(at, kind, CONTROLLER, lasts_s, seconds=rng.choice((0.1, 2.0, 20.0)))
         case _:
-            return Fault(at, kind, CONTROLLER, lasts_s)
+            is_accountings = accounting and rng.random() < _OF_ACCOUNTING
+            return Fault(at, kind, ACCOUNTING if is_accountings else CONTROLLER, lasts_s)
 
 
 def _some_nodes(rng: random.Random, nodes: Sequence[str], racks: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from understudy.experiments.records import expand_tasks
+from understudy.experiments.stories import story_of
 from understudy.protocol.messages import Failure, FollowJobs, JobRuns, Message
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from understudy.experiments.records import JobRecord
     from understudy.experiments.replay import Sender
+    from understudy.experiments.stories import Story
     from understudy.protocol.messages import JobRun
 
     Key = tuple[str, int, str]  # tag, place in a heterogeneous job, task
@@ -44,18 +46,23 @@ class Recording:
         self,
         record: Callable[[JobRun, str], JobRecord | None],
         write: Callable[[Sequence[JobRecord]], None] = lambda _records: None,
+        write_stories: Callable[[Sequence[Story]], None] = lambda _stories: None,
+        *,
+        name_of: Callable[[str], str] = lambda name: name,
     ) -> None:
         """`record(told, task)` makes a record, None of what is none of the run's jobs; `write` gets
-        those that are new.
+        those that are new, `write_stories` what there is to tell of them. `name_of`: what a
+        record's id is for a job that the controller knows by that name.
         """
-        self._record, self.write = record, write
+        self._record, self.write, self.write_stories = record, write, write_stories
+        self._name_of = name_of
         self.last: dict[Key, JobRecord] = {}
         self.attempts: list[JobRecord] = []
         self.unfinished: list[JobRecord] = []
 
     def add(self, runs: Sequence[JobRun]) -> list[JobRecord]:
         """These runs have ended."""
-        new = []
+        new, stories = [], []
         for told in runs:
             for task in expand_tasks(told):
                 record = self._record(told, task)
@@ -67,8 +74,12 @@ class Recording:
                     self.attempts.append(earlier)
                 self.last[key] = record
                 new.append(record)
+                if (story := story_of(told, record, self._name_of)) is not None:
+                    stories.append(story)
         if new:
             self.write(new)
+        if stories:
+            self.write_stories(stories)
         return new
 
     def add_unfinished(self, runs: Sequence[JobRun]) -> None:

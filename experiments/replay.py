@@ -38,6 +38,7 @@ from understudy.protocol.messages import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from understudy.experiments.stories import Story
     from understudy.experiments.trace import Pool, TraceJob
     from understudy.protocol.messages import JobRun
 
@@ -167,11 +168,12 @@ class Replayer:
         *,
         on_progress: Callable[[int, int, float], None] = _ignore,
         on_records: Callable[[Sequence[JobRecord]], None] = lambda _records: None,
+        on_stories: Callable[[Sequence[Story]], None] = lambda _stories: None,
         on_plan: Callable[[int, Sequence[Sequence[Any]]], None] = lambda _at, _rows: None,
     ) -> None:
         """`on_progress` gets (submitted jobs, all jobs, the cluster's time) after each instant's
-        submissions, `on_records` what has become known, `on_plan` (second in the trace, rows of
-        gantt.COLUMNS).
+        submissions, `on_records` and `on_stories` what has become known, `on_plan` (second in the
+        trace, rows of gantt.COLUMNS).
         """
         self._jobs = jobs
         self._messenger = messenger
@@ -184,7 +186,7 @@ class Replayer:
         self._rejected: dict[int, str] = {}
         self._of_tag = {str(job.id): job for job in jobs}
         self._on_records, self._on_plan = on_records, on_plan
-        self._recording = Recording(self._record, on_records)
+        self._recording = Recording(self._record, on_records, on_stories, name_of=self._name_of)
         self._follower = Follower(messenger, self._recording, len(jobs), self._options.controller)
         self._stalled = ""
         self._simulated_seconds = 0.0
@@ -382,6 +384,10 @@ class Replayer:
             return None
         user = "" if self._options.owners or job.user < 0 else f"u{job.user}"
         return record_of(told, int(self._zero), job.id, name=_own_id(job), user=user)
+
+    def _name_of(self, tag: str) -> str:
+        job = self._of_tag.get(tag)
+        return tag if job is None else _own_id(job)
 
     def _refusal(self, job: TraceJob) -> JobRecord:
         user = f"u{job.user}" if job.user >= 0 else ""

@@ -1,57 +1,58 @@
 """A run's report: one HTML file that needs nothing else, readable by day and by night, with or
 without a pointer.
 
-Place: the last step of a run. Pure: records, summary and configuration in, text out. Its size does
-not depend on the number of jobs.
+Place: the last step of a run. Pure: records, summary and configuration in, text out. Figures and
+tables are made here; what is explored, in the browser (`explorer/`).
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import dataclass, field
 from html import escape
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from understudy.experiments import drawing
-from understudy.experiments.drawing import (
-    Plot,
-    class_axis,
-    duration,
-    legend,
-    linear_axis,
-    log_axis,
-    time_axis,
-    wait_axis,
-)
+from understudy.experiments.drawing import Plot, class_axis, duration, log_axis, wait_axis
+from understudy.experiments.explorer import page as explorer
+from understudy.experiments.explorer.packing import Run
 from understudy.experiments.metrics import Columns, has_never_started
 from understudy.experiments.records import REJECTED
-from understudy.experiments.series import size_classes, time_series
+from understudy.experiments.series import size_classes
+from understudy.model.conf import SlurmConfig, read_text
+from understudy.model.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from understudy.experiments.metrics import Group, Summary
     from understudy.experiments.records import JobRecord
-    from understudy.experiments.series import SizeClass, TimeSeries
+    from understudy.experiments.series import SizeClass
 
-_PLOT_HEIGHT: Final = 250
+_STARTED_BY: Final = {
+    "Main": "by the main scheduler",
+    "Backfill": "by the backfill scheduler",
+    "Submit": "as they were submitted",
+}
 _BOX_HEIGHT: Final = 300
 _NO_JOB_RAN: Final = "<section><h2>No job ran</h2><p>So there are no figures.</p></section>"
 _GROUPS_SHOWN: Final = 50
 NONE_RAN: Final = "\N{EN DASH}"
 
-STYLE: Final = """
-:root { color-scheme: light dark; --page: #f7f7f5; --card: #ffffff; --ink: #1b1d21;
-  --soft: #5b616b; --line: #e3e4e6; --axis: #9aa0a8;
+_LIGHT: Final = """color-scheme: light; --page: #f7f7f5; --card: #ffffff; --ink: #1b1d21;
+  --soft: #5b616b; --line: #e3e4e6; --axis: #9aa0a8; --others: #a9adb5; --faint: #dfe1e4;
   --blue: #2a6fc9; --blue-wash: #2a6fc933; --orange: #c9621b; --orange-wash: #c9621b38;
-    --teal: #13857b; --teal-wash: #13857b30; --violet: #7656c4;
-  --violet-wash: #7656c430; }
-@media (prefers-color-scheme: dark) { :root { --page: #15171a; --card: #1d2024; --ink: #e9eaec;
-  --soft: #a2a8b1; --line: #30343a; --axis: #6d747e;
+  --teal: #13857b; --teal-wash: #13857b30; --violet: #7656c4; --violet-wash: #7656c430;"""
+_DARK: Final = """color-scheme: dark; --page: #15171a; --card: #1d2024; --ink: #e9eaec;
+  --soft: #a2a8b1; --line: #30343a; --axis: #6d747e; --others: #747b86; --faint: #33373d;
   --blue: #6ba6f0; --blue-wash: #6ba6f033; --orange: #ec9553; --orange-wash: #ec955338;
-    --teal: #48bcae; --teal-wash: #48bcae30; --violet: #a78df0;
-  --violet-wash: #a78df030; } }
+  --teal: #48bcae; --teal-wash: #48bcae30; --violet: #a78df0; --violet-wash: #a78df030;"""
+# as the system says, unless the page's own choice is there
+_THEMES: Final = f""":root {{ {_LIGHT} }}
+@media (prefers-color-scheme: dark) {{ :root:not([data-theme="light"]) {{ {_DARK} }} }}
+:root[data-theme="dark"] {{ {_DARK} }}
+"""
+_RULES: Final = """
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--ink);
   font: 15px/1.5 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; }
@@ -70,10 +71,6 @@ svg.plot { display: block; width: 100%; height: auto; overflow: visible; }
 .grid { stroke: var(--line); } .axis { stroke: var(--axis); } .tick { fill: var(--soft);
   font-size: 12px; font-variant-numeric: tabular-nums; }
 .title { fill: var(--soft); font-size: 12px; }
-.use-area { fill: var(--blue-wash); } .use-line { fill: none; stroke: var(--blue);
-  stroke-width: 1.2; }
-.most-area { fill: var(--orange-wash); } .queue-line { fill: none; stroke: var(--orange);
-  stroke-width: 1.5; }
 .box .body { stroke-width: 1.5; } .box .whisker, .box .median { fill: none; stroke-width: 1.5; }
   .box .median { stroke-width: 2.5; }
 .box .largest { fill: none; stroke-width: 1.5; } .box .target { fill: transparent; }
@@ -87,8 +84,6 @@ svg.plot { display: block; width: 100%; height: auto; overflow: visible; }
 .legend { list-style: none; margin: 6px 0 8px; padding: 0; display: flex; flex-wrap: wrap;
   gap: 4px 18px; font-size: 13px; color: var(--soft); }
 .key { display: inline-block; width: 14px; height: 10px; margin-right: 6px; border-radius: 2px; }
-.key.use { background: var(--blue); } .key.queue { background: var(--orange); }
-  .key.most { background: var(--orange-wash); }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: 13.5px;
   font-variant-numeric: tabular-nums; }
@@ -100,91 +95,148 @@ table.facts td { text-align: left; white-space: normal; overflow-wrap: anywhere;
 details { margin-top: 14px; } summary { cursor: pointer; color: var(--soft); }
 pre { overflow-x: auto; background: var(--page); border: 1px solid var(--line);
   border-radius: 8px; padding: 12px; font-size: 12.5px; }
-.cursor { stroke: var(--axis); stroke-dasharray: 3 3; visibility: hidden; }
 #tip { position: fixed; pointer-events: none; visibility: hidden; background: var(--card);
   color: var(--ink); border: 1px solid var(--axis);
   border-radius: 6px; padding: 6px 10px; font-size: 13px; white-space: pre;
     font-variant-numeric: tabular-nums; box-shadow: 0 2px 10px #0003; }
 """
-
-# A dashed line in both drawings over time, and what there is at it.
-_SCRIPT: Final = """
-(() => {
-  const data = JSON.parse(document.getElementById('series').textContent);
-  const tip = document.getElementById('tip');
-  const plots = [...document.querySelectorAll('svg.over-time')], count = data.use.length;
-  const cursors = plots.map(svg => {
-    const line = document.createElementNS('http://www.w3.org/2000/svg', 'line');
-    line.setAttribute('class', 'cursor');
-    line.setAttribute('y1', data.top); line.setAttribute('y2', data.floor);
-    svg.append(line);
-    return line;
-  });
-  const show = (things, how) => things.forEach(thing => thing.style.visibility = how);
-  const hide = () => show([tip, ...cursors], 'hidden');
-  const when = s =>
-    s < 345600 ? (s / 3600).toFixed(1) + ' h' : 'day ' + (s / 86400).toFixed(1);
-  const move = (svg, event) => {
-    const frame = svg.getBoundingClientRect();
-    const x = (event.clientX - frame.left) * data.width / frame.width;
-    const share = (x - data.left) / (data.right - data.left);
-    if (share < 0 || share >= 1) return hide();
-    const i = Math.floor(share * count);
-    const at = data.first + (data.last - data.first) * (i + .5) / count;
-    cursors.forEach(line => { line.setAttribute('x1', x); line.setAttribute('x2', x); });
-    tip.textContent = when(at) + '\\nin use    ' + data.use[i].toFixed(1) + ' %\\nwaiting   ' +
-      data.waiting[i].toLocaleString() + ' jobs, at most ' + data.most[i].toLocaleString();
-    show([tip, ...cursors], 'visible');
-    const right = innerWidth - tip.offsetWidth - 8;
-    tip.style.left = Math.min(event.clientX + 14, right) + 'px';
-    tip.style.top = (event.clientY + 16) + 'px';
-  };
-  plots.forEach(svg => {
-    svg.addEventListener('pointerleave', hide);
-    svg.addEventListener('pointermove', event => move(svg, event));
-  });
-})();
-"""
+STYLE: Final = _THEMES + _RULES
 
 
-def report(
-    records: Sequence[JobRecord],
-    summary: Summary,
-    cpus: int,
-    *,
-    title: str = "Replay",
-    config: Mapping[str, Any] | None = None,
-    slurm_conf: str = "",
-    by: Mapping[str, Sequence[Group]] = MappingProxyType({}),
-) -> str:
-    """The page. `cpus` is the machine's size; `config` is shown as a table, `slurm_conf` as it is,
-    `by` as a table for each way to group jobs.
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A run as its folder has it. `cpus`: the machine's size; `attempts`: earlier runs of jobs that
+    were requeued; `by`: groups of its jobs, as `metrics.groups` has them.
     """
-    ran = Columns.of(records)
-    series, classes = time_series(ran), size_classes(ran)
+
+    records: Sequence[JobRecord]
+    summary: Summary
+    cpus: int
+    title: str = "Replay"
+    config: Mapping[str, Any] = field(default_factory=dict)
+    slurm_conf: str = ""
+    by: Mapping[str, Sequence[Group]] = field(default_factory=dict)
+    attempts: Sequence[JobRecord] = ()
+
+    def explored(self) -> Run:
+        """What of it is explored. A configuration that cannot be read has no nodes that are idle
+        all the time.
+        """
+        try:
+            conf = read_text(self.slurm_conf)
+        except (ConfigError, ValueError):
+            conf = SlurmConfig("slurm.conf")
+        zero = self.config.get("zero") if self.config.get("calendar") else None
+        return Run(
+            title=self.title,
+            records=self.records,
+            cpus=self.cpus,
+            attempts=self.attempts,
+            nodes=conf.node_names,
+            zero=float(zero) if isinstance(zero, int | float) else None,
+            half_life_s=conf.seconds("PriorityDecayHalfLife") or 0,
+        )
+
+
+def report(told: Told, other: Told | None = None) -> str:
+    """The page of a run, or of two beside each other."""
+    return _beside(told, other) if other else _alone(told)
+
+
+def _alone(told: Told) -> str:
+    summary = told.summary
+    classes = size_classes(Columns.of(told.records))
     parts = [
-        f"<h1>{escape(title)}</h1>",
         (
-            f"<p>{summary.jobs:,} jobs on {cpus:,} CPUs, {duration(summary.makespan)} from the "
-            "first submission to the last end.</p>"
+            f"<p>{summary.jobs:,} jobs on {told.cpus:,} CPUs, {duration(summary.makespan)} from "
+            "the first submission to the last end.</p>"
         ),
-        _without_a_run(records, summary),
-        *(
-            [_tiles(summary), _over_time(series, cpus), _by_size(classes), _groups(by)]
-            if summary.ran
-            else [_NO_JOB_RAN]
-        ),
-        _figures(summary),
-        _configuration(config or {}, slurm_conf),
+        _without_a_run(told.records, summary),
+        *([_tiles(summary)] if summary.ran else [_NO_JOB_RAN]),
+        *([explorer.section()] if told.records else []),
+        *([_schedulers(told)] if summary.ran else []),
+        *([_by_size(classes), _groups(told.by)] if summary.ran else []),
+        _figures([told]),
+        _configuration(told),
     ]
+    return _page(told.title, parts, [told] if told.records else [])
+
+
+def _beside(told: Told, other: Told) -> str:
+    runs = [told, other]
+    parts = [
+        "<p>Two runs, with the same axes. The second is dashed, or below the first.</p>",
+        _figures(runs),
+        *(_without_a_run(each.records, each.summary, each.title) for each in runs),
+        explorer.section(),
+        *(_schedulers(each, each.title) for each in runs if each.summary.ran),
+        *(_configuration(each, each.title) for each in runs),
+    ]
+    return _page(f"{told.title} beside {other.title}", parts, runs)
+
+
+def _page(title: str, parts: Sequence[str], explored: Sequence[Told]) -> str:
+    scripts = explorer.scripts([each.explored() for each in explored]) if explored else ""
+    style = STYLE + (explorer.style() if explored else "")
+    theme = explorer.THEME if explored else ""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
         'content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body><main>\n"
+        f"<title>{escape(title)}</title><style>{style}</style></head>\n<body><main>\n"
+        f'<div class="top"><h1>{escape(title)}</h1>{theme}</div>\n'
         + "\n".join(parts)
-        + '\n</main><div id="tip" role="status"></div>\n'
-        + f'<script type="application/json" id="series">{_series_data(series, cpus)}</'
-        f"script>\n<script>{_SCRIPT}</script></body></html>\n"
+        + f'\n</main><div id="tip" role="status"></div>\n{scripts}</body></html>\n'
+    )
+
+
+def _of(title: str) -> str:
+    return f": {escape(title)}" if title else ""
+
+
+def _schedulers(told: Told, title: str = "") -> str:
+    """Who started how many jobs, and how long those had waited."""
+    rows = []
+    started: dict[str, list[JobRecord]] = {}
+    for record in told.records:
+        if record.start is not None and record.end is not None:
+            started.setdefault(record.scheduled_by, []).append(record)
+    if not any(started):
+        return ""
+    work = {name: sum(r.cpus * (r.run or 0) for r in jobs) for name, jobs in started.items()}
+    for name, jobs in sorted(started.items()):
+        waits = sorted(r.wait or 0 for r in jobs)
+        rows.append(
+            (
+                _STARTED_BY.get(name, name or "(not told)"),
+                f"{len(jobs):,}",
+                f"{100 * len(jobs) / told.summary.ran:.1f} %",
+                f"{100 * work[name] / (sum(work.values()) or 1):.1f} %",
+                duration(waits[(len(waits) - 1) // 2]),
+                duration(sum(waits) / len(waits)),
+                duration(waits[-1]),
+            )
+        )
+    names = (
+        "started",
+        "jobs",
+        "of the jobs",
+        "of the CPU time",
+        "median wait",
+        "mean wait",
+        "longest",
+    )
+    tables = _table(names, rows) + _facts(_promises(told.summary))
+    return f"<section><h2>Who started the jobs{_of(title)}</h2>{tables}</section>"
+
+
+def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return (
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></'
+        "table></div>"
     )
 
 
@@ -196,7 +248,7 @@ def _figure(value: float | None, form: str, unit: str = "") -> str:
     return NONE_RAN if value is None else f"{value:{form}}{unit}"
 
 
-def _without_a_run(records: Sequence[JobRecord], summary: Summary) -> str:
+def _without_a_run(records: Sequence[JobRecord], summary: Summary, title: str = "") -> str:
     """How many jobs did not run to their end, and why."""
     rows = []
     for count, what, chosen in (
@@ -215,7 +267,9 @@ def _without_a_run(records: Sequence[JobRecord], summary: Summary) -> str:
             rows.append(
                 (f"{count:,} of {summary.jobs:,} jobs", f"{what}{': ' if why else ''}{why}")
             )
-    return f"<section><h2>Jobs that did not run</h2>{_facts(rows)}</section>" if rows else ""
+    if not rows:
+        return ""
+    return f"<section><h2>Jobs that did not run{_of(title)}</h2>{_facts(rows)}</section>"
 
 
 def _groups(by: Mapping[str, Sequence[Group]]) -> str:
@@ -236,43 +290,35 @@ def _groups(by: Mapping[str, Sequence[Group]]) -> str:
     for what, found in by.items():
         if what == "size" or len(found) < 2:
             continue
-        head = "".join(f"<th>{name}</th>" for name in (what, *names))
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f"<td>{escape(cell)}</td>"
-                for cell in (
-                    group.name or "(none)",
-                    f"{group.jobs:,}",
-                    f"{group.ran:,}",
-                    f"{group.cpu_seconds / 3600:,.1f}",
-                    *map(
-                        _shown,
-                        (
-                            group.mean_wait,
-                            group.wait_p50,
-                            group.wait_p90,
-                            group.wait_p95,
-                            group.wait_p99,
-                            group.max_wait,
-                        ),
+        rows = [
+            (
+                group.name or "(none)",
+                f"{group.jobs:,}",
+                f"{group.ran:,}",
+                f"{group.cpu_seconds / 3600:,.1f}",
+                *map(
+                    _shown,
+                    (
+                        group.mean_wait,
+                        group.wait_p50,
+                        group.wait_p90,
+                        group.wait_p95,
+                        group.wait_p99,
+                        group.max_wait,
                     ),
-                    _figure(group.mean_bounded_slowdown, ",.1f"),
-                )
+                ),
+                _figure(group.mean_bounded_slowdown, ",.1f"),
             )
-            + "</tr>"
             for group in found[:_GROUPS_SHOWN]
-        )
+        ]
         more = (
             f"<p>and {len(found) - _GROUPS_SHOWN:,} more, in summary.json</p>"
             if len(found) > _GROUPS_SHOWN
             else ""
         )
-        table = (
-            f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</'
-            "tbody></table></div>"
+        parts.append(
+            f"<section><h2>By {escape(what)}</h2>{_table((what, *names), rows)}{more}</section>"
         )
-        parts.append(f"<section><h2>By {escape(what)}</h2>{table}{more}</section>")
     return "\n".join(parts)
 
 
@@ -293,35 +339,6 @@ def _tiles(summary: Summary) -> str:
             f'<div class="tile"><b>{value}</b><span>{name}</span></div>' for value, name in tiles
         )
         + "</div>"
-    )
-
-
-def _over_time(series: TimeSeries, cpus: int) -> str:
-    edges = series.edges.tolist()
-    x = time_axis(edges[0], edges[-1])
-    bucket = duration(edges[1] - edges[0])
-    use = Plot(x, linear_axis(100, "CPUs in use, %"), _PLOT_HEIGHT, "CPUs in use over time")
-    percent = (100 * series.cpus_in_use / cpus).tolist()
-    use.area(edges, percent, "use-area")
-    use.steps(edges, percent, "use-line")
-    queue = Plot(
-        x,
-        linear_axis(max(float(series.waiting_jobs_max.max()), 1.0), "waiting jobs"),
-        _PLOT_HEIGHT,
-        "jobs that wait over time",
-    )
-    queue.area(edges, series.waiting_jobs_max.tolist(), "most-area")
-    queue.steps(edges, series.waiting_jobs.tolist(), "queue-line")
-    return (
-        "<section><h2>Utilisation</h2><p>Share of the CPUs that jobs hold, mean of each "
-        f"{bucket}.</p>"
-        + legend([("use", "CPUs in use")])
-        + use.svg("over-time")
-        + "</section>\n<section><h2>Queue length</h2><p>Jobs that are submitted and not "
-        f"started, in each {bucket}.</p>"
-        + legend([("queue", "mean"), ("most", "most at one instant")])
-        + queue.svg("over-time")
-        + "</section>"
     )
 
 
@@ -401,12 +418,7 @@ def _size_table(classes: Sequence[SizeClass]) -> str:
         )
         for c in classes
     ]
-    head = "".join(f"<th>{name}</th>" for name in names)
-    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    return (
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></'
-        "table></div>"
-    )
+    return _table(names, rows)
 
 
 def _promises(summary: Summary) -> list[tuple[str, str]]:
@@ -415,8 +427,9 @@ def _promises(summary: Summary) -> list[tuple[str, str]]:
         return []
     return [
         (
-            f"promises to {summary.promised:,} jobs",
+            "promises",
             (
+                f"to {summary.promised:,} jobs; "
                 f"moved {_figure(summary.promise_moves, '.2f')} times, by "
                 f"{_figure(summary.promise_shift, ',.0f', ' s')} in all (means); starts were "
                 f"{_figure(summary.first_promise_error, ',.0f', ' s')} from the first, "
@@ -426,9 +439,20 @@ def _promises(summary: Summary) -> list[tuple[str, str]]:
     ]
 
 
-def _figures(summary: Summary) -> str:
+def _figures(runs: Sequence[Told]) -> str:
+    """A table of them, with a column for each run."""
+    told = [dict(_figures_of(each.summary)) for each in runs]
+    names = dict.fromkeys(name for each in told for name in each)
+    rows = [(name, *(each.get(name, NONE_RAN) for each in told)) for name in names]
+    if len(runs) == 1:
+        return f"<section><h2>Key figures</h2>{_facts(rows)}</section>"
+    head = ("", *(each.title for each in runs))
+    return f"<section><h2>Key figures</h2>{_facts([head, *rows])}</section>"
+
+
+def _figures_of(summary: Summary) -> list[tuple[str, str]]:
     states = ", ".join(f"{count:,} {state}" for state, count in summary.states.items())
-    facts = (
+    return [
         (
             "jobs",
             f"{summary.jobs:,} ({states})",
@@ -464,8 +488,7 @@ def _figures(summary: Summary) -> str:
         ("simulated time", f"{summary.simulated_seconds:,.0f} s"),
         ("wall time", f"{summary.wall_seconds:,.2f} s"),
         ("schedule", f"sha256 {summary.schedule_sha256}"),
-    )
-    return f"<section><h2>Key figures</h2>{_facts(facts)}</section>"
+    ]
 
 
 def _losses(summary: Summary) -> list[tuple[str, str]]:
@@ -484,44 +507,25 @@ def _losses(summary: Summary) -> list[tuple[str, str]]:
     ]
 
 
-def _configuration(config: Mapping[str, Any], slurm_conf: str) -> str:
+def _configuration(told: Told, title: str = "") -> str:
     facts = [
         (key, value if isinstance(value, str) else json.dumps(value, default=str))
-        for key, value in config.items()
+        for key, value in told.config.items()
     ]
     details = (
-        f"<details><summary>slurm.conf</summary><pre>{escape(slurm_conf)}</pre></details>"
-        if slurm_conf
+        f"<details><summary>slurm.conf</summary><pre>{escape(told.slurm_conf)}</pre></details>"
+        if told.slurm_conf
         else ""
     )
     return (
-        f"<section><h2>Configuration</h2>{_facts(facts)}{details}</section>"
+        f"<section><h2>Configuration{_of(title)}</h2>{_facts(facts)}{details}</section>"
         if facts or details
         else ""
     )
 
 
-def _facts(facts: Sequence[tuple[str, str]]) -> str:
+def _facts(facts: Sequence[Sequence[str]]) -> str:
     rows = "".join(
-        f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in facts
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in fact) + "</tr>" for fact in facts
     )
     return f'<table class="facts"><tbody>{rows}</tbody></table>'
-
-
-def _series_data(series: TimeSeries, cpus: int) -> str:
-    """What the page's script needs; `<` cannot occur in it, as it is all numbers."""
-    return json.dumps(
-        {
-            "width": drawing.WIDTH,
-            "left": drawing.LEFT,
-            "right": drawing.WIDTH - drawing.RIGHT,
-            "top": drawing.TOP,
-            "floor": _PLOT_HEIGHT - drawing.BOTTOM,
-            "first": float(series.edges[0]),
-            "last": float(series.edges[-1]),
-            "use": [round(float(value), 2) for value in 100 * series.cpus_in_use / cpus],
-            "waiting": [round(float(value), 1) for value in series.waiting_jobs],
-            "most": series.waiting_jobs_max.tolist(),
-        },
-        separators=(",", ":"),
-    )

@@ -1,12 +1,14 @@
 """One folder per run: the job records, the summary, the configuration and the report.
 
-Place: the edge; the only module of a run's results that writes files.
+Place: the edge; the only module of a run's results that writes files, and reads them again.
 
 FOLDER/
     jobs.csv jobs.parquet   a line for each job, with the columns of `records.JobRecord`; seconds
                             from the trace's zero; nodes as a host list expression. While the run
                             goes on jobs.csv has those that have ended, in that order, and is
-                            replaced in the end
+                            replaced in the end. jobs.parquet is there where pyarrow is
+                            installed (the extra `parquet`)
+    stories.jsonl.gz        for what jobs waited when, and what they were promised
     attempts.csv            the same of earlier runs of jobs that were requeued, if there are any
     summary.json            the figures of `metrics.Summary`, and under "by" those of
                             `metrics.groups`
@@ -22,27 +24,37 @@ import json
 import os
 import shutil
 from dataclasses import asdict
+from importlib.util import find_spec
+from itertools import accumulate
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import msgspec
 
-from understudy.experiments.metrics import groups
+from understudy.experiments.metrics import groups, summarize
 from understudy.experiments.records import FIELDS, JobRecord
-from understudy.experiments.report import report
+from understudy.experiments.report import Told, report
+from understudy.experiments.stories import STORIES, StoriesFile
+from understudy.model.conf import read_text
+from understudy.model.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from understudy.experiments.metrics import Summary
+    from understudy.experiments.stories import Story
 
 _ROW: Final = attrgetter(*FIELDS)
+# said once a run where it is so
+NO_PARQUET: Final = (
+    "no jobs.parquet: pyarrow is not installed (pip install 'understudy[parquet]' has it)"
+)
 
 
 class JobsFile:
-    """FOLDER/jobs.csv while the run goes on: a line for each job of which something has become
-    known, at once on disk.
+    """FOLDER/jobs.csv and the stories while the run goes on: a line for each job of which something
+    has become known, at once on disk.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -56,13 +68,16 @@ class JobsFile:
             (folder / name).unlink(missing_ok=True)
         self._file: TextIO = (folder / "jobs.csv").open(mode, encoding="utf-8", newline="")  # type: ignore[assignment]
         self._writer = csv.writer(self._file, lineterminator="\n")
+        self._stories = StoriesFile(folder, mode)
 
     def move(self, folder: Path) -> None:
-        """Go on in another folder, with a copy of what there is: this process is a fork, and the
-        file is its parent's.
+        """Go on in another folder, with copies of what there is: this process is a fork, and the
+        files are its parent's.
         """
-        self._file.close()
-        shutil.copyfile(self._file.name, folder / "jobs.csv")
+        self.close()
+        before = Path(self._file.name).parent
+        for name in ("jobs.csv", STORIES):
+            shutil.copyfile(before / name, folder / name)
         self._open(folder, "a")
 
     def add(self, records: Sequence[JobRecord]) -> None:
@@ -70,9 +85,14 @@ class JobsFile:
         self._writer.writerows(map(_ROW, records))
         self._file.flush()
 
+    def add_stories(self, stories: Sequence[Story]) -> None:
+        """The same of stories."""
+        self._stories.add(stories)
+
     def close(self) -> None:
         """No more will come."""
         self._file.close()
+        self._stories.close()
 
 
 def write_run_folder(
@@ -92,20 +112,111 @@ def write_run_folder(
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     ordered = sorted(records, key=lambda record: record.job)
-    _write(folder / "jobs.csv", _csv(ordered))
-    _write(folder / "jobs.parquet", _parquet(ordered))
+    write_whole(folder / "jobs.csv", _csv(ordered))
+    if has_parquet():
+        write_whole(folder / "jobs.parquet", _parquet(ordered))
+    else:
+        (folder / "jobs.parquet").unlink(missing_ok=True)
     if attempts:
-        _write(folder / "attempts.csv", _csv(attempts))
+        write_whole(folder / "attempts.csv", _csv(attempts))
     else:
         (folder / "attempts.csv").unlink(missing_ok=True)
     by = groups(ordered)
     listed = {name: [asdict(group) for group in found] for name, found in by.items()}
-    _write(folder / "summary.json", _json({**summary.as_dict(), "by": listed}))
-    _write(folder / "config.json", _json(dict(config)))
-    _write(folder / "slurm.conf", slurm_conf.encode())
-    page = report(ordered, summary, cpus, title=title, config=config, slurm_conf=slurm_conf, by=by)
-    _write(folder / "report.html", page.encode())
+    write_whole(folder / "summary.json", _json({**summary.as_dict(), "by": listed}))
+    write_whole(folder / "config.json", _json(dict(config)))
+    write_whole(folder / "slurm.conf", slurm_conf.encode())
+    told = Told(ordered, summary, cpus, title, config, slurm_conf, by, attempts)
+    write_whole(folder / "report.html", report(told).encode())
     return folder / "report.html"
+
+
+def read_run_folder(folder: Path) -> Told:
+    """A run as it was written, under its folder's name. What jobs.csv has is enough: of a run that
+    was ended from outside nothing else may be there.
+
+    Raises:
+        OSError: there is no jobs.csv.
+        ValueError: a file that is none of a run; the text names it and its line.
+    """
+    records = read_records(folder / "jobs.csv")
+    attempts = folder / "attempts.csv"
+    earlier = read_records(attempts) if attempts.exists() else []
+    config, known = _read_json(folder / "config.json"), _read_json(folder / "summary.json")
+    slurm_conf = folder / "slurm.conf"
+    text = slurm_conf.read_text(errors="replace") if slurm_conf.exists() else ""
+    cpus = _machine_cpus(text) or max(_most_cpus(records), 1)
+    wall_s, simulated_s = known.get("wall_seconds", 0.0), known.get("simulated_seconds")
+    summary = summarize(records, cpus, wall_s, simulated_s, earlier)
+    title = folder.resolve().name
+    return Told(records, summary, cpus, title, config, text, groups(records), earlier)
+
+
+def read_records(path: Path) -> list[JobRecord]:
+    """The records of a jobs.csv. Columns that it does not have are as if nothing were known.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is none; the text names file and line.
+    """
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        rows = csv.reader(file)
+        try:
+            header = next(rows, [])
+            missing = [name for name in FIELDS[:8] if name not in header]
+            if missing:
+                raise ValueError(f"no column {missing[0]}")
+            places = {name: header.index(name) for name in _READ if name in header}
+            return [
+                JobRecord(**{name: _READ[name](row[at]) for name, at in places.items()})
+                for row in rows
+            ]
+        except IndexError:
+            raise ValueError(f"{path}: line {rows.line_num}: it is cut short") from None
+        except (ValueError, csv.Error) as error:
+            raise ValueError(f"{path}: line {max(rows.line_num, 1)}: {error}") from error
+
+
+def _optional(text: str) -> int | None:
+    return int(text) if text else None
+
+
+_READERS: Final[dict[str, Callable[[str], Any]]] = {"str": str, "bool": "True".__eq__, "int": int}
+_READ: Final = {
+    field.name: _READERS.get(str(field.type).removeprefix("<class '").removesuffix("'>"), _optional)
+    for field in msgspec.structs.fields(JobRecord)
+}
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {}
+    try:
+        found = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    if not isinstance(found, dict):
+        raise ValueError(f"{path}: not an object")  # noqa: TRY004 - it is the file that is wrong
+    return found
+
+
+def _machine_cpus(slurm_conf: str) -> int:
+    """All CPUs of a configuration; 0 if it cannot be read."""
+    try:
+        return sum(node.cpus for node in read_text(slurm_conf).nodes)
+    except (ConfigError, ValueError):
+        return 0
+
+
+def _most_cpus(records: Sequence[JobRecord]) -> int:
+    """The most that jobs held at one time."""
+    changes = sorted(
+        change
+        for record in records
+        if record.start is not None and record.end is not None
+        for change in ((record.start, record.cpus), (record.end, -record.cpus))
+    )
+    return max(accumulate(cpus for _, cpus in changes), default=0)
 
 
 def _csv(records: Sequence[JobRecord]) -> bytes:
@@ -116,34 +227,85 @@ def _csv(records: Sequence[JobRecord]) -> bytes:
     return out.getvalue().encode()
 
 
+def has_parquet() -> bool:
+    """Whether Parquet can be written and read here."""
+    return find_spec("pyarrow") is not None
+
+
 def _parquet(records: Sequence[JobRecord]) -> bytes:
-    # Imported here: pyarrow takes a good part of a second, which those who only measure need not
-    # pay.
+    # Imported here, as in as_table: pyarrow takes a good part of a second, which those who only
+    # measure need not pay.
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    kinds = {"str": pa.string(), "bool": pa.bool_()}
-    declared = {field.name: str(field.type) for field in msgspec.structs.fields(JobRecord)}
-    types = {
-        name: kinds.get(
-            declared.get(name, "int").removeprefix("<class '").removesuffix("'>"), pa.int64()
-        )
-        for name in FIELDS
-    }
-    table = pa.table(
-        {name: pa.array(list(map(attrgetter(name), records)), kind) for name, kind in types.items()}
-    )
+    table = as_table({name: list(map(attrgetter(name), records)) for name in FIELDS})
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
     content: bytes = sink.getvalue().to_pybytes()
     return content
 
 
+def as_table(columns: Mapping[str, Sequence[Any]]) -> Any:
+    """The jobs of a run as a pyarrow.Table; pyarrow has to be there."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    kinds = {str: pa.string(), bool: pa.bool_(), int: pa.int64()}
+    types = column_types()
+    return pa.table({name: pa.array(columns[name], kinds[types[name]]) for name in columns})
+
+
+def column_types() -> dict[str, type]:
+    """What the columns of the jobs hold, in their order: text, truth or whole numbers; these may be
+    None.
+    """
+    declared = {field.name: field.type for field in msgspec.structs.fields(JobRecord)}
+    return {name: kind if (kind := declared.get(name)) in (str, bool) else int for name in FIELDS}
+
+
+def read_jobs(folder: Path, name: str = "jobs.csv") -> list[dict[str, Any]]:
+    """The jobs of a run, or with `attempts.csv` earlier runs of some: a dictionary each, with None
+    where nothing is known.
+
+    Raises:
+        OSError: there is no such file.
+        ValueError: it is none of a run.
+    """
+    of: dict[type, Callable[[str], Any]] = {
+        str: str,
+        bool: lambda text: text == "True",
+        int: lambda text: int(text) if text else None,
+    }
+    readers = {name: of[kind] for name, kind in column_types().items()}
+    with (folder / name).open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file)
+        if list(rows.fieldnames or ()) != list(FIELDS):
+            raise ValueError(f"{folder / name} has not the columns of a run")
+        return [{name: readers[name](text) for name, text in row.items()} for row in rows]
+
+
+def read_columns(folder: Path, names: Sequence[str]) -> dict[str, list[Any]]:
+    """Some columns of a run's jobs, of whichever of the two files is there and can be read.
+
+    Raises:
+        OSError, ValueError: as `read_jobs`.
+    """
+    if (folder / "jobs.parquet").exists() and has_parquet():
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        found: dict[str, list[Any]] = pq.read_table(
+            folder / "jobs.parquet", columns=list(names)
+        ).to_pydict()
+        return found
+    jobs = read_jobs(folder)
+    return {name: [job[name] for job in jobs] for name in names}
+
+
 def _json(value: Mapping[str, Any]) -> bytes:
     return (json.dumps(value, indent=1, default=str) + "\n").encode()
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes) -> None:
+    """Write the file whole or not at all; an earlier one is replaced."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_bytes(content)
     temporary.replace(path)

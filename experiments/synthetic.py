@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import math
 import random
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from understudy.experiments.trace import TraceJob
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SHORTEST_S: Final = 30
 LONGEST_S: Final = 3_600
@@ -57,11 +60,20 @@ def synthetic(
         factor = load * nodes * cpus * hours * 3600 / sum(job.run * job.procs for job in made)
         made = [_longer(job, factor) for job in made]
     if users:
-        made = [
-            _owned(job, min(users, int(rng.paretovariate(0.5))), groups, queues, rng)
-            for job in made
-        ]
+        made = owned(made, users, groups, queues, rng)
     return made
+
+
+def owned(
+    jobs: Sequence[TraceJob], users: int, groups: int, queues: int, chance: random.Random
+) -> list[TraceJob]:
+    """The jobs with one of so many users each, some with many jobs and most with few, and his group
+    and one of the queues; without groups or queues these stay.
+    """
+    return [
+        _owned(job, min(users, int(chance.paretovariate(0.5))), groups, queues, chance)
+        for job in jobs
+    ]
 
 
 def _longer(job: TraceJob, factor: float) -> TraceJob:
@@ -72,7 +84,6 @@ def _longer(job: TraceJob, factor: float) -> TraceJob:
 
 
 def _owned(job: TraceJob, user: int, groups: int, queues: int, rng: random.Random) -> TraceJob:
-    group = (user - 1) % groups + 1 if groups else -1
-    return msgspec.structs.replace(
-        job, user=user, group=group, queue=rng.randint(1, queues) if queues else -1
-    )
+    group = (user - 1) % groups + 1 if groups else job.group
+    queue = rng.randint(1, queues) if queues else job.queue
+    return msgspec.structs.replace(job, user=user, group=group, queue=queue)

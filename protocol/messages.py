@@ -1289,6 +1289,9 @@ class JobRun(Message, frozen=True, tag=116):
     first_promise: int | None  # the start that it was first promised
     last_promise: int | None
     promise_moves: int
+    reasons: list[tuple[int, str]] = []  # from when it waited for what
+    promises: list[tuple[int, int]] = []  # when it was promised which start
+    events: list[tuple[int, str, str]] = []  # when, what, and the name of the job that it is due to
 
 
 class JobRuns(Message, frozen=True, tag=117):

@@ -50,6 +50,13 @@ _SPECIAL: Final = {
 }
 
 
+def is_of_resources(reason: str) -> bool:
+    """Whether a limit's reason is of what a job would hold: not of the number of jobs, nor of time
+    alone.
+    """
+    return not ("Jobs" in reason or "Wall" in reason or reason in (INVALID_ACCOUNT, INVALID_QOS))
+
+
 @cache
 def of_tres(owner: str, form: str, tres: str) -> str:
     """The reason of a limit on a trackable resource: `of_tres("QOS", "per_user", "cpu")` is

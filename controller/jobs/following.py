@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from understudy.controller.later import Later
+from understudy.controller.tables.chronicle import Chronicle
 from understudy.controller.tables.gres_texts import allocated
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import JobFlag, JobState
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 MOST_AT_ONCE: Final = 2000  # jobs that are not over, in one answer
 _NAMES: Final = {state: state.name for state in JobState}
+_NOTHING: Final = Chronicle()
 
 
 class Following:
@@ -36,6 +38,8 @@ class Following:
         self._batch = 1
         self._asked: Later | None = None
         self._is_over = False
+        for job in core.tables.jobs.values():
+            job.chronicle = Chronicle()
 
     def ask(self, message: FollowJobs) -> Message | Later:
         """Answer now, or when enough runs have ended. An earlier question is answered with
@@ -125,6 +129,8 @@ def job_run(core: Core, job: Job, now: float) -> JobRun:
         for group in held.groups:
             memory += group.memory_mb * group.nodes.bit_count()
     over = state >= JobState.COMPLETED
+    waited_for = job.longest_wait(now)
+    told = job.chronicle or _NOTHING
     return JobRun(
         job.job_id,
         "" if job.emulation is None else job.emulation.tag,
@@ -155,7 +161,7 @@ def job_run(core: Core, job: Job, now: float) -> JobRun:
         memory,
         allocated(job) if held is not None and core.tables.nodes.gres is not None else "",
         job.priority,
-        job.longest_wait(now),
+        waited_for,
         job.reason,
         job.reason_detail if state is JobState.PENDING else "",
         job.restarts,
@@ -164,4 +170,7 @@ def job_run(core: Core, job: Job, now: float) -> JobRun:
         job.first_promise,
         job.last_promise,
         job.promise_moves,
+        told.reasons,
+        told.promises,
+        told.events,
     )

@@ -21,6 +21,7 @@ from understudy.controller.jobs.end import end_job
 from understudy.controller.jobs.orders import signal_job
 from understudy.controller.jobs.requeue import requeue_job
 from understudy.controller.jobs.suspend import preempt_suspend
+from understudy.controller.tables.chronicle import MAKES_ROOM
 from understudy.controller.tables.het_job import whole
 from understudy.controller.tables.job_states import JobEvent
 from understudy.controller.tables.preemption import CANCEL, REQUEUE
@@ -53,6 +54,7 @@ def _preempt(core: Core, victim: Job, job: Job, now: float) -> bool:
     preemption = core.tables.preemption
     assert preemption is not None
     if preemption.stands_still(victim):
+        _chronicle(victim, job, now)
         log.info("job %d stands still for job %d", victim.job_id, job.job_id)
         victim.preemptions += 1
         preempt_suspend(core, victim, now)
@@ -63,6 +65,7 @@ def _preempt(core: Core, victim: Job, job: Job, now: float) -> bool:
         end_preempted(core, victim, now)
         return False
     log.info("job %d makes room for job %d", victim.job_id, job.job_id)
+    _chronicle(victim, job, now)
     victim.preempt_time = int(now)
     victim.preemptions += 1
     grace_s = preemption.grace_s(victim)
@@ -80,6 +83,11 @@ def _preempt(core: Core, victim: Job, job: Job, now: float) -> bool:
     job_changed(core, victim, now)
     core.tables.version += 1  # it ends earlier than was planned with
     return False
+
+
+def _chronicle(victim: Job, job: Job, now: float) -> None:
+    if victim.chronicle is not None:
+        victim.chronicle.happened(now, MAKES_ROOM, job.told_as)
 
 
 def preempt_at_once(core: Core, victim: Job, now: float) -> None:

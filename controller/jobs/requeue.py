@@ -16,6 +16,7 @@ from understudy.controller.jobs.end import end_job, give_back
 from understudy.controller.pending.dependencies import watch_dependency
 from understudy.controller.pending.eligibility import notify_dependents
 from understudy.controller.scheduling.api import Note
+from understudy.controller.tables.chronicle import Chronicle
 from understudy.controller.tables.het_job import whole
 from understudy.controller.tables.job import (
     HELD_BY_ADMIN,
@@ -112,6 +113,8 @@ def _requeue_one(
         if core.following is not None:
             core.following.note(job, now)
         core.counters.ended(job)
+    if job.chronicle is not None:  # that of the run has been told
+        job.chronicle = Chronicle()
     if is_logged():
         log.info("Requeuing %s", job_name(job))
     advance(job, JobEvent.REQUEUED, now)
@@ -150,6 +153,8 @@ def enqueue_again(core: Core, job: Job, now: float, *, begin_time: int | None = 
     job.allocation, job.held, job.node_list = None, None, ""
     job.restarts += 1
     job.waits, job.waits_since = NO_WAITS, now
+    if job.chronicle is not None:
+        job.chronicle = Chronicle()
     job.steps, job.next_step_id, job.batch_usage = NO_STEPS, 0, NO_USAGE
     job.submit_time = int(now)
     job.begin_time = begin_time or int(now) + core.settings.credential_lifetime_s + 1

@@ -198,7 +198,8 @@ class Planning:
 
     def promise(self, job: Job, start: int | None, nodes: int) -> None:
         """Record when and where a pending job is expected to start."""
-        job.note_promise(start)
+        if start is not None and start != job.last_promise:
+            job.note_promise(start, self._core.time.now())
         job.expected_start, job.expected_nodes = start, nodes
 
     def stage_in(self, job: Job, now: float) -> bool:

@@ -51,6 +51,7 @@ from understudy.controller.reservations.admission import check_access, first_rea
 from understudy.controller.reservations.over_time import catch_up
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.burst_buffers import NO_SPACE
+from understudy.controller.tables.chronicle import Chronicle
 from understudy.controller.tables.dependency import parse as parse_dependency
 from understudy.controller.tables.het_job import form as form_het_job
 from understudy.controller.tables.job import BAD_CONSTRAINTS, HELD_BY_USER, Job
@@ -131,6 +132,8 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
         raise
     now, spec, tables = core.time.now(), message.spec, core.tables
     job_id = job.job_id = core.take_job_id()
+    if core.following is not None:
+        job.chronicle = Chronicle()
     tables.jobs[job_id] = job
     core.counters.submitted += tasks.bit_count() or 1
     if spec.dependency:
@@ -255,6 +258,8 @@ def take_in_components(core: Core, message: SubmitJob | AllocateJob, sender: Sen
     )
     for job in jobs:
         job.job_id = core.take_job_id()
+        if core.following is not None:
+            job.chronicle = Chronicle()
         tables.jobs[job.job_id] = job
     form_het_job(jobs)
     core.counters.submitted += len(jobs)

@@ -108,6 +108,8 @@ def split(core: Core, job: Job, task: int) -> Job:
     own = copy.copy(job)
     own.job_id = core.take_job_id()
     own.log = list(job.log)
+    if job.chronicle is not None:
+        own.chronicle = job.chronicle.copied()
     job.array_tasks &= ~(1 << task)
     own.forget_promises()
     _become(own, task)

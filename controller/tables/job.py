@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from understudy.controller.tables.allocation import Allocation
+    from understudy.controller.tables.chronicle import Chronicle
     from understudy.controller.tables.dependency import Dependency
     from understudy.controller.tables.step import Step
     from understudy.model.burst_buffers import Request
@@ -92,6 +93,7 @@ class Job(msgspec.Struct, eq=False):
     waits: Mapping[str, float] = NO_WAITS
     # since when it waits for its present reason; None: since it was submitted
     waits_since: float | None = None
+    chronicle: Chronicle | None = None  # while somebody follows what becomes of jobs
     begin_time: int | None = None  # --begin
     # from when it may run; None: held without --begin, or its dependencies are not met
     eligible_time: int | None = None
@@ -181,18 +183,21 @@ class Job(msgspec.Struct, eq=False):
     def note_wait(self, now: float) -> None:
         """The reason for which it waits is about to change: so long it has been."""
         if self.state is _PENDING:
-            waited_s = now - (self.submit_time if self.waits_since is None else self.waits_since)
+            since = self.submit_time if self.waits_since is None else self.waits_since
+            waited_s = now - since
             if waited_s > 0 and self.reason != "None":
                 self.waits = {
                     **self.waits,
                     self.reason: self.waits.get(self.reason, 0.0) + waited_s,
                 }
+            if waited_s > 0 and self.chronicle is not None:
+                self.chronicle.waits(since, self.reason, self.reason_detail)
             self.waits_since = now
 
-    def note_promise(self, start: int | None) -> None:
-        """It is promised that start; None: there is no promise any more."""
-        if start is None or start == self.last_promise:
-            return
+    def note_promise(self, start: int, now: float) -> None:
+        """It is promised a start that is not the one before."""
+        if self.chronicle is not None:
+            self.chronicle.promised(now, start)
         if self.first_promise is None:
             self.first_promise = start
         else:
@@ -213,6 +218,15 @@ class Job(msgspec.Struct, eq=False):
             if self.waits
             else ""
         )
+
+    @property
+    def told_as(self) -> str:
+        """What a replay calls it: `job` or `job_7`, `job+1`; "" outside replays."""
+        if self.emulation is None or not self.emulation.tag:
+            return ""
+        task = "" if self.array_task_id is None else f"_{self.array_task_id}"
+        component = f"+{self.het_offset}" if self.het_offset else ""
+        return f"{self.emulation.tag}{task}{component}"
 
     @property
     def is_pending(self) -> bool:

@@ -69,6 +69,18 @@ _ENDS: Final = {
     JobEvent.RAN_OUT_OF_MEMORY: JobState.OUT_OF_MEMORY,
     JobEvent.PREEMPTED: JobState.PREEMPTED,
 }
+# what a job's chronicle has of what is done to it while it runs; its start and end are told anyway
+_TOLD: Final = frozenset(
+    (
+        JobEvent.CONFIGURES,
+        JobEvent.CONFIGURED,
+        JobEvent.STOPPED,
+        JobEvent.CONTINUED,
+        JobEvent.SUSPENDED,
+        JobEvent.RESUMED,
+        JobEvent.NODE_FAILED,
+    )
+)
 _OVER: Final = tuple(dict.fromkeys(_ENDS.values()))
 _COMPLETING: Final = JobFlag.COMPLETING
 _HELD: Final = JobFlag.SPECIAL_EXIT | JobFlag.RESV_DEL_HOLD
@@ -132,5 +144,7 @@ def advance(job: Job, event: JobEvent, now: float) -> None:
         del job.log[:-_REMEMBERED]
     if job.state is _P:
         job.note_wait(now)
+    elif job.chronicle is not None and event in _TOLD:
+        job.chronicle.happened(now, event.value)
     job.state = change.state
     job.flags = flags

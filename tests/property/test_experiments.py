@@ -3,9 +3,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.experiments.metrics import Columns
-from understudy.experiments.records import JobRecord
-from understudy.experiments.series import time_series
 from understudy.experiments.swf import parse_swf
 
 LARGEST = 10**6
@@ -32,29 +29,3 @@ def test_every_line_is_a_job_or_counted_and_normal_form_is_kept_when_read_again(
     assert [(j.id, j.submit, j.run, j.procs, j.req) for j in again] == [
         (j.id, j.submit, j.run, j.procs, j.req) for j in trace.jobs
     ]
-
-
-@given(
-    st.lists(
-        st.tuples(
-            st.integers(0, 10_000), st.integers(0, 500), st.integers(0, 500), st.integers(1, 64)
-        ),
-        min_size=1,
-    ),
-    st.integers(1, 50),
-)
-def test_the_buckets_hold_all_cpu_time_and_all_waiting(jobs, buckets):
-    records = [
-        JobRecord(n, s, s + wait, s + wait + run, "COMPLETED", cpus, "", 1)
-        for n, (s, wait, run, cpus) in enumerate(jobs, 1)
-    ]
-    series = time_series(Columns.of(records), buckets)
-    widths = [b - a for a, b in zip(series.edges, series.edges[1:], strict=False)]
-    cpu_seconds = sum(r.cpus * (r.end - r.start) for r in records)
-    assert abs(sum(series.cpus_in_use * widths) - cpu_seconds) <= 1e-6 * max(cpu_seconds, 1)
-    waited = sum(r.start - r.submit for r in records)
-    assert abs(sum(series.waiting_jobs * widths) - waited) <= 1e-6 * max(waited, 1)
-    assert all(
-        most >= mean - 1e-9
-        for most, mean in zip(series.waiting_jobs_max, series.waiting_jobs, strict=True)
-    )

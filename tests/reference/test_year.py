@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from make_year import DAYS, HEADER, JOBS, LOAD, NODES, answers, year
 
-from understudy.experiments.lublin import offered_load
 from understudy.experiments.swf import read_swf, write_swf
+from understudy.experiments.transform import offered_load
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

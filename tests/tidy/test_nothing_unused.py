@@ -14,11 +14,10 @@ FILES = [
     for path in sorted(init.parent.rglob("*.py"))
     if "migrations" not in path.parts
 ]
-# found by `getattr`: what a word of the command line does with an entity
-BY_NAME = re.compile(r"(add|modify|delete|show)_[a-z]+")
+# found by `getattr`: what a word of the command line does with an entity, and pytest's hooks
+BY_NAME = re.compile(r"(add|modify|delete|show|pytest)_[a-z_]+")
 FOR_TESTS = {
     "commands/shared/locate from_configuration",
-    "experiments/lublin offered_load",
     "model/records accepts",  # what the controller shows is held to it
     "model/states JOB_STATE_CODE",  # the commands' own copy is held to it
     "tool/manual/catalogue unknown_names",

@@ -82,6 +82,14 @@ def test_the_wheel_carries_its_license(wheel):
     assert any(name.endswith("/licenses/LICENSE") for name in wheel.namelist())
 
 
+def test_the_scripts_of_reports_are_in_the_wheel_with_the_library_and_its_license(wheel):
+    folder = ROOT / "experiments" / "explorer"
+    files = [path for path in folder.rglob("*.*") if path.suffix in (".js", ".css", ".txt")]
+    assert len(files) >= 11
+    expected = {f"understudy/{path.relative_to(ROOT)}" for path in files}
+    assert sorted(expected - set(wheel.namelist())) == []
+
+
 def test_every_entry_point_leads_to_a_module_of_the_wheel(wheel):
     (name,) = [name for name in wheel.namelist() if name.endswith("/entry_points.txt")]
     points = configparser.ConfigParser()

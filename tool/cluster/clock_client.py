@@ -5,6 +5,7 @@ Place: under the tool.
 
 from __future__ import annotations
 
+import contextlib
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -76,16 +77,15 @@ def ask(location: Location, action: str, value: float = 0.0, text: str = "") -> 
         return data[4:]
 
     try:
-        sock = open_socket(location.clock)
-        hello = client_hello("command", os.geteuid(), os.getegid(), is_daemon=False)
-        sock.sendall(frame(hello))
-        challenge = read(MAX_HANDSHAKE)
-        read_challenge(challenge)
-        channel = SealedChannel(secret(location, hello, challenge), is_client=True)
-        control = msgspec.msgpack.encode(ClockControl(action, value, text))
-        sock.sendall(channel.seal(msgpack.packb([frames.CONTROL, 1, control])))
-        _, _, packed = msgpack.unpackb(channel.open(read(1 << 20)))
-        sock.close()
+        with contextlib.closing(open_socket(location.clock)) as sock:
+            hello = client_hello("command", os.geteuid(), os.getegid(), is_daemon=False)
+            sock.sendall(frame(hello))
+            challenge = read(MAX_HANDSHAKE)
+            read_challenge(challenge)
+            channel = SealedChannel(secret(location, hello, challenge), is_client=True)
+            control = msgspec.msgpack.encode(ClockControl(action, value, text))
+            sock.sendall(channel.seal(msgpack.packb([frames.CONTROL, 1, control])))
+            _, _, packed = msgpack.unpackb(channel.open(read(1 << 20)))
     except (OSError, AuthError) as error:
         raise ClockError(
             f"no answer from the clock service at {location.clock}: {error}"

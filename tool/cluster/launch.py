@@ -512,18 +512,19 @@ def wait_registered(cluster: Cluster, started: Started, timeout_s: float = PATIE
     location = location_of(cluster, started.run_dir)
     client = Client(lambda: location, timeout_s=timeout_s, waits=False)
     deadline = clock_time.monotonic() + timeout_s
-    while (missing := _unregistered(client)) != 0:
-        _check_alive(started)
-        if clock_time.monotonic() >= deadline:
-            what = (
-                "does not answer"
-                if missing is None
-                else f"has heard of no node daemon for {missing} nodes"
-            )
-            _give_up(started, "controller", f"{what} after {timeout_s:.0f} s")
-        if missing is None:
-            client = Client(lambda: location, timeout_s=timeout_s, waits=False)
-        clock_time.sleep(4 * POLL_S)
+    with contextlib.closing(client):
+        while (missing := _unregistered(client)) != 0:
+            _check_alive(started)
+            if clock_time.monotonic() >= deadline:
+                what = (
+                    "does not answer"
+                    if missing is None
+                    else f"has heard of no node daemon for {missing} nodes"
+                )
+                _give_up(started, "controller", f"{what} after {timeout_s:.0f} s")
+            if missing is None:
+                client.drop()  # the next question connects again
+            clock_time.sleep(4 * POLL_S)
     if cluster.keeps_accounting:
         _wait_accounted(cluster, started, location, deadline)
 
@@ -535,23 +536,24 @@ def _wait_accounted(
     from understudy.commands.shared.accounting_client import AccountingClient
     from understudy.commands.shared.client import RefusedError
 
-    client = AccountingClient(lambda: location)
-    while True:
-        try:
-            rows, *_ = client.call(
-                "AccountingQuery",
-                "clusters",
-                ["cluster", "control_host"],
-                {"names": [cluster.name]},
-            )
-        except RefusedError:
-            rows, client = [], AccountingClient(lambda: location)
-        if rows and rows[0][1]:
-            return
-        _check_alive(started)
-        if clock_time.monotonic() >= deadline:
-            _give_up(started, "accounting", "has not heard of the controller")
-        clock_time.sleep(4 * POLL_S)
+    with contextlib.closing(AccountingClient(lambda: location)) as client:
+        while True:
+            try:
+                rows, *_ = client.call(
+                    "AccountingQuery",
+                    "clusters",
+                    ["cluster", "control_host"],
+                    {"names": [cluster.name]},
+                )
+            except RefusedError:
+                rows = []
+                client.drop()  # the next question connects again
+            if rows and rows[0][1]:
+                return
+            _check_alive(started)
+            if clock_time.monotonic() >= deadline:
+                _give_up(started, "accounting", "has not heard of the controller")
+            clock_time.sleep(4 * POLL_S)
 
 
 def location_of(cluster: Cluster, run_dir: Path) -> locate.Location:

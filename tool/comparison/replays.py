@@ -5,18 +5,16 @@ Place: the edge of comparisons; beside it is the command line. What a cell gives
 
     KEPT/cells/KEY/row.json jobs.parquet summary.json slurm.conf
 
-where KEY is a hash of all that the schedule depends on: the jobs, the machine, the policy and its
-parameters. A row is taken again if the scheduling code is the same as when it was made, so that a
-comparison that was interrupted goes on, and comparisons share cells. A folder is there whole or not
-at all.
+(jobs.csv where no Parquet can be written), where KEY is a hash of all that the schedule depends
+on: the jobs, the machine, the policy and its parameters. A row is taken again if the scheduling
+code is the same as when it was made, so that a comparison that was interrupted goes on, and
+comparisons share cells. A folder is there whole or not at all.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import subprocess
-import sys
 import tempfile
 import time
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -31,16 +29,16 @@ from understudy.controller import scheduling
 from understudy.experiments.comparison.cells import Cell, Pair, Row, key
 from understudy.experiments.comparison.figures import FIGURES, Ran, figures
 from understudy.experiments.comparison.workloads import Made, make
+from understudy.experiments.run_folder import read_columns
 from understudy.experiments.swf import read_swf
+from understudy.tool.replay.apart import FIT, last_words, start_replay
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Future
 
-# exit codes of a replay with which its jobs can be looked at: some may have been refused, or wait
-# for ever
-_FIT: Final = (0, 3, 4)
-_LEFT: Final = ("jobs.parquet", "summary.json", "slurm.conf")
+_LEFT: Final = ("row.json", "summary.json", "slurm.conf")
 
 
 class Replays:
@@ -108,17 +106,17 @@ class Replays:
             code = self._replay(cell, made, folder)
             seconds = round(time.monotonic() - began, 1)
             empty = Row(cell.drawn.pair, cell.policy.name, seconds=seconds, code=code_sha256())
-            if code not in _FIT:
-                lines = (folder / "replay.log").read_text("utf-8", "replace").splitlines()
-                said = next((line for line in reversed(lines) if line.strip()), "")
-                return msgspec.structs.replace(empty, failed=f"exit code {code}: {said.strip()}")
+            if code not in FIT:
+                said = last_words(folder)
+                return msgspec.structs.replace(empty, failed=f"exit code {code}: {said}")
             try:
                 row = _row(empty, made, folder)
             except ValueError as error:
                 return msgspec.structs.replace(empty, failed=str(error))
             (folder / "row.json").write_bytes(msgspec.json.encode(row))
+            jobs = "jobs.parquet" if (folder / "jobs.parquet").exists() else "jobs.csv"
             for path in folder.iterdir():
-                if path.name not in (*_LEFT, "row.json") and path.is_file():
+                if path.name not in (*_LEFT, jobs) and path.is_file():
                     path.unlink()
             place = self._place(cell)
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -152,16 +150,11 @@ class Replays:
 
     def _replay(self, cell: Cell, made: Made, folder: Path) -> int:
         """The exit code of the replay."""
-        command = [
-            *(sys.executable, "-m", "understudy.tool.understudy.understudy", "replay"),
-            *(str(made.path), "--nodes", str(made.processors), "--cpus", "1", "--one-process"),
+        options = [
+            *("--nodes", str(made.processors), "--cpus", "1"),
             *("--scheduler", cell.policy.scheduler, "--parameters", cell.parameters),
-            *("--out", str(folder)),
         ]
-        with (folder / "replay.log").open("wb") as log:
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
-            )
+        with start_replay(made.path, options, folder) as process:
             self._running.add(process)
             try:
                 return process.wait()
@@ -218,17 +211,11 @@ def _row(row: Row, made: Made, folder: Path) -> Row:
 
 def read_ran(folder: Path, made: Made) -> Ran:
     """The jobs of a replay as vectors, with what they had of the buffer."""
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(
-        folder / "jobs.parquet", columns=["job", "submit", "start", "end", "cpus"]
-    )
+    table = read_columns(folder, ("job", "submit", "start", "end", "cpus"))
     held = {job.id: float(job.extra[0]) if job.extra else 0.0 for job in read_swf(made.path).jobs}
     columns = {
-        name: np.array(
-            [np.nan if each is None else each for each in table.column(name).to_pylist()], float
-        )
+        name: np.array([np.nan if each is None else each for each in table[name]], float)
         for name in ("submit", "start", "end", "cpus")
     }
-    buffer = np.array([held[job] for job in table.column("job").to_pylist()])
+    buffer = np.array([held[job] for job in table["job"]])
     return Ran(columns["submit"], columns["start"], columns["end"], columns["cpus"], buffer)

@@ -16,7 +16,7 @@ from understudy.experiments.faults import ACCOUNTING, CONTROLLER
 from understudy.noded.daemon import FrontEnd
 from understudy.noded.faults import FaultTable
 from understudy.noded.main import start as start_noded
-from understudy.tool.faults.disk import Disk
+from understudy.tool.faults.disk import DatabaseDisk, Disk
 from understudy.tool.faults.lives import (
     CountedTime,
     FailingNetwork,
@@ -70,6 +70,7 @@ class FaultyCluster:
         self.loop, self.cluster, self.run_dir = loop, cluster, run_dir
         self.network = FailingNetwork(seed)
         self.disk = Disk(loop, WRITE_S, seed)
+        self.database_disk = DatabaseDisk(seed)
         self.nodes = FaultTable()  # what is wrong with nodes, for all node daemons
         self.controller: Controller | None = None
         self.accounting: AccountingServer | None = None
@@ -141,6 +142,7 @@ class FaultyCluster:
         daemon.ended = lambda: self._bounce(name, life)
         if name == ACCOUNTING:
             self.accounting = await start_accounting(daemon)
+            self.database_disk.attach(self.accounting.store.engine)
         elif name == CONTROLLER:
             # turns that end by the machine's time would not be the same from run to run
             controller = await start_controller(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from understudy.model.conf import SlurmConfig
     from understudy.model.conf_companions import SwitchConf
     from understudy.tool.faults.cluster import FaultyCluster
+    from understudy.tool.faults.disk import DatabaseDisk, Disk
 
 
 class Places:
@@ -183,13 +184,20 @@ class Injector:
     def _set(self, changed: Fault) -> None:
         """What the disk, or the nodes, are like now that the fault has begun or is over."""
         going_on = [each for each in self._going_on.values() if each.kind == changed.kind]
-        disk, table = self._cluster.disk, self._cluster.nodes
+        disks: dict[str, Disk | DatabaseDisk] = {
+            CONTROLLER: self._cluster.disk,
+            ACCOUNTING: self._cluster.database_disk,
+        }
+        table = self._cluster.nodes
         if changed.kind == "disk_full":
-            disk.is_full = bool(going_on)
+            for name, disk in disks.items():
+                disk.is_full = any(each.of == name for each in going_on)
         elif changed.kind == "disk_slow":
-            disk.seconds = max((each.seconds for each in going_on), default=WRITE_S)
+            slowest = max((each.seconds for each in going_on), default=WRITE_S)
+            self._cluster.disk.seconds = slowest
         elif changed.kind == "fsync_fails":
-            disk.fails_to_sync = bool(going_on)
+            for name, disk in disks.items():
+                disk.fails_to_sync = any(each.of == name for each in going_on)
         else:
             table.clear()
             for each in sorted(going_on, key=attrgetter("times")):

@@ -194,7 +194,7 @@ def started_cluster(driver: str, plan: Plan, executor: str) -> Iterator[Target]:
     from understudy.tool.cluster import launch
     from understudy.tool.cluster.if_killed import ended_if_killed
     from understudy.tool.cluster.run_dir import exclusive
-    from understudy.tool.understudy.cluster import parse_time
+    from understudy.tool.cluster.start import parse_time
 
     mode, rate = parse_time(plan.time)
     with tempfile.TemporaryDirectory(prefix="understudy-load-") as folder:

@@ -6,6 +6,7 @@ options; reads and writes files, prints for people.
 
 from __future__ import annotations
 
+import csv
 import gc
 import gzip
 import json
@@ -26,10 +27,11 @@ from understudy.experiments.formats import (
     read_head,
     reader,
 )
+from understudy.experiments.outcomes.read import PAST
 from understudy.experiments.past import Count, HistoryError, OptionError, PastJob
 from understudy.experiments.past_accounts import SiteAccounts
 from understudy.experiments.past_options import KINDS, Choices, Mapped
-from understudy.experiments.past_scenario import PastScenario, make_scenario
+from understudy.experiments.past_scenario import PAST_FIELDS, PastScenario, make_scenario
 from understudy.experiments.recorded_machine import recorded_machine
 from understudy.experiments.sacct_words import instant
 from understudy.model.nouns import many
@@ -247,6 +249,7 @@ def _write_folder(request: ImportRequest, scenario: PastScenario, commands: list
     for name, lines in (("workload.jsonl", scenario.workload), ("events.jsonl", scenario.events)):
         with (out / name).open("wb") as file:
             file.writelines(_json_line(line) for line in lines)
+    _write_past(out / PAST, scenario)
     accounts = out / "sacctmgr.txt"
     if commands:
         accounts.write_text("\n".join(commands) + "\n")
@@ -261,6 +264,19 @@ def _write_folder(request: ImportRequest, scenario: PastScenario, commands: list
         "users": {name: about for name, about in scenario.users.items() if about},
     }
     (out / "about.json").write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n")
+
+
+def _write_past(path: Path, scenario: PastScenario) -> None:
+    """What really became of the jobs, for `understudy compare`; nothing where the source has no
+    times of its own.
+    """
+    if not scenario.past:
+        path.unlink(missing_ok=True)
+        return
+    with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(PAST_FIELDS)
+        writer.writerows(scenario.past)
 
 
 def _json_line(line: dict[str, Any]) -> bytes:

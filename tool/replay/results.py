@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from understudy.experiments.metrics import CANCELLED, has_never_started, summarize
 from understudy.experiments.records import REJECTED
-from understudy.experiments.run_folder import write_run_folder
+from understudy.experiments.run_folder import NO_PARQUET, has_parquet, write_run_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -121,6 +121,8 @@ def write_results(
         attempts=results.attempts,
     )
     print_jobs_without_a_run(results.records)
+    if not has_parquet():
+        print(NO_PARQUET, file=sys.stderr)
     print_summary(summary.as_dict())
     for name, count in results.faults.items():
         print(f"{name:22} {count:,}")

@@ -23,6 +23,7 @@ import msgspec
 from understudy.clock.participant import ClockLost
 from understudy.commands.sbatch import sbatch
 from understudy.documents.states import job_state
+from understudy.experiments.outcomes.read import PAST
 from understudy.experiments.recorded_machine import recorded_machine
 from understudy.experiments.recording import Follower, Recording
 from understudy.experiments.records import REJECTED, JobRecord, record_of
@@ -179,7 +180,7 @@ def _run_and_write(
     scenario, run_conf, faults = prepared.scenario, prepared.run_conf, prepared.faults
     forks, text = request.forks, run_conf.text
     with contextlib.closing(JobsFile(request.folder)) as file:
-        run.recording.write = file.add
+        run.recording.write, run.recording.write_stories = file.add, file.add_stories
         if forks is not None:
             forks.keep(file)
             forks.follow(run)
@@ -199,6 +200,9 @@ def _run_and_write(
     )
     about = {
         "scenario": scenario.name,
+        "zero": prepared.cluster.zero,
+        "calendar": scenario.zero is not None,
+        "scheduler": run_conf.config.text("SchedulerType"),
         "title": scenario.title,
         "settings": " ".join(map(shlex.quote, request.settings)),
         "daemons": "one process" if request.one_process else "one process each",
@@ -220,7 +224,7 @@ def _run_conf(request: ReplayRequest, scenario: Scenario, source: Path) -> RunCo
     """
     edits = edits_of(request.settings, request.scheduler, request.parameters)
     if request.conf is None:
-        shutil.copytree(scenario.folder, source, ignore=shutil.ignore_patterns("*.jsonl"))
+        shutil.copytree(scenario.folder, source, ignore=shutil.ignore_patterns("*.jsonl", PAST))
         return made_conf(scenario.conf, source, edits)
     return site_conf(
         request.conf,

@@ -162,10 +162,11 @@ def _run_and_write(
 ) -> int:
     """The run itself and its folder. The exit code."""
     previews: list[Preview] = []
-    run_conf = parts[-1]
+    run_conf, zero = parts[-1], parts[3].zero
+    assert zero is not None
     results = _run(request, *parts, previews)
     results.cpus = sum(node.cpus for node in run_conf.config.nodes)
-    about, text = _about(request, trace, run_conf), run_conf.text
+    about, text = _about(request, trace, run_conf, zero), run_conf.text
     about["before_the_run"] = previews[0].line() if previews else ""
     if request.forks is not None:
         about |= request.forks.about()
@@ -305,12 +306,14 @@ def _machine(request: ReplayRequest, trace: Trace) -> Machine:
     return machine
 
 
-def _about(request: ReplayRequest, trace: Trace, run_conf: RunConf) -> dict[str, Any]:
+def _about(request: ReplayRequest, trace: Trace, run_conf: RunConf, zero: float) -> dict[str, Any]:
     """What the report says of the run's circumstances."""
     nodes = len(run_conf.config.nodes)
     total_cpus = sum(node.cpus for node in run_conf.config.nodes)
     return {
         "trace": request.trace.name,
+        "zero": zero,
+        "calendar": trace.unix_start_time is not None,
         "nodes": nodes,
         "cpus_per_node": total_cpus // nodes if nodes else 0,
         "scheduler": run_conf.config.text("SchedulerType"),
@@ -462,7 +465,7 @@ def _run(
         previews.append(preview)
         show(preview)
         return await _replay(
-            participant, made, jobs, chosen, file.add, write_plan, results, request.forks
+            participant, made, jobs, chosen, file, write_plan, results, request.forks
         )
 
     with contextlib.closing(JobsFile(request.folder)) as file:
@@ -489,7 +492,7 @@ async def _replay(
     made: list[Replayer],
     jobs: list[TraceJob],
     options: ReplayOptions,
-    write: Callable[[Sequence[JobRecord]], None],
+    file: JobsFile,
     write_plan: Callable[[int, Sequence[Sequence[Any]]], None],
     results: RunResults,
     forks: Forks | None,
@@ -513,7 +516,8 @@ async def _replay(
             participant.time,
             options,
             on_progress=progress.update,
-            on_records=write,
+            on_records=file.add,
+            on_stories=file.add_stories,
             on_plan=write_plan,
         )
         made.append(replayer)

@@ -18,6 +18,8 @@ _PLACES: Final = {
     "up": ("cluster", "up"),
     "down": ("cluster", "down"),
     "status": ("cluster", "status"),
+    "exec": ("surrounded", "exec_"),
+    "shell": ("surrounded", "shell"),
     "prepare": ("hosts_commands", "prepare"),
     "daemon": ("hosts_commands", "daemon"),
     "rekey": ("rekey", "rekey"),
@@ -25,16 +27,24 @@ _PLACES: Final = {
     "branch": ("branch", "branch"),
     "chaos": ("chaos", "chaos"),
     "compare": ("compare", "compare"),
+    "why": ("why", "why"),
     "fanout": ("fanout", "fanout"),
     "load": ("load", "load"),
     "import": ("import_history", "import_"),
     "generate": ("generate", "app"),
+    "sweep": ("sweep", "sweep"),
+    "trace": ("trace", "app"),
     "man": ("manual", "man"),
     "completion": ("manual", "completion"),
     "clock": ("clock", "app"),
     "gantt": ("gantt", "gantt"),
+    "report": ("report", "report"),
     "conf": ("conf", "app"),
 }
+
+
+# click's, of some of them: what follows the command that `exec` runs belongs to it
+_SETTINGS: Final = {"exec": {"allow_interspersed_args": False}}
 
 
 def app_with(name: str = "") -> typer.Typer:
@@ -55,7 +65,7 @@ def app_with(name: str = "") -> typer.Typer:
         if isinstance(found, typer.Typer):
             app.add_typer(found, name=each)
         else:
-            app.command(each)(found)
+            app.command(each, context_settings=_SETTINGS.get(each))(found)
     app.command("version")(version)
     return app
 

@@ -142,6 +142,7 @@ def up(
     from understudy.tool.cluster.metrics_ports import on_one_host
     from understudy.tool.cluster.processes import heed_termination
     from understudy.tool.cluster.run_dir import LaunchError
+    from understudy.tool.cluster.start import parse_time
 
     heed_termination()
     began = clock_time.monotonic()
@@ -228,10 +229,9 @@ def _supervise(cluster: Cluster, run_dir: Path) -> bool:
 
 def _start(run_dir: Path, prepare: Callable[[], Cluster], *, clean: bool) -> Cluster:
     """Start the daemons in a run directory in which none run; they are ended if anything fails."""
-    from understudy.commands.shared import locate
-    from understudy.tool.cluster import launch
     from understudy.tool.cluster.if_killed import ended_if_killed
     from understudy.tool.cluster.run_dir import clear_stale, exclusive
+    from understudy.tool.cluster.start import start
 
     with exclusive(run_dir) as lock, ended_if_killed(run_dir, lock):
         if stale := clear_stale(run_dir):
@@ -240,15 +240,7 @@ def _start(run_dir: Path, prepare: Callable[[], Cluster], *, clean: bool) -> Clu
             )
         if clean:
             _forget(run_dir)
-        cluster = prepare()
-        started = launch.start_daemons(cluster, run_dir)
-        try:
-            launch.wait_listening(started)
-            launch.wait_registered(cluster, started)
-            locate.register(launch.location_of(cluster, run_dir))
-        except BaseException:
-            launch.stop(run_dir, started)
-            raise
+        cluster, _ = start(run_dir, prepare)
     return cluster
 
 
@@ -326,25 +318,6 @@ def status(run_dir: RunDir = None) -> None:
 
 
 # --- what was asked for ---------------------------------------------------------------------------
-
-
-def parse_time(text: str) -> tuple[str, float]:
-    """The kind of time and its rate.
-
-    Raises:
-        LaunchError: neither real, virtual nor scaled:N with N above 0.
-    """
-    from understudy.tool.cluster.run_dir import LaunchError
-
-    kind, colon, rate = text.partition(":")
-    if kind in ("real", "virtual") and not colon:
-        return kind, 1.0
-    with contextlib.suppress(ValueError):
-        if kind == "scaled" and 0 < float(rate) < float("inf"):
-            return kind, float(rate)
-    raise LaunchError(
-        f"--time {text}: expected real, virtual, or scaled:N with N times real time, as scaled:60"
-    )
 
 
 def _choose_conf(conf: Path | None, run_dir: Path | None) -> Path:
@@ -428,6 +401,7 @@ def _kind(cluster: Cluster) -> str:
 
 def announce(cluster: Cluster, run_dir: Path, seconds: float) -> None:
     from understudy.model.hostlist import count
+    from understudy.tool.cluster.surroundings import elsewhere
 
     nodes = sum(count(noded.nodes) for noded in cluster.nodeds)
     daemons = many(len(cluster.nodeds), "node daemon")
@@ -439,10 +413,13 @@ def announce(cluster: Cluster, run_dir: Path, seconds: float) -> None:
     typer.echo(f"  run directory  {run_dir}")
     for name, address in cluster.metrics.items():
         typer.echo(f"  metrics        http://{address}/metrics  ({name})")
-    typer.echo(
-        "sbatch, squeue, sinfo and the others find it as the last cluster that you "
-        "started; from elsewhere, or beside other clusters:"
-    )
+    if why := elsewhere(run_dir, cluster, os.environ):
+        typer.echo(f"As {why}, commands do not find it yet: `understudy shell` has them do so, or")
+    else:
+        typer.echo(
+            "sbatch, squeue, sinfo and the others find it as the last cluster that you "
+            "started; from elsewhere, or beside other clusters:"
+        )
     quoted = shlex.quote(str(run_dir))
     typer.echo(f"  export SLURM_CONF={quoted}/slurm.conf")
     typer.echo(f"To end it: understudy down --run-dir {quoted}")

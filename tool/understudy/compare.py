@@ -1,6 +1,8 @@
-"""`understudy compare`: policies side by side on the same workloads, and beside published numbers.
+"""`understudy compare`: runs side by side; of .toml files, policies side by side on the same
+workloads, and beside published numbers.
 
-Place: a sub-command of `understudy`; what it does is in understudy.tool.comparison.
+Place: a sub-command of `understudy`; what it does of runs is in compare_runs.py and
+understudy.experiments.outcomes, of files of policies in understudy.tool.comparison.
 """
 
 from __future__ import annotations
@@ -8,19 +10,46 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from understudy.tool.understudy.cluster import fail
+from understudy.tool.understudy.compare_runs import compare_runs
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from understudy.experiments.comparison.cells import Row
     from understudy.experiments.comparison.comparison import Comparison, Form
     from understudy.tool.comparison.replays import Replays
 
 _Files = Annotated[
-    list[Path], typer.Argument(help="Comparisons, as those of examples/experiments.")
+    list[Path],
+    typer.Argument(
+        metavar="RUN RUN... | FILE.toml...",
+        help="Runs: folders of `understudy replay --out` or of `understudy import`, jobs.csv, "
+        "jobs.parquet, files of answers. Or comparisons of policies, as those of "
+        "examples/experiments, which end with .toml.",
+    ),
+]
+_Out = Annotated[
+    Path | None,
+    typer.Option(help="Of runs: the folder for compare.html, compare.csv and compare.json."),
+]
+_Json = Annotated[bool, typer.Option("--json", help="Of runs: print what compare.json has.")]
+_Seed = Annotated[int | None, typer.Option(min=0, help="Of runs: the seed of the intervals.")]
+_First = Annotated[
+    int | None,
+    typer.Option(min=0, help="Of runs: tell of so many jobs that start at another time; else 5."),
+]
+_Apart = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="SECONDS",
+        help="Of runs: tell of jobs that start so far apart; else of any difference.",
+    ),
 ]
 _Full = Annotated[bool, typer.Option("--full", help="The full form, not the short one.")]
 _Workers = Annotated[
@@ -50,6 +79,11 @@ _AnyCode = Annotated[
 
 def compare(
     files: _Files,
+    out: _Out = None,
+    json: _Json = False,
+    seed: _Seed = None,
+    first: _First = None,
+    apart: _Apart = None,
     full: _Full = False,
     workers: _Workers = None,
     traces: _Traces = Path("../shared/traces"),
@@ -63,11 +97,73 @@ def compare(
     seconds: _For = None,
     any_code: _AnyCode = False,
 ) -> None:
-    """Run the cells of comparisons, as many at a time as there are CPUs, and write a page of each.
+    """Compare runs, job by job: the first with each other one.
 
-    Exit codes: 0 all cells were run; 1 some failed, or a comparison or trace cannot be read; 2 the
-    command line is wrong; 130, 143 interrupted. Cells that were run are kept.
+    Of files that end with .toml: run the cells of comparisons of policies, as many at a time as
+    there are CPUs, and write a page of each. Options that do not say "Of runs" are theirs.
+
+    Exit codes: 0 it is done; 1 a run, comparison or trace cannot be read, or some cells failed; 2
+    the command line is wrong; 130, 143 interrupted. Cells that were run are kept.
     """
+    of_policies = {
+        "--full": full,
+        "--workers": workers is not None,
+        "--seeds": seeds,
+        "--parts": parts,
+        "--jobs": jobs is not None,
+        "--policies": policies,
+        "--workloads": workloads,
+        "--for": seconds is not None,
+        "--any-code": any_code,
+    }
+    of_runs = {
+        "--out": out is not None,
+        "--json": json,
+        "--seed": seed is not None,
+        "--first": first is not None,
+        "--apart": apart is not None,
+    }
+    are_files = [path.suffix == ".toml" for path in files]
+    if not any(are_files):
+        _refuse(of_policies, "is for comparisons of policies, which are .toml files")
+        compare_runs(files, out=out, as_json=json, seed=seed or 0, first=first, apart=apart or 1)
+        return
+    if not all(are_files):
+        raise typer.BadParameter("runs cannot be compared with .toml files of policies")
+    _refuse(of_runs, "is for runs, not for comparisons of policies")
+    _compare_policies(
+        files,
+        {
+            "seeds": seeds,
+            "parts": parts,
+            "jobs": jobs,
+            "policies": policies,
+            "workloads": workloads,
+        },
+        (traces, kept, pages),
+        full=full,
+        workers=workers,
+        seconds=seconds,
+        any_code=any_code,
+    )
+
+
+def _refuse(given: Mapping[str, object], why: str) -> None:
+    for option, value in given.items():
+        if value:
+            raise typer.BadParameter(f"{option} {why}")
+
+
+def _compare_policies(
+    files: list[Path],
+    chosen_options: dict[str, Any],
+    folders: tuple[Path, Path, Path],
+    *,
+    full: bool,
+    workers: int | None,
+    seconds: float | None,
+    any_code: bool,
+) -> None:
     from understudy.experiments.comparison.cells import chosen
     from understudy.experiments.comparison.comparison import ComparisonError, read_comparison
     from understudy.experiments.comparison.figures import FIGURES
@@ -75,15 +171,17 @@ def compare(
     from understudy.tool.comparison.replays import Replays
 
     heed_termination()
+    traces, kept, pages = folders
     choice = {
-        "seeds": _numbers(seeds, "--seeds"),
-        "parts": _numbers(parts, "--parts"),
-        "jobs": jobs,
-        "policies": _names(policies),
-        "workloads": _names(workloads),
+        "seeds": _numbers(chosen_options["seeds"], "--seeds"),
+        "parts": _numbers(chosen_options["parts"], "--parts"),
+        "jobs": chosen_options["jobs"],
+        "policies": _names(chosen_options["policies"]),
+        "workloads": _names(chosen_options["workloads"]),
     }
-    options = zip(choice, (seeds, parts, jobs, policies, workloads), strict=True)
-    changed = "".join(f" --{name} {value}" for name, value in options if value not in ("", None))
+    changed = "".join(
+        f" --{name} {value}" for name, value in chosen_options.items() if value not in ("", None)
+    )
     failed = False
     try:
         for path in files:

@@ -1,24 +1,38 @@
 """`understudy generate`: workloads out of models.
 
-Place: a sub-command of `understudy`; what is drawn is in understudy.experiments.buffers.
+Place: a sub-command of `understudy`; what is drawn is in understudy.experiments: buffers, lublin,
+synthetic.
 """
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
-from pathlib import Path  # noqa: TC003  typer reads the annotations when it runs
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from understudy.experiments.sweep.file import Model
 
 app = typer.Typer(
     no_args_is_help=True, help="Make workloads out of models.", pretty_exceptions_enable=False
 )
 
 
-@app.callback()
-def workloads() -> None:
-    """Keep `generate buffers` two words: typer would fold an application of one command."""
+_Out = Annotated[Path, typer.Option(help="The trace to write; compressed if it ends with .gz.")]
+_Jobs = Annotated[int, typer.Option(min=1, help="How many jobs.")]
+_Nodes = Annotated[int, typer.Option(min=1, help="Nodes of the machine.")]
+_Cpus = Annotated[int, typer.Option(min=1, help="CPUs of each node.")]
+_Days = Annotated[float, typer.Option(help="Days in which they are submitted.")]
+_Seed = Annotated[int, typer.Option(help="The same seed draws the same jobs.")]
+_Users = Annotated[int, typer.Option(min=0, help="Users; 0: the jobs are nobody's.")]
+_Accounts = Annotated[int, typer.Option(min=0, help="Accounts of the users.")]
+_Qos = Annotated[int, typer.Option(min=0, help="QOS of the jobs.")]
+_Perfect = Annotated[
+    bool, typer.Option("--perfect", help="Jobs ask for the time that they run, not for more.")
+]
 
 
 class _Model(StrEnum):
@@ -31,6 +45,75 @@ class _Set(StrEnum):
     S2 = "S2"
     S3 = "S3"
     S4 = "S4"
+
+
+@app.command("lublin")
+def lublin(
+    out: _Out,
+    jobs: _Jobs = 5_000,
+    nodes: _Nodes = 128,
+    cpus: _Cpus = 1,
+    days: _Days = 60.0,
+    load: Annotated[float, typer.Option(help="The offered load.")] = 0.7,
+    users: _Users = 0,
+    accounts: _Accounts = 0,
+    qos: _Qos = 0,
+    perfect: _Perfect = False,
+    seed: _Seed = 1,
+) -> None:
+    """After the model of Lublin and Feitelson (2003), with users' rough time limits."""
+    from understudy.experiments.sweep.file import Model
+
+    model = Model("lublin", jobs, nodes, cpus, days, load, users, accounts, qos)
+    _write("lublin", model, out, seed, perfect=perfect)
+
+
+@app.command("synthetic")
+def synthetic(
+    out: _Out,
+    jobs: _Jobs = 3_000,
+    nodes: _Nodes = 1_000,
+    cpus: _Cpus = 4,
+    days: _Days = 2.0,
+    load: Annotated[
+        float | None, typer.Option(help="The offered load; else as run times of 30 s to 1 h make.")
+    ] = None,
+    users: _Users = 0,
+    accounts: _Accounts = 0,
+    qos: _Qos = 0,
+    perfect: _Perfect = False,
+    seed: _Seed = 1,
+) -> None:
+    """Jobs of all sizes and run times, evenly spread over their orders of magnitude."""
+    from understudy.experiments.sweep.file import Model
+
+    model = Model("synthetic", jobs, nodes, cpus, days, load, users, accounts, qos)
+    _write("synthetic", model, out, seed, perfect=perfect)
+
+
+def _write(command: str, model: Model, out: Path, seed: int, *, perfect: bool) -> None:
+    """Make it, write it whole or not at all, and say what it offers."""
+    from understudy.experiments.swf import write_swf
+    from understudy.experiments.transform import offered_load
+    from understudy.experiments.transform import perfect as with_perfect_limits
+    from understudy.model.nouns import many
+    from understudy.tool.sweep.work import modelled
+
+    temporary = out.with_name(f".{os.getpid()}.{out.name}")
+    try:
+        trace = modelled(model, seed)
+        trace = with_perfect_limits(trace) if perfect else trace
+        note = f"understudy generate {command}, seed {seed}"
+        write_swf(temporary, trace.jobs, {"Version": "2.2", **trace.header, "Note": note})
+        temporary.replace(out)
+    except (OSError, ValueError) as error:
+        temporary.unlink(missing_ok=True)
+        text = getattr(error, "strerror", None)
+        what = f"{out}: {text}" if text else str(error)
+        typer.echo(f"understudy generate {command}: error: {what}", err=True)
+        raise typer.Exit(1) from None
+    load = offered_load(trace.jobs, model.nodes * model.cpus)
+    typer.echo(f"{many(len(trace.jobs), 'job')}, offered load {load:.3f}, {out}")
 
 
 @app.command("buffers")

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from understudy.tool.understudy.cluster import Executor, fail, parse_time
+from understudy.tool.understudy.cluster import Executor, fail
 
 Site = Annotated[
     Path,
@@ -100,6 +100,7 @@ def prepare(
     from understudy.model.errors import ConfigError
     from understudy.tool.cluster import hosts
     from understudy.tool.cluster.run_dir import LaunchError
+    from understudy.tool.cluster.start import parse_time
 
     try:
         mode, rate = parse_time(time)

@@ -106,6 +106,7 @@ def load(
     the load could not be sent; 2 the command line or the file is wrong; 3 jobs are lost; 4 there
     were errors; 130, 143 interrupted, and all was well until then.
     """
+    _require_histograms()
     import json
 
     from understudy.commands.shared.client import RefusedError
@@ -145,6 +146,15 @@ def load(
         _fail("interrupted before there was a result", 128 + (error.args[0] if error.args else 2))
     _write(result, other, out, as_json=as_json)
     raise typer.Exit(result["exit_code"])
+
+
+def _require_histograms() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("hdrh") is None:
+        _fail(
+            "it needs hdrhistogram, which is not installed: pip install 'understudy[load]'", FAILED
+        )
 
 
 def _fail(text: str, code: int) -> None:

@@ -62,8 +62,6 @@ class Walk:
     # jobs seen, by user, partition, both, and association (bf_max_job_user and its like)
     seen: dict[object, int] = field(default_factory=dict)
     promised: dict[int, int] = field(default_factory=dict)  # job id -> start
-    # partitions in which a job has met a limit, and nobody may pass it (assoc_limit_stop)
-    stopped: set[str] = field(default_factory=set)
 
 
 class BackfillPass:
@@ -90,7 +88,6 @@ class BackfillPass:
         self.max_of_association = number(parameters, "bf_max_job_assoc", 0)
         self.max_array_promises = number(parameters, "bf_max_job_array_resv", 20, most=1000)
         self.continues = "bf_continue" in parameters
-        self.stops_at_limits = "assoc_limit_stop" in parameters
         self._is_limited = False  # a limit of an association or QOS kept the last job from starting
         self.promises_once = "bf_one_resv_per_job" in parameters
         self.plans_running = "bf_running_job_reserve" in parameters
@@ -169,8 +166,6 @@ class BackfillPass:
                 if last_useful < place:
                     self._leave_out(len(records) - place)
                     break
-            if self.stops_at_limits and self._is_limited:
-                walk.stopped.add(records[place - 1].partition.name)
             self._is_limited = False
             if not self._is_to_be_tried(record, walk):
                 continue
@@ -230,8 +225,6 @@ class BackfillPass:
     def _is_to_be_tried(self, record: Record, walk: Walk) -> bool:
         """Whether nothing but a lack of resources can keep the job from starting."""
         job, partition = record.job, record.partition
-        if partition.name in walk.stopped:
-            return False
         self.tables.looked_at = job
         if (
             not job.is_pending

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from understudy.controller.enforcement.reasons import is_limit
+from understudy.controller.enforcement.reasons import is_limit, is_of_resources
 from understudy.controller.scheduling.api import Ask
 from understudy.controller.scheduling.select.request import wants_whole_nodes
 from understudy.controller.scheduling.slurm.charge import Charge
@@ -174,6 +174,7 @@ class MainPass:
         self.stops_at_limits = "assoc_limit_stop" in parameters
         # a limit of an association or QOS keeps the job that was just tried from starting
         self._is_limited = False
+        self._stops = False  # and nobody passes it
         self.charge = Charge.of_main(parameters)
         self.started = 0
         self.saw_all = True
@@ -276,7 +277,7 @@ class MainPass:
         table = self.tables.nodes
         usable = partition.nodes & table.up_nodes & ~table.completing_nodes & ~waiting.nodes
         blocked: Mapping[int, int] | None = None
-        self._is_limited = False
+        self._is_limited = self._stops = False
         if self.tables.reservations and self._are_enough_left(job, partition):
             allowed, blocked = self._allowed(record, now)
             if not allowed:
@@ -285,8 +286,8 @@ class MainPass:
                 return
             usable &= allowed
         if self._start_all(record, record.ask(usable, blocked), now):
-            if self._is_limited and self.stops_at_limits:
-                waiting.partitions.add(partition.name)
+            if self._stops:
+                waiting.for_nodes_of(partition)
         elif not record.prefers:  # else other nodes will do: the next record
             self._make_wait(record, int(now))
 
@@ -345,9 +346,17 @@ class MainPass:
             job, partition, now, whole=False
         )
         if reason:
-            self._is_limited = True
-            self._explain(job, reason)
+            self._meet_limit(job, reason)
         return bool(reason)
+
+    def _meet_limit(self, job: Job, reason: str) -> None:
+        """A limit keeps the job from starting. If it is one of resources, then with
+        assoc_limit_stop it is as if the job waited for nodes; limits of jobs and of time stop
+        nobody, and backfill goes by neither (each kind was tried with 22.05.8).
+        """
+        self._is_limited = True
+        self._stops = self.stops_at_limits and is_of_resources(reason)
+        self._explain(job, reason)
 
     def _allowed(self, record: Record, now: float) -> tuple[int, Mapping[int, int]]:
         """(the nodes of the partition that reservations leave to the job, whether they are free or
@@ -435,8 +444,7 @@ class MainPass:
                 else limits.by_allocation(job, partition, allocation, now)
             )
             if reason:
-                self._is_limited = True
-                self._explain(job, reason)
+                self._meet_limit(job, reason)
                 return False
         self.planner.tried(job, "Main")
         if allocation is not None and self.planner.start(ask, allocation, now):
@@ -491,8 +499,7 @@ class MainPass:
             ending &= self._allowed(record, now)[0]
         allocation, reason = take_place(self.tables, self.selector, self.planner, ask, ending, now)
         if reason:
-            self._is_limited = True
-            self._explain(job, reason)
+            self._meet_limit(job, reason)
         return allocation is not None and self.planner.start(ask, allocation, now)
 
     def _explain(self, job: Job, reason: str, detail: str = "") -> None:

@@ -5,13 +5,15 @@ accounting/fields, accounting/ledger, accounting/migrate, accounting/schema, acc
 """
 
 import contextlib
+import itertools
 
 import pytest
 from accounting_harness import NOW, House
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from database_servers import mariadb, postgresql
-from sqlalchemy import MetaData, create_engine, text
+from sqlalchemy import MetaData, create_engine, event, text
+from sqlalchemy.exc import OperationalError
 
 from understudy.accounting import migrate, schema
 from understudy.accounting.core import Accounting
@@ -26,6 +28,7 @@ from understudy.protocol.messages import (
     ReservationRecord,
     StepRecord,
 )
+from understudy.tool.faults.disk import DatabaseDisk
 
 SERVERS = {"postgresql": postgresql, "mariadb": mariadb}
 
@@ -239,6 +242,49 @@ def test_usage_that_is_told_late_is_added_up_again(house):
         schema.usage, [schema.usage.c.kind == "association", schema.usage.c.period == "hour"]
     )
     assert sum(row["amount"] for row in rows) == 1800
+
+
+@pytest.mark.parametrize("which", range(8))
+def test_usage_is_right_whichever_commit_fails_once(house, which):
+    """Who is refused says it again."""
+    disk, hour = DatabaseDisk(), NOW // 3600 * 3600
+    house.now = hour + 50 * 3600
+    commits = itertools.count()
+
+    def fail_once(_connection):
+        disk.is_full = next(commits) == which
+
+    event.listen(house.store.engine, "commit", fail_once)
+    disk.attach(house.store.engine)
+
+    def insist(action):
+        try:
+            action()
+        except OperationalError:
+            action()
+
+    def tell(end_time):
+        times = {"start_time": hour, "end_time": end_time}
+        record = job(1, association_id=7, tres_allocated={"cpu": 1}, **times)
+        house.tell(AccountingRecords("conform", [record]))
+
+    insist(lambda: tell(None))
+    insist(house.accounting.roll_up)
+    insist(lambda: tell(hour + 49 * 3600))
+    insist(house.accounting.roll_up)
+    assert disk.refused == (which < next(commits) - 1)
+    used = {
+        period: sum(
+            row["amount"]
+            for row in house.store.find(
+                schema.usage,
+                [schema.usage.c.kind == "association", schema.usage.c.period == period],
+            )
+            if row["tres"] == "cpu"
+        )
+        for period in ("hour", "day", "month")
+    }
+    assert used == dict.fromkeys(used, 49 * 3600)
 
 
 def test_migrations_lead_to_the_schema_that_the_program_states(house):

@@ -33,8 +33,9 @@ def test_a_partition_loses_everything_and_what_has_no_end_lasts():
     assert fault == Fault(1.0, "partition", "n1", math.inf, loss=1.0)
 
 
-def test_a_disk_is_the_controllers():
+def test_a_disk_is_the_controllers_if_nothing_is_said():
     assert read_fault({"at": 1, "fault": "disk_full"}).of == "controller"
+    assert read_fault({"at": 1, "fault": "disk_full", "of": "accounting"}).of == "accounting"
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,8 @@ def test_a_disk_is_the_controllers():
         ({"at": 1, "fault": "link", "of": "n1", "loss": -1}, "loss: -1 is not a number from 0 on"),
         ({"at": 1, "fault": "slow", "of": "n1", "times": 0.5}, "times: 0.5 is not a number from 1"),
         ({"at": 1, "fault": "crash", "of": "n1", "for": math.inf}, "for: inf is not a number"),
-        ({"at": 1, "fault": "disk_full", "of": "accounting"}, "only the controller's disk"),
+        ({"at": 1, "fault": "disk_full", "of": "n1"}, "a disk is the controller's or accounting's"),
+        ({"at": 1, "fault": "disk_slow", "of": "accounting"}, "only the controller's disk can be"),
     ],
 )
 def test_what_makes_no_sense_is_said(line, text):

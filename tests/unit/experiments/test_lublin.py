@@ -13,8 +13,8 @@ from understudy.experiments.lublin import (
     LONGEST_RUN_S,
     ROUND_LIMITS_S,
     generate,
-    offered_load,
 )
+from understudy.experiments.transform import offered_load
 
 
 @pytest.fixture(scope="module")

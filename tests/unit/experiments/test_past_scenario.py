@@ -9,7 +9,7 @@ import pytest
 
 from understudy.experiments.past import PARTITION_LIMIT, UNLIMITED, Count, PastJob
 from understudy.experiments.past_options import Mapped
-from understudy.experiments.past_scenario import BEYOND_LIMIT_S, make_scenario
+from understudy.experiments.past_scenario import BEYOND_LIMIT_S, PAST_FIELDS, make_scenario
 from understudy.tool.replay.submit_line import read_submit_line
 
 T = 1_700_000_000
@@ -522,3 +522,53 @@ def test_a_dump_of_a_window_in_which_earlier_jobs_ran_gets_the_advice_to_begin_w
 )
 def test_a_history_that_is_whole_gets_no_such_advice(records):
     assert not scenario(*records)[0].advice
+
+
+# --- what really happened -------------------------------------------------------------------------
+
+
+def past(*records, **more):
+    made, _ = scenario(*records, **more)
+    return [dict(zip(PAST_FIELDS, row, strict=True)) for row in made.past]
+
+
+def test_what_really_happened_is_kept_in_times_of_the_scenario():
+    (row,) = past(
+        job(7, start=40, end=90, cpus=8, nodes=2, node_list="n[1-2]", limit_min=3, account="phys",
+            partition="gpu", qos="high", name="sim", exit_code=1),
+        mapped=Mapped({"account": {"phys": "physics"}}, "all"),
+    )  # fmt: skip
+    assert row == {
+        "job": 1, "submit": 0, "start": 40, "end": 90, "state": "COMPLETED", "cpus": 8,
+        "nodes": "n[1-2]", "req_time": 180, "id": "7", "name": "sim", "user": "ada",
+        "account": "physics", "partition": "all", "qos": "high", "eligible": 0, "node_count": 2,
+        "exit_code": "1:0", "restarts": 0,
+    }  # fmt: skip
+
+
+def test_tasks_and_components_have_the_ids_that_they_have_in_a_replay():
+    rows = past(
+        job("3_1", start=10), job("3_4", start=20), job("3_[5-6]", "PENDING", start=None, end=None),
+        job("8+0", start=30), job("8+1", start=30),
+    )  # fmt: skip
+    assert [(row["id"], row["start"]) for row in rows] == [
+        ("3_1", 10), ("3_4", 20), ("3_5", None), ("3_6", None), ("8", 30), ("8+1", 30),
+    ]  # fmt: skip
+
+
+def test_who_was_cancelled_while_it_waited_never_started():
+    (row,) = past(job(1, "CANCELLED", start=5, end=5, node_list=""))
+    assert (row["state"], row["start"], row["end"], row["nodes"]) == ("CANCELLED", None, None, "")
+
+
+def test_of_a_job_that_was_requeued_the_last_run_counts():
+    (row,) = past(job(1, "REQUEUED", start=5, end=8), job(1, submit=10, start=20, end=30))
+    assert (row["submit"], row["start"], row["restarts"]) == (10, 20, 1)
+
+
+def test_who_ran_when_the_scenario_begins_is_submitted_and_starts_then():
+    rows = past(job(1, start=10, end=900), job(2, submit=20, start=300, end=400), since=T + 100)
+    assert [(row["submit"], row["start"], row["end"]) for row in rows] == [
+        (0, 0, 800),
+        (0, 200, 300),
+    ]

@@ -12,13 +12,19 @@ from html.parser import HTMLParser
 import pyarrow.parquet as pq
 import pytest
 
-from understudy.experiments.drawing import duration, linear_axis, time_axis, wait_axis
+from understudy.experiments.drawing import duration, linear_axis, wait_axis
 from understudy.experiments.lublin import generate
 from understudy.experiments.metrics import summarize
 from understudy.experiments.records import FIELDS as ALL_FIELDS
 from understudy.experiments.records import REJECTED, JobRecord, canonical_lines
-from understudy.experiments.report import report
-from understudy.experiments.run_folder import JobsFile, write_run_folder
+from understudy.experiments.report import Told, report
+from understudy.experiments.run_folder import (
+    JobsFile,
+    read_columns,
+    read_jobs,
+    read_run_folder,
+    write_run_folder,
+)
 
 FIELDS = ["job", "submit", "start", "end", "state", "cpus", "nodes", "req_time"]
 RECORDS = [
@@ -30,16 +36,20 @@ RECORDS = [
 
 @pytest.fixture
 def folder(tmp_path):
-    page = write_run_folder(
-        tmp_path / "runs" / "A",
+    page = write(tmp_path / "runs" / "A")
+    assert page == tmp_path / "runs" / "A" / "report.html"
+    return page.parent
+
+
+def write(folder):
+    return write_run_folder(
+        folder,
         RECORDS,
         summarize(RECORDS, 4, 1.5),
         cpus=4,
         config={"scheduler": "easy", "nodes": 4},
         slurm_conf="NodeName=n[1-4]\n",
     )
-    assert page == tmp_path / "runs" / "A" / "report.html"
-    return page.parent
 
 
 def test_the_csv_has_the_records_in_job_order(folder):
@@ -128,6 +138,35 @@ def test_nothing_else_is_left_in_the_folder(folder):
     ]
 
 
+def test_what_is_read_back_is_what_was_written(folder):
+    jobs = read_jobs(folder)
+    assert [tuple(job.values()) for job in jobs] == [
+        tuple(getattr(record, name) for name in ALL_FIELDS)
+        for record in sorted(RECORDS, key=lambda record: record.job)
+    ]
+    named = ("job", "start", "nodes", "backfilled")
+    assert read_columns(folder, named) == {name: [job[name] for job in jobs] for name in named}
+
+
+def test_without_pyarrow_all_but_the_parquet_file_is_there_and_an_old_one_is_not(
+    folder, monkeypatch
+):
+    before = read_columns(folder, ALL_FIELDS)
+    monkeypatch.setattr("understudy.experiments.run_folder.find_spec", lambda _name: None)
+    assert read_columns(folder, ALL_FIELDS) == before
+    write(folder)
+    assert sorted(path.suffix for path in folder.iterdir()) == [
+        *(".conf", ".csv", ".html", ".json", ".json"),
+    ]
+    assert read_columns(folder, ALL_FIELDS) == before
+
+
+def test_what_is_no_runs_table_is_said(folder):
+    (folder / "jobs.csv").write_text("job,submit\n1,2\n")
+    with pytest.raises(ValueError, match="has not the columns of a run"):
+        read_jobs(folder)
+
+
 class Page(HTMLParser):
     """Checks that elements are closed in order and collects what would be fetched."""
 
@@ -158,13 +197,14 @@ def test_the_report_is_one_well_formed_file_that_fetches_nothing(folder):
     text = (folder / "report.html").read_text()
     page = Page(text)
     assert page.fetched == []
-    assert not re.search(r"@import|url\(|fetch\(|XMLHttpRequest|<link", text)
-    assert page.tags.count("svg") == 4
+    assert not re.search(r"@import|url\(|\bfetch\(|XMLHttpRequest|<link", text)
+    assert page.tags.count("svg") == 2
+    assert {"gantts", "use", "queue", "waits", "heat"} <= set(re.findall(r'id="(\w+)"', text))
     assert "NodeName=n[1-4]" in text
 
 
 def test_text_from_outside_cannot_become_markup():
-    text = report(
+    told = Told(
         RECORDS,
         summarize(RECORDS, 4, 1.0),
         4,
@@ -172,13 +212,14 @@ def test_text_from_outside_cannot_become_markup():
         config={"a<b": "</table>"},
         slurm_conf="</pre><b>",
     )
-    Page(text)
-    assert "<script>alert" not in text
-    assert "</pre><b>" not in text
+    for text in (report(told), report(told, told)):
+        Page(text)
+        assert "<script>alert" not in text
+        assert "</pre><b>" not in text
 
 
 def test_a_report_without_a_job_that_ran_says_so():
-    text = report([RECORDS[1]], summarize([RECORDS[1]], 4, 1.0), 4)
+    text = report(Told([RECORDS[1]], summarize([RECORDS[1]], 4, 1.0), 4))
     Page(text)
     assert "No job ran" in text
     assert "mean wait" not in text.split("Key figures")[0]
@@ -199,7 +240,74 @@ def test_a_report_of_many_jobs_stays_small():
         )
         for j in jobs
     ]
-    assert len(report(records, summarize(records, 512, 30.0), 512)) < 200_000
+    assert len(report(Told(records, summarize(records, 512, 30.0), 512))) < 800_000
+
+
+def test_who_started_the_jobs_is_told_with_their_waits():
+    records = [
+        JobRecord(1, 0, 0, 50, "COMPLETED", 1, "n1", 9, scheduled_by="Main"),
+        JobRecord(2, 0, 60, 210, "COMPLETED", 1, "n1", 9, scheduled_by="Backfill", backfilled=True),
+    ]
+    text = report(Told(records, summarize(records, 4, 1.0), 4))
+    (section,) = re.findall(r"<h2>Who started the jobs</h2>.*?</section>", text, re.DOTALL)
+    cells = re.findall(r"<td>([^<]*)</td>", section)
+    assert cells[:7] == [
+        "by the backfill scheduler", "1", "50.0 %", "75.0 %", "1 min", "1 min", "1 min",
+    ]  # fmt: skip
+
+
+def test_two_runs_have_their_figures_side_by_side():
+    first, second = (
+        Told(RECORDS, summarize(RECORDS, 4, s), 4, title=t) for s, t in ((1, "A"), (9, "B"))
+    )
+    text = report(first, second)
+    Page(text)
+    rows = re.findall(r"<tr><td>wall time</td><td>([^<]*)</td><td>([^<]*)</td></tr>", text)
+    assert rows == [("1.00 s", "9.00 s")]
+
+
+def test_a_folder_is_read_as_it_was_written(folder):
+    told = read_run_folder(folder)
+    assert told.records == sorted(RECORDS, key=lambda record: record.job)
+    assert (told.cpus, told.config["nodes"], told.title) == (4, 4, "A")
+    known = json.loads((folder / "summary.json").read_text())
+    assert told.summary.schedule_sha256 == known["schedule_sha256"]
+    assert told.summary.wall_seconds == known["wall_seconds"]
+
+
+def test_jobs_csv_alone_is_enough_with_as_many_cpus_as_jobs_held(folder):
+    for name in ("summary.json", "config.json", "slurm.conf"):
+        (folder / name).unlink()
+    told = read_run_folder(folder)
+    assert (told.cpus, len(told.records), told.config) == (3, 3, {})
+
+
+def test_a_run_of_nothing_is_read_as_well(tmp_path):
+    (tmp_path / "jobs.csv").write_text("job,submit,start,end,state,cpus,nodes,req_time\n")
+    told = read_run_folder(tmp_path)
+    assert (told.records, told.cpus) == ([], 1)
+    (tmp_path / "jobs.csv").write_text(
+        "job,submit,start,end,state,cpus,nodes,req_time\n1,9,0,5,C,0,,-1\n"
+    )
+    assert "1 jobs on 1 CPUs" in report(read_run_folder(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("jobs.csv", "", "line 1: no column job"),
+        ("jobs.csv", "a,b\n1,2\n", "line 1: no column job"),
+        ("jobs.csv", "job,submit,start,end,state,cpus,nodes,req_time\n1,x,,,S,1,,1\n", "line 2: "),
+        ("jobs.csv", "job,submit,start,end,state,cpus,nodes,req_time\n1,0\n", "line 2: it is cut"),
+        ("config.json", "{", "config.json: "),
+        ("summary.json", "[]", "not an object"),
+    ],
+)
+def test_what_is_no_run_is_said_with_file_and_line(folder, name, text, said):
+    (folder / name).write_text(text)
+    with pytest.raises(ValueError, match=re.escape(said)) as caught:
+        read_run_folder(folder)
+    assert str(folder / name) in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -227,15 +335,6 @@ def test_a_linear_axis_reaches_the_largest_value_with_a_handful_of_names(largest
     assert [axis.place(value) for value, _ in (axis.ticks[0], axis.ticks[-1])] == pytest.approx(
         [0, 1]
     )
-
-
-@pytest.mark.parametrize(
-    ("span", "unit"), [(5, "seconds"), (600, "minutes"), (50_000, "hours"), (3e7, "days")]
-)
-def test_the_time_axis_takes_the_unit_that_suits(span, unit):
-    axis = time_axis(0, span)
-    assert axis.title.endswith(unit)
-    assert 2 <= len(axis.ticks) <= 12
 
 
 def test_the_axis_of_waits_begins_at_zero_and_holds_the_longest():

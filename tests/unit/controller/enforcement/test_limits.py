@@ -370,18 +370,35 @@ def test_a_job_below_the_priority_threshold_starts_if_it_can_but_holds_nobody_ba
     assert len(house.core.tables.running) == 1 + passes
 
 
-def test_with_assoc_limit_stop_nobody_passes_a_job_at_its_limit() -> None:
-    house = House(parameters={"assoc_limit_stop": "", "bf_interval": "10"})
-    house.set_association(4, max_jobs=0)
-    blocked, behind = submit(house), submit(house, OTHER)
+@pytest.mark.parametrize(
+    ("limits", "stops"),
+    [
+        ({"max_jobs": 0}, False),
+        ({"grp_jobs": 0}, False),
+        ({"grp_tres": {"cpu": 1}}, True),
+        ({"grp_tres_run_mins": {"cpu": 1}}, True),
+    ],
+)
+def test_with_assoc_limit_stop_a_limit_by_resource_is_as_good_as_a_lack_of_nodes(
+    limits: Any, stops: bool
+) -> None:
+    """In the main pass alone, and what is behind in the queue does not get the nodes elsewhere."""
+    house = House(parameters={"assoc_limit_stop": "", "bf_interval": "-1"})
+    house.set_association(4, **limits)
+    blocked, behind = submit(house, num_tasks=2), submit(house, OTHER)
     elsewhere = submit(house, OTHER, partition="small")
     house.run(WAIT_S)
-    assert (blocked.reason, behind.reason, behind.is_running, elsewhere.is_running) == (
-        "AssocMaxJobsLimit",
-        "Priority",
-        False,
-        True,
-    )
+    assert blocked.reason.startswith("Assoc")
+    assert (behind.is_running, elsewhere.is_running) == (not stops, not stops)
+    assert not stops or behind.reason == "Priority"
+
+
+def test_with_assoc_limit_stop_backfill_passes_a_job_at_its_limit() -> None:
+    house = House(parameters={"assoc_limit_stop": "", "bf_interval": "10"})
+    house.set_association(4, grp_tres={"cpu": 1})
+    blocked, behind = submit(house, num_tasks=2), submit(house, OTHER)
+    house.run(WAIT_S)
+    assert (blocked.reason, behind.is_running) == ("AssocGrpCpuLimit", True)
 
 
 def test_nodes_count_once_however_many_jobs_share_them() -> None:

@@ -70,6 +70,20 @@ def test_cells_are_run_once_and_then_taken_from_what_is_kept(folder, monkeypatch
     assert run(folder, EASY, seconds=0, any_code=True) == {"easy": rows["easy"]}
 
 
+def test_where_no_parquet_is_written_cells_keep_their_jobs_as_csv(folder, monkeypatch):
+    replay = Replays._replay
+
+    def without(self, cell, made, place):
+        code = replay(self, cell, made, place)
+        (place / "jobs.parquet").unlink()
+        return code
+
+    monkeypatch.setattr(Replays, "_replay", without)
+    assert run(folder, EASY)["easy"].figures["mean_wait"] == 99 / 3
+    left = {path.name for path in kept(folder)[0].parent.iterdir()}
+    assert left == {"row.json", "jobs.csv", "summary.json", "slurm.conf"}
+
+
 def test_none_is_begun_when_the_time_is_over(folder):
     assert run(folder, EASY, seconds=0) == {}
 

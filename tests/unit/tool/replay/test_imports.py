@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from understudy.experiments import formats
+from understudy.experiments.outcomes.read import read_run
 from understudy.experiments.past import HistoryError
 from understudy.experiments.past_accounts import SiteAccounts
 from understudy.experiments.scenario import read_scenario
@@ -384,3 +385,18 @@ def test_what_has_a_scenario_of_its_own_is_imported_alone(tmp_path):
     request = ImportRequest((HISTORIES / "all.txt", path), tmp_path / "out")
     with pytest.raises(HistoryError, match=r"a.events: an events file of .* is imported alone"):
         import_history(request)
+
+
+def test_what_really_happened_is_written_beside_the_scenario(tmp_path):
+    scenario, _ = bring_in(tmp_path, "all.txt")
+    run = read_run(tmp_path / "out")
+    assert (run.kind, len(run.records), run.zero) == ("history", 43, scenario.zero)
+    assert {record.id.split("_")[0].split("+")[0] for record in run.records} == {
+        each.id for each in scenario.submissions
+    }
+    (tmp_path / "few.events").write_text(
+        "-dt 0 -e submit_batch_job | -J job_1 -sim-walltime 5 -n 1 -t 1 pseudo.job\n"
+    )
+    request = ImportRequest((tmp_path / "few.events",), tmp_path / "out", say=lambda _line: None)
+    assert import_history(request) == 0
+    assert not (tmp_path / "out" / "past.csv").exists()

@@ -1,10 +1,12 @@
-"""`understudy generate buffers`."""
+"""`understudy generate`."""
 
 import pytest
 from typer.testing import CliRunner
 
 from understudy.experiments.swf import read_swf, write_swf
 from understudy.experiments.trace import TraceJob
+from understudy.experiments.transform import offered_load
+from understudy.tool.understudy.app import app_with
 from understudy.tool.understudy.generate import app
 
 
@@ -60,3 +62,31 @@ def test_the_sets_of_theta_are_others(source, tmp_path):
 def test_a_scale_of_nothing_is_refused(source, tmp_path):
     result = run("kth", source, "--scale", "0", "--out", tmp_path / "out.swf")
     assert result.exit_code == 2
+
+
+def test_models_have_users_accounts_load_and_limits(tmp_path):
+    for model, most in (("lublin", 0.03), ("synthetic", 0.03)):
+        out = tmp_path / f"{model}.swf"
+        words = ["generate", model, "--jobs", "300", "--nodes", "20", "--cpus", "4", "--days", "3"]
+        words += ["--load", "0.8", "--users", "9", "--accounts", "3", "--qos", "2", "--seed", "5"]
+        result = CliRunner().invoke(app_with("generate"), [*words, "--out", str(out)])
+        assert result.exit_code == 0, result.output
+        trace = read_swf(out)
+        assert len(trace.jobs) == 300
+        assert (trace.max_nodes, trace.max_procs) == (20, 80)
+        assert len({job.user for job in trace.jobs}) > 3
+        assert {job.group for job in trace.jobs} <= {1, 2, 3}
+        assert {job.queue for job in trace.jobs} == {1, 2}
+        assert abs(offered_load(trace.jobs, 80) - 0.8) < 0.8 * most + 0.05
+        assert any(job.req > job.run for job in trace.jobs)
+        again = CliRunner().invoke(app_with("generate"), [*words, "--perfect", "--out", str(out)])
+        assert again.exit_code == 0
+        assert all(job.req == job.run for job in read_swf(out).jobs)
+
+
+def test_a_load_that_no_jobs_make_is_one_line(tmp_path):
+    words = ["generate", "lublin", "--jobs", "1", "--nodes", "4096", "--load", "5"]
+    result = CliRunner().invoke(app_with("generate"), [*words, "--out", str(tmp_path / "o.swf")])
+    assert result.exit_code == 1
+    assert result.output.count("\n") == 1
+    assert not list(tmp_path.iterdir())

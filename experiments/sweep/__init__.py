@@ -1,0 +1,1 @@
+"""Sweeps: what is varied, what came of it, and its page."""

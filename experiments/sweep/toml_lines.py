@@ -1,0 +1,55 @@
+"""On which line of a TOML file a key stands: the standard reader does not tell.
+
+Place: below the reader of sweeps. Text in, a number out.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def line_of(text: str, path: Sequence[str]) -> int:
+    """The line (from 1) of the key at that path, else of the closest table above it that stands in
+    the file; 0 if nothing of it does. Of tables that are given several times, the first.
+    """
+    places: dict[tuple[str, ...], int] = {}
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.strip()
+        if words.startswith("["):
+            header = words.partition("]")[0].strip("[ ")
+            if found := _path(f"{header}=0"):
+                table = found
+                _note(places, table, (), number)
+        elif "=" in words and (found := _path(f"{words.partition('=')[0]}=0")):
+            _note(places, table, found, number)
+    for length in range(len(path), 0, -1):
+        if number := places.get(tuple(path[:length]), 0):
+            return number
+    return 0
+
+
+def _note(
+    places: dict[tuple[str, ...], int], table: tuple[str, ...], key: tuple[str, ...], number: int
+) -> None:
+    """A key stands there, and so do the tables that its dots make."""
+    whole = (*table, *key)
+    for length in range(1, len(whole) + 1):
+        places.setdefault(whole[:length], number)
+
+
+def _path(text: str) -> tuple[str, ...]:
+    """The keys of `a."b.c".d=0`; () where it is none."""
+    try:
+        found: Any = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return ()
+    path = []
+    while isinstance(found, dict) and found:
+        ((key, found),) = found.items()
+        path.append(key)
+    return tuple(path)

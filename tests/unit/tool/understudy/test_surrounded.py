@@ -1,0 +1,89 @@
+"""`understudy exec` and `shell`, and what `up` says of commands that would go elsewhere."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from understudy.model.cluster import Cluster
+from understudy.tool.cluster.processes import identify
+from understudy.tool.understudy.cluster import announce
+
+UNDERSTUDY = Path(sys.executable).parent / "understudy"
+
+
+@pytest.fixture
+def run_dir(tmp_path):
+    """Of a cluster that seems to run: this process stands for its controller."""
+    folder = tmp_path / "run dir"
+    folder.mkdir()
+    Cluster("tux", str(tmp_path / "tux.conf")).save(folder)
+    own = identify("controller", os.getpid())
+    (folder / "controller.pid").write_text(f"{own.pid} {own.start_time}\n")
+    return folder
+
+
+def run(*words, **environment):
+    return subprocess.run(
+        [UNDERSTUDY, *map(str, words)],
+        env={"PATH": "/usr/bin:/bin", "HOME": "/", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_a_command_finds_itself_in_the_clusters_surroundings(run_dir):
+    said = "echo $SLURM_CONF; command -v squeue; echo $SQUEUE_FORMAT"
+    words = ("exec", "--run-dir", run_dir, "--", "sh", "-c", said)
+    done = run(*words, SLURM_CONF="/etc/slurm/slurm.conf", SQUEUE_FORMAT="%j")
+    assert done.stdout.splitlines() == [f"{run_dir}/slurm.conf", f"{run_dir}/bin/squeue", "%j"]
+    assert done.returncode == 0
+
+
+def test_options_of_the_command_are_its_own_and_so_are_exit_code_and_signals(run_dir):
+    assert run("exec", "--run-dir", run_dir, "sh", "-c", "exit 7").returncode == 7
+    assert run("exec", "--run-dir", run_dir, "squeue", "--version").stdout == "slurm 22.05.8\n"
+    killed = run("exec", "--run-dir", run_dir, "sh", "-c", "kill -TERM $$")
+    assert killed.returncode == -signal.SIGTERM
+
+
+def test_a_shell_is_the_users_own_and_says_whose_it_is(run_dir, tmp_path):
+    shell = tmp_path / "myshell"
+    shell.write_text("#!/bin/sh\necho my $SLURM_CONF; exit 3\n")
+    shell.chmod(0o755)
+    done = run("shell", "--run-dir", run_dir, SHELL=str(shell))
+    assert (done.stdout, done.returncode) == (f"my {run_dir}/slurm.conf\n", 3)
+    assert done.stderr == "Slurm's commands speak to cluster tux here; `exit` leaves it.\n"
+
+
+def test_what_cannot_be_run_is_said_with_a_shells_exit_codes(run_dir, tmp_path):
+    done = run("exec", "--run-dir", run_dir, "no-such-command")
+    assert (done.stderr, done.returncode) == (
+        *("understudy exec: no-such-command: no such command\n", 127),
+    )
+    (tmp_path / "text").write_text("")
+    done = run("exec", "--run-dir", run_dir, tmp_path / "text")
+    assert done.stderr == f"understudy exec: {tmp_path}/text: Permission denied\n"
+    assert done.returncode == 126
+    done = run("exec", "--run-dir", tmp_path, "true")
+    assert done.returncode == 1
+    assert f"{tmp_path} is not a cluster's run directory" in done.stderr
+    (run_dir / "controller.pid").unlink()
+    done = run("exec", "--run-dir", run_dir, "true")
+    assert done.stderr == f"understudy exec: error: no cluster runs in {run_dir}\n"
+
+
+def test_up_says_where_commands_would_go_instead(run_dir, capsys, monkeypatch):
+    monkeypatch.setenv("SLURM_CONF", "/etc/slurm/slurm.conf")
+    monkeypatch.setenv("PATH", f"{UNDERSTUDY.parent}:/usr/bin:/bin")
+    announce(Cluster("tux", "tux.conf"), run_dir, 1.0)
+    said = capsys.readouterr().out
+    assert "As SLURM_CONF is /etc/slurm/slurm.conf, commands do not find it yet: `unde" in said
+    monkeypatch.delenv("SLURM_CONF")
+    announce(Cluster("tux", "tux.conf"), run_dir, 1.0)
+    assert "find it as the last cluster that you started" in capsys.readouterr().out

@@ -1,0 +1,1 @@
+"""What `understudy sweep` does."""
