@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from understudy.api.clock import Clock as Clock
     from understudy.api.cluster import Cluster as Cluster
     from understudy.api.errors import UnderstudyError as UnderstudyError
+    from understudy.api.questions import compare as compare
+    from understudy.api.questions import sweep as sweep
+    from understudy.api.questions import why as why
     from understudy.api.records import Job as Job
     from understudy.api.records import Node as Node
     from understudy.api.replay import ReplayResult as ReplayResult
@@ -24,7 +27,10 @@ _PUBLIC = {
     "Node": "records",
     "ReplayResult": "replay",
     "UnderstudyError": "errors",
+    "compare": "questions",
     "replay": "replay",
+    "sweep": "questions",
+    "why": "questions",
 }
 
 
