@@ -1,0 +1,123 @@
+"""`make differential SECONDS=600`: sequences by seed on real Slurm and on ours, side by side, until
+the time is over. What differs is confirmed, made shorter, named, and kept in build/differential.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+from differential.grammar import drawn
+from differential.keep import keep
+from differential.ledger import CHANCE, CLOSED, OPEN, Ledger
+from differential.real_slurm import missing
+from differential.sequence import Step
+from differential.shrink import shrunk
+from differential.sides import ROOT, Pair
+
+
+def look_into(pair: Pair, ledger: Ledger, sequence, difference) -> None:  # type: ignore[no-untyped-def]
+    """Confirm a difference, make it shorter, and note its cause."""
+    signature = difference.signature
+    if ledger.again(signature):
+        return
+    last = [None]
+
+    def shows(steps: list[Step]) -> bool:
+        found = pair.play(steps)
+        if found is None or found.signature != signature:
+            return False
+        last[0] = found
+        return True
+
+    steps = sequence.steps[: difference.step + 1]
+    if not shows(steps):
+        ledger.found(signature, sequence.seed, sequence.areas, steps, difference)
+        ledger.causes[signature]["status"] = CHANCE
+        return
+    steps = shrunk(steps, shows, most_runs=25)
+    ledger.found(signature, sequence.seed, sequence.areas, steps, last[0] or difference)
+    print(f"seed {sequence.seed}: {signature}", flush=True)
+
+
+def search(pair: Pair, ledger: Ledger, end: float, first: int | None, *, progress: bool) -> None:
+    """One seed after the other."""
+    seed = first or ledger.next_seed
+    while time.monotonic() < end:
+        sequence = drawn(seed)
+        sequence.seed = seed
+        begin = time.monotonic()
+        difference = pair.play(sequence.steps)
+        if progress:
+            taken = time.monotonic() - begin
+            print(f"{seed}: {len(sequence.steps)} steps, {taken:.1f} s", flush=True)
+        ledger.tried(sequence, difference)
+        if difference is not None:
+            look_into(pair, ledger, sequence, difference)
+        ledger.save()
+        seed += 1
+
+
+def recheck(pair: Pair, ledger: Ledger, end: float) -> None:
+    """Run the sequences of the open causes once more: which are closed?"""
+    for signature, cause in list(ledger.causes.items()):
+        if cause["status"] != OPEN or time.monotonic() > end:
+            continue
+        steps = [Step.unpacked(each) for each in cause["steps"]]
+        found = pair.play(steps)
+        if found is None:
+            cause["status"] = CLOSED
+            print(f"closed: {signature}", flush=True)
+        elif found.signature != signature:
+            cause["status"] = CLOSED
+            print(f"other: {signature} -> {found.signature}", flush=True)
+            if not ledger.again(found.signature):
+                ledger.found(found.signature, cause["seed"], set(cause["areas"]), steps, found)
+        ledger.save()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="differential")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, help="begin here, not where the last run ended")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "differential")
+    parser.add_argument("--progress", action="store_true", help="a line for each sequence")
+    parser.add_argument("--recheck", action="store_true", help="run the open causes again")
+    parser.add_argument("--list", choices=(OPEN, CLOSED, CHANCE), help="print causes, run nothing")
+    what = "write a cause's sequence as a scenario of tests/conformance"
+    parser.add_argument("--keep", nargs=2, metavar=("SIGNATURE", "NAME"), help=what)
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    ledger = Ledger(options.folder)
+    if options.list:
+        print(ledger.listing(options.list))
+        return 0
+    if why := missing():
+        print(f"nothing to compare with: {why}")
+        return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what runs is ended
+    end = time.monotonic() + options.seconds
+    with tempfile.TemporaryDirectory(prefix="df") as folder:
+        pair = Pair(Path(folder))
+        try:
+            with pair.up():
+                if options.keep:
+                    keep(pair, ledger, *options.keep)
+                elif options.recheck:
+                    recheck(pair, ledger, end)
+                else:
+                    search(pair, ledger, end, options.seed, progress=options.progress)
+        except KeyboardInterrupt:
+            traceback.print_exc(limit=1)
+    ledger.save()
+    print(ledger.statistics())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

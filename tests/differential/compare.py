@@ -1,0 +1,116 @@
+"""What two sides said, made comparable, and the difference's name. Pure.
+
+The rules for numbers of jobs, times, hosts and versions are those of the conformance kit; here is
+what two clusters that run at the same time besides do not share, and the signature: the command,
+what differs (exit code, output, errors, state), and the first lines that differ without what
+changes from sequence to sequence. Two differences with one signature are taken to be of one cause.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from typing import Any
+
+EXIT, OUTPUT, ERRORS, STATE = "exit code", "output", "errors", "state"
+OVERHEARD = re.compile(
+    r"spurious message type|error: _get_socket|^(\w+: )?(debug\d?|slurm_\w+): |: debug\d?: |plugin"
+)
+
+
+@dataclass
+class Observation:
+    """What a command line gave, normalised by the kit's rules."""
+
+    exit: int | str
+    output: list[str]
+    errors: list[str]
+
+
+@dataclass
+class Difference:
+    """Where two sides differ first: the step's number (the state's show commands have their own
+    text), what, and both sides' lines.
+    """
+
+    step: int
+    run: str
+    kind: str
+    slurm: list[str]
+    ours: list[str]
+
+    @property
+    def signature(self) -> str:
+        words = ["show"] if self.kind == STATE else self.run.split()
+        command = " ".join(words[:2]) if words[0] in ("scontrol", "sacctmgr") else words[0]
+        gone, come = first_lines(self.slurm, self.ours)
+        return f"{command} | {self.kind} | {general(gone)} | {general(come)}"
+
+    def lines(self) -> list[str]:
+        """Readable: `-` Slurm, `+` ours."""
+        found = difflib.unified_diff(self.slurm, self.ours, n=0, lineterm="")
+        return [line for line in found if not line.startswith(("---", "+++", "@@"))][:40]
+
+
+def own_rules(lines: list[str], command: str) -> list[str]:
+    """Without what two clusters that run beside each other do not share."""
+    found: list[str] = []
+    for line in lines:
+        text = re.sub(r"\b(\d+-)?(\d+:)?\d?\d:\d\d\b(?<!00)", "T:TT", line)
+        text = re.sub(r"\bPort=\d+", "Port=PORT", text)
+        text = re.sub(r"\b(TaskPid|Pid|pid)=\d+", r"\1=PID", text)
+        text = re.sub(r"NodeAddr=\S+ NodeHostName=\S+", "NodeAddr=ADDR NodeHostName=HOST", text)
+        text = re.sub(r"\bMCS_label=\S*", "MCS_label=M", text)
+        found.append(text.rstrip() if command == "sacctmgr" else text)
+    return found
+
+
+def compare(
+    slurm: Observation, ours: Observation, number: int, run: str, kind: str = ""
+) -> Difference | None:
+    """The first difference of exit code, output and errors; `kind` names it in place of these."""
+    if slurm.output != ours.output:
+        return Difference(number, run, kind or OUTPUT, slurm.output, ours.output)
+    if slurm.errors != ours.errors:
+        return Difference(number, run, kind or ERRORS, slurm.errors, ours.errors)
+    if slurm.exit != ours.exit:
+        return Difference(number, run, kind or EXIT, [str(slurm.exit)], [str(ours.exit)])
+    return None
+
+
+def first_lines(slurm: list[str], ours: list[str]) -> tuple[str, str]:
+    """The first line, or the first words of it, that one has and the other has not."""
+    for gone, come in zip([*slurm, *[""] * len(ours)], [*ours, *[""] * len(slurm)], strict=True):
+        if gone == come:
+            continue
+        keys, others = _pairs(gone), _pairs(come)
+        if keys and others:
+            words = [(f"{key}={keys.get(key, '')}", f"{key}={others.get(key, '')}") for key in
+                     [*keys, *(key for key in others if key not in keys)]
+                     if keys.get(key) != others.get(key)]  # fmt: skip
+            if words:
+                return words[0]
+        return gone, come
+    return "", ""
+
+
+def _pairs(line: str) -> dict[str, str]:
+    words = re.findall(r"(?<!\S)([A-Za-z][\w:/]*)=(\S*)", line)
+    return dict(words) if len(words) == len(line.split()) and words else {}
+
+
+def general(line: str) -> str:
+    """Without what is drawn anew in each sequence: numbers, quoted words, names."""
+    text = re.sub(r"\"[^\"]*\"|'[^']*'|`[^']*'", "'X'", line.strip())
+    text = re.sub(r"J\d{3}(_\d+)?", "J", text)
+    text = re.sub(r"\b(root|daemon|bin|sys)\b", "USER", text)
+    text = re.sub(r"\bn(\d|\[[\d,-]+\])", "NODES", text)
+    text = re.sub(r"\d+", "N", text)
+    return re.sub(r"\s+", " ", text)[:110]
+
+
+def table(signature: str) -> dict[str, Any]:
+    """The parts of a signature."""
+    command, kind, slurm, ours = (signature.split(" | ") + [""] * 3)[:4]
+    return {"command": command, "kind": kind, "slurm": slurm, "ours": ours}
