@@ -19,7 +19,7 @@ OUT     ?= runs/demo
 
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: all demo pictures test check conformance fidelity sites clients format wire options states man bench experiments sweeps profile fuzz fuzz-guided fuzz-changes fuzz-schedules chaos lock clean compose-image compose-test
+.PHONY: all demo pictures test check conformance differential fidelity sites clients format wire options states man bench experiments sweeps profile fuzz fuzz-guided fuzz-changes fuzz-schedules chaos lock clean compose-image compose-test
 .DELETE_ON_ERROR:
 
 all: $(VENV)/.prepared-dev
@@ -137,6 +137,11 @@ profile: $(VENV)/.prepared-dev
 # Command lines recorded from real Slurm, typed at clusters of ours; needs root. `make conformance SCENARIOS="squeue-sort sinfo-env"` runs some.
 conformance: $(VENV)/.prepared-dev
 	$(BIN)/python tests/conformance/conform run --hook $(CURDIR)/tests/conformance/hook --bin $(CURDIR)/$(BIN) $(SCENARIOS)
+
+# Sequences of commands by seed on real Slurm and on ours, side by side, for SECONDS; goes on where the last run ended. Needs root, and Slurm 22.05 installed.
+# `make differential WHAT=--recheck` runs the open causes again, `WHAT="--list open"` prints them.
+differential: $(VENV)/.prepared-dev
+	PYTHONPATH=tests:tests/harness $(BIN)/python -m differential --seconds $(SECONDS) $(WHAT)
 
 # Scores every workload of ../shared/fidelity beside real Slurm's own spread.
 fidelity: $(VENV)/.prepared-dev

@@ -11,6 +11,7 @@ import tempfile
 import time
 import traceback
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from differential.grammar import drawn
 from differential.keep import keep
@@ -20,28 +21,36 @@ from differential.sequence import Step
 from differential.shrink import shrunk
 from differential.sides import ROOT, Pair
 
+if TYPE_CHECKING:
+    from differential.compare import Difference
+    from differential.sequence import Sequence
 
-def look_into(pair: Pair, ledger: Ledger, sequence, difference) -> None:  # type: ignore[no-untyped-def]
+MOST_RUNS = 12
+
+
+def look_into(pair: Pair, ledger: Ledger, sequence: Sequence, difference: Difference) -> None:
     """Confirm a difference, make it shorter, and note its cause."""
     signature = difference.signature
     if ledger.again(signature):
         return
-    last = [None]
+    last = difference
 
     def shows(steps: list[Step]) -> bool:
-        found = pair.play(steps)
-        if found is None or found.signature != signature:
-            return False
-        last[0] = found
-        return True
+        nonlocal last
+        for found in pair.play(steps):
+            if found.signature == signature:
+                last = found
+                return True
+        return False
 
     steps = sequence.steps[: difference.step + 1]
-    if not shows(steps):
-        ledger.found(signature, sequence.seed, sequence.areas, steps, difference)
+    at_once = [[steps[-1]], [each for each in steps[:-1] if each.saves] + [steps[-1]], steps]
+    confirmed = next((each for each in at_once if shows(each)), None)
+    if confirmed is not None:
+        steps = shrunk(confirmed, shows, most_runs=MOST_RUNS)
+    ledger.found(signature, sequence.seed, sequence.areas, steps, last)
+    if confirmed is None:
         ledger.causes[signature]["status"] = CHANCE
-        return
-    steps = shrunk(steps, shows, most_runs=25)
-    ledger.found(signature, sequence.seed, sequence.areas, steps, last[0] or difference)
     print(f"seed {sequence.seed}: {signature}", flush=True)
 
 
@@ -52,12 +61,12 @@ def search(pair: Pair, ledger: Ledger, end: float, first: int | None, *, progres
         sequence = drawn(seed)
         sequence.seed = seed
         begin = time.monotonic()
-        difference = pair.play(sequence.steps)
+        differences = pair.play(sequence.steps)
         if progress:
             taken = time.monotonic() - begin
             print(f"{seed}: {len(sequence.steps)} steps, {taken:.1f} s", flush=True)
-        ledger.tried(sequence, difference)
-        if difference is not None:
+        ledger.tried(sequence, differences)
+        for difference in differences:
             look_into(pair, ledger, sequence, difference)
         ledger.save()
         seed += 1
@@ -69,15 +78,14 @@ def recheck(pair: Pair, ledger: Ledger, end: float) -> None:
         if cause["status"] != OPEN or time.monotonic() > end:
             continue
         steps = [Step.unpacked(each) for each in cause["steps"]]
-        found = pair.play(steps)
-        if found is None:
+        differences = pair.play(steps)
+        if not any(found.signature == signature for found in differences):
             cause["status"] = CLOSED
             print(f"closed: {signature}", flush=True)
-        elif found.signature != signature:
-            cause["status"] = CLOSED
-            print(f"other: {signature} -> {found.signature}", flush=True)
-            if not ledger.again(found.signature):
+        for found in differences:
+            if found.signature not in ledger.causes:
                 ledger.found(found.signature, cause["seed"], set(cause["areas"]), steps, found)
+                print(f"instead: {found.signature}", flush=True)
         ledger.save()
 
 

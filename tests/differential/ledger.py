@@ -40,14 +40,14 @@ class Ledger:
         partial.write_text(json.dumps(text, indent=1))
         partial.rename(self.path)
 
-    def tried(self, sequence: Sequence, difference: Difference | None) -> None:
+    def tried(self, sequence: Sequence, differences: list[Difference]) -> None:
         """Count a sequence."""
         for area in sequence.areas:
             self.counts["sequences"][area] += 1
-            self.counts["differing"][area] += difference is not None
-        for step in sequence.steps[: difference.step + 1 if difference else None]:
+            self.counts["differing"][area] += bool(differences)
+        for step in sequence.steps:
             self.counts["typed"][step.command] += 1
-        if difference is not None:
+        for difference in differences:
             self.counts["differing_commands"][difference.run.split()[0]] += 1
         self.next_seed = sequence.seed + 1
 

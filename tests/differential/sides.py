@@ -67,7 +67,7 @@ AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=127.0.0.1
 AccountingStoragePort={dbd_port}
 """
-SNAPSHOT = "squeue -h -a -S i -o '%i %T %r'; sinfo -h -N -o '%N %T'"
+SNAPSHOT = "squeue -h -a -S i -o '%i %T %r'"
 UNSETTLED = re.compile(r"COMPLETING|CONFIGURING|PENDING None|\*|unknown|comp$", re.MULTILINE)
 SHOWN = (
     "scontrol show job -d",
@@ -86,13 +86,15 @@ BASELINE = (
     "scontrol show partition; scontrol show reservation; sacctmgr -nP show assoc tree; "
     "sacctmgr -nP show qos; sinfo -h -N -o '%N %P %T %c %m %f %w %G'"
 )
+# Prints the last job's number; fails where something stays.
 CLEAN = (
-    "squeue -h -a -o %A | sort -u | xargs -r scancel; "
-    "squeue -h -a -o %A | sort -u | xargs -r scancel -f -s KILL; true"
+    'for t in 1 2 3 4 5 6 7 8; do j=$(squeue -h -a -o %A | sort -u); [ -z "$j" ] && break; '
+    "[ $t = 1 ] && scancel $j; [ $t = 4 ] && scancel -f -s KILL $j; sleep 0.$t; done; "
+    'squeue -h -a -t all -o %A | sort -n | tail -1; [ -z "$j" ]'
 )
 CLEAN_MORE = (
     "scontrol show reservation -o | sed -n 's/ReservationName=\\([^ ]*\\).*/\\1/p' | "
-    "xargs -r -n1 scontrol delete reservation; "
+    "xargs -r -n1 scontrol delete reservation >&2; "
     "for p in p1 p2; do scontrol delete partitionname=$p; done; "
     "scontrol update nodename=n[1-4] state=resume reason= weight=1 "
     "features=f1 activefeatures=f1 comment= extra=; "
@@ -305,8 +307,10 @@ class Pair:
             time.sleep(pause)
             pause *= 1.6
 
-    def play(self, steps: list[Step]) -> Difference | None:
-        """Run the steps on both, clean up, and say where they differ first."""
+    def play(self, steps: list[Step]) -> list[Difference]:
+        """Run the steps on both, clean up, and say where they differ. What a command prints may
+        differ and the rest be worth while; what it does may not.
+        """
         for side, first in zip(self.sides, self.next_job, strict=True):
             side.begin(first)
         try:
@@ -314,40 +318,39 @@ class Pair:
         finally:
             self._reset(steps)
 
-    def _play(self, steps: list[Step]) -> Difference | None:
+    def _play(self, steps: list[Step]) -> list[Difference]:
+        differences: list[Difference] = []
         for number, step in enumerate(steps):
             slurm, ours = self.both(lambda side, step=step: side.type(step))
             found = compare(slurm, ours, number, step.run)
             if found is not None:
-                return found
-            if step.changes:
+                differences.append(found)
+            if step.changes and bool(slurm.exit) != bool(ours.exit):
+                return differences  # they are no longer in one state
+            if step.changes and slurm.exit == 0:
                 self.settle()
-        if not any(step.changes for step in steps):
-            return None
-        accounts = any(step.command == "sacctmgr" for step in steps)
-        line = MARK.join(SHOWN_ACCOUNTS if accounts else SHOWN)
-        slurm, ours = self.both(lambda side: side.state(line))
-        return compare(slurm, ours, len(steps), line, STATE)
+        if any(step.changes for step in steps):
+            accounts = any(step.command == "sacctmgr" for step in steps)
+            line = MARK.join(SHOWN_ACCOUNTS if accounts else SHOWN)
+            slurm, ours = self.both(lambda side: side.state(line))
+            found = compare(slurm, ours, len(steps), line, STATE)
+            differences += [found] if found is not None else []
+        return differences
 
     def _reset(self, steps: list[Step]) -> None:
         if not any(step.changes for step in steps):
             return
-        self.both(lambda side: side.shell(CLEAN))
         touched = any(
             re.match(r"scontrol (update|create|delete|reconf|reboot)|sacctmgr", step.run)
             for step in steps
         )
-        if touched:
-            self.both(lambda side: side.shell(CLEAN_MORE))
-        end = time.monotonic() + 12
-        busy = "squeue -h -a; sinfo -h -N -o '%N %T' | grep -v idle"
-        while time.monotonic() < end and any(self.both(lambda side: self._look(side, busy))):
-            time.sleep(0.2)
-        look = "squeue -h -a -t all -o %A | sort -n | tail -1"
-        last = self.both(lambda side: self._look(side, look))
-        self.next_job = [int(text or 7300) + 1 for text in last]
+        line = f"{CLEAN_MORE}; {CLEAN}" if touched else CLEAN
+        ended = self.both(lambda side: side.shell(line, limit_s=40))
+        last = [str(out).split()[-1:] for out, _, _ in ended]
+        self.next_job = [int(each[0]) + 1 if each else 7301 for each in last]
         same = self.next_job[0] == self.next_job[1] and self.next_job[0] < 7301 + 150
+        same = same and all(code == 0 for _, _, code in ended)
         if touched and same:
             same = self.baseline == self.both(lambda side: self._look(side, BASELINE))
-        if not same or time.monotonic() >= end:
+        if not same:
             self.restart()
