@@ -168,7 +168,7 @@ class Drawing:
     def _list(self) -> None:
         if self.random.random() < 0.8:
             self._some_jobs(3)
-        for _ in range(self.random.randint(2, 6)):
+        for _ in range(self.random.randint(6, 16)):
             name = self._pick(LISTING)
             if name == "scontrol":
                 flags = self._pick(("", "", "-o", "-d", "-a", "-Q", "--oneliner", "-dd"))
@@ -276,7 +276,7 @@ class Drawing:
 
     def _wrong(self) -> None:
         """Words that are no options, abbreviations, options without values, --usage."""
-        for _ in range(3):
+        for _ in range(16):
             name = self._pick(ALL_COMMANDS)
             options = [option for option in command(name).options.options if option.long]
             option = self._pick(options)
@@ -291,7 +291,11 @@ class Drawing:
                 name in ("scontrol", "sacctmgr", "sreport") and bad in ("", "-", "--")
             ) or "verb" in bad:
                 continue
-            self._add(f"{name} {bad}".strip(), changes=name in ("sbatch", "scancel"))
+            if name == "salloc" and "nosuch" not in bad[2:] and not bad.startswith("--u"):
+                continue  # it would begin
+            if name == "srun" and bad == "nosuch":
+                continue
+            self._add(f"{name} {bad}".strip())
 
 
 def drawn(seed: int) -> Sequence:

@@ -33,6 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 CLUSTER = "conform"
 LIMIT_S = 25
+AT_A_TIME = 6  # commands that change nothing are typed together
 SETTLE_S = 4.0
 # What the kit's runner has, so that a find can be kept as one of its scenarios.
 CONF = """ProctrackType=proctrack/linuxproc
@@ -205,6 +206,7 @@ class Pair:
         self.folder, self.conf = folder, CONF + own_conf
         self.real = RealSlurm(folder / "slurm", self.conf, accounting=True, cluster=CLUSTER)
         self.pool = ThreadPoolExecutor(2)
+        self.typists = ThreadPoolExecutor(2 * AT_A_TIME)
         self.sides: list[Side] = []
         self.baseline: list[str] = []
         self.next_job = [7301, 7301]
@@ -320,13 +322,16 @@ class Pair:
 
     def _play(self, steps: list[Step]) -> list[Difference]:
         differences: list[Difference] = []
-        for number, step in enumerate(steps):
-            slurm, ours = self.both(lambda side, step=step: side.type(step))
-            found = compare(slurm, ours, number, step.run)
-            if found is not None:
-                differences.append(found)
-            if step.changes and bool(slurm.exit) != bool(ours.exit):
-                return differences  # they are no longer in one state
+        number = 0
+        while number < len(steps):
+            together = self._together(steps, number)
+            for step, slurm, ours in self._type(together):
+                found = compare(slurm, ours, number, step.run)
+                if found is not None:
+                    differences.append(found)
+                if step.changes and bool(slurm.exit) != bool(ours.exit):
+                    return differences  # they are no longer in one state
+                number += 1
             if step.changes and slurm.exit == 0:
                 self.settle()
         if any(step.changes for step in steps):
@@ -336,6 +341,22 @@ class Pair:
             found = compare(slurm, ours, len(steps), line, STATE)
             differences += [found] if found is not None else []
         return differences
+
+    @staticmethod
+    def _together(steps: list[Step], begin: int) -> list[Step]:
+        """One step that changes something, or all up to the next such one."""
+        end = begin + 1
+        if not steps[begin].changes:
+            while end < len(steps) and not steps[end].changes:
+                end += 1
+        return steps[begin:end]
+
+    def _type(self, steps: list[Step]) -> list[tuple[Step, Observation, Observation]]:
+        given = [[self.typists.submit(side.type, step) for side in self.sides] for step in steps]
+        return [
+            (step, slurm.result(), ours.result())
+            for step, (slurm, ours) in zip(steps, given, strict=True)
+        ]
 
     def _reset(self, steps: list[Step]) -> None:
         if not any(step.changes for step in steps):
