@@ -176,7 +176,9 @@ def sprio(arguments: "list[str]", context: Context) -> int:
 def _show(options: "dict[str, str | None]", context: Context) -> int:
     if "verbose" in options:
         _print_options(options, context)
-    if _is_unsupported(context):
+    jobs = _job_numbers(options, context)
+    users = _users(options["user"] or "", context) if options.get("user") else []
+    if jobs is None or _is_unsupported(context):
         return 1
     cells = _read_format(options, context)
     header = "noheader" not in options
@@ -185,7 +187,20 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
             context.print(header_line(cells))
         _print_weights(cells, context)
         return 0
-    return _print_jobs(cells, options, context, header=header)
+    where = {"job_id": jobs} if "jobs" in options else {}
+    if options.get("user"):
+        where["user_id"] = users
+    return _print_jobs(cells, options, where, context, header=header)
+
+
+def _job_numbers(options: "dict[str, str | None]", context: Context) -> "list[int] | None":
+    """Those of -j; None if one of them is none, which has been said then."""
+    words = [word for word in (options.get("jobs") or "").split(",") if word]
+    strange = next((word for word in words if not word.isdigit()), None)
+    if strange is not None:
+        context.error(f"Invalid job id: {strange}")
+        return None
+    return [int(word) for word in words]
 
 
 def _is_unsupported(context: Context) -> bool:
@@ -291,18 +306,14 @@ class _Weight(float):
 
 
 def _print_jobs(
-    cells: "list[Cell]", options: "dict[str, str | None]", context: Context, *, header: bool
+    cells: "list[Cell]",
+    options: "dict[str, str | None]",
+    wanted: "dict[str, list[int]]",
+    context: Context,
+    *,
+    header: bool,
 ) -> int:
-    where: dict[str, list[Any]] = {}
-    if "jobs" in options:
-        words = [word for word in (options["jobs"] or "").split(",") if word]
-        strange = next((word for word in words if not word.isdigit()), None)
-        if strange is not None:
-            context.error(f"Invalid job id: {strange}")
-            return 1
-        where["job_id"] = [int(word) for word in words]
-    if options.get("user"):
-        where["user_id"] = _users(options["user"] or "", context)
+    where: dict[str, list[Any]] = dict(wanted)
     if options.get("partition"):
         where["partition"] = (options["partition"] or "").split(",")
     is_empty = "job_id" in where and not where["job_id"]

@@ -181,6 +181,8 @@ def test_other_plugins_have_nothing_to_show():
         said.err == "You are not running a supported priority plugin\n(priority/basic).\n"
         "Only 'priority/multifactor' is supported.\n"
     )
+    said = run_command(sprio, "-j", "1,abc", client=client)
+    assert (said.code, said.err) == (1, "sprio: error: Invalid job id: abc\n")
 
 
 @pytest.mark.parametrize(
@@ -439,3 +441,11 @@ def test_an_order_by_a_field_that_there_is_not_is_refused():
         "",
         "sprio: error: Invalid sort specification: z\n",
     )
+
+
+@pytest.mark.parametrize("is_tree", [True, False])
+def test_the_long_form_has_the_level_of_a_fair_tree_whoever_is_asked_for(is_tree):
+    root = record("shares", account="root", association_id=1, is_tree=is_tree)
+    said = run_command(sshare, "-l", "-A", "nosuch", client=FakeClient(shares=[root]))
+    assert "FairShare" in said.out.split()
+    assert ("LevelFS" in said.out.split()) == is_tree
