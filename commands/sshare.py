@@ -150,8 +150,9 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
     if "verbose" in options:
         _print_options(options, context)
         say_authenticated(context, "sshare", int(options["verbose"] or 1))
-    rows = _chosen(context.client.query("shares", _COLUMNS).dicts(), options, context)
-    is_tree = bool(rows and rows[0]["is_tree"])
+    known = context.client.query("shares", _COLUMNS).dicts()
+    rows = _chosen(known, options, context)
+    is_tree = bool(known and known[0]["is_tree"])
     text = options.get("format") or (
         (LONG if is_tree else LONG_CLASSIC) if "long" in options else DEFAULT
     )

@@ -66,7 +66,10 @@ def resolve(
             raise SlurmError(ErrorCode.INVALID_ACCOUNT)
         if own is not None and own.partition and len(names) > 1:
             raise SlurmError(ErrorCode.SEVERAL_PARTITIONS)
-    qos = qos or (state.default_qos(own) if own is not None else "")
+    if not qos and own is not None:
+        qos = state.default_qos(own)
+    elif not qos and "normal" in state.qos:
+        qos = "normal"
     found = state.qos.get(qos)
     if is_enforcing and enforced.qos:
         assert own is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from controller_harness import OTHER, ROOT, USER
+from controller_harness import OTHER, ROOT, USER, FakeSender
 from enforcement_harness import House, sums
 
 from understudy.controller.edge.limits import make_limits
@@ -958,3 +958,10 @@ def test_all_devices_count_that_a_job_would_get_with_its_nodes() -> None:
     for count, reason in ((2, ""), (4, "QOSMaxGRESPerUser")):
         held = Allocation.of_groups((ShareGroup(1, 8, 0xFF, 0, 1, (Held("gpu", "", count, 0),)),))
         assert house.limits.by_allocation(job, partition, held, 0.0) == reason
+
+
+def test_who_has_no_association_has_the_normal_qos_where_nothing_is_enforced() -> None:
+    house = House(enforce="")
+    stranger = FakeSender(user_id=4242)
+    assert house.submit(stranger).spec.qos == "normal"
+    assert house.submit(stranger, qos="q").spec.qos == "q"
