@@ -251,7 +251,7 @@ NODE_COLUMNS: Final[dict[str, Callable[[NodeView, Node], Any]]] = {
     "features": lambda _v, n: list(n.features),
     "active_features": lambda _v, n: list(n.active_features),
     "gres": lambda v, n: node_gres(v.table, n),
-    "gres_drain": lambda v, _n: "" if v.table.gres is None else "N/A",
+    "gres_drain": lambda _v, _n: "N/A",
     "gres_used": lambda v, n: node_gres_used(v.table, n),
     "alloc_cpus": alloc_cpus,
     "idle_cpus": idle_cpus,
