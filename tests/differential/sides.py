@@ -33,6 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 CLUSTER = "conform"
 LIMIT_S = 25
+FIRST_JOB = 7301
 AT_A_TIME = 6  # commands that change nothing are typed together
 SETTLE_S = 4.0
 # What the kit's runner has, so that a find can be kept as one of its scenarios.
@@ -90,12 +91,12 @@ BASELINE = (
 # Prints the last job's number; fails where something stays.
 CLEAN = (
     'for t in 1 2 3 4 5 6 7 8; do j=$(squeue -h -a -o %A | sort -u); [ -z "$j" ] && break; '
-    "[ $t = 1 ] && scancel $j; [ $t = 4 ] && scancel -f -s KILL $j; sleep 0.$t; done; "
+    "[ $t = 1 ] && scancel $j; sleep 0.$t; done; "
     'squeue -h -a -t all -o %A | sort -n | tail -1; [ -z "$j" ]'
 )
 CLEAN_MORE = (
     "scontrol show reservation -o | sed -n 's/ReservationName=\\([^ ]*\\).*/\\1/p' | "
-    "xargs -r -n1 scontrol delete reservation >&2; "
+    "xargs -r -n1 scontrol delete reservation; "
     "for p in p1 p2; do scontrol delete partitionname=$p; done; "
     "scontrol update nodename=n[1-4] state=resume reason= weight=1 "
     "features=f1 activefeatures=f1 comment= extra=; "
@@ -171,11 +172,25 @@ class Side:
     def seen(self, out: str, err: str, code: int | str, line: str) -> Observation:
         command = line.split(maxsplit=1)[0]
         both = [
-            own_rules(self.normal(text, (), (), line).rstrip("\n").split("\n"), command)
+            own_rules(
+                self.normal("\n".join(self._without_earlier(text)), (), (), line).split("\n"),
+                command,
+            )
             for text in (out, err)
         ]
         errors = [text for text in both[1] if text and not OVERHEARD.search(text)]
         return Observation(code, both[0], errors)
+
+    def _without_earlier(self, text: str) -> list[str]:
+        """The lines that are not of a job of an earlier sequence."""
+        return [
+            line
+            for line in text.rstrip("\n").split("\n")
+            if not any(
+                FIRST_JOB <= int(word) < self.normal.base
+                for word in re.findall(r"(?<![\w:.-])\d{4}(?!\d)", line)
+            )
+        ]
 
     def state(self, line: str) -> Observation:
         out, err, code = self.shell(line)
@@ -209,7 +224,7 @@ class Pair:
         self.typists = ThreadPoolExecutor(2 * AT_A_TIME)
         self.sides: list[Side] = []
         self.baseline: list[str] = []
-        self.next_job = [7301, 7301]
+        self.next_job = [FIRST_JOB, FIRST_JOB]
         self.restarts = 0
 
     @contextlib.contextmanager
@@ -259,7 +274,7 @@ class Pair:
         """Both as new: no job, nothing in accounting."""
         self.restarts += 1
         list(self.pool.map(lambda each: each(), [self._restart_real, self._restart_ours]))
-        self.next_job = [7301, 7301]
+        self.next_job = [FIRST_JOB, FIRST_JOB]
         self._take_baseline()
 
     def _restart_real(self) -> None:
@@ -365,11 +380,11 @@ class Pair:
             re.match(r"scontrol (update|create|delete|reconf|reboot)|sacctmgr", step.run)
             for step in steps
         )
-        line = f"{CLEAN_MORE}; {CLEAN}" if touched else CLEAN
+        line = f"{{ {CLEAN_MORE}; }} >&2; {CLEAN}" if touched else CLEAN
         ended = self.both(lambda side: side.shell(line, limit_s=40))
         last = [str(out).split()[-1:] for out, _, _ in ended]
-        self.next_job = [int(each[0]) + 1 if each else 7301 for each in last]
-        same = self.next_job[0] == self.next_job[1] and self.next_job[0] < 7301 + 150
+        self.next_job = [int(each[0]) + 1 if each else FIRST_JOB for each in last]
+        same = self.next_job[0] == self.next_job[1] and self.next_job[0] < FIRST_JOB + 150
         same = same and all(code == 0 for _, _, code in ended)
         if touched and same:
             same = self.baseline == self.both(lambda side: self._look(side, BASELINE))
