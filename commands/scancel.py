@@ -101,6 +101,11 @@ def scancel(arguments: list[str], context: Context) -> int:
     if context.refuses_clusters(options.get("clusters")):
         return 1
     try:
+        for option, text in given:  # in their order, before the jobs
+            if option.dest == "signal":
+                _signal(text, context)
+            elif option.dest == "state":
+                _states(text, context)
         jobs = [each for operand in operands for each in _job_ids(operand, context)]
         signal = _signal(options.get("signal"), context)
         where, states = _filters(options, context)
@@ -216,14 +221,17 @@ def _filters(
         where["user_id"] = [_user_id(options["user"] or "", context)]
     if "me" in options:
         where["user_id"] = [os.getuid()]
-    states = None
-    if options.get("state") is not None:
-        state = job_state_from(options["state"] or "")
-        if state is None:
-            context.complain(f"Invalid job state specified: {options['state']}\n{_VALID_STATES}")
-            raise _RefusedLineError
-        states = [state]
-    return where, states
+    return where, _states(options.get("state"), context)
+
+
+def _states(text: str | None, context: Context) -> "list[tuple[int, int]] | None":
+    if text is None:
+        return None
+    state = job_state_from(text)
+    if state is None:
+        context.complain(f"Invalid job state specified: {text}\n{_VALID_STATES}")
+        raise _RefusedLineError
+    return [state]
 
 
 def _user_id(word: str, context: Context) -> int:

@@ -71,6 +71,12 @@ def test_a_signal_and_its_reach_are_passed_on() -> None:
         (["-u", "nosuchuser"], "scancel: error: Invalid user name: nosuchuser\n"),
         (["-s", "NOSUCH", "7301"], "Unknown job signal: NOSUCH\n"),
         (["-s", "0", "7301"], "Unknown job signal: 0\n"),
+        (["-s", "NOSUCH", "-t", "nosuch", "abc"], "Unknown job signal: NOSUCH\n"),
+        (
+            ["-t", "no", "-s", "NOSUCH", "-u", "nosuchuser", "abc"],
+            "Invalid job state specified: no\n"
+            "Valid job states are PENDING, RUNNING, and SUSPENDED\n",
+        ),
         (
             ["--nosuch"],
             (
