@@ -61,9 +61,9 @@ def _users_factor(row: "Row") -> str:
 
 
 def _level(row: "Row") -> str:
-    return (
-        f"{row['level_fair_share']:.6f}" if row["parent_id"] and row["shares"] is not None else ""
-    )
+    # where no plug-in counts shares, root has it, too
+    is_shown = (row["parent_id"] and row["shares"] is not None) or row["normal_shares"] is None
+    return f"{row['level_fair_share']:.6f}" if is_shown else ""
 
 
 def _amounts(name: str) -> "Callable[[Row], str]":

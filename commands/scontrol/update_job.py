@@ -280,12 +280,12 @@ def _nice(value: str, context: "Context") -> str:
 
 
 def _range(name: str, text: str) -> "Callable[[str, Context], str]":
-    """`2` or `2-4`. `text`: how a number that is none is called; {0} stands for it."""
+    """`2` or `2-4`. `text`: how a value that is none is called; {0} stands for it."""
 
     def check(value: str, context: "Context") -> str:
         strange = next((part for part in value.split("-", 1) if not part.isdigit()), None)
         if strange is not None:
-            context.error(text.format(strange))
+            context.error(text.format(value))
         least, dash, most = value.partition("-")
         if strange is not None or int(least) < 1 or (dash and int(most) < int(least)):
             raise _refuse(context, f"Invalid {name} value: {value}")
@@ -295,9 +295,8 @@ def _range(name: str, text: str) -> "Callable[[str, Context], str]":
 
 
 def _node_count(value: str, context: "Context") -> "str | None":
-    strange = next((part for part in value.split("-", 1) if not part.isdigit()), None)
-    if strange is not None:
-        context.error(f'Invalid numeric value "{strange or value}" for requested node count.')
+    if any(not part.isdigit() for part in value.split("-", 1)):
+        context.error(f'Invalid numeric value "{value}" for requested node count.')
         raise SilentlyDoneError
     return value
 

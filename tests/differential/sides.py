@@ -74,7 +74,7 @@ UNSETTLED = re.compile(r"COMPLETING|CONFIGURING|PENDING None|\*|unknown|comp$", 
 SHOWN = (
     "scontrol show job -d",
     "squeue -a -h -S i -o '%i %j %u %a %P %T %D %C %m %l %r %N %q %Q'",
-    "sinfo -N -o '%N %P %T %c %m %f %w %E'",
+    "sinfo -N -S N,P -o '%N %P %T %c %m %f %w %E'",
     "scontrol show partition",
     "scontrol show reservation",
 )
@@ -86,7 +86,7 @@ SHOWN_ACCOUNTS = (
 MARK = "; echo =====; "  # between what show commands print
 BASELINE = (
     "scontrol show partition; scontrol show reservation; sacctmgr -nP show assoc tree; "
-    "sacctmgr -nP show qos; sinfo -h -N -o '%N %P %T %c %m %f %w %G'"
+    "sacctmgr -nP show qos; sinfo -h -N -S N,P -o '%N %P %T %c %m %f %w %G'"
 )
 # Prints the last job's number; fails where something stays.
 CLEAN = (

@@ -44,6 +44,8 @@ def test_each_of_exit_code_output_and_errors_is_compared():
 
 def test_times_that_go_on_are_equal_and_limits_are_not():
     assert own_rules(["59:59 left"], "squeue") == own_rules(["59:58 left"], "squeue")
+    assert own_rules(["ExitCode=0:15"], "scontrol") == ["ExitCode=0:15"]
+    assert own_rules(["F 0:15 00:00:07"], "sacct") == ["F 0:15 T:TT"]
     assert own_rules(["limit 10:00"], "squeue") != own_rules(["limit 20:00"], "squeue")
 
 

@@ -449,3 +449,14 @@ def test_the_long_form_has_the_level_of_a_fair_tree_whoever_is_asked_for(is_tree
     said = run_command(sshare, "-l", "-A", "nosuch", client=FakeClient(shares=[root]))
     assert "FairShare" in said.out.split()
     assert ("LevelFS" in said.out.split()) == is_tree
+
+
+def test_root_has_a_level_where_no_plugin_counts_shares():
+    root = record(
+        "shares", account="root", association_id=1, is_tree=True, normal_shares=None,
+        level_fair_share=0.0,
+    )  # fmt: skip
+    assert (
+        "0.000000"
+        in run_command(sshare, "-h", "-o", "levelfs", client=FakeClient(shares=[root])).out
+    )

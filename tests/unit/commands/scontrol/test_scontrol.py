@@ -702,6 +702,7 @@ def test_a_node_count_that_is_none_is_said_and_that_is_all(client: FakeClient) -
         0,
         'scontrol: error: Invalid numeric value "x" for requested node count.\n',
     )
+    assert '"n[1-2]" for requested' in ask(client, "update jobid=7 numnodes=n[1-2]").err
 
 
 def test_what_is_quoted_in_the_interactive_mode_is_one_word(client: FakeClient) -> None:
