@@ -74,8 +74,10 @@ def test_a_signal_and_its_reach_are_passed_on() -> None:
         (["-s", "NOSUCH", "-t", "nosuch", "abc"], "Unknown job signal: NOSUCH\n"),
         (
             ["-t", "no", "-s", "NOSUCH", "-u", "nosuchuser", "abc"],
-            "Invalid job state specified: no\n"
-            "Valid job states are PENDING, RUNNING, and SUSPENDED\n",
+            (
+                "Invalid job state specified: no\n"
+                "Valid job states are PENDING, RUNNING, and SUSPENDED\n"
+            ),
         ),
         (
             ["--nosuch"],
