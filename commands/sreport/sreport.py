@@ -263,6 +263,8 @@ def sreport(arguments: "list[str]", context: Context) -> int:
         context.print(f"slurm {VERSION}")
         return 0
     session = _Session(context, options)
+    if options.get("time"):
+        _take_unit(session, options["time"] or "")
     try:
         if words:
             _command(session, words)
@@ -296,12 +298,19 @@ class _Session:
         return report
 
 
-def _set_unit(report: Report, word: str) -> None:
+def _take_unit(session: _Session, word: str) -> None:
+    """Have all reports from now on in this unit; one that is none is said at once, and ignored."""
+    if not _set_unit(Report(session.context, session.options), word):
+        session.context.stderr.write(f"unknown time format {word}")
+    session.options["time"] = word
+
+
+def _set_unit(report: Report, word: str) -> bool:
     for name, least, title, seconds, has_percent in _UNITS:
         if len(word) >= least and name.lower().startswith(word.lower()):
             report.unit, report.unit_s, report.has_percent = title, seconds, has_percent
-            return
-    report.context.stderr.write(f"unknown time format {word}")
+            return True
+    return False
 
 
 def _interactive(session: _Session) -> None:
@@ -365,8 +374,7 @@ def _set_option(session: _Session, word: str, words: "list[str]") -> None:
         session.options.pop("parsable", None)
         session.options.pop("parsable2", None)
     elif word == "time" and len(words) > 1:
-        _set_unit(Report(context, session.options), words[1])
-        session.options["time"] = words[1]
+        _take_unit(session, words[1])
     elif word == "time":
         context.complain("too few arguments for keyword:time")
         raise _UnknownError

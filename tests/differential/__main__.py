@@ -5,7 +5,6 @@ the time is over. What differs is confirmed, made shorter, named, and kept in bu
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 import tempfile
 import time
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 from differential.grammar import drawn
 from differential.keep import keep
 from differential.ledger import CHANCE, CLOSED, OPEN, Ledger
-from differential.real_slurm import missing
+from differential.real_slurm import end_on_sigterm, missing
 from differential.sequence import Step
 from differential.shrink import shrunk
 from differential.sides import ROOT, Pair
@@ -108,7 +107,7 @@ def main() -> int:
     if why := missing():
         print(f"nothing to compare with: {why}")
         return 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what runs is ended
+    end_on_sigterm()
     end = time.monotonic() + options.seconds
     with tempfile.TemporaryDirectory(prefix="df") as folder:
         pair = Pair(Path(folder))

@@ -10,8 +10,10 @@ import os
 import pwd
 import re
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -71,6 +73,16 @@ def missing() -> str:
         return "real Slurm's slurmd needs root"
     lacking = [name for name in PROGRAMS if shutil.which(name, path=PATH) is None]
     return f"real Slurm is not installed: no {', '.join(lacking)}" if lacking else ""
+
+
+def end_on_sigterm() -> None:
+    """Have SIGTERM end what runs, too; a second one does not cut that short."""
+
+    def end(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        sys.exit(143)
+
+    signal.signal(signal.SIGTERM, end)
 
 
 def make_users() -> None:

@@ -10,7 +10,6 @@ import argparse
 import json
 import re
 import shlex
-import signal
 import sys
 import tempfile
 import time
@@ -18,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from differential.real_slurm import RealSlurm, make_users, missing
+from differential.real_slurm import RealSlurm, end_on_sigterm, make_users, missing
 
 BASE_CONF = """
 ProctrackType=proctrack/pgid
@@ -269,7 +268,7 @@ def main() -> int:
         print(f"nothing to record: {why}")
         return 0
     make_users()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what runs is ended
+    end_on_sigterm()
     with tempfile.TemporaryDirectory(prefix="rs") as temporary:
         folder = options.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ SEQUENCE = [
         run="sbatch -o /dev/null -H -J alpha --wrap 'sleep 600'", saves="j1", changes=True
     ),
     Step(run="squeue -h -o '%i %j %T %r'"),
-    Step(run="scancel 99999", changes=True),
+    Step(run="scancel abc", changes=True),
 ]  # fmt: skip
 
 

@@ -218,6 +218,8 @@ def test_an_unknown_unit_is_named_and_times_that_are_none_leave_the_default(hous
         "unknown time format badInvalid time specification (pos=0): foo\n",
     )
     assert "Usage reported in CPU Minutes" in said.out
+    said = house.run("sreport", sreport, "-t bad cluster")
+    assert said.err == "unknown time format badtoo few arguments for keyword:cluster\n"
 
 
 def test_times_are_those_of_the_nearest_hour(house):
