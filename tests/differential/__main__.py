@@ -12,7 +12,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from differential.grammar import drawn
+from differential.grammar import drawn, each_option
 from differential.keep import keep
 from differential.ledger import CHANCE, CLOSED, OPEN, Ledger
 from differential.real_slurm import end_on_sigterm, missing
@@ -71,6 +71,25 @@ def search(pair: Pair, ledger: Ledger, end: float, first: int | None, *, progres
         seed += 1
 
 
+def try_each(pair: Pair, ledger: Ledger, end: float, name: str) -> None:
+    """Each option of a command with each value."""
+    next_seed = ledger.next_seed
+    for number, sequence in enumerate(each_option(name)):
+        if time.monotonic() > end:
+            print(f"{name}: the time is over after {number} sequences")
+            break
+        differences = pair.play(sequence.steps)
+        ledger.tried(sequence, differences)
+        for difference in differences:
+            if not ledger.again(difference.signature):
+                alone = sequence.steps[difference.step : difference.step + 1]
+                steps = [*sequence.steps[:1], *alone] if alone else sequence.steps
+                ledger.found(difference.signature, sequence.seed, sequence.areas, steps, difference)
+                print(f"{difference.run}: {difference.signature}", flush=True)
+        ledger.next_seed = next_seed
+        ledger.save()
+
+
 def recheck(pair: Pair, ledger: Ledger, end: float) -> None:
     """Run the sequences of the open causes once more: which are closed?"""
     for signature, cause in list(ledger.causes.items()):
@@ -94,6 +113,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="begin here, not where the last run ended")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "differential")
     parser.add_argument("--progress", action="store_true", help="a line for each sequence")
+    what = "each option of a command with each value, or each key of job, partition, node"
+    parser.add_argument("--each", metavar="NAME", help=what)
     parser.add_argument("--recheck", action="store_true", help="run the open causes again")
     parser.add_argument("--list", choices=(OPEN, CLOSED, CHANCE), help="print causes, run nothing")
     what = "write a cause's sequence as a scenario of tests/conformance"
@@ -115,6 +136,9 @@ def main() -> int:
             with pair.up():
                 if options.keep:
                     keep(pair, ledger, *options.keep)
+                elif options.each:
+                    for name in options.each.split(","):
+                        try_each(pair, ledger, end, name)
                 elif options.recheck:
                     recheck(pair, ledger, end)
                 else:

@@ -20,6 +20,7 @@ from differential.words import (
     JOB_SCRIPTS,
     JOBS,
     LEFT_OUT,
+    LEFT_OUT_FIELDS,
     LISTING,
     NAMES,
     NODE_KEYS,
@@ -42,6 +43,12 @@ from understudy.tool.manual.catalogue import Command, fixed_values
 @cache
 def command(name: str) -> Command:
     return Command(name)
+
+
+@cache
+def _fields(name: str) -> list[tuple[str, str, str]]:
+    fields = command(name).fields
+    return [each for each in fields if each[1].split(", ")[0].lower() not in LEFT_OUT_FIELDS]
 
 
 @cache
@@ -86,7 +93,7 @@ class Drawing:
         )
 
     def _format(self, name: str, long: str) -> str:
-        fields = command(name).fields
+        fields = _fields(name)
         picked = self.random.sample(fields, min(len(fields), self.random.randint(1, 4)))
         if long == "format" and name in ("squeue", "sinfo", "sprio"):
             sizes = ("", "", "10", ".8", "0", ".", "3")
@@ -305,3 +312,52 @@ def drawn(seed: int) -> Sequence:
         if sequence.steps:
             return sequence
         seed += 1_000_000_007
+
+
+def each_value(name: str, option: Option) -> tuple[str, ...]:
+    """All values that are tried of an option."""
+    if option.value == NONE:
+        return ("",)
+    if name == "sinfo" and option.long == "states":
+        return NODE_STATES
+    if option.long in ("format", "Format"):
+        fields = _fields(name)
+        if option.long == "format" and name in ("squeue", "sinfo", "sprio"):
+            return tuple(f"%{size}{each[0]}" for each in fields if each[0] for size in ("", ".7"))
+        return tuple(each[1].split(", ")[0] for each in fields)
+    pool = POOLS.get(option.long) or tuple(fixed_values(option))
+    return tuple(pool) or (*NUMBERS[:8], *NAMES[:4])
+
+
+def each_option(name: str, size: int = 12) -> list[Sequence]:
+    """Sequences in which each option has each of its values, alone, long and short in turns; of
+    `update job`, `update partition`, and `update node` each key.
+    """
+    tables = {"job": JOB_KEYS, "partition": PARTITION_KEYS, "node": NODE_KEYS}
+    named = {"job": "JobId=@j1", "partition": "PartitionName=debug", "node": "NodeName=n4"}
+    job = Step("sbatch -H -o /dev/null -J job1 --wrap 'sleep 600'", saves="j1", changes=True)
+    steps: list[Step] = []
+    if name in tables:
+        words = [shlex.quote(f"{key}={value}") for key, pool in tables[name] for value in pool]
+        runs = [f"scontrol update {named[name]} {word}" for word in words]
+        steps = [Step(run, changes=True, settles=False) for run in runs]
+    else:
+        for option in _drawn_options(name):
+            for number, value in enumerate(each_value(name, option)):
+                if option.value == NONE or (option.value == OPTIONAL and not value):
+                    word = f"--{option.long}"
+                elif option.short and number % 2 and option.value != OPTIONAL:
+                    word = f"-{option.short} {shlex.quote(value)}"
+                else:
+                    word = shlex.quote(f"--{option.long}={value}")
+                word = word.replace("'--dependency=afterok:@j1'", "--dependency=afterok:@j1")
+                if name == "sbatch":
+                    run = f"sbatch -H -o /dev/null {word} --wrap 'sleep 600'"
+                    steps.append(Step(run, changes=True, settles=False))
+                else:
+                    steps.append(Step(f"{name} {word}", changes=name == "scancel"))
+    found = []
+    for at in range(0, len(steps), size):
+        some = steps[at : at + size]
+        found.append(Sequence([job, *some], -1 - at, {f"each {name}"}))
+    return found

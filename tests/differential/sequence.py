@@ -21,7 +21,8 @@ class Step:
     env: tuple[tuple[str, str], ...] = ()
     script: str = ""
     saves: str = ""
-    changes: bool = False  # then the clusters are given time to become equal behind it
+    changes: bool = False  # what it leaves is compared
+    settles: bool = True  # then the clusters are given time to become equal behind it
 
     @property
     def command(self) -> str:
@@ -44,7 +45,7 @@ class Step:
         return step
 
     def packed(self) -> dict[str, Any]:
-        return self.kept() | {"changes": self.changes}
+        return self.kept() | {"changes": self.changes, "settles": self.settles}
 
     @staticmethod
     def unpacked(text: dict[str, Any]) -> Step:
@@ -55,6 +56,7 @@ class Step:
             script=text.get("script", ""),
             saves=text.get("save", ""),
             changes=text.get("changes", False),
+            settles=text.get("settles", True),
         )
 
     def smaller(self) -> list[Step]:

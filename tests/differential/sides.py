@@ -347,7 +347,7 @@ class Pair:
                 if step.changes and bool(slurm.exit) != bool(ours.exit):
                     return differences  # they are no longer in one state
                 number += 1
-            if step.changes and slurm.exit == 0:
+            if step.changes and step.settles and slurm.exit == 0:
                 self.settle()
         if any(step.changes for step in steps):
             accounts = any(step.command == "sacctmgr" for step in steps)

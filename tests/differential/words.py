@@ -10,6 +10,8 @@ LEFT_OUT = {
     "yaml", "bb", "bbf", "helpformat", "reboot", "power", "usage", "help", "file", "completion",
     "input", "output", "error", "batch-script", "env-vars", "delay-boot",
 }  # fmt: skip
+# Fields that are of the host or the folder, or ours alone.
+LEFT_OUT_FIELDS = {"allocnodes", "allocsid", "workdir", "plannednodes", "plannedstart", "command"}
 LISTING = ("squeue", "sinfo", "sacct", "sprio", "sshare", "sstat", "scontrol", "sreport")
 USERS = ("", "", "", "daemon", "bin")
 STATES = (
