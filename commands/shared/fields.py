@@ -45,7 +45,7 @@ class Field:
         self.merge = merge
         self.whole = (
             # what a width does not cut where it is right justified: "text", "all" (the header,
-            # too), "nodes" (all, but no reasons), "tasks"
+            # too), "nodes" (all, but no reasons), "tasks", "header" (that alone)
             whole
         )
 
@@ -167,6 +167,7 @@ _CUT: "dict[str, Callable[[str], bool]]" = {
     "all": lambda _text: False,
     "nodes": lambda text: text.startswith("("),
     "tasks": lambda text: "[" not in text,
+    "header": lambda _text: True,
 }
 
 
@@ -187,7 +188,7 @@ def fitted(text: str, cell: Cell) -> str:
     if width <= 0:
         return text + cell.suffix if not width else ""
     if len(text) > width and not (
-        cell.right and cell.field is not None and cell.field.whole in {"all", "nodes"}
+        cell.right and cell.field is not None and cell.field.whole in {"all", "nodes", "header"}
     ):
         return text[:width] + cell.suffix
     return (text.rjust(width) if cell.right else text.ljust(width)) + cell.suffix

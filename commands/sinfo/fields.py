@@ -137,9 +137,9 @@ FIELDS = _SinfoFields(
         ),
         Field("m", "memory", "MEMORY", "memory_mb", _plain, merge="range"),
         Field("M", "preemptmode", "PREEMPT_MODE", "preempt_mode", _plain, merge="partition"),
-        Field("n", "nodehost", "HOSTNAMES", "hostname", _plain, merge="node"),
-        Field("N", "nodelist", "NODELIST", "node_list", _plain, merge="group"),
-        Field("o", "nodeaddr", "NODE_ADDR", "address", _plain, merge="node"),
+        Field("n", "nodehost", "HOSTNAMES", "hostname", _plain, merge="node", whole="header"),
+        Field("N", "nodelist", "NODELIST", "node_list", _plain, merge="group", whole="header"),
+        Field("o", "nodeaddr", "NODE_ADDR", "address", _plain, merge="node", whole="header"),
         Field("O", "cpusload", "CPU_LOAD", "cpu_load", _load, merge="spread"),
         Field("p", "prioritytier", "PRIO_TIER", "priority_tier", _plain, merge="partition"),
         Field(

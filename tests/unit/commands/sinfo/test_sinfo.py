@@ -558,3 +558,8 @@ def test_in_a_federation_the_cluster_is_named() -> None:
     assert said[0] == "PARTITION CLUSTER  AVAIL  TIMELIMIT  NODES  STATE NODELIST"
     assert said[1] == "debug*    lo          up   infinite      1  maint n9"
     assert run_command(sinfo, "-h", "-o", "%V", client=client).lines[0] == "N/A"
+
+
+def test_headings_of_nodes_are_not_cut_where_they_stand_at_the_right() -> None:
+    said = run_command(sinfo, "-o", "%.3N|%3N|%.3n|%.3P", client=states_cluster())
+    assert said.lines[0] == "NODELIST|NOD|HOSTNAMES|PAR"
