@@ -409,7 +409,7 @@ def build_job(
     fit_memory_cap(core, job, partitions)
     _named_nodes(core, job)
     check_words(core, spec)
-    _heed_deadline(job, int(now))
+    _heed_deadline(job, first, int(now))
     if (wanted := spec.batch_features) and not set(wanted.split(",")) <= set(
         re.split(r"[&|,]", spec.features)
     ):
@@ -433,9 +433,9 @@ def _check_times(spec: JobSpec, partitions: list[Partition]) -> None:
         raise SlurmError(ErrorCode.INVALID_TIME_MIN)
 
 
-def _heed_deadline(job: Job, now: int) -> None:
-    """Refuse a --deadline that cannot be met; a job without a time may be given as little as lets
-    it end in time.
+def _heed_deadline(job: Job, partition: Partition, now: int) -> None:
+    """Refuse a --deadline that cannot be met; a job without a time, in a partition that has no
+    default, may be given as little as lets it end in time.
     """
     spec = job.spec
     if spec.deadline is None:
@@ -444,7 +444,8 @@ def _heed_deadline(job: Job, now: int) -> None:
         raise SlurmError(ErrorCode.INVALID_TIME_LIMIT)
     if spec.deadline < now + (spec.time_min_s or 0):
         raise SlurmError(ErrorCode.INVALID_TIME_MIN)
-    if job.time_limit_s is None and not spec.time_limit_s and not spec.time_min_s:
+    is_limited = job.time_limit_is_set and job.time_limit_s is not None
+    if not (is_limited or spec.time_min_s or partition.default_time_s is not None):
         job.spec = msgspec.structs.replace(spec, time_min_s=LEAST_TO_DEADLINE_S)
 
 

@@ -34,6 +34,7 @@ BIN = Path(sys.executable).parent
 CLUSTER = "conform"
 LIMIT_S = 25
 FIRST_JOB = 7301
+JOB = re.compile(r"(?<![\w:.-])7[3-4]\d\d(?!\d)")
 AT_A_TIME = 6  # commands that change nothing are typed together
 SETTLE_S = 4.0
 # What the kit's runner has, so that a find can be kept as one of its scenarios.
@@ -126,7 +127,8 @@ class Side:
     def __init__(self, name: str, work: Path, environment: dict[str, str], bins: list[str]) -> None:
         self.name, self.work, self.environment = name, work, environment
         self.numbers: dict[str, str] = {}
-        self.first: int | None = None
+        self.first = FIRST_JOB
+        self.submitted: list[int] = []
         self.normal = kit().Normal(str(work), bins, environment["SLURM_CONF"])
         self.mutate: Callable[[Step, str, str, int | str], tuple[str, str, int | str]] | None = None
 
@@ -154,7 +156,9 @@ class Side:
     def begin(self, first: int) -> None:
         """A new sequence, whose first job will have this number."""
         self.numbers.clear()
-        self.normal.base, self.normal.rebased = first, True
+        self.submitted = []
+        self.first = first
+        self.normal.base, self.normal.rebased = 10**9, True  # they are counted here
 
     def type(self, step: Step) -> Observation:
         if step.script:
@@ -165,8 +169,10 @@ class Side:
         out, err, code = self.shell(line, step.user, dict(step.env))
         if self.mutate is not None:
             out, err, code = self.mutate(step, out, err, code)
-        if step.saves and (match := re.search(r"job (\d+)", out)):
-            self.numbers[step.saves] = match[1]
+        if step.command == "sbatch" and (match := re.search(r"job (\d+)", out)):
+            self.submitted.append(int(match[1]))
+            if step.saves:
+                self.numbers[step.saves] = match[1]
         return self.seen(out, err, code, step.run)
 
     def seen(self, out: str, err: str, code: int | str, line: str) -> Observation:
@@ -176,20 +182,26 @@ class Side:
                 self.normal("\n".join(self._without_earlier(text)), (), (), line).split("\n"),
                 command,
             )
-            for text in (out, err)
+            for text in (JOB.sub(self._label, text) for text in (out, err))
         ]
         errors = [text for text in both[1] if text and not OVERHEARD.search(text)]
         return Observation(code, both[0], errors)
+
+    def _label(self, match: re.Match[str]) -> str:
+        """A job's number as that of its submission: what is refused may have used one up."""
+        number = int(match[0])
+        before = [each for each in self.submitted if each <= number]
+        if not before:
+            return match[0]
+        behind = number - before[-1]
+        return f"J{len(before):03d}" + (f"+{behind}" if behind else "")
 
     def _without_earlier(self, text: str) -> list[str]:
         """The lines that are not of a job of an earlier sequence."""
         return [
             line
             for line in text.rstrip("\n").split("\n")
-            if not any(
-                FIRST_JOB <= int(word) < self.normal.base
-                for word in re.findall(r"(?<![\w:.-])\d{4}(?!\d)", line)
-            )
+            if not any(FIRST_JOB <= int(word[0]) < self.first for word in JOB.finditer(line))
         ]
 
     def state(self, line: str) -> Observation:
@@ -199,8 +211,7 @@ class Side:
         blocks = [
             block
             for block in re.split(r"\n\n", out)
-            if (match := re.match(r"\s*JobId=(\d+)", block)) is None
-            or int(match[1]) >= self.normal.base
+            if (match := re.match(r"\s*JobId=(\d+)", block)) is None or int(match[1]) >= self.first
         ]
         out = "\n".join(blocks)
         return self.seen(out, err, code, line)
@@ -384,7 +395,7 @@ class Pair:
         ended = self.both(lambda side: side.shell(line, limit_s=40))
         last = [str(out).split()[-1:] for out, _, _ in ended]
         self.next_job = [int(each[0]) + 1 if each else FIRST_JOB for each in last]
-        same = self.next_job[0] == self.next_job[1] and self.next_job[0] < FIRST_JOB + 150
+        same = max(self.next_job) < FIRST_JOB + 150
         same = same and all(code == 0 for _, _, code in ended)
         if touched and same:
             same = self.baseline == self.both(lambda side: self._look(side, BASELINE))

@@ -11,7 +11,10 @@ LEFT_OUT = {
     "input", "output", "error", "batch-script", "env-vars", "delay-boot",
 }  # fmt: skip
 # Fields that are of the host or the folder, or ours alone.
-LEFT_OUT_FIELDS = {"allocnodes", "allocsid", "workdir", "plannednodes", "plannedstart", "command"}
+LEFT_OUT_FIELDS = {
+    "allocnodes", "allocsid", "workdir", "plannednodes", "plannedstart", "command", "freemem",
+    "cpusload", "nodeaddr", "port", "cpuload",
+}  # fmt: skip
 LISTING = ("squeue", "sinfo", "sacct", "sprio", "sshare", "sstat", "scontrol", "sreport")
 USERS = ("", "", "", "daemon", "bin")
 STATES = (

@@ -482,6 +482,15 @@ def test_a_job_that_would_do_with_less_is_given_the_minutes_until_its_deadline(
     assert (job.is_running, job.time_limit_s) == (True, limit_s)
 
 
+def test_a_deadline_alone_lets_a_job_have_a_minute_where_the_partition_has_no_default() -> None:
+    h = Harness()
+    main = h.core.tables.partitions["main"]
+    main.max_time_s, main.default_time_s = 3600, None
+    assert h.submit(deadline=START + 7200, hold=True).spec.time_min_s == 60
+    main.default_time_s = 300
+    assert not h.submit(deadline=START + 7200, hold=True).spec.time_min_s
+
+
 @pytest.mark.parametrize(
     ("spec", "code"),
     [({"time_limit_s": 99 * 86400}, 2015), ({"dependency": "singleton", "hold": True}, 2038)],
