@@ -72,6 +72,7 @@ def own_rules(lines: list[str], command: str) -> list[str]:
         text = re.sub(goes_on, "T:TT", re.sub(r"ExitCode=\d+:\d+", hidden, line))
         text = text.replace("\0", ":")
         text = re.sub(r"AccrueTime=\S+", "AccrueTime=A", text)  # see docs/differences.md
+        text = text.replace("=(null)", "=")  # as well
         text = re.sub(r"\bPort=\d+", "Port=PORT", text)
         text = re.sub(r"\b(127\.0\.0\.1[ |]+)\d+", r"\1PORT", text)
         text = re.sub(r"\b(TaskPid|Pid|pid)=\d+", r"\1=PID", text)
@@ -88,7 +89,12 @@ def compare(
     """The first difference of exit code, output and errors; `kind` names it in place of these."""
     unordered = run.startswith("sinfo") and sorted(slurm.output) == sorted(ours.output)
     if slurm.output != ours.output and not unordered:
-        return Difference(number, run, kind or OUTPUT, slurm.output, ours.output)
+        # what one side says in place of the other's output tells causes apart
+        both = [
+            [line for line in each.output + each.errors if line or not each.errors]
+            for each in (slurm, ours)
+        ]
+        return Difference(number, run, kind or OUTPUT, both[0], both[1])
     # Slurm's scancel asks for several jobs at once; see docs/differences.md of sinfo
     parallel = run.startswith("scancel") and sorted(slurm.errors) == sorted(ours.errors)
     if slurm.errors != ours.errors and not parallel:
