@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.core.changes import job_changed
 from understudy.controller.core.lookups import node_bitmap
 from understudy.controller.pending.access import accounting_has_changed
 from understudy.controller.pending.eligibility import review_all
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from understudy.controller.ports import Sender
     from understudy.protocol.messages import UpdatePartition
 
+MINUTE: Final = 60
 STATES: Final = ("UP", "DOWN", "DRAIN", "INACTIVE")
 _INFINITE: Final = frozenset({"infinite", "unlimited", "-1"})
 
@@ -45,11 +47,11 @@ def update_partition(core: Core, message: UpdatePartition, sender: Sender) -> Me
     if message.action == "delete":
         _delete(core, message.name)
     elif message.action in ("create", "update"):
-        _change(
-            core,
-            table[message.name],
-            {key.lower(): value for key, value in message.changes.items()},
-        )
+        partition = table[message.name]
+        most_s = partition.max_time_s
+        changes = {key.lower(): value for key, value in message.changes.items()}
+        _change(core, partition, changes)
+        _follow(core, partition, most_s)
     else:
         raise SlurmError(-1, f"unknown action {message.action}")
     core.forget_feasibility()
@@ -60,6 +62,17 @@ def update_partition(core: Core, message: UpdatePartition, sender: Sender) -> Me
     review_all(core, now, partition=message.name)
     core.changed(Note.CHANGE, now)
     return Ok()
+
+
+def _follow(core: Core, partition: Partition, most_s: int | None) -> None:
+    """Pending jobs without a time have the partition's MaxTime, whatever it is."""
+    if partition.max_time_s == most_s:
+        return
+    for job in list(core.tables.pending.values()):
+        is_its = job.partition == partition.name and not job.time_limit_is_set
+        if is_its and job.time_limit_s == most_s:
+            job.time_limit_s = partition.max_time_s
+            job_changed(core, job, core.time.now())
 
 
 def _delete(core: Core, name: str) -> None:
@@ -76,7 +89,7 @@ def _change(core: Core, partition: Partition, changes: dict[str, str]) -> None:
     trial = replace(partition)
     if changes.get("qos") and core.associations.qos and changes["qos"] not in core.associations.qos:
         raise SlurmError(ErrorCode.INVALID_QOS)
-    for key, text in changes.items():
+    for key, text in sorted(changes.items(), key=lambda each: each[0] == "defaulttime"):
         if key == "nodes":
             continue
         setter = _SETTERS.get(key)
@@ -99,7 +112,17 @@ def _change(core: Core, partition: Partition, changes: dict[str, str]) -> None:
 
 
 def _time(text: str) -> int | None:
-    return None if text.lower() == "none" else parse_limit(text)
+    """In whole minutes, as Slurm keeps it."""
+    limit_s = parse_limit(text)
+    return None if limit_s is None else -(-limit_s // MINUTE) * MINUTE
+
+
+def _set_default_time(partition: Partition, text: str) -> None:
+    """One above MaxTime changes nothing, and is no error."""
+    limit_s, most_s = _time(text), partition.max_time_s
+    if most_s is None or (limit_s is not None and limit_s <= most_s):
+        partition.default_time_s = limit_s
+        partition.default_time_is_unlimited = limit_s is None
 
 
 def _count(text: str) -> int | None:
@@ -163,7 +186,7 @@ _SETTERS: Final[dict[str, Callable[[Partition, str], None]]] = {
     "state": _set_state,
     "default": _set("is_default", _yes),
     "maxtime": _set("max_time_s", _time),
-    "defaulttime": _set("default_time_s", _time),
+    "defaulttime": _set_default_time,
     "minnodes": _set("min_nodes", int),
     "maxnodes": _set("max_nodes", _count),
     "prioritytier": _set("priority_tier", int),

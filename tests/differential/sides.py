@@ -179,15 +179,15 @@ class Side:
         command = line.split(maxsplit=1)[0]
         both = [
             own_rules(
-                self.normal("\n".join(self._without_earlier(text)), (), (), line).split("\n"),
+                self.normal("\n".join(self.without_earlier(text)), (), (), line).split("\n"),
                 command,
             )
-            for text in (JOB.sub(self._label, text) for text in (out, err))
+            for text in (JOB.sub(self.label, text) for text in (out, err))
         ]
         errors = [text for text in both[1] if text and not OVERHEARD.search(text)]
         return Observation(code, both[0], errors)
 
-    def _label(self, match: re.Match[str]) -> str:
+    def label(self, match: re.Match[str]) -> str:
         """A job's number as that of its submission: what is refused may have used one up."""
         number = int(match[0])
         before = [each for each in self.submitted if each <= number]
@@ -196,7 +196,7 @@ class Side:
         behind = number - before[-1]
         return f"J{len(before):03d}" + (f"+{behind}" if behind else "")
 
-    def _without_earlier(self, text: str) -> list[str]:
+    def without_earlier(self, text: str) -> list[str]:
         """The lines that are not of a job of an earlier sequence."""
         return [
             line
@@ -321,15 +321,19 @@ class Pair:
         self.settle()
         self.baseline = [self._look(side, BASELINE) for side in self.sides]
 
+    def _of_now(self, side: Side, line: str) -> str:
+        text = "\n".join(side.without_earlier(self._look(side, line)))
+        return JOB.sub(side.label, text)
+
     @staticmethod
     def _look(side: Side, line: str) -> str:
         return side.shell(line)[0]
 
-    def settle(self) -> None:
+    def settle(self, line: str = SNAPSHOT) -> None:
         """Until both show the same and nothing is on its way, or the patience is over."""
         end, pause = time.monotonic() + SETTLE_S, 0.1
         while time.monotonic() < end:
-            one, other = self.both(lambda side: side.normal(self._look(side, SNAPSHOT)))
+            one, other = self.both(lambda side: self._of_now(side, line))
             if one == other and not UNSETTLED.search(one):
                 return
             time.sleep(pause)
@@ -351,6 +355,8 @@ class Pair:
         number = 0
         while number < len(steps):
             together = self._together(steps, number)
+            if any(step.command == "sacct" for step in together):
+                self.settle("sacct -n -a -P -D -o jobid,state | grep -v '|PENDING'")
             for step, slurm, ours in self._type(together):
                 found = compare(slurm, ours, number, step.run)
                 if found is not None:

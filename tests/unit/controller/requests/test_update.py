@@ -578,3 +578,32 @@ def test_odd_values_are_refused_in_slurms_words(h: Harness) -> None:
     assert running.nice == -5
     assert h.update(running, ROOT, priority="5") == 0
     assert running.nice == 0
+
+
+def test_times_of_partitions_are_whole_minutes_and_a_default_above_the_most_is_left() -> None:
+    h = Harness()
+    main = h.core.tables.partitions["main"]
+    for changes, times in (
+        ({"maxtime": "00:00:30", "defaulttime": "1"}, (60, 60)),
+        ({"defaulttime": "5"}, (60, 60)),
+        ({"defaulttime": "50", "maxtime": "60"}, (3600, 3000)),
+        ({"maxtime": "30"}, (1800, 3000)),
+        ({"defaulttime": "INFINITE"}, (1800, 3000)),
+    ):
+        assert h.ask(UpdatePartition("update", "main", changes), ROOT) == Ok()
+        assert (main.max_time_s, main.default_time_s) == times
+    h.ask(UpdatePartition("update", "main", {"maxtime": "-1", "defaulttime": "-1"}), ROOT)
+    assert (main.default_time_s, main.default_time_is_unlimited) == (None, True)
+
+
+def test_pending_jobs_without_a_time_follow_the_most_that_their_partition_allows() -> None:
+    h = Harness()
+    main = h.core.tables.partitions["main"]
+    main.max_time_s, main.default_time_s = 3600, None
+    without, own = h.submit(hold=True), h.submit(hold=True, time_limit_s=3600)
+    h.ask(UpdatePartition("update", "main", {"maxtime": "120"}), ROOT)
+    assert (without.time_limit_s, own.time_limit_s) == (7200, 3600)
+    main.default_time_s = 600
+    with_default = h.submit(hold=True)
+    h.ask(UpdatePartition("update", "main", {"maxtime": "30"}), ROOT)
+    assert (without.time_limit_s, with_default.time_limit_s) == (1800, 600)
