@@ -176,8 +176,13 @@ def sprio(arguments: "list[str]", context: Context) -> int:
 def _show(options: "dict[str, str | None]", context: Context) -> int:
     if "verbose" in options:
         _print_options(options, context)
-    jobs = _job_numbers(options, context)
-    users = _users(options["user"] or "", context) if options.get("user") else []
+    jobs: list[int] | None = []
+    users: list[int] = []
+    for name in options:  # complaints come in the order of the options
+        if name == "jobs":
+            jobs = _job_numbers(options, context)
+        elif name == "user" and options["user"]:
+            users = _users(options["user"], context)
     if jobs is None or _is_unsupported(context):
         return 1
     cells = _read_format(options, context)

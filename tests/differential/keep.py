@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from differential.sequence import Step
-from differential.sides import OWN_CONF, ROOT
+from differential.sides import FIRST_JOB, MARK, OWN_CONF, ROOT, kit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 CONFORMANCE = ROOT / "tests" / "conformance"
 COUNT = "squeue -h -a -t all -o '%i %T' | sort"
+
+
+def steps_of(cause: dict[str, Any]) -> list[Step]:
+    """The cause's steps; where the state differed, what shows it, too."""
+    steps = [Step.unpacked(each) for each in cause["steps"]]
+    return steps + [Step(run=line) for line in cause["run"].split(MARK) if MARK in cause["run"]]
 
 
 def scenario_of(
@@ -37,7 +43,8 @@ def scenario_of(
 def keep(
     pair: Pair, ledger: Ledger, signature: str, name: str, *, into: Path = CONFORMANCE
 ) -> None:
-    """Play the cause's sequence on real Slurm and write `scenarios/` and `expected/`.
+    """Play the cause's sequence on real Slurm, which has had no job yet, and write `scenarios/` and
+    `expected/`.
 
     Raises:
         SystemExit: no cause, or several, begin so.
@@ -46,22 +53,22 @@ def keep(
     if len(found) != 1:
         raise SystemExit(f"{len(found)} causes begin with {signature!r}")
     cause = ledger.causes[found[0]]
-    steps = [Step.unpacked(each) for each in cause["steps"]]
-    slurm = pair.sides[0]
-    slurm.begin(pair.next_job[0])
+    steps, slurm = steps_of(cause), pair.sides[0]
+    slurm.begin(FIRST_JOB)
+    normal = kit().Normal(str(slurm.work), ["/usr/bin"], slurm.environment["SLURM_CONF"])
+    normal.job(FIRST_JOB)
     expected: list[dict[str, Any]] = []
     settled: dict[int, str] = {}
     for number, step in enumerate(steps):
-        seen = slurm.type(step)
-        expected.append({
-            "run": step.run, "exit": seen.exit, "stdout": [each for each in seen.output if each],
-            "stderr": seen.errors,
-        })  # fmt: skip
+        out, err, code = slurm.raw(step)
+        shown = [normal(text, (), (), step.run).split("\n") for text in (out, err)]
+        lines = [each[:-1] if each[-1] == "" else each for each in shown]
+        expected.append({"run": step.run, "exit": code, "stdout": lines[0], "stderr": lines[1]})
         if step.changes and number + 1 < len(steps):
             pair.settle()
             states = [line.split()[-1] for line in slurm.shell(COUNT)[0].splitlines()]
             settled[number] = r"\n".join(rf"^\S+ {state}$" for state in states) or "^$"
-    scenario = scenario_of(steps, settled, cause["areas"][0], found[0])
+    scenario = scenario_of(steps, settled, cause["areas"][0], f"found by search: {found[0]}")
     text = yaml.safe_dump(scenario, sort_keys=False, width=1000)
     (into / "scenarios" / f"{name}.yaml").write_text(text)
     head = "# recorded from Slurm 22.05.8 by tests/differential\n"

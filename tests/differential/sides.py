@@ -161,19 +161,23 @@ class Side:
         self.normal.base, self.normal.rebased = 10**9, True  # they are counted here
 
     def type(self, step: Step) -> Observation:
+        out, err, code = self.raw(step)
+        return self.seen(out, err, code, step.run)
+
+    def raw(self, step: Step) -> tuple[str, str, int | str]:
+        """What the step printed, and its exit code."""
         if step.script:
             path = self.work / "job.sh"
             path.write_text(step.script)
             path.chmod(0o755)
-        line = step.filled(self.numbers)
-        out, err, code = self.shell(line, step.user, dict(step.env))
+        out, err, code = self.shell(step.filled(self.numbers), step.user, dict(step.env))
         if self.mutate is not None:
             out, err, code = self.mutate(step, out, err, code)
         if step.command == "sbatch" and (match := re.search(r"job (\d+)", out)):
             self.submitted.append(int(match[1]))
             if step.saves:
                 self.numbers[step.saves] = match[1]
-        return self.seen(out, err, code, step.run)
+        return out, err, code
 
     def seen(self, out: str, err: str, code: int | str, line: str) -> Observation:
         command = line.split(maxsplit=1)[0]

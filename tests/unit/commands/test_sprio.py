@@ -183,6 +183,22 @@ def test_other_plugins_have_nothing_to_show():
     )
     said = run_command(sprio, "-j", "1,abc", client=client)
     assert (said.code, said.err) == (1, "sprio: error: Invalid job id: abc\n")
+    said = run_command(sprio, "-u", "nosuchuser", "-j", "abc", client=client)
+    assert said.err.split() == (
+        [
+            "sprio:",
+            "error:",
+            "Invalid",
+            "user:",
+            "nosuchuser",
+            "sprio:",
+            "error:",
+            "Invalid",
+            "job",
+            "id:",
+            "abc",
+        ]
+    )
 
 
 @pytest.mark.parametrize(
