@@ -221,12 +221,15 @@ def _node_state(value: str, word: str, context: Context) -> str:
     return state
 
 
-def _number(name: str, most: int | None = None) -> "Callable[[str, str], str]":
-    """A whole number, or where there is no upper bound UNLIMITED."""
+def _number(
+    name: str, most: int = 0xFFFFFFFD, *, takes_unlimited: bool = False
+) -> "Callable[[str, str], str]":
+    """A whole number, of which there may be nothing but a plus; or UNLIMITED."""
 
     def check(value: str, _word: str) -> str:
-        if (most is None and value.lower() in {"unlimited", "infinite"}) or (
-            value.isdigit() and int(value) <= (most or 0xFFFFFFFD)
+        digits = value.removeprefix("+") or "0"
+        if (takes_unlimited and value.lower() in {"unlimited", "infinite"}) or (
+            digits.isdigit() and int(digits) <= most
         ):
             return ""
         return f"Invalid {name} value: {value}"
@@ -301,12 +304,19 @@ _PARTITION_CHECKS = {
         name.lower(): _number(name, 65533)
         for name in ("Priority", "PriorityTier", "PriorityJobFactor")
     },
-    **{name.lower(): _number(name) for name in ("GraceTime", "OverTimeLimit", "MaxCPUsPerNode")},
+    "gracetime": _number("GraceTime"),
+    "overtimelimit": _number("OverTimeLimit", 65533, takes_unlimited=True),
+    "maxcpuspernode": _number("MaxCPUsPerNode", takes_unlimited=True),
     **{
-        name.lower(): _number(name, 0xFFFFFFFD)
+        name.lower(): _number(name)
         for name in ("DefMemPerCPU", "DefMemPerNode", "MaxMemPerCPU", "MaxMemPerNode")
     },
 }
+
+_NUMBERS = frozenset(
+    "priority prioritytier priorityjobfactor gracetime overtimelimit maxcpuspernode "
+    "defmempercpu defmempernode maxmempercpu maxmempernode".split()
+)
 
 
 def _partition_changes(words: list[str], context: Context) -> tuple[str, dict[str, str]]:
@@ -341,11 +351,11 @@ def _partition_changes(words: list[str], context: Context) -> tuple[str, dict[st
             for line in wrong.split("\n"):
                 context.error(line)
             raise RefusedError(0, "No error")
-        changes[known] = (
-            next(each for each in _PARTITION_STATES if each.startswith(value.upper()))
-            if known == "state"
-            else value
-        )
+        if known == "state":
+            value = next(each for each in _PARTITION_STATES if each.startswith(value.upper()))
+        elif known in _NUMBERS:
+            value = value.removeprefix("+") or "0"
+        changes[known] = value
     return name, changes
 
 

@@ -196,6 +196,10 @@ def test_arrays_and_their_tasks_are_found(client: FakeClient) -> None:
          "scontrol: error: Acceptable LLN values are YES and NO\nslurm_update error: No error\n")),
         ("update partition=p gracetime=x", "",
         "scontrol: error: Invalid GraceTime value: x\nslurm_update error: No error\n"),
+        ("update partition=p gracetime=unlimited", "",
+        "scontrol: error: Invalid GraceTime value: unlimited\nslurm_update error: No error\n"),
+        ("update partition=p overtimelimit=99999", "",
+        "scontrol: error: Invalid OverTimeLimit value: 99999\nslurm_update error: No error\n"),
         ("update node n1 weight=3", "",
         "scontrol: error: Invalid input: node  Request aborted\nslurm_update error: No error\n"),
         ("show", "", "too few arguments for keyword:show\n"),
@@ -933,3 +937,9 @@ def test_the_federation_is_shown() -> None:
         == "Federation: fed\nSelf:       lo:h:6817 ID:1 FedState:ACTIVE "
         "Features:a,b\n"
     )
+
+
+def test_an_empty_number_of_a_partition_is_zero_and_a_plus_is_nothing(client: FakeClient) -> None:
+    client.answers["UpdatePartition"] = []
+    assert ask(client, "update partition=p prioritytier= gracetime=+7 qos=").code == 0
+    assert client.asked[-1][1]["changes"] == {"prioritytier": "0", "gracetime": "7", "qos": ""}
