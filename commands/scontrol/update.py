@@ -313,10 +313,10 @@ _PARTITION_CHECKS = {
     },
 }
 
-_NUMBERS = frozenset(
-    "priority prioritytier priorityjobfactor gracetime overtimelimit maxcpuspernode "
-    "defmempercpu defmempernode maxmempercpu maxmempernode".split()
-)
+_NUMBERS = frozenset((
+    *("priority", "prioritytier", "priorityjobfactor", "gracetime", "overtimelimit"),
+    *("maxcpuspernode", "defmempercpu", "defmempernode", "maxmempercpu", "maxmempernode"),
+))  # fmt: skip
 
 
 def _partition_changes(words: list[str], context: Context) -> tuple[str, dict[str, str]]:
@@ -352,10 +352,13 @@ def _partition_changes(words: list[str], context: Context) -> tuple[str, dict[st
                 context.error(line)
             raise RefusedError(0, "No error")
         if known == "state":
-            value = next(each for each in _PARTITION_STATES if each.startswith(value.upper()))
+            changes[known] = next(
+                each for each in _PARTITION_STATES if each.startswith(value.upper())
+            )
         elif known in _NUMBERS:
-            value = value.removeprefix("+") or "0"
-        changes[known] = value
+            changes[known] = value.removeprefix("+") or "0"
+        else:
+            changes[known] = value
     return name, changes
 
 
