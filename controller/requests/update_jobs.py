@@ -344,7 +344,8 @@ def _required_nodes(change: Change, text: str) -> None:
         keep_nodes(change.core, job, node_bitmap(change.core, text) if text else 0, change.now)
         return
     job.required_nodes = node_bitmap(change.core, text)
-    job.min_nodes = max(job.min_nodes, job.required_nodes.bit_count())
+    asked = change.spec.get("min_nodes", job.spec.min_nodes) or 1
+    job.min_nodes = max(asked, job.required_nodes.bit_count())
     change.spec["required_nodes"] = text
 
 

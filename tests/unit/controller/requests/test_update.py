@@ -607,3 +607,19 @@ def test_pending_jobs_without_a_time_follow_the_most_that_their_partition_allows
     with_default = h.submit(hold=True)
     h.ask(UpdatePartition("update", "main", {"maxtime": "30"}), ROOT)
     assert (without.time_limit_s, with_default.time_limit_s) == (1800, 600)
+
+
+@pytest.mark.parametrize("tasks", [1, 3])
+def test_a_job_that_must_have_other_nodes_has_as_many_as_it_asked_for(tasks: int) -> None:
+    h = Harness()
+    job = h.submit(begin_time=START + 10_000, num_tasks=tasks)
+    assert h.update(job, reqnodelist="n[1-3]") == 0
+    assert job.min_nodes == 3
+    assert h.update(job, reqnodelist="n1") == 0
+    assert job.min_nodes == 1
+    assert h.update(job, reqnodelist="n[1-2]") == 0
+    assert h.update(job, starttime="now") == 0
+    h.run(5)
+    assert job.is_running
+    assert job.allocation is not None
+    assert job.allocation.nodes == 0b11
