@@ -86,7 +86,7 @@ def _when(name: str) -> "Make":
 
 def _start(row: "Row") -> str:
     never_ran = row["start_time"] is None and row["end_time"] is not None
-    return timestamp(row["end_time" if never_ran else "start_time"], "Unknown")
+    return "None" if never_ran else timestamp(row["start_time"], "Unknown")
 
 
 def cpus(row: "Row") -> int:
