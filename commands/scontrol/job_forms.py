@@ -44,7 +44,7 @@ _OWN_TIMES = [
 ]
 _TIMES = ["run", "submit", "eligible", "accrue", "start", "end", "evaluated"]
 # whether there is any decides what else is shown
-_MAYBE = ("array_task_id", "user_name", "batch_host", "command")
+_MAYBE = ("array_task_id", "user_name", "batch_host", "command", "nodes")
 _LIST = "record_flags"
 _PLACE = "\0"  # which no value holds
 _FEW = 1000  # forms for as many jobs as come: there may be none that are alike
@@ -74,10 +74,8 @@ class JobTexts:
     def text(self, row: "list[Any]") -> str:
         """As `render` makes it of a row of COLUMNS."""
         own = _own(row)
-        task, user, host, command = _maybe(own)
-        key = (
-            _alike(row), tuple(row[_list_at]), task is None, not user, not host, not command
-        )  # fmt: skip
+        task, *others = _maybe(own)
+        key = (_alike(row), tuple(row[_list_at]), task is None, *(not text for text in others))
         self._rows += 1
         form = self._forms.get(key)
         if form is None:

@@ -15,7 +15,7 @@ from understudy.commands.shared.texts import (
     timestamp,
 )
 from understudy.documents.job_texts import step_id_text, task_expression
-from understudy.documents.states import PENDING, job_state, node_state_flags
+from understudy.documents.states import COMPLETED, PENDING, job_state, node_state_flags
 from understudy.model import distribution
 
 TYPE_CHECKING = False
@@ -221,12 +221,13 @@ def _where(job: "Record") -> list[str]:
 def _size(job: "Record", *, details: bool) -> list[str]:
     """How much of what it has, or asks for; with `details` on which node which CPUs."""
     pending = job["state"] == PENDING
+    never_ran = job["state"] >= COMPLETED and not job["nodes"]
     cores, threads = _star(job["cores_per_socket"]), _star(job["threads_per_core"])
     nodes = _range(job["node_count"], job["max_nodes"]) if pending else str(job["node_count"])
     lines = [
         (
             f"NumNodes={nodes} NumCPUs={_range(job['cpus'], job['max_cpus'])} "
-            f"NumTasks={job['num_tasks']} CPUs/Task={job['cpus_per_task']}"
+            f"NumTasks={'N/A' if never_ran else job['num_tasks']} CPUs/Task={job['cpus_per_task']}"
             f" ReqB:S:C:T={job['boards_per_node'] or 0}:{job['sockets_per_board'] or 0}:"
             f"{cores}:{threads}"
         ),
@@ -238,7 +239,7 @@ def _size(job: "Record", *, details: bool) -> list[str]:
             f"CoreSpec={_star(job['core_spec'])}"
         ),
     ]
-    if details and not pending:
+    if details and not pending and not never_ran:
         lines.append(f"JOB_GRES={or_null(job['gres_allocated'])}")
         lines += _shares(job["node_shares"], job["cpu_ids"])
     return lines

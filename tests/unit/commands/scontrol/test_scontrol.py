@@ -943,3 +943,11 @@ def test_an_empty_number_of_a_partition_is_zero_and_a_plus_is_nothing(client: Fa
     client.answers["UpdatePartition"] = []
     assert ask(client, "update partition=p prioritytier= gracetime=+7 qos=").code == 0
     assert client.asked[-1][1]["changes"] == {"prioritytier": "0", "gracetime": "7", "qos": ""}
+
+
+def test_a_job_that_never_ran_has_no_tasks(client: FakeClient) -> None:
+    for state, nodes, tasks in ((4, "", "N/A"), (4, "n1", "3"), (0, "", "3")):
+        job = record("jobs", job_id=1, state=state, nodes=nodes, num_tasks=3)
+        said = ask(FakeClient(jobs=[job]), "show job -d 1").out
+        assert f"NumTasks={tasks} " in said
+        assert ("JOB_GRES=" in said) == (nodes != "")
