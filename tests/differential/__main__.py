@@ -120,14 +120,14 @@ def main() -> int:
     what = "write a cause's sequence as a scenario of tests/conformance"
     parser.add_argument("--keep", nargs=2, metavar=("SIGNATURE", "NAME"), help=what)
     options = parser.parse_args()
-    options.folder.mkdir(parents=True, exist_ok=True)
-    ledger = Ledger(options.folder)
     if options.list:
-        print(ledger.listing(options.list))
+        print(Ledger(options.folder).listing(options.list))
         return 0
     if why := missing():
         print(f"nothing to compare with: {why}")
         return 0
+    options.folder.mkdir(parents=True, exist_ok=True)
+    ledger = Ledger(options.folder)
     end_on_sigterm()
     end = time.monotonic() + options.seconds
     with tempfile.TemporaryDirectory(prefix="df") as folder:
