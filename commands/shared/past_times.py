@@ -1,5 +1,7 @@
 """Times that somebody looks back to: sacct's and sreport's --starttime and --endtime."""
 
+import re
+
 
 def midnight(now: float) -> int:
     import time
@@ -19,4 +21,8 @@ def past_time(text: str, now: float) -> int:
 
     if text.lower().startswith(("now", "uts")):
         return parse_time(text, now)
+    if re.match(r"\s*\d\d?/\d\d?(?![\d/])", text):
+        import time
+
+        return parse_time(text, time.mktime((time.localtime(now).tm_year, 1, 1, 0, 0, 0, 0, 0, -1)))
     return parse_time(text, midnight(now))

@@ -6,6 +6,7 @@ commands/shared/accounting_client, commands/shared/past_times, documents/account
 """
 
 import json
+import time
 
 import pytest
 from accounting_harness import NOW, House
@@ -508,6 +509,12 @@ def test_a_time_of_day_is_todays_even_if_it_is_over():
     assert midnight <= NOW < midnight + 86400
     assert past_time("00:01", NOW) == midnight + 60
     assert past_time("now-60", NOW) == NOW - 60
+
+
+@pytest.mark.parametrize("month", range(1, 13))
+def test_a_day_without_a_year_is_this_years_even_if_it_is_over(month):
+    found = time.localtime(past_time(f"{month:02}/10", NOW))
+    assert (found.tm_year, found.tm_mon, found.tm_mday) == (time.localtime(NOW).tm_year, month, 10)
 
 
 def test_jobs_and_steps_as_json(house):
