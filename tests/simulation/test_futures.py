@@ -107,6 +107,17 @@ def test_a_run_that_cannot_be_forked_is_refused(options, said, tmp_path):
         run(tmp_path, Future("a"), **options)
 
 
+def test_a_scenario_with_faults_is_refused_before_anything_is_written(tmp_path):
+    folder = tmp_path / "scenario"
+    folder.mkdir()
+    for path in FAULTS.iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    (folder / "events.jsonl").write_text('{"at": 60, "fault": "crash", "of": "n1"}\n')
+    with pytest.raises(UsageError, match="a run with faults cannot be forked"):
+        run(tmp_path / "out", Future("a"), trace=folder)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_trace_cannot_join_a_scenario_and_must_be_there(tmp_path, trace):
     with pytest.raises(UsageError, match="future a: trace: a scenario's jobs have options"):
         run(tmp_path, Future("a", trace=trace))

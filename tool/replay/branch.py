@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from understudy.experiments.futures import ORIGINAL, FuturesError, check_names
+from understudy.experiments.scenario import read_scenario
 from understudy.tool.replay.conf import edits_of
 from understudy.tool.replay.forks import Forks, FutureResult, Instant
 from understudy.tool.replay.results import UsageError
@@ -103,6 +104,7 @@ def _check(request: BranchRequest) -> None:
     Raises:
         UsageError: it does not.
         EditError: a change of slurm.conf is none.
+        ScenarioError: the scenario is none.
     """
     run = request.replay
     if not request.at:
@@ -124,6 +126,8 @@ def _check(request: BranchRequest) -> None:
     ):
         if given:
             raise UsageError(f"{option}: a run with it cannot be forked")
+    if run.trace.is_dir() and read_scenario(run.trace).faults:
+        raise UsageError(f"{run.trace}: a run with faults cannot be forked")
     for future in request.futures:
         edits_of(future.settings)
         if future.trace is not None and not future.trace.exists():
