@@ -45,7 +45,8 @@ class ReplayResult:
         Raises:
             UnderstudyError: pyarrow is not installed.
         """
-        from understudy.experiments.run_folder import as_table, column_types, has_parquet
+        from understudy.experiments.run_folder import as_table, has_parquet
+        from understudy.experiments.run_tables import column_types
 
         if not has_parquet():
             raise UnderstudyError(
@@ -130,7 +131,7 @@ def replay(
 def _replay(
     trace: str, options: Sequence[str], out: Path, timeout_s: float | None, *, stays: bool
 ) -> ReplayResult:
-    from understudy.experiments.run_folder import read_jobs
+    from understudy.experiments.run_tables import JOBS, read_jobs
 
     # the trace last: its name may begin with -
     words = ["replay", *options, "--out", str(out), "--", trace]
@@ -138,9 +139,9 @@ def _replay(
     if code not in _FIT:
         raise UnderstudyError(_reason(errors, code))
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
-    attempts = read_jobs(out, "attempts.csv") if (out / "attempts.csv").exists() else []
+    attempts = read_jobs(out / "attempts.csv") if (out / "attempts.csv").exists() else []
     return ReplayResult(
-        read_jobs(out),
+        read_jobs(out / JOBS),
         attempts,
         summary,
         summary["schedule_sha256"],

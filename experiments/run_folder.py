@@ -30,17 +30,16 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-import msgspec
-
 from understudy.experiments.metrics import groups, summarize
 from understudy.experiments.records import FIELDS, JobRecord
 from understudy.experiments.report import Told, report
+from understudy.experiments.run_tables import RunError, column_types, read_records
 from understudy.experiments.stories import STORIES, StoriesFile
 from understudy.model.conf import read_text
 from understudy.model.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from understudy.experiments.metrics import Summary
     from understudy.experiments.stories import Story
@@ -137,7 +136,7 @@ def read_run_folder(folder: Path) -> Told:
 
     Raises:
         OSError: there is no jobs.csv.
-        ValueError: a file that is none of a run; the text names it and its line.
+        RunError: a file that is none of a run; the text names it and its line.
     """
     records = read_records(folder / "jobs.csv")
     attempts = folder / "attempts.csv"
@@ -152,51 +151,15 @@ def read_run_folder(folder: Path) -> Told:
     return Told(records, summary, cpus, title, config, text, groups(records), earlier)
 
 
-def read_records(path: Path) -> list[JobRecord]:
-    """The records of a jobs.csv. Columns that it does not have are as if nothing were known.
-
-    Raises:
-        OSError: it cannot be read.
-        ValueError: it is none; the text names file and line.
-    """
-    with path.open(encoding="utf-8", errors="replace", newline="") as file:
-        rows = csv.reader(file)
-        try:
-            header = next(rows, [])
-            missing = [name for name in FIELDS[:8] if name not in header]
-            if missing:
-                raise ValueError(f"no column {missing[0]}")
-            places = {name: header.index(name) for name in _READ if name in header}
-            return [
-                JobRecord(**{name: _READ[name](row[at]) for name, at in places.items()})
-                for row in rows
-            ]
-        except IndexError:
-            raise ValueError(f"{path}: line {rows.line_num}: it is cut short") from None
-        except (ValueError, csv.Error) as error:
-            raise ValueError(f"{path}: line {max(rows.line_num, 1)}: {error}") from error
-
-
-def _optional(text: str) -> int | None:
-    return int(text) if text else None
-
-
-_READERS: Final[dict[str, Callable[[str], Any]]] = {"str": str, "bool": "True".__eq__, "int": int}
-_READ: Final = {
-    field.name: _READERS.get(str(field.type).removeprefix("<class '").removesuffix("'>"), _optional)
-    for field in msgspec.structs.fields(JobRecord)
-}
-
-
 def _read_json(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     try:
         found = json.loads(path.read_bytes())
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
+        raise RunError(f"{path}: {error}") from error
     if not isinstance(found, dict):
-        raise ValueError(f"{path}: not an object")  # noqa: TRY004 - it is the file that is wrong
+        raise RunError(f"{path}: not an object")
     return found
 
 
@@ -252,52 +215,6 @@ def as_table(columns: Mapping[str, Sequence[Any]]) -> Any:
     kinds = {str: pa.string(), bool: pa.bool_(), int: pa.int64()}
     types = column_types()
     return pa.table({name: pa.array(columns[name], kinds[types[name]]) for name in columns})
-
-
-def column_types() -> dict[str, type]:
-    """What the columns of the jobs hold, in their order: text, truth or whole numbers; these may be
-    None.
-    """
-    declared = {field.name: field.type for field in msgspec.structs.fields(JobRecord)}
-    return {name: kind if (kind := declared.get(name)) in (str, bool) else int for name in FIELDS}
-
-
-def read_jobs(folder: Path, name: str = "jobs.csv") -> list[dict[str, Any]]:
-    """The jobs of a run, or with `attempts.csv` earlier runs of some: a dictionary each, with None
-    where nothing is known.
-
-    Raises:
-        OSError: there is no such file.
-        ValueError: it is none of a run.
-    """
-    of: dict[type, Callable[[str], Any]] = {
-        str: str,
-        bool: lambda text: text == "True",
-        int: lambda text: int(text) if text else None,
-    }
-    readers = {name: of[kind] for name, kind in column_types().items()}
-    with (folder / name).open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file)
-        if list(rows.fieldnames or ()) != list(FIELDS):
-            raise ValueError(f"{folder / name} has not the columns of a run")
-        return [{name: readers[name](text) for name, text in row.items()} for row in rows]
-
-
-def read_columns(folder: Path, names: Sequence[str]) -> dict[str, list[Any]]:
-    """Some columns of a run's jobs, of whichever of the two files is there and can be read.
-
-    Raises:
-        OSError, ValueError: as `read_jobs`.
-    """
-    if (folder / "jobs.parquet").exists() and has_parquet():
-        import pyarrow.parquet as pq  # noqa: PLC0415
-
-        found: dict[str, list[Any]] = pq.read_table(
-            folder / "jobs.parquet", columns=list(names)
-        ).to_pydict()
-        return found
-    jobs = read_jobs(folder)
-    return {name: [job[name] for job in jobs] for name in names}
 
 
 def _json(value: Mapping[str, Any]) -> bytes:

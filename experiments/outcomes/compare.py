@@ -23,7 +23,8 @@ from understudy.experiments.outcomes.differences import (
     pair_up,
 )
 from understudy.experiments.outcomes.fate import Fate, Others
-from understudy.experiments.outcomes.read import Run, RunError, read_run
+from understudy.experiments.outcomes.read import Run, read_run
+from understudy.experiments.run_tables import RunError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

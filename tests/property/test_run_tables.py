@@ -8,14 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.experiments.records import FIELDS, JobRecord
-from understudy.experiments.run_folder import (
-    JobsFile,
-    as_table,
-    column_types,
-    has_parquet,
-    read_columns,
-    read_jobs,
-)
+from understudy.experiments.run_folder import JobsFile, as_table, has_parquet
+from understudy.experiments.run_tables import JOBS, column_types, read_jobs, read_records
 
 # what a job's name may hold: all but what no command line can
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), max_size=8)
@@ -41,9 +35,9 @@ def test_a_table_of_jobs_is_read_as_it_was_written(records):
         file = JobsFile(folder)
         file.add(records)
         file.close()
-        found = read_jobs(folder)
+        assert read_records(folder / JOBS) == records
+        found = read_jobs(folder / JOBS)
         assert found == [{name: getattr(each, name) for name in FIELDS} for each in records]
-        columns = read_columns(folder, FIELDS)
-        assert columns == {name: [job[name] for job in found] for name in FIELDS}
+        columns = {name: [job[name] for job in found] for name in FIELDS}
         if has_parquet():
             assert as_table(columns).to_pylist() == found

@@ -29,7 +29,7 @@ from understudy.controller import scheduling
 from understudy.experiments.comparison.cells import Cell, Pair, Row, key
 from understudy.experiments.comparison.figures import FIGURES, Ran, figures
 from understudy.experiments.comparison.workloads import Made, make
-from understudy.experiments.run_folder import read_columns
+from understudy.experiments.run_tables import JOBS, read_vectors
 from understudy.experiments.swf import read_swf
 from understudy.tool.replay.apart import FIT, last_words, start_replay
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Future
 
-_LEFT: Final = ("row.json", "summary.json", "slurm.conf")
+_LEFT: Final = ("row.json", JOBS, "summary.json", "slurm.conf")
 
 
 class Replays:
@@ -114,9 +114,8 @@ class Replays:
             except ValueError as error:
                 return msgspec.structs.replace(empty, failed=str(error))
             (folder / "row.json").write_bytes(msgspec.json.encode(row))
-            jobs = "jobs.parquet" if (folder / "jobs.parquet").exists() else "jobs.csv"
             for path in folder.iterdir():
-                if path.name not in (*_LEFT, jobs) and path.is_file():
+                if path.name not in _LEFT and path.is_file():
                     path.unlink()
             place = self._place(cell)
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -211,11 +210,7 @@ def _row(row: Row, made: Made, folder: Path) -> Row:
 
 def read_ran(folder: Path, made: Made) -> Ran:
     """The jobs of a replay as vectors, with what they had of the buffer."""
-    table = read_columns(folder, ("job", "submit", "start", "end", "cpus"))
+    columns = read_vectors(folder / JOBS, ("job", "submit", "start", "end", "cpus"))
     held = {job.id: float(job.extra[0]) if job.extra else 0.0 for job in read_swf(made.path).jobs}
-    columns = {
-        name: np.array([np.nan if each is None else each for each in table[name]], float)
-        for name in ("submit", "start", "end", "cpus")
-    }
-    buffer = np.array([held[job] for job in table["job"]])
+    buffer = np.array([held[int(job)] for job in columns["job"]])
     return Ran(columns["submit"], columns["start"], columns["end"], columns["cpus"], buffer)

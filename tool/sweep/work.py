@@ -22,6 +22,7 @@ import numpy as np
 from understudy.experiments import lublin, transform
 from understudy.experiments.comparison.figures import Ran, figures
 from understudy.experiments.formats import read_trace
+from understudy.experiments.run_tables import JOBS, read_vectors
 from understudy.experiments.sweep.file import Workload
 from understudy.experiments.sweep.names import FURTHER, NOT_FIGURES
 from understudy.experiments.sweep.rows import Row
@@ -259,15 +260,7 @@ def _row(key: str, summary: dict[str, Any], out: Path) -> Row:
     Raises:
         ValueError: no job ran.
     """
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(out / "jobs.parquet", columns=["submit", "start", "end", "cpus"])
-    columns = {
-        name: np.array(
-            [np.nan if each is None else each for each in table.column(name).to_pylist()], float
-        )
-        for name in ("submit", "start", "end", "cpus")
-    }
+    columns = read_vectors(out / JOBS, ("submit", "start", "end", "cpus"))
     submit, start, end, cpus = columns.values()
     ran = Ran(submit, start, end, cpus, np.zeros(len(submit)))
     used = float(np.nansum((end - start) * cpus))

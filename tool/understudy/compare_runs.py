@@ -40,7 +40,7 @@ def compare_runs(
     """Do it, or say in one line why not."""
     from understudy.experiments.outcomes import write
     from understudy.experiments.outcomes.compare import FIRST_SHOWN, MOST_RUNS, compare
-    from understudy.experiments.outcomes.read import RunError
+    from understudy.experiments.run_tables import RunError
     from understudy.experiments.stories import StoriesError
 
     if not 2 <= len(runs) <= MOST_RUNS:

@@ -40,9 +40,9 @@ def why(run: _Run, job: _Job, json: _Json = False) -> None:
     Exit codes: 0 it is told; 1 the run cannot be read, or has no such job; 2 the command line is
     wrong.
     """
-    from understudy.experiments.outcomes.read import RunError
     from understudy.experiments.outcomes.why import UnknownJobError
     from understudy.experiments.outcomes.why import why as story_of
+    from understudy.experiments.run_tables import RunError
     from understudy.experiments.stories import StoriesError
 
     try:

@@ -20,8 +20,6 @@ from understudy.experiments.records import REJECTED, JobRecord, canonical_lines
 from understudy.experiments.report import Told, report
 from understudy.experiments.run_folder import (
     JobsFile,
-    read_columns,
-    read_jobs,
     read_run_folder,
     write_run_folder,
 )
@@ -138,33 +136,14 @@ def test_nothing_else_is_left_in_the_folder(folder):
     ]
 
 
-def test_what_is_read_back_is_what_was_written(folder):
-    jobs = read_jobs(folder)
-    assert [tuple(job.values()) for job in jobs] == [
-        tuple(getattr(record, name) for name in ALL_FIELDS)
-        for record in sorted(RECORDS, key=lambda record: record.job)
-    ]
-    named = ("job", "start", "nodes", "backfilled")
-    assert read_columns(folder, named) == {name: [job[name] for job in jobs] for name in named}
-
-
 def test_without_pyarrow_all_but_the_parquet_file_is_there_and_an_old_one_is_not(
     folder, monkeypatch
 ):
-    before = read_columns(folder, ALL_FIELDS)
     monkeypatch.setattr("understudy.experiments.run_folder.find_spec", lambda _name: None)
-    assert read_columns(folder, ALL_FIELDS) == before
     write(folder)
     assert sorted(path.suffix for path in folder.iterdir()) == [
         *(".conf", ".csv", ".html", ".json", ".json"),
     ]
-    assert read_columns(folder, ALL_FIELDS) == before
-
-
-def test_what_is_no_runs_table_is_said(folder):
-    (folder / "jobs.csv").write_text("job,submit\n1,2\n")
-    with pytest.raises(ValueError, match="has not the columns of a run"):
-        read_jobs(folder)
 
 
 class Page(HTMLParser):
@@ -295,10 +274,10 @@ def test_a_run_of_nothing_is_read_as_well(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("jobs.csv", "", "line 1: no column job"),
-        ("jobs.csv", "a,b\n1,2\n", "line 1: no column job"),
+        ("jobs.csv", "", "empty"),
+        ("jobs.csv", "a,b\n1,2\n", "line 1: expected the columns of jobs.csv"),
         ("jobs.csv", "job,submit,start,end,state,cpus,nodes,req_time\n1,x,,,S,1,,1\n", "line 2: "),
-        ("jobs.csv", "job,submit,start,end,state,cpus,nodes,req_time\n1,0\n", "line 2: it is cut"),
+        ("jobs.csv", "job,submit,start,end,state,cpus,nodes,req_time\n1,0\n", "line 2: 2 columns"),
         ("config.json", "{", "config.json: "),
         ("summary.json", "[]", "not an object"),
     ],

@@ -53,7 +53,7 @@ def test_cells_are_run_once_and_then_taken_from_what_is_kept(folder, monkeypatch
     assert len(kept(folder)) == 2
     assert list((folder / "kept" / "running").iterdir()) == []
     left = {path.name for path in kept(folder)[0].parent.iterdir()}
-    assert left == {"row.json", "jobs.parquet", "summary.json", "slurm.conf"}
+    assert left == {"row.json", "jobs.csv", "summary.json", "slurm.conf"}
 
     monkeypatch.setattr(Replays, "_replay", None)  # there is nothing left to run
     assert run(folder, EASY, FCFS, ALIKE, seconds=0) == rows
@@ -68,20 +68,6 @@ def test_cells_are_run_once_and_then_taken_from_what_is_kept(folder, monkeypatch
     monkeypatch.setattr(module, "code_sha256", lambda: "other")
     assert run(folder, EASY, seconds=0) == {}
     assert run(folder, EASY, seconds=0, any_code=True) == {"easy": rows["easy"]}
-
-
-def test_where_no_parquet_is_written_cells_keep_their_jobs_as_csv(folder, monkeypatch):
-    replay = Replays._replay
-
-    def without(self, cell, made, place):
-        code = replay(self, cell, made, place)
-        (place / "jobs.parquet").unlink()
-        return code
-
-    monkeypatch.setattr(Replays, "_replay", without)
-    assert run(folder, EASY)["easy"].figures["mean_wait"] == 99 / 3
-    left = {path.name for path in kept(folder)[0].parent.iterdir()}
-    assert left == {"row.json", "jobs.csv", "summary.json", "slurm.conf"}
 
 
 def test_none_is_begun_when_the_time_is_over(folder):
