@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import logging
 import queue
 import time
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from understudy.tool.sweep.orders import Order, Plan, Recipe, Source
 
+_AT_A_WORKER: Final = 2  # ours: cells, for each that runs there one that waits
 _LOOK_S: Final = 0.3  # ours: between two looks whether all are there
 _CONNECT_S: Final = 15.0  # ours: how long a scheduler may take to answer
 _FEW_S: Final = 5.0  # ours: after which it is said that there are no workers
@@ -91,16 +93,27 @@ class DaskRunner:
             LostSchedulerError: the scheduler is gone.
             SweepError: it does not answer, or its workers cannot do it.
         """
-        waiting = {order.key: order for order in orders if order.key not in self._done}
+        left = [order for order in orders if order.key not in self._done]
         came: queue.SimpleQueue[Any] = queue.SimpleQueue()
         with _client(address, security, cluster) as client:
-            futures = self._submitted(client, list(waiting.values()), came)
+            made, following = self._workloads(client, left), iter(enumerate(left))
+            futures: dict[str, Any] = {}
             began, is_silent = time.monotonic(), cluster is None
-            while waiting:
+            while True:
+                # not all at once: what only waits at a worker that dies counts as what killed it
+                most = _AT_A_WORKER * max(_threads(client), 1)
+                for number, order in itertools.islice(following, max(most - len(futures), 0)):
+                    future = client.submit(
+                        _cell, order, made[order.recipe], key=f"cell-{order.key}", priority=-number
+                    )
+                    future.add_done_callback(came.put)
+                    futures[future.key] = future
+                if not futures:
+                    return
                 with contextlib.suppress(queue.Empty):
                     future = came.get(timeout=_LOOK_S)
                     if (row := _row_of(future)) is not None:
-                        del waiting[row.key], futures[future.key]
+                        del futures[future.key]
                         self._done.add(row.key)
                         self._told(row)
                         continue
@@ -110,13 +123,11 @@ class DaskRunner:
                     self._said(f"{count} worker(s) had ended: others are started")
                 if is_silent and time.monotonic() - began > _FEW_S:
                     is_silent = False
-                    if not client.scheduler_info()["workers"]:
+                    if not _threads(client):
                         self._said(f"no worker at {address} yet; waiting for one")
 
-    def _submitted(
-        self, client: Any, orders: Sequence[Order], came: queue.SimpleQueue[Any]
-    ) -> dict[str, Any]:
-        """Their futures, by key; each that is over is put into `came`."""
+    def _workloads(self, client: Any, orders: Sequence[Order]) -> dict[str, Any]:
+        """The futures of the workloads that the orders replay, by recipe."""
         plan = self._plan
         recipes = {order.recipe: plan.recipes[order.recipe] for order in orders}
         needed = {sha for recipe in recipes.values() for sha in recipe.sources}
@@ -126,20 +137,23 @@ class DaskRunner:
             sha: client.submit(_itself, plan.sources[sha], key=f"source-{sha}", pure=False)
             for sha in sorted(needed)
         }
-        made = {
+        return {
             key: client.submit(
                 _workload, recipe, [sources[sha] for sha in recipe.sources], key=f"workload-{key}"
             )
             for key, recipe in recipes.items()
         }
-        found = {}
-        for number, order in enumerate(orders):
-            future = client.submit(
-                _cell, order, made[order.recipe], key=f"cell-{order.key}", priority=-number
-            )
-            future.add_done_callback(came.put)
-            found[future.key] = future
-        return found
+
+
+def _threads(client: Any) -> int:
+    """How many cells the workers run at a time; 0 where nobody says so, as a scheduler that is
+    gone.
+    """
+    try:
+        workers = client.scheduler_info()["workers"]
+    except (OSError, RuntimeError, TimeoutError, KeyError):
+        return 0
+    return sum(worker["nthreads"] for worker in workers.values())
 
 
 def _itself(source: Source) -> Source:
