@@ -2,7 +2,14 @@
 
 from understudy.commands.shared.client import Context, RefusedError, run
 from understudy.commands.shared.fields import Cell, Field, FieldTable, header_line, lines
-from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionTable, last_values
+from understudy.commands.shared.options import (
+    NONE,
+    REQUIRED,
+    Option,
+    OptionTable,
+    is_written_out,
+    last_values,
+)
 from understudy.documents.documents import VERSION
 
 TYPE_CHECKING = False
@@ -151,6 +158,14 @@ def sprio(arguments: "list[str]", context: Context) -> int:
         arguments[:-1] if arguments[-1:] in (["-j"], ["--jobs"]) else arguments
     )
     options = last_values([*OPTIONS.from_environment(context.environ), *given])
+    if {"format", "long"} <= options.keys():
+        context.fatal(
+            "Options -o(--format) and -l(--long) are mutually exclusive. Please remove "
+            "one and retry."
+        )
+        return 1
+    if words and is_written_out("jobs", arguments):
+        options["jobs"] = words.pop(0)
     if words:
         context.error(f"Unrecognized option: {words[0]}")
         context.stdout.write(_USAGE)

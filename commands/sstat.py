@@ -225,6 +225,7 @@ def sstat(arguments: list[str], context: Context) -> int:
             return 1
         header, width, value = fields[name.lower() if name.lower() in fields else matches[0]]
         cells.append((header, int(size) if size.lstrip("-").isdigit() else width, value))
+    wanted = [_without_task(word) for word in wanted]
     for word in wanted:
         job, _, number = word.partition(".")
         if not job.isdigit() or (number and not number.isdigit() and number not in _SPECIAL_STEPS):
@@ -246,6 +247,16 @@ def sstat(arguments: list[str], context: Context) -> int:
     for step in steps:
         context.print(_line([value(step) for _, _, value in cells], cells, options))
     return 0
+
+
+def _without_task(word: str) -> str:
+    """A step, of whichever task or component of the job: 12_3.0 and 12+1.0 are 12.0."""
+    job, dot, step = word.partition(".")
+    for mark in "_+":
+        number, found, which = job.partition(mark)
+        if found and which.isdigit():
+            job = number
+    return job + dot + step
 
 
 def _place_in_help(header: str) -> "tuple[int, str]":

@@ -169,3 +169,9 @@ class OptionTable:
 def last_values(given: "Iterable[tuple[Option, str | None]]") -> "dict[str, str | None]":
     """The value of each option that was given, by `dest`; the last one counts."""
     return {option.dest: value for option, value in given}
+
+
+def is_written_out(name: str, arguments: "list[str]") -> bool:
+    """Whether a long option was given, as `--name` or a beginning of it."""
+    words = [word[2:].partition("=")[0] for word in arguments if word.startswith("--")]
+    return any(word and name.startswith(word) for word in words)

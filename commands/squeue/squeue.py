@@ -12,6 +12,7 @@ from understudy.commands.shared.options import (
     REQUIRED,
     Option,
     OptionTable,
+    is_written_out,
     last_values,
 )
 from understudy.commands.shared.texts import date_line
@@ -155,7 +156,7 @@ def squeue(arguments: list[str], context: Context) -> int:
     if context.tells(OPTIONS, line, "squeue [OPTIONS]", USAGE):
         return 0
     try:
-        options = _options(given, line, operands, context)
+        options = _options(given, line, operands, arguments, context)
         wanted = _read_filter(options, context)
         interval = _read_interval(options.get("iterate"), context)
         if "verbose" in options:
@@ -190,6 +191,7 @@ def _options(
     given: "list[tuple[Option, str | None]]",
     line: "dict[str, str | None]",
     operands: list[str],
+    arguments: list[str],
     context: Context,
 ) -> "dict[str, str | None]":
     """Which options count, of the line and the environment. Lists that stand apart from their
@@ -209,9 +211,9 @@ def _options(
     _check_formats(given, line, context)
     options = {**environment, **line}
     texts.convert_units(convert="noconvert" not in options)
-    # of two such options the first gets it
+    # of two such options the first gets it; one that is written out, whatever it has
     for name in ("jobs", "steps"):
-        if operands and name in line and line[name] is None:
+        if operands and name in line and (line[name] is None or is_written_out(name, arguments)):
             options[name] = operands.pop(0)
             break
     if "user" in line and "me" in line:  # the later one counts

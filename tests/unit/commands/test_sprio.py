@@ -476,3 +476,22 @@ def test_root_has_a_level_where_no_plugin_counts_shares():
         "0.000000"
         in run_command(sshare, "-h", "-o", "levelfs", client=FakeClient(shares=[root])).out
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--jobs=7333", "7334_9"], "sprio: error: Invalid job id: 7334_9\n"),  # the latter counts
+        (["--job", "7333", "7333", "x"], "sprio: error: Unrecognized option: x\n"),
+        (["-j", "7333", "7334"], "sprio: error: Unrecognized option: 7334\n"),
+        (["x"], "sprio: error: Unrecognized option: x\n"),
+        (
+            ["-o", "%i", "-l", "x"],
+            "sprio: fatal: Options -o(--format) and -l(--long) are mutually ",
+        ),
+    ],
+)
+def test_what_is_too_much_is_said(words: list[str], said: str) -> None:
+    answer = run_command(sprio, *words, client=priorities(waiting(7333, 2431)))
+    assert answer.code == 1
+    assert answer.err.startswith(said)

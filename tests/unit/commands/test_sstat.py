@@ -25,6 +25,7 @@ def said(client, line):
 def test_a_job_means_its_first_step_and_all_steps_include_its_script(client):
     assert said(client, "-n -P -j 7 -o jobid,nodelist,ntasks").out == "7.0|n1|2\n"
     assert said(client, "-n -P -a -j 7 -o jobid").out == "7.batch\n7.0\n7.1\n"
+    assert said(client, "-n -P -j 7+1 -o jobid").out == "7.0\n"
     assert said(client, "-n -P -j 7.batch -o jobid,nodelist").out == "7.batch|n1\n"
     assert client.asked[-1] == ("GetStep", {"job_id": 7, "step_id": BATCH_STEP})
 
@@ -35,6 +36,7 @@ def test_what_does_not_run_is_named_and_no_failure(client):
     assert (missing.code, missing.err) == (0, "sstat: error: StepId=7.99 not found running.\n")
     assert said(client, "-n -j 8").err == "sstat: error: No steps running for job 8\n"
     assert said(client, "-n -j 9").err == "sstat: error: couldn't get steps for job 9\n"
+    assert said(client, "-n -j 8_99").err == "sstat: error: No steps running for job 8\n"
     wrong = said(client, "-j abc")
     assert (wrong.code, wrong.err) == (1, "sstat: fatal: Bad job/step specified: abc\n")
 

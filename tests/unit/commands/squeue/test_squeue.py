@@ -272,6 +272,8 @@ def test_environment_variables_give_defaults_that_the_command_line_overrides(
             "squeue: unrecognized option '--foo'\nTry \"squeue --help\" for more information\n",
         ),
         (["-h", "-j", "bad"], 1, "squeue: error: Invalid job id: bad\n"),
+        (["-h", "--jobs=7301", "bad"], 1, "squeue: error: Invalid job id: bad\n"),
+        (["-h", "-j", "7301", "bad"], 1, "squeue: error: Unrecognized option: bad\n"),
         (["-j", "0"], 1, "squeue: error: Invalid job id: 0\n"),
         (
             ["-j", "-5"],
