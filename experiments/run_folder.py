@@ -93,6 +93,13 @@ class JobsFile:
         self._file.close()
         self._stories.close()
 
+    def discard(self) -> None:
+        """There is no such run after all: the files go."""
+        self.close()
+        folder = Path(self._file.name).parent
+        for name in ("jobs.csv", STORIES):
+            (folder / name).unlink(missing_ok=True)
+
 
 def write_run_folder(
     folder: str | Path,

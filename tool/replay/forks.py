@@ -472,9 +472,9 @@ class Forks:
     def _give_up(self, why: str) -> NoReturn:
         """The change cannot be made: there is no such future, and so no results."""
         if self._files is not None:
-            self._files.close()
-        for path in (self.out / "jobs.csv", *self.out.glob("plan-*.json")):
-            path.unlink(missing_ok=True)
+            self._files.discard()
+        for path in self.out.glob("plan-*.json"):
+            path.unlink()
         self._leave(FAILED, why, keeps_logs=False)
 
     def _leave(self, code: int, error: str, *, keeps_logs: bool = True) -> NoReturn:
