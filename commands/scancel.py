@@ -347,12 +347,14 @@ def _matching(
     chosen: dict[str, dict[str, Any]] = {}
     if is_list:  # a record goes as a whole, whatever part of it was named
         for name in jobs:
-            step = name.partition(".")[1:]
-            chosen |= {
-                "".join((_name(job), *step)): job
-                for job in found.values()
-                if _stands_for(job, name)
-            }
+            number, dot, step = name.partition(".")
+            if dot and number in found:  # one step, of the task that has the array's number
+                chosen[name] = found[number]
+                continue
+            for job in found.values():
+                if _stands_for(job, name):
+                    called = str(job["job_id"]) if dot and job["array_job_id"] else _name(job)
+                    chosen[called + dot + step] = job
     else:
         leads = {job["job_id"] for job in found.values()}
         chosen = {
@@ -481,17 +483,25 @@ def _cancel(
         if is_step:
             if signal is not None and error in _NOT_WORTH_A_WORD:
                 continue
-            # once for the step, once for its job
-            for _ in range(2 if error in _NOT_WORTH_A_WORD else 1):
-                context.error(
-                    "Kill job error on job step id "
-                    f"{base if error in _NOT_WORTH_A_WORD else job}: {text}"
-                )
+            # once for the step, once for its job; of an array once
+            names = _tellings(base, context) if error in _NOT_WORTH_A_WORD else [job]
+            for name in names:
+                context.error(f"Kill job error on job step id {name}: {text}")
         else:
             context.error(f"Kill job error on job id {job}: {text}")
         if error not in _NOT_WORTH_A_WORD or is_step:
             code = error
     return code & 0xFF
+
+
+def _tellings(name: str, context: Context) -> list[str]:
+    """What the job of a step that is not there is called, as often as that is said."""
+    columns = ["job_id", "array_job_id", "array_task_id"]
+    for job in context.client.query("jobs", columns).dicts():
+        array = job["array_job_id"]
+        if array and name in {str(job["job_id"]), f"{array}_{job['array_task_id']}"}:
+            return [str(job["job_id"])]
+    return [name, name]
 
 
 def main() -> int:

@@ -158,18 +158,8 @@ def sprio(arguments: "list[str]", context: Context) -> int:
         arguments[:-1] if arguments[-1:] in (["-j"], ["--jobs"]) else arguments
     )
     options = last_values([*OPTIONS.from_environment(context.environ), *given])
-    if {"format", "long"} <= options.keys():
-        context.fatal(
-            "Options -o(--format) and -l(--long) are mutually exclusive. Please remove "
-            "one and retry."
-        )
-        return 1
     if words and is_written_out("jobs", arguments):
         options["jobs"] = words.pop(0)
-    if words:
-        context.error(f"Unrecognized option: {words[0]}")
-        context.stdout.write(_USAGE)
-        return 1
     if "usage" in options:
         context.stdout.write(_USAGE)
         return 0
@@ -182,23 +172,30 @@ def sprio(arguments: "list[str]", context: Context) -> int:
     if context.refuses_clusters(options.get("clusters")):
         return 1
     try:
-        return _show(options, context)
+        return _show(options, words, context)
     except RefusedError as error:
         context.complain(f"slurm_load_ctl_conf error: {error.text}")
         return 1
 
 
-def _show(options: "dict[str, str | None]", context: Context) -> int:
+def _show(options: "dict[str, str | None]", words: "list[str]", context: Context) -> int:
+    users = _users(options["user"], context) if options.get("user") else []
+    if {"format", "long"} <= options.keys():
+        context.fatal(
+            "Options -o(--format) and -l(--long) are mutually exclusive. Please remove "
+            "one and retry."
+        )
+        return 1
+    jobs = _job_numbers(options, context)
+    if jobs is None:
+        return 1
+    if words:
+        context.error(f"Unrecognized option: {words[0]}")
+        context.stdout.write(_USAGE)
+        return 1
     if "verbose" in options:
         _print_options(options, context)
-    jobs: list[int] | None = []
-    users: list[int] = []
-    for name in options:  # complaints come in the order of the options
-        if name == "jobs":
-            jobs = _job_numbers(options, context)
-        elif name == "user" and options["user"]:
-            users = _users(options["user"], context)
-    if jobs is None or _is_unsupported(context):
+    if _is_unsupported(context):
         return 1
     cells = _read_format(options, context)
     header = "noheader" not in options
@@ -216,7 +213,7 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
 def _job_numbers(options: "dict[str, str | None]", context: Context) -> "list[int] | None":
     """Those of -j; None if one of them is none, which has been said then."""
     words = [word for word in (options.get("jobs") or "").split(",") if word]
-    strange = next((word for word in words if not word.isdigit()), None)
+    strange = next((word for word in words if not word.isdigit() or not int(word)), None)
     if strange is not None:
         context.error(f"Invalid job id: {strange}")
         return None
@@ -362,19 +359,27 @@ def _print_jobs(
     return 0
 
 
-def _users(text: str, context: Context) -> "list[int]":
+def _users(text: "str | None", context: Context) -> "list[int]":
     import pwd
 
     found = []
-    for word in text.split(","):
-        if word.isdigit():
-            found.append(int(word))
-            continue
+    for word in (text or "").split(","):
         try:
-            found.append(pwd.getpwnam(word).pw_uid)
-        except KeyError:
-            context.error(f"Invalid user: {word}\n")
+            if word.isdigit():
+                pwd.getpwuid(int(word))
+                found.append(int(word))
+            else:
+                found.append(pwd.getpwnam(word).pw_uid)
+        except (KeyError, OverflowError):
+            if word.isdigit() and _has_jobs(int(word), context):
+                found.append(int(word))  # an emulated cluster's users may be unknown to this host
+            else:
+                context.error(f"Invalid user: {word}\n")
     return found
+
+
+def _has_jobs(user_id: int, context: Context) -> bool:
+    return bool(context.client.query("priorities", ["job_id"], {"user_id": [user_id]}).rows)
 
 
 def _sort(rows: "list[list[Any]]", text: str) -> None:

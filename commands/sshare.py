@@ -123,6 +123,7 @@ def sshare(arguments: "list[str]", context: Context) -> int:
     """The command. Returns the exit code."""
     given, _ = OPTIONS.parse(arguments)  # words mean nothing
     options = last_values([*OPTIONS.from_environment(context.environ), *given])
+    _last_of_users(given, options)
     if "verbose" in options:
         options["verbose"] = str(sum(option.dest == "verbose" for option, _ in given))
     if "help" in options or "usage" in options:
@@ -146,12 +147,28 @@ def sshare(arguments: "list[str]", context: Context) -> int:
         return NO_SHARES if error.code in UNANSWERED else 1
 
 
+def _last_of_users(
+    given: "list[tuple[Option, str | None]]", options: "dict[str, str | None]"
+) -> None:
+    """Of --users and --all the last one counts. A list of none is as if it were not there."""
+    whose = [option.dest for option, _ in given if option.dest in {"users", "all"}]
+    if len(set(whose)) > 1:
+        del options["all" if whose[-1] == "users" else "users"]
+    if not (options.get("users") or "").strip(","):
+        options.pop("users", None)
+
+
 def _show(options: "dict[str, str | None]", context: Context) -> int:
-    if "verbose" in options:
-        _print_options(options, context)
-        say_authenticated(context, "sshare", int(options["verbose"] or 1))
     known = context.client.query("shares", _COLUMNS).dicts()
-    rows = _chosen(known, options, context)
+    try:
+        users = _users(options, known)
+    except KeyError as error:
+        context.complain(f"Invalid user id: {error.args[0]}")
+        return 1
+    if "verbose" in options:
+        _print_options(users, options, context)
+        say_authenticated(context, "sshare", int(options["verbose"] or 1))
+    rows = _chosen(known, users, options)
     is_tree = bool(known and known[0]["is_tree"])
     text = options.get("format") or (
         (LONG if is_tree else LONG_CLASSIC) if "long" in options else DEFAULT
@@ -173,9 +190,11 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
     return 0
 
 
-def _print_options(options: "dict[str, str | None]", context: Context) -> None:
+def _print_options(
+    users: "set[str] | None", options: "dict[str, str | None]", context: Context
+) -> None:
     """Whose associations are meant, as -v says."""
-    users, accounts = _users(options, context), options.get("accounts")
+    accounts = options.get("accounts")
     for title, names in (
         ("Users", sorted(users) if users is not None else ["all"]),
         ("Accounts", accounts.split(",") if accounts else ["all"]),
@@ -183,10 +202,11 @@ def _print_options(options: "dict[str, str | None]", context: Context) -> None:
         context.complain(f"{title} requested:" + "".join([f"\n\t: {name}" for name in names]))
 
 
-def _chosen(rows: "list[Row]", options: "dict[str, str | None]", context: Context) -> "list[Row]":
+def _chosen(
+    rows: "list[Row]", users: "set[str] | None", options: "dict[str, str | None]"
+) -> "list[Row]":
     """Accounts, and of users those that are meant: oneself unless others or all are named."""
     accounts = set((options.get("accounts") or "").lower().split(",")) - {""}
-    users = _users(options, context)
     found = []
     for row in rows:
         if accounts and row["account"] not in accounts:
@@ -203,17 +223,24 @@ def _chosen(rows: "list[Row]", options: "dict[str, str | None]", context: Contex
     return found
 
 
-def _users(options: "dict[str, str | None]", context: Context) -> "set[str] | None":
+def _users(options: "dict[str, str | None]", known: "list[Row]") -> "set[str] | None":
+    """Names of users that are meant; None: all.
+
+    Raises:
+        KeyError: a number of no user.
+    """
     import pwd
 
     text = options.get("users")
     if text is not None:
         names = set()
-        for word in text.split(","):
+        for word in filter(None, text.lower().split(",")):
             try:
                 names.add(pwd.getpwuid(int(word)).pw_name if word.isdigit() else word)
-            except KeyError:
-                context.error(f"Invalid user: {word}")
+            except (KeyError, OverflowError):
+                if not any(row["user"] == word for row in known):
+                    raise KeyError(word) from None
+                names.add(word)  # an emulated cluster's user whom this host does not know
         return names
     if "all" in options:
         return None

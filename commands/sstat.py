@@ -194,6 +194,7 @@ def sstat(arguments: list[str], context: Context) -> int:
         context.complain(f"sstat: {error}")
         return 1
     options = last_values(given)
+    lists = [value or "" for option, value in given if option.dest == "jobs"]
     if context.tells(
         OPTIONS,
         options,
@@ -209,7 +210,7 @@ def sstat(arguments: list[str], context: Context) -> int:
         for at in range(0, len(headers), 4):
             context.print(" ".join(f"{header:<19}" for header in headers[at : at + 4]))
         return 0
-    wanted = [word for word in ",".join([options.get("jobs") or "", *operands]).split(",") if word]
+    wanted = [word for word in ",".join([*lists, *operands]).split(",") if word]
     if not wanted:
         context.error("You didn't give me any jobs to stat.")
         return 1
@@ -225,12 +226,11 @@ def sstat(arguments: list[str], context: Context) -> int:
             return 1
         header, width, value = fields[name.lower() if name.lower() in fields else matches[0]]
         cells.append((header, int(size) if size.lstrip("-").isdigit() else width, value))
-    wanted = [_without_task(word) for word in wanted]
-    for word in wanted:
-        job, _, number = word.partition(".")
-        if not job.isdigit() or (number and not number.isdigit() and number not in _SPECIAL_STEPS):
-            context.fatal(f"Bad {'step' if job.isdigit() else 'job/step'} specified: {word}")
-            return 1
+    try:
+        wanted = [_step_name(word) for word in wanted]
+    except ValueError as error:
+        context.fatal(str(error))
+        return 1
     convert_units(convert="noconvert" not in options)
     parsable = "parsable" in options or "parsable2" in options
     steps = [step for word in wanted for step in _steps(word, options, context)]
@@ -249,14 +249,31 @@ def sstat(arguments: list[str], context: Context) -> int:
     return 0
 
 
-def _without_task(word: str) -> str:
-    """A step, of whichever task or component of the job: 12_3.0 and 12+1.0 are 12.0."""
+def _step_name(word: str) -> str:
+    """A job or step, of whichever task or component: 12_3.0 and 12+1.0 are 12.0. What is behind a
+    number is passed over, as Slurm does.
+
+    Raises:
+        ValueError: what Slurm says of a word that names none.
+    """
     job, dot, step = word.partition(".")
-    for mark in "_+":
-        number, found, which = job.partition(mark)
-        if found and which.isdigit():
-            job = number
-    return job + dot + step
+    number = _digits(job)
+    if not number:
+        raise ValueError(f"Bad job/step specified: {word}")
+    mark, which = job[len(number) :][:1], job[len(number) + 1 :]
+    if mark in {"_", "+"} and not _digits(which):
+        what = "job array element" if mark == "_" else "hetjob offset"
+        raise ValueError(f"Bad {what} specified: {number}")
+    if dot and step not in _SPECIAL_STEPS:
+        step = _digits(step)
+        if not step:
+            raise ValueError(f"Bad step specified: {job}")
+    return number + dot + step
+
+
+def _digits(text: str) -> str:
+    """Those it begins with."""
+    return text[: len(text) - len(text.lstrip("0123456789"))]
 
 
 def _place_in_help(header: str) -> "tuple[int, str]":
@@ -291,22 +308,37 @@ def _steps(word: str, options: "dict[str, str | None]", context: Context) -> "li
         try:
             return [_statistics(int(job), int(name), context)]
         except RefusedError:
-            context.error(f"StepId={word} not found running.")
+            _say_none(job, word, context)
             return []
+    if not name and "allsteps" in options:
+        tasks = _tasks(int(job), context)
+        if tasks:
+            return [each for task in tasks for each in _of_job(str(task), "", options, context)]
+    return _of_job(job, name, options, context)
+
+
+def _tasks(array: int, context: Context) -> list[int]:
+    """The jobs of an array's tasks that have steps, in the tasks' order."""
+    rows = context.client.query(
+        "steps", ["array_task_id", "job_id"], {"array_job_id": [array]}
+    ).rows
+    return [job_id for _, job_id in sorted({(task or 0, job_id) for task, job_id in rows})]
+
+
+def _of_job(
+    job: str, name: str, options: "dict[str, str | None]", context: Context
+) -> "list[dict[str, Any]]":
     rows = context.client.query("steps", ["step", "nodes"], {"job_id": [int(job)]}).rows
     by_name = {str(step): nodes for step, nodes in rows}
     numbered = sorted(int(step) for step in by_name if step.isdigit())
     if name:
         chosen = [name] if name in by_name else []
         if not chosen:
-            context.error(f"StepId={word} not found running.")
+            _say_none(job, f"{job}.{name}", context)
     else:
         chosen = [step for step in _SPECIAL_STEPS if step in by_name and "allsteps" in options]
         if not numbered and not chosen and not by_name:
-            known = context.client.query("jobs", ["job_id"], {"job_id": [int(job)]}).rows
-            context.error(
-                f"No steps running for job {job}" if known else f"couldn't get steps for job {job}"
-            )
+            _say_none(job, "", context)
     found = [
         _statistics(int(job), BATCH_STEP, context)
         if step == "batch"
@@ -319,6 +351,16 @@ def _steps(word: str, options: "dict[str, str | None]", context: Context) -> "li
             for step in (numbered if "allsteps" in options else numbered[:1])
         ]
     return found
+
+
+def _say_none(job: str, step: str, context: Context) -> None:
+    """That a job has no such step, no step at all (`step` is "" then), or is not there."""
+    if not context.client.query("jobs", ["job_id"], {"job_id": [int(job)]}).rows:
+        context.error(f"couldn't get steps for job {job}")
+    elif step:
+        context.error(f"StepId={step} not found running.")
+    else:
+        context.error(f"No steps running for job {job}")
 
 
 def _statistics(job_id: int, step_id: int, context: Context) -> "dict[str, Any]":

@@ -408,11 +408,15 @@ def fields_of(text: str) -> "list[Field]":
         field = next((each for each in FIELDS if each.name.lower().startswith(lowered)), None)
         if field is None:
             raise UnknownFieldError(name)
-        digits = width.rstrip("s")
-        found.append(
-            field.with_width(int(digits)) if percent and digits.lstrip("-").isdigit() else field
-        )
+        found.append(field.with_width(_width(width)) if percent else field)
     return found
+
+
+def _width(text: str) -> int:
+    """The number it begins with; 0 if it begins with none."""
+    digits = text.removeprefix("-")
+    digits = digits[: len(digits) - len(digits.lstrip("0123456789"))]
+    return int(digits or 0) * (-1 if text.startswith("-") else 1)
 
 
 def help_format() -> str:

@@ -223,9 +223,15 @@ def _check_new(changes: dict[str, str], context: Context) -> None:
 
     flags = read_flags(changes["flags"])[0] if changes.get("flags") else 0
     counts = any(changes.get(key, "").replace(",", "").strip("0") for key in ("nodecnt", "corecnt"))
-    if not counts and not any(
+    is_empty = not counts and not any(
         changes.get(key) for key in ("nodes", "burstbuffer", "licenses", "watts")
-    ):
+    )
+    if is_empty and "partitionname" in changes and not flags & PART_NODES:
+        if not changes["partitionname"]:
+            raise RefusedError(0, "Invalid partition name specified")
+        changes["nodes"] = "ALL"  # a partition alone means all of its nodes
+        changes["flags"] = ",".join(filter(None, (changes.get("flags"), "PART_NODES")))
+    elif is_empty and not flags & PART_NODES:
         _refuse(
             context,
             "CoreCnt, Nodes, NodeCnt, BurstBuffer, Licenses or Watts must be specified.  "

@@ -229,7 +229,7 @@ def _show_steps(session: "Session", words: list[str]) -> int:
         context.print("Job step 0.Invalid not found")
         return 1
     if dot and not number.isdigit():  # read as a number, as all that begins with none
-        number = "0"
+        number = "" if task else "0"
     try:
         if (
             job.isdigit()
@@ -251,6 +251,8 @@ def _show_steps(session: "Session", words: list[str]) -> int:
             )
             and number in ("", step["step"])
         ]
+    else:  # tasks of arrays are not among all steps
+        steps = [step for step in steps if not step["array_job_id"]]
     if not steps:
         context.print(
             f"Job step {job}.{number} not found" if words else "No job steps in the system"
@@ -258,7 +260,12 @@ def _show_steps(session: "Session", words: list[str]) -> int:
         return 1 if words else 0
     place = {step["job_id"]: at for at, step in reversed(list(enumerate(steps)))}
     for step in sorted(
-        steps, key=lambda step: (place[step["job_id"]], step["step"].isdigit())
+        steps,
+        key=lambda step: (
+            step["array_task_id"] or 0 if job else 0,
+            place[step["job_id"]],
+            step["step"].isdigit(),
+        ),
     ):  # a script before the steps of its job
         context.stdout.write(render(step_lines(step), one_line=session.one_line))
     return 0

@@ -46,7 +46,9 @@ _SAME_KEY = {
     "shared": "oversubscribe",
     "name": "jobname",
 }
-_NODES = ("numnodes", "nodelist", "reqnodelist")  # keys that change which nodes a running job has
+_NODES = frozenset(
+    ("numnodes", "nodelist", "reqnodelist")
+)  # keys that change which nodes a running job has
 _NEED_NO_VALUE = {"nice", "resetaccruetime"}
 # Keys that want more letters than three.
 _LEAST_LETTERS = {
@@ -68,7 +70,7 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
     """Change each job that is named by number, or all of a name."""
     context = session.context
     jobs: list[str] = []
-    is_named = False
+    named: str | None = None  # all that was said of numbers
     name, user = "", ""
     changes: dict[str, str] = {}
     for position, (key, sign, value) in enumerate(pairs(words)):
@@ -78,7 +80,7 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
             context.complain("Request aborted")
             return 1
         if lowered in {"jobid", "job"}:
-            jobs, is_named = jobs + jobs_in(value), True
+            jobs, named = jobs + jobs_in(value), value
             continue
         if position == 0 and lowered == "jobname":
             name = value
@@ -100,21 +102,18 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
                 return 1
             continue
         check = _CHECKS.get(known)
-        if (
-            known == "timelimit"
-            and sign == "-"
-            and value.isdigit()
-            and jobs
-            and _takes_too_much(int(value), jobs[0], context)
-        ):
-            return 1
         checked = value if check is None else check(value, context)
+        if known == "timelimit" and not _may_be(sign + value, named, context):
+            return 1
         if checked is not None:
             if known == "nice" and not value and "=" in words[position]:
                 checked = "0"
             changes[_SAME_KEY.get(known, known) + sign] = checked
-    if not changes or not (is_named or name):
+    if not changes or not (named is not None or name):
         context.complain("No changes specified")
+        return 1
+    is_resized = not _NODES.isdisjoint(key.rstrip("+-") for key in changes)
+    if is_resized and named is not None and not _is_one_job(named, "Job resizing", context):
         return 1
     if not jobs and not name:
         return 0
@@ -127,7 +126,7 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
     except RefusedError as error:
         return say_unreachable(session, jobs, error)
     code = say_results(session, results)
-    if context.environ.get("SLURM_JOBID") and not code and not changes.keys().isdisjoint(_NODES):
+    if context.environ.get("SLURM_JOBID") and not code and is_resized:
         from understudy.commands.scontrol.resize_scripts import write_scripts
 
         for job in filter(str.isdigit, jobs):
@@ -145,6 +144,44 @@ def _jobs_of_name(name: str, user: str, context: "Context") -> list[str]:
     if not jobs:
         context.error(f"No jobs with name '{name}'")
     return jobs
+
+
+def _may_be(limit: str, named: "str | None", context: "Context") -> bool:
+    """Whether a time limit that is more or less than the present one (`+5`, `-5`) can be worked
+    out; if not, that is said.
+    """
+    if limit[:1] not in {"+", "-"}:
+        return True
+    if named is None:
+        context.error("JobId must precede TimeLimit increment or decrement")
+        return False
+    minutes = limit[1:]
+    return _is_one_job(named, "TimeLimit increment/decrement", context) and not (
+        limit[0] == "-" and minutes.isdigit() and _takes_too_much(int(minutes), named, context)
+    )
+
+
+def _is_one_job(text: str, what: str, context: "Context") -> bool:
+    """Whether one job or task is named that is there: several, and whole arrays, are refused what
+    goes by what the job has now. That is said then.
+    """
+    number, mark, task = text.partition("_")
+    if (text and not number.isdigit()) or (mark and not task.isdigit()):
+        context.error(f"Invalid job ID {text}")
+        return False
+    wanted = int(number or 0)
+    try:
+        known = context.client.query("jobs", ["job_id", "array_job_id"]).rows if wanted else []
+        why = "Invalid job id specified"
+    except RefusedError as error:
+        known, why = [], error.text
+    if not any(wanted in (job, array) for job, array in known):
+        context.error(f"Could not load state information for job {text}: {why}")
+        return False
+    if not mark and any(array == wanted for _, array in known):
+        context.error(f"{what} not supported for job arrays")
+        return False
+    return True
 
 
 def _takes_too_much(minutes: int, job: str, context: "Context") -> bool:

@@ -296,7 +296,8 @@ ARRAY = [
         (["-s", "KILL", "7310_[0,5]"], ["7310_[2-9%2]", "7310_0"]),
         (["-b", "7310_1"], ["7310_1"]),
         (["-n", "a", "7310_[2,3],7310_4"], ["7310_[2-9%2]"]),
-        (["-t", "R", "7310_0.3"], ["7310_0.3"]),
+        (["-t", "R", "7310_0.3"], ["7311.3"]),
+        (["7310.3"], ["7310.3"]),
         (["-t", "R", "7320"], ["7320"]),
         (["-t", "R", "7320+1"], ["7320"]),
         (["-t", "R", "7321"], ["7321"]),
@@ -310,6 +311,16 @@ def test_filters_choose_among_the_records_of_an_array(
     client.answers["CancelJobs"] = [[]]
     run_command(scancel, *arguments, client=client)
     assert [job for _, fields in client.asked for job in fields["job_ids"]] == jobs
+
+
+def test_a_step_that_an_array_has_not_is_said_once() -> None:
+    client = FakeClient(jobs=ARRAY)
+    client.answers["CancelJobs"] = [[("7311.0", 2017, "no such")]]
+    outcome = run_command(scancel, "7310_0.0", client=client)
+    error = "scancel: error: Kill job error on job step id 7311: no such\n"
+    assert (outcome.code, outcome.err) == (225, error)
+    client.answers["CancelJobs"] = [[("7320.0", 2017, "no such")]]
+    assert run_command(scancel, "7320.0", client=client).err == error.replace("7311", "7320") * 2
 
 
 def test_a_state_that_was_asked_for_goes_along() -> None:

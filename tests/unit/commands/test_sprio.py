@@ -228,6 +228,24 @@ def test_a_job_that_is_no_number_is_refused():
     assert (said.code, said.lines, said.err) == (1, [], "sprio: error: Invalid job id: abc\n")
 
 
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("-j 1_99 more", "sprio: error: Invalid job id: 1_99\n"),
+        ("-j 0", "sprio: error: Invalid job id: 0\n"),
+        ("-j abc -u nosuch", "{user}sprio: error: Invalid job id: abc\n"),
+        ("-u nosuch more", "{user}sprio: error: Unrecognized option: more\n"),
+        ("-j 1_2 -l -o %i -u nosuch", "{user}sprio: fatal: Options -o(--format) and -l(--long)"),
+        ("-u 3999999", "sprio: error: Invalid user: 3999999\n\n"),
+    ],
+)
+def test_users_are_looked_at_first_then_jobs_then_other_words(line, error):
+    said = run_command(sprio, *line.split(), client=priorities(waiting(1, 10)))
+    error = error.format(user="sprio: error: Invalid user: nosuch\n\n")
+    assert said.err.startswith(error)
+    assert said.err == error or "-u 3" in line or "-l" in line
+
+
 def test_words_get_the_usage_and_verbose_tells_what_was_asked_for():
     said = run_command(sprio, "foo", client=priorities(waiting(1, 10)))
     assert (said.code, said.lines[0]) == (
@@ -366,6 +384,23 @@ def test_accounts_and_users_are_chosen(core):
         == "sshare: error: Invalid field requested: "
         '"foo"\n'
     )
+
+
+def test_of_users_and_all_the_last_one_counts_and_a_number_of_nobody_ends_it(core):
+    client = shares(core)
+
+    def users(*words):
+        lines = run_command(sshare, "-n", "-P", "-o", "user", *words, client=client).lines
+        return sorted({line.strip() for line in lines if line.strip()})
+
+    everybody = users("-a")
+    assert {"bin", "daemon", "root"} <= set(everybody)
+    assert users("-u", "nosuch", "-a") == everybody
+    assert users("-a", "-u", "BIN") == ["bin"]
+    assert users("-u", "") == users() != users("-u", "nosuch")
+    assert users("-u", ",") == users("-a", "-u", "") == users()
+    said = run_command(sshare, "-u", "bin,3999999", client=client)
+    assert (said.code, said.out, said.err) == (1, "", "Invalid user id: 3999999\n")
 
 
 def test_without_fair_tree_shares_are_of_the_whole(core):

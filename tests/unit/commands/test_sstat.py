@@ -41,6 +41,43 @@ def test_what_does_not_run_is_named_and_no_failure(client):
     assert (wrong.code, wrong.err) == (1, "sstat: fatal: Bad job/step specified: abc\n")
 
 
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("-j daemon -j abc", "Bad job/step specified: daemon"),
+        ("-j 7_[1-2]", "Bad job array element specified: 7"),
+        ("-j 7+", "Bad hetjob offset specified: 7"),
+        ("-j 7_1.x", "Bad step specified: 7_1"),
+        ("-j 7.", "Bad step specified: 7"),
+    ],
+)
+def test_what_is_no_step_is_named_up_to_where_it_ends(client, line, error):
+    wrong = said(client, line)
+    assert (wrong.code, wrong.out, wrong.err) == (1, "", f"sstat: fatal: {error}\n")
+
+
+def test_lists_come_together_and_what_follows_a_number_is_passed_over(client):
+    assert said(client, "-n -P -o jobid -j 7.0x -j 7.1.2").out == "7.0\n7.1\n"
+    assert said(client, "-n -P -o jobid -j 7x 7_1_2").out == "7.0\n7.0\n"
+
+
+def test_steps_of_no_job_are_said_of_the_job(client):
+    client.answers["GetStep"] = RefusedError(2017, "Invalid job id specified")
+    for word in ("9.5", "9_2.5", "9.batch"):
+        assert said(client, f"-n -j {word}").err == "sstat: error: couldn't get steps for job 9\n"
+
+
+def test_all_steps_of_an_array_are_those_of_its_tasks_in_their_order():
+    steps = [
+        record("steps", job_id=number, step="batch", nodes="n1", array_job_id=5, array_task_id=task)
+        for number, task in ((5, 3), (6, 1), (7, 2))
+    ]
+    client = FakeClient(jobs=[record("jobs", job_id=5)], steps=steps)
+    client.answers["GetStep"] = [5, 0, 0, "n1", [[0]], [1], b"", [], 32, []]
+    assert said(client, "-a -n -P -o jobid -j 5").out == "6.batch\n7.batch\n5.batch\n"
+    assert said(client, "-a -n -P -o jobid -j 7").out == "7.batch\n"
+
+
 def test_columns_are_as_wide_as_their_names_and_names_are_cut_without_a_mark(client):
     head = said(client, "-j 7 -o tresusageinmaxn,ntasks%-5").out.splitlines()[0]
     assert head == "TRESUsageInMaxNode NTask "

@@ -183,6 +183,7 @@ def test_parsable_output_has_full_names_and_texts(house):
 def test_what_is_too_long_is_cut_and_widths_may_be_given(house):
     assert show(house, "-n -X -j 4 -o state,jobname%-6,jobid%3") == ["CANCELLED+ job4     4 "]
     assert show(house, "-n -X -j 4 -o state%20") == ["      CANCELLED by 0 "]
+    assert show(house, "-n -X -j 4 -o jobname%-6x,jobid%x,jobid%,jobid%-") == ["job4      "]
 
 
 def test_times_and_cpu_times(house):

@@ -301,9 +301,9 @@ def test_the_configuration_ends_with_the_controllers_state(client: FakeClient) -
     ("line", "message", "fields"),
     [
         (
-            "update jobid=7301,7302 name=x TimeLimit+=10",
+            "update jobid=7301 name=x TimeLimit+=10",
             "UpdateJobs",
-            {"job_ids": ["7301", "7302"], "changes": {"jobname": "x", "timelimit+": "10"}},
+            {"job_ids": ["7301"], "changes": {"jobname": "x", "timelimit+": "10"}},
         ),
         (
             "update job 7301 timelimit=-5",
@@ -556,6 +556,17 @@ def test_a_reservation_is_created_with_what_the_line_says() -> None:
             "corecnt": "4",
         },
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("more", ["", " nodes=", " nodecnt=0"])
+def test_a_reservation_of_a_partition_alone_has_all_of_its_nodes(more: str) -> None:
+    client = FakeClient()
+    client.answers["UpdateReservation"] = ["r"]
+    line = f"create reservation {BEGIN} dur=5 user=root partition=debug flags=maint{more}"
+    assert run_command(scontrol, *line.split(), client=client).code == 0
+    (asked,) = [fields for name, fields in client.asked if name == "UpdateReservation"]
+    changes = asked["changes"]
+    assert (changes["nodes"], changes["flags"]) == ("ALL", "maint,PART_NODES")
 
 
 @pytest.mark.parametrize(
@@ -885,6 +896,36 @@ def test_more_than_the_limit_cannot_be_taken_off(client: FakeClient) -> None:
     )
 
 
+_NOT_THERE = "Could not load state information for job {}: Invalid job id specified"
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("jobid=abc numnodes=1", "Invalid job ID abc"),
+        ("jobid=7301,7302 reqnodelist=", "Invalid job ID 7301,7302"),
+        ("jobid=7303_[1-2] numnodes=1", "Invalid job ID 7303_[1-2]"),
+        ("jobid=7301+1 nodelist=n1", "Invalid job ID 7301+1"),
+        ("jobid=abc timelimit+=5 nosuch=1", "Invalid job ID abc"),
+        ("jobid=99 reqnodelist=n1", _NOT_THERE.format("99")),
+        ("jobid=0 numnodes=1", _NOT_THERE.format("0")),
+        ("jobid= reqnodes=1", _NOT_THERE.format("")),
+        ("jobid=99 timelimit+=5", _NOT_THERE.format("99")),
+        ("jobid=7303 numnodes=1", "Job resizing not supported for job arrays"),
+        ("jobid=7303 timelimit=-5",
+         "TimeLimit increment/decrement not supported for job arrays"),
+        ("timelimit+=5 jobid=7301", "JobId must precede TimeLimit increment or decrement"),
+        ("jobname=full timelimit+=5", "JobId must precede TimeLimit increment or decrement"),
+    ],
+)  # fmt: skip
+def test_what_goes_by_what_a_job_has_is_for_one_job(
+    client: FakeClient, line: str, error: str
+) -> None:
+    outcome = ask(client, f"update {line}")
+    assert (outcome.code, outcome.err) == (1, f"scontrol: error: {error}\n")
+    assert not [name for name, _ in client.asked if name == "UpdateJobs"]
+
+
 def test_there_is_nothing_to_repeat_at_first(client: FakeClient) -> None:
     assert (
         ask(client, "", stdin="!!\nquit\n").code,
@@ -951,3 +992,22 @@ def test_a_job_that_never_ran_has_no_tasks(client: FakeClient) -> None:
         said = ask(FakeClient(jobs=[job]), "show job -d 1").out
         assert f"NumTasks={tasks} " in said
         assert ("JOB_GRES=" in said) == (nodes != "")
+
+
+def test_steps_of_an_array_are_shown_by_task_and_not_among_all() -> None:
+    client = FakeClient(
+        jobs=[record("jobs", job_id=number) for number in (4, 5, 6, 9)],
+        steps=[
+            record("steps", job_id=job, step="batch", array_job_id=array, array_task_id=task)
+            for job, array, task in ((4, 4, 3), (5, 4, 1), (6, 4, 2), (9, 0, None))
+        ],
+    )
+
+    def names(words: str) -> list[str]:
+        return [line.split()[0] for line in ask(client, f"-o show step {words}").lines]
+
+    assert names("4") == ["StepId=4_1.batch", "StepId=4_2.batch", "StepId=4_3.batch"]
+    assert names("4_2.batch") == ["StepId=4_2.batch"]
+    assert names("") == ["StepId=9.batch"]
+    assert ask(client, "show step 4.batch").out == "Job step 4.0 not found\n"
+    assert ask(client, "show step 4_9.batch").out == "Job step 4_9. not found\n"
