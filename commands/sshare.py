@@ -206,17 +206,18 @@ def _chosen(
     rows: "list[Row]", users: "set[str] | None", options: "dict[str, str | None]"
 ) -> "list[Row]":
     """Accounts, and of users those that are meant: oneself unless others or all are named."""
-    accounts = set((options.get("accounts") or "").lower().split(",")) - {""}
+    text = options.get("accounts")
+    accounts = None if text is None else set(text.lower().split(","))
     found = []
     for row in rows:
-        if accounts and row["account"] not in accounts:
+        if accounts is not None and row["account"] not in accounts:
             continue
         if row["user"] and users is not None and row["user"] not in users:
             continue
         if not row["user"] and "users_only" in options:
             continue
         found.append(row)
-    if accounts or "users_only" in options:
+    if accounts is not None or "users_only" in options:
         least = {row["account"]: row["depth"] for row in reversed(found)}
         for row in found:
             row["depth"] = 0 if "users_only" in options else row["depth"] - least[row["account"]]

@@ -319,6 +319,24 @@ _NUMBERS = frozenset((
 ))  # fmt: skip
 
 
+def _node_count(key: str, value: str, context: Context) -> str:
+    """Of `2-4` what the key is about. A k behind a number stands for 1024, an m for 1024 k."""
+    if key == "maxnodes" and value.lower() in {"unlimited", "infinite"}:
+        return value
+    counts = []
+    for part in value.split("-", 1):
+        unit = {"k": 1 << 10, "m": 1 << 20}.get(part[-1:].lower(), 1)
+        digits = part if unit == 1 else part[:-1]
+        if not digits.isdigit():
+            if key == "minnodes":
+                context.error(f'"{value}" is not a valid node count')
+                raise SilentlyDoneError
+            context.error(f'Invalid numeric value "{value}" for MaxNodes.')
+            raise RefusedInputError
+        counts.append(int(digits) * unit)
+    return str(counts[0] if key == "minnodes" else max(counts))
+
+
 def _partition_changes(words: list[str], context: Context) -> tuple[str, dict[str, str]]:
     name = ""
     changes: dict[str, str] = {}
@@ -336,16 +354,8 @@ def _partition_changes(words: list[str], context: Context) -> tuple[str, dict[st
             context.error("Request aborted")
             raise RefusedError(0, "No error")
         known = _SAME_KEY.get(known, known)
-        if known == "minnodes" and not value.isdigit():
-            context.error(f'"{value}" is not a valid node count')
-            raise SilentlyDoneError
-        if (
-            known == "maxnodes"
-            and not value.isdigit()
-            and value.lower() not in {"unlimited", "infinite"}
-        ):
-            context.error(f'Invalid numeric value "{value}" for MaxNodes.')
-            raise RefusedInputError
+        if known in {"minnodes", "maxnodes"}:
+            value = _node_count(known, value, context)  # noqa: PLW2901
         wrong = _PARTITION_CHECKS[known](value, word) if known in _PARTITION_CHECKS else ""
         if wrong:
             for line in wrong.split("\n"):

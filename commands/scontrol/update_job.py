@@ -63,7 +63,7 @@ _LEAST_LETTERS = {
 }
 _UNFINISHED = 3  # states below: pending, running, suspended
 _MOST_NICE = 2_147_483_645
-_MOST_PRIORITY = 0xFFFFFFFF
+_NO_COUNT = 0xFFFFFFFE  # from here on numbers mean something else
 
 
 def update_jobs(words: "list[str]", session: "Session") -> int:
@@ -236,7 +236,7 @@ def _count(
     name: str, least: int = 0, *, takes_minus_one: bool = False
 ) -> "Callable[[str, Context], str]":
     def check(value: str, context: "Context") -> str:
-        if (value.isdigit() and least <= int(value) < _MOST_PRIORITY) or (
+        if (value.isdigit() and least <= int(value) < _NO_COUNT) or (
             takes_minus_one and value == "-1"
         ):
             return value

@@ -89,7 +89,8 @@ def find_partitions(core: Core, text: str) -> list[Partition]:
 
 
 def check_features(core: Core, expression: str, code: int = ErrorCode.INVALID_FEATURE) -> None:
-    """Refuse a feature that no node has, and what is no expression."""
+    """Refuse what is no expression, and with `code` a feature that no node has."""
+    check_form(expression)
     words = expression.replace("&", " ").replace("|", " ").replace(",", " ")
     for bracket in "()[]":
         words = words.replace(bracket, " ")
@@ -97,8 +98,6 @@ def check_features(core: Core, expression: str, code: int = ErrorCode.INVALID_FE
         name = word.partition("*")[0]
         if name and not core.tables.nodes.with_feature(name):
             raise SlurmError(code)
-    if code == ErrorCode.INVALID_FEATURE:
-        check_form(expression)
 
 
 def node_bitmap(core: Core, expression: str) -> int:

@@ -47,6 +47,9 @@ _KEYS: Final = frozenset(
     }
 )
 _FEATURES: Final = frozenset({"features", "availablefeatures", "activefeatures"})
+# what Slurm takes for nodes by their names alone
+_BY_NAME: Final = frozenset({"weight", "gres", "features", "availablefeatures"})
+_NOT_OF_ALL: Final = (22, "Invalid argument")
 _NEED_REASON: Final = frozenset({"DOWN", "DRAIN", "FAIL"})
 
 
@@ -59,6 +62,8 @@ def update_nodes(core: Core, message: UpdateNodes, sender: Sender) -> Message:
     if not nodes:
         raise SlurmError(ErrorCode.INVALID_NODE)
     changes = {key.lower(): value for key, value in message.changes.items()}
+    if message.nodes.upper() == "ALL" and changes.keys() & _BY_NAME:
+        raise SlurmError(*_NOT_OF_ALL)
     for key in changes:
         if key not in _KEYS:
             raise SlurmError(-1, f"Update of this parameter is not supported: {key}")
@@ -124,7 +129,7 @@ def _set_addresses(core: Core, names: str, changes: dict[str, str]) -> None:
             given, nodes = hostlist.expand(changes[key]), hostlist.expand(names)
         except ValueError:
             raise SlurmError(ErrorCode.INVALID_NODE) from None
-        if len(given) != len(nodes):
+        if len(given) != len(nodes) or names.upper() == "ALL":
             raise SlurmError(ErrorCode.INVALID_NODE)
         for name, value in zip(nodes, given, strict=True):
             setattr(core.tables.nodes.nodes[core.tables.nodes.index_of[name]], field, value)

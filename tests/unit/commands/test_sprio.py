@@ -397,6 +397,7 @@ def test_of_users_and_all_the_last_one_counts_and_a_number_of_nobody_ends_it(cor
     assert {"bin", "daemon", "root"} <= set(everybody)
     assert users("-u", "nosuch", "-a") == everybody
     assert users("-a", "-u", "BIN") == ["bin"]
+    assert run_command(sshare, "-n", "-a", "-A", "", client=client).out == ""
     assert users("-u", "") == users() != users("-u", "nosuch")
     assert users("-u", ",") == users("-a", "-u", "") == users()
     said = run_command(sshare, "-u", "bin,3999999", client=client)

@@ -1011,3 +1011,20 @@ def test_steps_of_an_array_are_shown_by_task_and_not_among_all() -> None:
     assert names("") == ["StepId=9.batch"]
     assert ask(client, "show step 4.batch").out == "Job step 4.0 not found\n"
     assert ask(client, "show step 4_9.batch").out == "Job step 4_9. not found\n"
+
+
+@pytest.mark.parametrize(
+    ("word", "sent"),
+    [("maxnodes=1k", "1024"), ("maxnodes=2-3", "3"), ("maxnodes=1m", "1048576"),
+     ("maxnodes=unlimited", "unlimited"), ("minnodes=1-2", "1"), ("minnodes=2K", "2048")],
+)  # fmt: skip
+def test_counts_of_a_partitions_nodes_may_be_ranges_and_have_units(word: str, sent: str) -> None:
+    client = FakeClient()
+    client.answers["UpdatePartition"] = []
+    assert ask(client, f"update partitionname=debug {word}").err == ""
+    assert client.asked[-1][1]["changes"] == {word.partition("=")[0]: sent}
+
+
+def test_a_number_that_stands_for_none_is_no_priority(client: FakeClient) -> None:
+    error = "scontrol: error: Invalid Priority value: 4294967294\n"
+    assert ask(client, "update jobid=7301 priority=4294967294").err == error

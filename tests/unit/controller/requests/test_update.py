@@ -274,6 +274,13 @@ def test_taking_a_node_out_needs_a_reason_and_an_administrator(h: Harness) -> No
     assert h.update_nodes("n1", state="nosuch").code == 2028
 
 
+def test_some_keys_are_for_nodes_by_their_names_alone(h: Harness) -> None:
+    for changes in ({"weight": "7"}, {"gres": "x"}, {"features": "fast"}):
+        assert h.update_nodes("ALL", **changes) == Failure(22, "Invalid argument")
+    assert h.update_nodes("ALL", nodeaddr="x").code == 2018
+    assert h.update_nodes("ALL", comment="c") == Ok()
+
+
 def test_resume_of_an_idle_node_is_an_error_and_the_others_are_resumed(h: Harness) -> None:
     h.update_nodes("n3", state="drain", reason="x")
     assert h.update_nodes("n[1-3]", state="resume").code == 2028
@@ -457,7 +464,7 @@ def test_addresses_and_bindings_of_nodes_are_changed(h: Harness) -> None:
     ]
     assert h.update_nodes("n[1-2]", nodeaddr="a1").code == 2018
     assert h.update_nodes("", weight="1").code == 2018
-    assert h.update_nodes("ALL", weight="7") == Ok()
+    assert h.update_nodes("n[1-4]", weight="7") == Ok()
     assert h.query("nodes", "weight", weight=[7]) == [[7]] * 4
 
 
