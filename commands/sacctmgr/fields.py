@@ -304,7 +304,7 @@ def columns_of(text: str) -> "list[Column]":
             None,
         )
         if column is None:
-            raise UnknownFieldError(name)
+            raise UnknownFieldError(lowered)
         digits = width.rstrip("s")
         size = int(digits) if digits.lstrip("-").isdigit() else 0
         found.append(column.with_width(size) if size else column)

@@ -39,7 +39,7 @@ OPTIONS = OptionTable(
         Option("version", "V", NONE, "print the version"),
     ]
 )
-USAGE = "Usage: sbcast [-CfFjpvV] SOURCE DEST"
+USAGE = "Usage: sbcast [--exclude] [-CfFjpvV] [--send-libs] SOURCE DEST"
 _PIECE = 8 << 20
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 

@@ -52,6 +52,8 @@ def feature_sets(expression: str, having: Callable[[str], int], all_nodes: int) 
     if not expression:
         return (all_nodes,)
     expression = expression.replace(",", "&")
+    if expression[-1] in "&|":  # as check_form takes it
+        expression = expression[:-1]
     tokens = _TOKEN.findall(expression)
     reader = _Reader(tokens, having, expression)
     sets = reader.terms(closing="")

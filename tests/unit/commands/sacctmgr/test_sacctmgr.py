@@ -165,7 +165,7 @@ def test_all_that_a_quality_of_service_may_have_is_taken_and_shown(house):
             " You are not allowed to remove the root account.\n Use remove cluster instead.\n",
         ),
         ("show assoc nosuch=3", " Unknown condition: nosuch=3\n"),
-        ("show qos format=nosuch", "Unknown field 'nosuch'\n"),
+        ("show qos format=NoSuch", "Unknown field 'nosuch'\n"),
         ("show qos format=", "Unknown field ''\n"),
         ("show qos id=abc", "sacctmgr: error: Invalid value for QOS ID (abc)\n"),
         ("show assoc id=abc", "sacctmgr: error: Invalid value for AssocId (abc)\n"),

@@ -83,6 +83,8 @@ def test_nodes_are_of_one_kind_or_of_several():
         ("a&(b|ab)", (0,)),
         ("[a|b]", (1, 2)),
         ("[a|b]|c", (5, 6)),
+        ("a&", (1,)),
+        ("b|", (2,)),
         ("none", (0,)),
         ("", (15,)),
     ],
@@ -91,7 +93,7 @@ def test_feature_expressions_are_read_from_left_to_right(expression, sets):
     assert feature_sets(expression, lambda name: {"a": 1, "b": 2, "c": 4}.get(name, 0), 15) == sets
 
 
-@pytest.mark.parametrize("expression", ["a&", "&a", "(a", "a)", "[a|b", "a*2", "[a&b]", "a b"])
+@pytest.mark.parametrize("expression", ["a&&", "&a", "(a", "a)", "[a|b", "a*2", "[a&b]", "a b"])
 def test_what_is_no_feature_expression_is_refused(expression):
     with pytest.raises(SlurmError, match="Invalid feature"):
         feature_sets(expression, lambda _: 1, 15)
