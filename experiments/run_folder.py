@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 from understudy.experiments.metrics import groups, summarize
 from understudy.experiments.records import FIELDS, JobRecord
 from understudy.experiments.report import Told, report
-from understudy.experiments.run_tables import RunError, column_types, read_records
+from understudy.experiments.run_tables import column_types, read_object, read_records
 from understudy.experiments.stories import STORIES, StoriesFile
 from understudy.model.conf import read_text
 from understudy.model.errors import ConfigError
@@ -148,7 +148,7 @@ def read_run_folder(folder: Path) -> Told:
     records = read_records(folder / "jobs.csv")
     attempts = folder / "attempts.csv"
     earlier = read_records(attempts) if attempts.exists() else []
-    config, known = _read_json(folder / "config.json"), _read_json(folder / "summary.json")
+    config, known = read_object(folder / "config.json"), read_object(folder / "summary.json")
     slurm_conf = folder / "slurm.conf"
     text = slurm_conf.read_text(errors="replace") if slurm_conf.exists() else ""
     cpus = _machine_cpus(text) or max(_most_cpus(records), 1)
@@ -156,18 +156,6 @@ def read_run_folder(folder: Path) -> Told:
     summary = summarize(records, cpus, wall_s, simulated_s, earlier)
     title = folder.resolve().name
     return Told(records, summary, cpus, title, config, text, groups(records), earlier)
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    if not path.exists():
-        return {}
-    try:
-        found = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise RunError(f"{path}: {error}") from error
-    if not isinstance(found, dict):
-        raise RunError(f"{path}: not an object")
-    return found
 
 
 def _machine_cpus(slurm_conf: str) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import json
 import math
 import zlib
 from typing import TYPE_CHECKING, Any, Final
@@ -79,6 +80,24 @@ def read_vectors(path: Path, names: Sequence[str]) -> dict[str, NDArray[np.float
         )
         for name in names
     }
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The object of a JSON file beside a table; {} where there is none.
+
+    Raises:
+        RunError: it is none.
+        OSError: it cannot be read.
+    """
+    if not path.exists():
+        return {}
+    try:
+        found = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise RunError(f"{path}: no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise RunError(f"{path}: not an object")
+    return found
 
 
 def read_content(path: Path) -> bytes:

@@ -10,14 +10,19 @@ records, in seconds from the zero of its trace:
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from understudy.experiments import answers
 from understudy.experiments.records import JobRecord
-from understudy.experiments.run_tables import JOBS, RunError, read_content, read_records
+from understudy.experiments.run_tables import (
+    JOBS,
+    RunError,
+    read_content,
+    read_object,
+    read_records,
+)
 from understudy.experiments.stories import STORIES, KeptStories, Story
 
 PAST: Final = "past.csv"
@@ -82,26 +87,14 @@ def read_run(path: str | Path) -> Run:
         )
         raise RunError(f"{path}: no run: it has neither {JOBS} nor {PAST}{hint}")
     if run.kind == "history":
-        run.config = _object(path / "about.json")
+        run.config = read_object(path / "about.json")
         return run
     if (path / ATTEMPTS).exists():
         run.attempts = _records(path / ATTEMPTS, has_runs=True)
-    run.config = _object(path / "config.json")
-    found = _object(path / "summary.json").get("utilization")
+    run.config = read_object(path / "config.json")
+    found = read_object(path / "summary.json").get("utilization")
     run.utilization = float(found) if isinstance(found, int | float) else None
     return run
-
-
-def _object(path: Path) -> dict[str, Any]:
-    if not path.exists():
-        return {}
-    try:
-        found = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise RunError(f"{path}: no JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise RunError(f"{path}: expected a JSON object")
-    return found
 
 
 def _of_file(path: Path) -> Run:
