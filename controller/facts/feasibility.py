@@ -26,8 +26,14 @@ _MOST: Final = 10_000
 
 
 def could_ever_run(core: Core, job: Job, partition: Partition) -> bool:
-    """Whether the partition's configured nodes could hold the job if all were up and empty."""
+    """Whether the partition's configured nodes could hold the job if all were up and empty: those
+    that it prefers, if it says so, whatever else would do (as 22.05.8 judges submissions).
+    """
     return nodes_if_empty(core, job, partition) > 0
+
+
+def _all_of(job: Job, partition: Partition) -> Ask:
+    return Ask(job, partition, partition.nodes, prefers=bool(job.spec.prefer))
 
 
 def nodes_if_empty(core: Core, job: Job, partition: Partition) -> int:
@@ -45,7 +51,7 @@ def nodes_if_empty(core: Core, job: Job, partition: Partition) -> int:
     if answer is None:
         if len(core.feasible) >= _MOST:
             core.feasible.clear()
-        nodes = core.selector.nodes_if_empty(Ask(job, partition, partition.nodes), core.tables)
+        nodes = core.selector.nodes_if_empty(_all_of(job, partition), core.tables)
         answer = core.feasible[question] = 0 if nodes is None else nodes.bit_count()
     return answer
 
@@ -88,7 +94,7 @@ def complaint(core: Core, job: Job, partition: Partition) -> str:
     keeps the job from running there.
     """
     spec = job.spec
-    request = Request.of(Ask(job, partition, partition.nodes), core.tables.nodes)
+    request = Request.of(_all_of(job, partition), core.tables.nodes)
     nodes = 0 if request is None else reduce(or_, request.choices, 0)
     kinds = [kind for kind in core.tables.nodes.kinds if kind.nodes & nodes]
     if not kinds:

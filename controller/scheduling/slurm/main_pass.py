@@ -288,8 +288,15 @@ class MainPass:
         if self._start_all(record, record.ask(usable, blocked), now):
             if self._stops:
                 waiting.for_nodes_of(partition)
-        elif not record.prefers:  # else other nodes will do: the next record
+        elif not record.prefers or self._could_run_as_it_prefers(job, partition):
+            # nodes that it prefers are in use: backfill alone gives it others meanwhile
             self._make_wait(record, int(now))
+
+    def _could_run_as_it_prefers(self, job: Job, partition: Partition) -> bool:
+        """Whether enough of the nodes that it prefers are up."""
+        up_nodes = partition.nodes & self.tables.nodes.up_nodes
+        ask = Ask(job, partition, up_nodes, prefers=True)
+        return self.selector.could_ever_run(ask, self.tables)
 
     def _make_wait(self, record: Record, second: int) -> None:
         """The job has not started: what those behind it do not get for that."""

@@ -62,6 +62,8 @@ def h() -> Harness:
         ({"features": "fast&nosuch"}, 2029),
         ({"licenses": "matlab"}, 2048),
         ({"prefer": "nosuch"}, 2133),
+        ({"prefer": "fast", "min_nodes": 3}, 2014),
+        ({"prefer": "fast", "required_nodes": "n3"}, 2014),
         ({"prefer": "nosuch*2"}, 2133),
         ({"prefer": "fast|nosuch"}, 2133),
         ({"prefer": "nosuch*"}, 2029),

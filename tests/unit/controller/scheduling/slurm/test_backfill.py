@@ -279,12 +279,13 @@ def test_a_job_gets_the_nodes_that_it_prefers_if_they_are_free():
     assert job.allocation.nodes == 0b1100
 
 
-def test_a_job_does_not_wait_for_what_it_prefers():
+def test_other_nodes_than_it_prefers_come_from_backfill_and_jobs_behind_wait_until_then():
     w = preferring(busy_until=500)
     job = w.submit(at=20, cpus=2, run_s=10, limit_s=60, prefer="fast")
+    behind = w.submit(at=21, cpus=1, run_s=10, limit_s=60)
     w.run(until=50)
     assert job.allocation.nodes == 0b0011
-    assert job.start_time <= 24
+    assert w.starts == {1: 3, job.job_id: 30, behind.job_id: 30}
 
 
 def test_a_job_with_time_min_that_backfill_starts_gets_just_that():
