@@ -213,6 +213,7 @@ class LineMaker:
             self._said.add((name, ""))
 
     def _each_of_qos(self, what: What, use: Use, form: str, limits: Mapping[str, int]) -> None:
+        self._count_nodes(what, use, limits)
         for tres, limit in limits.items():
             if (form, tres) not in self._said:
                 self._said.add((form, tres))
@@ -287,9 +288,18 @@ class LineMaker:
     def _each(
         self, what: What, use: Use, form: str, limits: Mapping[str, int], factor: float
     ) -> None:
+        self._count_nodes(what, use, limits)
         for tres, limit in limits.items():
             if (form, tres) not in self._said:
                 self._by_tres(what, use, form, tres, int(limit * factor), reasons.ASSOCIATION)
+
+    @staticmethod
+    def _count_nodes(what: What, use: Use, limits: Mapping[str, int]) -> None:
+        """Where the nodes of a group are limited, those of each of its jobs count: also of jobs
+        that a QOS frees from that limit.
+        """
+        if what is What.HELD and "node" in limits:
+            use.counts_nodes = True
 
     def _by_tres(self, what: What, use: Use, form: str, tres: str, limit: int, owner: str) -> None:
         reason = reasons.of_tres(owner, form, tres)
@@ -298,7 +308,6 @@ class LineMaker:
             self._nodes.append((form, Test(What.NODES, use, tres, limit, reason)))
             if what is What.PER_JOB:
                 return
-            use.counts_nodes = True
             what = What.NODES
         self.line.after.append(Test(what, use, tres, limit, reason))
         self.line.counts_time |= what in (What.MINS, What.RUN_MINS)

@@ -417,6 +417,19 @@ def test_nodes_count_once_however_many_jobs_share_them() -> None:
     assert third.is_running
 
 
+def test_nodes_count_where_they_are_limited_also_those_of_jobs_freed_by_their_qos() -> None:
+    """First what a QOS says of nodes holds for its jobs, then the association's for another job."""
+    house = House()
+    house.set_qos("q", grp_tres={"node": 2})
+    house.set_association(4, grp_tres={"node": 2})
+    first = submit(house, qos="q", num_tasks=16)
+    house.run(WAIT_S)
+    assert first.is_running
+    second = submit(house)
+    house.run(WAIT_S)
+    assert second.reason == "AssocGrpNodeLimit"
+
+
 def test_who_takes_any_number_of_nodes_gets_no_more_than_the_limit() -> None:
     house = House()
     house.set_association(2, grp_tres={"node": 2})
