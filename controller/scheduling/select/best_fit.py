@@ -153,8 +153,8 @@ class Candidates:
         return self.core if isinstance(self.core, int) else self.core[where]
 
     def _choose_on_tree(self, tree: Tree, demand: Demand) -> NDArray[np.intp] | None:
-        """As `choose`, with the lightest nodes alone, then with heavier ones, too, and each time
-        without more and more of the small ones.
+        """As `choose`, with the lightest nodes alone, then with heavier ones beside all of the
+        lighter ones, and each time without more and more of the small ones.
         """
         forced = (
             np.zeros(len(self.index), dtype=np.bool_) if self.required is None else self.required
@@ -175,6 +175,13 @@ class Candidates:
                     if len(first) > demand.max_nodes:
                         return None
                     picks.take(first, self.cpus[where[first]], every=True)
+                if self.weight is not None and heaviest != weights[0] and not self.small_leaves:
+                    lighter = self.weight[where] < heaviest
+                    if required is not None:
+                        lighter &= ~required
+                    first = np.flatnonzero(lighter)
+                    picks.take(first, self.cpus[where[first]])
+                    required = lighter if required is None else required | lighter
                 pick = tree.pick_small_leaves if self.small_leaves else tree.pick
                 pick(picks, self.index[where], self.cpus[where], required)
                 if picks.is_empty:
