@@ -19,7 +19,7 @@ OUT     ?= runs/demo
 
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: all demo pictures test check conformance differential fidelity sites clients format wire options states man bench experiments sweeps profile fuzz fuzz-guided fuzz-changes fuzz-schedules chaos lock clean compose-image compose-test
+.PHONY: all demo pictures test check conformance differential differential-schedules fidelity sites clients format wire options states man bench experiments sweeps profile fuzz fuzz-guided fuzz-changes fuzz-schedules chaos lock clean compose-image compose-test
 .DELETE_ON_ERROR:
 
 all: $(VENV)/.prepared-dev
@@ -142,6 +142,11 @@ conformance: $(VENV)/.prepared-dev
 # `make differential WHAT=--recheck` runs the open causes again, `WHAT="--list open"` prints them.
 differential: $(VENV)/.prepared-dev
 	PYTHONPATH=tests:tests/harness $(BIN)/python -m differential --seconds $(SECONDS) $(WHAT)
+
+# The same for schedules: workloads by seed, recorded twice on real Slurm in real time, and compared job by job.
+# WHAT="--seed 11 --count 6 --jobs 60 --seconds 300 --at-once 3"
+differential-schedules: $(VENV)/.prepared-dev
+	PYTHONPATH=tests:tests/harness $(BIN)/python -m differential.schedules $(WHAT)
 
 # Scores every workload of ../shared/fidelity beside real Slurm's own spread.
 fidelity: $(VENV)/.prepared-dev

@@ -163,7 +163,7 @@ def _salloc(arguments: list[str], context: Context) -> int:
     quiet = "quiet" in own
     if not ignore_specialised(job, context):
         return 1
-    fit_nodes(job, context, quiet=quiet)
+    fit_nodes(job, context)
     if refuses_gres(job, context):
         return 1
     others = [_component(more) for more in further]

@@ -223,7 +223,7 @@ def fit_nodes(settings: Settings, context: Context) -> None:
         )
         del spec["ntasks_per_node"]
     if tasks is not None and nodes is not None and nodes > tasks:
-        lower_nodes(settings.job, nodes, context, quiet=settings.quiet)
+        lower_nodes(settings.job, nodes, context)
 
 
 def cpu_bind(text: str) -> str:

@@ -27,7 +27,7 @@ def options_agree(names: "set[str]", context: "Context") -> bool:
     return True
 
 
-def fit_nodes(job: "Job", context: "Context", *, quiet: bool) -> None:
+def fit_nodes(job: "Job", context: "Context", *, quiet: bool = False) -> None:
     """At least the nodes that are named, and no more nodes than tasks, where the number of tasks
     was given.
 
@@ -47,7 +47,7 @@ def fit_nodes(job: "Job", context: "Context", *, quiet: bool) -> None:
         lower_nodes(job, nodes, context, quiet=quiet)
 
 
-def lower_nodes(job: "Job", nodes: int, context: "Context", *, quiet: bool) -> None:
+def lower_nodes(job: "Job", nodes: int, context: "Context", *, quiet: bool = False) -> None:
     """As many as there are tasks, in place of so many."""
     tasks = job.spec["num_tasks"]
     if not quiet:

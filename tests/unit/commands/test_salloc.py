@@ -5,11 +5,14 @@ Covers: commands/srun/srun_options, commands/srun/srun_settings.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fake_controller import FakeClient, record, run_command
 
 from understudy.commands.salloc import OPTIONS, USAGE, USAGE_EXIT, own_code, salloc
 from understudy.commands.sbatch import sbatch
+from understudy.commands.shared.client import RefusedError
 from understudy.commands.srun.srun import srun
 from understudy.commands.srun.srun_options import OPTIONS as SRUN_OPTIONS
 from understudy.commands.submission.allocation import AllocationError, exit_code
@@ -45,6 +48,17 @@ def test_what_a_command_of_its_own_host_cannot_have_is_refused(
     client = FakeClient()
     outcome = run_command(salloc, option, "true", client=client, usage_exit=USAGE_EXIT)
     assert (outcome.code, outcome.err, client.asked) == (code, said, [])
+
+
+@pytest.mark.parametrize(("command", "is_said"), [(salloc, True), (srun, True), (sbatch, False)])
+def test_that_there_are_more_nodes_than_tasks_is_not_kept_quiet_by_salloc_and_srun(
+    command: Any, is_said: bool
+) -> None:
+    options = ("-Q", "-N3", "-n2", *(("--wrap=true",) if command is sbatch else ("true",)))
+    client = FakeClient()
+    client.answers = dict.fromkeys(("SubmitJob", "AllocateJob"), RefusedError(2000, "no"))
+    said = run_command(command, *options, client=client).err
+    assert ("Warning: can't run 2 processes on 3 nodes, setting nnodes to 2" in said) is is_said
 
 
 def test_it_says_what_it_takes() -> None:
