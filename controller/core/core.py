@@ -16,6 +16,7 @@ from understudy.controller.core.reactions import Reactions
 from understudy.controller.core.rights import Right, right_of
 from understudy.controller.priority.basic import BasicPriority
 from understudy.controller.rhythm import Rhythm
+from understudy.controller.scheduling.api import OF_WAITING
 from understudy.controller.tables.alarms import Alarms
 from understudy.controller.tables.counters import Counters
 from understudy.controller.tables.crontabs import Crontabs
@@ -330,6 +331,8 @@ class Core:
     def changed(self, what: Note, now: float) -> None:
         """Tell the policy that something happened that could let a job start."""
         self.tables.version += 1
+        if what not in OF_WAITING:
+            self.tables.held_version += 1
         self.policy.note(what, now)
         for react in self.reactions.changed:
             react(self)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SLICE_S: Final = 0.005  # ours: for as long a pass holds the locks at least
 # ours: at most, where others have had them for as long before: a pass that got no more while
 # requests poured in would take ten times as long and more, and no job would start
-LONGEST_SLICE_S: Final = 0.05
+LONGEST_SLICE_S: Final = 0.02
 PUT_OFF_S: Final = 1.0  # ours: until the schedulers check again whether there are fewer requests
 # slurm.conf(5), the default of bf_yield_sleep: until a backfill pass checks again
 YIELD_S: Final = 0.5

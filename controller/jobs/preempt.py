@@ -81,7 +81,8 @@ def _preempt(core: Core, victim: Job, job: Job, now: float) -> bool:
         if victim.spec.kill_signal_batch:
             signal_job(core, victim, victim.spec.kill_signal, batch_only=True)
     job_changed(core, victim, now)
-    core.tables.version += 1  # it ends earlier than was planned with
+    core.tables.version += 1
+    core.tables.held_version += 1  # it ends earlier than was planned with
     return False
 
 

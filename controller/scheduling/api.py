@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, Protocol, TypeAlias
 
 from understudy.controller.scheduling.cycles import Cycles
 from understudy.model.scheduler_parameters import number
@@ -47,6 +47,10 @@ class Note(StrEnum):
     PRIORITY = "priority"
     # jobs that share cores have changed places: nobody else's have come free
     TURN = "turn"
+
+
+# what is about jobs that wait alone: nothing is free sooner or later than before
+OF_WAITING: Final = frozenset((Note.SUBMIT, Note.MET, Note.PRIORITY))
 
 
 class Ask(NamedTuple):

@@ -106,6 +106,9 @@ class Tables:
     rhythm: Rhythm = field(default_factory=lambda: Rhythm(0.0))  # of the controller's loop
     preemption: Preemption | None = None  # None: no job may preempt another
     version: int = 0  # raised with every change that could let a job start
+    # raised with those of them that may be about more than jobs that wait: plans of when running
+    # jobs give back what they hold are good until then
+    held_version: int = 0
     # jobs whose resources are not all given back
     completing: dict[int, Job] = field(default_factory=dict)
     complete_wait_s: int = 0  # CompleteWait

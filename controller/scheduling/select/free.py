@@ -347,8 +347,8 @@ class _Seen:
 class Timeline:
     """The running jobs in the order of their expected ends, and what is free after each of them.
 
-    Kept from one question to the next as long as no job has started or ended and no table has
-    changed.
+    Kept from one question to the next as long as no job has started or ended and nothing has
+    changed but jobs that wait: thousands may be submitted while a pass goes on.
 
     What is free on a node after the first n jobs have ended is the same whatever nodes a question
     is about. So there is one state a job, made when somebody asks, and of it only what he looks at:
@@ -378,7 +378,7 @@ class Timeline:
 
     def _refresh(self) -> None:
         table, running = self.tables.nodes, self.tables.running
-        stamp = (table.generation, self.tables.version)
+        stamp = (table.generation, self.tables.held_version)
         if stamp == self._stamp:
             return
         self._stamp = stamp

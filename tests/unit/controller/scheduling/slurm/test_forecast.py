@@ -40,6 +40,7 @@ def test_it_is_made_anew_at_the_interval() -> None:
     w.policy.complete_plan(100.0)
     w.tables.running[1].time_limit_s = 1800
     w.tables.version += 1
+    w.tables.held_version += 1
     w.policy.complete_plan(159.0)
     assert job.expected_start == 3606
     w.policy.complete_plan(160.0)
