@@ -57,6 +57,22 @@ class Extra:
         return self.read(record.spec.extra.get(self.key))
 
 
+class Unless:
+    """A column that is `none` wherever an attribute of the record is `empty`, as it is for most. A
+    batch of which all are so is not asked one by one.
+    """
+
+    __slots__ = ("empty", "none", "of", "path", "work_out")
+
+    def __init__(self, path: str, empty: object, none: Any, work_out: Callable[..., Any]) -> None:
+        self.path: Final = path
+        self.of: Final = attrgetter(path)
+        self.empty, self.none, self.work_out = empty, none, work_out
+
+    def __call__(self, context: object, record: object, *more: object) -> Any:
+        return self.none if self.of(record) == self.empty else self.work_out(context, record, *more)
+
+
 _extras = attrgetter("spec.extra")
 
 
@@ -67,6 +83,7 @@ def rows_of(
     columns: list[Iterable[Any]] = []
     said: list[dict[str, str]] | None = None
     words: set[str] = set()
+    looked_at: dict[str, list[Any]] = {}
     for getter in getters:
         if type(getter) is Attribute:
             columns.append(map(getter.of, records))
@@ -80,6 +97,14 @@ def rows_of(
                 columns.append([getter.read(each.get(getter.key)) for each in said])
             else:
                 columns.append(repeat(getter.read(None), len(records)))
+        elif type(getter) is Unless:
+            values = looked_at.get(getter.path)
+            if values is None:
+                values = looked_at[getter.path] = list(map(getter.of, records))
+            if values.count(getter.empty) == len(records):
+                columns.append(repeat(getter.none, len(records)))
+            else:
+                columns.append(map(getter, repeat(context), records, *map(repeat, more)))
         else:
             columns.append(map(getter, repeat(context), records, *map(repeat, more)))
     if not columns:

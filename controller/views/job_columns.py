@@ -7,6 +7,7 @@ columns that were asked for.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller.facts.job import (
@@ -31,7 +32,7 @@ from understudy.controller.scheduling.select.request import sharing_rows
 from understudy.controller.tables.gres_texts import allocated, share_text
 from understudy.controller.tables.het_job import id_set
 from understudy.controller.tables.preemption import OFF
-from understudy.controller.views.columns import Attribute, Constant, Extra
+from understudy.controller.views.columns import Attribute, Constant, Extra, Unless
 from understudy.model import nodeset
 from understudy.model.records import JOBS
 from understudy.model.states import JobFlag, JobState
@@ -111,8 +112,7 @@ def time_limit(core: Core, job: Job, _now: float) -> int | None:
 
 
 def node_shares(core: Core, job: Job, _now: float) -> list[Any]:
-    if job.allocation is None:
-        return []
+    assert job.allocation is not None
     table = core.tables.nodes.nodes
     return [
         [
@@ -130,9 +130,10 @@ def cpu_ids(core: Core, job: Job, _now: float) -> list[Any]:
     """The CPUs of the cores that it holds, of each node: all threads of a core, where they are
     CPUs.
     """
+    assert job.allocation is not None
     found = []
     table = core.tables.nodes.nodes
-    for share in [] if job.allocation is None else job.allocation.shares:
+    for share in job.allocation.shares:
         node = table[share.node]
         found.append(cpus_of(node, share.cores))
     return found
@@ -152,11 +153,8 @@ def _ranges(mask: int) -> str:
 
 
 def batch_host(core: Core, job: Job, _now: float) -> str:
-    return "" if job.allocation is None else core.tables.nodes.nodes[job.allocation.first_node].name
-
-
-def dependency(_core: Core, job: Job, _now: float) -> str:
-    return "" if job.dependency is None else str(job.dependency)
+    assert job.allocation is not None
+    return core.tables.nodes.nodes[job.allocation.first_node].name
 
 
 def oversubscribe(core: Core, job: Job, _now: float) -> str:
@@ -223,6 +221,12 @@ def _extra(key: str) -> Extra:
     return Extra(key, _text)
 
 
+def _names(path: str) -> Unless:
+    """The nodes of a bitmap, few jobs have any."""
+    bitmap = attrgetter(path)
+    return Unless(path, 0, "", lambda c, j, _n: c.names.to_expression(bitmap(j)))
+
+
 def _delay_boot_s(said: str | None) -> int:
     return int(said) * 60 if said is not None and said.isdecimal() else 0
 
@@ -234,8 +238,6 @@ def _number(said: str | None) -> int | None:
 def _switches_wait_s(core: Core, job: Job, _now: float) -> int:
     """How long it waits for the few leaf switches that it wants to be on."""
     longest_s, wanted_s = core.policy.longest_switch_wait_s, job.spec.switches_wait_s
-    if job.spec.switches is None:
-        return 0
     return longest_s if wanted_s is None else min(wanted_s, longest_s)
 
 
@@ -246,12 +248,17 @@ def _cron_spec(core: Core, job: Job, _now: float) -> str:
 
 JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "job_id": Attribute("job_id"),
-    "array_job_id": lambda _c, j, _n: 0 if j.array is None else j.array.job_id,
-    "array_task_id": lambda _c, j, _n: None if stands_for_one(j) else j.array_task_id,
+    "array_job_id": Unless("array", None, 0, lambda _c, j, _n: j.array.job_id),
+    "array_task_id": Unless(
+        "array_task_id",
+        None,
+        None,
+        lambda _c, j, _n: None if stands_for_one(j) else j.array_task_id,
+    ),
     "array_task_expression": lambda _c, j, _n: (
         str(j.array_task_id) if stands_for_one(j) else format_tasks(j.array_tasks)
     ),
-    "array_max_tasks": lambda _c, j, _n: 0 if j.array is None else j.array.limit,
+    "array_max_tasks": Unless("array", None, 0, lambda _c, j, _n: j.array.limit),
     "name": Attribute("spec.name"),
     "user_id": Attribute("user_id"),
     "user_name": lambda c, j, _n: c.users.user_name(j.user_id),
@@ -275,7 +282,7 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "reboot": Extra("reboot", lambda said: said not in (None, "0", "no", "")),
     "priority": Attribute("priority"),
     "nice": Attribute("nice"),
-    "dependency": dependency,
+    "dependency": Unless("dependency", None, "", lambda _c, j, _n: str(j.dependency)),
     "held_by": Attribute("held_by"),
     "submit_time": Attribute("submit_time"),
     "begin_time": Attribute("begin_time"),
@@ -284,13 +291,13 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "start_time": start_time,
     "end_time": end_time,
     "expected_start": Attribute("expected_start"),
-    "expected_nodes": lambda c, j, _n: c.names.to_expression(j.expected_nodes),
+    "expected_nodes": _names("expected_nodes"),
     "resize_time": Attribute("resize_time"),
     "preempt_time": Attribute("preempt_time"),
     "preemptable_time": preemptable_time,
     "suspend_time": Attribute("suspend_time"),
     "pre_suspend_s": Attribute("pre_suspend_s"),
-    "deadline": lambda _c, j, _n: None if j.spec.deadline is None else int(j.spec.deadline),
+    "deadline": Unless("spec.deadline", None, None, lambda _c, j, _n: int(j.spec.deadline)),
     "last_sched_eval": Attribute("last_sched_eval"),
     "last_scheduler": lambda _c, j, _n: (
         "Main" if j.last_scheduler == "Submit" else j.last_scheduler
@@ -301,17 +308,17 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "run_time_s": run_time_s,
     "partition": partition,
     "nodes": Attribute("node_list"),
-    "completing_nodes": lambda c, j, _n: c.names.to_expression(j.completing_nodes),
-    "batch_host": batch_host,
+    "completing_nodes": _names("completing_nodes"),
+    "batch_host": Unless("allocation", None, "", batch_host),
     "node_count": node_count,
     "cpus": lambda _c, j, _n: j.min_cpus if j.allocation is None else j.allocation.cpus,
-    "node_shares": node_shares,
-    "cpu_ids": cpu_ids,
-    "het_job_id": lambda _c, j, _n: 0 if j.het is None else j.het.job_id,
+    "node_shares": Unless("allocation", None, [], node_shares),
+    "cpu_ids": Unless("allocation", None, [], cpu_ids),
+    "het_job_id": Unless("het", None, 0, lambda _c, j, _n: j.het.job_id),
     "het_job_offset": Attribute("het_offset"),
-    "het_job_id_set": lambda _c, j, _n: id_set(j),
+    "het_job_id_set": Unless("het", None, "", lambda _c, j, _n: id_set(j)),
     "tres_requested": tres_requested,
-    "tres_allocated": tres_allocated,
+    "tres_allocated": Unless("allocation", None, "", tres_allocated),
     "alloc_node": _extra("alloc_node"),
     "alloc_session_id": Extra("alloc_sid", lambda said: int(said or 0)),
     "reservation": lambda _c, j, _n: j.spec.reservation or j.used_reservation,
@@ -320,7 +327,7 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "min_cpus": Attribute("min_cpus"),
     "num_tasks": num_tasks,
     "cpus_per_task": Attribute("cpus_per_task"),
-    "cpus_per_task_is_set": lambda _c, j, _n: j.spec.cpus_per_task is not None,
+    "cpus_per_task_is_set": Unless("spec.cpus_per_task", None, False, lambda *_: True),
     "ntasks_per_node": lambda _c, j, _n: j.spec.ntasks_per_node or 0,
     "ntasks_per_socket": Attribute("spec.ntasks_per_socket"),
     "ntasks_per_core": Attribute("spec.ntasks_per_core"),
@@ -329,12 +336,12 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "threads_per_core": Attribute("spec.threads_per_core"),
     "min_cpus_node": min_cpus_node,
     "min_memory_mb": min_memory_mb,
-    "min_memory_per_cpu": lambda _c, j, _n: j.memory_per_cpu_mb is not None,
+    "min_memory_per_cpu": Unless("memory_per_cpu_mb", None, False, lambda *_: True),
     "min_tmp_disk_mb": lambda _c, j, _n: j.spec.tmp_disk_mb or 0,
     "features": Attribute("spec.features"),
     "prefer": Attribute("spec.prefer"),
-    "required_nodes": lambda c, j, _n: c.names.to_expression(j.required_nodes),
-    "excluded_nodes": lambda c, j, _n: c.names.to_expression(j.excluded_nodes),
+    "required_nodes": _names("required_nodes"),
+    "excluded_nodes": _names("excluded_nodes"),
     "exclusive": Attribute("exclusive"),
     "oversubscribe": oversubscribe,
     "overcommit": Attribute("spec.overcommit"),
@@ -342,7 +349,7 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "spread_job": Attribute("spec.spread_job"),
     "licenses": Attribute("spec.licenses"),
     "gres": Attribute("spec.gres"),
-    "gres_allocated": lambda _c, j, _n: allocated(j),
+    "gres_allocated": Unless("allocation", None, "", lambda _c, j, _n: allocated(j)),
     "tres_per_job": Attribute("spec.tres_per_job"),
     "tres_per_node": Attribute("spec.gres"),
     "tres_per_socket": Attribute("spec.tres_per_socket"),
@@ -359,10 +366,12 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "std_err": std_err,
     "delay_boot_s": Extra("delay_boot", _delay_boot_s),
     "burst_buffer": _extra("bb"),
-    "burst_buffer_state": lambda core, job, _n: core.tables.burst_buffers.state_of(job),
+    "burst_buffer_state": Unless(
+        "burst_buffer", None, "", lambda c, j, _n: c.tables.burst_buffers.state_of(j)
+    ),
     "max_cpus": lambda _c, j, _n: int(j.spec.extra.get("max_cpus") or 0) if j.is_pending else 0,
-    "kill_on_invalid_dependency": lambda _c, j, _n: (
-        None if j.spec.kill_on_invalid_dep is None else int(j.spec.kill_on_invalid_dep)
+    "kill_on_invalid_dependency": Unless(
+        "spec.kill_on_invalid_dep", None, None, lambda _c, j, _n: int(j.spec.kill_on_invalid_dep)
     ),
     "power_flags": Extra(
         "power", lambda said: "LEVEL" if "level" in (said or "").lower().split(",") else ""
@@ -377,7 +386,7 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "admin_comment": Attribute("admin_comment"),
     "mail_type": Attribute("spec.mail_type"),
     "switches": Attribute("spec.switches"),
-    "switches_wait_s": _switches_wait_s,
+    "switches_wait_s": Unless("spec.switches", None, 0, _switches_wait_s),
     "mail_user": Attribute("spec.mail_user"),
     "submit_line": Attribute("spec.submit_line"),
 }

@@ -43,7 +43,7 @@ _SHOW_PLANS: Final = {
 }
 PART: Final = 4096  # rows in a message, where the answer may come in parts
 SLICE: Final = 1000  # values computed between two yields: less than a millisecond
-LEAST: Final = 32  # rows, as a slice costs by itself what some rows do
+LEAST: Final = 64  # rows, as a slice costs by itself what some rows do
 INVALID_QUERY: Final = -1
 _SHARED: Final = frozenset(("jobs", "nodes"))
 _BY_NAME: Final = frozenset(("job_id", "name"))  # few rows, quickly found

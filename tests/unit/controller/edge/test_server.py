@@ -137,7 +137,7 @@ def test_an_answer_may_come_later() -> None:
 
 
 def test_a_long_listing_is_of_one_instant_and_lets_readers_in() -> None:
-    door = Door(jobs=250)
+    door = Door(jobs=500)
     listing = door.ask(Query("jobs", ["job_id"] * 40))
     assert listing.answers == []
     submission = door.ask(SUBMIT, OTHER)
@@ -148,8 +148,8 @@ def test_a_long_listing_is_of_one_instant_and_lets_readers_in() -> None:
         door.turn()
     (rows,) = listing.answers
     assert isinstance(rows, Rows)
-    assert len(msgspec.msgpack.decode(rows.rows)) == 250  # type: ignore[arg-type]  # packed
-    assert submission.answers == [Submitted(251)]
+    assert len(msgspec.msgpack.decode(rows.rows)) == 500  # type: ignore[arg-type]  # packed
+    assert submission.answers == [Submitted(501)]
     assert len(short.answers) == 1
 
 
@@ -289,7 +289,7 @@ def test_in_a_storm_another_user_waits_for_one_request_and_not_for_all() -> None
 
 
 def test_a_user_has_one_long_listing_at_a_time_beside_those_of_others() -> None:
-    door = Door(jobs=320, turn_s=0.01)
+    door = Door(jobs=640, turn_s=0.01)
     storm = [door.ask(LISTING) for _ in range(50)]
     other = door.ask(LISTING, OTHER)
     while not other.answers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from understudy.controller.views.columns import Attribute, Constant, Extra, rows_of
+from understudy.controller.views.columns import Attribute, Constant, Extra, Unless, rows_of
 
 RECORDS = [SimpleNamespace(name=f"n{at}", spec=SimpleNamespace(size=at)) for at in range(3)]
 
@@ -33,3 +33,22 @@ def test_a_word_of_extra_is_read_of_each_job_where_any_has_said_it() -> None:
     expected = [["none", None], ["level", None], ["none", None]]
     assert rows_of(getters, jobs, "core") == expected
     assert [[getter("core", job) for getter in getters] for job in jobs] == expected
+
+
+def test_a_column_that_is_empty_for_all_of_a_batch_is_worked_out_for_none_of_them() -> None:
+    asked: list[int] = []
+
+    def doubled(context: str, record: SimpleNamespace, more: int) -> int:
+        asked.append(record.held)
+        return 2 * record.held + more
+
+    getters = [Unless("held", None, 0, doubled), Unless("held", 3, "three", doubled)]
+    records = [SimpleNamespace(held=each) for each in (None, 3, 4)]
+    assert rows_of(getters[:1], [records[0]] * 2, "core", 1) == [[0], [0]]
+    assert rows_of(getters[1:], [records[1]] * 2, "core", 1) == [["three"], ["three"]]
+    assert asked == []
+    assert rows_of(getters, records[1:], "core", 1) == [[7, "three"], [9, 9]]
+    assert [[getter("core", each, 1) for getter in getters] for each in records[1:]] == [
+        [7, "three"],
+        [9, 9],
+    ]
