@@ -251,7 +251,12 @@ def version_keys(names: Iterable[str]) -> list[tuple[tuple[int, int, int], ...]]
             parts = _pattern(_NUMBER_IN_NAME).findall(prefix)
             head = heads[prefix] = tuple(key for part in parts for key in _version_part(part))
         digits = name[len(prefix) :]
-        keys.append((*head, *_version_part(digits)) if digits else head)
+        if not digits:
+            keys.append(head)
+        elif digits[0] != "0":  # as _version_part has it
+            keys.append((*head, (48, 0, int(digits[:300]))))
+        else:
+            keys.append((*head, *_version_part(digits)))
     return keys
 
 
@@ -380,15 +385,16 @@ class NodeNames:
         # For each node the index of the first behind its stretch.
         self._stretch_end = [0] * len(split)
         end = len(split)
+        numbers = [int(digits) if digits else -2 for _, digits in split]
         for index in range(len(split) - 1, -1, -1):
-            if index + 1 < len(split) and not self._follows(index):
+            if index + 1 < len(split) and not (
+                numbers[index + 1] == numbers[index] + 1 and self._follows(index)
+            ):
                 end = index + 1
             self._stretch_end[index] = end
         heads = {prefix: _natural_key(prefix) for prefix in set(self._prefixes)}
-        order = sorted(
-            range(len(split)),
-            key=lambda index: (heads[split[index][0]], len(split[index][1]), split[index][1]),
-        )
+        keys = [(heads[prefix], len(digits), digits) for prefix, digits in split]
+        order = sorted(range(len(split)), key=keys.__getitem__)
         widths = {(prefix, len(digits)) for prefix, digits in split if prefix in self._mixed}
         self._is_sorted = order == list(range(len(split))) and len(widths) == len(self._mixed)
         self._place = [0] * len(split)
@@ -401,17 +407,11 @@ class NodeNames:
         return len(self.names)
 
     def _follows(self, index: int) -> bool:
-        """Whether the name behind `index` is the one that counts on from it."""
+        """Whether the name behind `index`, whose number is the next, counts on from it."""
         digits, following = self._digits[index], self._digits[index + 1]
-        return (
-            digits != ""
-            and following != ""
-            and self._prefixes[index] == self._prefixes[index + 1]
-            and int(following) == int(digits) + 1
-            and (
-                len(following) == len(digits)
-                or (len(following) > len(digits) and self._prefixes[index] not in self._mixed)
-            )
+        return self._prefixes[index] == self._prefixes[index + 1] and (
+            len(following) == len(digits)
+            or (len(following) > len(digits) and self._prefixes[index] not in self._mixed)
         )
 
     def to_expression(self, bitmap: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.core import LOCAL_IDS
@@ -151,6 +152,7 @@ def _partition(
     )
 
 
+@lru_cache
 def _binding(text: str) -> str:
     """How tasks are bound where nothing is said: it is shown. A word that is none counts for
     nothing.

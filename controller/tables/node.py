@@ -13,6 +13,7 @@ and going costs a few operations on bitmaps however many nodes it has.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -48,6 +49,11 @@ _DEPARTURES: Final = 4096  # of which a list is kept until somebody asks; most o
 # Nodes with fewer cores than this have their cores in use in a machine integer, larger ones in
 # Python's.
 _INT_BITS: Final = 63
+# all from which the vectors of a table are made
+_shape = attrgetter(
+    *("cpus", "sockets", "cores_per_socket", "threads_per_core", "spec_cores"),
+    *("memory_mb", "mem_spec_mb", "weight", "tmp_disk_mb"),
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -193,26 +199,38 @@ class NodeTable:
     def __post_init__(self) -> None:
         nodes = self.nodes
         self.index_of = {node.name: node.index for node in nodes}
+        # most nodes are like others, for which all that follows is worked out once
+        like: dict[object, int] = {}
+        firsts: list[Node] = []
+        kinds = []
+        for node, key in zip(nodes, map(_shape, nodes), strict=True):
+            kind = like.get(key)
+            if kind is None:
+                kind = like[key] = len(firsts)
+                firsts.append(node)
+            kinds.append(kind)
+        of_kind = np.array(kinds, dtype=np.intp)
 
         def vector(values: list[int]) -> NDArray[np.int64]:
-            return np.array(values, dtype=np.int64)
+            """Of what the first of each kind has."""
+            return np.array(values, dtype=np.int64)[of_kind]
 
-        self.cpus = vector([n.effective_cpus for n in nodes])
-        self.most_cpus = max((1, *(n.effective_cpus for n in nodes)))
-        self.sockets = vector([n.sockets for n in nodes])
-        self.cores = vector([n.sockets * n.cores_per_socket for n in nodes])
-        self.threads = vector([n.threads_per_core for n in nodes])
-        self.core_cpus = vector([n.cpus_of_core for n in nodes])
+        self.cpus = vector([n.effective_cpus for n in firsts])
+        self.most_cpus = max((1, *(n.effective_cpus for n in firsts)))
+        self.sockets = vector([n.sockets for n in firsts])
+        self.cores = vector([n.sockets * n.cores_per_socket for n in firsts])
+        self.threads = vector([n.threads_per_core for n in firsts])
+        self.core_cpus = vector([n.cpus_of_core for n in firsts])
         self.spec_cores = {n.index: n.spec_cores for n in nodes if n.spec_cores}
-        self.all_memory = vector([n.memory_mb for n in nodes])
-        self.memory = self.all_memory - vector([n.mem_spec_mb for n in nodes])
-        self.weight = vector([n.weight for n in nodes])
-        self.tmp_disk = vector([n.tmp_disk_mb for n in nodes])
+        self.all_memory = vector([n.memory_mb for n in firsts])
+        self.memory = self.all_memory - vector([n.mem_spec_mb for n in firsts])
+        self.weight = vector([n.weight for n in firsts])
+        self.tmp_disk = vector([n.tmp_disk_mb for n in firsts])
         self._free_cpus = self.cpus.copy()
         self._free_memory = self.memory.copy()
         self._job_count = np.zeros(len(nodes), dtype=np.int64)
         self._last_busy = np.zeros(len(nodes), dtype=np.int64)
-        most = max((n.sockets * n.cores_per_socket for n in nodes), default=0)
+        most = max((n.sockets * n.cores_per_socket for n in firsts), default=0)
         self._used_cores = (
             np.zeros(len(nodes), dtype=np.int64)
             if most < _INT_BITS

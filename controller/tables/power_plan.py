@@ -53,13 +53,11 @@ class PowerPlan:
         """None if no node is ever switched off: SuspendTime is infinite everywhere, or one of the
         two programs is not named.
         """
+        if not (config.text("SuspendProgram") and config.text("ResumeProgram")):
+            return None
         suspend = _per_node(config, "SuspendTime", _limit(config.text("SuspendTime")))
         in_cloud = any(node.state.upper() == "CLOUD" for node in config.nodes)
-        if not (
-            (in_cloud or any(time != math.inf for time in suspend))
-            and config.text("SuspendProgram")
-            and config.text("ResumeProgram")
-        ):
+        if not in_cloud and all(time == math.inf for time in suspend):
             return None
         exempt, counts = 0, []
         for text in _WORD.findall(config.text("SuspendExcNodes")):
