@@ -13,7 +13,6 @@ from understudy.experiments.faults import read_words
 from understudy.experiments.node_failures import FailuresError, Model
 from understudy.tool.cluster import launch
 from understudy.tool.cluster.cluster_run import in_one_process, in_processes
-from understudy.tool.faults.run import Faults, in_faulty_process
 from understudy.tool.replay.results import UsageError
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from understudy.model.cluster import Cluster
     from understudy.model.conf import SlurmConfig
     from understudy.tool.cluster.cluster_run import Participant
+    from understudy.tool.faults.run import Faults
     from understudy.tool.replay.conf import RunConf
     from understudy.tool.replay.forks import Forks
 
@@ -83,6 +83,8 @@ def faults_of(
     """
     if not planned and not request.is_faulty:
         return None
+    from understudy.tool.faults.run import Faults
+
     faults = Faults([*planned, *map(_fault, request.faults)], seed=request.seed)
     if request.failures:
         try:
@@ -168,6 +170,9 @@ def run_in(
         LaunchError, ClockLost: a daemon ended, or did not react.
     """
     if faults is not None:
+        # with it come accounts and what keeps them, for which most replays have no use
+        from understudy.tool.faults.run import in_faulty_process
+
         return in_faulty_process(cluster, run_dir, run_conf.config, faults, work)
     if request.forks is not None:
         return in_one_process(cluster, run_dir, work, request.forks.watch)

@@ -3,6 +3,8 @@
 Covers: tool/replay/request.
 """
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -120,3 +122,16 @@ def test_a_history_that_is_no_trace_is_said_to_need_an_import(tmp_path, name, te
     (tmp_path / name).write_text(text)
     with pytest.raises(ReplayError, match=f"{name}: this is .*`understudy import "):
         replay(ReplayRequest(tmp_path / name, tmp_path / "run"))
+
+
+def test_a_replay_imports_neither_accounts_nor_tables_before_it_needs_them():
+    """They are half of the memory with which it begins."""
+    program = (
+        "import sys, understudy.tool.replay.traces, understudy.controller.edge.main, "
+        "understudy.noded.main; print(*[name for name in ('sqlalchemy', 'alembic', 'pyarrow') "
+        "if name in sys.modules])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split() == []
