@@ -176,7 +176,10 @@ class NodeReader:
         """The nodes by name, as Slurm's node table has them wherever their lines are in the file;
         and where each is.
         """
-        keys = hostlist.version_keys(node.name for node in self.nodes)
+        names = [node.name for node in self.nodes]
+        if hostlist.counting(names) is not None:
+            return self.nodes, self.index_of
+        keys = hostlist.version_keys(names)
         nodes = [self.nodes[at] for at in sorted(range(len(keys)), key=keys.__getitem__)]
         return nodes, {node.name: index for index, node in enumerate(nodes)}
 

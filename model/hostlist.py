@@ -238,6 +238,21 @@ def sort_key(name: str) -> tuple[tuple[tuple[int, int], ...], int, str]:
     return _natural_key(prefix), len(digits), digits
 
 
+def counting(names: Sequence[str]) -> tuple[str, int] | None:
+    """The text before the numbers and the first number, if the names count upwards by one and
+    without leading zeros, as those of most clusters do: they are in every order then.
+    """
+    prefix, digits = _split_name(names[0]) if names else ("", "")
+    if not digits or (digits[0] == "0" and len(digits) > 1):
+        return None
+    first = int(digits)
+    behind = first + len(names)
+    if len(str(behind)) > _LONGEST_NUMBER:
+        return None
+    following = [f"{prefix}{number}" for number in range(first, behind)]
+    return (prefix, first) if following == list(names) else None
+
+
 def version_keys(names: Iterable[str]) -> list[tuple[tuple[int, int, int], ...]]:
     """The keys that order names as versions are: numbers count as numbers, but one with leading
     zeros as digits behind a decimal point.
@@ -280,7 +295,9 @@ def compress(names: Iterable[str], *, sort: bool = True, widest: int = RANGE_LIM
     `scontrol show hostlist`, which keeps the order. `widest`: how many names a range has at most;
     one with more than RANGE_LIMIT cannot be read again.
     """
-    return ",".join(_compress_sorted(names, widest) if sort else _compress_in_order(names, widest))
+    return ",".join(
+        _compress_sorted(names, widest) if sort else _compress_in_order(list(names), widest)
+    )
 
 
 def _compress_sorted(names: Iterable[str], widest: int) -> list[str]:
@@ -324,7 +341,11 @@ def _range_text(start: int, end: int, width: int, widest: int) -> str:
     return f"{start:0{width}d}" if start == end else f"{start:0{width}d}-{end:0{width}d}"
 
 
-def _compress_in_order(names: Iterable[str], widest: int) -> list[str]:
+def _compress_in_order(names: list[str], widest: int) -> list[str]:
+    if (plain := counting(names)) is not None:
+        prefix, number = plain
+        text = _range_text(number, number + len(names) - 1, len(str(number)), widest)
+        return [_bracketed(prefix, [text], single=len(names) == 1)]
     out: list[str] = []
     ranges: list[str] = []
     current: str | None = None
@@ -376,6 +397,23 @@ class NodeNames:
         if len(self.index_of) != len(self.names):
             raise ValueError("a node's name is given twice")
         self.all = bits.mask(len(self.names))
+        plain = counting(self.names)
+        if plain is None:
+            self._look_at_each()
+        else:
+            prefix, first = plain
+            count = len(self.names)
+            self._prefixes = [prefix] * count
+            self._digits = list(map(str, range(first, first + count)))
+            self._mixed = set[str]()
+            self._stretch_end = [count] * count
+            self._is_sorted = True
+            self._place = list(range(count))
+        self._expressions: dict[int, str] = {0: ""}
+        self._bitmaps: dict[str, int] = {"": 0}
+
+    def _look_at_each(self) -> None:
+        """Find stretches and the order of any names."""
         split = [_split_name(name) for name in self.names]
         self._prefixes = [prefix for prefix, _ in split]
         self._digits = [digits for _, digits in split]
@@ -400,8 +438,6 @@ class NodeNames:
         self._place = [0] * len(split)
         for place, index in enumerate(order):
             self._place[index] = place
-        self._expressions: dict[int, str] = {0: ""}
-        self._bitmaps: dict[str, int] = {"": 0}
 
     def __len__(self) -> int:
         return len(self.names)

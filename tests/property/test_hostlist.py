@@ -3,6 +3,7 @@
 import contextlib
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,3 +72,26 @@ def test_any_text_expands_or_is_refused_with_a_value_error(text: str) -> None:
         assert len(hostlist.expand(text)) == hostlist.count(text)
     with contextlib.suppress(ValueError):
         assert NodeNames(["a1", "b"]).to_bitmap(text) <= bits.mask(2)
+
+
+@given(
+    st.sampled_from(["n", "rack-3n", "n0x", "a9b"]),
+    st.integers(0, 1200),
+    st.integers(1, 40),
+    st.integers(0, 3),
+    st.booleans(),
+)
+def test_names_that_count_upwards_are_looked_at_at_once_and_as_if_one_by_one(
+    prefix: str, first: int, count: int, width: int, is_broken: bool
+) -> None:
+    names = [f"{prefix}{number:0{width}d}" for number in range(first, first + count)]
+    if is_broken:
+        names.append(f"{prefix}{first + count + 1}")
+    is_plain = not is_broken and len(str(first)) >= width
+    assert (hostlist.counting(names) is not None) == is_plain
+    with pytest.MonkeyPatch.context() as patch:
+        quick = (hostlist.compress(names, sort=False), vars(hostlist.NodeNames(names)))
+        patch.setattr(hostlist, "counting", lambda _names: None)
+        assert quick == (hostlist.compress(names, sort=False), vars(hostlist.NodeNames(names)))
+    keys = hostlist.version_keys(names)
+    assert not is_plain or keys == sorted(keys), "their order in the node table"
