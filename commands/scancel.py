@@ -4,7 +4,14 @@ import os
 import re
 
 from understudy.commands.shared.client import Context, RefusedError, run
-from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionTable, last_values
+from understudy.commands.shared.options import (
+    NONE,
+    REQUIRED,
+    Option,
+    OptionError,
+    OptionTable,
+    last_values,
+)
 from understudy.documents.states import COMPLETED, COMPLETING, job_state, job_state_from
 
 TYPE_CHECKING = False
@@ -88,7 +95,12 @@ def scancel(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code: that of the last refusal, as Slurm's error number in
     eight bits, or 0.
     """
-    given, operands = OPTIONS.parse(arguments)
+    try:
+        given, operands = OPTIONS.parse(arguments)
+    except OptionError as error:
+        if _has_wrong_value(error.given, context):
+            return 1
+        raise
     line = last_values(given)
     if context.tells(OPTIONS, line, "scancel [OPTIONS...] [JOB[_TASK][.STEP]...]", USAGE):
         return 0
@@ -100,12 +112,9 @@ def scancel(arguments: list[str], context: Context) -> int:
         options.pop("verbose", None)
     if context.refuses_clusters(options.get("clusters")):
         return 1
+    if _has_wrong_value(given, context):  # before the jobs
+        return 1
     try:
-        for option, text in given:  # in their order, before the jobs
-            if option.dest == "signal":
-                _signal(text, context)
-            elif option.dest == "state":
-                _states(text, context)
         jobs = [each for operand in operands for each in _job_ids(operand, context)]
         signal = _signal(options.get("signal"), context)
         where, states = _filters(options, context)
@@ -138,6 +147,19 @@ def scancel(arguments: list[str], context: Context) -> int:
             return 8 if error.code == CONNECT_FAILED else error.code & 0xFF
         context.complain(f"slurm_load_jobs error: {error.text}")
         return 1
+
+
+def _has_wrong_value(given: "list[tuple[Option, str | None]]", context: Context) -> bool:
+    """Whether one of the options does, in their order; it has been told of."""
+    try:
+        for option, text in given:
+            if option.dest == "signal":
+                _signal(text, context)
+            elif option.dest == "state":
+                _states(text, context)
+    except _RefusedLineError:
+        return True
+    return False
 
 
 def _say_options(
@@ -276,7 +298,11 @@ def _stands_for(job: "dict[str, Any]", name: str) -> bool:
     number, _, tasks = name.partition(".")[0].partition("+")[0].partition("_")
     if str(job["job_id"]) != number and str(job["array_job_id"]) != number:
         return False
-    if tasks in ("", "*") or not job["array_job_id"]:
+    if not tasks:
+        return True
+    if not job["array_job_id"]:
+        return False
+    if tasks == "*":
         return True
     from understudy.model.task_numbers import parse_tasks
 
@@ -299,16 +325,29 @@ def _only_active(
     known = [job for job in context.client.query("jobs", _COLUMNS).dicts() if _is_active(job)]
     found, code = [], 0
     for name in jobs:
-        if any(_stands_for(job, name) for job in known):
+        missing = [
+            each for each in _tasks(name) if not any(_stands_for(job, each) for job in known)
+        ]
+        if missing != _tasks(name):
             found.append(name)
-            continue
-        code = 1
-        if "quiet" not in options:
-            kind = "job step id" if "." in name else "job id"
+        code = code or bool(missing)
+        for each in missing if "quiet" not in options else ():
+            kind = "job step id" if "." in each else "job id"
             context.error(
-                f"Kill job error on {kind} {name.partition('+')[0]}: Invalid job id specified"
+                f"Kill job error on {kind} {each.partition('+')[0]}: Invalid job id specified"
             )
-    return found, code
+    return found, int(code)
+
+
+def _tasks(name: str) -> list[str]:
+    """Each task of a list by itself."""
+    if "[" not in name:
+        return [name]
+    from understudy.documents.job_texts import task_numbers
+
+    array, _, rest = name.partition("_[")
+    expression, _, step = rest.partition("]")
+    return [f"{array}_{task}{step}" for task in task_numbers(expression.partition("%")[0])]
 
 
 def _matching(

@@ -124,6 +124,8 @@ def sshare(arguments: "list[str]", context: Context) -> int:
     given, _ = OPTIONS.parse(arguments)  # words mean nothing
     options = last_values([*OPTIONS.from_environment(context.environ), *given])
     _last_of_users(given, options)
+    if formats := [text for option, text in given if option.dest == "format" and text]:
+        options["format"] = ",".join(formats)
     if "verbose" in options:
         options["verbose"] = str(sum(option.dest == "verbose" for option, _ in given))
     if "help" in options or "usage" in options:

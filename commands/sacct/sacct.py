@@ -31,7 +31,8 @@ from understudy.documents.use import was_measured
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, NoReturn
 
     Row = dict[str, Any]
 
@@ -215,11 +216,6 @@ def sacct(arguments: "list[str]", context: Context) -> int:
             ",".join([value for option, value in given if option.dest == name and value])
             or options[name]
         )
-    if words:
-        context.error("Unknown arguments:")
-        for word in words:
-            context.error(f" {word}")
-        return 1
     if "usage" in options:
         context.print("Usage: sacct [options]\n\tUse --help for help")
         return 0
@@ -232,10 +228,12 @@ def sacct(arguments: "list[str]", context: Context) -> int:
     if "helpformat" in options:
         context.stdout.write(sacct_fields.help_format())
         return 0
-    if "completion" in options or "file" in options:
-        return _show_completions(options, context)
     try:
-        return _show(options, context)
+        if "completion" in options or "file" in options:
+            if words:
+                _refuse_words(words, context)
+            return _show_completions(options, context)
+        return _show(options, words, context)
     except _BadRequestError:
         return 1
     except NoAccountingError:
@@ -364,18 +362,15 @@ def _completion_value(name: str, record: "dict[str, str]") -> str:
     return value
 
 
-def _show(options: "dict[str, str | None]", context: Context) -> int:
+def _show(options: "dict[str, str | None]", words: "list[str]", context: Context) -> int:
     if "batch_script" in options and "env_vars" in options:
         context.fatal("Options --batch-script and --env-vars are mutually exclusive")
         return 1
-    if (options.get("whole_hetjob") or "yes") not in {"yes", "no"}:
-        context.error(
-            f'Invalid --whole-hetjob value "{options["whole_hetjob"]}". Valid values: [yes|no].'
-        )
-        return 1
-    fields = _read_fields(options, context)
     table = Table(context)
     wanted = _read_wanted(options, context, table)
+    if words:
+        _refuse_words(words, context)
+    fields = _read_fields(options, context)
     _say_more(options, wanted, table.now, context)
     if "verbose" in options:
         say_connected(context, "sacct", int(options["verbose"] or 1))
@@ -424,6 +419,13 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
     return 0
 
 
+def _refuse_words(words: "list[str]", context: Context) -> "NoReturn":
+    context.error("Unknown arguments:")
+    for word in words:
+        context.error(f" {word}")
+    raise _BadRequestError
+
+
 def _scripts(jobs: "list[Row]", options: "dict[str, str | None]", context: Context) -> int:
     if "jobs" not in options:
         what = "scripts" if "batch_script" in options else "environment"
@@ -458,14 +460,6 @@ def _scripts(jobs: "list[Row]", options: "dict[str, str | None]", context: Conte
 
 def _read_fields(options: "dict[str, str | None]", context: Context) -> "list[sacct_fields.Field]":
     unit = (options.get("units") or "").upper()[:1]
-    if "units" in options and unit not in {"K", "M", "G", "T", "P"}:
-        context.error(
-            f"Invalid unit type '{unit}'. Possible options are 'KMGTP'"
-            if unit
-            else "Invalid unit type '"
-        )
-        context.fatal("Invalid unit type")
-        raise _BadRequestError
     set_units(unit, convert=bool(unit) or "noconvert" not in options)
     text: str = (
         sacct_fields.BRIEF
@@ -485,56 +479,159 @@ def _read_fields(options: "dict[str, str | None]", context: Context) -> "list[sa
 
 
 def _read_wanted(options: "dict[str, str | None]", context: Context, table: Table) -> Wanted:
+    """What was asked for. Of several wrong values the one that was given first is told of."""
     wanted = Wanted()
     wanted.duplicates = "duplicates" in options
-    if "whole_hetjob" in options:
-        wanted.whole = options["whole_hetjob"] != "no"
-    for name in ("accounts", "partitions", "names", "reasons", "wckeys"):
-        text = options.get(
-            {"partitions": "partition", "names": "name", "reasons": "reason"}.get(name, name)
-        )
-        if text is not None:
-            setattr(wanted, name, set(text.split(",")))
-    if "constraints" in options:
-        wanted.constraints = set((options["constraints"] or "").split(","))
-    if "flags" in options:
-        wanted.flags = {
-            _flag(word, context) for word in (options["flags"] or "").split(",") if word
-        }
-    if "associations" in options:
-        wanted.associations = {
-            int(word) for word in (options["associations"] or "").split(",") if word.isdigit()
-        }
-    wanted.nodes = _range(options.get("nnodes"), "node", context)
-    wanted.cpus = _range(options.get("ncpus"), "cpu", context)
-    wanted.limits = _limits(options, context)
-    if "nodelist" in options:
-        from understudy.model.hostlist import expand
-
-        try:
-            wanted.node_names = set(expand(options["nodelist"] or ""))
-        except ValueError:
-            wanted.node_names = set()
-    if named := [_job(word, context) for word in (options.get("jobs") or "").split(",") if word]:
-        wanted.jobs = named
-    wanted.users = _users(options, context)
-    if "groups" in options:
-        wanted.groups = {_group(word, context) for word in (options["groups"] or "").split(",")}
+    for name, text in options.items():
+        if name in _READERS:
+            _READERS[name](wanted, text or "", context)
+        elif name in {"starttime", "endtime"} and text:
+            _time(text, _now(table), context)
+        elif name in {"timelimit_min", "timelimit_max"}:
+            _minutes(text, context)
+    if "users" not in options and not (
+        "allusers" in options or "jobs" in options or not os.getuid()
+    ):
+        wanted.users = {os.getuid()}
     if "qos" in options:
-        wanted.qos = _qos(options["qos"] or "", context, table)
-    if words := [word for word in (options.get("state") or "").split(",") if word]:
-        wanted.states = {_state(word, context): None for word in words}
+        wanted.qos = _qos(options["qos"] or "", context, table) or None
+    least, most = (_minutes(options.get(f"timelimit_{end}"), context) for end in ("min", "max"))
+    if options.get("timelimit_min"):
+        wanted.limits = (least or 0, most if most is not None else least or 0)
     _read_window(wanted, options, context, table)
     return wanted
+
+
+def _listed(attribute: str) -> "Callable[[Wanted, str, Context], None]":
+    def read(wanted: Wanted, text: str, _context: Context) -> None:
+        setattr(wanted, attribute, set(text.split(",")))
+
+    return read
+
+
+def _read_flags(wanted: Wanted, text: str, context: Context) -> None:
+    wanted.flags = {_flag(word, context) for word in text.split(",") if word}
+
+
+def _read_associations(wanted: Wanted, text: str, _context: Context) -> None:
+    """Of each word the number that it begins with."""
+    wanted.associations = {
+        int(number[0]) if (number := _LEADING_NUMBER.match(word.strip())) else 0
+        for word in text.split(",")
+        if word
+    } or None
+
+
+def _read_reasons(wanted: Wanted, text: str, context: Context) -> None:
+    from understudy.commands.sacct.reasons import known_reasons
+
+    known = known_reasons()
+    found = set()
+    for word in filter(None, text.split(",")):
+        if word.lower() not in known:
+            context.complain(f"sacct: fatal: unrecognized job reason value '{word}'")
+            raise _BadRequestError
+        found.add(known[word.lower()])
+    wanted.reasons = found or None
+
+
+def _read_hosts(wanted: Wanted, text: str, _context: Context) -> None:
+    from understudy.model.hostlist import expand
+
+    try:
+        wanted.node_names = set(expand(text))
+    except ValueError:
+        wanted.node_names = set()
+
+
+def _read_jobs(wanted: Wanted, text: str, context: Context) -> None:
+    wanted.jobs = [_job(word, context) for word in text.split(",") if word] or None
+
+
+def _read_states(wanted: Wanted, text: str, context: Context) -> None:
+    wanted.states = {_state(word, context): None for word in text.split(",") if word} or None
+
+
+def _read_whole(wanted: Wanted, text: str, context: Context) -> None:
+    if (text or "yes") not in {"yes", "no"}:
+        context.error(f'Invalid --whole-hetjob value "{text}". Valid values: [yes|no].')
+        raise _BadRequestError
+    wanted.whole = text != "no"
+
+
+def _read_nodes(wanted: Wanted, text: str, context: Context) -> None:
+    wanted.nodes = _range(text, "node", context)
+
+
+def _read_cpus(wanted: Wanted, text: str, context: Context) -> None:
+    wanted.cpus = _range(text, "cpu", context)
+
+
+def _read_units(_wanted: Wanted, text: str, context: Context) -> None:
+    unit = text[:1]
+    if unit.upper() not in {"K", "M", "G", "T", "P"}:
+        context.error(
+            f"Invalid unit type '{unit}'. Possible options are 'KMGTP'"
+            if unit
+            else "Invalid unit type '"
+        )
+        context.fatal("Invalid unit type")
+        raise _BadRequestError
+
+
+def _read_groups(wanted: Wanted, text: str, context: Context) -> None:
+    wanted.groups = {_group(word, context) for word in text.split(",")}
+
+
+def _read_users(wanted: Wanted, text: str, context: Context) -> None:
+    if not text:
+        raise _BadRequestError
+    import pwd
+
+    found = set()
+    for word in filter(None, text.split(",")):
+        try:
+            found.add(
+                pwd.getpwuid(int(word)).pw_uid if word.isdigit() else pwd.getpwnam(word).pw_uid
+            )
+        except (KeyError, OverflowError):
+            context.error(f"Invalid user id: {word}")
+            raise _BadRequestError from None
+    wanted.users = found
+
+
+_READERS: "dict[str, Callable[[Wanted, str, Context], None]]" = {
+    "accounts": _listed("accounts"),
+    "associations": _read_associations,
+    "constraints": _listed("constraints"),
+    "flags": _read_flags,
+    "groups": _read_groups,
+    "jobs": _read_jobs,
+    "name": _listed("names"),
+    "ncpus": _read_cpus,
+    "nnodes": _read_nodes,
+    "nodelist": _read_hosts,
+    "partition": _listed("partitions"),
+    "reason": _read_reasons,
+    "state": _read_states,
+    "units": _read_units,
+    "users": _read_users,
+    "wckeys": _listed("wckeys"),
+    "whole_hetjob": _read_whole,
+}
+
+
+def _now(table: Table) -> float:
+    if not table.now:
+        table.rows("tres", ["id"], {"ids": [0]})
+    return table.now
 
 
 def _read_window(
     wanted: Wanted, options: "dict[str, str | None]", context: Context, table: Table
 ) -> None:
     """-S and -E, and what holds without them: sacct(1) "DEFAULT TIME WINDOW"."""
-    if not table.now:
-        table.rows("tres", ["id"], {"ids": [0]})
-    now = table.now
+    now = _now(table)
     start, end = options.get("starttime"), options.get("endtime")
     if start:
         wanted.start = _time(start, now, context)
@@ -643,22 +740,15 @@ def _range(text: "str | None", what: str, context: Context) -> "tuple[int, int] 
     return int(least), int(most) if dash else int(least)
 
 
-def _limits(options: "dict[str, str | None]", context: Context) -> "tuple[int, int] | None":
+def _minutes(text: "str | None", context: Context) -> "int | None":
     from understudy.model.times import parse_limit
 
-    minutes = []
-    for name in ("timelimit_min", "timelimit_max"):
-        text = options.get(name)
-        try:
-            seconds = None if text is None else parse_limit(text)
-        except ValueError:
-            context.fatal("Invalid time limit specification")
-            raise _BadRequestError from None
-        minutes.append(None if seconds is None else -(-seconds // 60))
-    if not options.get("timelimit_min"):
-        return None
-    least = minutes[0] or 0
-    return least, minutes[1] if minutes[1] is not None else least
+    try:
+        seconds = None if text is None else parse_limit(text)
+    except ValueError:
+        context.fatal("Invalid time limit specification")
+        raise _BadRequestError from None
+    return None if seconds is None else -(-seconds // 60)
 
 
 def _job(word: str, context: Context) -> JobName:
@@ -684,31 +774,6 @@ def _job(word: str, context: Context) -> JobName:
     )
 
 
-def _users(options: "dict[str, str | None]", context: Context) -> "set[int] | None":
-    """Those named; else, but for root, oneself."""
-    text = options.get("users")
-    if text is None:
-        return (
-            None
-            if "allusers" in options or os.getuid() == 0 or "jobs" in options
-            else {os.getuid()}
-        )
-    if not text:
-        raise _BadRequestError
-    import pwd
-
-    found = set()
-    for word in filter(None, text.split(",")):
-        try:
-            found.add(
-                pwd.getpwuid(int(word)).pw_uid if word.isdigit() else pwd.getpwnam(word).pw_uid
-            )
-        except (KeyError, OverflowError):
-            context.error(f"Invalid user id: {word}")
-            raise _BadRequestError from None
-    return found
-
-
 def _group(word: str, context: Context) -> int:
     if not word:
         raise _BadRequestError
@@ -727,7 +792,7 @@ def _qos(text: str, context: Context, table: Table) -> "set[str]":
     known = [row["name"] for row in table.rows("qos", ["name"])]
     by_lower = {name.lower(): name for name in known}
     found = set()
-    for word in text.split(","):
+    for word in filter(None, text.split(",")):
         name = by_lower.get(word.lower())
         if name is None:
             context.error(f"You gave a bad qos '{word}'. Valid QOS's are {','.join(known)}")

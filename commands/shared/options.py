@@ -16,8 +16,10 @@ NONE, REQUIRED, OPTIONAL = 0, 1, 2
 
 class OptionError(Exception):
     """A command line that getopt_long would refuse. The text has the program's name in front when
-    printed.
+    printed. `given`: the options before, which have been read by then.
     """
+
+    given: "list[tuple[Option, str | None]]" = []  # noqa: RUF012
 
 
 class Option:
@@ -86,6 +88,16 @@ class OptionTable:
             OptionError: as getopt_long refuses.
         """
         given: list[tuple[Option, str | None]] = []
+        try:
+            return given, self._parse(arguments, given, permute=permute)
+        except OptionError as error:
+            error.given = given
+            raise
+
+    def _parse(
+        self, arguments: "Sequence[str]", given: "list[tuple[Option, str | None]]", *, permute: bool
+    ) -> list[str]:
+        """Put the options into `given`. Returns the operands."""
         operands: list[str] = []
         index, count = 0, len(arguments)
         while index < count:
@@ -136,7 +148,7 @@ class OptionTable:
                 if not permute:
                     operands += arguments[index:]
                     break
-        return given, operands
+        return operands
 
     def from_environment(self, environ: "Mapping[str, str]") -> list[tuple[Option, str | None]]:
         """The options that environment variables give, in the table's order."""

@@ -209,6 +209,10 @@ def _options(
         environment.pop("format", None)
         environment.pop("long_format", None)
     _check_formats(given, line, context)
+    for name in ("jobs", "steps"):  # one without a list forgets none that was given
+        if name in line:
+            lists = [text for option, text in given if option.dest == name and text is not None]
+            line[name] = lists[-1] if lists else None
     options = {**environment, **line}
     texts.convert_units(convert="noconvert" not in options)
     # of two such options the first gets it; one that is written out, whatever it has
@@ -323,6 +327,8 @@ def _show(
     if "start" in options and "states" not in options:
         jobs = [job for job in jobs if job["state"] == 0]
     jobs = as_kept(jobs)
+    if wanted.names_one():
+        jobs = _as_found(jobs, wanted)
     if not (one_line_a_task or names_tasks):
         jobs = _with_tasks_together(jobs)
     if "priority" in options:
@@ -347,6 +353,14 @@ def _show(
             return [now] * len(jobs) if name == "@now" else [job[name] for job in jobs]
 
         context.print("\n".join(lines(cells, values_of, len(jobs))))
+
+
+def _as_found(jobs: "list[dict[str, Any]]", wanted: Filter) -> "list[dict[str, Any]]":
+    """Of an array that is asked for by its number its own record, then the latest task first."""
+    number, task = (wanted.jobs or [(0, None)])[0]
+    if task is not None or not any(job["array_job_id"] == number for job in jobs):
+        return jobs
+    return sorted(jobs, key=lambda job: (job["job_id"] != number, -job["job_id"]))
 
 
 def _load(
@@ -518,13 +532,7 @@ def _read_filter(options: "dict[str, str | None]", context: Context) -> Filter:
     if given.get("licenses"):
         wanted.licenses = set(given["licenses"])
     if given.get("nodelist"):
-        from understudy.model.hostlist import expand
-
-        try:
-            wanted.nodes = set(expand(options["nodelist"] or ""))
-        except ValueError:
-            context.error(f"Invalid node name {options['nodelist']}")
-            raise _RefusedError from None
+        wanted.nodes = _host_names(options["nodelist"] or "", context)
     if given.get("user"):
         wanted.users = [
             user for word in given["user"] if (user := _user_id(word, context)) is not None
@@ -598,6 +606,30 @@ def _user_id(word: str, context: Context) -> int | None:
     except KeyError:
         context.error(f"Invalid user: {word}\n")
         return None
+
+
+def _host_names(text: str, context: Context) -> set[str]:
+    """The nodes that a list names; what stands before a bracket that is left open is one, too."""
+    from understudy.model.hostlist import expand
+
+    given, found = text, set()
+    opened = text.rfind("[")
+    if opened > text.rfind("]"):
+        comma = text.rfind(",", text.rfind("]") + 1, opened)
+        before = text[comma + 1 : opened]
+        found.add(f"{before}]" if before else "")
+        text = text[: comma + 1]
+    if "[" not in text:
+        return found | set(text.replace(",", " ").split())
+    try:
+        return found | set(expand(text))
+    except ValueError as error:
+        what, _, rest = str(error).partition("'")
+        if what in {"Invalid range: ", "Too many hosts in range "}:
+            wrong = rest.split("'")[0]
+            context.error(f"_parse_single_range: {what}`{wrong}'")
+        context.error(f"'{given}' invalid entry for --nodelist")
+        raise _RefusedError from None
 
 
 def _check_nodes(wanted: Filter, context: Context) -> None:

@@ -79,8 +79,9 @@ def test_a_signal_and_its_reach_are_passed_on() -> None:
                 "Valid job states are PENDING, RUNNING, and SUSPENDED\n"
             ),
         ),
+        (["-s", "NOSUCH", "-1"], "Unknown job signal: NOSUCH\n"),
         (
-            ["--nosuch"],
+            ["--nosuch", "-s", "NOSUCH"],
             (
                 "scancel: unrecognized option '--nosuch'\n"
                 'Try "scancel --help" for more information\n'
@@ -311,6 +312,25 @@ def test_filters_choose_among_the_records_of_an_array(
     client.answers["CancelJobs"] = [[]]
     run_command(scancel, *arguments, client=client)
     assert [job for _, fields in client.asked for job in fields["job_ids"]] == jobs
+
+
+def test_each_task_that_is_not_there_is_told_of() -> None:
+    client = FakeClient(jobs=[*ARRAY, *JOBS])
+    client.answers["CancelJobs"] = [[]]
+
+    def said(*words: str) -> list[str]:
+        outcome = run_command(scancel, *words, client=client)
+        assert outcome.code == 1
+        begin, end = "scancel: error: Kill job error on job id ", ": Invalid job id specified"
+        lines = outcome.err.splitlines()
+        assert all(line.startswith(begin) and line.endswith(end) for line in lines)
+        return [line[len(begin) : -len(end)] for line in lines]
+
+    assert said("-t", "R", "7301_[1-2]") == ["7301_1", "7301_2"]  # which is no array
+    assert said("-t", "R", "7301_*") == ["7301_*"]
+    assert said("-t", "S", "7310_[8-11]") == ["7310_10", "7310_11"]
+    assert said("-n", "x", "99_[1,3]") == ["99_1", "99_3"]
+    assert client.asked == []
 
 
 def test_a_step_that_an_array_has_not_is_said_once() -> None:

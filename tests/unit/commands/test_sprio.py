@@ -361,6 +361,11 @@ def test_level_fair_share_is_shares_over_use(core):
     assert said.lines[5] == "  phys|daemon|inf|0.000000"
 
 
+def test_formats_that_are_given_one_after_the_other_are_joined(core):
+    line = ["-n", "-P", "-o", "account", "--format=user", "-A", "phys", "-u", "daemon"]
+    assert run_command(sshare, *line, client=shares(core)).lines[-1] == " phys|daemon"
+
+
 def test_accounts_and_users_are_chosen(core):
     client = shares(core)
     only = "account,user"

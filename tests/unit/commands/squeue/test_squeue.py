@@ -282,6 +282,20 @@ def test_environment_variables_give_defaults_that_the_command_line_overrides(
         ),
         (["-j", "99"], 1, "slurm_load_jobs error: Invalid job id specified\n"),
         (["-w", "n9"], 1, "squeue: error: Invalid node name n9\n"),
+        (["-w", "n[1-"], 1, "squeue: error: Invalid node name n]\n"),
+        (["-w", "n1,n[2"], 1, "squeue: error: Invalid node name n]\n"),
+        (["-w", "["], 1, "squeue: error: Invalid node name \n"),
+        (["-w", "]"], 1, "squeue: error: Invalid node name ]\n"),
+        (["-w", "n[1-2]["], 1, "squeue: error: Invalid node name n[1-2]]\n"),
+        (["-w", "n[1]]"], 1, "squeue: error: 'n[1]]' invalid entry for --nodelist\n"),
+        (
+            ["-w", "n[2-1]"],
+            1,
+            (
+                "squeue: error: _parse_single_range: Invalid range: `2-1'\n"
+                "squeue: error: 'n[2-1]' invalid entry for --nodelist\n"
+            ),
+        ),
         (["-u", "nosuchuser"], 0, "squeue: error: Invalid user: nosuchuser\n\n"),
         (["-S", "foo"], 1, "squeue: error: Invalid sort specification: o\n"),
         (
@@ -593,6 +607,19 @@ def test_tasks_with_even_gaps_are_not_cut_and_the_last_is_not_listed(
     assert run_command(squeue, "-h", "-r", "-j", "7310_28", "-o", "%K", client=client).lines == [
         "28"
     ]
+
+
+def test_an_array_asked_for_alone_comes_with_its_latest_task_first() -> None:
+    array = job(7310, array_job_id=7310, array_task_id=3, start_time=9)
+    tasks = [job(7311 + at, array_job_id=7310, array_task_id=at, start_time=9) for at in range(2)]
+    client = FakeClient(jobs=[array, *tasks, job(7320)])
+
+    def listed(*words: str) -> list[str]:
+        return run_command(squeue, "-h", "-o", "%i", *words, client=client).lines
+
+    assert listed("-j", "7310") == ["7310_3", "7310_1", "7310_0"]
+    assert listed("-j", "7310,7320") == ["7310_0", "7310_1", "7310_3", "7320"]
+    assert listed("--jobs=7320", "--jobs") == listed("--jobs", "--jobs=7320") == ["7320"]
 
 
 def test_waiting_tasks_of_an_array_share_a_line() -> None:
