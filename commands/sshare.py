@@ -187,6 +187,9 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
         fields.append(
             (found[0], int(width), found[2]) if percent and width.lstrip("-").isdigit() else found
         )
+    # a field that is named twice has one width, the last
+    widths = {field[0]: field[1] for field in fields}
+    fields = [(name, widths[name], make) for name, _, make in fields]
     context.print_cluster()
     context.stdout.write("".join([line + "\n" for line in _lines(fields, rows, options)]))
     return 0

@@ -6,6 +6,7 @@ Place: documents; pure.
 
 from understudy.documents.job_texts import task_expression
 from understudy.documents.states import job_state
+from understudy.model.records import NO_TASKS
 from understudy.model.times import YEAR
 
 TYPE_CHECKING = False
@@ -125,7 +126,7 @@ def job_record(row: "Row", cores_of: "Mapping[str, int]") -> "Row":
         "tasks_per_board": row["ntasks_per_board"],
         "cpus": None if over and not held else row["cpus"],
         "node_count": row["node_count"],
-        "tasks": None if over and not held else row["num_tasks"],
+        "tasks": None if row["num_tasks"] == NO_TASKS else row["num_tasks"],
         "het_job_id": row["het_job_id"],
         "het_job_id_set": row["het_job_id_set"],
         "het_job_offset": row["het_job_offset"],

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from typing import Final
 
 
+NO_TASKS: Final = 0xFFFFFFFE  # what a listing shows where it is not known how many
+
+
 class Column:
     """One column: the type of its values, what they mean, and whether None occurs."""
 
@@ -149,7 +152,7 @@ JOBS: Final[dict[str, Column]] = {
     "max_nodes": _number("greatest number of nodes; 0: not given"),
     "min_cpus": _number("least number of CPUs in all"),
     "max_cpus": _number("greatest number of CPUs; 0: not given"),
-    "num_tasks": _number("tasks"),
+    "num_tasks": _number("tasks; NO_TASKS: not known"),
     "cpus_per_task": _number("CPUs per task; 1 where nothing was said"),
     "cpus_per_task_is_set": _flag("--cpus-per-task was given"),
     "ntasks_per_node": _number("0: not given"),

@@ -571,6 +571,10 @@ _NOWHERE = {  # in place of an association that meets them
     ),
     "max_wall": 0,
 }
+_NOT_ASKED_FOR = {  # in place of all associations
+    **_NOWHERE,
+    **dict.fromkeys(("id", "left", "right", "parent_id", "min_prio_threshold"), 0),
+}
 
 
 def _with_associations(
@@ -587,7 +591,7 @@ def _with_associations(
         if entity == "user":
             row["coordinators"] = row["coordinates"]
     if not is_with:
-        return rows
+        return [{**_NOT_ASKED_FOR, **row} for row in rows]
     conditions = {name: values for name, values in where.items() if name in _OF_PLACES}
     conditions[entity + "s"] = [row["name"] for row in rows]
     raw = ["raw"] if "WOPLimits" in flags else []

@@ -17,6 +17,7 @@ from understudy.commands.shared.texts import (
 from understudy.documents.job_texts import step_id_text, task_expression
 from understudy.documents.states import COMPLETED, PENDING, job_state, node_state_flags
 from understudy.model import distribution
+from understudy.model.records import NO_TASKS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -222,12 +223,13 @@ def _size(job: "Record", *, details: bool) -> list[str]:
     """How much of what it has, or asks for; with `details` on which node which CPUs."""
     pending = job["state"] == PENDING
     never_ran = job["state"] >= COMPLETED and not job["nodes"]
+    tasks = "N/A" if job["num_tasks"] == NO_TASKS else job["num_tasks"]
     cores, threads = _star(job["cores_per_socket"]), _star(job["threads_per_core"])
     nodes = _range(job["node_count"], job["max_nodes"]) if pending else str(job["node_count"])
     lines = [
         (
             f"NumNodes={nodes} NumCPUs={_range(job['cpus'], job['max_cpus'])} "
-            f"NumTasks={'N/A' if never_ran else job['num_tasks']} CPUs/Task={job['cpus_per_task']}"
+            f"NumTasks={tasks} CPUs/Task={job['cpus_per_task']}"
             f" ReqB:S:C:T={job['boards_per_node'] or 0}:{job['sockets_per_board'] or 0}:"
             f"{cores}:{threads}"
         ),

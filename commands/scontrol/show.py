@@ -67,7 +67,7 @@ def _show_all_jobs(session: "Session", columns: list[str]) -> int:
     context = session.context
     found = context.client.query("jobs", columns, all_partitions=session.shows_all)
     if not found.rows:
-        context.print("No jobs in the system")
+        session.say("No jobs in the system")
     rows = in_places(found.rows, columns)
     if session.details:
         return _print_jobs(session, [dict(zip(columns, row, strict=True)) for row in rows])
@@ -254,9 +254,7 @@ def _show_steps(session: "Session", words: list[str]) -> int:
     else:  # tasks of arrays are not among all steps
         steps = [step for step in steps if not step["array_job_id"]]
     if not steps:
-        context.print(
-            f"Job step {job}.{number} not found" if words else "No job steps in the system"
-        )
+        session.say(f"Job step {job}.{number} not found" if words else "No job steps in the system")
         return 1 if words else 0
     place = {step["job_id"]: at for at, step in reversed(list(enumerate(steps)))}
     for step in sorted(

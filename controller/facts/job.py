@@ -20,6 +20,7 @@ from understudy.controller.tables.shape import (
     nodes_of_size,
     tasks_of,
 )
+from understudy.model.records import NO_TASKS
 from understudy.model.states import JobState
 
 if TYPE_CHECKING:
@@ -217,4 +218,8 @@ def min_cpus_node(_core: Core, job: Job, _now: float) -> int:
 
 
 def num_tasks(_core: Core, job: Job, _now: float) -> int:
+    """NO_TASKS where nothing was said of tasks and none ever ran."""
+    never_ran = job.is_finished and not job.node_list
+    if never_ran and job.spec.num_tasks is None and not job.spec.ntasks_per_node:
+        return NO_TASKS
     return tasks_of(job)

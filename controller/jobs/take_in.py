@@ -158,8 +158,10 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
     is_held = spec.hold or (spec.priority == 0 and core.is_operator(sender.user_id))
     # of a held job it is found out when it is released
     if not is_held and not _may_wait(core, job, pattern):
-        job.reason = BAD_CONSTRAINTS
+        job.reason, job.last_sched_eval, job.accrues = BAD_CONSTRAINTS, int(now), False
         job.priority = _held_or_fixed(job, is_admin=core.is_operator(sender.user_id))
+        if job.admin_priority is None:
+            job.priority = core.priorities.assign(job, now)
         advance(job, JobEvent.CANNOT_RUN, now)
         job.eligible_time = job.start_time = job.end_time = int(now)
         job.exit_signal = 1  # so Slurm shows it: 0:1

@@ -6,6 +6,7 @@ administrators only; a reason is needed to take a node out.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.core import log, nodeset_indices
@@ -167,20 +168,28 @@ def _describe(node: Node, changes: dict[str, str]) -> None:
             raise SlurmError(-1, f"Invalid input cpubind={changes['cpubind']}") from None
 
 
+_GRES_WORD: Final = re.compile(r"[^,(]+(?:\([^)]*\))?")
+
+
 def _set_gres(core: Core, nodes: int, text: str) -> None:
-    """Other generic resources from now on; what jobs hold stays theirs. Only a cluster that has
-    some can be given others.
+    """Other generic resources from now on; what jobs hold stays theirs. Of kinds that GresTypes
+    does not name the text alone is kept, and only where it names none.
     """
     table = core.tables.nodes
     gres = table.gres
-    if gres is None or gres.configured is None:
+    if gres is None:
+        for index in nodeset_indices(nodes):
+            table.nodes[index].gres = text
+        return
+    text = ",".join(
+        word for word in _GRES_WORD.findall(text) if word.partition(":")[0] in gres.names
+    )
+    if gres.configured is None:
         raise SlurmError(ErrorCode.INVALID_GRES)
     try:
         words = read_configured(text)
     except ValueError:
         raise SlurmError(ErrorCode.INVALID_GRES) from None
-    if any(word.name not in gres.names for word in words):
-        raise SlurmError(ErrorCode.INVALID_GRES)
     for index in nodeset_indices(nodes):
         if not gres.configured.has_devices_for(table.nodes[index].name, words):
             raise SlurmError(ErrorCode.INVALID_GRES)

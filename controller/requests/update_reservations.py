@@ -273,6 +273,7 @@ def _choose(core: Core, new: Reservation, changes: dict[str, str], now: float) -
             raise SlurmError(ErrorCode.INVALID_RESERVATION)
         return
     if named:
+        new.features = changes.get("features", "")  # kept, and no matter
         _take_named(core, new, named)
         if new.flags & (REPLACE | REPLACE_DOWN):
             raise SlurmError(ErrorCode.INVALID_NODE)

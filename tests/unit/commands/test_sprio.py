@@ -364,6 +364,11 @@ def test_level_fair_share_is_shares_over_use(core):
 def test_formats_that_are_given_one_after_the_other_are_joined(core):
     line = ["-n", "-P", "-o", "account", "--format=user", "-A", "phys", "-u", "daemon"]
     assert run_command(sshare, *line, client=shares(core)).lines[-1] == " phys|daemon"
+    line = ["-n", "-o", "user%5,account", "-o", "user%8", "-A", "chem", "-u", "bin"]
+    # a field has one width
+    assert run_command(sshare, *line, client=shares(core)).lines[-1].split("chem")[0] == (
+        "     bin  "
+    )
 
 
 def test_accounts_and_users_are_chosen(core):

@@ -15,7 +15,7 @@ from understudy.commands.sinfo.sinfo import sinfo
 from understudy.commands.squeue.squeue import squeue
 from understudy.documents.jobs import COLUMNS
 from understudy.documents.nodes import COLUMNS as NODE_COLUMNS
-from understudy.model.records import JOBS, NODES
+from understudy.model.records import JOBS, NO_TASKS, NODES
 
 
 def shown(**values: object) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def test_a_job_names_the_cores_that_it_holds_socket_by_socket() -> None:
         ({"nice": -7}, {"nice": 4294967289}),
         ({"nice": 0}, {"nice": None}),
         (
-            {"state": 4, "num_tasks": 2, "cpus": 2},
+            {"state": 4, "num_tasks": NO_TASKS, "cpus": 2},
             {"cpus": None, "tasks": None, "job_state": "CANCELLED"},
         ),
         ({"exit_code": 3, "exit_signal": 0}, {"exit_code": 768}),

@@ -49,6 +49,13 @@ def test_adding_an_account_tells_of_it_and_of_its_limits(house):
     assert (said.code, said.err) == (0, "")
 
 
+def test_limits_are_zero_where_no_associations_are_asked_for(house):
+    only = "format=maxwall,fairshare,maxjobs,id,maxtres,parentname"
+    for entity in ("account", "user"):
+        lines = house.sacctmgr(f"-nP show {entity} {only}").out.splitlines()
+        assert set(lines) == {"00:00:00|0|0|0||"}
+
+
 def test_a_second_account_of_the_name_is_nothing_new(house):
     house.do("add account a")
     said = house.sacctmgr("-i add account a")

@@ -16,6 +16,7 @@ from fake_controller import NOW, FakeClient, Outcome, record, run_command
 from understudy.commands.scontrol.scontrol import scontrol
 from understudy.commands.scontrol.show import in_places
 from understudy.commands.shared.client import RefusedError
+from understudy.model.records import NO_TASKS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -986,11 +987,22 @@ def test_an_empty_number_of_a_partition_is_zero_and_a_plus_is_nothing(client: Fa
     assert client.asked[-1][1]["changes"] == {"prioritytier": "0", "gracetime": "7", "qos": ""}
 
 
+@pytest.mark.parametrize(("what", "said"), [("job", "jobs"), ("step", "job steps")])
+def test_that_there_is_none_is_not_said_quietly(what: str, said: str) -> None:
+    client = FakeClient(jobs=[], steps=[])
+    assert ask(client, f"show {what}").out == f"No {said} in the system\n"
+    assert ask(client, f"-Q show {what}").out == ""
+
+
 def test_a_job_that_never_ran_has_no_tasks(client: FakeClient) -> None:
-    for state, nodes, tasks in ((4, "", "N/A"), (4, "n1", "3"), (0, "", "3")):
-        job = record("jobs", job_id=1, state=state, nodes=nodes, num_tasks=3)
+    for state, nodes, tasks, shown in (
+        (4, "", NO_TASKS, "N/A"),
+        (4, "", 3, "3"),
+        (4, "n1", 3, "3"),
+    ):
+        job = record("jobs", job_id=1, state=state, nodes=nodes, num_tasks=tasks)
         said = ask(FakeClient(jobs=[job]), "show job -d 1").out
-        assert f"NumTasks={tasks} " in said
+        assert f"NumTasks={shown} " in said
         assert ("JOB_GRES=" in said) == (nodes != "")
 
 

@@ -16,12 +16,14 @@ from typing import Any
 import pytest
 from controller_harness import OTHER, ROOT, START, USER, Harness, make_tables
 
+from understudy.controller.facts.job import num_tasks
 from understudy.controller.scheduling.select import request
 from understudy.controller.tables import shape
 from understudy.controller.tables.job import Job
 from understudy.controller.tables.partition import Partition
 from understudy.controller.tables.reservation import Reservation
 from understudy.controller.tables.settings import Settings
+from understudy.model.records import NO_TASKS
 from understudy.model.states import JobState
 from understudy.protocol.messages import (
     AllocateJob,
@@ -103,7 +105,23 @@ def test_a_refused_configuration_uses_up_a_job_id_and_leaves_a_failed_job(h: Har
     h.refused(cpus_per_task=5)
     (job,) = h.core.tables.jobs.values()
     assert (job.state, job.reason, job.job_id) == (JobState.FAILED, "BadConstraints", 1)
-    assert h.submit().job_id == 2
+    # it has been looked at as any other
+    assert (job.priority, job.last_sched_eval, job.accrues) == (4294901759, int(START), False)
+    later = h.submit()
+    assert (later.job_id, later.priority) == (2, 4294901758)
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [({}, NO_TASKS), ({"num_tasks": 2}, 2), ({"min_nodes": 2, "ntasks_per_node": 3}, 6)],
+)
+def test_tasks_of_a_job_that_never_ran_are_known_if_they_were_asked_for(
+    h: Harness, asked: dict[str, Any], shown: int
+) -> None:
+    job = h.submit(hold=True, **asked)
+    assert num_tasks(h.core, job, START) == job.num_tasks
+    h.cancel(job)
+    assert num_tasks(h.core, job, START) == shown
 
 
 def test_a_held_job_that_could_not_run_is_taken(h: Harness) -> None:

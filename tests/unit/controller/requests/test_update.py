@@ -281,6 +281,11 @@ def test_some_keys_are_for_nodes_by_their_names_alone(h: Harness) -> None:
     assert h.update_nodes("ALL", comment="c") == Ok()
 
 
+def test_gres_without_gres_types_is_a_text(h: Harness) -> None:
+    assert h.update_nodes("n[1-2]", gres="gpu:1,x:2") == Ok()
+    assert [node.gres for node in h.core.tables.nodes.nodes[:3]] == ["gpu:1,x:2"] * 2 + [""]
+
+
 def test_resume_of_an_idle_node_is_an_error_and_the_others_are_resumed(h: Harness) -> None:
     h.update_nodes("n3", state="drain", reason="x")
     assert h.update_nodes("n[1-3]", state="resume").code == 2028

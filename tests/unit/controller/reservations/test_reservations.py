@@ -202,6 +202,12 @@ def test_reservations_without_a_name_are_called_after_their_user(h: Harness) -> 
     assert create(h, "", start=9000, users="", accounts="physics") == "physics_2"
 
 
+def test_features_beside_named_nodes_are_kept(h: Harness) -> None:
+    create(h, "r", nodes="ALL", features="nosuch")
+    (reservation,) = h.core.tables.reservations.by_name.values()
+    assert reservation.features == "nosuch"
+
+
 @pytest.mark.parametrize(
     ("code", "changes"),
     [
