@@ -81,6 +81,7 @@ INVALID_JOB_ID, IN_TRANSITION, ALREADY_DONE, CONNECT_FAILED, NOT_FEDERATED = (
     1005,
     2239,
 )
+_INVALID_USER = 2010
 _ANY_TASK = 1 << 26
 _PAUSES_S = range(5, 15)  # between ten further attempts, as 22.05.8 makes them
 # unless --verbose: what was to end has ended
@@ -520,11 +521,11 @@ def _cancel(
         if not error or (error in _NOT_WORTH_A_WORD and not verbose and not is_step):
             continue
         if is_step:
-            if signal is not None and error in _NOT_WORTH_A_WORD:
+            is_known = error in (*_NOT_WORTH_A_WORD, _INVALID_USER)
+            if signal is not None and is_known:
                 continue
             # once for the step, once for its job; of an array once
-            names = _tellings(base, context) if error in _NOT_WORTH_A_WORD else [job]
-            for name in names:
+            for name in _tellings(base, context) if is_known else [job]:
                 context.error(f"Kill job error on job step id {name}: {text}")
         else:
             context.error(f"Kill job error on job id {job}: {text}")

@@ -212,6 +212,21 @@ def _expand_word(word: str) -> list[str]:
     return names
 
 
+def expand_typed(expression: str) -> list[str]:
+    """As `expand`, of what somebody typed: what stands before a bracket that is left open is a
+    name that ends in `]`, and so is a `]` without a bracket before it part of a name.
+    """
+    opened, tail = expression.rfind("["), []
+    if opened > expression.rfind("]"):
+        comma = expression.rfind(",", expression.rfind("]") + 1, opened)
+        before = expression[comma + 1 : opened]
+        tail = [f"{before}]" if before else ""]
+        expression = expression[: comma + 1]
+    if "[" in expression:
+        return expand(expression) + tail
+    return expression.replace(",", " ").split() + tail
+
+
 # --- writing --------------------------------------------------------------------------------------
 
 

@@ -745,6 +745,8 @@ def _minutes(text: "str | None", context: Context) -> "int | None":
 
     try:
         seconds = None if text is None else parse_limit(text)
+        if seconds == 0:
+            raise ValueError
     except ValueError:
         context.fatal("Invalid time limit specification")
         raise _BadRequestError from None

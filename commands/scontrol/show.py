@@ -335,7 +335,7 @@ def _complain_of_hosts(session: "Session", expression: str, error: ValueError) -
 
 def _show_host_names(session: "Session", words: list[str]) -> int:
     """Hosts line by line: those named, or those of the job in which the command runs."""
-    from understudy.model.hostlist import expand
+    from understudy.model.hostlist import expand_typed
 
     context = session.context
     expression = words[0] if words else context.environ.get("SLURM_NODELIST", "")
@@ -343,7 +343,7 @@ def _show_host_names(session: "Session", words: list[str]) -> int:
         context.error("host list is empty")
         return 0
     try:
-        names = expand(expression)
+        names = expand_typed(expression)
     except ValueError as error:
         _complain_of_hosts(session, expression, error)
         return 0
@@ -354,7 +354,7 @@ def _show_host_names(session: "Session", words: list[str]) -> int:
 
 def _show_host_list(session: "Session", words: list[str], *, is_sorted: bool = False) -> int:
     """Names, or those that a file lists, as one expression."""
-    from understudy.model.hostlist import LIMIT, compress, expand
+    from understudy.model.hostlist import LIMIT, compress, expand_typed
 
     context = session.context
     if not words:
@@ -370,7 +370,7 @@ def _show_host_list(session: "Session", words: list[str], *, is_sorted: bool = F
             session.complain(f"Can not open {expression}")
             return 1
     try:
-        names = expand(expression)
+        names = expand_typed(expression)
     except ValueError as error:
         _complain_of_hosts(session, expression, error)
         return 1

@@ -47,6 +47,7 @@ NODE_STATES = (
     "NORESPOND", "POWER_DOWN", "POWER_DOWN_ASAP",
     "POWER_DOWN_FORCE", "POWER_UP", "RESUME", "UNDRAIN", "CANCEL_REBOOT",
 )  # fmt: skip
+_MOST_WEIGHT = 4_294_967_280
 _NEED_REASON = ("DOWN", "DRAIN", "FAIL")
 _PARTITION_STATES = ("UP", "DOWN", "DRAIN", "INACTIVE")
 # What one may update, each by the names of its key (enough letters of it) and in the order in which
@@ -176,8 +177,11 @@ def _update_nodes(words: list[str], session: "Session") -> int:
             nodes = value
             continue
         known = full_key(key, NODE_KEYS, least=1)
-        if known == "weight" and value and not value.isdigit():
-            context.error(f"Weight value ({value}) is not a valid number")
+        if known == "weight":
+            try:
+                changes[known] = str(_weight(value))
+            except ValueError as error:
+                context.error(f"Weight value ({value}) is {error}")
             continue
         if known is None or sign:
             context.complain(f"Update of this parameter is not supported: {words[position]}")
@@ -187,8 +191,6 @@ def _update_nodes(words: list[str], session: "Session") -> int:
             context.error(wrong)
             raise RefusedError(0, "No error")
         changes[known] = _node_state(value, words[position], context) if known == "state" else value
-    if changes.get("weight") == "":
-        changes["weight"] = "0"
     if changes.get("state") in _NEED_REASON and not changes.get("reason"):
         context.complain(
             "You must specify a reason when DOWNING or DRAINING a node. Request denied"
@@ -235,6 +237,24 @@ def _number(
         return f"Invalid {name} value: {value}"
 
     return check
+
+
+def _weight(value: str) -> int:
+    """`5`, `+5`, `1k`; nothing is 0.
+
+    Raises:
+        ValueError: it is none; the text says what it is.
+    """
+    digits = value.lstrip("+-")
+    number = digits[:-1] if digits[-1:] in {"k", "K"} else digits
+    if value and not (number.isdigit() and len(value) - len(digits) < 2):
+        raise ValueError("not a valid number")
+    if value[:1] == "-":
+        raise ValueError("less than zero")
+    weight = int(number or 0) * (1 if number == digits else 1024)
+    if weight > _MOST_WEIGHT:
+        raise ValueError(f"greater than {_MOST_WEIGHT}")
+    return weight
 
 
 def _cpu_binding(value: str, word: str) -> str:

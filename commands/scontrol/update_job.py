@@ -63,7 +63,10 @@ _LEAST_LETTERS = {
 }
 _UNFINISHED = 3  # states below: pending, running, suspended
 _MOST_NICE = 2_147_483_645
-_NO_COUNT = 0xFFFFFFFE  # from here on numbers mean something else
+# from here on numbers mean something else, those of 16 bits and of 64 as well
+_NO_COUNT, _NO_SHORT, _NO_LONG = 0xFFFFFFFE, 0xFFFE, 0xFFFFFFFFFFFFFFFE
+_MOST_IN_RANGE = 2_147_483_647
+_FACTORS = {"k": 1024, "m": 1024 * 1024}
 
 
 def update_jobs(words: "list[str]", session: "Session") -> int:
@@ -233,12 +236,15 @@ def _refuse(context: "Context", text: str) -> RefusedInputError:
 
 
 def _count(
-    name: str, least: int = 0, *, takes_minus_one: bool = False
+    name: str, least: int = 0, below: int = _NO_COUNT, *, takes_minus_one: bool = False
 ) -> "Callable[[str, Context], str]":
+    """A number, perhaps with a plus before it; nothing is 0."""
+
     def check(value: str, context: "Context") -> str:
-        if (value.isdigit() and least <= int(value) < _NO_COUNT) or (
-            takes_minus_one and value == "-1"
-        ):
+        digits = value.removeprefix("+") or "0"
+        if digits.isdigit() and least <= int(digits) < below and value != "+":
+            return digits
+        if takes_minus_one and value == "-1":
             return value
         raise _refuse(context, f"Invalid {name} value: {value}")
 
@@ -248,9 +254,10 @@ def _count(
 def _words(name: str, words: "tuple[str, ...]") -> "Callable[[str, Context], str]":
     def check(value: str, context: "Context") -> str:
         lowered = value.lower()
-        if lowered.isdigit():
-            return "yes" if int(lowered) else "no"
-        found = next((word for word in words if lowered and word.startswith(lowered)), None)
+        digits = lowered.removeprefix("+")
+        if not lowered or (digits.isdigit() and int(digits) < _NO_SHORT):
+            return "yes" if int(digits or 0) else "no"
+        found = next((word for word in words if word.startswith(lowered)), None)
         if found is None:
             raise _refuse(context, f"Invalid {name} value: {value}")
         return found
@@ -316,25 +323,63 @@ def _nice(value: str, context: "Context") -> str:
     return value
 
 
-def _range(name: str, text: str) -> "Callable[[str, Context], str]":
-    """`2` or `2-4`. `text`: how a value that is none is called; {0} stands for it."""
+class _BadNumberError(Exception):
+    """A number of a range that is none, or too large; the text says so, for {0}."""
 
-    def check(value: str, context: "Context") -> str:
-        strange = next((part for part in value.split("-", 1) if not part.isdigit()), None)
-        if strange is not None:
-            context.error(text.format(value))
-        least, dash, most = value.partition("-")
-        if strange is not None or int(least) < 1 or (dash and int(most) < int(least)):
-            raise _refuse(context, f"Invalid {name} value: {value}")
-        return value
 
-    return check
+def _in_range(text: str, whole: str) -> int:
+    """`2`, `+2`, `1k`, `2m`."""
+    factor = _FACTORS.get(text[-1:].lower(), 1)
+    digits = text[:-1] if factor > 1 else text
+    digits = digits.removeprefix("+") or ("0" if factor > 1 else "")
+    if not digits.isdigit():
+        raise _BadNumberError(f'Invalid numeric value "{whole}" for {{0}}.')
+    if int(digits) * factor > _MOST_IN_RANGE:
+        raise _BadNumberError(f"Numeric argument ({int(digits) * factor}) to big for {{0}}.")
+    return int(digits) * factor
+
+
+def _range_of(value: str) -> "tuple[int, int | None]":
+    """`2` or `2-4`; nothing is any number."""
+    if not value:
+        return 1, _MOST_IN_RANGE
+    least, dash, most = value.partition("-")
+    return _in_range(least, value), _in_range(most, value) if dash else None
+
+
+def _sent(least: int, most: "int | None") -> str:
+    return str(least) if most is None else f"{least}-{most}"
+
+
+def _cpu_count(value: str, context: "Context") -> str:
+    try:
+        least, most = _range_of(value)
+    except _BadNumberError as error:
+        context.error(str(error).format("NumCPUs"))
+        least, most = 0, None
+    if least < 1 or (most is not None and most < least):
+        raise _refuse(context, f"Invalid NumCPUs value: {value}")
+    return _sent(least, most)
 
 
 def _node_count(value: str, context: "Context") -> "str | None":
-    if any(not part.isdigit() for part in value.split("-", 1)):
-        context.error(f'Invalid numeric value "{value}" for requested node count.')
-        raise SilentlyDoneError
+    try:
+        return _sent(*_range_of(value))
+    except _BadNumberError as error:
+        context.error(str(error).format("requested node count"))
+        raise SilentlyDoneError from None
+
+
+def _site_factor(value: str, context: "Context") -> str:
+    digits = value[1:] if value[:1] in {"+", "-"} else value
+    if digits.isdigit() and int(digits) > _MOST_NICE:
+        raise _refuse(context, f"SiteFactor value out of range (+/- {_MOST_NICE}). Value ignored")
+    return value
+
+
+def _task_limit(value: str, context: "Context") -> str:
+    if value[:1] == "-" and value[1:].strip("0"):
+        raise _refuse(context, "Invalid ArrayTaskThrottle value")
     return value
 
 
@@ -353,37 +398,39 @@ def _gres(value: str, context: "Context") -> "str | None":
 
 _YES_NO = ("yes", "no")
 _CHECKS: "dict[str, Callable[[str, Context], str | None]]" = {
+    "arraytaskthrottle": _task_limit,
     "contiguous": _words("Contiguous", _YES_NO),
-    "corespec": _count("CoreSpec", takes_minus_one=True),
-    "cpuspertask": _count("CPUsPerTask", 1),
+    "corespec": _count("CoreSpec", below=_NO_SHORT, takes_minus_one=True),
+    "cpuspertask": _count("CPUsPerTask", below=_NO_SHORT),
     "deadline": _time,
     "delayboot": _minutes,
     "eligibletime": _time,
     "endtime": _end_time,
     "gres": _gres,
     "mailtype": _mail_types,
-    "mincpusnode": _count("MinCPUsNode"),
-    "minmemorycpu": _count("MinMemoryCPU"),
-    "minmemorynode": _count("MinMemoryNode"),
+    "mincpusnode": _count("MinCPUsNode", below=_NO_SHORT),
+    "minmemorycpu": _count("MinMemoryCPU", below=_NO_LONG),
+    "minmemorynode": _count("MinMemoryNode", below=_NO_LONG),
     "mintmpdisknode": _count("MinTmpDiskNode"),
     "nice": _nice,
-    "numcpus": _range("NumCPUs", 'Invalid numeric value "{0}" for NumCPUs.'),
+    "numcpus": _cpu_count,
     "numnodes": _node_count,
     "numtasks": _count("NumTasks"),
     "oversubscribe": _words("OverSubscribe", _YES_NO),
     "priority": _count("Priority"),
     "reboot": _words("reboot", _YES_NO),
-    "reqcores": _count("ReqCores"),
+    "reqcores": _count("ReqCores", below=_NO_SHORT),
     "reqnodes": _node_count,
     "reqprocs": _count("ReqProcs", 1),
-    "reqsockets": _count("ReqSockets"),
-    "reqthreads": _count("ReqThreads"),
-    "requeue": _count("Requeue"),
+    "reqsockets": _count("ReqSockets", below=_NO_SHORT),
+    "reqthreads": _count("ReqThreads", below=_NO_SHORT),
+    "requeue": _count("Requeue", below=_NO_SHORT),
     "shared": _words("OverSubscribe", _YES_NO),
+    "sitefactor": _site_factor,
     "starttime": _time,
     "tasksnode": _count("TasksPerNode"),
     "taskspernode": _count("TasksPerNode"),
-    "threadspec": _count("ThreadSpec", takes_minus_one=True),
+    "threadspec": _count("ThreadSpec", below=_NO_SHORT, takes_minus_one=True),
     "timelimit": _limit("TimeLimit"),
     "timemin": _limit("TimeMin"),
 }

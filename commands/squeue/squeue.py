@@ -609,26 +609,16 @@ def _user_id(word: str, context: Context) -> int | None:
 
 
 def _host_names(text: str, context: Context) -> set[str]:
-    """The nodes that a list names; what stands before a bracket that is left open is one, too."""
-    from understudy.model.hostlist import expand
+    from understudy.model.hostlist import expand_typed
 
-    given, found = text, set()
-    opened = text.rfind("[")
-    if opened > text.rfind("]"):
-        comma = text.rfind(",", text.rfind("]") + 1, opened)
-        before = text[comma + 1 : opened]
-        found.add(f"{before}]" if before else "")
-        text = text[: comma + 1]
-    if "[" not in text:
-        return found | set(text.replace(",", " ").split())
     try:
-        return found | set(expand(text))
+        return set(expand_typed(text))
     except ValueError as error:
         what, _, rest = str(error).partition("'")
         if what in {"Invalid range: ", "Too many hosts in range "}:
             wrong = rest.split("'")[0]
             context.error(f"_parse_single_range: {what}`{wrong}'")
-        context.error(f"'{given}' invalid entry for --nodelist")
+        context.error(f"'{text}' invalid entry for --nodelist")
         raise _RefusedError from None
 
 

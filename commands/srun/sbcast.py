@@ -33,7 +33,6 @@ OPTIONS = OptionTable(
         Option("send-libs", "", OPTIONAL, "yes|no: shared libraries, too", env="SBCAST_SEND_LIBS"),
         Option("size", "s", REQUIRED, "SIZE: of the pieces", env="SBCAST_SIZE"),
         Option("timeout", "t", REQUIRED, "SECONDS: to wait for an answer", env="SBCAST_TIMEOUT"),
-        Option("treewidth", "", REQUIRED, "", dest="fanout"),
         Option("usage", "", NONE, "print a short summary of the options"),
         Option("verbose", "v", NONE, "say more"),
         Option("version", "V", NONE, "print the version"),

@@ -308,8 +308,10 @@ def cancel_step(core: Core, text: str, signal: int | None, sender: Sender) -> No
     """
     job_text, _, step_text = text.partition(".")
     job = core.job(job_text)
+    if job.is_pending:  # which has none, and that is no error
+        return
     if not may_control(core, sender.user_id, job):
-        raise SlurmError(ErrorCode.ACCESS_DENIED)
+        raise SlurmError(ErrorCode.INVALID_USER)
     if step_text == "batch" and job.is_running and not job.interactive:
         signal_job(core, job, SIGKILL if signal is None else signal, batch_only=True)
         return

@@ -343,6 +343,15 @@ def test_a_step_that_an_array_has_not_is_said_once() -> None:
     assert run_command(scancel, "7320.0", client=client).err == error.replace("7311", "7320") * 2
 
 
+def test_a_step_of_others_is_told_of_twice_and_a_signal_not_at_all() -> None:
+    refused = [("7301.0", 2010, "Invalid user id")]
+    outcome = cancel("7301.0", results=refused)[0]
+    error = "scancel: error: Kill job error on job step id 7301: Invalid user id\n"
+    assert (outcome.code, outcome.err) == (218, error * 2)
+    outcome = cancel("-s", "USR1", "7301.0", results=refused)[0]
+    assert (outcome.code, outcome.err) == (0, "")
+
+
 def test_a_state_that_was_asked_for_goes_along() -> None:
     assert cancel("-t", "PD", "-n", "b")[1][0]["where"] == {"state": [0]}
     assert cancel("-n", "b")[1][0]["where"] == {}

@@ -474,6 +474,7 @@ def test_sizes_in_other_units(house):
         ("-j 7_x", "sacct: fatal: Bad job array element specified: 7\n"),
         ("-j 7.foo", "sacct: fatal: Bad step specified: 7\n"),
         ("-I x", 'sacct: error: Invalid numeric value "x" for requested cpu range.\n'),
+        ("-K 0 -k 5", "sacct: fatal: Invalid time limit specification\n"),
         ("-k foo", "sacct: fatal: Invalid time limit specification\n"),
         (
             "--units=X",

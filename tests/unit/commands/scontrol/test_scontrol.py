@@ -438,6 +438,9 @@ def test_host_lists_go_both_ways(client: FakeClient) -> None:
     assert ask(client, "show hostnames a[1-2],b3").lines == ["a1", "a2", "b3"]
     assert ask(client, "show hostlist a2,a1,b3").out == "a[2,1],b3\n"
     assert ask(client, "show hostlistsorted a2,b3,a1,a1").out == "a[1,1-2],b3\n"
+    assert ask(client, "show hostnames n1,n[2-").lines == ["n1", "n]"]
+    assert ask(client, "show hostlist n[1-2][").out == "n[1-2]]\n"
+    assert ask(client, "show hostnames n]").lines == ["n]"]
     assert ask(client, "show hostnames").err == "scontrol: error: host list is empty\n"
     assert (
         ask(client, "show hostnames n[3-1]").err
@@ -676,6 +679,51 @@ def test_where_no_controller_answers_it_is_said_of_each_job_in_slurms_odd_words(
 
 
 @pytest.mark.parametrize(
+    ("word", "sent"),
+    [
+        ("priority=", "0"),
+        ("numtasks=+2", "2"),
+        ("mincpusnode=65533", "65533"),
+        ("minmemorynode=5000000000", "5000000000"),
+        ("contiguous=", "no"),
+        ("contiguous=+2", "yes"),
+        ("numcpus=", "1-2147483647"),
+        ("numcpus=+1-2k", "1-2048"),
+        ("numnodes=2m", "2097152"),
+        ("numnodes=k", "0"),
+    ],
+)
+def test_numbers_of_jobs_are_read_as_slurm_reads_them(
+    client: FakeClient, word: str, sent: str
+) -> None:
+    client.answers["UpdateJobs"] = [[]]
+    client.tables["jobs"] = [record("jobs", job_id=7)]
+    assert ask(client, f"update jobid=7 {word}").code == 0
+    assert client.asked[-1][1]["changes"] == {word.partition("=")[0]: sent}
+
+
+@pytest.mark.parametrize(
+    ("value", "wrong"),
+    [
+        ("-1", "less than zero"),
+        ("x", "not a valid number"),
+        ("2m", "not a valid number"),
+        ("4294967281", "greater than 4294967280"),
+    ],
+)
+def test_a_weight_that_is_none_is_named(client: FakeClient, value: str, wrong: str) -> None:
+    said = ask(client, f"update nodename=n1 weight={value}").err.splitlines()[0]
+    assert said == f"scontrol: error: Weight value ({value}) is {wrong}"
+
+
+def test_a_weight_may_have_a_plus_or_a_k(client: FakeClient) -> None:
+    client.answers["UpdateNodes"] = []
+    for value, weight in (("+5", "5"), ("1k", "1024"), ("", "0")):
+        ask(client, f"update nodename=n1 weight={value}")
+        assert client.asked[-1][1]["changes"]["weight"] == weight
+
+
+@pytest.mark.parametrize(
     ("word", "said"),
     [
         ("contiguous=maybe", "scontrol: error: Invalid Contiguous value: maybe"),
@@ -695,6 +743,22 @@ def test_where_no_controller_answers_it_is_said_of_each_job_in_slurms_odd_words(
         ("mailtype=nosuch", "Invalid MailType: nosuch"),
         ("minmemorynode=100M", "scontrol: error: Invalid MinMemoryNode value: 100M"),
         ("delayboot=x", "scontrol: error: Invalid DelayBoot value"),
+        ("cpuspertask=65534", "scontrol: error: Invalid CPUsPerTask value: 65534"),
+        ("contiguous=65534", "scontrol: error: Invalid Contiguous value: 65534"),
+        ("numtasks=1k", "scontrol: error: Invalid NumTasks value: 1k"),
+        ("arraytaskthrottle=-1", "scontrol: error: Invalid ArrayTaskThrottle value"),
+        (
+            "sitefactor=5000000000",
+            "scontrol: error: SiteFactor value out of range (+/- 2147483645). Value ignored",
+        ),
+        ("numcpus=k", "scontrol: error: Invalid NumCPUs value: k"),
+        (
+            "numcpus=3000m",
+            (
+                "scontrol: error: Numeric argument (3145728000) to big for NumCPUs.\n"
+                "scontrol: error: Invalid NumCPUs value: 3000m"
+            ),
+        ),
         ("comment", "Invalid input: comment\nRequest aborted"),
         (
             "systemcomment=x",

@@ -87,6 +87,15 @@ def test_cancelling_a_step_kills_its_tasks(harness: Harness) -> None:
     ]
 
 
+def test_others_may_not_cancel_a_step_and_a_pending_job_has_none(harness: Harness) -> None:
+    job_id = allocate(harness, num_tasks=1).job_id
+    harness.ask(CreateStep(job_id, StepSpec()), USER)
+    waiting = harness.submit(hold=True).job_id
+    for sender, code in ((OTHER, 2010), (USER, 0)):
+        answer = harness.ask(CancelJobs([f"{job_id}.0", f"{waiting}.0"]), sender)
+        assert [result[1] for result in answer.results] == [code, 0]
+
+
 def test_who_waits_for_the_end_of_a_job_hears_of_it(harness: Harness) -> None:
     job_id = allocate(harness, num_tasks=1).job_id
     waiting = harness.ask(AwaitJob(job_id, until_end=True), USER)
