@@ -188,6 +188,10 @@ def _render(config: SlurmConfig, name: str, style: str) -> str:
         and not text
     ):
         return "NoInAddrAny"
+    if name == "AccountingStorageUser" and config.text("AccountingStorageType").endswith("dbd"):
+        return "N/A"  # slurmdbd.conf says it
+    if name == "MaxDBDMsgs" and not config.number(name):
+        return str(max(10_000, 2 * (config.number("MaxJobCount") or 0) + 4 * len(config.nodes)))
     if GLOBAL_KEYS[name.lower()].kind in (Kind.SHORT, Kind.LONG):
         number = config.number(name)
         return "UNLIMITED" if number is None else str(number)

@@ -17,6 +17,11 @@ EXIT, OUTPUT, ERRORS, STATE = "exit code", "output", "errors", "state"
 OVERHEARD = re.compile(
     r"spurious message type|error: _get_socket|^(\w+: )?(debug\d?|slurm_\w+): |: debug\d?: |plugin"
 )
+# lines of `show config` about the folder, the ports and the package of each cluster
+OWN_SETTINGS = re.compile(
+    r"(AccountingStoragePort|AuthInfo|BOOT_TIME|NEXT_JOB_ID|PluginDir|Slurm(ctl)?d(Port|LogFile|"
+    r"PidFile)|SlurmdSpoolDir|StateSaveLocation|SLURM_CONF) +="
+)
 CLOCK = r"\b(\d+-)?(\d+:)?\d?\d:\d\d\b(?<!00)"
 
 
@@ -67,10 +72,15 @@ def own_rules(lines: list[str], command: str) -> list[str]:
     if command == "sdiag":  # counters
         lines = [re.sub(r"\s*\(?[\d-].*", "", line) for line in lines[:20]]
     for line in lines:
+        if OWN_SETTINGS.match(line):
+            continue
         # of exit codes two numbers alone
         goes_on = r"\b(\d+-)?\d?\d:\d\d:\d\d\b(?<!00)" if command == "sacct" else CLOCK
         text = re.sub(goes_on, "T:TT", re.sub(r"ExitCode=\d+:\d+", hidden, line))
         text = text.replace("\0", ":")
+        # of a script that is cancelled; see docs/differences.md
+        text = re.sub(r"(?<=ExitCode=)143:0\b", "0:15", text)
+        text = re.sub(r"\bSecsPreSuspend=\d+", "SecsPreSuspend=S", text)
         text = re.sub(r"AccrueTime=\S+", "AccrueTime=A", text)  # see docs/differences.md
         text = text.replace("=(null)", "=")  # as well
         text = re.sub(r"\bPort=\d+", "Port=PORT", text)

@@ -46,6 +46,10 @@ def test_times_that_go_on_are_equal_and_limits_are_not():
     assert own_rules(["59:59 left"], "squeue") == own_rules(["59:58 left"], "squeue")
     assert own_rules(["ExitCode=0:15"], "scontrol") == ["ExitCode=0:15"]
     assert own_rules(["F 0:15 00:00:07"], "sacct") == ["F 0:15 T:TT"]
+    assert own_rules(["ExitCode=143:0"], "scontrol") == own_rules(["ExitCode=0:15"], "scontrol")
+    assert own_rules(["SlurmdPort   = 1", "SlurmdUser   = root"], "scontrol") == [
+        "SlurmdUser   = root"
+    ]
     assert own_rules(["limit 10:00"], "squeue") != own_rules(["limit 20:00"], "squeue")
 
 

@@ -182,3 +182,9 @@ def test_every_key_that_the_controller_reads_is_said_to_have_an_effect() -> None
     read = set(re.findall(r'config\.(?:text|words|number|seconds|boolean|count)\("(\w+)"', text))
     assert len(read) > 60
     assert [key for key in sorted(read) if not GLOBAL_KEYS[key.lower()].emulated] == []
+
+
+def test_what_is_worked_out_is_shown_as_such() -> None:
+    lines = shown("AccountingStorageType=accounting_storage/slurmdbd\n")
+    assert (lines["AccountingStorageUser"], lines["MaxDBDMsgs"]) == ("N/A", "20004")
+    assert shown("MaxDBDMsgs=30000\n")["MaxDBDMsgs"] == "30000"
