@@ -124,8 +124,17 @@ def show(
             user = config.text(name)
             shown.append((name, f"{user}({'0' if user == 'root' else user_id_of})"))
         else:
-            shown.append((name, _render(config, name, style)))
+            shown.append((name, _worked_out(config, name) or _render(config, name, style)))
     return shown
+
+
+def _worked_out(config: SlurmConfig, name: str) -> str:
+    """What follows from other keys, or nothing."""
+    if name == "AccountingStorageUser" and config.text("AccountingStorageType").endswith("dbd"):
+        return "N/A"  # slurmdbd.conf says it
+    if name == "MaxDBDMsgs" and not config.number(name):
+        return str(max(10_000, 2 * (config.number("MaxJobCount") or 0) + 4 * len(config.nodes)))
+    return ""
 
 
 def _render(config: SlurmConfig, name: str, style: str) -> str:
@@ -188,10 +197,6 @@ def _render(config: SlurmConfig, name: str, style: str) -> str:
         and not text
     ):
         return "NoInAddrAny"
-    if name == "AccountingStorageUser" and config.text("AccountingStorageType").endswith("dbd"):
-        return "N/A"  # slurmdbd.conf says it
-    if name == "MaxDBDMsgs" and not config.number(name):
-        return str(max(10_000, 2 * (config.number("MaxJobCount") or 0) + 4 * len(config.nodes)))
     if GLOBAL_KEYS[name.lower()].kind in (Kind.SHORT, Kind.LONG):
         number = config.number(name)
         return "UNLIMITED" if number is None else str(number)

@@ -790,10 +790,10 @@ def _export_file(job: Job, _option: Option, value: str) -> None:
 
 
 def _acctg_freq(job: Job, option: Option, value: str) -> None:
-    """`30`, or `task=30,energy=5`."""
-    for part in value.split(","):
+    """`30`, or `task=30,energy=5`. Of what stands for a number its beginning counts."""
+    for part in filter(None, value.split(",")):
         kind, equals, seconds = part.rpartition("=")
-        if not seconds.isdigit() or (
+        if not seconds.lstrip().removeprefix("+")[:1].isdigit() or (
             equals and kind.lower() not in {"task", "energy", "network", "filesystem"}
         ):
             raise BadOptionError(f"Invalid --{option.long} specification: {value}")

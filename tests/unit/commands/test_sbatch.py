@@ -792,6 +792,15 @@ def test_options_that_need_a_text_are_refused_without_one(
     assert (outcome.code, outcome.err) == (code, f"sbatch: error: {error}\n")
 
 
+@pytest.mark.parametrize("value", ["", "10x", "+5", "task=5x,energy=3", ",5"])
+def test_of_a_sampling_interval_its_beginning_counts(value: str) -> None:
+    assert spec_of(f"--acctg-freq={value}").extra["acctg_freq"] == value
+    for wrong in ("x", "task=", "-1"):
+        said = submit(f"--acctg-freq={wrong}", "--wrap", "true")[0]
+        error = f"sbatch: error: Invalid --acctg-freq specification: {wrong}\n"
+        assert (said.code, said.err) == (255, error)
+
+
 def test_other_options_without_a_text_are_as_if_not_given() -> None:
     spec = spec_of("--priority=", "--extra-node-info=", "--account=")
     assert (spec.priority, spec.account, spec.threads_per_core) == (None, "", None)
