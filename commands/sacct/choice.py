@@ -140,7 +140,7 @@ def _is_meant(row: "Row", wanted: Wanted) -> bool:
         )
         and (
             wanted.partitions is None
-            or not wanted.partitions.isdisjoint(row["partition"].split(","))
+            or not wanted.partitions.isdisjoint(row["partition"].lower().split(","))
         )
         and (wanted.flags is None or not wanted.flags.isdisjoint(row["flags"].split(",")))
         and (wanted.constraints is None or wanted.constraints.issubset(_words(row["constraints"])))

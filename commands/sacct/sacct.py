@@ -502,9 +502,11 @@ def _read_wanted(options: "dict[str, str | None]", context: Context, table: Tabl
     return wanted
 
 
-def _listed(attribute: str) -> "Callable[[Wanted, str, Context], None]":
+def _listed(attribute: str, *, lower: bool = False) -> "Callable[[Wanted, str, Context], None]":
+    """A list of words; with `lower`, capital letters do not matter."""
+
     def read(wanted: Wanted, text: str, _context: Context) -> None:
-        setattr(wanted, attribute, set(text.split(",")))
+        setattr(wanted, attribute, set((text.lower() if lower else text).split(",")))
 
     return read
 
@@ -601,7 +603,7 @@ def _read_users(wanted: Wanted, text: str, context: Context) -> None:
 
 
 _READERS: "dict[str, Callable[[Wanted, str, Context], None]]" = {
-    "accounts": _listed("accounts"),
+    "accounts": _listed("accounts", lower=True),
     "associations": _read_associations,
     "constraints": _listed("constraints"),
     "flags": _read_flags,
@@ -611,7 +613,7 @@ _READERS: "dict[str, Callable[[Wanted, str, Context], None]]" = {
     "ncpus": _read_cpus,
     "nnodes": _read_nodes,
     "nodelist": _read_hosts,
-    "partition": _listed("partitions"),
+    "partition": _listed("partitions", lower=True),
     "reason": _read_reasons,
     "state": _read_states,
     "units": _read_units,

@@ -36,6 +36,7 @@ KEYS = (
 )
 _SAME_KEY = {"nodecount": "nodecnt", "corecount": "corecnt"}
 _LISTS = ("users", "groups", "accounts", "flags", "duration")
+_ONCE = frozenset(("users", "groups", "accounts"))
 BUSY = 2016
 NOTE = """Note, unless nodes are directly requested a reservation must exist in a single partition.
 If no partition is requested the default partition is assumed."""
@@ -155,6 +156,8 @@ def _read(words: "Sequence[str]", context: Context, outcome: str) -> tuple[str, 
         elif key == "flags":
             changes[key + sign] = _flags(value, sign, context, outcome)
         else:
+            if key in _ONCE and any(each.rstrip("+-") == key for each in changes):
+                _refuse(context, f"Parameter {word} specified more than once")
             changes[key + (sign if key in _LISTS else "")] = value
     return name, changes
 

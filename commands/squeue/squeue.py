@@ -218,6 +218,7 @@ def _options(
     # of two such options the first gets it; one that is written out, whatever it has
     for name in ("jobs", "steps"):
         if operands and name in line and (line[name] is None or is_written_out(name, arguments)):
+            del options[name]  # it is looked at behind all options
             options[name] = operands.pop(0)
             break
     if "user" in line and "me" in line:  # the later one counts
@@ -516,14 +517,19 @@ def _words(text: str | None) -> list[str]:
 
 
 def _read_filter(options: "dict[str, str | None]", context: Context) -> Filter:
+    """What is asked for. Of several wrong values the one that was given first is told of."""
     wanted = Filter()
     given = {name: _words(options[name]) for name in _FILTERS if options.get(name) is not None}
     wanted.is_empty = any(not options[name] for name in given)
-    if given.get("jobs"):
-        wanted.jobs = [_read_job(word, context) for word in given["jobs"]]
+    for name in options:
+        if name == "jobs" and given.get("jobs"):
+            wanted.jobs = [_read_job(word, context) for word in given["jobs"]]
+        elif name == "states":
+            _read_states(options["states"] or "", wanted, context)
+        elif name == "user" and given.get("user"):
+            known = [_user_id(word, context) for word in given["user"]]
+            wanted.users = [user for user in known if user is not None]
     wanted.is_empty |= options.get("jobs") is not None and not wanted.jobs
-    if "states" in options:
-        _read_states(options["states"] or "", wanted, context)
     for name, column in _TEXT_FILTERS.items():
         if given.get(name):
             wanted.texts[column] = {
@@ -533,10 +539,6 @@ def _read_filter(options: "dict[str, str | None]", context: Context) -> Filter:
         wanted.licenses = set(given["licenses"])
     if given.get("nodelist"):
         wanted.nodes = _host_names(options["nodelist"] or "", context)
-    if given.get("user"):
-        wanted.users = [
-            user for word in given["user"] if (user := _user_id(word, context)) is not None
-        ]
     if "me" in options:
         wanted.users = [os.getuid()]
     return wanted

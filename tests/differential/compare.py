@@ -20,7 +20,8 @@ OVERHEARD = re.compile(
 # lines of `show config` about the folder, the ports and the package of each cluster
 OWN_SETTINGS = re.compile(
     r"(AccountingStoragePort|AuthInfo|BOOT_TIME|NEXT_JOB_ID|PluginDir|Slurm(ctl)?d(Port|LogFile|"
-    r"PidFile)|SlurmdSpoolDir|StateSaveLocation|SLURM_CONF) +="
+    r"PidFile)|SlurmdSpoolDir|StateSaveLocation|SLURM_CONF|AccountingStoragePass|DbdPort|LogFile|"
+    r"PidFile|StorageLoc|StoragePort|StorageHost|StorageUser|StoragePass) +="
 )
 CLOCK = r"\b(\d+-)?(\d+:)?\d?\d:\d\d\b(?<!00)"
 

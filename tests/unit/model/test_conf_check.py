@@ -186,5 +186,5 @@ def test_every_key_that_the_controller_reads_is_said_to_have_an_effect() -> None
 
 def test_what_is_worked_out_is_shown_as_such() -> None:
     lines = shown("AccountingStorageType=accounting_storage/slurmdbd\n")
-    assert (lines["AccountingStorageUser"], lines["MaxDBDMsgs"]) == ("N/A", "20004")
+    assert (lines["AccountingStorageUser"], lines["MaxDBDMsgs"]) == ("N/A", "20016")
     assert shown("MaxDBDMsgs=30000\n")["MaxDBDMsgs"] == "30000"

@@ -373,6 +373,8 @@ def test_the_last_run_is_shown_unless_all_are_asked_for(house):
         ("-I 2-8", ["1"]),
         ("--name=job2,job4", ["2", "4"]),
         ("-r other", []),
+        ("-r DEBUG -j 4", ["4"]),
+        ("-A Phys", ["2"]),
         ("--reason=JobHeldUser -j 3,4", ["3"]),
         ("--reason=priority,JOBHELDUSER, -j 3,4", ["3"]),
         ("--reason= -j 3,4", ["3", "4"]),

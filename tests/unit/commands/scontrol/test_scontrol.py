@@ -702,6 +702,15 @@ def test_numbers_of_jobs_are_read_as_slurm_reads_them(
     assert client.asked[-1][1]["changes"] == {word.partition("=")[0]: sent}
 
 
+@pytest.mark.parametrize("words", ["Users=a Users=b", "Accounts=a Accounts+=b"])
+def test_who_may_use_a_reservation_is_said_once(client: FakeClient, words: str) -> None:
+    error = f"scontrol: error: Parameter {words.split()[1]} specified more than once\n"
+    said = ask(client, f"create reservationname=r {words} nodes=n1")
+    assert (said.code, said.err, client.asked) == (1, error, [])
+    said = ask(client, f"update reservationname=r {words}")
+    assert (said.code, said.err) == (1, error + "slurm_update error: No error\n")
+
+
 @pytest.mark.parametrize(
     ("value", "wrong"),
     [

@@ -282,6 +282,17 @@ def test_environment_variables_give_defaults_that_the_command_line_overrides(
         ),
         (["-j", "99"], 1, "slurm_load_jobs error: Invalid job id specified\n"),
         (["-w", "n9"], 1, "squeue: error: Invalid node name n9\n"),
+        (
+            ["-u", "nosuch", "--jobs=x"],
+            1,
+            "squeue: error: Invalid user: nosuch\n\nsqueue: error: Invalid job id: x\n",
+        ),
+        (
+            ["-j", "x", "-u", "nosuch"],
+            1,
+            "squeue: error: Invalid user: nosuch\n\nsqueue: error: Invalid job id: x\n",
+        ),
+        (["--jobs=x", "-u", "nosuch"], 1, "squeue: error: Invalid job id: x\n"),
         (["-w", "n[1-"], 1, "squeue: error: Invalid node name n]\n"),
         (["-w", "n1,n[2"], 1, "squeue: error: Invalid node name n]\n"),
         (["-w", "["], 1, "squeue: error: Invalid node name \n"),
