@@ -148,9 +148,10 @@ def _read(words: "Sequence[str]", context: Context, outcome: str) -> tuple[str, 
         elif key in {"duration", "maxstartdelay"}:
             changes[key + sign] = _duration(value, word, context, outcome)
         elif key in {"nodecnt", "corecnt"}:
-            if any(not part.isdecimal() for part in value.split(",")):
+            counts = [part.removeprefix("+") for part in value.split(",")]
+            if not all(count.isdecimal() for count in counts):
                 _refuse(context, f"Invalid {'node' if key == 'nodecnt' else 'core'} count {value}")
-            changes[key] = value
+            changes[key] = ",".join(counts)
         elif key == "tres":
             _read_tres(value, changes, context)
         elif key == "flags":
@@ -177,8 +178,10 @@ def _duration(value: str, word: str, context: Context, outcome: str) -> str:
     from understudy.model.times import parse_limit
 
     try:
-        parse_limit(value)
+        has_end = parse_limit(value) is not None
     except ValueError:
+        _refuse(context, f"Invalid duration {word}.  {outcome}")
+    if not has_end and word.lower().startswith("max"):
         _refuse(context, f"Invalid duration {word}.  {outcome}")
     return value
 

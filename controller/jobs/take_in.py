@@ -160,7 +160,8 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
     if not is_held and not _may_wait(core, job, pattern):
         job.reason, job.last_sched_eval, job.accrues = BAD_CONSTRAINTS, int(now), False
         job.priority = _held_or_fixed(job, is_admin=core.is_operator(sender.user_id))
-        if job.admin_priority is None:
+        # elsewhere use would be brought up to date for it, and others' priorities with that
+        if job.admin_priority is None and core.priorities.name == "basic":
             job.priority = core.priorities.assign(job, now)
         advance(job, JobEvent.CANNOT_RUN, now)
         job.eligible_time = job.start_time = job.end_time = int(now)

@@ -80,7 +80,7 @@ def own_rules(lines: list[str], command: str) -> list[str]:
         text = re.sub(goes_on, "T:TT", re.sub(r"ExitCode=\d+:\d+", hidden, line))
         text = text.replace("\0", ":")
         # of a script that is cancelled; see docs/differences.md
-        text = re.sub(r"(?<=ExitCode=)143:0\b", "0:15", text)
+        text = re.sub(r"(?<=ExitCode=)(143:0|0:SS)\b", "0:15", text)
         text = re.sub(r"\bSecsPreSuspend=\d+", "SecsPreSuspend=S", text)
         text = re.sub(r"AccrueTime=\S+", "AccrueTime=A", text)  # see docs/differences.md
         text = text.replace("=(null)", "=")  # as well

@@ -702,6 +702,14 @@ def test_numbers_of_jobs_are_read_as_slurm_reads_them(
     assert client.asked[-1][1]["changes"] == {word.partition("=")[0]: sent}
 
 
+def test_counts_may_have_a_plus_and_a_delay_has_an_end(client: FakeClient) -> None:
+    client.answers["UpdateReservation"] = ["r"]
+    assert ask(client, "update reservationname=r corecnt=+1,2 nodecnt=+3").code == 0
+    assert client.asked[-1][1]["changes"] == {"corecnt": "1,2", "nodecnt": "3"}
+    said = ask(client, "create reservationname=r users=a maxstartdelay=infinite").err
+    assert "Invalid duration maxstartdelay=infinite.  No reservation created.\n" in said
+
+
 @pytest.mark.parametrize("words", ["Users=a Users=b", "Accounts=a Accounts+=b"])
 def test_who_may_use_a_reservation_is_said_once(client: FakeClient, words: str) -> None:
     error = f"scontrol: error: Parameter {words.split()[1]} specified more than once\n"
