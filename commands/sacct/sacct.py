@@ -32,7 +32,7 @@ from understudy.documents.use import was_measured
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, NoReturn
+    from typing import Any
 
     Row = dict[str, Any]
 
@@ -216,6 +216,8 @@ def sacct(arguments: "list[str]", context: Context) -> int:
             ",".join([value for option, value in given if option.dest == name and value])
             or options[name]
         )
+    if words and "usage" in options:
+        return _refused_words(words, context)
     if "usage" in options:
         context.print("Usage: sacct [options]\n\tUse --help for help")
         return 0
@@ -231,7 +233,7 @@ def sacct(arguments: "list[str]", context: Context) -> int:
     try:
         if "completion" in options or "file" in options:
             if words:
-                _refuse_words(words, context)
+                return _refused_words(words, context)
             return _show_completions(options, context)
         return _show(options, words, context)
     except _BadRequestError:
@@ -369,7 +371,7 @@ def _show(options: "dict[str, str | None]", words: "list[str]", context: Context
     table = Table(context)
     wanted = _read_wanted(options, context, table)
     if words:
-        _refuse_words(words, context)
+        return _refused_words(words, context)
     fields = _read_fields(options, context)
     _say_more(options, wanted, table.now, context)
     if "verbose" in options:
@@ -419,11 +421,11 @@ def _show(options: "dict[str, str | None]", words: "list[str]", context: Context
     return 0
 
 
-def _refuse_words(words: "list[str]", context: Context) -> "NoReturn":
+def _refused_words(words: "list[str]", context: Context) -> int:
     context.error("Unknown arguments:")
     for word in words:
         context.error(f" {word}")
-    raise _BadRequestError
+    return 1
 
 
 def _scripts(jobs: "list[Row]", options: "dict[str, str | None]", context: Context) -> int:

@@ -472,6 +472,7 @@ def test_sizes_in_other_units(house):
                 "sacct: fatal: problem processing qos list"
             ),
         ),
+        ("--usage extra", "sacct: error: Unknown arguments:\nsacct: error:  extra"),
         ("extra", "sacct: error: Unknown arguments:\nsacct: error:  extra"),
         ("-j 7_x", "sacct: fatal: Bad job array element specified: 7\n"),
         ("-j 7.foo", "sacct: fatal: Bad step specified: 7\n"),
