@@ -158,17 +158,7 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
     is_held = spec.hold or (spec.priority == 0 and core.is_operator(sender.user_id))
     # of a held job it is found out when it is released
     if not is_held and not _may_wait(core, job, pattern):
-        job.reason, job.last_sched_eval, job.accrues = BAD_CONSTRAINTS, int(now), False
-        job.priority = _held_or_fixed(job, is_admin=core.is_operator(sender.user_id))
-        # elsewhere use would be brought up to date for it, and others' priorities with that
-        if job.admin_priority is None and core.priorities.name == "basic":
-            job.priority = core.priorities.assign(job, now)
-        advance(job, JobEvent.CANNOT_RUN, now)
-        job.eligible_time = job.start_time = job.end_time = int(now)
-        job.exit_signal = 1  # so Slurm shows it: 0:1
-        job_over(core, job, now)
-        job_changed(core, job, now)
-        refuse(core, job)
+        _fail(core, job, now, is_admin=core.is_operator(sender.user_id))
     if not is_held and spec.switches is not None:
         job.switches_since = int(now)  # it has been looked at
     if (
@@ -193,6 +183,21 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
         watch_deadline(core, job)
     job_changed(core, job, now, Note.SUBMIT)
     return job
+
+
+def _fail(core: Core, job: Job, now: float, *, is_admin: bool) -> NoReturn:
+    """The job could never run: it stays in the tables as failed, and is refused."""
+    job.reason, job.last_sched_eval, job.accrues = BAD_CONSTRAINTS, int(now), False
+    job.priority = _held_or_fixed(job, is_admin=is_admin)
+    # elsewhere use would be brought up to date for it, and others' priorities with that
+    if job.admin_priority is None and core.priorities.name == "basic":
+        job.priority = core.priorities.assign(job, now)
+    advance(job, JobEvent.CANNOT_RUN, now)
+    job.eligible_time = job.start_time = job.end_time = int(now)
+    job.exit_signal = 1  # so Slurm shows it: 0:1
+    job_over(core, job, now)
+    job_changed(core, job, now)
+    refuse(core, job)
 
 
 def check_submission(core: Core, message: SubmitJob, sender: Sender) -> tuple[list[Job], int]:
