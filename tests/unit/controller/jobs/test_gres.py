@@ -175,7 +175,9 @@ def test_an_administrator_changes_what_a_node_has(tmp_path: Path) -> None:
     gres.configured = Layouts(conf.read(tmp_path / "slurm.conf"))
     assert isinstance(h.update_nodes("n4", gres="gpu:a:1"), Ok)
     assert h.submit(gres="gres:gpu:a:1", required_nodes="n4").is_running
-    assert h.update_nodes("n4", gres="disk:1").code == 2072
+    # a kind that GresTypes does not name is nothing
+    assert isinstance(h.update_nodes("n4", gres="disk:1,tape:2"), Ok)
+    assert h.core.tables.nodes.nodes[3].gres == "tape:2"
 
 
 @pytest.mark.parametrize(
