@@ -106,6 +106,8 @@ def _change(core: Core, partition: Partition, changes: dict[str, str]) -> None:
             other.is_default = other is partition
     if "nodes" in changes:
         text = changes["nodes"]
+        if text.startswith("-"):  # no name begins so, and none is taken away
+            raise SlurmError(ErrorCode.INVALID_NODE)
         partition.nodes, partition.node_expression = 0, ""
         partition.nodes = core.names.all if text.upper() == "ALL" else node_bitmap(core, text)
         partition.node_expression = text

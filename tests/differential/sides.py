@@ -196,7 +196,7 @@ class Side:
         number = int(match[0])
         before = [each for each in self.submitted if each <= number]
         if not before:
-            return match[0]
+            return f"J000+{number - self.first}" if number >= self.first else match[0]
         behind = number - before[-1]
         return f"J{len(before):03d}" + (f"+{behind}" if behind else "")
 

@@ -26,7 +26,7 @@ from differential.real_slurm import node_count, with_ports
 from differential.record import STARTED, records, script_of
 from differential.sequence import Sequence, Step
 from differential.shrink import shrunk
-from differential.sides import kit
+from differential.sides import JOB, Side, kit
 
 
 def seen(*, code=0, output=(), errors=()):
@@ -60,6 +60,17 @@ def test_the_kits_rules_count_jobs_from_the_sequences_first():
         normal.base, normal.rebased = first, True
         normals.append(normal(f"Submitted batch job {first + 2}"))
     assert normals == ["Submitted batch job J003"] * 2
+
+
+def test_a_job_that_was_not_submitted_is_counted_from_the_sequences_first(tmp_path):
+    shown = []
+    for first in (7301, 7420):
+        side = Side("one", tmp_path, {"SLURM_CONF": ""}, [])
+        side.begin(first)
+        shown.append(JOB.sub(side.label, f"Job {first} to start, not 7300"))
+        side.submitted = [first]
+        assert JOB.sub(side.label, f"{first + 1}") == "J001+1"
+    assert shown == ["Job J000+0 to start, not 7300"] * 2
 
 
 def test_one_cause_has_one_name_whatever_was_drawn():

@@ -410,6 +410,9 @@ def test_wrong_partition_changes_change_nothing(h: Harness) -> None:
     assert change(h, "update", "main", nosuch="1") == -1
     assert change(h, "update", "main", state="weird") == -1
     assert h.core.tables.partitions["main"].max_nodes is None
+    before = h.core.tables.partitions["main"].nodes
+    assert change(h, "update", "main", nodes="-n1") == 2018
+    assert h.core.tables.partitions["main"].nodes == before != 0
     assert change(h, "update", "main", nodes="n99") == 2018
     assert h.core.tables.partitions["main"].nodes == 0
 
