@@ -211,6 +211,12 @@ class ClockLink:
             self._send([frames.LEAVE])
         self._sock.close()
 
+    def forsake(self) -> None:
+        """In a fork of the process: let go of the clock, without a word to it."""
+        self._sock.close()
+        self._wake.close()
+        self._peers.close()
+
     # --- the wire ---------------------------------------------------------------------------------
 
     def _send(self, content: list[Any]) -> None:

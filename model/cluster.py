@@ -104,6 +104,8 @@ class Cluster:
     zero: float = 0.0
     executor: str = "emulated"  # emulated, real
     state: str = "disk"  # disk, memory
+    # accounting and the node daemons are in the controller's process, which can be forked
+    one_process: bool = False
     controller: str = ""  # its TCP address; "": nobody asked for one
     # for daemons and commands on the same host; "": each daemon has a host of its own
     controller_unix: str = ""
@@ -160,6 +162,11 @@ class Cluster:
     def keeps_accounting(self) -> bool:
         """Whether there is an accounting daemon."""
         return bool(self.accounting or self.accounting_unix)
+
+    @property
+    def branch_socket(self) -> str:
+        """The path at which a cluster in one process is asked to fork, beside the controller's."""
+        return f"{os.path.dirname(self.controller_unix.removeprefix('unix:'))}/branch.sock"
 
     @property
     def controllers(self) -> dict[str, str]:

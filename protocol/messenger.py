@@ -314,6 +314,22 @@ class Messenger:
         # whether anything may be told to anybody; None: always
         self.may_speak: Callable[[], bool] | None = None
 
+    def share(self, network: MemoryNetwork) -> None:
+        """Reach those in this process without a socket from now on, and be reached so."""
+        self._network = network
+        network.members[self.name] = self
+
+    def forsake(self) -> None:
+        """In a fork of the process, whose loop is its own by now: let go of who listens and speaks
+        here, without a word to them; they go on with the other process.
+        """
+        for listener in self._listeners:
+            self._loop.remove_reader(listener.fileno())
+            listener.close()
+        self._listeners.clear()
+        for connection in list(self._connections):
+            connection.close()
+
     def set_handler(self, handler: Callable[[Request], Message | None]) -> None:
         """Call `handler` for each request; it returns the answer, or None and answers later through
         `Request.reply`.

@@ -113,7 +113,7 @@ class Controller:
             self.store.fence = lease.fence
             journal = self.dirty = Dirty()
             wire = held = HeldWire(daemon.messenger)
-        noting = NotingJournal(journal)
+        self._noting = noting = NotingJournal(journal)
         # A replay must not write its jobs into the site's own record of jobs.
         writes_completions = (
             config.text("JobCompType").lower() == FILE_TEXT and "replay" not in cluster.participants
@@ -409,6 +409,13 @@ class Controller:
     def _may_act(self) -> bool:
         """Whether what is done now is done by who leads the cluster."""
         return self.lease is None or self.lease.may_act()
+
+    def tell_nobody_outside(self) -> None:
+        """In a copy of a cluster: no mail, no lines in the site's record of completed jobs."""
+        for note in (self.completions, self.core.mailer):
+            if note is not None and note.note in self._noting.listeners:
+                self._noting.listeners.remove(note.note)
+        self.core.mailer = None
 
     def _append_completion(self, text: str) -> None:
         if not self._may_act():

@@ -83,6 +83,8 @@ MODULES: Final = {
 }
 
 
+# The controller's process in a cluster whose daemons share it; tool/replay/ is above this folder.
+_IN_ONE_PROCESS: Final = "understudy.tool.replay.live_daemons"
 SUPERVISOR: Final = "supervisor"  # of `understudy up --supervise`, see come_back.py
 
 
@@ -260,10 +262,14 @@ def describe(
         user_id=os.getuid(),
         **fields,
     )
+    daemons = participants_of(site, len(noded))
     if time != "real":
-        cluster.participants = [*participants_of(site, len(noded)), *participants]
+        cluster.participants = [*daemons, *participants]
     # a zygote proves itself to nobody
     known = [name for name in daemon_names(cluster) if name != "zygote"]
+    if cluster.one_process:
+        cluster.participants, known = [CONTROLLER], [*known, *daemons[1:]]
+        cluster.accounting_url = "sqlite://"  # in memory: a fork has its own
     make_keys(folder, [*known, *participants], keys)
     cluster.save(folder)
     return cluster
@@ -327,10 +333,12 @@ def read_site(conf: Path) -> Site:
     )
 
 
-def participants_of(site: Site, noded: int) -> list[str]:
+def participants_of(site: Site, noded: int, one_process: bool = False) -> list[str]:
     """The daemons for which virtual time waits, and which can tell Prometheus something: all but
-    the agent and the clock.
+    the agent and the clock, or the one in whose process the others are.
     """
+    if one_process:
+        return [CONTROLLER]
     accounting = ["accounting"] if site.accounting_port is not None else []
     return ["controller", *accounting, *(f"noded{number}" for number in range(noded))]
 
@@ -389,12 +397,23 @@ def first_time(run_dir: Path, time: str, wanted: float | None = None) -> float:
 
 
 def daemon_names(cluster: Cluster) -> list[str]:
-    """All daemons of the cluster. Real time needs no clock service."""
+    """The processes of the cluster, by the daemon that each is. Real time needs no clock service;
+    in a cluster in one process the controller's has accounting and the nodes in it.
+    """
+    if cluster.one_process:
+        alone = [name for name in MODULES if name != "accounting"]
+        return [name for name in alone if cluster.address_of(name)]
     return [
         *(name for name in MODULES if cluster.address_of(name)),
         *(each.name for each in cluster.backups),
         *(noded.name for noded in cluster.nodeds),
     ]
+
+
+def shared_command(name: str, run_dir: Path) -> list[str]:
+    """The command line of one process of a cluster whose daemons share one."""
+    command = daemon_command(name, run_dir)
+    return [_IN_ONE_PROCESS if word == MODULES[CONTROLLER] else word for word in command]
 
 
 def daemon_command(name: str, run_dir: Path) -> list[str]:
@@ -426,7 +445,7 @@ def compile_house() -> None:
 def start_daemons(
     cluster: Cluster,
     run_dir: Path,
-    command: Command = daemon_command,
+    command: Command | None = None,
     names: Sequence[str] | None = None,
 ) -> Started:
     """Start all daemons, or those of these names, each in a session of its own so that a terminal's
@@ -436,6 +455,8 @@ def start_daemons(
     and the daemon is given the socket that has it: nobody else can have it in between.
     """
     run_dir = run_dir.resolve()
+    if command is None:
+        command = shared_command if cluster.one_process else daemon_command
     listeners = _take_free_ports(cluster)
     if listeners:
         cluster.save(run_dir)

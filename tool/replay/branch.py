@@ -20,7 +20,7 @@ from understudy.tool.replay.scenarios import replay_scenario
 from understudy.tool.replay.traces import replay
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from understudy.experiments.futures import Future
@@ -98,6 +98,27 @@ def _instants(request: BranchRequest) -> list[Instant]:
     ]
 
 
+def check_alternatives(at: Sequence[str], futures: Sequence[Future]) -> None:
+    """Whether instants and futures can be used at all.
+
+    Raises:
+        UsageError: they cannot.
+        EditError: a change of slurm.conf is none.
+    """
+    if twice := [text for text, count in Counter(at).items() if count > 1]:
+        raise UsageError(f"--at {twice[0]}: given twice")
+    if not futures:
+        raise UsageError("what is to be done differently? A command behind --, or --file")
+    try:
+        check_names(futures)
+    except FuturesError as error:
+        raise UsageError(str(error)) from None
+    for future in futures:
+        edits_of(future.settings)
+        if future.trace is not None and not future.trace.exists():
+            raise UsageError(f"future {future.name}: trace {future.trace}: there is no such file")
+
+
 def _check(request: BranchRequest) -> None:
     """Whether what was asked for goes together, before anything is run.
 
@@ -109,14 +130,7 @@ def _check(request: BranchRequest) -> None:
     run = request.replay
     if not request.at:
         raise UsageError("--at: when is the run to be forked?")
-    if twice := [text for text, count in Counter(request.at).items() if count > 1]:
-        raise UsageError(f"--at {twice[0]}: given twice")
-    if not request.futures:
-        raise UsageError("what is to be done differently? A command behind --, or --file")
-    try:
-        check_names(request.futures)
-    except FuturesError as error:
-        raise UsageError(str(error)) from None
+    check_alternatives(request.at, request.futures)
     for given, option in (
         (run.is_faulty, "--failures, --fault"),
         (run.state != "memory", "--state-on-disk"),
@@ -129,9 +143,6 @@ def _check(request: BranchRequest) -> None:
     if run.trace.is_dir() and read_scenario(run.trace).faults:
         raise UsageError(f"{run.trace}: a run with faults cannot be forked")
     for future in request.futures:
-        edits_of(future.settings)
-        if future.trace is not None and not future.trace.exists():
-            raise UsageError(f"future {future.name}: trace {future.trace}: there is no such file")
         if future.trace is not None and run.trace.is_dir():
             raise UsageError(
                 f"future {future.name}: trace: a scenario's jobs have options and users, those of "

@@ -42,6 +42,7 @@ from understudy.tool.cluster.clock_client import instant
 from understudy.tool.cluster.launch import LaunchError
 from understudy.tool.replay.change import ChangeFailedError, Scene, change
 from understudy.tool.replay.results import (
+    BAD_USAGE,
     FAILED,
     InterruptedRunError,
     ReplayError,
@@ -130,7 +131,9 @@ class Forks:
         self._forks: dict[int, _Fork] = {}
         self._selector = selectors.DefaultSelector()
         self._channel: socket.socket | None = None  # of a fork, to its parent
-        self._signal = 0
+        self.signal = 0
+        self.over: Callable[[], NoReturn] = _raise_all_over  # when all forks are
+        self.on_begun: Callable[[], None] = lambda: None  # in each fork: its change is made
         self._files: JobsFile | None = None
         self._subject: Subject | None = None
         self._made: OneProcess | None = None
@@ -162,11 +165,23 @@ class Forks:
 
     def watch(self, made: OneProcess) -> None:
         """The cluster is there; nothing has happened yet."""
-        self._made = made
         lead_us = round((made.cluster.zero - made.cluster.epoch) * 1e6)
         for each in self._instants:
             each.at_us += lead_us
+        self.begin(made)
+
+    def place_at(self, instants: Sequence[Instant]) -> None:
+        """These are the instants, in the loop's time."""
+        self._instants = sorted(instants, key=lambda each: each.at_us)
+
+    def begin(self, made: OneProcess) -> None:
+        """Fork when the first instant comes."""
+        self._made = made
         self._await_next()
+
+    def heed(self, channel: socket.socket) -> None:
+        """Who asked is at the other end; when that closes, all are to end."""
+        self._selector.register(channel, selectors.EVENT_READ)
 
     def follow(self, subject: Subject) -> None:
         """Who submits the run's jobs."""
@@ -196,16 +211,16 @@ class Forks:
         try:
             code, error = run(), ""
         except _AllOver:
-            code, error = self._code(), ""
-            if self._signal:
-                raise InterruptedRunError("interrupted", self._signal) from None
+            code, error = self.code(), ""
+            if self.signal:
+                raise InterruptedRunError("interrupted", self.signal) from None
         except BaseException as raised:
             if not self.is_fork:
                 self._end_all(raised)
                 raise
-            code, error = _told(raised)
+            code, error = told(raised)
         if self.is_fork:
-            self._leave(code, error)
+            self.leave(code, error)
         folder.has_failed |= any(each.code == FAILED for each in self.results)
         if self._instants:
             left = ", ".join(each.text for each in self._instants)
@@ -244,7 +259,7 @@ class Forks:
                 while self._forks:
                     self._hear()
         if not self._instants:
-            raise _AllOver
+            self.over()
         self._await_next()
 
     def _fork(self, future: Future, here: Instant, folder: Path, before: dict[int, Any]) -> bool:
@@ -255,8 +270,8 @@ class Forks:
         shown = ORIGINAL if is_original else f"{here.shown}{future.name}"
         result = FutureResult(future.name, here.text, folder, shown)
         self.results.append(result)
-        if self._signal:
-            result.code, result.error = 128 + self._signal, "interrupted"
+        if self.signal:
+            result.code, result.error = 128 + self.signal, "interrupted"
             return False
         ours, theirs = socket.socketpair()
         parent = os.getpid()
@@ -268,7 +283,7 @@ class Forks:
                 break
             except OSError as error:
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
-                if self._forks and not self._signal:
+                if self._forks and not self.signal:
                     count = len(self._forks)
                     while len(self._forks) == count:
                         self._hear()
@@ -294,7 +309,7 @@ class Forks:
         """Have the next ones go on, as many as may at once; all, when they are to end."""
         going = sum(fork.goes for fork in self._forks.values())
         for fork in self._forks.values():
-            if going >= self._most and not self._signal:
+            if going >= self._most and not self.signal:
                 return
             if not fork.goes:
                 fork.goes = True
@@ -305,6 +320,10 @@ class Forks:
     def _hear(self) -> None:
         """Wait until one of them says something, or is over."""
         for key, _ in self._selector.select():
+            if key.data is None:  # who asked for all this is gone
+                self._selector.unregister(key.fileobj)
+                os.kill(os.getpid(), signal.SIGTERM)
+                continue
             fork: _Fork = key.data
             try:
                 data = fork.channel.recv(1 << 16)
@@ -346,7 +365,7 @@ class Forks:
         """
 
         def handed_on(number: int, _frame: object) -> None:
-            is_second, self._signal = bool(self._signal), self._signal or number
+            is_second, self.signal = bool(self.signal), self.signal or number
             for fork in self._forks.values():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(fork.pid, signal.SIGKILL if is_second else number)
@@ -367,15 +386,15 @@ class Forks:
             return
         with self._signals():
             if isinstance(error, InterruptedRunError | KeyboardInterrupt):
-                self._signal = getattr(error, "number", signal.SIGINT)
+                self.signal = getattr(error, "number", signal.SIGINT)
                 for fork in self._forks.values():
                     with contextlib.suppress(ProcessLookupError):
-                        os.kill(fork.pid, self._signal)
+                        os.kill(fork.pid, self.signal)
             self._release()
             while self._forks:
                 self._hear()
 
-    def _code(self) -> int:
+    def code(self) -> int:
         """Of all together: what failed weighs most, then refusals, then jobs that wait for ever."""
         codes = {each.code for each in self.results}
         rest = sorted(codes - {0, FAILED})
@@ -405,7 +424,7 @@ class Forks:
             assert self._made is not None
             self._made.loop.call_at_us(here.at_us, self._begin_change, ())
         except BaseException as error:  # noqa: BLE001  nobody above is this process's
-            self._leave(*_told(error))
+            self.leave(*told(error))
 
     def _part(self, parent: int, before: dict[int, Any]) -> None:
         """From the parent: its terminal's signals, its children, what it prints."""
@@ -460,7 +479,7 @@ class Forks:
         except ChangeFailedError as error:
             self._give_up(str(error))
         except Exception as error:  # noqa: BLE001  told, with where it was
-            self._leave(FAILED, _where(error))
+            self.leave(FAILED, _where(error))
         self._has_begun()
 
     def _has_begun(self) -> None:
@@ -468,6 +487,7 @@ class Forks:
         assert self._channel is not None
         self._channel.sendall(b'{"begun": true}\n')
         self._channel.recv(1)
+        self.on_begun()
 
     def _give_up(self, why: str) -> NoReturn:
         """The change cannot be made: there is no such future, and so no results."""
@@ -475,9 +495,9 @@ class Forks:
             self._files.discard()
         for path in self.out.glob("plan-*.json"):
             path.unlink()
-        self._leave(FAILED, why, keeps_logs=False)
+        self.leave(FAILED, why, keeps_logs=False)
 
-    def _leave(self, code: int, error: str, *, keeps_logs: bool = True) -> NoReturn:
+    def leave(self, code: int, error: str, *, keeps_logs: bool = True) -> NoReturn:
         """End, and say how."""
         if not (keeps_logs and error):
             (self.out / "logs" / "replay.log").unlink(missing_ok=True)
@@ -490,12 +510,18 @@ class Forks:
         os._exit(code & 0xFF)
 
 
-def _told(error: BaseException) -> tuple[int, str]:
+def _raise_all_over() -> NoReturn:
+    raise _AllOver
+
+
+def told(error: BaseException) -> tuple[int, str]:
     """The exit code of a run that ended so, and why in a line."""
     if isinstance(error, InterruptedRunError):
         return 128 + error.number, "interrupted"
     if isinstance(error, KeyboardInterrupt):
         return 128 + (error.args[0] if error.args else signal.SIGINT), "interrupted"
+    if isinstance(error, UsageError):
+        return BAD_USAGE, str(error)
     if isinstance(error, ReplayError | LaunchError | ClockLost | OSError):
         return FAILED, str(error)
     return FAILED, _where(error)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from understudy.commands.shared.locate import Location
     from understudy.model.cluster import Cluster
+    from understudy.tool.cluster.launch import Site
     from understudy.tool.cluster.processes import Process
 
 
@@ -114,6 +115,16 @@ _Supervise = Annotated[
 ]
 
 
+_OneProcess = Annotated[
+    bool,
+    typer.Option(
+        "--one-process",
+        help="Under virtual time: all daemons in one process, with state in memory. "
+        "`understudy branch` copies such a cluster.",
+    ),
+]
+
+
 def up(
     conf: _Conf = None,
     run_dir: _RunDir = None,
@@ -125,6 +136,7 @@ def up(
     metrics: _Metrics = "",
     zygote: _Zygote = False,
     supervise: _Supervise = False,
+    one_process: _OneProcess = False,
     hops: hop_options.WayOption = hop_options.Way.MEMORY,
     hop_processes: hop_options.Processes = None,
     hop_width: hop_options.Width = None,
@@ -148,6 +160,7 @@ def up(
     began = clock_time.monotonic()
     try:
         mode, rate = parse_time(time)
+        _check_one_process(one_process, mode, hops)
         through = hop_options.read_hops(
             hops, hop_width, hop_transport, link_latency_ms, link_loss, head_deaths, hop_seed
         )
@@ -169,7 +182,9 @@ def up(
             site=site,
             hops=through,
             zygote=zygote,
-            metrics=on_one_host(metrics, launch.participants_of(site, noded)),
+            metrics=on_one_host(metrics, launch.participants_of(site, noded, one_process)),
+            one_process=one_process,
+            state="memory" if one_process else "disk",
         )
         cluster = _start(run_dir, prepare, clean=clean)
         if supervise:
@@ -179,10 +194,24 @@ def up(
     except KeyboardInterrupt:
         fail("up", "interrupted; what had been started has been ended")
     announce(cluster, run_dir, clock_time.monotonic() - began)
+    _tell_without_effect(site, conf)
+
+
+def _tell_without_effect(site: Site, conf: Path) -> None:
     if site.without_effect:
-        typer.echo(
-            f"Keys of {conf} that have no effect here: {', '.join(site.without_effect)}", err=True
-        )
+        keys = ", ".join(site.without_effect)
+        typer.echo(f"Keys of {conf} that have no effect here: {keys}", err=True)
+
+
+def _check_one_process(one_process: bool, mode: str, hops: hop_options.Way) -> None:
+    from understudy.tool.cluster.run_dir import LaunchError
+
+    if not one_process:
+        return
+    if mode != "virtual":
+        raise LaunchError("--one-process: needs --time virtual")
+    if hops is hop_options.Way.SOCKETS:
+        raise LaunchError("--one-process: daemons reach each other without --hops sockets")
 
 
 def _come_back(run_dir: Path, conf: Path, *, supervise: bool) -> bool:
