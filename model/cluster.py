@@ -112,7 +112,9 @@ class Cluster:
     controller_host: str = ""  # the first SlurmctldHost
     backups: list[Backup] = field(default_factory=list)  # in the order of slurm.conf
     state_dir: str = ""  # which the controllers share; "": RUN_DIR/state
-    state_url: str = ""  # SQLAlchemy's, of a PostgreSQL server in place of it
+    # SQLAlchemy's, of a PostgreSQL server in place of it; or a file in memory, where all is one
+    # process
+    state_url: str = ""
     agent: str = ""
     clock: str = ""
     zygote: str = ""  # for commands of who started the cluster; "": they start by themselves

@@ -1,5 +1,6 @@
 """The database that holds the saved state: a file of SQLite's, or a PostgreSQL server by
-SQLAlchemy's URL, for controllers whose hosts share no folder.
+SQLAlchemy's URL, for controllers whose hosts share no folder. In a process that will be forked it
+is a file that SQLite has in memory (`in_memory`), which the fork has a copy of.
 
 Place: saved, under the store and the lease. The statements and tables are the same for both, with
 `?` for values; what is different is here. Each connection is used by one thread at a time.
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from understudy.controller.ports import Database, Rows
 
 FILE_NAME: Final = "state.sqlite"
+_IN_MEMORY: Final = "file:/"
 _OPEN_S: Final = 10.0  # ours: so long others that open it at the same time are waited for
 _SERVER_TYPES: Final = {
     " INTEGER": " BIGINT",
@@ -41,6 +43,13 @@ class LockedError(DatabaseError):
     """Another transaction kept it from ours for too long."""
 
 
+def in_memory(name: str) -> str:
+    """Where a file in memory is: for all who open it in this process, as long as one of them has it
+    open.
+    """
+    return f"{_IN_MEMORY}{name}?vfs=memdb"
+
+
 def open_database(
     place: Path | str, name: str, *, one_host: bool = True, busy_s: float, durable: bool = True
 ) -> Database:
@@ -53,7 +62,7 @@ def open_database(
         StateError: it is no database, or cannot be reached.
     """
     try:
-        if isinstance(place, str):
+        if isinstance(place, str) and not place.startswith(_IN_MEMORY):
             return ServerDatabase(place, name, busy_s)
         return FileDatabase(place, one_host=one_host, busy_s=busy_s, durable=durable)
     except DatabaseError as error:
@@ -63,11 +72,15 @@ def open_database(
 class FileDatabase:
     """SQLite's."""
 
-    def __init__(self, path: Path, *, one_host: bool, busy_s: float, durable: bool) -> None:
+    def __init__(self, path: Path | str, *, one_host: bool, busy_s: float, durable: bool) -> None:
         self._path = path
         with self._errors():
             self._connection = sqlite3.connect(
-                path, check_same_thread=False, isolation_level=None, timeout=busy_s
+                path,
+                check_same_thread=False,
+                isolation_level=None,
+                timeout=busy_s,
+                uri=isinstance(path, str),
             )
         self._patiently(f"PRAGMA journal_mode={'WAL' if one_host else 'DELETE'}")
         self.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")

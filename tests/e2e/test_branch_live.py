@@ -235,6 +235,7 @@ def test_what_cannot_be_is_said_before_anything_is_done(cluster):
         (["--at", "2001-01-01"], "--at 2001-01-01: that is past: the cluster's time is "),
         (["--until", "0"], "--until 0: the futures begin later"),
         (["--at", "5", "--at", "5"], "--at 5: given twice"),
+        (["--nodes", "3"], "--nodes: of a replay; a running cluster is as it is"),
     ):
         out = str(cluster.folder / "out")
         done = cluster.run("understudy", "branch", *options, "--out", out, "--", *drain)

@@ -51,8 +51,8 @@ class Outcome:
     refused: str = ""
 
 
-def run_seed(seed: int, folder: Path, jobs: int = JOBS) -> Outcome:
-    """All runs of a seed.
+def run_seed(seed: int, folder: Path, jobs: int = JOBS, *, faulty: bool = False) -> Outcome:
+    """All runs of a seed; `faulty`: nodes, daemons, links and disks fail in them.
 
     Raises:
         BranchFailed: something differs that must not.
@@ -60,13 +60,14 @@ def run_seed(seed: int, folder: Path, jobs: int = JOBS) -> Outcome:
     schedule = draw(seed, jobs)
     rng = random.Random(f"branch {seed}")
     at = rng.choice((rng.uniform(0, schedule.span_s), float(rng.randint(0, int(schedule.span_s)))))
+    faults = _faults(schedule, rng) if faulty else ()
     scenario = folder / "scenario"
     schedule.write(scenario)
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         for name in ("before", "after"):
             if name == "after":
-                outcome = _branch(scenario, folder / "out", at, _change(schedule, rng))
-            replay_scenario(ReplayRequest(scenario, folder / name, one_process=True))
+                outcome = _branch(scenario, folder / "out", at, _change(schedule, rng), faults)
+            replay_scenario(ReplayRequest(scenario, folder / name, one_process=True, faults=faults))
     for each in (outcome.original, outcome.futures[0]):
         if each.error or not each.summary:
             raise BranchFailed(f"seed {seed}: {each.name}, forked at {at}: {each.error}")
@@ -80,11 +81,30 @@ def run_seed(seed: int, folder: Path, jobs: int = JOBS) -> Outcome:
     return Outcome(at, ours["schedule_sha256"] != theirs.get("schedule_sha256"), changed.error)
 
 
-def _branch(scenario: Path, out: Path, at: float, change: Future) -> BranchOutcome:
-    request = BranchRequest(
-        ReplayRequest(scenario, out), (f"{at:.6f}",), (Future("same"), change), out
+def _branch(
+    scenario: Path, out: Path, at: float, change: Future, faults: tuple[str, ...]
+) -> BranchOutcome:
+    run = ReplayRequest(scenario, out, faults=faults)
+    return branch(BranchRequest(run, (f"{at:.6f}",), (Future("same"), change), out))
+
+
+def _faults(schedule: Schedule, rng: random.Random) -> tuple[str, ...]:
+    """Some, at random times: state is read again, and links lose what they are given."""
+    node = rng.choice(node_names(schedule))
+    kinds = [
+        "crash of=controller",
+        f"crash of={node}",
+        "disk_full",
+        "link of=controller loss=0.1",
+        "stall of=controller",
+    ]
+    if schedule.accounting:
+        kinds += ["crash of=accounting", "disk_full of=accounting"]
+    span = int(schedule.span_s)
+    return tuple(
+        f"{kind} at={rng.randint(0, span)} for={rng.choice((5, 70, 400))}"
+        for kind in rng.sample(kinds, 3)
     )
-    return branch(request)
 
 
 def _change(schedule: Schedule, rng: random.Random) -> Future:
@@ -128,6 +148,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Random clusters, forked at random instants.")
     parser.add_argument("--seed", type=int, help="this one only")
     parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--faulty", action="store_true", help="with faults")
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--jobs", type=int, default=JOBS, help="submissions of each")
     parser.add_argument("--keep", type=Path, help="where the folders of one seed stay")
@@ -142,7 +163,7 @@ def main() -> int:
     for seed in seeds:
         folder = arguments.keep or Path(tempfile.mkdtemp(prefix="understudy-branches-"))
         try:
-            outcome = run_seed(seed, folder, arguments.jobs)
+            outcome = run_seed(seed, folder, arguments.jobs, faulty=arguments.faulty)
         except BranchFailed as failure:
             failed.append(seed)
             print(failure, flush=True)

@@ -97,8 +97,6 @@ def test_what_cannot_be_asked_for_is_said_in_a_line(words, code, said, tmp_path,
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"failures": "exponential:mtbf=1h"}, "--failures, --fault: a run with it"),
-        ({"state": "disk"}, "--state-on-disk"),
         ({"check": True}, "--check"),
     ],
 )
@@ -107,15 +105,27 @@ def test_a_run_that_cannot_be_forked_is_refused(options, said, tmp_path):
         run(tmp_path, Future("a"), **options)
 
 
-def test_a_scenario_with_faults_is_refused_before_anything_is_written(tmp_path):
-    folder = tmp_path / "scenario"
-    folder.mkdir()
-    for path in FAULTS.iterdir():
-        (folder / path.name).write_bytes(path.read_bytes())
-    (folder / "events.jsonl").write_text('{"at": 60, "fault": "crash", "of": "n1"}\n')
-    with pytest.raises(UsageError, match="a run with faults cannot be forked"):
-        run(tmp_path / "out", Future("a"), trace=folder)
-    assert not (tmp_path / "out").exists()
+def test_state_on_disk_is_each_futures_own(tmp_path):
+    replay_scenario(ReplayRequest(FAULTS, tmp_path / "alone", one_process=True, state="disk"))
+    drain = Future("a", (read_deed("scontrol update NodeName=n[1-4] State=DRAIN Reason=x"),))
+    outcome = run(tmp_path / "out", Future("same"), drain, at=("60",), state="disk")
+    alone = (tmp_path / "alone" / "jobs.csv").read_bytes()
+    assert (tmp_path / "out" / "original" / "jobs.csv").read_bytes() == alone
+    assert (tmp_path / "out" / "same" / "jobs.csv").read_bytes() == alone
+    assert (outcome.code, rows(tmp_path / "out" / "a") != rows(tmp_path / "alone")) == (0, True)
+
+
+def test_the_configuration_cannot_be_changed_while_the_controller_is_down(tmp_path):
+    run(
+        tmp_path,
+        Future("a", settings=("KillWait=9",)),
+        Future("b", failures="exponential:mtbf=20m,repair=60s"),
+        faults=("crash of=controller at=50 for=30",),
+    )
+    assert not (tmp_path / "a").exists()
+    config = json.loads((tmp_path / "b" / "config.json").read_text())
+    assert config["faults_crash"] == 1
+    assert rows(tmp_path / "b") != rows(tmp_path / "original")
 
 
 def test_a_trace_cannot_join_a_scenario_and_must_be_there(tmp_path, trace):

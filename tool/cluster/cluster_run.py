@@ -11,7 +11,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import itertools
 import os
+import sqlite3
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -23,16 +25,18 @@ from understudy.clock.logs import Logs
 from understudy.clock.timekeeper import Timekeeper
 from understudy.clock.virtual_loop import VirtualEventLoop
 from understudy.commands.shared import locate
+from understudy.controller.saved.database import in_memory
 from understudy.protocol.messenger import MemoryNetwork, Messenger
 from understudy.tool.cluster import launch
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
     from understudy.controller.edge.main import Controller
     from understudy.model.cluster import Cluster
 
 _Result = TypeVar("_Result")
+_runs_in_memory = itertools.count()  # whose files are apart
 NAME = "replay"
 LOG = f"{NAME}.log"  # of all daemons that share a process
 
@@ -108,6 +112,28 @@ def in_processes(
         launch.stop(run_dir, started)
 
 
+def keep_in_memory(cluster: Cluster) -> None:
+    """Have what is on disk be in files that SQLite has in this process's memory: daemons may end
+    and come back to it, and a fork has its own.
+    """
+    if cluster.state == "disk":
+        number = next(_runs_in_memory)
+        cluster.state_url = in_memory(f"state-{number}")
+        cluster.accounting_url = f"sqlite:///{in_memory(f'accounting-{number}')}&uri=true"
+    else:
+        cluster.accounting_url = "sqlite://"
+
+
+@contextlib.contextmanager
+def kept_in_memory(cluster: Cluster) -> Iterator[None]:
+    """As long as this lasts, such files are there, whoever has them open."""
+    with contextlib.ExitStack() as kept:
+        if cluster.state == "disk":
+            for url in (cluster.state_url, cluster.accounting_url.removeprefix("sqlite:///")):
+                kept.enter_context(contextlib.closing(sqlite3.connect(url, uri=True)))
+        yield
+
+
 @dataclass(slots=True)
 class OneProcess:
     """A cluster whose daemons are all in this process, so that a fork of it is a copy of the
@@ -120,6 +146,8 @@ class OneProcess:
     logs: Logs
     daemons: list[Daemon] = field(default_factory=list)
     controller: Controller | None = None  # as soon as it has been started
+    # called in a fork with its run directory, before anything else, where daemons come and go
+    on_move: Callable[[Path], None] = lambda _run_dir: None
 
     def move(self, run_dir: Path) -> None:
         """Use another run directory from now on, one of this process's own: a fork's files are not
@@ -128,6 +156,7 @@ class OneProcess:
         self.loop.go_on_in_fork()
         self.ending.run_dir = run_dir
         self.logs.write_to((run_dir / "logs" / LOG).open("a"))
+        self.on_move(run_dir)
         for daemon in self.daemons:
             daemon.run_dir = run_dir
 

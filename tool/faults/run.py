@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from understudy.clock.logs import Logs
 from understudy.clock.timekeeper import Timekeeper
 from understudy.clock.virtual_loop import VirtualEventLoop
-from understudy.tool.cluster.cluster_run import NAME, Ending, Participant, run_loop
+from understudy.tool.cluster.cluster_run import NAME, Ending, OneProcess, Participant, run_loop
 from understudy.tool.faults.cluster import FaultyCluster
 from understudy.tool.faults.inject import Injector, Places
 
@@ -73,8 +73,10 @@ def in_faulty_process(
     config: SlurmConfig,
     faults: Faults,
     work: Callable[[Participant], Awaitable[_Result]],
+    watch: Callable[[OneProcess], None] = lambda _made: None,
 ) -> _Result:
-    """Run with the faults; what came of them is in `faults` afterwards.
+    """Run with the faults; what came of them is in `faults` afterwards. `watch` is told what there
+    is before anything happens.
 
     Raises:
         ScenarioError: a fault names what is not there.
@@ -82,7 +84,7 @@ def in_faulty_process(
     """
     with (run_dir / "logs" / "replay.log").open("a") as log:
         loop = VirtualEventLoop()
-        Logs(Timekeeper(loop, cluster.epoch).now, fixed=cluster.log_level, stream=log)
+        logs = Logs(Timekeeper(loop, cluster.epoch).now, fixed=cluster.log_level, stream=log)
         ending = Ending(loop, run_dir)
         faulty = FaultyCluster(
             loop, cluster, run_dir, faults.seed, ending.end, faults.watch, faults.heard
@@ -90,6 +92,9 @@ def in_faulty_process(
         faulty.on_start = faults.started
         injector = Injector(faulty, Places(cluster, config), cluster.zero)
         faults.injector, faults.cluster = injector, faulty
+        made = OneProcess(loop, cluster, ending, logs)
+        made.on_move = partial(_move, made, faulty)
+        watch(made)
         messenger = faulty.client(NAME, cluster.user_id)
         faulty.on_runs = messenger.tell
 
@@ -106,6 +111,12 @@ def in_faulty_process(
             loop, messenger, faulty.time_of_clients(), cluster, partial(_look_for_stall, faulty)
         )
         return run_loop(loop, participant, ending.unless_lost(start_and_work))
+
+
+def _move(made: OneProcess, faulty: FaultyCluster, run_dir: Path) -> None:
+    """In a fork: those who live now, and those who come, use another run directory."""
+    faulty.run_dir = run_dir
+    made.daemons, made.controller = list(faulty.daemons.values()), faulty.controller
 
 
 def _look_for_stall(faulty: FaultyCluster, react: Callable[[str], None]) -> None:

@@ -132,16 +132,14 @@ def _check(request: BranchRequest) -> None:
         raise UsageError("--at: when is the run to be forked?")
     check_alternatives(request.at, request.futures)
     for given, option in (
-        (run.is_faulty, "--failures, --fault"),
-        (run.state != "memory", "--state-on-disk"),
         (run.check, "--check"),
         (run.pause_at, "--break"),
         (run.answers, "--answers"),
     ):
         if given:
             raise UsageError(f"{option}: a run with it cannot be forked")
-    if run.trace.is_dir() and read_scenario(run.trace).faults:
-        raise UsageError(f"{run.trace}: a run with faults cannot be forked")
+    if run.trace.is_dir():
+        read_scenario(run.trace, needs_conf=run.conf is None, is_faulty=run.is_faulty)
     for future in request.futures:
         if future.trace is not None and run.trace.is_dir():
             raise UsageError(

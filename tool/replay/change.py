@@ -144,8 +144,9 @@ async def _configure(settings: Sequence[str], scene: Scene) -> str:
     once.
     """
     cluster, controller = scene.made.cluster, scene.made.controller
-    assert controller is not None
     shown = " ".join(settings)
+    if controller is None:
+        raise ChangeFailedError(f"set {shown}: the controller is down at that instant")
     before = Path(cluster.conf)
     source = scene.folder / "source"
     shutil.copytree(before.parent, source)
@@ -261,8 +262,8 @@ def _fail_nodes(future: Future, scene: Scene) -> None:
     """From now on nodes fail and come back, as an administrator sets them DOWN, DRAIN and RESUME.
     Failures do not keep time going, repairs do: somebody may wait for the nodes.
     """
-    assert scene.made.controller is not None
-    config = scene.made.controller.config
+    controller = scene.made.controller
+    config = load(scene.made.cluster.conf) if controller is None else controller.config
     racks = {node: switch.nodes for switch in config.topology for node in switch.nodes}
     nodes = [node.name for node in config.nodes]
     began = scene.made.loop.time()

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from understudy.experiments.faults import read_words
 from understudy.experiments.node_failures import FailuresError, Model
 from understudy.tool.cluster import launch
-from understudy.tool.cluster.cluster_run import in_one_process, in_processes
+from understudy.tool.cluster.cluster_run import (
+    in_one_process,
+    in_processes,
+    keep_in_memory,
+    kept_in_memory,
+)
 from understudy.tool.replay.results import UsageError
 
 if TYPE_CHECKING:
@@ -151,7 +156,7 @@ def virtual_cluster(
         **settings,
     )
     if request.forks is not None:
-        cluster.accounting_url = "sqlite://"  # in memory: a fork has its own
+        keep_in_memory(cluster)
     return cluster
 
 
@@ -172,10 +177,15 @@ def run_in(
     if faults is not None:
         # with it come accounts and what keeps them, for which most replays have no use
         from understudy.tool.faults.run import in_faulty_process
-
-        return in_faulty_process(cluster, run_dir, run_conf.config, faults, work)
     if request.forks is not None:
-        return in_one_process(cluster, run_dir, work, request.forks.watch)
+        with kept_in_memory(cluster):
+            if faults is not None:
+                return in_faulty_process(
+                    cluster, run_dir, run_conf.config, faults, work, request.forks.watch
+                )
+            return in_one_process(cluster, run_dir, work, request.forks.watch)
+    if faults is not None:
+        return in_faulty_process(cluster, run_dir, run_conf.config, faults, work)
     if request.one_process:
         return in_one_process(cluster, run_dir, work)
     return in_processes(cluster, run_dir, work, pause_at=request.pause_at)

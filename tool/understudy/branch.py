@@ -13,6 +13,9 @@ from understudy.tool.understudy.replay import (  # noqa: TC001  typer reads them
     _Accounting,
     _Conf,
     _Cpus,
+    _Failures,
+    _Faults,
+    _KeepState,
     _Latency,
     _Limit,
     _Noded,
@@ -21,6 +24,7 @@ from understudy.tool.understudy.replay import (  # noqa: TC001  typer reads them
     _Partition,
     _PlansAt,
     _Scheduler,
+    _Seed,
     _Settings,
     _Strict,
 )
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
 
     from understudy.experiments.futures import Future
     from understudy.tool.replay.branch import BranchOutcome
+    from understudy.tool.replay.request import ReplayRequest
 
 _TraceOrCommand = Annotated[
     str,
@@ -82,7 +87,11 @@ _Most = Annotated[
 ]
 
 
+_OF_BOTH = frozenset({"trace", "command", "at", "file", "out", "jobs", "run_dir", "until"})
+
+
 def branch(
+    context: typer.Context,
     trace: _TraceOrCommand = "",
     command: _Command = None,
     at: _At = [],  # noqa: B006  typer copies it
@@ -104,6 +113,10 @@ def branch(
     plans_at: _PlansAt = "",
     latency: _Latency = 0.001,
     strict: _Strict = False,
+    keep_state: _KeepState = False,
+    failures: _Failures = "",
+    fault: _Faults = None,
+    seed: _Seed = 1,
 ) -> None:
     """Replay a trace or a scenario to an instant, and have the cluster go on from there in several
     futures: unchanged, and with each of the changes. All else is as in `understudy replay`. Without
@@ -115,18 +128,15 @@ def branch(
     jobs never started or had not ended; 130, 143 interrupted.
     """
     from understudy.experiments.futures import COMMANDS
-    from understudy.tool.replay.branch import BranchRequest
-    from understudy.tool.replay.branch import branch as replayed
     from understudy.tool.replay.request import ReplayRequest
 
     is_live = run_dir is not None or trace in ("", *COMMANDS)
     if is_live and trace:
         trace, command = "", [trace, *(command or [])]
     futures = _futures(command, file)
+    _refuse_options_of_others(context, is_live=is_live)
     if is_live:
         _live(run_dir, futures, out, tuple(at), until, jobs)
-    if until:
-        _fail("--until: of a running cluster; a replay's futures end with their jobs", 2)
     run = ReplayRequest(
         trace=Path(trace),
         out=out,
@@ -143,8 +153,39 @@ def branch(
         accounting=accounting,
         settings=tuple(settings or ()),
         partition=partition,
+        state="disk" if keep_state else "memory",
+        failures=failures,
+        faults=tuple(fault or ()),
+        seed=seed,
     )
-    _end(_outcome(partial(replayed, BranchRequest(run, tuple(at), futures, out, jobs), typer.echo)))
+    _replayed(run, tuple(at), futures, out, jobs)
+
+
+def _replayed(
+    run: ReplayRequest,
+    at: tuple[str, ...],
+    futures: tuple[Future, ...],
+    out: Path,
+    jobs: int | None,
+) -> NoReturn:
+    """Of a replay."""
+    from understudy.tool.replay.branch import BranchRequest
+    from understudy.tool.replay.branch import branch as replayed
+
+    _end(_outcome(partial(replayed, BranchRequest(run, at, futures, out, jobs), typer.echo)))
+
+
+def _refuse_options_of_others(context: typer.Context, *, is_live: bool) -> None:
+    """What a running cluster has already, or a replay has not, is not passed over."""
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        source = context.get_parameter_source(name)
+        if source is None or source.name != "COMMANDLINE":
+            continue
+        if is_live and name not in _OF_BOTH:
+            _fail(f"{parameter.opts[0]}: of a replay; a running cluster is as it is", 2)
+        if not is_live and name == "until":
+            _fail("--until: of a running cluster; a replay's futures end with their jobs", 2)
 
 
 def _futures(command: list[str] | None, file: Path | None) -> tuple[Future, ...]:
