@@ -64,7 +64,16 @@ FIGURES: Final = (
 )
 _OF_REPLAYS: Final = FIGURES[FIGURES.index("requeued_runs") :]
 # what a configuration says that may tell runs from each other
-_TOLD: Final = ("trace", "scenario", "title", "scheduler", "settings", "nodes", "ended_early")
+_TOLD: Final = (
+    "trace",
+    "scenario",
+    "title",
+    "recorded_of",
+    "scheduler",
+    "settings",
+    "nodes",
+    "ended_early",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +82,7 @@ class RunFigures:
 
     letter: str  # A, B ...
     path: str  # as it was named
-    kind: str  # run, history, answers
+    kind: str  # run, history, answers, recording
     about: dict[str, str]
     figures: dict[str, float | None]
     schedule_sha256: str

@@ -3,9 +3,10 @@
 Place: below `compare` and `why`; reads files. Of the kinds that there are, each becomes the same
 records, in seconds from the zero of its trace:
 
-    run      the folder that `understudy replay --out` writes, its jobs.csv or its jobs.parquet
-    history  the folder that `understudy import` writes, or its past.csv
-    answers  a file as `understudy replay --answers` takes it, jobs by their places
+    run        the folder that `understudy replay --out` writes, its jobs.csv or its jobs.parquet
+    history    the folder that `understudy import` writes, or its past.csv
+    answers    a file as `understudy replay --answers` takes it, jobs by their places
+    recording  a file as real Slurm is recorded with, runN.jsonl, or the result.jsonl of a scenario
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from understudy.experiments import answers
+from understudy.experiments.outcomes.recorded import SUFFIX, read_recording
 from understudy.experiments.records import JobRecord
 from understudy.experiments.run_tables import (
     JOBS,
@@ -34,13 +36,13 @@ class Run:
     """One run, its jobs in the order of their numbers."""
 
     path: Path  # as it was named
-    kind: str  # run, history, answers
+    kind: str  # run, history, answers, recording
     records: list[JobRecord]
     attempts: list[JobRecord] = field(default_factory=list)  # earlier runs of requeued jobs
     config: dict[str, Any] = field(default_factory=dict)  # config.json; {} where there is none
     utilization: float | None = None  # 0 to 1, where somebody has worked it out
     folder: Path | None = None
-    _stories: KeptStories | None = None
+    _stories: KeptStories | dict[tuple[str, int], Story] | None = None
 
     @property
     def zero(self) -> float | None:
@@ -61,7 +63,14 @@ class Run:
         """
         if self._stories is None and self.folder is not None and (self.folder / STORIES).exists():
             self._stories = KeptStories(self.folder / STORIES)
-        found = None if self._stories is None else self._stories.find(record.id, record.submit)
+        stories, key = self._stories, (record.id, record.submit)
+        found = (
+            None
+            if stories is None
+            else stories.get(key)
+            if isinstance(stories, dict)
+            else stories.find(*key)
+        )
         return Story(record.id, record.submit) if found is None else found
 
 
@@ -80,11 +89,11 @@ def read_run(path: str | Path) -> Run:
             run = Run(path, kind, _records(path / name), folder=path)
             break
     else:
-        hint = (
-            "; it is a scenario, which `understudy replay` runs"
-            if (path / "workload.jsonl").exists()
-            else ""
-        )
+        hint = ""
+        if (path / "workload.jsonl").exists():
+            hint = "; it is a scenario, which `understudy replay` runs"
+            if recordings := sorted(each.name for each in path.glob("run*.jsonl")):
+                hint += f"; its recordings are {', '.join(recordings)}"
         raise RunError(f"{path}: no run: it has neither {JOBS} nor {PAST}{hint}")
     if run.kind == "history":
         run.config = read_object(path / "about.json")
@@ -102,6 +111,21 @@ def _of_file(path: Path) -> Run:
     head = content[: content.find(b"\n")].decode("utf-8", "replace").strip()
     if tuple(head.split(",")) == answers.FIELDS:
         return Run(path, "answers", _of_answers(path))
+    if path.name.removesuffix(".gz").endswith(SUFFIX):
+        recorded = read_recording(path, content)
+        stories = {(each.id, each.submit): each for each in recorded.stories}
+        header = recorded.header
+        config = {"scenario": header.get("workload"), "zero": header.get("t0")}
+        if header.get("program"):
+            config["recorded_of"] = header["program"]
+        return Run(
+            path,
+            "recording",
+            recorded.records,
+            recorded.attempts,
+            config=config,
+            _stories=stories,
+        )
     kind = "history" if path.name.startswith("past") else "run"
     return Run(path, kind, _records(path, content))
 

@@ -72,6 +72,9 @@ class Table:
     more: int = 0
 
 
+_SAID: Final = {"ended_early": "ended early:", "recorded_of": "recorded of"}
+
+
 def signed(seconds: float | None) -> str:
     """`+3.5 h`, `0`, or a dash."""
     if seconds is None:
@@ -87,10 +90,7 @@ def runs(comparison: Comparison) -> list[str]:
 
 def _about(run: RunFigures) -> str:
     kind = "" if run.kind == "run" else f" ({run.kind})"
-    told = [
-        f"{name} {value}" if name != "ended_early" else f"ended early: {value}"
-        for name, value in run.about.items()
-    ]
+    told = [f"{_SAID.get(name, name)} {value}" for name, value in run.about.items()]
     return f"{kind}: {', '.join(told)}" if told else kind
 
 
