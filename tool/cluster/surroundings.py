@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
 import sysconfig
 from importlib.metadata import entry_points
@@ -61,6 +62,30 @@ def surroundings(run_dir: Path, environ: Mapping[str, str]) -> dict[str, str]:
     if registry_of(run_dir).is_dir():
         found["UNDERSTUDY_REGISTRY"] = str(registry_of(run_dir))
     return found
+
+
+def start_file(run_dir: Path, environ: Mapping[str, str]) -> Path | None:
+    """What bash is to read when it starts in these surroundings: the user's own file, which may set
+    PATH anew, and then they once more. None where this user may not write it.
+    """
+    folder = environ["PATH"].partition(os.pathsep)[0]
+    path = run_dir / "bin" / ".bashrc"
+    lines = [
+        "[ -f ~/.bashrc ] && . ~/.bashrc",
+        f'case "$PATH:" in {shlex.quote(folder)}:*) ;; *) PATH={shlex.quote(folder)}:$PATH ;; esac',
+        *(
+            f"export {name}={shlex.quote(environ[name])}"
+            for name in ("SLURM_CONF", "UNDERSTUDY_REGISTRY")
+            if name in environ
+        ),
+    ]
+    new = path.with_name(f".bashrc.{os.getpid()}")
+    try:
+        new.write_text("\n".join(lines) + "\n")
+        new.replace(path)
+    except OSError:
+        return None
+    return path
 
 
 def make_commands(run_dir: Path) -> Path:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 from understudy.tool.cluster.if_killed import clear_away, ended_if_killed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _PREFIX: Final = "understudy-replay-"
 _LOCK: Final = "replaying"
@@ -53,7 +53,7 @@ def replay_dir(out: Path | None) -> Iterator[ReplayDir]:
     run_dir = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
     logs = (out.resolve() if out is not None else run_dir) / "logs"
     try:
-        with _locked(run_dir) as lock, ended_if_killed(run_dir, lock, remove=True):
+        with held(run_dir) as lock, ended_if_killed(run_dir, lock, remove=True):
             logs.mkdir(parents=True, exist_ok=True)
             _remove_logs(logs)
             if out is not None:
@@ -69,12 +69,15 @@ def replay_dir(out: Path | None) -> Iterator[ReplayDir]:
 
 
 @contextlib.contextmanager
-def _locked(run_dir: Path) -> Iterator[int]:
+def held(folder: Path) -> Iterator[int]:
+    """As long as this lasts, nobody takes the folder for what one that is no more has left; the
+    descriptor of the lock.
+    """
     # Locked before it has its name: who looks for what is stale must not find it between the two.
-    new = run_dir / f"{_LOCK}.new"
+    new = folder / f"{_LOCK}.new"
     with new.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        new.rename(run_dir / _LOCK)
+        new.rename(folder / _LOCK)
         yield file.fileno()
 
 
@@ -96,8 +99,17 @@ def remove_stale(base: Path) -> list[Path]:
     """Remove the run directories of this user's replays that are no more, and end their daemons,
     should some live. Which they were.
     """
+    return remove_left(base, _PREFIX, lambda folder: clear_away(folder, remove=True))
+
+
+def remove_left(
+    base: Path, prefix: str, remove: Callable[[Path], None] = shutil.rmtree
+) -> list[Path]:
+    """Remove this user's folders whose names begin so, and which nobody holds any more. Which they
+    were.
+    """
     removed = []
-    for folder in sorted(base.glob(f"{_PREFIX}*")):
+    for folder in sorted(base.glob(f"{prefix}*")):
         # One without the file is just being made, or of a version that had none. The folders of
         # other users are not ours to judge.
         with contextlib.suppress(OSError):
@@ -106,7 +118,7 @@ def remove_stale(base: Path) -> list[Path]:
             descriptor = os.open(folder / _LOCK, os.O_WRONLY | os.O_NOFOLLOW)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                clear_away(folder, remove=True)
+                remove(folder)
                 removed.append(folder)
             finally:
                 os.close(descriptor)

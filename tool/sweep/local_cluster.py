@@ -8,6 +8,7 @@ sends to it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import subprocess
@@ -17,16 +18,25 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from understudy.tool.cluster import processes
+from understudy.tool.replay.folder import held, remove_left
 from understudy.tool.sweep.member import command, tls_options
 
 _START_S: Final = 120.0  # ours: how long a scheduler may take until it listens, on a busy host
 _POLL_S: Final = 0.05  # ours
 _END_S: Final = 5.0  # ours: how long replays may take to end
 _HOST: Final = "127.0.0.1"
+_PREFIX: Final = "understudy-sweep-"
 
 
 class LocalClusterError(Exception):
     """The cluster cannot be started; the text is for the user."""
+
+
+def remove_dead() -> list[Path]:
+    """Remove the folders of sweeps that were killed; their processes have ended with them. Which
+    they were.
+    """
+    return remove_left(Path(tempfile.gettempdir()), _PREFIX)
 
 
 class LocalCluster:
@@ -35,6 +45,7 @@ class LocalCluster:
     def __init__(self, workers: int) -> None:
         self._count = workers
         self._folder = Path()
+        self._held = contextlib.ExitStack()
         self._scheduler: subprocess.Popen[bytes] | None = None
         self._workers: list[subprocess.Popen[bytes]] = []
         self._started = 0  # processes, so that each has a name of its own
@@ -42,8 +53,9 @@ class LocalCluster:
         self.security: Any = None
 
     def __enter__(self) -> Self:
-        self._folder = Path(tempfile.mkdtemp(prefix="understudy-sweep-"))
+        self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
         try:
+            self._held.enter_context(held(self._folder))
             self.security = _security(self._folder)
             self.start()
         except BaseException:
@@ -54,6 +66,7 @@ class LocalCluster:
     def __exit__(self, *_: object) -> None:
         self._end_all()
         shutil.rmtree(self._folder, ignore_errors=True)
+        self._held.close()
 
     @property
     def has_scheduler(self) -> bool:

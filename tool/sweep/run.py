@@ -33,6 +33,7 @@ from understudy.experiments.sweep.rows import (
     outcomes,
 )
 from understudy.tool.sweep.dask_runner import NEEDED, DaskRunner
+from understudy.tool.sweep.local_cluster import remove_dead
 from understudy.tool.sweep.orders import Plan, plan
 from understudy.tool.sweep.progress import SweepProgress
 
@@ -88,6 +89,7 @@ def sweep(
     Raises:
         SweepError: the file, what it names, the folder or the cluster cannot be used.
     """
+    remove_dead()
     file = read_sweep(path, short=short)
     made = plan(file, traces)
     with _locked(out):

@@ -8,7 +8,7 @@ and the signals that it gets are its own. A real Slurm on the same host is never
 from __future__ import annotations
 
 import os
-from pathlib import Path  # noqa: TC003  typer reads annotations
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -44,15 +44,21 @@ def shell(run_dir: RunDir = None) -> None:
     def tell(name: str) -> None:
         typer.echo(f"Slurm's commands speak to cluster {name} here; `exit` leaves it.", err=True)
 
-    _become("shell", [os.environ.get("SHELL") or "/bin/sh"], run_dir, tell)
+    program = os.environ.get("SHELL") or "/bin/sh"
+    _become("shell", [program], run_dir, tell, is_bash=Path(program).name == "bash")
 
 
 def _become(
-    command: str, words: list[str], run_dir: Path | None, tell: Callable[[str], None]
+    command: str,
+    words: list[str],
+    run_dir: Path | None,
+    tell: Callable[[str], None],
+    *,
+    is_bash: bool = False,
 ) -> NoReturn:
     from understudy.model.cluster import Cluster
     from understudy.tool.cluster.run_dir import LaunchError, running
-    from understudy.tool.cluster.surroundings import surroundings
+    from understudy.tool.cluster.surroundings import start_file, surroundings
     from understudy.tool.understudy.cluster import fail
 
     run_dir = choose_run_dir(command, run_dir)
@@ -61,6 +67,8 @@ def _become(
         if not running(run_dir):
             fail(command, f"no cluster runs in {run_dir}")
         environment = surroundings(run_dir, os.environ)
+        if is_bash and (file := start_file(run_dir, environment)):
+            words = [*words, "--rcfile", str(file)]
     except (OSError, ValueError, TypeError) as error:
         fail(command, f"{run_dir} is not a cluster's run directory: {error}")
     except LaunchError as error:

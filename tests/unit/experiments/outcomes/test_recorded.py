@@ -33,8 +33,16 @@ def test_a_recording_has_all_its_jobs_as_they_were_recorded(path):
 
 HEADER = {"header": 1, "workload": "w", "program": "slurm 22.05.8", "t0": 1_600_000_000}
 JOB = {
-    "job": "j013", "user": "fu6", "state": "COMPLETED", "submit": 4, "eligible": 4,
-    "start": 51, "end": 76, "nodes": "n[11-12]", "cpus": 8, "limit": "00:03:00",
+    "job": "j013",
+    "user": "fu6",
+    "state": "COMPLETED",
+    "submit": 4,
+    "eligible": 4,
+    "start": 51,
+    "end": 76,
+    "nodes": "n[11-12]",
+    "cpus": 8,
+    "limit": "00:03:00",
     "attempts": [{"at": 51.3, "nodes": "n[11-12]", "by": "backfill"}],
     "pending": [
         *([4, "None", 9], [5, "PartitionDown", 9], [13, "Priority", 9], [15, "Priority", 8]),

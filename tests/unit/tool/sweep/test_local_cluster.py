@@ -4,6 +4,7 @@ import stat
 
 import pytest
 
+from understudy.tool.replay.folder import held
 from understudy.tool.sweep import local_cluster
 from understudy.tool.sweep.member import command, tls_options
 
@@ -29,3 +30,20 @@ def test_a_scheduler_that_has_not_said_all_has_no_address_yet(tmp_path, text):
 
 def test_members_are_started_by_their_kind():
     assert command("worker", ["--x"])[2:] == ["understudy.tool.sweep.member", "worker", "--x"]
+
+
+def test_what_a_sweep_that_was_killed_has_left_is_removed_and_nothing_that_lives(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    dead, lives, unknown = (
+        tmp_path / f"understudy-sweep-{name}" for name in ("dead", "lives", "unknown")
+    )
+    for folder in (dead, lives, unknown):
+        folder.mkdir()
+    with held(dead):
+        pass
+    (dead / "worker.log").touch()
+    with held(lives):
+        assert local_cluster.remove_dead() == [dead]
+    assert sorted(tmp_path.iterdir()) == [lives, unknown]

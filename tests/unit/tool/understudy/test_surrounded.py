@@ -1,6 +1,8 @@
 """`understudy exec` and `shell`, and what `up` says of commands that would go elsewhere."""
 
+import contextlib
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -59,6 +61,25 @@ def test_a_shell_is_the_users_own_and_says_whose_it_is(run_dir, tmp_path):
     done = run("shell", "--run-dir", run_dir, SHELL=str(shell))
     assert (done.stdout, done.returncode) == (f"my {run_dir}/slurm.conf\n", 3)
     assert done.stderr == "Slurm's commands speak to cluster tux here; `exit` leaves it.\n"
+
+
+def test_a_start_file_that_sets_the_path_anew_does_not_take_bash_elsewhere(run_dir, tmp_path):
+    (tmp_path / ".bashrc").write_text("PATH=/usr/bin:/bin; SLURM_CONF=/etc/slurm.conf; mine=yes\n")
+    seen = tmp_path / "seen"
+    pid, terminal = pty.fork()
+    if not pid:
+        environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "SHELL": "/bin/bash"}
+        words = [str(UNDERSTUDY), "shell", "--run-dir", str(run_dir)]
+        os.execve(UNDERSTUDY, words, environment)
+    said = "echo $SLURM_CONF; command -v squeue; echo $mine; echo $PATH"
+    os.write(terminal, f"{{ {said}; }} > {seen}; exit 5\n".encode())
+    with contextlib.suppress(OSError):  # the terminal's end
+        while os.read(terminal, 4096):
+            pass
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 5
+    conf, squeue, mine, path = seen.read_text().splitlines()
+    assert (conf, squeue, mine) == (f"{run_dir}/slurm.conf", f"{run_dir}/bin/squeue", "yes")
+    assert path == f"{run_dir}/bin:/usr/bin:/bin"
 
 
 def test_what_cannot_be_run_is_said_with_a_shells_exit_codes(run_dir, tmp_path):
