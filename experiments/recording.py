@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.experiments.records import expand_tasks
 from understudy.experiments.stories import story_of
+from understudy.experiments.watched import Watched
 from understudy.protocol.messages import Failure, FollowJobs, JobRuns, Message
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Recording:
         self.last: dict[Key, JobRecord] = {}
         self.attempts: list[JobRecord] = []
         self.unfinished: list[JobRecord] = []
+        self.watched = Watched()
 
     def add(self, runs: Sequence[JobRun]) -> list[JobRecord]:
         """These runs have ended."""
@@ -110,6 +112,7 @@ class Follower:
     def _told(self, answer: Message) -> None:
         if isinstance(answer, JobRuns):
             self._recording.add(answer.ended)
+            self._recording.watched.add(answer)
             if self._done is None:
                 self.follow()
 
@@ -134,6 +137,7 @@ class Follower:
             self._done(f"what became of the jobs was not answered: {text}")
             return
         self._recording.add(answer.ended)
+        self._recording.watched.add(answer)
         self._recording.add_unfinished(answer.unfinished)
         if answer.unfinished:
             self._ask(answer.unfinished[-1].job_id)

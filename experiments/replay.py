@@ -23,6 +23,7 @@ import msgspec
 from understudy.experiments.gantt import COLUMNS, STATES
 from understudy.experiments.recording import Follower, Recording
 from understudy.experiments.records import REJECTED, JobRecord, record_of
+from understudy.experiments.watched import Watched
 from understudy.protocol.messages import (
     AwaitEmpty,
     Emulation,
@@ -120,6 +121,7 @@ class ReplayOutcome:
     simulated_seconds: float = 0.0  # from the trace's zero until the cluster was empty
     error: str = ""
     attempts: list[JobRecord] = field(default_factory=list)
+    watched: Watched = field(default_factory=Watched)
 
 
 def _ignore(_submitted: int, _total: int, _now: float) -> None:
@@ -420,7 +422,12 @@ class Replayer:
         ]
         records = sorted([*taken, *refused], key=lambda record: record.job)
         return ReplayOutcome(
-            records, self._rejected, self._simulated_seconds, error, self._recording.attempts
+            records,
+            self._rejected,
+            self._simulated_seconds,
+            error,
+            self._recording.attempts,
+            self._recording.watched,
         )
 
 

@@ -19,6 +19,7 @@ from understudy.experiments.explorer.packing import Run
 from understudy.experiments.metrics import Columns, has_never_started
 from understudy.experiments.records import REJECTED
 from understudy.experiments.series import size_classes
+from understudy.experiments.watched import Watched
 from understudy.model.conf import SlurmConfig, read_text
 from understudy.model.errors import ConfigError
 
@@ -117,6 +118,7 @@ class Told:
     slurm_conf: str = ""
     by: Mapping[str, Sequence[Group]] = field(default_factory=dict)
     attempts: Sequence[JobRecord] = ()
+    watched: Watched = field(default_factory=Watched)
 
     def explored(self) -> Run:
         """What of it is explored. A configuration that cannot be read has no nodes that are idle
@@ -135,6 +137,7 @@ class Told:
             nodes=conf.node_names,
             zero=float(zero) if isinstance(zero, int | float) else None,
             half_life_s=conf.seconds("PriorityDecayHalfLife") or 0,
+            watched=self.watched,
         )
 
 

@@ -9,6 +9,7 @@ FOLDER/
                             replaced in the end. jobs.parquet is there where pyarrow is
                             installed (the extra `parquet`)
     stories.jsonl.gz        for what jobs waited when, and what they were promised
+    nodes.csv shares.csv    nodes by their states over time; what was due to whom by fair share
     attempts.csv            the same of earlier runs of jobs that were requeued, if there are any
     summary.json            the figures of `metrics.Summary`, and under "by" those of
                             `metrics.groups`
@@ -35,6 +36,7 @@ from understudy.experiments.records import FIELDS, JobRecord
 from understudy.experiments.report import Told, report
 from understudy.experiments.run_tables import column_types, read_object, read_records
 from understudy.experiments.stories import STORIES, StoriesFile
+from understudy.experiments.watched import NODES, SHARES, Watched
 from understudy.model.conf import read_text
 from understudy.model.errors import ConfigError
 
@@ -63,7 +65,7 @@ class JobsFile:
 
     def _open(self, folder: Path, mode: str) -> None:
         # of an earlier run
-        for name in ("summary.json", "report.html", "jobs.parquet", "attempts.csv"):
+        for name in ("summary.json", "report.html", "jobs.parquet", "attempts.csv", NODES, SHARES):
             (folder / name).unlink(missing_ok=True)
         self._file: TextIO = (folder / "jobs.csv").open(mode, encoding="utf-8", newline="")  # type: ignore[assignment]
         self._writer = csv.writer(self._file, lineterminator="\n")
@@ -111,6 +113,7 @@ def write_run_folder(
     slurm_conf: str,
     title: str = "Replay",
     attempts: Sequence[JobRecord] = (),
+    watched: Watched | None = None,
 ) -> Path:
     """Write all files, each whole or not at all; earlier files of the same names are replaced.
     Returns the report's path.
@@ -132,7 +135,14 @@ def write_run_folder(
     write_whole(folder / "summary.json", _json({**summary.as_dict(), "by": listed}))
     write_whole(folder / "config.json", _json(dict(config)))
     write_whole(folder / "slurm.conf", slurm_conf.encode())
-    told = Told(ordered, summary, cpus, title, config, slurm_conf, by, attempts)
+    watched = watched or Watched()
+    files = watched.files()
+    for name in (NODES, SHARES):
+        if name in files:
+            write_whole(folder / name, files[name])
+        else:
+            (folder / name).unlink(missing_ok=True)
+    told = Told(ordered, summary, cpus, title, config, slurm_conf, by, attempts, watched)
     write_whole(folder / "report.html", report(told).encode())
     return folder / "report.html"
 
@@ -155,7 +165,8 @@ def read_run_folder(folder: Path) -> Told:
     wall_s, simulated_s = known.get("wall_seconds", 0.0), known.get("simulated_seconds")
     summary = summarize(records, cpus, wall_s, simulated_s, earlier)
     title = folder.resolve().name
-    return Told(records, summary, cpus, title, config, text, groups(records), earlier)
+    watched = Watched.read(folder)
+    return Told(records, summary, cpus, title, config, text, groups(records), earlier, watched)
 
 
 def _machine_cpus(slurm_conf: str) -> int:

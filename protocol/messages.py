@@ -1295,10 +1295,15 @@ class JobRun(Message, frozen=True, tag=116):
 
 
 class JobRuns(Message, frozen=True, tag=117):
-    """Runs that have ended, in that order, and jobs that are not over, if these were asked for."""
+    """Runs that have ended, in that order, and jobs that are not over, if these were asked for.
+    `nodes`: when, how many had jobs, and of the others how many were down, drained and without
+    power; `shares`: of whole cluster what is due to the account, or to its user.
+    """
 
     ended: list[JobRun]
     unfinished: list[JobRun] = []
+    nodes: list[tuple[int, int, int, int, int]] = []
+    shares: list[tuple[str, str, float]] = []
 
 
 AnyMessage = (

@@ -103,5 +103,5 @@ WIRE: dict[str, tuple[int, tuple[str, ...], tuple[object, ...]]] = {
     "AwaitRecorded": (111, (), ()),
     "FollowJobs": (115, ("batch", "after"), (None,)),
     "JobRun": (116, ("job_id", "tag", "name", "array_job_id", "array_tasks", "het_job_id", "het_offset", "user", "account", "partition", "qos", "submit", "eligible", "start", "end", "limit_s", "state", "exit_code", "exit_signal", "cpus", "nodes", "node_count", "memory_mb", "gres", "priority", "waited_for", "reason", "reason_detail", "restarts", "preemptions", "scheduler", "first_promise", "last_promise", "promise_moves", "reasons", "promises", "events"), ([], [], [])),
-    "JobRuns": (117, ("ended", "unfinished"), ([],)),
+    "JobRuns": (117, ("ended", "unfinished", "nodes", "shares"), ([], [], [])),
 }

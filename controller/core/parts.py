@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from understudy.controller.tables.job import Job
     from understudy.controller.tables.node import Node
     from understudy.controller.tables.power_plan import PowerPlan
-    from understudy.protocol.messages import FollowJobs, JobRun, Message
+    from understudy.protocol.messages import FollowJobs, JobRuns, Message
 
 
 class Gang(Protocol):
@@ -75,7 +75,7 @@ class Power(Protocol):
 class Following(Protocol):
     """Tells a replay of jobs that have ended."""
 
-    def take(self) -> list[JobRun]: ...
+    def take_all(self) -> JobRuns: ...
 
     def ask(self, message: FollowJobs) -> Message | Later: ...
 

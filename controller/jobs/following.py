@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from understudy.controller.accounting.link import NotingJournal
 from understudy.controller.later import Later
 from understudy.controller.tables.chronicle import Chronicle
 from understudy.controller.tables.gres_texts import allocated
+from understudy.model import nodeset
 from understudy.model.errors import ErrorCode, SlurmError
-from understudy.model.states import JobFlag, JobState
+from understudy.model.states import JobFlag, JobState, NodeFlag, NodeState
 from understudy.model.task_numbers import format_tasks
 from understudy.protocol.messages import FollowJobs, JobRun, JobRuns, Message
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 MOST_AT_ONCE: Final = 2000  # jobs that are not over, in one answer
 _NAMES: Final = {state: state.name for state in JobState}
 _NOTHING: Final = Chronicle()
+_OFF: Final = NodeFlag.POWERED_DOWN | NodeFlag.POWERING_DOWN
 
 
 class Following:
@@ -40,6 +43,11 @@ class Following:
         self._is_over = False
         for job in core.tables.jobs.values():
             job.chronicle = Chronicle()
+        self._nodes = NodeCounts(core)
+        noting = NotingJournal(core.journal)
+        noting.listeners.append(self._nodes.note_job)
+        noting.note_nodes = self._nodes.note_nodes
+        core.journal = noting
 
     def ask(self, message: FollowJobs) -> Message | Later:
         """Answer now, or when enough runs have ended. An earlier question is answered with
@@ -53,7 +61,8 @@ class Following:
         self._batch = message.batch
         if not message.batch:
             unfinished = [] if message.after is None else _unfinished(self._core, message.after)
-            return JobRuns(self.take(), unfinished)
+            shares = [] if message.after is None else _shares(self._core)
+            return JobRuns(self.take(), unfinished, self._nodes.take(), shares)
         later = self._asked = Later()
         self._check()
         return later
@@ -80,7 +89,7 @@ class Following:
         """Tell all there is, if somebody listens."""
         if self._asked is not None and self._ended:
             asked, self._asked = self._asked, None
-            asked.give(JobRuns(self.take()))
+            asked.give(self.take_all())
 
     def end(self) -> None:
         """Tell what there is; what happens from here on is not so."""
@@ -91,10 +100,96 @@ class Following:
         if len(self._ended) >= self._batch:
             self.hand_over()
 
+    def take_all(self) -> JobRuns:
+        """The same with what is known of the nodes."""
+        return JobRuns(self.take(), nodes=self._nodes.take())
+
     def take(self) -> list[JobRun]:
         """Those of which nobody has been told, who is told now."""
         taken, self._ended = self._ended, []
         return taken
+
+
+class NodeCounts:
+    """How many nodes had jobs, were down, drained or without power, and from when on. A second has
+    one line.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._idle = self._down = self._drained = self._off = 0
+        self._told: tuple[int, int, int, int] | None = None
+        self._lines: list[tuple[int, int, int, int, int]] = []
+        self.note_nodes((1 << len(core.tables.nodes.nodes)) - 1)
+
+    def take(self) -> list[tuple[int, int, int, int, int]]:
+        """What nobody has been told of."""
+        taken, self._lines = self._lines, []
+        return taken
+
+    def note_job(self, _job_id: int) -> None:
+        """Something has become of a job."""
+        if self._core.tables.nodes.idle_nodes != self._idle:
+            self._note()
+
+    def note_nodes(self, nodes: int) -> None:
+        """The states of these (a bitmap) have changed."""
+        listed = self._core.tables.nodes.nodes
+        down = drained = off = 0
+        for index in nodeset.indices(nodes):
+            state, flags = listed[index].state, listed[index].flags
+            if state is NodeState.DOWN:
+                down |= 1 << index
+            if flags & NodeFlag.DRAIN:
+                drained |= 1 << index
+            if flags & _OFF:
+                off |= 1 << index
+        self._down = self._down & ~nodes | down
+        self._drained = self._drained & ~nodes | drained
+        self._off = self._off & ~nodes | off
+        self._note()
+
+    def _note(self) -> None:
+        self._idle = idle = self._core.tables.nodes.idle_nodes
+        every = (1 << len(self._core.tables.nodes.nodes)) - 1
+        busy = every & ~idle & ~self._down
+        left = every & ~busy & ~self._down
+        drained = left & self._drained
+        now = (
+            busy.bit_count(),
+            self._down.bit_count(),
+            drained.bit_count(),
+            (left & ~drained & self._off).bit_count(),
+        )
+        if now == self._told:
+            return
+        self._told, at = now, int(self._core.time.now())
+        if self._lines and self._lines[-1][0] == at:
+            self._lines.pop()
+        self._lines.append((at, *now))
+
+
+def _shares(core: Core) -> list[tuple[str, str, float]]:
+    """What is due to accounts and users by fair share; nothing where there is none."""
+    if core.associations is None:
+        return []
+    known, due = core.associations.associations, dict[int, float]()
+    standings = {
+        each.share.association_id: each
+        for each in core.priorities.standings(core.time.now(), asks=False)
+        if each.share.association_id in known
+    }
+
+    def of_all(number: int) -> float:
+        """With Fair Tree a part of what is the parent's, else of the whole."""
+        if number not in due:
+            each = standings[number]
+            parent = known[number].parent_id
+            above = of_all(parent) if each.is_tree and parent in standings else 1.0
+            due[number] = each.normal_shares * above if parent in standings else 1.0
+        return due[number]
+
+    return [(known[number].account, known[number].user, of_all(number)) for number in standings]
 
 
 def note_run(core: Core, job: Job, now: float) -> None:

@@ -52,6 +52,10 @@ async function decode(text) {
     const names = [...ORDER, ...Object.keys(rest).filter(name => !ORDER.includes(name))];
     for (const name of names)
       if (rest[name]) found[name] = column(rest[name], run.rows, found);
+    if (run.states) {
+      let at = 0;
+      run.states.times = run.states.times.map(gap => at += gap);
+    }
     return { ...run, columns: found, lists: nodeLists(nodes) };
   });
 }

@@ -8,6 +8,15 @@ const make = (tag, css = '', text = '') => {
   return made;
 };
 
+// Name, how many in line k, colour; the lowest first.
+const STATES_SHOWN = [
+  ['with jobs', (s, k) => s.allocated[k], '--blue'],
+  ['idle', (s, k) => s.total - s.allocated[k] - s.down[k] - s.drained[k] - s.off[k], '--faint'],
+  ['powered down', (s, k) => s.off[k], '--violet'],
+  ['drained', (s, k) => s.drained[k], '--orange'],
+  ['down', (s, k) => s.down[k], '--ink'],
+];
+
 class Page {
   constructor(runs) {
     this.runs = runs;
@@ -330,6 +339,8 @@ class Page {
         dash: k ? [6, 4] : undefined },
       ...(several ? [] : [{ label: 'most', fill: () => wash(css('--orange')), width: 0,
         value: (u, v) => one(v) }])]), count);
+    this.makeStateCharts(add, count);
+    this.makeDueCharts(add, percent, share);
     el('shares').replaceChildren();
     this.shareCharts = this.runs.map(run => {
       if (several) el('shares').append(make('h4', '', run.title));
@@ -343,6 +354,74 @@ class Page {
       chart.shown = shown.length;
       return chart;
     });
+  }
+
+  // Nodes by state, the topmost first, as each is filled down to the floor.
+  makeStateCharts(add, count) {
+    const told = this.runs.filter(run => run.states);
+    el('nodes').hidden = !told.length;
+    el('states').replaceChildren();
+    this.stateCharts = told.map(run => {
+      if (this.runs.length > 1) el('states').append(make('h4', '', run.title));
+      const place = el('states').appendChild(make('div', 'chart'));
+      const value = (u, v, s, at) => at === null || !u.raw ? '–'
+        : u.raw[STATES_SHOWN.length - s][at].toLocaleString('en', { maximumFractionDigits: 1 });
+      const lines = STATES_SHOWN.map(([name, , colour]) => ({ label: name, width: 1, value,
+        stroke: () => css(colour), fill: () => css(colour) })).reverse();
+      return Object.assign(add(place, lines, count), { run });
+    });
+  }
+
+  drawStates() {
+    const { from, to } = this.view, { count, xs } = this.buckets();
+    for (const chart of this.stateCharts) {
+      const { states } = chart.run;
+      const raw = STATES_SHOWN.map(([, of]) => {
+        const values = states.times.map((_, k) => of(states, k));
+        return queueBuckets({ times: states.times, values }, from, to, count).mean;
+      });
+      const stacked = [];
+      raw.forEach((values, k) => stacked.push(values.map((v, b) => v + (k ? stacked[k - 1][b] : 0))));
+      const closed = values => [...values, values[values.length - 1]];
+      chart.raw = raw.map(closed);
+      chart.setData([xs, ...stacked.reverse().map(closed)]);
+    }
+  }
+
+  // What the accounts with the most use had of it, and what was due to them.
+  makeDueCharts(add, percent, share) {
+    const told = this.runs.filter(run => Object.keys(run.shares).length);
+    el('fair').hidden = !told.length;
+    el('due').replaceChildren();
+    this.dueCharts = told.map(run => {
+      if (this.runs.length > 1) el('due').append(make('h4', '', run.title));
+      const place = el('due').appendChild(make('div', 'chart'));
+      const found = classes(this.runs, 'account');
+      const names = found.names.filter(name => name in run.shares);
+      const value = (u, v) => share(v);
+      const lines = names.flatMap(name => {
+        const stroke = found.colours[found.names.indexOf(name)];
+        return [{ label: name, stroke, value },
+          { label: `due to ${name}`, stroke, value, dash: [6, 4] }];
+      });
+      return Object.assign(add(place, lines, percent), { run, names, found });
+    });
+  }
+
+  drawDue(held) {
+    for (const { run, names, found, setData } of this.dueCharts.map(chart => (
+      { ...chart, setData: data => chart.setData(data) }))) {
+      const of = found.of(run), { length } = found.names;
+      const raw = Array.from({ length: length + 1 }, (_, k) =>
+        held(run, i => of[i] === k, run.first, run.last, 600));
+      this.decay(run, raw);
+      const times = Array.from({ length: 601 }, (_, k) => run.first + (run.last - run.first) * k / 600);
+      const rows = names.flatMap(name => {
+        const values = raw[found.names.indexOf(name)];
+        return [[...values, values[599]], times.map(() => 100 * run.shares[name])];
+      });
+      setData([times, ...rows]);
+    }
   }
 
   redraw() {
@@ -375,6 +454,8 @@ class Page {
     const queues = this.runs.map(run => queueBuckets(run.queue, from, to, count));
     this.queueChart.setData([xs, ...queues.flatMap(({ mean, most }) =>
       this.runs.length > 1 ? [closed(mean)] : [closed(mean), closed(most)])]);
+    this.drawStates();
+    this.drawDue(held);
     const decayed = el('measure').value === 'decayed';
     this.runs.forEach((run, r) => {
       const chart = this.shareCharts[r], { of } = this.gantts[r].colours;

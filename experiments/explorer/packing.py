@@ -24,13 +24,14 @@ import base64
 import json
 import re
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from understudy.experiments.records import JobRecord
+from understudy.experiments.watched import Watched
 from understudy.model.hostlist import expand
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class Run:
     nodes: Sequence[str] = ()  # all of them, in the order of the configuration
     zero: float | None = None
     half_life_s: int = 0
+    watched: Watched = field(default_factory=Watched)
 
 
 def pack(runs: Sequence[Run]) -> str:
@@ -113,6 +115,32 @@ def columns(run: Run, closest: int = 1) -> dict[str, Any]:
         "rows": len(rows),
         "closest": closest,
         "columns": table,
+        "states": _states(run),
+        "shares": _shares(run),
+    }
+
+
+def _shares(run: Run) -> dict[str, float]:
+    """What is due to the users of each account together: jobs are of accounts that have users, not
+    of those above.
+    """
+    found: dict[str, float] = {}
+    for each in run.watched.shares:
+        if each.user:
+            found[each.account] = found.get(each.account, 0.0) + each.share
+    return found
+
+
+def _states(run: Run) -> dict[str, Any] | None:
+    """Nodes by their states over time, as columns; times are differences."""
+    lines = run.watched.nodes
+    if not lines:
+        return None
+    times = [each.at for each in lines]
+    return {
+        "total": len(run.nodes),
+        "times": [at - before for at, before in zip(times, [0, *times], strict=False)],
+        **{name: [getattr(each, name) for each in lines] for name in lines[0]._fields[1:]},
     }
 
 

@@ -110,9 +110,12 @@ def section() -> str:
         '<div id="story" role="status"></div>'
         '<h3>CPUs in use</h3><div class="chart" id="use"></div>'
         '<h3>Jobs that wait</h3><div class="chart" id="queue"></div>'
+        '<div id="nodes" hidden><h3>Nodes by state</h3><div id="states"></div></div>'
         '<h3>Use by <span id="by">user</span></h3><div class="controls"><label>Show '
         f"{_select('measure', _MEASURES)}</label></div>"
-        '<div id="shares"></div></section>'
+        '<div id="shares"></div><div id="fair" hidden><h3>Fair share by account</h3>'
+        '<p class="note">Its part of all use until then, as the fair share counts it; dashed: what '
+        'is due to it.</p><div id="due"></div></div></section>'
         '<section><h2>How long jobs wait</h2><p class="note">The share of the jobs that wait, or '
         "are slowed down, no more than that; of those that ran to their end. Bounded slowdown is "
         "(wait + run) / run, runs shorter than 10 s counted as 10 s.</p>"

@@ -17,6 +17,7 @@ from selenium.webdriver.support.ui import Select
 from understudy.experiments.metrics import groups, summarize
 from understudy.experiments.records import REJECTED, JobRecord
 from understudy.experiments.report import Told, report
+from understudy.experiments.watched import Nodes, Share, Watched
 from understudy.model.hostlist import expand
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def told(
     attempts: Sequence[JobRecord] = (),
     title: str = "Replay",
     zero: int | None = None,
+    watched: Watched | None = None,
 ) -> Told:
     cpus = 4 * len(expand(nodes))
     summary = summarize(records, cpus, 2.0, attempts=attempts)
@@ -54,7 +56,8 @@ def told(
         {} if zero is None else {"zero": zero, "calendar": True}
     )
     conf = f"ClusterName=c\nSlurmctldHost=h\nNodeName={nodes} CPUs=4\n"
-    return Told(records, summary, cpus, title, config, conf, groups(records), attempts)
+    seen = watched or Watched()
+    return Told(records, summary, cpus, title, config, conf, groups(records), attempts, seen)
 
 
 def job(number: int, start: int | None, end: int | None, nodes: str, **more: Any) -> JobRecord:
@@ -319,4 +322,54 @@ def test_two_runs_have_the_same_axes(window, tmp_path):
     assert window.run("return document.querySelectorAll('.gantt canvas').length") == 2
     assert window.run("return page.useChart.data.length") == 3
     assert window.run(INK, 0) < window.run(INK, 1)
+    assert window.complaints() == []
+
+
+def seen() -> Watched:
+    """Of eight nodes: two drained from 20 on, one of them down from 40 on; and of two accounts."""
+    found = Watched()
+    found.nodes = [Nodes(0, 8, 0, 0, 0), Nodes(20, 4, 0, 2, 0), Nodes(40, 0, 1, 1, 2)]
+    found.shares = [
+        *(Share("physics", "", 0.75), Share("physics", "ada", 0.5), Share("physics", "bob", 0.25)),
+        *(Share("biology", "", 0.25), Share("biology", "eve", 0.25)),
+    ]
+    return found
+
+
+def test_nodes_by_state_and_fair_share_stand_on_the_axis_of_the_queue(window, tmp_path):
+    window.look(1200)
+    jobs = [
+        job(1, 0, 20, "n[1-8]", account="physics"),
+        job(2, 20, 60, "n[1-4]", account="biology"),
+    ]
+    show(window, tmp_path, told(jobs, watched=seen()))
+    assert window.complaints() == []
+    at = """
+    const chart = window.page.stateCharts[0];
+    const k = chart.data[0].findIndex(t => t >= arguments[0]);
+    return chart.raw.map(each => Math.round(1e6 * each[k]) / 1e6);
+    """
+    assert window.run(at, 10) == [8, 0, 0, 0, 0]  # with jobs, idle, powered down, drained, down
+    assert window.run(at, 30) == [4, 2, 0, 2, 0]
+    assert window.run(at, 50) == [0, 4, 2, 1, 1]
+    due = """
+    const chart = window.page.dueCharts[0], k = chart.data[0].findIndex(t => t >= arguments[0]);
+    return Object.fromEntries(chart.series.map((each, s) => [each.label, chart.data[s][k]]));
+    """
+    early, late = window.run(due, 10), window.run(due, 59)
+    assert (early["physics"], early["due to physics"], early["due to biology"]) == (100, 75, 25)
+    assert late["biology"] == pytest.approx(50, abs=2)  # 8 nodes for 20 s, 4 for 40 s
+    window.run("window.page.show(20, 40)")
+    ranges = "return window.page.charts.filter(each => each.overTime).map(each => each.scales.x)"
+    window.wait("return window.page.stateCharts[0].scales.x.min === 20")
+    assert {(each["min"], each["max"]) for each in window.run(ranges)} == {(20, 40)}
+    assert window.complaints() == []
+
+
+def test_a_run_of_which_neither_is_known_has_no_empty_pictures(window, tmp_path):
+    show(window, tmp_path, told([job(1, 5, 65, "n1")]))
+    hidden = "return ['nodes', 'fair'].map(each => document.getElementById(each).hidden)"
+    assert window.run(hidden) == [True, True]
+    show(window, tmp_path, told([job(1, 5, 65, "n1")]), told([job(1, 5, 65, "n1")], watched=seen()))
+    assert window.run(hidden) == [False, False]
     assert window.complaints() == []

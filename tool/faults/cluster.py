@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from understudy.controller.edge.main import Controller
     from understudy.model.cluster import Cluster
     from understudy.noded.core import Key
-    from understudy.protocol.messages import JobRun, LaunchBatch, Message
+    from understudy.protocol.messages import JobRuns, LaunchBatch, Message
 
 WRITE_S: Final = 0.004  # ours: what a write of the controller's state takes
 _RETURN_S: Final = 10.0  # ours: a supervisor starts what has ended by itself again so much later
@@ -76,7 +76,7 @@ class FaultyCluster:
         self.accounting: AccountingServer | None = None
         self.front_ends: dict[str, FrontEnd] = {}
         self.daemons: dict[str, Daemon] = {}
-        self.on_runs: Callable[[list[JobRun]], None] = lambda _runs: None  # of a dead controller
+        self.on_runs: Callable[[JobRuns], None] = lambda _runs: None  # of a dead controller
         self.on_start: Callable[[Key], None] = lambda _key: None  # of a script on a node
         self._on_failure, self._on_controller, self._heard = on_failure, on_controller, heard
         self._lives: dict[str, Life] = {}
@@ -200,7 +200,7 @@ class FaultyCluster:
         if controller.store is not None:
             controller.store.close()
         if controller.core.following is not None:
-            self.on_runs(controller.core.following.take())
+            self.on_runs(controller.core.following.take_all())
 
     def stand_still(self, name: str) -> None:
         self._lives[name].stand_still()

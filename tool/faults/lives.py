@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from understudy.clock.virtual_loop import VirtualEventLoop
-    from understudy.protocol.messages import JobRun
 
 _SEQUENCES_A_LIFE: Final = 1 << 40
 _AWAY: Final = (CONNECT_FAILED, CONNECTION_LOST, TIMED_OUT)
@@ -326,12 +325,12 @@ class PatientMessenger(MortalMessenger):
 
         ask(on_reply=answered, ahead_s=ahead_s)
 
-    def tell(self, runs: list[JobRun]) -> None:
+    def tell(self, runs: JobRuns) -> None:
         """What became of jobs, from a controller that has died with it: the report of a run is to
         be of all of them.
         """
         if self._following is not None:
-            self._following.give(JobRuns(runs))
+            self._following.give(runs)
 
 
 def _unpacked(message: Message) -> Message:

@@ -541,6 +541,7 @@ class LiveRun:
             real_time.perf_counter() - self._began,
             error=INTERRUPTED if self._signal else self._error,
             signal=self._signal,
+            watched=self._recording.watched,
         )
         about = {
             "cluster": living.cluster.name,

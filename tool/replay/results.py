@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from understudy.experiments.metrics import CANCELLED, has_never_started, summarize
 from understudy.experiments.records import REJECTED
 from understudy.experiments.run_folder import NO_PARQUET, has_parquet, write_run_folder
+from understudy.experiments.watched import Watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -66,6 +67,7 @@ class RunResults:
     error: str = ""
     signal: int = 0
     faults: dict[str, int] = field(default_factory=dict)  # what has gone wrong
+    watched: Watched = field(default_factory=Watched)
 
 
 @contextlib.contextmanager
@@ -119,6 +121,7 @@ def write_results(
         slurm_conf=slurm_conf,
         title=title,
         attempts=results.attempts,
+        watched=results.watched.since(config["zero"]),
     )
     print_jobs_without_a_run(results.records)
     if not has_parquet():

@@ -197,6 +197,7 @@ def _run_and_write(
         error=run.error,
         signal=run.signal,
         faults={} if faults is None else faults.figures(),
+        watched=run.recording.watched,
     )
     about = {
         "scenario": scenario.name,

@@ -484,6 +484,7 @@ def _run(
     )
     results.wall_s = results.wall_s or real_time.perf_counter() - began
     results.simulated_s = outcome.simulated_seconds
+    results.watched = outcome.watched
     return results
 
 
