@@ -8,6 +8,7 @@ for what is not in the file there (docs/burst-buffers.md).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from understudy.model.burst_buffers import DIRECTIVE, STAGES, size_of
@@ -16,6 +17,8 @@ from understudy.model.conf_scan import ERROR, ConfLine, Finding, Scan
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+LUA_SCRIPT: Final = "burst_buffer.lua"  # a site's, beside slurm.conf
+NEEDED: Final = f"{LUA_SCRIPT} needs lupa, which is not installed: pip install 'understudy[lua]'"
 LONGEST_TIMEOUT_S: Final = 2_073_600  # of a stage with lua, as burst_buffer.conf(5) has it
 _FLAGS: Final = (
     "DisablePersistent",
@@ -84,6 +87,26 @@ class BurstBufferConf:
     seconds: dict[str, float] = field(default_factory=dict)
     rates: dict[str, float] = field(default_factory=dict)
     program: str = ""
+    script: str = ""  # the site's burst_buffer.lua, where there is one
+
+    @property
+    def lacks_lua(self) -> bool:
+        """Whether its script cannot run here."""
+        return bool(self.script) and not self.program and find_spec("lupa") is None
+
+    @property
+    def about_script(self) -> str:
+        """What is to be known of the site's script, "" where there is none."""
+        if not self.script:
+            return ""
+        if self.program:
+            return f"{LUA_SCRIPT} is not run: burst_buffer.conf has a Program for that"
+        if self.lacks_lua:
+            return NEEDED
+        return (
+            f"{LUA_SCRIPT} runs where jobs really run (--executor real); where they are emulated, "
+            "the pools and times of burst_buffer.conf stand for it"
+        )
 
     @property
     def shown_flags(self) -> tuple[str, ...]:

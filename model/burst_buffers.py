@@ -152,8 +152,8 @@ def with_symbols(line: str, symbols: Mapping[str, str]) -> str:
     )
 
 
-def read_lua(lines: Iterable[str], pools: Iterable[str]) -> Request:
-    """The request of lua's directive lines.
+def read_lua(lines: Iterable[str], pools: Iterable[str], *, emulated: bool = True) -> Request:
+    """The request of lua's directive lines; words of ours are a script's own, if not `emulated`.
 
     Raises:
         InvalidRequestError: capacity without a pool, no size, a pool that is not there.
@@ -165,7 +165,8 @@ def read_lua(lines: Iterable[str], pools: Iterable[str]) -> Request:
     known = frozenset(pools)
     for line in kept:
         given = _pairs(line.split()[1:])
-        _read_emulation(given, seconds, fails)
+        if emulated:
+            _read_emulation(given, seconds, fails)
         pool, capacity = given.get("pool"), given.get("capacity")
         if pool is not None and pool not in known:
             raise InvalidRequestError(f"there is no pool {pool}")

@@ -33,7 +33,8 @@ from understudy.model import (
     conf_values,
     conf_words,
 )
-from understudy.model.burst_buffer_conf import BurstBufferConf
+from understudy.model.burst_buffer_conf import LUA_SCRIPT, BurstBufferConf
+from understudy.model.burst_buffers import LUA
 from understudy.model.conf_companions import GresConf, SwitchConf
 from understudy.model.conf_keys import GLOBAL_KEYS, LINE_KEYS, REPEATABLE, Era, Key, Kind
 from understudy.model.conf_nodes import DownNodesConf, NodeConf, NodeReader, NodeSetConf
@@ -528,3 +529,6 @@ def _read_companions(config: SlurmConfig) -> None:
             config.cgroup = conf_companions.read_cgroup(lines, report)
         else:
             config.burst_buffer = burst_buffer_conf.read_burst_buffer(lines, report)
+    script = os.path.join(folder, LUA_SCRIPT)
+    if config.burst_buffer_kind == LUA and os.path.isfile(script):
+        config.burst_buffer.script = script

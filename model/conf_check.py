@@ -68,6 +68,8 @@ def render(config: SlurmConfig, declared: Mapping[str, frozenset[str]] | None = 
     ignored = not_emulated(config)
     if ignored:
         lines.append(f"accepted, but without effect here: {', '.join(ignored)}")
+    if config.burst_buffer.script:
+        lines.append(config.burst_buffer.about_script)
     cpus = sum(node.cpus for node in config.nodes)
     lines.append(
         f"{config.path}: cluster {config.cluster_name or '(no name)'}, "

@@ -16,6 +16,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from understudy.model.burst_buffer_conf import LUA_SCRIPT
 from understudy.model.conf_scan import include_candidates
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ COMPANIONS: Final = (
     "job_container.conf",
     "acct_gather.conf",
     "burst_buffer.conf",
+    LUA_SCRIPT,
 )
 MAX_DEPTH: Final = 16
 READ: Final = "conf.read"
@@ -104,8 +106,14 @@ def _stamp(path: str) -> str:
 
 
 def inlined(conf: Path, state: _State | None = None) -> str:
-    """The file's text, each `Include` line replaced by the text of the file that it names."""
-    return "".join(_lines(conf, conf.parent, state or _State(), 0))
+    """The file's text, each `Include` line replaced by the text of the file that it names; a script
+    is as it is.
+    """
+    state = state or _State()
+    if conf.name == LUA_SCRIPT:
+        state.files.append(conf)
+        return conf.read_text(encoding="utf-8", errors="surrogateescape")
+    return "".join(_lines(conf, conf.parent, state, 0))
 
 
 def _find(name: str, base: Path, folder: Path, cluster: str) -> Path | None:

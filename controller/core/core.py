@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     )
     from understudy.controller.priority.api import PriorityPlugin
     from understudy.controller.scheduling.api import Note, SchedulingPolicy, Selector
+    from understudy.controller.tables.burst_buffers import BufferScript
     from understudy.controller.tables.job import Job, JobArray
     from understudy.controller.tables.settings import Settings
     from understudy.controller.tables.tables import Tables
@@ -186,10 +187,11 @@ class Core:
         default=lambda _words, _environment, _done: None
     )  # the edge's
     # the edge's: a stage of a burst buffer runs (`jobs/buffers.py`), and ends with a message, ""
-    # if all is well
-    run_stage: Callable[[Any, Callable[[str], None]], None] = field(
+    # if all is well, and what it tells
+    run_stage: Callable[[Any, Callable[[str, str], None]], None] = field(
         default=lambda _stage, _done: None
     )
+    buffer_script: BufferScript | None = None  # the edge's, where a site's burst_buffer.lua runs
     # the edge's: what the site's program says of the burst buffers, asked with these words
     ask_buffers: Callable[[list[str], Callable[[str], None]], None] = field(
         default=lambda _words, done: done("")

@@ -316,7 +316,7 @@ class Controller:
         )
         daemon.at_exit.append(programs.close)
         if core.tables.burst_buffers:
-            set_runner(core, programs)
+            set_runner(core, programs, daemon.run_dir / "burst_buffers")
         core.job_submit = load_plugins(self.config.words("JobSubmitPlugins"))
         core.measure_daemon = self.measure
         core.show_configuration = self.show

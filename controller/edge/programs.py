@@ -15,7 +15,7 @@ import signal
 import subprocess
 from errno import EPERM
 from threading import Thread
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     import asyncio
@@ -57,6 +57,22 @@ def run_alone(program: str, run_dir: Path) -> None:
             log.error("%s ended with exit code %d", program, code)
 
     Thread(target=wait, daemon=True).start()
+
+
+class Told(NamedTuple):
+    """How a program ended, and what it printed."""
+
+    code: int
+    output: str
+    errors: str
+
+    @property
+    def complaint(self) -> str:
+        """What it says of its failure, "" if it went well."""
+        if self.code == 0:
+            return ""
+        lines = (self.output or self.errors).strip().splitlines()
+        return lines[0] if lines else f"exit code {self.code}"
 
 
 class Programs:
@@ -149,46 +165,80 @@ class Programs:
 
         self._loop.add_reader(pidfd, ended)
 
+    def run_heard(
+        self,
+        words: list[str],
+        limit_s: int,
+        done: Callable[[Told | None], None],
+        *,
+        environment: dict[str, str] | None = None,
+        given: str = "",
+        errors: int = subprocess.PIPE,
+    ) -> Callable[[], None]:
+        """Start one of the site's that reads `given` and is killed after so long: then `done` gets
+        None. Where no environment is given, it has the controller's. What is returned kills it.
+        """
+        try:
+            process = self._start(words, self._own(environment), subprocess.PIPE, errors)
+        except OSError as error:
+            self._loop.call_soon(done, Told(127, "", f"{words[0]}: {error.strerror}"))
+            return lambda: None
+        future = self._loop.run_in_executor(None, _hear, process, given, limit_s)
+
+        def ended(told: asyncio.Future[Told | None]) -> None:
+            if self._running.pop(process.pid, None) is not None:
+                done(told.result())
+
+        future.add_done_callback(ended)
+        return lambda: _kill(process)
+
     def run_told(
         self,
         words: list[str],
         environment: dict[str, str],
         given: str,
         limit_s: int,
-        done: Callable[[str], None],
-    ) -> None:
-        """Start one of the site's that reads `given` and is killed after so long. `done` gets the
-        first line that it printed if it failed, "" if it did not.
+        done: Callable[[str | None], None],
+    ) -> Callable[[], None]:
+        """As `run_heard`; `done` gets the first line that it printed if it failed, "" if it did
+        not, and None if its time was over.
         """
-        try:
-            process = self._start(words, environment, subprocess.PIPE, subprocess.STDOUT)
-        except OSError as error:
-            self._loop.call_soon(done, f"{words[0]}: {error.strerror}")
-            return
-        future = self._loop.run_in_executor(None, _talk, process, given, limit_s)
-
-        def ended(told: asyncio.Future[str]) -> None:
-            if self._running.pop(process.pid, None) is not None:
-                done(told.result())
-
-        future.add_done_callback(ended)
+        return self.run_heard(
+            words,
+            limit_s,
+            lambda told: done(None if told is None else told.complaint),
+            environment=environment,
+            given=given,
+            errors=subprocess.STDOUT,
+        )
 
     def run_asked(self, words: list[str], limit_s: int, done: Callable[[str | None], None]) -> None:
         """Start one of the site's that tells something, and is killed after so long. `done` gets
         what it printed, None if it failed.
         """
+        self.run_heard(
+            words,
+            limit_s,
+            lambda told: done(None if told is None or told.code else told.output),
+            environment={},
+            errors=subprocess.DEVNULL,
+        )
+
+    def wait_for(self, words: list[str], limit_s: int) -> Told | None:
+        """Run one of the site's, with the controller's environment, and do nothing else until it
+        has ended; None: it took too long, and was killed.
+        """
         try:
-            process = self._start(words, {}, subprocess.PIPE, subprocess.DEVNULL)
-        except OSError:
-            self._loop.call_soon(done, None)
-            return
-        future = self._loop.run_in_executor(None, _hear, process, limit_s)
+            process = self._start(words, self._own(None), subprocess.PIPE, subprocess.PIPE)
+        except OSError as error:
+            return Told(127, "", f"{words[0]}: {error.strerror}")
+        del self._running[process.pid]
+        return _hear(process, "", limit_s)
 
-        def ended(heard: asyncio.Future[str | None]) -> None:
-            if self._running.pop(process.pid, None) is not None:
-                done(heard.result())
-
-        future.add_done_callback(ended)
+    def _own(self, environment: dict[str, str] | None) -> dict[str, str]:
+        if environment is not None:
+            return environment
+        return {**os.environ, "SLURM_CONF": str(self._run_dir / "slurm.conf")}
 
     async def close(self) -> None:
         """The controller ends: so do its programs."""
@@ -206,32 +256,18 @@ def _await_end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _talk(process: subprocess.Popen[bytes], given: str, limit_s: int) -> str:
-    """What the program says of its failure, "" if it went well."""
-    said = _said(process, given.encode(errors="surrogateescape"), limit_s)
-    if said is None:
-        return "timed out"
-    if process.returncode == 0:
-        return ""
-    lines = said.strip().splitlines()
-    return lines[0] if lines else f"exit code {process.returncode}"
-
-
-def _hear(process: subprocess.Popen[bytes], limit_s: int) -> str | None:
-    """What the program says, None if it failed."""
-    said = _said(process, b"", limit_s)
-    return None if process.returncode else said
-
-
-def _said(process: subprocess.Popen[bytes], given: bytes, limit_s: int) -> str | None:
-    """All that it says, given something to read; None: it took too long."""
+def _hear(process: subprocess.Popen[bytes], given: str, limit_s: int) -> Told | None:
+    """How it ended, given something to read; None: it took too long."""
     try:
-        said, _ = process.communicate(given, limit_s)
+        output, errors = process.communicate(given.encode(errors="surrogateescape"), limit_s)
     except subprocess.TimeoutExpired:
         _kill(process)
         process.communicate()
         return None
-    return said.decode(errors="replace")
+    output, errors = output or b"", errors or b""
+    return Told(
+        process.returncode, output.decode(errors="replace"), errors.decode(errors="replace")
+    )
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

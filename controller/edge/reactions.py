@@ -114,7 +114,7 @@ def connect(core: Core) -> None:
 def _connect_buffers(core: Core) -> None:
     """Where jobs have burst buffers, these follow them."""
     to = core.reactions
-    to.starting.append(buffers.lacks_buffer)
+    to.starting += [buffers.lacks_buffer, buffers.lacks_paths]
     to.allocated.append(buffers.take_at_start)
     # before it is prepared: it is configuring then
     to.started.insert(0, lambda core, job, _now: begin_pre_run(core, job, buffer_is_ready))

@@ -84,7 +84,7 @@ def take_over(
     for name, partition in tables.partitions.items():
         core.tables.partitions[name] = partition
         core.journal.partition(name)
-    if core.tables.burst_buffers:
+    if core.tables.burst_buffers and core.buffer_script is None:  # which tells of them itself
         core.tables.burst_buffers.resize(list(tables.burst_buffers.pools.values()))
     core.forget_feasibility()
     now = core.time.now()

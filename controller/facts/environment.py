@@ -35,9 +35,15 @@ def job_environment(
     """
     facts = _allocated(core, job) | (more or {})
     if job.het is None:
-        return written(told(who, facts))
+        return written(told(who, facts)) + _of_buffer(core, job)
     components = [told(GROUP, _allocated(core, each)) for each in whole(job)]
     return written(told(who, facts | {"components": len(components)}) | of_components(components))
+
+
+def _of_buffer(core: Core, job: Job) -> list[str]:
+    """What a site's script of burst buffers gives the job."""
+    buffer = core.tables.burst_buffers.buffers.get(job.job_id)
+    return [] if buffer is None else buffer.environment or []
 
 
 def site_environment(core: Core, job: Job, **facts: object) -> dict[str, str]:

@@ -58,6 +58,24 @@ def take_request(core: Core, message: SubmitJob | AllocateJob, job: Job) -> None
         job.spec, job.burst_buffer = _with_request(core, job.spec, script, job.user_id)
 
 
+def ask_site(core: Core, message: SubmitJob | AllocateJob, job: Job) -> None:
+    """Have the site's script look at a new job, which has its number by now.
+
+    Raises:
+        SlurmError: the script wants it not.
+    """
+    if core.buffer_script is None or job.burst_buffer is None:
+        return
+    script = "" if isinstance(message, AllocateJob) else message.script
+    said = core.buffer_script.process(job, script)
+    if said is None:
+        return
+    refused = SlurmError(ErrorCode.BURST_BUFFER_INVALID)
+    if said:
+        refused = SlurmError(refused.code, f"burst_buffer/{LUA}: {said}\n{refused.text}")
+    raise refused
+
+
 def without_script(message: SubmitJob | AllocateJob) -> SubmitJob | AllocateJob:
     """As it is for all components of a heterogeneous job but the leader, whose the script is."""
     if isinstance(message, AllocateJob):
@@ -94,7 +112,8 @@ def read_again(core: Core, text: str) -> Request:
     table = core.tables.burst_buffers
     try:
         if table.kind == LUA:
-            return read_lua(text.split("\n"), table.pools)
+            is_emulated = core.buffer_script is None
+            return read_lua(text.split("\n"), table.pools, emulated=is_emulated)
         default = core.settings.burst_buffer.default_pool or next(iter(table.pools), "")
         return read_datawarp(text.split("\n"), table.pools, default)
     except InvalidRequestError as error:

@@ -32,8 +32,10 @@ from understudy.controller.tables.burst_buffers import (
     BufferState,
     Readiness,
 )
+from understudy.controller.tables.job import HELD_BY_ADMIN
 from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.model.states import JobFlag
+from understudy.model.times import leading_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +54,7 @@ _LIMITS: Final = {"data_in": "StageInTimeout", "data_out": "StageOutTimeout"}
 _OTHER: Final = "OtherTimeout"
 _SAVED: Final = (  # new ones go to the end
     *("job_id", "user_id", "space", "created", "name", "access", "type"),
-    *("account", "hurry", "has_failed", "tries", "reservation", "maker"),
+    *("account", "hurry", "has_failed", "tries", "reservation", "maker", "environment"),
 )
 
 
@@ -86,10 +88,10 @@ def _begin(
     def is_current() -> bool:
         return buffer.run == run and table.buffers.get(job.job_id) is buffer
 
-    def ended(message: str) -> None:
+    def ended(message: str, told: str = "") -> None:
         if not is_current():
             return
-        now = core.time.now()
+        now, buffer.told = core.time.now(), told
         _leave(core, buffer)
         if message:
             _fail(core, job, buffer, stage, message, now)
@@ -130,18 +132,24 @@ def _fail(core: Core, job: Job, buffer: Buffer, stage: str, message: str, now: f
     text = f"burst_buffer/{kind}: slurm_bb_{stage}: {message}"
     log.error("job %d: %s", job.job_id, text)
     buffer.has_failed = True
+    if stage == "post_run":  # as 22.05.8 shows it
+        buffer.become(BufferState.STAGING_OUT)
     if stage == "pre_run":
         _cannot_run(core, job, now)
         return
     if job.is_pending:
-        job.note_wait(now)
-        job.priority, job.admin_priority, job.held_by = 0, None, FAILED
-        job.reason = FAILED
+        _hold(job, FAILED, now)
     job.reason_detail = text
     save(core, buffer)
     if "TeardownFailure" in core.settings.burst_buffer.flags:
         tear_down(core, job, buffer, now, hurry=True)
     job_changed(core, job, now, Note.CHANGE)
+
+
+def _hold(job: Job, held_by: str, now: float) -> None:
+    job.note_wait(now)
+    job.priority, job.admin_priority, job.held_by = 0, None, held_by
+    job.reason = held_by
 
 
 # --- before a job runs ----------------------------------------------------------------------------
@@ -179,7 +187,20 @@ def _is_set_up(core: Core, job: Job, buffer: Buffer, now: float) -> None:
             save(core, gone)
     if request.creates or request.destroys:
         core.changed(Note.CHANGE, now)
-    _begin(core, job, buffer, "data_in", _is_staged_in)
+    _begin(core, job, buffer, "data_in", _has_data)
+
+
+def _has_data(core: Core, job: Job, buffer: Buffer, now: float) -> None:
+    """A site's script is asked how much space it has really taken."""
+    if core.buffer_script is None or not buffer.size:
+        _is_staged_in(core, job, buffer, now)
+    else:
+        _begin(core, job, buffer, "real_size", _is_measured)
+
+
+def _is_measured(core: Core, job: Job, buffer: Buffer, now: float) -> None:
+    core.tables.burst_buffers.grow(buffer, leading_number(buffer.told))
+    _is_staged_in(core, job, buffer, now)
 
 
 def _is_staged_in(core: Core, job: Job, buffer: Buffer, now: float) -> None:
@@ -197,6 +218,8 @@ def try_again(core: Core, job: Job, now: float) -> None:
         buffer.has_failed, job.reason = False, STAGES_IN
         _begin(core, job, buffer, "setup", _is_set_up)
         job_changed(core, job, now)
+    elif buffer is not None and buffer.state is BufferState.PRE_RUN:
+        buffer.become(BufferState.STAGED_IN)
 
 
 def lacks_buffer(core: Core, job: Job) -> str:
@@ -208,6 +231,21 @@ def lacks_buffer(core: Core, job: Job) -> str:
     if ready is Readiness.READY:
         return ""
     return NO_SPACE if ready is Readiness.WAITING else STAGES_IN
+
+
+def lacks_paths(core: Core, job: Job) -> str:
+    """What of a site's script keeps the job from starting, "" if nothing does: it is about to, and
+    the script tells what its environment gets. If it does not the job is held.
+    """
+    buffer = core.tables.burst_buffers.buffers.get(job.job_id)
+    if core.buffer_script is None or buffer is None or buffer.environment is not None:
+        return ""
+    buffer.environment = core.buffer_script.paths(job)
+    if buffer.environment is None:
+        buffer.become(BufferState.PRE_RUN)
+        _hold(job, HELD_BY_ADMIN, core.time.now())
+    save(core, buffer)
+    return "" if buffer.environment is not None else HELD_BY_ADMIN
 
 
 def take_at_start(core: Core, job: Job, now: float) -> None:
@@ -431,11 +469,12 @@ def resume(core: Core, now: float, then: Callable[[Core, Job, float], None]) -> 
         match buffer.state:
             case BufferState.PRE_RUN if job.is_active:
                 _pre_run(core, job, buffer, then)
-            case BufferState.POST_RUN:
+            case BufferState.POST_RUN | BufferState.STAGING_OUT:
+                buffer.become(BufferState.POST_RUN)
                 _begin(core, job, buffer, "post_run", _is_run)
-            case BufferState.STAGING_OUT:
-                _begin(core, job, buffer, "data_out", _is_staged_out)
             case BufferState.RUNNING:
+                pass
+            case BufferState.PRE_RUN if job.held_by:  # by `lacks_paths`
                 pass
             case _:
                 if job.is_pending:

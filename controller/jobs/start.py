@@ -19,7 +19,7 @@ from understudy.controller.jobs.time_limits import end_by_deadline
 from understudy.controller.pending.arrays import split
 from understudy.controller.reservations.admission import may_take, reservation_of
 from understudy.controller.scheduling.api import Note
-from understudy.controller.tables.job import BAD_CONSTRAINTS
+from understudy.controller.tables.job import BAD_CONSTRAINTS, HELD_BY_ADMIN
 from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.controller.tables.partition import limit_broken
 from understudy.model.gres import SHARED
@@ -186,6 +186,8 @@ class Planning:
         somebody releases it.
         """
         self._core.tables.looked_at = job
+        if job.held_by == HELD_BY_ADMIN:  # since the pass has begun
+            return
         if reason == BAD_CONSTRAINTS and job.priority:
             job.priority, job.admin_priority, job.held_by = 0, None, BAD_CONSTRAINTS
             job_changed(self._core, job, self._core.time.now())

@@ -23,6 +23,7 @@ from understudy.controller.core.core import Pattern, log
 from understudy.controller.core.lookups import find_partitions, node_bitmap
 from understudy.controller.facts.feasibility import complaint, could_ever_run, is_too_large
 from understudy.controller.jobs.buffer_requests import (
+    ask_site,
     check_nodes,
     take_request,
     without_script,
@@ -132,6 +133,7 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
         raise
     now, spec, tables = core.time.now(), message.spec, core.tables
     job_id = job.job_id = core.take_job_id()
+    ask_site(core, message, job)
     if core.following is not None:
         job.chronicle = Chronicle()
     tables.jobs[job_id] = job
@@ -266,6 +268,8 @@ def take_in_components(core: Core, message: SubmitJob | AllocateJob, sender: Sen
     )
     for job in jobs:
         job.job_id = core.take_job_id()
+        ask_site(core, message, job)
+    for job in jobs:
         if core.following is not None:
             job.chronicle = Chronicle()
         tables.jobs[job.job_id] = job

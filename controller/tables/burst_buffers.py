@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum, auto
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from understudy.model.burst_buffers import MEBIBYTE
 from understudy.model.times import YEAR
@@ -56,6 +56,16 @@ class Readiness(StrEnum):
     READY = auto()  # the job may start: also one that asked for none
     STAGING = auto()
     WAITING = auto()  # it has no space
+
+
+class BufferScript(Protocol):
+    """A site's script of burst buffers, where the controller waits for what it says."""
+
+    def process(self, job: Job, script: str) -> str | None:
+        """What it says against a new job, "" if nothing of use; None: the job may come in."""
+
+    def paths(self, job: Job) -> list[str] | None:
+        """What the job's environment gets of its buffer; None: the job cannot begin."""
 
 
 # Until here the job has not run with it: its data are still where they came from.
@@ -103,6 +113,8 @@ class Buffer:
     hurry: bool = False
     has_failed: bool = False  # a stage of it; it stays as it is until its job is cancelled
     used_by: dict[int, None] = field(default_factory=dict)  # ids of jobs, of a persistent one
+    environment: list[str] | None = None  # what a script gives the job of it; None: it has not yet
+    told: str = ""  # what the function of its last stage told
 
     @property
     def size(self) -> int:
@@ -295,6 +307,14 @@ class BurstBuffers:
             job.spec.account,
         )
         self._use(space)
+
+    def grow(self, buffer: Buffer, size: int) -> None:
+        """The buffer turns out to be so large; it gets no smaller than it was meant to be."""
+        more = size - buffer.size
+        if more > 0:
+            pool = next(iter(buffer.space))
+            buffer.space[pool] += more
+            self._use({pool: more})
 
     def give_back(self, job: Job) -> None:
         """The job's buffer is gone."""

@@ -33,7 +33,7 @@ def test_the_locks_have_what_is_asked_for_and_the_base_nothing_of_an_extra():
     assert base | extra <= locked("requirements-dev.lock")
 
 
-@pytest.mark.parametrize("extra", ["parquet", "load"])
+@pytest.mark.parametrize("extra", ["parquet", "load", "lua"])
 def test_who_misses_an_extra_is_told_its_name(extra):
     files = [path for init in ROOT.glob("*/__init__.py") for path in init.parent.rglob("*.py")]
     assert any(f"understudy[{extra}]" in path.read_text() for path in files)

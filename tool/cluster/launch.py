@@ -176,6 +176,8 @@ def prepare(
         raise LaunchError(
             f"{noded} node daemons cannot share {len(site.nodes)} nodes: each needs at least one"
         )
+    if executor == "real" and site.lacking:
+        raise LaunchError(site.lacking)
     if hops is not None:
         check_hops(hops, site.nodes, noded, time=time, executor=executor)
     run_dir = run_dir.resolve()
@@ -302,6 +304,7 @@ class Site:
     # AccountingStoragePort; None: slurm.conf asks for no accounting daemon
     accounting_port: int | None = None
     ports_set: frozenset[str] = frozenset()  # which of the two keys slurm.conf sets
+    lacking: str = ""  # what is not installed that jobs need which really run
 
 
 def read_site(conf: Path) -> Site:
@@ -330,6 +333,7 @@ def read_site(conf: Path) -> Site:
         [host for host, _ in config.controllers],
         accounting_port,
         ports_set,
+        config.burst_buffer.about_script if config.burst_buffer.lacks_lua else "",
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from understudy.model import conf, conf_check
+from understudy.model import burst_buffer_conf, conf, conf_check
 from understudy.model.conf import read_text
 from understudy.model.conf_check import not_emulated
 from understudy.model.conf_keys import GLOBAL_KEYS
@@ -41,6 +41,26 @@ def test_errors_come_first_with_file_and_line_and_give_exit_code_1(tmp_path: Pat
         "accepted, but without effect here: FastSchedule, SrunEpilog",
         f"{path}: cluster test, 6 nodes, 10 CPUs, 1 partition; 1 error, 1 warning",
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "conf", "installed", "said"),
+    [
+        ("lua", "", True, "burst_buffer.lua runs where jobs really run "),
+        ("lua", "", False, "burst_buffer.lua needs lupa, which is not installed: pip install "),
+        ("lua", "Program=/x\n", False, "burst_buffer.lua is not run: burst_buffer.conf has a P"),
+        ("datawarp", "", False, ""),
+    ],
+)
+def test_what_becomes_of_a_sites_script_is_said(tmp_path, monkeypatch, kind, conf, installed, said):
+    monkeypatch.setattr(burst_buffer_conf, "find_spec", lambda _name: installed or None)
+    path = tmp_path / "slurm.conf"
+    path.write_text(f"{HEAD}BurstBufferType=burst_buffer/{kind}\n")
+    (tmp_path / "burst_buffer.conf").write_text(conf)
+    (tmp_path / "burst_buffer.lua").write_text("")
+    text, code = conf_check.run(path)
+    *lines, _ = text.splitlines()
+    assert ([line[: len(said)] for line in lines], code) == ([said] if said else [], 0)
 
 
 def test_keys_set_to_their_default_do_not_count_as_without_effect() -> None:

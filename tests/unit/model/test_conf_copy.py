@@ -112,3 +112,17 @@ def test_a_configuration_has_changed_when_one_of_its_files_was_written_came_or_w
     (site / "gres.conf").unlink()
     assert has_changed(conf, run_dir)
     assert not has_changed(run_dir / "slurm.conf", run_dir)
+
+
+def test_a_script_is_copied_as_it_is_and_noticed_when_it_changes(site):
+    run, script = site.parent / "run", site / "burst_buffer.lua"
+    (site / "slurm.conf").write_text("ClusterName=a\n")
+    script.write_text("-- a\ninclude parts\n#t")
+    copy_configuration(site / "slurm.conf", run)
+    assert (run / "burst_buffer.lua").read_text() == script.read_text()
+    assert not has_changed(site / "slurm.conf", run)
+    script.write_text("-- another")
+    assert has_changed(site / "slurm.conf", run)
+    script.unlink()
+    copy_configuration(site / "slurm.conf", run)
+    assert not (run / "burst_buffer.lua").exists()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from understudy.model import burst_buffer_conf
 from understudy.model.cluster import Cluster
 from understudy.tool.cluster import launch
 from understudy.tool.cluster.run_dir import LaunchError
@@ -164,6 +165,16 @@ def test_time_does_not_go_back_from_one_life_of_a_cluster_to_the_next(run_dir, c
 def test_real_jobs_in_another_time_than_real_are_refused_with_the_reason(run_dir, conf, time):
     with pytest.raises(LaunchError, match=f"real jobs take real time, not {time} time"):
         launch.prepare(run_dir, conf, port=0, time=time, executor="real")
+
+
+def test_real_jobs_of_a_site_with_a_script_need_what_runs_it(run_dir, conf, monkeypatch):
+    conf.write_text(conf.read_text() + "BurstBufferType=burst_buffer/lua\n")
+    (conf.parent / "burst_buffer.lua").write_text("")
+    launch.prepare(run_dir, conf, port=0, executor="real")
+    monkeypatch.setattr(burst_buffer_conf, "find_spec", lambda _name: None)
+    with pytest.raises(LaunchError, match=r"burst_buffer.lua needs lupa, .* 'understudy\[lua\]'"):
+        launch.prepare(run_dir, conf, port=0, executor="real")
+    launch.prepare(run_dir, conf, port=0)
 
 
 def test_more_node_daemons_than_nodes_are_refused(run_dir, conf):
