@@ -1,4 +1,4 @@
-"""A site's burst_buffer.lua, run: which function is called when, with which arguments, and that each
+"""A site's burst_buffer.lua, run: which function is called when, with which arguments, and that it
 ends. As 22.05.8 was seen to call them.
 
 Covers: controller/edge/burst_buffer_lua, controller/edge/burst_buffers.
@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import time
 from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from buffer_harness import BufferHarness
@@ -21,6 +21,9 @@ from understudy.controller.edge.burst_buffers import set_runner
 from understudy.controller.edge.lua_script import FUNCTIONS
 from understudy.controller.edge.programs import Programs
 from understudy.protocol.messages import JobSpec, SubmitJob
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NOTES = """
 local function note(name, ...)
