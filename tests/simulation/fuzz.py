@@ -26,6 +26,7 @@ import traceback
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cache
+from hashlib import sha256
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -375,6 +376,20 @@ class Run:
             if job_id not in core.tables.jobs and not purges:
                 self.fail(f"{submission}, job {job_id}, is lost")
         rows = []
+        for job in core.tables.jobs.values():
+            self.outcome.ends[job.state.name] += 1
+            rows.append(
+                f"{job.job_id} {job.start_time} {job.end_time} {job.state.name} {job.node_list}"
+            )
+        self.outcome.hash = sha256("\n".join(rows).encode()).hexdigest()
+        for job, buffer in self._left_in_buffers():
+            self.fail(f"its buffer is still {buffer.state}: {job.story}")
+        self._judge_waiting()
+
+    def _judge_waiting(self) -> None:
+        """Nobody waits who could be started."""
+        core = self.core
+        assert core is not None
         # A heterogeneous job whose components cannot all have nodes waits for ever, and keeps those
         # of one of them. Jobs that preempt each other for ever keep theirs.
         is_held_up = bool(self.outcome.circles) or any(
@@ -394,10 +409,6 @@ class Run:
         ahead = list(takewhile(lambda record: record.job is records[0].job, records))
         is_blocked = any(job.reason != "Priority" for job in core.tables.pending.values())
         for job in core.tables.jobs.values():
-            self.outcome.ends[job.state.name] += 1
-            rows.append(
-                f"{job.job_id} {job.start_time} {job.end_time} {job.state.name} {job.node_list}"
-            )
             if not job.is_pending:
                 continue
             self.outcome.waiting[job.reason] += 1
@@ -439,17 +450,12 @@ class Run:
                     f"is empty: {job.story} {job.spec.submit_line}"
                 )
         self._judge_buffers(passes=passes)
-        self.outcome.hash = str(hash(tuple(rows)))
 
     def _judge_buffers(self, *, passes: bool) -> None:
-        """All space has come back but that of jobs that wait, of stages that have failed, and of
-        what is to stay; who could have space does not wait for it, if all are looked at.
-        """
+        """Who could have space does not wait for it, if all are looked at."""
         core = self.core
         assert core is not None
         table = core.tables.burst_buffers
-        for job, buffer in self._left_in_buffers():
-            self.fail(f"its buffer is still {buffer.state}: {job.story}")
         waiting = list(core.tables.pending.values())
         # one that fails on its nodes time and again has them now and then
         if not passes or any(job.burst_buffer and job.burst_buffer.fails for job in waiting):

@@ -65,13 +65,12 @@ class Schedule:
 def draw(seed: int, jobs: int = JOBS) -> Schedule:
     """The same for the same seed."""
     drawn = _Drawing(random.Random(f"schedule {seed}"), seed, jobs).draw()
-    return _with_buffers(drawn, random.Random(f"burst buffers {seed}"))
+    rng = random.Random(f"burst buffers {seed}")  # apart, so that all else is as it was
+    return with_buffers(drawn, rng) if rng.random() <= 1 / 7 else drawn
 
 
-def _with_buffers(schedule: Schedule, rng: random.Random) -> Schedule:
-    """The schedule with burst buffers, one in seven; drawn apart, so that all else is as it was."""
-    if rng.random() > 1 / 7:
-        return schedule
+def with_buffers(schedule: Schedule, rng: random.Random) -> Schedule:
+    """The schedule with burst buffers."""
     kind = rng.choice(("lua", "lua", "datawarp"))
     pools = {"pa": rng.choice((10, 40)), "pb": rng.choice((4, 20))}
     file = [

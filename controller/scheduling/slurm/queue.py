@@ -17,6 +17,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from understudy.controller.scheduling.api import Ask, Note
+from understudy.controller.tables.het_job import components
 from understudy.controller.tables.partition import limit_broken
 from understudy.controller.tables.preemption import BY_QOS
 
@@ -300,16 +301,14 @@ class PendingQueue:
                 if partition is not None and (
                     len(job.partitions) == 1 or not limit_broken(job, partition, for_backfill=True)
                 ):
-                    key = order(job, partition)
+                    key, cpus = order(job, partition), self._cpus(job, partition)
                     if self.reservations and (table or job.spec.reservation):
                         found += self._in_reservations(job, partition, key, limit, now)
                         continue
                     if self.prefers and job.spec.prefer:
-                        found.append(
-                            Record((*key, 0), job, partition, job.min_cpus, limit, prefers=True)
-                        )
+                        found.append(Record((*key, 0), job, partition, cpus, limit, prefers=True))
                         key = (*key, 1)
-                    found.append(Record(key, job, partition, job.min_cpus, limit))
+                    found.append(Record(key, job, partition, cpus, limit))
         return found
 
     def _in_reservations(
@@ -321,17 +320,26 @@ class PendingQueue:
         table = self.tables.reservations
         named = bool(job.spec.reservation)
         own = table.of(job) if named else table.magnetic_for(job, now)
+        cpus = self._cpus(job, partition)
         drawn = self.order(job, partition, is_drawn=True) if own else key
         found = [
-            Record((*drawn, place), job, partition, job.min_cpus, limit, reservation=reservation)
+            Record((*drawn, place), job, partition, cpus, limit, reservation=reservation)
             for place, reservation in enumerate(own)
         ]
         if named:
-            return found or [Record(key, job, partition, job.min_cpus, limit)]
+            return found or [Record(key, job, partition, cpus, limit)]
         if self.prefers and job.spec.prefer:
-            found.append(Record((*key, 0), job, partition, job.min_cpus, limit, prefers=True))
+            found.append(Record((*key, 0), job, partition, cpus, limit, prefers=True))
             key = (*key, 1)
-        return [*found, Record(key, job, partition, job.min_cpus, limit)]
+        return [*found, Record(key, job, partition, cpus, limit)]
+
+    def _cpus(self, job: Job, partition: Partition) -> int:
+        """What it needs. In lists of partitions a leader stands for all components that may be
+        there, which start with it.
+        """
+        if job.het is None or not self.by_partition:
+            return job.min_cpus
+        return sum(each.min_cpus for each in components(job) if partition.name in each.partitions)
 
     def drop_departed(self) -> None:
         """Forget records of jobs that are no longer pending."""

@@ -36,6 +36,7 @@ import numpy as np
 from understudy.controller.scheduling.profile import FOREVER, Profile
 from understudy.controller.scheduling.resources import Resources
 from understudy.controller.scheduling.textbook.waiting import Waiting
+from understudy.controller.tables.het_job import components
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -98,7 +99,12 @@ class Amounts:
         packed = self._packed.get(job_id)
         if packed is None:
             amounts = [record.cpus]
-            amounts += [each.of(record.job, self.partition) for each in self.further]
+            wanted = (
+                [record.job] if record.job.het is None else _here(record.job, self.partition.name)
+            )
+            amounts += [
+                sum(each.of(job, self.partition) for job in wanted) for each in self.further
+            ]
             packed = self._packed[job_id] = self.kinds.packed(amounts)
         return packed
 
@@ -109,9 +115,9 @@ class Amounts:
 
     def held(self, job: Job, nodes: int) -> int:
         """What a running job holds on these nodes, and of what belongs to none."""
-        assert job.allocation is not None
+        assert job.holding is not None
         self._packed.pop(job.job_id, None)
-        amounts = [job.allocation.cpus_on(nodes)]
+        amounts = [job.holding.cpus_on(nodes)]
         amounts += [each.held(job, nodes) for each in self.further]
         return self.kinds.packed(amounts)
 
@@ -131,6 +137,11 @@ class Amounts:
             (e.reason for e in self.further if amount(need, e.name) > amount(free, e.name)),
             _LACKS_PROCESSORS,
         )
+
+
+def _here(job: Job, partition: str) -> list[Job]:
+    """Of the components that start with it those that may be in the partition."""
+    return [each for each in components(job) if partition in each.partitions]
 
 
 @dataclass(slots=True)
@@ -282,7 +293,7 @@ class Backfilling:
             return False
         if not self.policy.start(record, pool.nodes, now):
             return False
-        pool.free -= self._enter(record.job, pool)
+        pool.free -= sum(self._enter(job, pool) for job in components(record.job))
         return True
 
     # --- who may pass the head --------------------------------------------------------------------

@@ -34,6 +34,7 @@ import numpy as np
 from understudy.controller.scheduling.textbook.backfilling import Backfilling
 from understudy.controller.scheduling.textbook.pools import TextbookPolicy
 from understudy.controller.scheduling.textbook.waiting import Waiting
+from understudy.controller.tables.het_job import components
 
 if TYPE_CHECKING:
     from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector
@@ -137,7 +138,7 @@ class Easy(TextbookPolicy):
 
     def _enter(self, job: Job) -> None:
         """A job runs: note its expected end in each pool in which it holds nodes."""
-        assert job.allocation is not None
+        assert job.holding is not None
         assert job.start_time is not None
         end = (
             inf
@@ -145,7 +146,7 @@ class Easy(TextbookPolicy):
             else job.start_time + job.pre_suspend_s + job.time_limit_s
         )
         for pool in self._pools.values():
-            held = job.allocation.cpus_on(pool.partition.nodes)
+            held = job.holding.cpus_on(pool.partition.nodes)
             if held:
                 insort(pool.ends, (end, job.job_id, held))
 
@@ -254,7 +255,8 @@ class Easy(TextbookPolicy):
         if not taken:
             return False
         pool.free -= taken
-        self._enter(record.job)
+        for job in components(record.job):
+            self._enter(job)
         return True
 
     def _promise(self, pool: _Pool, second: int) -> _Promise:
@@ -301,5 +303,5 @@ class Easy(TextbookPolicy):
         return _Promise(shadow, extra)
 
     def _on_open_nodes(self, job_id: int, nodes: int) -> int:
-        allocation = self.tables.running[job_id].allocation
+        allocation = self.tables.running[job_id].holding
         return 0 if allocation is None else allocation.cpus_on(nodes)

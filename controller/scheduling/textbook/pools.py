@@ -20,9 +20,10 @@ from abc import abstractmethod
 from math import floor, inf
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from understudy.controller.scheduling.api import Note, SchedulingPolicy
+from understudy.controller.scheduling.api import Ask, Note, SchedulingPolicy
 from understudy.controller.scheduling.slurm.queue import PendingQueue, first_come_order
 from understudy.controller.scheduling.textbook.further import KEY, further_resources, named_kinds
+from understudy.controller.tables.het_job import components
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
@@ -151,12 +152,15 @@ class TextbookPolicy(SchedulingPolicy):
             self.planner.explain(record.job, reason)
 
     def start(self, record: Record, nodes: int, now: float) -> int:
-        """Choose nodes and start the job. How many processors it took; 0 if it is not pending any
-        more, or the selector or the controller refuses.
+        """Choose nodes and start the job, a leader with all its components. How many processors
+        were taken there; 0 if it is not pending any more, is another component than the leader, or
+        the selector or the controller refuses.
         """
         job = record.job
-        if not job.is_pending:
+        if not job.is_pending or job.het_offset:
             return 0
+        if job.het is not None:
+            return self._start_components(record, nodes, now)
         self.tables.looked_at = job
         ask = record.ask(nodes & ~self.tables.nodes.completing_nodes)
         allocation = self.selector.select(ask, self.tables)
@@ -164,3 +168,24 @@ class TextbookPolicy(SchedulingPolicy):
             return 0
         self._started += 1
         return allocation.cpus
+
+    def _start_components(self, record: Record, nodes: int, now: float) -> int:
+        """All components of a heterogeneous job, on nodes of their own."""
+        taken, plans = 0, []
+        for job in components(record.job):
+            self.tables.looked_at = job
+            for name in job.partitions:
+                partition = self.tables.partitions[name]
+                usable = self.usable(partition) & ~self.tables.nodes.completing_nodes & ~taken
+                ask = Ask(job, partition, usable)
+                allocation = self.selector.select(ask, self.tables)
+                if allocation is not None:
+                    break
+            else:
+                return 0
+            plans.append((ask, allocation))
+            taken |= allocation.nodes
+        if not self.planner.start_together(plans, now):
+            return 0
+        self._started += len(plans)
+        return sum(allocation.cpus_on(nodes) for _, allocation in plans)
