@@ -83,6 +83,27 @@ def test_what_a_suspended_job_leaves_is_counted_once(scheduler):
     assert outcome.ends == {"COMPLETED": 4}
 
 
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_cpus_that_jobs_share_come_back_once(scheduler):
+    shared = ["--partition=p,q", "--ntasks=2", "--oversubscribe", "--ntasks-per-core=1"]
+    jobs = [
+        (13.5, 45, [*shared, "--time=2"]),
+        (16.7, 20, ["--partition=q", "--nodes=1-3", "--time=3"]),
+        (26.0, 100, ["--partition=q", "--nodes=1", "--ntasks-per-node=2", "--time=2"]),
+        (27.2, 1, ["--time=2", "--exclusive", "--oversubscribe", "--sockets-per-node=1"]),
+    ]
+    conf = (
+        f"SchedulerType=sched/{scheduler}",
+        "SelectType=select/cons_tres",
+        "SelectTypeParameters=CR_Socket,CR_ONE_TASK_PER_CORE",
+        "NodeName=n[1-4] CPUs=2 Sockets=2 CoresPerSocket=1 ThreadsPerCore=1",
+        "PartitionName=p Nodes=n[1-4] OverSubscribe=YES:2 MaxTime=2 Default=YES",
+        "PartitionName=q Nodes=n[1-4] PriorityTier=5 OverSubscribe=YES:4 MaxTime=INFINITE",
+    )
+    schedule = replace(of(scheduler, jobs), conf=conf)
+    assert run_schedule(schedule, make=PolicyRun).ends == {"COMPLETED": 4}
+
+
 def test_who_starves_or_is_given_too_much_is_noticed(monkeypatch):
     monkeypatch.setattr(TextbookPolicy, "start", lambda *_arguments: 0)
     with pytest.raises(ScheduleFailed, match="is first, and waits for"):

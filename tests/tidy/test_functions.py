@@ -16,7 +16,6 @@ LONG = {
     "tests/crash/kill_controller run",
     "tests/e2e/test_hosts test_daemons_that_are_started_one_by_one_are_a_cluster",
     "tests/simulation/clusters Simulation._judge",
-    "tests/simulation/fuzz Run._judge",
     "tests/simulation/schedules _Drawing._accounting",
     "tests/simulation/schedules _Drawing._conf",
     "tests/simulation/schedules _Drawing._event",

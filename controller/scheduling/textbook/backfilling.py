@@ -178,6 +178,21 @@ class Pool:
         return self.ends
 
 
+def _once(pool: Pool, ends: list[tuple[float, int, int]]) -> list[tuple[float, int, int]]:
+    """The same where jobs share CPUs: each comes back when the last that has it ends, so the first
+    to end give back none of what is held more than once.
+    """
+    kinds = pool.amounts.kinds
+    held = [kinds.amount(each, CPU) for _, _, each in ends]
+    twice = sum(held) + kinds.amount(pool.free, CPU) - kinds.amount(kinds.totals, CPU)
+    found = []
+    for (end, job_id, each), cpus in zip(ends, held, strict=True):
+        less = max(min(twice, cpus), 0)
+        twice -= less
+        found.append((end, job_id, each - kinds.need({CPU: less})))
+    return found
+
+
 class Backfilling:
     """Passes for a policy, in one style. The records are those of its queue."""
 
@@ -420,6 +435,8 @@ class Backfilling:
                 (end, job_id, pool.amounts.held(running[job_id], pool.nodes))
                 for end, job_id, _ in ends
             ]
+        if any(self.policy.tables.nodes.sharing.held.values()):
+            return _once(pool, ends)
         return ends
 
     def _promise(self, pool: Pool, second: int) -> Promise:
