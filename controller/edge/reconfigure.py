@@ -12,6 +12,7 @@ from understudy.controller.core.core import log
 from understudy.controller.edge.build import build_tables
 from understudy.controller.pending.access import accounting_has_changed
 from understudy.controller.pending.eligibility import review_all
+from understudy.controller.scheduling.registry import wrong_values
 from understudy.model.conf import SlurmConfig, load
 from understudy.model.errors import ConfigError, ErrorCode, SlurmError
 
@@ -30,20 +31,11 @@ def take_over(
     """Read the file again and take over what can be taken over.
 
     Raises:
-        SlurmError: the file has errors, its nodes differ from those in the tables, or so do its
-            types of scheduler or selection; nothing is changed then.
+        SlurmError: the file has errors, the policy cannot read a word of it, its nodes differ from
+            those in the tables, or so do its types of scheduler or selection; nothing is changed
+            then.
     """
-    try:
-        config = load(path)
-    except ConfigError as error:
-        log.error("slurm.conf is not taken over: %s", error)
-        raise SlurmError(-1, str(error)) from None
-    if config.text("SchedulerType") != before.text("SchedulerType"):
-        raise SlurmError(ErrorCode.RESTART_FOR_SCHEDULER)
-    if config.text("SelectType") != before.text("SelectType"):
-        raise SlurmError(ErrorCode.RESTART_FOR_SELECT)
-    if config.burst_buffer_kind != before.burst_buffer_kind:
-        raise SlurmError(ErrorCode.RESTART_FOR_BURST_BUFFER)
+    config = _read(path, before)
     tables, _ = build_tables(config)
     ours, theirs = core.tables.nodes.nodes, tables.nodes.nodes
 
@@ -92,6 +84,25 @@ def take_over(
         accounting_has_changed(core)
     core.last_partition_update = core.last_node_update = now
     review_all(core, now)
+    return config
+
+
+def _read(path: Path, before: SlurmConfig) -> SlurmConfig:
+    """The file, unless it has errors or needs a restart."""
+    try:
+        config = load(path)
+    except ConfigError as error:
+        log.error("slurm.conf is not taken over: %s", error)
+        raise SlurmError(-1, str(error)) from None
+    if config.text("SchedulerType") != before.text("SchedulerType"):
+        raise SlurmError(ErrorCode.RESTART_FOR_SCHEDULER)
+    if config.text("SelectType") != before.text("SelectType"):
+        raise SlurmError(ErrorCode.RESTART_FOR_SELECT)
+    if config.burst_buffer_kind != before.burst_buffer_kind:
+        raise SlurmError(ErrorCode.RESTART_FOR_BURST_BUFFER)
+    for _, wrong in wrong_values(config):  # with which it would not start again
+        log.error("slurm.conf is not taken over: %s", wrong)
+        raise SlurmError(-1, wrong)
     return config
 
 

@@ -27,6 +27,7 @@ from understudy.model.states import JobState
 if TYPE_CHECKING:
     from pathlib import Path
 
+PLAN = "SchedulerType=sched/plan\nSchedulerParameters=plan_alpha="
 CONF = """ClusterName=c
 SlurmctldHost=localhost
 SchedulerType=sched/backfill
@@ -36,13 +37,13 @@ PartitionName=main Nodes=n[1-4] Default=YES
 """
 
 
-def changed(tmp_path: Path, old: str, new: str) -> Harness:
+def changed(tmp_path: Path, old: str, new: str, conf: str = CONF) -> Harness:
     """A cluster that has read the file, and then a changed one."""
     path = tmp_path / "slurm.conf"
-    path.write_text(CONF)
+    path.write_text(conf)
     before = load(path)
     h = Harness(build_tables(before)[0])
-    path.write_text(CONF.replace(old, new))
+    path.write_text(conf.replace(old, new))
     take_over(
         h.core, path, before, lambda config: Settings(complete_wait_s=config.count("CompleteWait"))
     )
@@ -63,6 +64,13 @@ def test_what_needs_a_restart_is_refused_with_slurms_error(
     with pytest.raises(SlurmError) as raised:
         changed(tmp_path, old, new)
     assert raised.value.code == code
+
+
+def test_words_with_which_the_policy_would_not_start_again_are_refused(tmp_path: Path) -> None:
+    conf = CONF.replace("SchedulerType=sched/backfill", f"{PLAN}2")
+    changed(tmp_path, "plan_alpha=2", "plan_alpha=3", conf)
+    with pytest.raises(SlurmError, match="plan_alpha=x: not a whole number from 1 to 9"):
+        changed(tmp_path, "plan_alpha=2", "plan_alpha=x", conf)
 
 
 def test_complete_wait_and_the_switches_are_taken_over(tmp_path: Path) -> None:
