@@ -16,6 +16,7 @@ from understudy.controller.edge.burst_buffer_lua import LuaScript
 from understudy.controller.facts.environment import site_environment
 from understudy.controller.tables.burst_buffers import BurstBuffers, Pool
 from understudy.model.burst_buffers import LUA, with_symbols
+from understudy.model.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,13 +83,19 @@ def set_runner(core: Core, programs: Programs, folder: Path) -> None:
 
 
 def _lua_script(core: Core, programs: Programs, folder: Path) -> LuaScript | None:
-    """The site's script, where it is to run."""
+    """The site's script, where it is to run.
+
+    Raises:
+        ConfigError: what runs it is not installed.
+    """
     conf = core.settings.burst_buffer
     if not conf.script or conf.program:
         return None
     if core.settings.emulates_jobs:
         log.info("%s", conf.about_script)
         return None
+    if conf.lacks_lua:
+        raise ConfigError(conf.about_script)
     return LuaScript(core, programs, folder, lambda job, text: _replaced(core, job, text))
 
 

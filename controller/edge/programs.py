@@ -271,5 +271,7 @@ def _hear(process: subprocess.Popen[bytes], given: str, limit_s: int) -> Told | 
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
+    if process.returncode is not None:  # it is over, and its number may be another's
+        return
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -4,12 +4,17 @@ As Slurm 22.05.8 was seen to do.
 Covers: controller/jobs/buffers, controller/jobs/buffer_requests.
 """
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 from buffer_harness import BufferHarness
 from controller_harness import ROOT, USER
 
+from understudy.controller.edge.burst_buffers import set_runner
 from understudy.controller.facts.environment import job_environment
-from understudy.model.errors import ErrorCode
+from understudy.model import burst_buffer_conf
+from understudy.model.errors import ConfigError, ErrorCode
 from understudy.protocol.messages import JobSpec, SubmitJob
 
 LINE = "#BB_LUA pool=items capacity=2"
@@ -131,3 +136,14 @@ def test_a_job_without_a_buffer_is_no_business_of_the_script(house):
     house.submit()
     house.run(60)
     assert house.script.asked == []
+
+
+def test_without_what_runs_it_the_controller_does_not_start(monkeypatch):
+    monkeypatch.setattr(burst_buffer_conf, "find_spec", lambda _name: None)
+    conf = burst_buffer_conf.BurstBufferConf(script="/site/burst_buffer.lua")
+    made = BufferHarness(conf=conf, emulates_jobs=False)
+    with pytest.raises(ConfigError, match=r"burst_buffer.lua needs lupa, .* 'understudy\[lua\]'"):
+        set_runner(made.core, SimpleNamespace(), Path())
+    made = BufferHarness(conf=conf)
+    set_runner(made.core, SimpleNamespace(), Path())
+    assert made.core.buffer_script is None
