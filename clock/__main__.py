@@ -14,6 +14,7 @@ import uvloop
 
 from understudy.auth.handshake import AuthError
 from understudy.auth.keys import Keys, check_folder
+from understudy.clock import rate_file
 from understudy.clock.daemon import load_cluster, set_up_logging, write_pid_file
 from understudy.clock.service import ClockService
 from understudy.model.cluster import Cluster
@@ -27,7 +28,7 @@ async def serve(run_dir: Path) -> None:
     check_folder(run_dir)
     keys = Keys("clock", Path(cluster.key_folder))
     keys.refresh()
-    service = ClockService(cluster, keys, loop)
+    service = ClockService(cluster, keys, loop, run_dir / rate_file.FILE_NAME)
     service.listen(cluster.clock)
     ending = asyncio.Event()
     heed_signals(loop, ending.set)

@@ -23,23 +23,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-import msgpack
 import uvloop
 
-from understudy.auth.handshake import AuthError, SealedChannel, client_hello
+from understudy.auth.handshake import AuthError
 from understudy.auth.keys import Keys, check_folder
-from understudy.clock import frames
-from understudy.clock.host_clock import instant_here
 from understudy.clock.logs import VERBOSE, Logs
 from understudy.clock.participant import ClockLink, ClockLost
 from understudy.clock.pauses import Pauses
+from understudy.clock.rate_link import RateLink
 from understudy.clock.scaled_loop import ScaledEventLoop
 from understudy.clock.timekeeper import Timekeeper
 from understudy.clock.virtual_loop import VirtualEventLoop
 from understudy.model.cluster import Cluster
 from understudy.model.signals import heed_signals, ignore_signals
-from understudy.protocol import addresses
-from understudy.protocol.connection import Connection
 from understudy.protocol.messenger import Messenger
 
 if TYPE_CHECKING:
@@ -268,7 +264,7 @@ async def _run(
     if isinstance(loop, VirtualEventLoop):
         link = take_part(loop, cluster, name, keys, messenger)
     elif isinstance(loop, ScaledEventLoop):
-        follow_rate(loop, cluster, name, keys, daemon)
+        await _follow_rate(loop, daemon, keys)
     await start(daemon)
     daemon.watch_pauses()
     if link is None:
@@ -292,6 +288,13 @@ async def _run(
     pid_file.unlink(missing_ok=True)
     daemon.log.log(VERBOSE, "ended")
     return 0 if daemon.failure is None else 1
+
+
+async def _follow_rate(loop: ScaledEventLoop, daemon: Daemon, keys: Keys) -> None:
+    """Learn what time it is, and from then on at which rate it goes."""
+    link = RateLink(loop, daemon.cluster.clock, daemon.name, keys, daemon.log)
+    daemon.at_exit.append(link.close)
+    await link.start(_PATIENCE_S)
 
 
 def _watch_keys(daemon: Daemon, keys: Keys) -> None:
@@ -357,47 +360,3 @@ def take_part(
             time.sleep(0.02)
     link.waiting = lambda: messenger.is_waiting
     return link
-
-
-def follow_rate(
-    loop: ScaledEventLoop, cluster: Cluster, name: str, keys: Keys, daemon: Daemon
-) -> None:
-    """Learn the rate of scaled time from the clock service, now and whenever it changes."""
-    until = time.monotonic() + _PATIENCE_S
-    family, where = addresses.parse(cluster.clock)
-    while True:
-        sock = socket.socket(family, socket.SOCK_STREAM)
-        try:
-            sock.connect(where)
-            break
-        except OSError as error:
-            sock.close()
-            if time.monotonic() > until:
-                raise ClockLost(f"no clock service at {cluster.clock}: {error}") from error
-            time.sleep(0.02)
-    hello = client_hello(name, os.getuid(), os.getgid(), is_daemon=True)
-
-    def challenged(connection: Connection, body: bytes) -> None:
-        secret, _ = keys.secret(hello, body, "clock")
-        connection.secure(SealedChannel(secret, is_client=True))
-        connection.on_body = told
-        connection.send(msgpack.packb([frames.JOIN, False]))
-
-    def told(_: Connection, body: bytes) -> None:
-        content = msgpack.unpackb(body)
-        if content[0] == frames.RATE:
-            now_us, sent_s, rate, clock = content[1:]
-            loop.set_segment(now_us, instant_here(sent_s, clock), rate)
-
-    def lost(_: Connection, reason: str) -> None:
-        daemon.log.error("the clock service is gone%s", f" ({reason})" if reason else "")
-        daemon.stop()
-
-    connection = Connection(loop, sock, challenged, lost, peer="clock")
-    connection.send(hello)
-
-    def end() -> None:
-        connection.on_closed = lambda _connection, _reason: None
-        connection.close()
-
-    daemon.at_exit.append(end)

@@ -20,7 +20,7 @@ from understudy.auth.handshake import SealedChannel, VersionError, read_hello, s
 from understudy.auth.keys import AGENT
 from understudy.auth.local import other_end
 from understudy.auth.refusals import PeerCounts, Refusals, most_of_one_user
-from understudy.clock import frames
+from understudy.clock import frames, rate_file
 from understudy.clock.host_clock import host_clock
 from understudy.clock.rates import Rates
 from understudy.clock.windows import Grant, Held, Windows
@@ -33,6 +33,7 @@ from understudy.protocol.messages import ClockControl, ClockStatus, Failure, Mes
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Hashable
+    from pathlib import Path
 
     from understudy.auth.keys import Keys
     from understudy.model.cluster import Cluster
@@ -45,9 +46,17 @@ _HANDSHAKE_S = 10.0  # ours: until a participant says who it is
 
 
 class ClockService:
-    """Accepts participants and grants them time; obeys `understudy clock`."""
+    """Accepts participants and grants them time; obeys `understudy clock`. `kept`: where the line
+    of scaled time is kept for the next life of the service; None: nowhere.
+    """
 
-    def __init__(self, cluster: Cluster, keys: Keys, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        keys: Keys,
+        loop: asyncio.AbstractEventLoop,
+        kept: Path | None = None,
+    ) -> None:
         self._cluster, self._keys, self._loop = cluster, keys, loop
         self._listener: socket.socket | None = None
         self._participants: dict[str, Connection] = {}
@@ -67,8 +76,15 @@ class ClockService:
         self._virtual_rate = 0.0  # 0: as fast as possible
         self._throttle: asyncio.TimerHandle | None = None
         self._rate_timer: asyncio.TimerHandle | None = None
+        self._until_us: float | None = None  # scaled time is to stop there
         self._granted_at = time.monotonic()
         self._named: set[str] = set()
+        self._kept = kept if cluster.time == "scaled" else None
+        if self._kept is not None:
+            until_us = rate_file.read(self._kept, cluster.epoch, self.rates)
+            if until_us is not None and self.rates.segment[2]:
+                self._stop_scaled_at(until_us)
+            rate_file.write(self._kept, cluster.epoch, self.rates, self._until_us)
 
     def listen(self, address: str) -> None:
         """Accept connections from now on."""
@@ -78,7 +94,7 @@ class ClockService:
             self._loop.call_later(_WATCH_S, self._watch)
 
     def close(self) -> None:
-        """End: participants lose their clock and end, too."""
+        """End: under virtual time participants lose their clock and end, too."""
         if self._listener is not None:
             self._loop.remove_reader(self._listener.fileno())
             self._listener.close()
@@ -402,7 +418,7 @@ class ClockService:
             "rate",
         ):
             self._rate_timer.cancel()
-            self._rate_timer = None
+            self._rate_timer = self._until_us = None
         match control.action:
             case "pause":
                 rates.set(0.0, now)
@@ -422,19 +438,26 @@ class ClockService:
                 if until_us <= rates.at(now):
                     raise SlurmError(-1, "that is past")
                 rates.set(rates.wanted, now)
-                self._rate_timer = self._loop.call_later(
-                    (until_us - rates.at(now)) / 1e6 / rates.wanted, self._stop_scaled, until_us
-                )
+                self._stop_scaled_at(until_us)
             case _:
                 raise SlurmError(-1, f"{control.action} needs virtual time")
         self._tell_rate()
 
+    def _stop_scaled_at(self, until_us: float) -> None:
+        left_us = until_us - self.rates.at(time.monotonic())
+        self._until_us = until_us
+        self._rate_timer = self._loop.call_later(
+            max(0.0, left_us) / 1e6 / self.rates.segment[2], self._stop_scaled, until_us
+        )
+
     def _stop_scaled(self, at_us: float) -> None:
-        self._rate_timer = None
+        self._rate_timer = self._until_us = None
         self.rates.stop(at_us, time.monotonic())
         self._tell_rate()
 
     def _tell_rate(self) -> None:
+        if self._kept is not None:
+            rate_file.write(self._kept, self._cluster.epoch, self.rates, self._until_us)
         for connection in self._participants.values():
             self._send_rate(connection)
 

@@ -28,14 +28,17 @@ ON_DISK: Final = ("disk_full", "disk_slow", "fsync_fails")
 BETWEEN: Final = ("partition", "link")
 CONTROLLER: Final = "controller"
 ACCOUNTING: Final = "accounting"
+CLOCK: Final = "clock"
+OF_CLOCK: Final = ("crash", "stall")  # what can befall it: who starts then does not know the time
 _LEAST: Final = {"times": 1.0}  # a key's smallest value; else 0
 _SHARES: Final = ("loss", "duplicate", "reorder")
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Times in seconds after the scenario's zero. `of`, `to`: `controller`, `accounting`, nodes as
-    a host list expression, or switches of topology.conf, at commas; `to` "": everybody else.
+    """Times in seconds after the scenario's zero. `of`, `to`: `controller`, `accounting`, `clock`,
+    nodes as a host list expression, or switches of topology.conf, at commas; `to` "": everybody
+    else.
     """
 
     at: float

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from understudy.experiments.faults import ACCOUNTING, CONTROLLER, Fault
+from understudy.experiments.faults import ACCOUNTING, CLOCK, CONTROLLER, OF_CLOCK, Fault
 from understudy.model.hostlist import compress
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ WEIGHTS: Final = {
 _LASTS_S: Final = (0.5, 5.0, 50.0, 500.0)  # ours: between races and what SlurmdTimeout notices
 _OF_CONTROLLER: Final = 0.4  # of crashes and stalls: the other daemons are many
 _OF_ACCOUNTING: Final = 0.2
+_MORE_OF_CLOCK: Final = 0.05  # so many more for each of the others, which are as without
 
 
 def random_faults(
@@ -39,8 +40,14 @@ def random_faults(
     racks: Sequence[str] = (),
     accounting: bool = False,
 ) -> list[Fault]:
-    """So many, in order of time, that begin within the span. `racks`: names of switches."""
+    """So many, and some of the clock, in order of time, that begin within the span. `racks`: names
+    of switches.
+    """
     found = [_one(rng, span_s, nodes, racks, accounting=accounting) for _ in range(count)]
+    for _ in range(count):
+        if rng.random() < _MORE_OF_CLOCK:
+            kind = rng.choice(OF_CLOCK)
+            found.append(Fault(rng.uniform(0.0, span_s), kind, CLOCK, _lasts(rng)))
     return sorted(found, key=lambda fault: fault.at)
 
 
@@ -56,7 +63,7 @@ def _one(
     at = rng.uniform(0.0, span_s)
     if rng.random() < 0.5:
         at = float(int(at))
-    lasts_s = rng.choice(_LASTS_S) * rng.uniform(0.5, 1.5)
+    lasts_s = _lasts(rng)
     some = _some_nodes(rng, nodes, racks)
     match kind:
         case "crash" | "stall":
@@ -95,6 +102,10 @@ def _one(
         case _:
             is_accountings = accounting and rng.random() < _OF_ACCOUNTING
             return Fault(at, kind, ACCOUNTING if is_accountings else CONTROLLER, lasts_s)
+
+
+def _lasts(rng: random.Random) -> float:
+    return rng.choice(_LASTS_S) * rng.uniform(0.5, 1.5)
 
 
 def _some_nodes(rng: random.Random, nodes: Sequence[str], racks: Sequence[str]) -> str:

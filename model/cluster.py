@@ -8,6 +8,7 @@ RUN_DIR/
     cluster.json   this description
     slurm.conf     the configuration in use (a copy; includes resolved)
     keys/          a private key of each daemon that runs here, and the public ones of all
+    clock.json     how scaled time goes, for a clock service that starts again
     *.pid  *.sock  logs/NAME.log  state/ (the controller's)  accounting/ (its database)  spool/NAME/
            (each node daemon's)
 """

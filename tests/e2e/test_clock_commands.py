@@ -1,7 +1,8 @@
 """Clusters whose time is virtual or scaled, and what `understudy clock` does to it, with real
 processes.
 
-Covers: clock/rates, clock/scaled_loop, tool/cluster/clock_client, tool/understudy/clock.
+Covers: clock/rates, clock/rate_link, clock/scaled_loop, tool/cluster/clock_client,
+tool/understudy/clock.
 """
 
 import json
@@ -225,6 +226,45 @@ def test_scaled_time_runs_stops_and_changes_its_rate(start):
     assert cluster.run("understudy", "clock", "step").returncode == 1, (
         "only virtual time has windows"
     )
+
+
+def killed(cluster: Cluster, name: str):
+    (process,) = (each for each in recorded(cluster.run_dir) if each.name == name)
+    process.signal(signal.SIGKILL)
+    cluster.until(lambda: process.is_running, lambda is_running: not is_running)
+    return process
+
+
+def instant(cluster: Cluster, job_id: str, key: str) -> datetime:
+    return datetime.fromisoformat(cluster.job(job_id)[key])
+
+
+def test_scaled_time_goes_on_without_its_service_which_goes_on_where_it_would_be(start):
+    cluster = start("scaled:60", more="MinJobAge=864000\n")
+    cluster.clock("rate", "600")
+    first = cluster.sbatch("--time=400", "--wrap", "sleep 600")
+    cluster.await_state(first, "COMPLETED")
+    killed(cluster, "clock")
+    meanwhile = cluster.sbatch("--time=400", "--wrap", "sleep 1200")
+    cluster.await_state(meanwhile, "COMPLETED")
+    up = ("understudy", "up", "--run-dir", str(cluster.run_dir))
+    assert "Started again: clock" in cluster(*up)
+    assert "600 times real time" in cluster.clock("status")
+    # who starts now is told what time it is by a service that has started again
+    killed(cluster, "controller")
+    assert "Started again: controller" in cluster(*up)
+    later = cluster.sbatch("--time=400", "--wrap", "sleep 60")
+    assert instant(cluster, later, "SubmitTime") >= instant(cluster, meanwhile, "EndTime")
+    booted = re.search(r"BOOT_TIME += (\S+)", cluster("scontrol", "show", "config"))
+    assert datetime.fromisoformat(booted[1]) >= instant(cluster, meanwhile, "EndTime")
+    # and the others have found it again
+    assert "at its last rate" in (cluster.run_dir / "logs" / "noded0.log").read_text()
+    cluster.await_clock("participants controller, noded0")
+    cluster.sbatch("--time=400", "--wrap", "sleep 3h")
+    cluster.clock("pause")
+    first = cluster("squeue", "-o", COLUMN)
+    time.sleep(0.2)
+    assert cluster("squeue", "-o", COLUMN) == first
 
 
 def test_real_time_has_no_clock_to_change(start):

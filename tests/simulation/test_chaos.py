@@ -66,6 +66,31 @@ def test_the_seeds_here_draw_every_fault():
     assert kinds == set(WEIGHTS)
 
 
+@pytest.mark.parametrize("kind", ["crash", "stall"])
+def test_who_starts_waits_for_the_clock_and_who_runs_does_not(kind):
+    outcome = run_chaos(
+        schedule(
+            {"at": 10, "fault": kind, "of": "clock", "for": 90},
+            {"at": 20, "fault": "crash", "of": "controller", "for": 5},
+            {"at": 130, "fault": kind, "of": "clock", "for": 1000},
+        )
+    )
+    sent = [float(e.split()[0]) - 24.5 for e in outcome.heard if " controller > noded" in e]
+    assert outcome.ends == {"COMPLETED": 8}
+    assert [at for at in sent if 20 < at < 100] == []
+    assert [at for at in sent if 100 < at < 130]
+    assert [at for at in sent if 130 < at < 400]
+
+
+def test_the_seeds_here_draw_faults_of_the_clock():
+    assert {
+        event["fault"]
+        for seed in SEEDS
+        for event in draw(seed).events
+        if event.get("of") == "clock"
+    }
+
+
 def test_two_runs_of_a_seed_go_the_same_way_to_the_last_message():
     drawn = draw(3, JOBS)
     check_determinism(drawn, run_chaos(drawn))

@@ -29,6 +29,7 @@ def test_a_command_of_the_page_prints_what_the_page_says(command, lines, tmp_pat
     ("words", "code", "said"),
     [
         (["--fault", "crash of=n9 at=1"], 1, "nothing here is called 'n9'"),
+        (["--fault", "link of=clock at=1"], 1, "link at 1: the clock can crash and stall only"),
         (["--fault", "crash of=n[ at=1"], 1, "fault crash at 1: "),
         (["--fault", "flood of=n1 at=1"], 2, "--fault 'flood of=n1 at=1': fault: 'flood' is none"),
         (["--failures", "gamma"], 2, "--failures gamma: 'gamma' is none of exponential"),

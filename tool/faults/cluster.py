@@ -1,5 +1,6 @@
 """A cluster in one process whose daemons can crash, come back, and stand still: each node has a
-daemon of its own, and daemons believe in real time.
+daemon of its own, and daemons believe in real time. The clock service is there by name alone: who
+starts needs it, as in scaled time; who runs does not.
 
 Place: started by `run.py`; who injects faults (`inject.py`) tells it what befalls whom. It decides
 nothing. State that is on disk is there for the next life of a daemon, what was in memory is not.
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from understudy.accounting.main import start as start_accounting
 from understudy.clock.daemon import Daemon
 from understudy.controller.edge.main import start as start_controller
-from understudy.experiments.faults import ACCOUNTING, CONTROLLER
+from understudy.experiments.faults import ACCOUNTING, CLOCK, CONTROLLER
 from understudy.noded.daemon import FrontEnd
 from understudy.noded.faults import FaultTable
 from understudy.noded.main import start as start_noded
@@ -84,6 +85,8 @@ class FaultyCluster:
         self.kept_away: set[str] = set()  # daemons that nobody may start
         self.ended = 0  # daemons, by themselves
         self._boots: dict[str, float] = {}  # by node daemon: when its node has booted
+        self._new_life(CLOCK)
+        self._without_time: dict[str, None] = {}  # daemons that have yet to hear what time it is
 
     # --- who is there -----------------------------------------------------------------------------
 
@@ -134,6 +137,13 @@ class FaultyCluster:
         """Start the daemon, if it is not there, and nothing keeps it away."""
         if self.is_alive(name) or name in self.kept_away:
             return
+        if name == CLOCK:
+            self._new_life(name)
+            self._tell_time()
+            return
+        if not self._lives[CLOCK].answers:
+            self._without_time[name] = None
+            return
         life = self._new_life(name)
         time = CountedTime(self.loop, self.cluster.epoch, life, seems_real=True)
         messenger = self._messenger(MortalMessenger, name, life, self.cluster.user_id)
@@ -157,6 +167,12 @@ class FaultyCluster:
             self.front_ends[name] = front_end
             self._tell_of_starts(front_end)
 
+    def _tell_time(self) -> None:
+        """The clock answers again: who waits for it can start."""
+        waiting, self._without_time = self._without_time, {}
+        for name in waiting:
+            self.start_soon(name)
+
     def _tell_of_starts(self, front_end: FrontEnd) -> None:
         start = front_end.executor.start
 
@@ -179,6 +195,9 @@ class FaultyCluster:
     def die(self, name: str, *, without_power: bool = False) -> None:
         """The daemon ends without having a word; `without_power`: so does its host."""
         if not self.is_alive(name):
+            return
+        if name == CLOCK:
+            self._lives[name].is_alive = False
             return
         messenger = self.daemons.pop(name).messenger
         assert isinstance(messenger, MortalMessenger)
@@ -207,6 +226,8 @@ class FaultyCluster:
 
     def go_on(self, name: str) -> None:
         self._lives[name].go_on(self.loop)
+        if name == CLOCK:
+            self._tell_time()
 
     def _bounce(self, name: str, life: Life) -> None:
         """It has ended by itself, as when it cannot write its state: it is started again."""

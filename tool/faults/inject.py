@@ -11,7 +11,14 @@ from collections import Counter
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from understudy.experiments.faults import ACCOUNTING, BETWEEN, CONTROLLER, Fault
+from understudy.experiments.faults import (
+    ACCOUNTING,
+    BETWEEN,
+    CLOCK,
+    CONTROLLER,
+    OF_CLOCK,
+    Fault,
+)
 from understudy.experiments.scenario import ScenarioError
 from understudy.model.hostlist import expand
 from understudy.noded.faults import Fault as NodeFault
@@ -43,6 +50,10 @@ class Places:
         """All daemons."""
         return frozenset((*self._daemons, *self._of_node.values()))
 
+    def has_power(self, name: str) -> bool:
+        """Whether a daemon of this name can die without its host: those of nodes do so with it."""
+        return name in self._daemons or name == CLOCK
+
     def nodes(self, fault: Fault) -> list[str]:
         """The nodes that the fault is of.
 
@@ -69,6 +80,13 @@ class Places:
             if name in self._switches:
                 found |= dict.fromkeys(self._below(self._switches[name]))
             elif name in self._of_node or name in self._daemons:
+                found[name] = None
+            elif name == CLOCK:
+                if fault.kind not in OF_CLOCK:
+                    only = " and ".join(OF_CLOCK)
+                    raise ScenarioError(
+                        f"fault {fault.kind} at {fault.at:g}: the clock can {only} only"
+                    )
                 found[name] = None
             else:
                 raise ScenarioError(
@@ -152,7 +170,7 @@ class Injector:
             for name in self._places.daemons(fault, fault.of):
                 self._away[name] += 1
                 cluster.kept_away.add(name)
-                cluster.die(name, without_power=name not in (CONTROLLER, ACCOUNTING))
+                cluster.die(name, without_power=not self._places.has_power(name))
         elif fault.kind == "stall":
             for name in self._places.daemons(fault, fault.of):
                 self._still[name] += 1

@@ -67,6 +67,11 @@ class Life:
         if self._held is None:
             self._held = []
 
+    @property
+    def answers(self) -> bool:
+        """Whether it is there and does not stand still."""
+        return self.is_alive and self._held is None
+
     def go_on(self, loop: asyncio.AbstractEventLoop) -> None:
         """Do now what was due meanwhile, in its order."""
         held, self._held = self._held or [], None
