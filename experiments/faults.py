@@ -10,6 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from understudy.model.cluster import is_controller
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -36,9 +38,9 @@ _SHARES: Final = ("loss", "duplicate", "reorder")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Times in seconds after the scenario's zero. `of`, `to`: `controller`, `accounting`, `clock`,
-    nodes as a host list expression, or switches of topology.conf, at commas; `to` "": everybody
-    else.
+    """Times in seconds after the scenario's zero. `of`, `to`: `controller`, `backup1`,
+    `accounting`, `clock`, nodes as a host list expression, or switches of topology.conf, at commas;
+    `to` "": everybody else.
     """
 
     at: float
@@ -95,10 +97,10 @@ def read_fault(line: Mapping[str, Any]) -> Fault:
         if numbers.get(key, 0.0) > 1:
             raise ValueError(f"{key}: {line[key]!r} is not a probability")
     of = str(line.get("of", CONTROLLER)) if kind in ON_DISK else str(line["of"])
-    if kind in ON_DISK and of not in (CONTROLLER, ACCOUNTING):
-        raise ValueError(f"of: {of!r}: a disk is the controller's or accounting's")
-    if kind == "disk_slow" and of != CONTROLLER:
-        raise ValueError(f"of: {of!r}: only the controller's disk can be slow")
+    if kind in ON_DISK and not (is_controller(of) or of == ACCOUNTING):
+        raise ValueError(f"of: {of!r}: a disk is a controller's or accounting's")
+    if kind == "disk_slow" and not is_controller(of):
+        raise ValueError(f"of: {of!r}: only a controller's disk can be slow")
     return Fault(
         at=_number(line, "at"),
         kind=kind,

@@ -5,6 +5,7 @@ Place: pure; makes values of `faults.py`, which a scenario's events.jsonl can ho
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from understudy.experiments.faults import ACCOUNTING, CLOCK, CONTROLLER, OF_CLOCK, Fault
@@ -28,6 +29,7 @@ WEIGHTS: Final = {
 _LASTS_S: Final = (0.5, 5.0, 50.0, 500.0)  # ours: between races and what SlurmdTimeout notices
 _OF_CONTROLLER: Final = 0.4  # of crashes and stalls: the other daemons are many
 _OF_ACCOUNTING: Final = 0.2
+_OF_BACKUP: Final = 0.4  # of what would be the primary's
 _MORE_OF_CLOCK: Final = 0.05  # so many more for each of the others, which are as without
 
 
@@ -39,15 +41,18 @@ def random_faults(
     *,
     racks: Sequence[str] = (),
     accounting: bool = False,
+    backups: Sequence[str] = (),
 ) -> list[Fault]:
     """So many, and some of the clock, in order of time, that begin within the span. `racks`: names
-    of switches.
+    of switches; `backups`: of backup controllers.
     """
     found = [_one(rng, span_s, nodes, racks, accounting=accounting) for _ in range(count)]
     for _ in range(count):
         if rng.random() < _MORE_OF_CLOCK:
             kind = rng.choice(OF_CLOCK)
             found.append(Fault(rng.uniform(0.0, span_s), kind, CLOCK, _lasts(rng)))
+    if backups:
+        found = [_of_any_controller(rng, fault, backups) for fault in found]
     return sorted(found, key=lambda fault: fault.at)
 
 
@@ -102,6 +107,15 @@ def _one(
         case _:
             is_accountings = accounting and rng.random() < _OF_ACCOUNTING
             return Fault(at, kind, ACCOUNTING if is_accountings else CONTROLLER, lasts_s)
+
+
+def _of_any_controller(rng: random.Random, fault: Fault, backups: Sequence[str]) -> Fault:
+    """Let it befall a backup in place of the primary, or cut a controller off in place of nodes."""
+    if fault.of == CONTROLLER and rng.random() < _OF_BACKUP:
+        return replace(fault, of=rng.choice(backups))
+    if fault.to == CONTROLLER and rng.random() < _OF_BACKUP:
+        return replace(fault, of=rng.choice((CONTROLLER, *backups)), to="")
+    return fault
 
 
 def _lasts(rng: random.Random) -> float:

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from understudy.controller.saved.lease import Lease, Row
     from understudy.protocol.messenger import Request
 
+    Elsewhere = Callable[[Callable[[], Any]], Awaitable[Any]]
+
 T = TypeVar("T")
 TAKEOVER, RETURN, UNREACHABLE = "takeover", "return", "unreachable"
 ACCESS_DENIED: Final = 2002
@@ -70,7 +72,9 @@ class Leading(Protocol):
 
 class Leadership:
     """One controller of several. `programs`: SlurmctldPrimaryOnProg and OffProg, "" for none; `run`
-    starts one. `lead` builds the controller that leads.
+    starts one. `lead` builds the controller that leads. `elsewhere` does something with the lease,
+    one thing after the other, where nobody waits for it; None: in a thread. `look_s`: at
+    most between two looks at the lease.
     """
 
     def __init__(
@@ -83,6 +87,8 @@ class Leadership:
         programs: tuple[str, str],
         run: Callable[[str], None],
         admins: frozenset[int],
+        elsewhere: Elsewhere | None = None,
+        look_s: float = LONGEST_LOOK_S,
     ) -> None:
         assert lease.timeout_s is not None
         self._daemon, self._lease, self._hosts = daemon, lease, hosts
@@ -90,7 +96,7 @@ class Leadership:
         self._lead, self._run, self._admins = lead, run, admins
         self._on_program, self._off_program = programs
         self._timeout_s = lease.timeout_s
-        self._look_s = min(LONGEST_LOOK_S, lease.timeout_s / 8)
+        self._look_s = min(look_s, lease.timeout_s / 8)
         self._reach_s = min(_REACH_S, lease.timeout_s / BEATS)
         self._leading: Leading | None = None  # set while it leads
         self._answering: dict[str, bool] = {}  # of backups that stand by, as the leader has seen
@@ -98,10 +104,12 @@ class Leadership:
         # a primary that has lost the lease since it was started leaves it to whoever has it
         self._wants_back = daemon.name == CONTROLLER and daemon.is_first
         self._heir = ""
+        self._leaves_it_until = float("-inf")  # to others, as it could not be written here
         self._said: set[str] = set()
         self._answered = self._clock()  # when the leader did, over the network
         self._task: asyncio.Task[None] | None = None
-        self._thread = ThreadPoolExecutor(1, "lease")
+        self._elsewhere = elsewhere
+        self._thread = ThreadPoolExecutor(1, "lease") if elsewhere is None else None
 
     def start(self) -> None:
         """Lead if nobody else does, else wait for that."""
@@ -127,7 +135,14 @@ class Leadership:
             return self._lease.take(row)
         except DatabaseError as error:
             self._complain(f"cannot take the lease: {error}")
+            self._leave_it()
             return False
+
+    def _leave_it(self) -> None:
+        """Let others be first, who may be able to write: each attempt of ours that is there though
+        it failed, as when a sync does, has them wait anew.
+        """
+        self._leaves_it_until = self._clock() + 2 * self._timeout_s
 
     # --- being asked ------------------------------------------------------------------------------
 
@@ -178,6 +193,7 @@ class Leadership:
                 row = await self._do(lease.read)
             except DatabaseError as error:  # as of a full disk, which may be another's soon
                 self._complain(f"cannot use the lease: {error}")
+                self._leave_it()
                 self._answered = self._clock()  # nobody has asked the leader meanwhile
                 await self._pause(self._look_s)
         self._begin(row.holder)
@@ -186,6 +202,8 @@ class Leadership:
         """Take the lease if it was left to us, or its holder is silent; whether it is ours now."""
         is_left_to_us = not row.holder and row.wanted == self._daemon.name
         if not is_left_to_us and silent_s < self._timeout_s:
+            return False
+        if self._clock() < self._leaves_it_until:
             return False
         by_force = not is_left_to_us
         return await self._do(partial(self._lease.take, row, by_force=by_force))
@@ -320,6 +338,11 @@ class Leadership:
 
     # --- ending -----------------------------------------------------------------------------------
 
+    def break_off(self) -> None:
+        """Do nothing more and tell nobody, as when the process dies."""
+        if self._task is not None:
+            self._task.cancel()
+
     async def _close(self) -> None:
         """Everything is written: give the lease back."""
         if self._task is not None:
@@ -335,7 +358,8 @@ class Leadership:
                 except DatabaseError as error:
                     self._daemon.log.error("cannot give the lease back: %s", error)  # noqa: TRY400
         await self._do(self._lease.close)
-        self._thread.shutdown()
+        if self._thread is not None:
+            self._thread.shutdown()
 
     async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
         """A standby or leader that cannot go on ends the daemon."""
@@ -349,6 +373,9 @@ class Leadership:
 
     async def _do(self, call: Callable[..., T], *args: Any) -> T:
         """Do something with the lease, after whatever is being done with it."""
+        if self._elsewhere is not None:
+            done: T = await self._elsewhere(partial(call, *args))
+            return done
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, partial(call, *args))
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 import time as real_time
 from dataclasses import replace
 from functools import partial
@@ -31,7 +32,7 @@ from understudy.controller.core.locks import Locks
 from understudy.controller.core.lookups import known_nodes
 from understudy.controller.edge.build import build_settings, build_tables
 from understudy.controller.edge.burst_buffers import set_runner
-from understudy.controller.edge.leadership import Leadership
+from understudy.controller.edge.leadership import LONGEST_LOOK_S, Leadership
 from understudy.controller.edge.limits import make_limits
 from understudy.controller.edge.passes import Passes
 from understudy.controller.edge.programs import Programs, is_executable, run_alone
@@ -54,6 +55,7 @@ from understudy.controller.priority.accounts import AccountsOf
 from understudy.controller.priority.options import read_options
 from understudy.controller.saved.database import FILE_NAME, open_database
 from understudy.controller.saved.lease import Lease
+from understudy.controller.saved.records import StateError
 from understudy.controller.saved.recover import recover
 from understudy.controller.saved.store import Commits, Dirty, HeldWire, Store
 from understudy.controller.scheduling import registry
@@ -71,6 +73,7 @@ from understudy.protocol.messages import Lead
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from understudy.controller.edge.leadership import Elsewhere
     from understudy.controller.scheduling.api import SchedulingPolicy
     from understudy.controller.tables.settings import Settings
     from understudy.model.cluster import Hops
@@ -638,33 +641,55 @@ async def start(
     return controller
 
 
-async def start_one_of_several(daemon: Daemon, *, in_full: bool = False) -> None:
-    """As `start`, for a cluster with backup controllers: it leads, or stands by until it does."""
+async def start_one_of_several(
+    daemon: Daemon,
+    *,
+    in_full: bool = False,
+    write_elsewhere: Writer | None = None,
+    clock: Callable[[], float] = real_time.perf_counter,
+    lease_of: Callable[[Daemon, float], Lease] = open_lease,
+    elsewhere: Elsewhere | None = None,
+    look_s: float = LONGEST_LOOK_S,
+    leads: Callable[[Controller], None] | None = None,
+) -> Leadership:
+    """As `start`, for a cluster with backup controllers: it leads, or stands by until it does.
+    `lease_of` opens its lease, `elsewhere` does something with it in place of a thread, and it is
+    looked at every `look_s`, or more often if SlurmctldTimeout wants that; `leads` is told of the
+    controller when it does, and has the site's programs left alone.
+    """
     config = load(daemon.run_dir / "slurm.conf")
     cluster = daemon.cluster
     if daemon.logs is not None:
         daemon.logs.configure(config.text("SlurmctldDebug"), config.text("LogTimeFormat"))
-    lease = open_lease(daemon, float(config.seconds("SlurmctldTimeout") or 120))
+    lease = lease_of(daemon, float(config.seconds("SlurmctldTimeout") or 120))
 
     def lead() -> Controller:
-        controller = Controller(daemon, load(daemon.run_dir / "slurm.conf"), lease)
+        config = load(daemon.run_dir / "slurm.conf")
+        controller = Controller(daemon, config, lease, write_elsewhere, clock)
         controller.start(in_full=in_full)
         controller.tell_who_leads()
+        if leads is not None:
+            leads(controller)
         return controller
 
     slurm_user = user_id_of(config.text("SlurmUser")) or 0
-    Leadership(
+    leadership = Leadership(
         daemon,
         lease,
         hosts={NAME: cluster.controller_host, **{each.name: each.host for each in cluster.backups}},
         lead=lead,
         programs=(
-            config.text("SlurmctldPrimaryOnProg"),
-            config.text("SlurmctldPrimaryOffProg"),
+            ("", "")
+            if leads is not None
+            else (config.text("SlurmctldPrimaryOnProg"), config.text("SlurmctldPrimaryOffProg"))
         ),
         run=partial(run_alone, run_dir=daemon.run_dir),
         admins=frozenset((0, cluster.user_id, slurm_user)),
-    ).start()
+        elsewhere=elsewhere,
+        look_s=look_s,
+    )
+    leadership.start()
+    return leadership
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -698,10 +723,11 @@ def main(arguments: list[str] | None = None) -> int:
         if options.listener is None or not address.startswith("tcp:")
     ]
 
-    begin = start_one_of_several if cluster.backups else start
-
     async def start_and_forget(daemon: Daemon) -> None:
-        await begin(daemon, in_full=options.recover)
+        if cluster.backups:
+            await start_one_of_several(daemon, in_full=options.recover)
+        else:
+            await start(daemon, in_full=options.recover)
 
     try:
         return run_daemon(
@@ -712,6 +738,6 @@ def main(arguments: list[str] | None = None) -> int:
             verbose=options.verbose,
             listener=options.listener,
         )
-    except ConfigError as error:
-        print(f"understudy.controller: {error}")
+    except (ConfigError, StateError) as error:
+        print(f"understudy.controller: {error}", file=sys.stderr)
         return 1

@@ -37,7 +37,9 @@ from simulation.fuzz import (
 from simulation.schedules import Schedule
 from simulation.schedules import draw as draw_schedule
 
+from understudy.auth.keys import create_keys
 from understudy.experiments.random_faults import random_faults
+from understudy.model.cluster import CONTROLLER, Backup, backup_name
 from understudy.model.conf import load
 from understudy.model.errors import ConfigError
 from understudy.tool.faults.cluster import FaultyCluster
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 
 JOBS = 20
 MOST_FAULTS = 12
+WITH_BACKUP = 0.3  # so many have a backup controller
 HEALED_S = 700.0  # SlurmdTimeout, and the longest pause between two attempts, are over
 COMMAND = "python tests/simulation/chaos.py --seed {}"
 
@@ -59,12 +62,13 @@ COMMAND = "python tests/simulation/chaos.py --seed {}"
 @dataclass
 class ChaosOutcome(Outcome):
     """Beside it: the faults that began, by kind, how often the disk was read back, and all that
-    anybody was asked, in order.
+    anybody was asked, in order, and who led when.
     """
 
     faults: Counter[str] = field(default_factory=Counter)
     read_back: int = 0
     heard: list[str] = field(default_factory=list)
+    leaders: list[tuple[float, str]] = field(default_factory=list)  # when who began to lead
 
 
 class ChaosRun(Run):
@@ -77,6 +81,10 @@ class ChaosRun(Run):
         self, schedule: Schedule, folder: Path, trace: Callable[[str], None] | None
     ) -> None:
         super().__init__(replace(schedule, node_daemons=1 << 20, front_end=False), folder, trace)
+        backups = backups_of(schedule)
+        self.cluster.controller_unix = CONTROLLER
+        self.cluster.backups = [Backup(name, name, unix=name) for name in backups]
+        create_keys(folder / "keys", backups)
         self.outcome: ChaosOutcome = ChaosOutcome()
         self.config = load(folder / "slurm.conf")
         self.safety = Safety(self.fail, self._acknowledged, forgets=self._forgets)
@@ -122,9 +130,17 @@ class ChaosRun(Run):
         self.safety.judge(self.faulty)
         self.outcome.steps, self.outcome.read_back = self.safety.steps, self.safety.read_back
         self.outcome.faults = self.injector.counts
+        zero = self.cluster.zero
+        self.outcome.leaders = [(at - zero, name) for at, name in self.faulty.takeovers]
 
     async def _close(self) -> None:
         await self.faulty.close()
+
+
+def backups_of(schedule: Schedule) -> list[str]:
+    """The names of its backup controllers."""
+    hosts = [line for line in schedule.conf if line.startswith("SlurmctldHost=")]
+    return [backup_name(number) for number in range(1, len(hosts))]
 
 
 def draw(seed: int, jobs: int = JOBS) -> Schedule:
@@ -132,6 +148,11 @@ def draw(seed: int, jobs: int = JOBS) -> Schedule:
     schedule = draw_schedule(seed, jobs)
     rng = random.Random(f"faults {seed}")
     nodes = node_names(schedule)
+    others = random.Random(f"controllers {seed}")
+    if others.random() < WITH_BACKUP:
+        timeout_s = others.choice((20, 120))
+        more = ("SlurmctldHost=first", "SlurmctldHost=second", f"SlurmctldTimeout={timeout_s}")
+        schedule = replace(schedule, conf=(*more, *schedule.conf))
     racks = [
         word.split("=")[1]
         for line in schedule.topology
@@ -145,6 +166,7 @@ def draw(seed: int, jobs: int = JOBS) -> Schedule:
         nodes,
         racks=racks,
         accounting=bool(schedule.accounting),
+        backups=backups_of(schedule),
     )
     events = [*schedule.events, *(fault.as_line() for fault in faults)]
     return replace(schedule, events=tuple(sorted(events, key=lambda each: float(str(each["at"])))))

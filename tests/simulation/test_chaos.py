@@ -9,7 +9,7 @@ experiments/random_faults.
 from dataclasses import replace
 
 import pytest
-from simulation.chaos import check_determinism, draw, run_chaos
+from simulation.chaos import backups_of, check_determinism, draw, run_chaos
 from simulation.fuzz import ScheduleFailed
 from simulation.schedules import Schedule
 
@@ -91,8 +91,15 @@ def test_the_seeds_here_draw_faults_of_the_clock():
     }
 
 
-def test_two_runs_of_a_seed_go_the_same_way_to_the_last_message():
-    drawn = draw(3, JOBS)
+def test_some_of_the_seeds_here_have_a_backup_controller_and_faults_of_it():
+    drawn = [draw(seed) for seed in SEEDS]
+    assert any(backups_of(schedule) for schedule in drawn)
+    assert any(event.get("of") == "backup1" for each in drawn for event in each.events)
+
+
+@pytest.mark.parametrize("seed", [3, 13])  # the second has two controllers
+def test_two_runs_of_a_seed_go_the_same_way_to_the_last_message(seed):
+    drawn = draw(seed, JOBS)
     check_determinism(drawn, run_chaos(drawn))
 
 

@@ -134,6 +134,7 @@ def prepare(
     site: Site | None = None,
     hops: Hops | None = None,
     zygote: bool = False,
+    backups: bool | None = None,
     **settings: Any,
 ) -> Cluster:
     """Make the run directory ready for the daemons, and describe the cluster in its cluster.json.
@@ -159,6 +160,7 @@ def prepare(
         site: what `read_site` said of the configuration, where it has been read already.
         hops: each node is a hop of its own; None: hops within a node daemon are taken in memory.
         zygote: a process forks for commands, so that they need not start an interpreter each.
+        backups: whether there are slurm.conf's backup controllers; None: where they can be.
         settings: further fields of `Cluster`.
 
     Raises:
@@ -222,7 +224,7 @@ def prepare(
             Backup(backup_name(number), host, unix=f"unix:{sockets}/{backup_name(number)}.sock")
             for number, host in enumerate(site.controllers[1:], 1)
         ]
-        if time != "virtual" and state == "disk"
+        if (time != "virtual" and state == "disk" if backups is None else backups)
         else [],
         **settings,
     )

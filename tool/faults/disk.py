@@ -12,13 +12,17 @@ import errno
 import os
 import random
 import sqlite3
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
+from understudy.controller.saved.database import DatabaseError
+from understudy.controller.saved.lease import Lease
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import asyncio
+    from collections.abc import Awaitable, Callable
 
     from sqlalchemy import Connection, Engine
 
@@ -62,6 +66,45 @@ class Disk:
         if self.fails_to_sync:
             return OSError(errno.EIO, os.strerror(errno.EIO))
         return None
+
+    def doer(self, life: Life) -> Callable[[Callable[[], Any]], Awaitable[Any]]:
+        """What does something with the lease, which is on this disk, for this life."""
+
+        async def do(call: Callable[[], Any]) -> Any:
+            found: asyncio.Future[Any] = self._loop.create_future()
+
+            def do_now() -> None:
+                try:
+                    result = call()
+                except Exception as error:  # noqa: BLE001  handed on
+                    if not found.done():
+                        found.set_exception(error)
+                else:
+                    if not found.done():  # else who asked has been told to end
+                        found.set_result(result)
+
+            self._loop.call_later(self.seconds, life.do, do_now)
+            return await found
+
+        return do
+
+    def try_to_write(self, write: Callable[[], None]) -> None:
+        """Raise DatabaseError if the disk does not take it."""
+        if isinstance(error := self._write(write), OSError):
+            raise DatabaseError(error.strerror)
+        if error is not None:
+            raise error
+
+
+class LeaseOnDisk(Lease):
+    """A lease whose holder's disk may fail. Reads are answered whatever happens to it."""
+
+    disk: Disk
+
+    def _change(self, text: str, values: tuple[object, ...]) -> bool:
+        found: list[bool] = []
+        self.disk.try_to_write(lambda: found.append(super(LeaseOnDisk, self)._change(text, values)))
+        return found[0]
 
 
 class DatabaseDisk:

@@ -15,7 +15,6 @@ from understudy.experiments.faults import (
     ACCOUNTING,
     BETWEEN,
     CLOCK,
-    CONTROLLER,
     OF_CLOCK,
     Fault,
 )
@@ -39,7 +38,8 @@ class Places:
     """What faults may name: daemons, nodes, and the switches of topology.conf."""
 
     def __init__(self, cluster: Cluster, config: SlurmConfig) -> None:
-        self._daemons = [CONTROLLER, *([ACCOUNTING] if cluster.keeps_accounting else [])]
+        accounting = [ACCOUNTING] if cluster.keeps_accounting else []
+        self._daemons = [*cluster.controllers, *accounting]
         self._of_node = {
             node: noded.name for noded in cluster.nodeds for node in expand(noded.nodes)
         }
@@ -203,7 +203,7 @@ class Injector:
         """What the disk, or the nodes, are like now that the fault has begun or is over."""
         going_on = [each for each in self._going_on.values() if each.kind == changed.kind]
         disks: dict[str, Disk | DatabaseDisk] = {
-            CONTROLLER: self._cluster.disk,
+            **self._cluster.disks,
             ACCOUNTING: self._cluster.database_disk,
         }
         table = self._cluster.nodes
@@ -211,8 +211,9 @@ class Injector:
             for name, disk in disks.items():
                 disk.is_full = any(each.of == name for each in going_on)
         elif changed.kind == "disk_slow":
-            slowest = max((each.seconds for each in going_on), default=WRITE_S)
-            self._cluster.disk.seconds = slowest
+            for name, of_controller in self._cluster.disks.items():
+                seconds = (each.seconds for each in going_on if each.of == name)
+                of_controller.seconds = max(seconds, default=WRITE_S)
         elif changed.kind == "fsync_fails":
             for name, disk in disks.items():
                 disk.fails_to_sync = any(each.of == name for each in going_on)

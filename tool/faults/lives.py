@@ -14,6 +14,7 @@ they do outside simulations.
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +28,7 @@ from understudy.protocol.messages import Failure, FollowJobs, JobRuns, Message, 
 from understudy.protocol.messenger import (
     CONNECT_FAILED,
     CONNECTION_LOST,
+    STANDBY,
     TIMED_OUT,
     MemoryNetwork,
     Messenger,
@@ -39,8 +41,9 @@ if TYPE_CHECKING:
     from understudy.clock.virtual_loop import VirtualEventLoop
 
 _SEQUENCES_A_LIFE: Final = 1 << 40
-_AWAY: Final = (CONNECT_FAILED, CONNECTION_LOST, TIMED_OUT)
+_AWAY: Final = (CONNECT_FAILED, CONNECTION_LOST, TIMED_OUT, STANDBY)
 _ASK_AGAIN_S: Final = 1.0  # ours: commands wait so long before they look for the controller again
+_OTHERS_S: Final = 10.0  # ours, as MessageTimeout
 _REORDERED_BY: Final = 10.0  # ours: one that is overtaken takes up to so many latencies more
 _LEAST_REORDERED_S: Final = 0.1  # ours: or, where links take no time, up to so long
 
@@ -123,6 +126,7 @@ class FailingNetwork(MemoryNetwork):
 
     def __init__(self, seed: int = 0) -> None:
         super().__init__()
+        self.controllers: dict[str, str] = {}  # who listens at an address
         self.faults: list[LinkFault] = []
         self.lost = self.duplicated = self.overtaken = 0  # messages
         self.copies = 0  # that were put off
@@ -199,10 +203,35 @@ class MortalMessenger(Messenger):
         only_failures: bool = False,
         ahead_s: float = 0.0,
     ) -> None:
-        if self._life.is_alive:
-            super().send(
-                peer, message, on_reply, timeout_s, only_failures=only_failures, ahead_s=ahead_s
-            )
+        if not self._life.is_alive:
+            return
+        at = self._found_at(peer)
+        super().send(at, message, on_reply, timeout_s, only_failures=only_failures, ahead_s=ahead_s)
+        if at not in self._failing.members:
+            self._try_next(at)
+
+    def _is_one_of_several(self, peer: str) -> bool:
+        link = self._links.get(peer)
+        return link is not None and len(link.addresses) > 1
+
+    def _found_at(self, peer: str) -> str:
+        """The name of who is taken for the peer now, where it may be one of several."""
+        if not self._is_one_of_several(peer):
+            return peer
+        return self._failing.controllers[self._links[peer].addresses[0]]
+
+    def _try_next(self, peer: str) -> None:
+        for link in self._links.values():
+            if len(link.addresses) > 1 and self._found_at(link.name) == peer:
+                link.addresses.append(link.addresses.pop(0))
+
+    def prefer(self, name: str, address: str) -> None:
+        left = self._found_at(name)
+        super().prefer(name, address)
+        if self._found_at(name) != left:
+            gone = Failure(CONNECTION_LOST, f"{name} is to be found elsewhere")
+            for number in self._asked_of(left):
+                self._loop.call_soon(self._answered, number, gone)
 
     def die(self, *, silently: bool = False) -> None:
         """Those who wait for an answer of it hear that the connection is lost, a latency later;
@@ -211,7 +240,7 @@ class MortalMessenger(Messenger):
         self._life.is_alive = False
         if silently:
             return
-        del self._failing.members[self.name]
+        self._failing.members.pop(self.name, None)
         assert self._virtual is not None
         for other in list(self._failing.members.values()):
             self._virtual.post(
@@ -264,7 +293,7 @@ class MortalMessenger(Messenger):
         super()._take_in_memory(_ReplyLink(self, sender), number, message, kind)  # type: ignore[arg-type]
 
     def _reply_in_memory(self, asker: Messenger, kind: int, number: int, answer: Message) -> None:
-        if self._life.is_alive:
+        if self._life.is_alive and (self.may_speak is None or self.may_speak()):
             super()._reply_in_memory(asker, kind, number, answer)
 
 
@@ -315,6 +344,8 @@ class PatientMessenger(MortalMessenger):
         if isinstance(message, SubmitJob) and not message.token:
             token = f"{self.name}-{self._numbers + 1}"
             message = msgspec.structs.replace(message, token=token)
+        if timeout_s != math.inf and self._is_one_of_several(peer):
+            timeout_s = min(timeout_s, _OTHERS_S)  # another may lead by then
         question = _Question(on_reply or (lambda _answer: None))
         if isinstance(message, FollowJobs):
             self._following = question

@@ -53,17 +53,19 @@ class Faults:
 
     def figures(self) -> dict[str, int]:
         """What has gone wrong: how many faults of each kind have begun, what links did to messages,
-        and how often daemons ended by themselves.
+        how often daemons ended by themselves, and how often another controller began to lead.
         """
         if self.injector is None or self.cluster is None:
             return {}
         network = self.cluster.network
+        takeovers = len(self.cluster.takeovers) - 1  # the first lead was nobody else's
         return {
             **{f"faults_{kind}": count for kind, count in sorted(self.injector.counts.items())},
             "messages_lost": network.lost,
             "messages_duplicated": network.duplicated,
             "messages_overtaken": network.overtaken,
             "daemons_ended": self.cluster.ended,
+            **({"takeovers": takeovers} if self.cluster.cluster.backups else {}),
         }
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from understudy.accounting.store import Store as AccountingStore
     from understudy.controller.core.core import Core
     from understudy.controller.edge.main import Controller
+    from understudy.controller.saved.lease import Lease
     from understudy.controller.tables.job import Job
     from understudy.noded.core import Key
     from understudy.tool.faults.cluster import FaultyCluster
@@ -61,6 +62,7 @@ class Safety:
         self._fail, self._acknowledged, self._forgets = fail, acknowledged, forgets
         self.steps = self.read_back = 0
         self._starts: Counter[Key] = Counter()
+        self._leases: list[Lease] = []  # of controllers that have led beside others
 
     def watch(self, controller: Controller) -> None:
         """Look after each event of this controller."""
@@ -70,10 +72,15 @@ class Safety:
                 if job_id not in core.tables.jobs:
                     self._fail(f"job {job_id} was acknowledged, and a controller came back without")
         settle, invariants = core.after_event, Invariants(core)
+        if controller.lease is not None and controller.lease.timeout_s is not None:
+            self._leases.append(controller.lease)
 
         def after_event() -> None:
             settle()
             self.steps += 1
+            if sum(lease.holds() for lease in self._leases) > 1:
+                names = [lease.name for lease in self._leases if lease.holds()]
+                self._fail(f"{' and '.join(names)} may answer at the same time")
             try:
                 invariants.check()
             except AssertionError as error:
@@ -94,6 +101,8 @@ class Safety:
     def _compare_with_disk(self, controller: Controller) -> None:
         store, commits = controller.store, controller.commits
         if store is None or commits is None or commits.is_over:  # what it could not write is lost
+            return
+        if controller.lease is not None and not controller.lease.holds():
             return
         self.read_back += 1
         database = sqlite3.connect(f"file:{store.place}?mode=ro", uri=True)

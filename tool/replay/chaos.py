@@ -23,6 +23,7 @@ from understudy.experiments.random_faults import random_faults
 from understudy.experiments.replay_conf import replay_conf
 from understudy.experiments.shrinking import without_needless
 from understudy.experiments.synthetic import synthetic
+from understudy.model.cluster import backup_name
 from understudy.model.conf import read
 from understudy.model.states import NodeState
 from understudy.tool.cluster.launch import LaunchError
@@ -126,6 +127,7 @@ def draw(request: ChaosRequest, folder: Path) -> None:
         nodes,
         racks=[switch.name for switch in config.topology],
         accounting=config.text("AccountingStorageType").endswith("slurmdbd"),
+        backups=[backup_name(number) for number in range(1, len(config.controllers))],
     )
     _write(folder, lines, [fault.as_line() for fault in faults])
     about = {"name": f"seed-{request.seed}", "front_end": False}

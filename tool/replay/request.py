@@ -147,6 +147,7 @@ def virtual_cluster(
         tcp="never",
         log_level="error",  # a line on each job would cost more than 2 % of the run
         state="disk" if is_faulty else request.state,
+        backups=is_faulty,
         participants=["replay"],
         latency_s=request.latency_s,
         limit_s=request.limit_s,
