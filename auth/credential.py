@@ -68,6 +68,7 @@ class Signer:
     def __init__(self, keys: Keys, lifetime_s: int = DEFAULT_LIFETIME_S) -> None:
         self._sign = keys.sign
         self._lifetime_s = lifetime_s
+        self._last_us = 0  # when the last order expires: no two are alike
 
     def sign(self, job_id: int, restart: int, nodes: str, user_id: int, start_time: int) -> bytes:
         """The credential: 64 bytes of signature, then the signed text."""
@@ -97,8 +98,15 @@ class Signer:
 
     def order(self, now: Callable[[], float], inner: bytes) -> bytes:
         """What goes with a message (as it is encoded) for many nodes."""
-        expires = (int(now()) + self._lifetime_s).to_bytes(_EXPIRY_BYTES, "big")
+        expires_us = int((now() + self._lifetime_s) * 1e6)
+        self._last_us = expires_us = max(expires_us, self._last_us + 1)
+        expires = expires_us.to_bytes(_EXPIRY_BYTES, "big")
         return self._sign(_ORDER + expires + inner) + expires
+
+
+def order_expires(order: bytes) -> float:
+    """When an order that was found right is good no more."""
+    return int.from_bytes(order[_SIGNATURE_BYTES:], "big") / 1e6
 
 
 class Verifier:
@@ -155,7 +163,7 @@ class Verifier:
         share a process they are asked about the same one, one after the other.
         """
         expires = order[_SIGNATURE_BYTES:]
-        if len(expires) != _EXPIRY_BYTES or now > int.from_bytes(expires, "big"):
+        if len(expires) != _EXPIRY_BYTES or now > order_expires(order):
             return False
         if self._verified != (order, inner):
             text = _ORDER + expires + inner

@@ -536,8 +536,14 @@ def _cancel(
 
 def _tellings(name: str, context: Context) -> list[str]:
     """What the job of a step that is not there is called, as often as that is said."""
+    number, _, task = name.partition("_")
+    if not number.isdecimal():
+        return [name, name]
+    where: dict[str, list[int]] = (
+        {"array_job_id": [int(number)]} if task else {"job_id": [int(number)]}
+    )
     columns = ["job_id", "array_job_id", "array_task_id"]
-    for job in context.client.query("jobs", columns).dicts():
+    for job in context.client.query("jobs", columns, where).dicts():
         array = job["array_job_id"]
         if array and name in {str(job["job_id"]), f"{array}_{job['array_task_id']}"}:
             return [str(job["job_id"])]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from understudy.auth.credential import CredentialError
+from understudy.auth.credential import CredentialError, order_expires
 from understudy.model.cluster import is_controller
 from understudy.model.errors import ERROR_TEXT
 from understudy.model.hostlist import compress, expand
@@ -150,6 +150,7 @@ class FrontEnd:
         self._boot_time, self._start_time = boot_time, time.now()
         self._journal, self._stop = journal, stop
         self._step_verifier, self.files = step_verifier, files
+        self._obeyed: set[bytes] = set()  # orders that are good still
         # user and group of the steps that are about to run, or run
         self._owners: dict[StepKey, tuple[int, int]] = {}
         # steps that wait for a prolog: whether they are to be ended
@@ -461,6 +462,15 @@ class FrontEnd:
             message.order, message.inner, self._time.now()
         )
 
+    def is_obeyed(self, order: bytes) -> bool:
+        """Whether the order has come before, as far as it is still good; it is remembered."""
+        now = self._time.now()
+        self._obeyed = {each for each in self._obeyed if order_expires(each) >= now}
+        if order in self._obeyed:
+            return True
+        self._obeyed.add(order)
+        return False
+
     def refusal(self, message: SignalTasks | AttachTasks | StatTasks) -> Failure | None:
         """Why a command may not do this to the step; None if it may: it has the step's
         credential.
@@ -667,6 +677,11 @@ class _Forwarding:
             and (refusal := front_end.refusal(inner))
         ):
             return refusal
+        if isinstance(inner, Reconfigure | Shutdown) and message.order:
+            # of no run of a job, so it would have its effect whenever somebody sends it again
+            is_again = front_end.is_obeyed(message.order)
+            if is_again and not _is_controller(self._request.sender):
+                return Failure(ACCESS_DENIED, "Access/permission denied: an order of before")
         if isinstance(inner, Forward | LaunchBatch | StatTasks):
             return Failure(UNEXPECTED, f"{type(inner).__name__} is not for many nodes")
         own, rest, strangers = self._divide()

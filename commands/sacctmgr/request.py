@@ -107,7 +107,7 @@ def read_words(session: "Session", entity: str, words: list[str], *, sets: bool)
         try:
             values = sw.read_condition(place, value, session.words)
         except sw.ValueRefusedError as error:
-            _refuse(session, error)
+            refuse(session, error)
             request.is_well = False
             continue
         if values:
@@ -130,7 +130,7 @@ def _set(
     try:
         read = sw.read_value(key, operator, value, word, session.words)
     except sw.ValueRefusedError as error:
-        _refuse(session, error)
+        refuse(session, error)
         if key.kind == "classification" or (
             entity in {"qos", "resource"} and key.kind in {"number", "factor"}
         ):
@@ -157,13 +157,15 @@ def _set(
     request.keys.add(key.field)
 
 
-def _refuse(session: "Session", error: sw.ValueRefusedError) -> None:
+def refuse(session: "Session", error: sw.ValueRefusedError) -> int:
+    """Say why a value cannot be. The exit code."""
     context = session.context
     if not error.text:
-        return
+        return 1
     (context.error if error.is_error else context.print if error.to_stdout else context.complain)(
         error.text
     )
+    return 1
 
 
 def _unknown_option(session: "Session", entity: str, word: str, *, adds_user: bool = False) -> None:

@@ -257,9 +257,15 @@ def _show(session: Session, words: list[str]) -> None:
         session.context.complain(_LISTED)
         session.code = 1
         return
+    from understudy.commands.sacctmgr.request import refuse
     from understudy.commands.sacctmgr.show import show
+    from understudy.commands.sacctmgr.words import ValueRefusedError
 
-    session.code = max(session.code, show(session, entity, words[1:]))
+    try:
+        code = show(session, entity, words[1:])
+    except ValueRefusedError as error:
+        code = refuse(session, error)
+    session.code = max(session.code, code)
 
 
 def _change(session: Session, action: str, words: list[str]) -> None:
@@ -275,8 +281,14 @@ def _change(session: Session, action: str, words: list[str]) -> None:
         session.code = 1
         return
     from understudy.commands.sacctmgr.change import change
+    from understudy.commands.sacctmgr.request import refuse
+    from understudy.commands.sacctmgr.words import ValueRefusedError
 
-    session.code = max(session.code, change(session, action, entity, words[1:]))
+    try:
+        code = change(session, action, entity, words[1:])
+    except ValueRefusedError as error:
+        code = refuse(session, error)
+    session.code = max(session.code, code)
 
 
 def main() -> None:

@@ -363,12 +363,19 @@ def unquoted(text: str) -> str:
 
 
 def names_in(text: str, *, lower: bool = True) -> "list[str]":
-    """A list with commas; `a[1-3]` as well."""
+    """A list with commas; `a[1-3]` as well.
+
+    Raises:
+        ValueRefusedError: brackets that enclose no numbers.
+    """
     text = text.lower() if lower else text
     if "[" in text:
         from understudy.model.hostlist import expand
 
-        return list(expand(text))
+        try:
+            return list(expand(text))
+        except ValueError as error:
+            raise ValueRefusedError(str(error), is_error=True) from None
     return [unquoted(name) for name in text.split(",") if unquoted(name)]
 
 

@@ -25,7 +25,7 @@ from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.het_job import whole
 from understudy.controller.tables.job import HELD_BY_ADMIN, LAUNCH_FAILURE
 from understudy.controller.tables.job_states import JobEvent
-from understudy.model import hostlist
+from understudy.model import hostlist, nodeset
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import JobFlag
 from understudy.protocol import endings
@@ -187,8 +187,13 @@ def register_nodes(core: Core, message: RegisterNodes, sender: Sender) -> Messag
     record.last_response = now
     is_new_life = record.start_time != message.slurmd_start_time
     record.start_time = message.slurmd_start_time
+    boot_time = int(message.boot_time)
+    booted = any(
+        core.tables.nodes.nodes[index].boot_time != boot_time for index in nodeset.indices(nodes)
+    )
     up = bring_up(core, nodes, message, now)
-    _lose_jobs_from_before(core, nodes, int(message.boot_time))
+    if booted:  # else what was there before has been lost already
+        _lose_jobs_from_before(core, nodes, boot_time)
     core.agents.daemon_is_back(message.daemon)
     unknown = _stray_steps(core, message.jobs_of_steps, nodes) + _settle_jobs(
         core, record, message.running_jobs, is_new_life=is_new_life

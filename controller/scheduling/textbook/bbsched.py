@@ -40,7 +40,7 @@ from understudy.controller.scheduling.textbook.deciding import (
     weights_in_units,
     weights_of_one,
 )
-from understudy.controller.scheduling.textbook.further import named_kinds
+from understudy.controller.scheduling.textbook.further import further_resources, named_kinds
 from understudy.controller.scheduling.textbook.genetic import Search, search
 from understudy.controller.scheduling.textbook.pools import TextbookPolicy
 from understudy.controller.scheduling.textbook.subsets import Window
@@ -133,6 +133,16 @@ class Options(NamedTuple):
         )
 
 
+def _objectives(options: Options, names: Sequence[str]) -> list[int]:
+    """The places of the resources that are objectives; processors come first."""
+    wanted = options.objectives
+    return [
+        k
+        for k, name in enumerate(names)
+        if not wanted or name == CPU or name in wanted or name.split("/")[0] in wanted
+    ]
+
+
 class BBSched(TextbookPolicy):
     """A window of the queue at a time."""
 
@@ -143,7 +153,7 @@ class BBSched(TextbookPolicy):
         self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters
     ) -> None:
         super().__init__(tables, selector, planner, parameters)
-        self.options = Options.of(parameters)
+        self.options = self._options(parameters)
         self.chance = seeded(self.options.seed)
         self.backfilling = Backfilling(self)
         self.ages: Counter[int] = Counter()  # by job id: windows that have passed it over
@@ -163,11 +173,27 @@ class BBSched(TextbookPolicy):
 
     def reconfigure(self, parameters: PolicyParameters) -> None:
         """As in `SchedulingPolicy`. Chance goes on where it was, unless there is another seed."""
-        options = Options.of(parameters)
+        options = self._options(parameters)
         super().reconfigure(parameters)
         if options.seed != self.options.seed:
             self.chance = seeded(options.seed)
         self.options = options
+
+    def _options(self, parameters: PolicyParameters) -> Options:
+        """The words, which are right for what counts in this cluster.
+
+        Raises:
+            ConfigError: as `Options.of`, or there are more or fewer weights than objectives.
+        """
+        options = Options.of(parameters)
+        names = [CPU, *(each.name for each in further_resources(self.tables, parameters))]
+        wanted = [names[k] for k in _objectives(options, names)]
+        if options.weights and len(options.weights) != len(wanted):
+            raise ConfigError(
+                f"SchedulerParameters bbs_weights={parameters['bbs_weights']}: "
+                f"{len(options.weights)} for the {len(wanted)} objectives {', '.join(wanted)}"
+            )
+        return options
 
     def decide(self, added: list[Record] | None, freed: bool, second: int, now: float) -> None:
         """One pass over each pool: a window, then backfilling."""
@@ -238,7 +264,7 @@ class BBSched(TextbookPolicy):
         kinds, options = pool.amounts.kinds, self.options
         free = kinds.amounts(pool.free)
         names = list(free)
-        objectives = self._objectives(names)
+        objectives = _objectives(options, names)
         needs = [tuple(kinds.amounts(pool.amounts.need(each)).values()) for each in candidates]
         window = Window(needs, list(free.values()), objectives)
         capacity = tuple(pool.amounts.capacity[names[k]] for k in objectives)
@@ -267,15 +293,6 @@ class BBSched(TextbookPolicy):
             return by_published_code(front, full).chosen
         factor = Fraction(len(full.capacity)) if options.tradeoff is None else options.tradeoff
         return by_tradeoff(front, full, factor).chosen
-
-    def _objectives(self, names: Sequence[str]) -> list[int]:
-        """The places of the resources that are objectives; processors come first."""
-        wanted = self.options.objectives
-        return [
-            k
-            for k, name in enumerate(names)
-            if not wanted or name == CPU or name in wanted or name.split("/")[0] in wanted
-        ]
 
     def _weights(self, capacity: Sequence[int]) -> list[int]:
         method, count = self.options.method, len(capacity)

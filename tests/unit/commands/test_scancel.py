@@ -352,6 +352,24 @@ def test_a_step_of_others_is_told_of_twice_and_a_signal_not_at_all() -> None:
     assert (outcome.code, outcome.err) == (0, "")
 
 
+def test_for_the_name_of_an_array_it_alone_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = FakeClient(jobs=ARRAY)
+    client.answers["CancelJobs"] = [[("7311.0", 2017, "no such")]]
+    asked: list[object] = []
+    query = client.query
+
+    def noting(table: str, columns: list[str], where: object = None, **more: object) -> object:
+        if columns == ["job_id", "array_job_id", "array_task_id"]:
+            asked.append(where)
+        return query(table, columns, where, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(client, "query", noting)
+    run_command(scancel, "7310_0.0", client=client)
+    client.answers["CancelJobs"] = [[("7310_1.0", 2017, "no such")]]
+    run_command(scancel, "7310_1.0", client=client)
+    assert asked == [{"job_id": [7311]}, {"array_job_id": [7310]}]
+
+
 def test_a_state_that_was_asked_for_goes_along() -> None:
     assert cancel("-t", "PD", "-n", "b")[1][0]["where"] == {"state": [0]}
     assert cancel("-n", "b")[1][0]["where"] == {}

@@ -170,6 +170,21 @@ def test_another_node_daemon_hands_on_what_the_controller_has_signed_and_orders_
     assert len(node.executor.jobs) == 0
 
 
+def test_an_order_that_is_of_no_job_is_obeyed_once():
+    node = Harness()
+    reads = []
+    node.front_end.reconfigure = lambda: reads.append(1)
+    other = Peer("noded1", 0, 0, is_daemon=True)
+    signer = Signer(keys_of("controller"))
+    inner = msgspec.msgpack.encode(Reconfigure())
+    first, second = (signer.order(node.time.now, inner) for _ in range(2))
+    assert first != second
+    for order, code in ((first, 0), (first, 2002), (second, 0), (second, 2002)):
+        answer = node.ask(Forward(inner, "n0", 32, 10.0, order), other)
+        assert (answer.replies[0].code if code == 0 else answer.code) == code
+    assert len(reads) == 2
+
+
 def test_messages_that_are_not_for_node_daemons_are_refused():
     node = Harness()
     assert node.ask(Query("jobs", [])).code == 1000

@@ -30,6 +30,17 @@ def house():
     house.store.close()
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["-i add user x a[ fairshare=5", "-i add account a[1", "-i modify user a[ set fairshare=5",
+     "-i delete user a[", "show user a[", "show user name=a["],
+)  # fmt: skip
+def test_brackets_that_enclose_no_numbers_are_said_in_a_line(house, command):
+    said = house.sacctmgr(command)
+    assert said.err.startswith("sacctmgr: error: Invalid hostlist: a[")
+    assert said.err.count("\n") == 1
+
+
 def test_adding_an_account_tells_of_it_and_of_its_limits(house):
     said = house.sacctmgr(
         "-i add account x1 Fairshare=60 GrpTRES=cpu=64,mem=10G,node=2 GrpJobs=4 MaxJobs=2 "

@@ -7,6 +7,7 @@ from controller_harness import START, USER, FakeSender, Harness
 
 from understudy.controller.core.fan_out import FanOut
 from understudy.controller.nodes.events import start_pinging
+from understudy.controller.requests import node_news
 from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobState, NodeFlag, NodeState
 from understudy.protocol.messages import (
@@ -86,6 +87,23 @@ def test_a_job_is_lost_when_its_daemon_is_restarted_without_it() -> None:
     assert job.state is JobState.RUNNING
     h.find()
     assert (job.state, job.reason) == (JobState.NODE_FAIL, "NodeDown")
+
+
+def test_jobs_are_looked_through_only_when_a_node_has_booted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[int] = []
+    monkeypatch.setattr(
+        node_news, "_lose_jobs_from_before", lambda _core, _nodes, boot: looked.append(boot)
+    )
+    h = Harness()
+    assert len(looked) == 1
+    h.submit()
+    h.register("noded0", [])
+    assert len(looked) == 1
+    h.core.tables.nodes.nodes[0].boot_time = 17
+    h.register("noded0", [])
+    assert len(looked) == 2
 
 
 def test_a_daemon_that_registers_again_keeps_its_jobs() -> None:

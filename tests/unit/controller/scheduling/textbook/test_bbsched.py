@@ -1,10 +1,12 @@
 """sched/bbsched: windows, ages, methods, words."""
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import buffered, windows
-from scheduling_harness import World, table
+from scheduling_harness import World, table, tables_of
 
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.textbook.bbsched import BBSched
@@ -13,11 +15,9 @@ from understudy.model.errors import ConfigError
 
 
 def world(nodes, parameters=None, policy=BBSched, **licenses):
-    made = World(
-        table(nodes), policy, SelectConsTres(frozenset({"CR_CPU"})), parameters, check=True
-    )
-    made.tables.licenses.totals = licenses
-    return made
+    tables = tables_of(table(nodes))
+    tables.licenses.totals = licenses
+    return World(tables, policy, SelectConsTres(frozenset({"CR_CPU"})), parameters, check=True)
 
 
 def replayed(jobs, nodes, parameters=None, policy=BBSched, **licenses):
@@ -165,6 +165,18 @@ def test_a_word_that_cannot_be_read_is_an_error_that_names_it(words, text):
         world(4, words)
     with pytest.raises(ConfigError, match=f"SchedulerParameters {text}"):
         BBSched.check_parameters(words)
+
+
+@pytest.mark.parametrize("weights", ["1", "0.5+0.3+0.2"])
+def test_weights_are_as_many_as_the_objectives(weights):
+    count = weights.count("+") + 1
+    text = f"bbs_weights={re.escape(weights)}: {count} for the 2 objectives cpu, license/bb"
+    with pytest.raises(ConfigError, match=text):
+        world(4, {"bbs_weights": weights}, bb=100)
+    w = world(4, {"bbs_weights": "1+2"}, bb=100)
+    with pytest.raises(ConfigError, match=text):
+        w.policy.reconfigure({"bbs_weights": weights})
+    assert len(w.policy.options.weights) == 2
 
 
 def test_other_words_hold_from_a_reconfiguration_on():
