@@ -217,6 +217,7 @@ def _for_jobs(settings: Settings, config: SlurmConfig) -> Settings:
         disable_root_jobs=config.boolean("DisableRootJobs"),
         inactive_limit_s=config.seconds("InactiveLimit") or 0,
         max_step_count=config.count("MaxStepCount"),
+        max_tasks_per_node=config.count("MaxTasksPerNode"),
         mpi_default=config.text("MpiDefault") or "none",
         kill_invalid_dependency="kill_invalid_depend"
         in {word.lower() for word in config.words("DependencyParameters")},

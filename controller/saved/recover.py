@@ -37,6 +37,7 @@ from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.allocation import Allocation
 from understudy.controller.tables.het_job import restore as restore_component
 from understudy.controller.tables.job_states import JobEvent, advance
+from understudy.model import nodeset
 from understudy.model.states import JobFlag, JobState
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ def recover(core: Core, jobs: Iterable[Job]) -> None:
         if job.is_completing or job.is_active:
             if job.allocation is None or _has_moved(core, job):
                 _lose(core, job, now)
+            elif not _fits(core, job.allocation):
+                _lose(core, job, now, "which has become smaller")
             else:
                 _take_back(core, job)
         elif job.is_pending:
@@ -105,12 +108,27 @@ def _has_moved(core: Core, job: Job) -> bool:
         return True
 
 
-def _lose(core: Core, job: Job, now: float) -> None:
-    log.error(
-        "job %d ran on %s, which slurm.conf does not have any more, or elsewhere",
-        job.job_id,
-        job.node_list,
-    )
+def _fits(core: Core, allocation: Allocation) -> bool:
+    """Whether the nodes have what the job holds of them: they may have been other ones when it
+    started.
+    """
+    table = core.tables.nodes
+    for group in allocation.groups:
+        for index in nodeset.indices(group.nodes):
+            node = table.nodes[index]
+            cores = (1 << node.sockets * node.cores_per_socket) - 1 & ~node.spec_cores
+            if group.cpus > node.effective_cpus or group.cores & ~cores:
+                return False
+    return True
+
+
+def _lose(
+    core: Core,
+    job: Job,
+    now: float,
+    why: str = "which slurm.conf does not have any more, or elsewhere",
+) -> None:
+    log.error("job %d ran on %s, %s", job.job_id, job.node_list, why)
     runs_again = job.is_active and job.requeue and not job.interactive
     if job.is_active:
         advance(job, JobEvent.NODE_FAILED, now)

@@ -99,6 +99,7 @@ class Settings:
     tree_width: int = 32
     credential_lifetime_s: int = 120
     max_step_count: int = 40_000
+    max_tasks_per_node: int = 512
     mpi_default: str = "none"
     kill_invalid_dependency: bool = False
     max_depend_depth: int = MAX_DEPEND_DEPTH

@@ -163,12 +163,17 @@ class Held(NamedTuple):
 
 
 def lay_out(
-    spec: StepSpec, held: Sequence[Held], required: Sequence[int], excluded: int
+    spec: StepSpec,
+    held: Sequence[Held],
+    required: Sequence[int],
+    excluded: int,
+    *,
+    most_tasks: int = 512,
 ) -> list[Place]:
     """Nodes, tasks and CPUs for a step out of what the job has, in the job's order of nodes.
 
     `required`: node indices of --nodelist, in its order; with the distribution "arbitrary" one for
-    each task. `excluded`: a bitmap.
+    each task. `excluded`: a bitmap. `most_tasks`: MaxTasksPerNode.
 
     Raises:
         SlurmError: it can never be had; with NODES_BUSY: not as long as other steps run.
@@ -227,6 +232,8 @@ def lay_out(
         ):
             raise SlurmError(ErrorCode.TOO_MANY_CPUS)
         raise SlurmError(ErrorCode.NODES_BUSY)
+    if tasks > most_tasks * len(chosen):
+        raise SlurmError(ErrorCode.INVALID_TASK_COUNT)
     capacity = [max(_room(each, spec) // cpus_per_task, 1) for each in chosen]
     if spec.ntasks_per_node:
         capacity = [min(room, spec.ntasks_per_node) for room in capacity]

@@ -127,6 +127,13 @@ class HasClients(Protocol):
     def client(self) -> Client: ...
 
 
+class HasWaiters(Protocol):
+    """A cluster that commands of their own find. `environment`: by which."""
+
+    @property
+    def environment(self) -> dict[str, str]: ...
+
+
 class CrashingCluster:
     """A cluster whose daemons are killed and started again."""
 
@@ -148,6 +155,13 @@ class CrashingCluster:
 
     def client(self) -> Client:
         return Client(lambda: self.location)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            "SLURM_CONF": str(self.run_dir / "slurm.conf"),
+            "UNDERSTUDY_REGISTRY": str(self.registry),
+        }
 
     def kill(self, name: str) -> None:
         """SIGKILL, and wait until the daemon is no more."""
@@ -253,29 +267,38 @@ class Submitter(threading.Thread):
 class Waiter(threading.Thread):
     """Runs one command after another that stays until its job is over; all must end well."""
 
-    COMMANDS = (
+    COMMANDS: tuple[tuple[str, ...], ...] = (
         ("sbatch", "--wait", "--parsable", "--wrap=sleep 0.5"),
         ("salloc", "--quiet", "--ntasks=5", "sleep", "0.5"),
     )
 
-    def __init__(self, cluster: CrashingCluster, stop: threading.Event) -> None:
-        super().__init__(name="waiter", daemon=True)
-        self._cluster, self._stop_asked = cluster, stop
+    def __init__(
+        self,
+        cluster: HasWaiters,
+        stop: threading.Event,
+        commands: tuple[tuple[str, ...], ...] = COMMANDS,
+        name: str = "w",
+    ) -> None:
+        super().__init__(name=f"waiter {name}", daemon=True)
+        self._cluster, self._stop_asked, self._commands = cluster, stop, commands
+        self._job_name = name
         self.done = 0
         self.failed: list[str] = []
 
     def run(self) -> None:
-        environ = {
-            "PATH": "/bin:/usr/bin",
-            "SLURM_CONF": str(self._cluster.run_dir / "slurm.conf"),
-            "UNDERSTUDY_REGISTRY": str(self._cluster.registry),
-        }
-        for command in itertools.cycle(self.COMMANDS):
+        environ = {"PATH": "/bin:/usr/bin", **self._cluster.environment}
+        for command in itertools.cycle(self._commands):
             if self._stop_asked.is_set():
                 return
             module = f"understudy.commands.{command[0]}"
             ran = subprocess.run(
-                [sys.executable, "-m", module, f"--job-name=w{self.done}", *command[1:]],
+                [
+                    sys.executable,
+                    "-m",
+                    module,
+                    f"--job-name={self._job_name}{self.done}",
+                    *command[1:],
+                ],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,

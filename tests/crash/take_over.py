@@ -16,7 +16,8 @@ real: processes, sockets, time. In turns the one that leads
 and comes back, whereupon a primary takes control back. What must hold:
 
 - the other leads within SlurmctldTimeout + 5 s;
-- no submission fails: commands wait for whom they find to lead;
+- no submission fails: commands wait for whom they find to lead, `sbatch --wait`, `salloc` and
+  `srun` through takeovers while their jobs run, too;
 - all that tests/crash/kill_controller.py asks of jobs in the end: none lost, none twice, all
   completed in their first run; and the node daemon was told to begin each once;
 - of those who say that they lead, no two say so under the same fencing number, and nobody does who
@@ -47,8 +48,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from kill_controller import CONF, Outcome, Submitter, await_end, check
+from kill_controller import CONF, Outcome, Submitter, Waiter, await_end, check
 
+from understudy.commands.shared import locate
 from understudy.commands.shared.client import Client, RefusedError
 from understudy.commands.shared.locate import Location
 from understudy.model.cluster import CONTROLLER, NodeDaemon
@@ -68,6 +70,11 @@ BETWEEN_S = (0.0, 1.0)  # between two blows, once both are there
 LONGEST_RUN_S = 12.0  # so that jobs run on through several takeovers
 PAUSE_S = (0.1, 0.5)  # between two submissions of a client: a job may take longer than one takeover
 PATIENCE_S = 60.0  # for a controller to be back
+WAITING = (  # commands that stay until their jobs are over, each by a client of its own
+    ("sbatch", "--wait", "--parsable", "--wrap=sleep 3"),
+    ("salloc", "--quiet", "--ntasks=5", "sleep", "3"),
+    ("srun", "--quiet", "--ntasks=2", "sleep", "3"),
+)
 
 
 class Relay(threading.Thread):
@@ -216,10 +223,15 @@ class SharedCluster:
         self.start(NODED, listener.fileno())
         listener.close()
         self.location = Location(
+            name="crash",
+            run_dir=str(folder),
+            started=time.time(),
             conf=str(conf),
             controller_unix=f"unix:{self.relay.path(CONTROLLER)}",
             backups=[["ctl2", f"unix:{self.relay.path(BACKUP)}", ""]],
         )
+        self.registry = folder / "registry"
+        locate.register(self.location, str(self.registry))
         self.probers = {name: Prober(name, own[name], self.stop_asked) for name in CONTROLLERS}
         for prober in self.probers.values():
             prober.start()
@@ -248,6 +260,13 @@ class SharedCluster:
 
     def client(self) -> Client:
         return Client(lambda: self.location)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            "SLURM_CONF": str(self.folder / "slurm.conf"),
+            "UNDERSTUDY_REGISTRY": str(self.registry),
+        }
 
     def start(self, name: str, *listener: int) -> None:
         run_dir = self.folder / name
@@ -405,7 +424,8 @@ def run(
             Submitter(cluster, number, seed, stop, longest_run_s=LONGEST_RUN_S, pause_s=PAUSE_S)
             for number in range(clients)
         ]
-        for thread in submitters:
+        waiters = [Waiter(cluster, stop, (command,), command[0]) for command in WAITING]
+        for thread in (*submitters, *waiters):
             thread.start()
         for number in range(count):
             blows.strike(kinds[number % len(kinds)])
@@ -414,6 +434,12 @@ def run(
                 say(f"{number + 1} takeovers, {jobs} jobs, {time.monotonic() - began:.0f} s")
         cluster.await_all()
         stop.set()
+        for waiter in waiters:
+            waiter.join(PATIENCE_S)
+            if waiter.is_alive():
+                outcome.violations.append(f"{waiter.name} hangs")
+            outcome.waited += waiter.done
+            outcome.violations += [f"failed: {text}" for text in waiter.failed]
         outcome.take(submitters)
         check(outcome, await_end(cluster, outcome, 120.0))
         cluster.stop_asked.set()

@@ -1,6 +1,6 @@
 """Whole clusters whose slurm.conf changes while jobs run: nodes and partitions come, go, and are
-renamed, values change, and the controller reads them with `scontrol reconfigure` or at a restart;
-partitions and nodes are created and deleted by hand, too.
+renamed, nodes become larger and smaller, values change, and the controller reads them with
+`scontrol reconfigure` or at a restart; partitions and nodes are created and deleted by hand, too.
 
     python tests/simulation/changes.py [--first 1] [--count 50]
     python tests/simulation/changes.py --seed 17 --trace
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from understudy.protocol.messages import Message
 
 CHANGES = 12  # of a simulation
+OTHER = 0.4  # of the files have nodes of two sizes
 SPARE = ("x1", "x2", "y7")  # names of nodes that come
 
 
@@ -56,6 +57,7 @@ class Changing(Simulation):
     def __init__(self, seed: int, folder: Path, trace: Callable[[str], None] | None = None) -> None:
         super().__init__(seed, folder, trace)
         self.chance = random.Random(f"changes {seed}")
+        self.sizes = random.Random(f"sizes {seed}")  # of nodes: all else is as without
         self.conf = self.draw.conf
 
     def _plan(self) -> None:
@@ -112,9 +114,10 @@ class Changing(Simulation):
         for line in self.conf.splitlines():
             words = line.split()
             if words[0].startswith("NodeName="):
-                words[0] = f"NodeName={','.join(names)}"
                 words += chance.choice(([], [], ["Weight=7"], ["Feature=f"]))
-            elif words[0].startswith("PartitionName="):
+                lines += self._nodes(names, words[1:])
+                continue
+            if words[0].startswith("PartitionName="):
                 kind = chance.randrange(8)
                 if kind == 0 and words[0] == "PartitionName=half":
                     continue
@@ -128,6 +131,31 @@ class Changing(Simulation):
         if chance.random() < 0.3:
             lines.append(f"PartitionName=new Nodes={names[-1]}")
         return "\n".join(lines) + "\n"
+
+    def _nodes(self, names: list[str], words: list[str]) -> list[str]:
+        """Lines for the nodes, of which some may be of other sizes than they were."""
+        sizes, draw = self.sizes, self.draw
+        others = [name for name in names if sizes.random() < 0.5] if sizes.random() < OTHER else []
+        same = [name for name in names if name not in others]
+        found = [" ".join((f"NodeName={','.join(same)}", *words))] if same else []
+        if others:
+            cpus = sizes.choice((1, max(1, draw.cpus // 2), draw.cpus, 2 * draw.cpus))
+            given = {word.partition("=")[0]: word for word in words}
+            given |= {
+                "CPUs": f"CPUs={cpus}",
+                "ThreadsPerCore": "ThreadsPerCore=1",
+                "CoresPerSocket": f"CoresPerSocket={cpus}",
+            }
+            if "RealMemory" in given:
+                memory = sizes.choice((draw.memory_mb // 2, draw.memory_mb, 2 * draw.memory_mb))
+                given["RealMemory"] = f"RealMemory={max(1, memory)}"
+            if sizes.random() < 0.3:
+                given["Feature"] = f"Feature={sizes.choice(('f', 'g', 'f,g'))}"
+            if sizes.random() < 0.3:
+                found.insert(0, "GresTypes=gpu")
+                given["Gres"] = f"Gres=gpu:{sizes.randint(1, 4)}"
+            found.append(" ".join((f"NodeName={','.join(others)}", *given.values())))
+        return found
 
     def _cancel_hopeless(self) -> None:
         """Jobs wait for partitions that are gone, or for as many nodes as there were once."""

@@ -24,15 +24,14 @@ def restart(tmp_path: Path) -> Callable[[Sequence[str]], Harness]:
     """A controller with these nodes, which finds what the one before it has saved."""
     time, before = FakeTime(), []
 
-    def start(names: Sequence[str]) -> Harness:
+    def start(names: Sequence[str], cpus: int = 4) -> Harness:
         for dirty, store, h in before:
             store.write(dirty.take(h.core))
             store.close()
         dirty, store = Dirty(), Store(tmp_path)
         daemons = {"noded0": ",".join(names)}
-        h = Harness(
-            make_tables(names=names), journal=dirty, time=time, register=False, daemons=daemons
-        )
+        tables = make_tables(cpus=cpus, names=names)
+        h = Harness(tables, journal=dirty, time=time, register=False, daemons=daemons)
         recover(h.core, store.read(h.core))
         validate(h.core)
         before[:] = [(dirty, store, h)]
@@ -66,6 +65,25 @@ def test_a_job_that_lost_a_node_or_has_another_batch_host_is_lost(
     job = h.submit(required_nodes="n[3-4]", min_nodes=2, requeue=False)
     h = restart(names)
     assert h.core.tables.jobs[job.job_id].state is JobState.NODE_FAIL
+
+
+@pytest.mark.parametrize("requeue", [False, True])
+def test_a_job_whose_nodes_have_become_too_small_for_it_is_lost_and_the_others_go_on(
+    restart: Callable[..., Harness], caplog: pytest.LogCaptureFixture, *, requeue: bool
+) -> None:
+    h = restart(["n1", "n2"])
+    h.register("noded0")
+    large = h.submit(required_nodes="n1", num_tasks=4, requeue=requeue)
+    small = h.submit(required_nodes="n2", num_tasks=1)
+    assert large.is_running
+    assert small.is_running
+    h = restart(["n1", "n2"], 2)
+    again = h.core.tables.jobs[large.job_id]
+    assert again.state is (JobState.PENDING if requeue else JobState.NODE_FAIL)
+    assert f"job {large.job_id} ran on n1, which has become smaller" in caplog.text
+    assert h.core.tables.jobs[small.job_id].is_running
+    h = restart(["n1", "n2"], 8)
+    assert h.core.tables.jobs[small.job_id].is_running
 
 
 def test_nodes_that_a_pending_job_wants_or_not_stay_those_of_their_names(
