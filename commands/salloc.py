@@ -408,7 +408,11 @@ def _wait(
             elif watch is not None:
                 poll.unregister(number)
                 try:
-                    notice = watch.finish()[1][11]
+                    answer = watch.finish_here()
+                    if answer is None:
+                        poll.register(watch.fileno(), select.POLLIN)
+                        continue
+                    notice = answer[1][11]
                     is_revoked = True
                 except RefusedError:
                     retry_at = time.monotonic() + 1

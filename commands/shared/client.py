@@ -260,6 +260,23 @@ class Client:
             self.send(self._asked)
         return self._answer_of_leader()
 
+    def finish_here(self) -> "tuple[str, list[Any]] | None":
+        """As `finish`, for who waits for other things, too: None where another controller had to be
+        asked instead, whose answer is still to come.
+        """
+        try:
+            name, answer = self._read_answer()
+        except _LedElsewhereError:
+            pass
+        else:
+            if name != "Failure" or answer[0] != STANDBY or not self._has_choice:
+                return name, answer
+        self._pass_over()
+        if not self._first:
+            _pause(_TRY_AGAIN_S)
+        self.send(self._asked)
+        return None
+
     def _answer_of_leader(self) -> "tuple[str, list[Any]]":
         """An answer of the controller that leads: those that do not are passed over, and it is
         waited for as long as one may take to take over.
