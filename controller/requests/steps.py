@@ -127,9 +127,9 @@ def _places(core: Core, job: Job, spec: StepSpec) -> list[Place]:
     ]
     if said := too_many(spec, job.spec.gres, list(gres.values())):
         raise SlurmError(ErrorCode.INVALID_GRES, f"{said}\n{ERROR_TEXT[ErrorCode.INVALID_GRES]}")
-    places = lay_out(
-        spec, held, *_named_nodes(core, spec), most_tasks=core.settings.max_tasks_per_node
-    )
+    if (spec.num_tasks or 0) > core.settings.max_tasks_per_node * len(held):
+        raise SlurmError(ErrorCode.INVALID_TASK_COUNT)
+    places = lay_out(spec, held, *_named_nodes(core, spec))
     if not (any(gres.values()) or spec.gres or spec.tres_per_step or spec.tres_per_task):
         return places
     shares = share_out(

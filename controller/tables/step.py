@@ -163,17 +163,12 @@ class Held(NamedTuple):
 
 
 def lay_out(
-    spec: StepSpec,
-    held: Sequence[Held],
-    required: Sequence[int],
-    excluded: int,
-    *,
-    most_tasks: int = 512,
+    spec: StepSpec, held: Sequence[Held], required: Sequence[int], excluded: int
 ) -> list[Place]:
     """Nodes, tasks and CPUs for a step out of what the job has, in the job's order of nodes.
 
     `required`: node indices of --nodelist, in its order; with the distribution "arbitrary" one for
-    each task. `excluded`: a bitmap. `most_tasks`: MaxTasksPerNode.
+    each task. `excluded`: a bitmap.
 
     Raises:
         SlurmError: it can never be had; with NODES_BUSY: not as long as other steps run.
@@ -232,8 +227,6 @@ def lay_out(
         ):
             raise SlurmError(ErrorCode.TOO_MANY_CPUS)
         raise SlurmError(ErrorCode.NODES_BUSY)
-    if tasks > most_tasks * len(chosen):
-        raise SlurmError(ErrorCode.INVALID_TASK_COUNT)
     capacity = [max(_room(each, spec) // cpus_per_task, 1) for each in chosen]
     if spec.ntasks_per_node:
         capacity = [min(room, spec.ntasks_per_node) for room in capacity]
@@ -368,11 +361,16 @@ def distribution_of(spec: StepSpec, tasks: int, nodes: int) -> str:
     return "cyclic" if tasks <= nodes else "block"
 
 
+_MOST_TASKS: Final = 65_533  # slurm.conf(5): the largest MaxTasksPerNode
+
+
 def deal(tasks: int, capacity: Sequence[int], distribution: str) -> list[list[int]]:
     """The numbers of each node's tasks. Each node gets one at least; what is beyond all capacity is
     spread evenly.
     """
     nodes = len(capacity)
+    if tasks > _MOST_TASKS * nodes:
+        raise SlurmError(ErrorCode.INVALID_TASK_COUNT)
     kind, _, size = distribution.partition(",")[0].partition(":")[0].partition("=")
     if kind == "plane" and (not size.isdigit() or not int(size)):
         raise SlurmError(ErrorCode.INVALID_DISTRIBUTION)

@@ -290,12 +290,10 @@ class Waiter(threading.Thread):
         for command in itertools.cycle(self._commands):
             if self._stop_asked.is_set():
                 return
-            module = f"understudy.commands.{command[0]}"
+            program = str(Path(sys.executable).parent / command[0])
             ran = subprocess.run(
                 [
-                    sys.executable,
-                    "-m",
-                    module,
+                    program,
                     f"--job-name={self._job_name}{self.done}",
                     *command[1:],
                 ],

@@ -16,8 +16,8 @@ real: processes, sockets, time. In turns the one that leads
 and comes back, whereupon a primary takes control back. What must hold:
 
 - the other leads within SlurmctldTimeout + 5 s;
-- no submission fails: commands wait for whom they find to lead, `sbatch --wait`, `salloc` and
-  `srun` through takeovers while their jobs run, too;
+- no submission fails: commands wait for whom they find to lead, `sbatch --wait` and `srun`
+  through takeovers while their jobs run, too;
 - all that tests/crash/kill_controller.py asks of jobs in the end: none lost, none twice, all
   completed in their first run; and the node daemon was told to begin each once;
 - of those who say that they lead, no two say so under the same fencing number, and nobody does who
@@ -72,7 +72,6 @@ PAUSE_S = (0.1, 0.5)  # between two submissions of a client: a job may take long
 PATIENCE_S = 60.0  # for a controller to be back
 WAITING = (  # commands that stay until their jobs are over, each by a client of its own
     ("sbatch", "--wait", "--parsable", "--wrap=sleep 3"),
-    ("salloc", "--quiet", "--ntasks=5", "sleep", "3"),
     ("srun", "--quiet", "--ntasks=2", "sleep", "3"),
 )
 

@@ -115,9 +115,9 @@ def test_a_step_comes_back_from_the_saved_state() -> None:
 
 
 @pytest.mark.parametrize("wish", [{"overcommit": True}, {"overlap": True}])
-def test_a_step_has_at_most_max_tasks_per_node(wish: dict[str, bool]) -> None:
+def test_tasks_of_a_step_are_bounded_however_many_are_asked_for(wish: dict[str, bool]) -> None:
     places = lay_out(StepSpec(num_tasks=2 * 512, min_nodes=2, **wish), TWO, [], 0)
     assert sum(len(place.tasks) for place in places) == 2 * 512
-    for tasks in (2 * 512 + 1, (1 << 64) - 2):
+    for tasks in (2 * 65_533 + 1, (1 << 64) - 2):
         with pytest.raises(SlurmError, match="Task count specification invalid"):
             lay_out(StepSpec(num_tasks=tasks, min_nodes=2, **wish), TWO, [], 0)
