@@ -76,7 +76,6 @@ OPTIONS = table(
     {"distribution": ""},
     ("kill-on-invalid-dep",),
 )
-USAGE_LINE = "salloc [OPTIONS...] [COMMAND [ARGUMENTS...]]"
 USAGE = """\
 Usage: salloc [-N numnodes|[min nodes]-[max nodes]] [-n num-processors]
               [-c cpus-per-node] [-r n] [-p partition] [--hold] [-t minutes]
@@ -136,7 +135,7 @@ def _salloc(arguments: list[str], context: Context) -> int:
         more, operands = OPTIONS.parse(operands[1:], permute=False)
         further.append(more)
     names = {option.dest for option, _ in given}
-    if context.tells(OPTIONS, names, USAGE_LINE, USAGE):
+    if context.tells(OPTIONS, names, USAGE):
         return 0
     if not options_agree(names, context):
         return 1

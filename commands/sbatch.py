@@ -21,7 +21,6 @@ from understudy.commands.submission.options import (
     KEPT,
     OPTIONS,
     USAGE,
-    USAGE_LINE,
     apply,
     check_whole,
 )
@@ -122,7 +121,7 @@ def _answer(
 ) -> int | None:
     """The exit code where the command line asks for help or cannot be meant; None: go on."""
     values = _values(given)
-    if context.tells(OPTIONS, values, USAGE_LINE, USAGE):
+    if context.tells(OPTIONS, values, USAGE):
         return 0
     if "wrap" in values and operands:
         context.error("Script arguments not permitted with --wrap option")

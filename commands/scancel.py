@@ -41,7 +41,7 @@ OPTIONS = OptionTable(
         ),
         Option("quiet", "Q", NONE, "say nothing of jobs that have ended"),
         Option("reservation", "R", REQUIRED, "NAME: only jobs in this reservation"),
-        Option("sibling", "", REQUIRED, ""),
+        Option("sibling", "", REQUIRED, "CLUSTER: accepted; in no federation"),
         Option("signal", "s", REQUIRED, "SIGNAL: send it instead of ending the job"),
         Option(
             "state",
@@ -103,7 +103,7 @@ def scancel(arguments: list[str], context: Context) -> int:
             return 1
         raise
     line = last_values(given)
-    if context.tells(OPTIONS, line, "scancel [OPTIONS...] [JOB[_TASK][.STEP]...]", USAGE):
+    if context.tells(OPTIONS, line, USAGE):
         return 0
     try:
         options = {**_environment(context), **line}

@@ -57,7 +57,7 @@ def scrontab(arguments: "list[str]", context: Context) -> int:
     """The command. Returns the exit code."""
     given, words = OPTIONS.parse(arguments)
     options = {option.dest: value or "" for option, value in given}
-    if context.tells(OPTIONS, options, "scrontab [-u user] [FILE | - | -e | -l | -r]", USAGE):
+    if context.tells(OPTIONS, options, USAGE):
         return 0
     actions = [name for name in ("edit", "list", "remove") if name in options]
     if len(actions) + bool(words) > 1 or len(words) > 1:

@@ -32,7 +32,7 @@ def sdiag(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
     given, _ = OPTIONS.parse(arguments)
     names = {option.dest for option, _ in given}
-    if context.tells(OPTIONS, names, "sdiag [OPTIONS...]", "Usage: sdiag [-M cluster] [-aritT]"):
+    if context.tells(OPTIONS, names, "Usage: sdiag [-M cluster] [-aritT]"):
         return 0
     if context.refuses_clusters(
         next((value for option, value in given if option.dest == "clusters"), None)

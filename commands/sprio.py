@@ -58,7 +58,7 @@ OPTIONS = OptionTable(
         Option("partition", "p", REQUIRED, "LIST: only jobs in these partitions"),
         Option("sibling", "", NONE, "accepted; this cluster is in no federation"),
         Option("sort", "S", REQUIRED, "LETTERS: in which order"),
-        Option("usage", "", NONE, ""),
+        Option("usage", "", NONE, "print a short summary of the options"),
         Option("user", "u", REQUIRED, "LIST: only jobs of these users"),
         Option("verbose", "v", NONE, "say more"),
         Option("version", "V", NONE, "print the version"),
@@ -164,7 +164,7 @@ def sprio(arguments: "list[str]", context: Context) -> int:
         context.stdout.write(_USAGE)
         return 0
     if "help" in options:
-        context.stdout.write(OPTIONS.help_text("sprio [OPTIONS]"))
+        context.help(OPTIONS)
         return 0
     if "version" in options:
         context.print(f"slurm {VERSION}")

@@ -33,7 +33,7 @@ OPTIONS = OptionTable(
         Option("users", "u", REQUIRED, "LIST: only these users"),
         Option("uid", "", REQUIRED, "", dest="users"),
         Option("Users", "U", NONE, "users alone, without their accounts", dest="users_only"),
-        Option("usage", "", NONE, ""),
+        Option("usage", "", NONE, "the same"),
         Option("verbose", "v", NONE, "say more"),
         Option("version", "V", NONE, "print the version"),
     ]
@@ -129,7 +129,7 @@ def sshare(arguments: "list[str]", context: Context) -> int:
     if "verbose" in options:
         options["verbose"] = str(sum(option.dest == "verbose" for option, _ in given))
     if "help" in options or "usage" in options:
-        context.stdout.write(OPTIONS.help_text("sshare [OPTION]"))
+        context.help(OPTIONS)
         return 0
     if "version" in options:
         context.print(f"slurm {VERSION}")

@@ -186,6 +186,9 @@ def _fields() -> "dict[str, tuple[str, int, Callable[[dict[str, Any]], str]]]":
     return found
 
 
+_USAGE = "Usage: sstat [options] -j <job(.stepid)>\n\tUse --help for help"
+
+
 def sstat(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
     try:
@@ -195,12 +198,7 @@ def sstat(arguments: list[str], context: Context) -> int:
         return 1
     options = last_values(given)
     lists = [value or "" for option, value in given if option.dest == "jobs"]
-    if context.tells(
-        OPTIONS,
-        options,
-        "sstat [OPTION] -j JOB[.STEP]",
-        "Usage: sstat [options] -j <job(.stepid)>\n\tUse --help for help",
-    ):
+    if context.tells(OPTIONS, options, _USAGE):
         return 0
     fields = _fields()
     if "helpformat" in options:

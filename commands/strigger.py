@@ -151,7 +151,7 @@ def strigger(arguments: "list[str]", context: Context) -> int:
         option.dest: value or ""
         for option, value in [*OPTIONS.from_environment(context.environ), *given]
     }
-    if context.tells(OPTIONS, options, "strigger [--set | --get | --clear] [OPTIONS]", USAGE):
+    if context.tells(OPTIONS, options, USAGE):
         return 0
     if context.refuses_clusters(options.get("clusters")):
         return 1

@@ -222,7 +222,7 @@ def sacct(arguments: "list[str]", context: Context) -> int:
         context.print("Usage: sacct [options]\n\tUse --help for help")
         return 0
     if "help" in options:
-        context.stdout.write(OPTIONS.help_text("sacct [OPTIONS...]"))
+        context.help(OPTIONS)
         return 0
     if "version" in options:
         context.print(f"slurm {VERSION}")

@@ -21,7 +21,7 @@ OPTIONS = OptionTable(
         Option("associations", "s", NONE, "show associations along with users and accounts"),
         Option("immediate", "i", NONE, "commit changes without asking"),
         Option("noheader", "n", NONE, "print no header"),
-        Option("oneliner", "o", NONE, ""),
+        Option("oneliner", "o", NONE, "accepted; each record is on one line"),
         Option("parsable", "p", NONE, "fields with a | behind each"),
         Option("parsable2", "P", NONE, "fields with a | between them"),
         Option("quiet", "Q", NONE, "print errors alone"),
@@ -96,7 +96,7 @@ def sacctmgr(arguments: list[str], context: Context) -> int:
     verbosity = sum(option.dest == "verbose" for option, _ in given)
     for option, _ in given:
         if option.dest in {"help", "usage"}:
-            context.stdout.write(OPTIONS.help_text("sacctmgr [OPTIONS...] [COMMAND...]"))
+            _help(context)
             return 0
         if option.dest == "version":
             context.print(f"slurm {VERSION}")
@@ -118,6 +118,12 @@ def sacctmgr(arguments: list[str], context: Context) -> int:
         context.error(error.text)
         return 1
     return session.code
+
+
+def _help(context: Context) -> None:
+    from understudy.commands.sacctmgr.help_words import help_words
+
+    context.help(OPTIONS, help_words())
 
 
 def _apply(session: Session, option: str) -> None:
@@ -184,7 +190,7 @@ def _command(session: Session, words: list[str]) -> None:
     elif _is(verb, "version", 4):
         context.print(f"slurm {VERSION}")
     elif _is(verb, "help", 2):
-        context.stdout.write(OPTIONS.help_text("sacctmgr [OPTIONS...] [COMMAND...]"))
+        _help(context)
     elif _is(verb, "associations", 3):
         session.with_associations = True
     elif _is(verb, "readonly", 4):

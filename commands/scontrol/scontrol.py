@@ -8,7 +8,7 @@ Place: options, keywords and the interactive mode; `show` is in `show`, changes 
 import os
 
 from understudy.commands.scontrol import update as scontrol_update
-from understudy.commands.scontrol.session import HELP, OPTIONS, Session
+from understudy.commands.scontrol.session import OPTIONS, Session
 from understudy.commands.shared.client import Context, run
 from understudy.documents.documents import VERSION
 
@@ -55,7 +55,7 @@ def scontrol(arguments: list[str], context: Context) -> int:
         option.dest for option, _ in OPTIONS.from_environment(context.environ)
     }
     if "help" in names or "usage" in names:
-        context.stdout.write(OPTIONS.help_text("scontrol [OPTIONS...] [KEYWORD...]") + HELP)
+        Session(context).show_help()
         return 0
     if "version" in names:
         context.print(f"slurm {VERSION}")

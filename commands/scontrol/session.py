@@ -24,39 +24,15 @@ OPTIONS = OptionTable(
         Option("local", "", NONE, "accepted; only this cluster is shown", env="SCONTROL_LOCAL"),
         Option("oneliner", "o", NONE, "each record on one line"),
         Option("quiet", "Q", NONE, "print no errors"),
-        Option("sibling", "", NONE, "", env="SCONTROL_SIB"),
+        Option(
+            "sibling", "", NONE, "accepted; this cluster is in no federation", env="SCONTROL_SIB"
+        ),
         Option("uid", "u", REQUIRED, "USER: update jobs as this user"),
         Option("usage", "", NONE, "print a short summary"),
         Option("verbose", "v", NONE, "say more"),
         Option("version", "V", NONE, "print the version"),
     ]
 )
-HELP = """
-Keywords:
-  show ENTITY [NAME]        config, daemons, hostlist, hostlistsorted, hostnames, job, node,
-                            partition, step ...
-  update KEY=VALUE...       a job (JobId=), a node (NodeName=), a partition (PartitionName=)
-                            or a reservation
-  create, delete            partition=NAME, reservation=NAME
-  hold, uhold, release      jobs that wait
-  suspend, resume           jobs that run
-  requeue, requeuehold      jobs, from their beginning
-  top                       jobs, before the user's others
-  wait_job, notify          a job: until its nodes are ready; a line into its output
-  completing                jobs whose nodes are not free yet
-  reboot, cancel_reboot     nodes, when they are idle
-  ping, takeover            is the controller there?
-  reconfigure               read slurm.conf again
-  setdebug, setdebugflags   what the controller writes into its log
-  schedloglevel, fsdampeningfactor
-  shutdown, abort           end the daemons
-  listpids, pidinfo, getent, token
-  write batch_script JOB [FILE]
-  write config [FILE]
-  errnumstr NUMBER          what an error number means
-  all, hide, details, oneliner, quiet, verbose, cluster [NAME]
-  version, help, quit, exit, !!
-"""
 
 
 class Session:
@@ -79,7 +55,9 @@ class Session:
 
     def show_help(self) -> None:
         """Options and keywords."""
-        self.context.stdout.write(OPTIONS.help_text("scontrol [OPTIONS...] [KEYWORD...]") + HELP)
+        from understudy.commands.scontrol.help_words import HELP
+
+        self.context.help(OPTIONS, HELP)
 
     def complain(self, text: str) -> None:
         """On stderr, unless it is to be quiet."""

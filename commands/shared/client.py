@@ -672,12 +672,10 @@ class Context:
     def print(self, text: str) -> None:
         self.stdout.write(text + "\n")
 
-    def tells(
-        self, table: "OptionTable", given: "Container[str]", synopsis: str, usage: str
-    ) -> bool:
+    def tells(self, table: "OptionTable", given: "Container[str]", usage: str) -> bool:
         """Answer --help, --usage and --version; whether one of them was given."""
         if "help" in given:
-            self.stdout.write(table.help_text(synopsis))
+            self.help(table)
         elif "usage" in given:
             self.print(usage)
         elif "version" in given:
@@ -685,6 +683,12 @@ class Context:
         else:
             return False
         return True
+
+    def help(self, table: "OptionTable", more: str = "") -> None:
+        """What --help prints: the options, and `more` behind them."""
+        from understudy.commands.shared.help_pages import help_page
+
+        self.stdout.write(help_page(self.program, table) + more)
 
     def complain(self, text: str) -> None:
         """A line on stderr as it stands."""

@@ -160,23 +160,6 @@ class OptionTable:
                     break
         return given
 
-    def help_text(self, usage: str) -> str:
-        """What `--help` prints."""
-        lines = ["Usage: " + usage]
-        for option in self.options:
-            if not option.help:
-                continue
-            metavar, _, what = option.help.rpartition(": ")
-            short = f"-{option.short}" if option.short else ""
-            long = f"--{option.long}" if option.long else ""
-            if metavar and long:
-                long += f"[={metavar}]" if option.value == OPTIONAL else f"={metavar}"
-            names = ", ".join(name for name in (short, long) if name) if short else "    " + long
-            lines.append(
-                f"  {names:<32}  {what}" if len(names) <= 32 else f"  {names}\n{'':36}{what}"
-            )
-        return "\n".join(lines) + "\n"
-
 
 def last_values(given: "Iterable[tuple[Option, str | None]]") -> "dict[str, str | None]":
     """The value of each option that was given, by `dest`; the last one counts."""

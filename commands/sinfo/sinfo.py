@@ -191,7 +191,7 @@ def sinfo(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
     given, _ignored = OPTIONS.parse(arguments)
     line = last_values(given)
-    if context.tells(OPTIONS, line, "sinfo [OPTIONS]", USAGE):
+    if context.tells(OPTIONS, line, USAGE):
         return 0
     environment = last_values(OPTIONS.from_environment(context.environ))
     if not line.keys().isdisjoint({"long_format", "list_reasons", "node_oriented", "summarize"}):

@@ -57,7 +57,7 @@ def smap(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
     given, _operands = OPTIONS.parse(arguments)
     options = last_values(given)
-    if context.tells(OPTIONS, options, "smap [OPTIONS]", USAGE):
+    if context.tells(OPTIONS, options, USAGE):
         return 0
     kind = options.get("display") or "j"
     if kind not in _QUERIES:

@@ -112,7 +112,9 @@ OPTIONS = OptionTable(
         ),
         Option("reservation", "R", REQUIRED, "NAME: only jobs in this reservation"),
         Option("sib", "", NONE, "", dest="sibling"),
-        Option("sibling", "", NONE, "", env="SQUEUE_SIBLING"),
+        Option(
+            "sibling", "", NONE, "accepted; this cluster is in no federation", env="SQUEUE_SIBLING"
+        ),
         Option(
             "sort",
             "S",
@@ -153,7 +155,7 @@ def squeue(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
     given, operands = OPTIONS.parse(arguments)
     line = last_values(given)
-    if context.tells(OPTIONS, line, "squeue [OPTIONS]", USAGE):
+    if context.tells(OPTIONS, line, USAGE):
         return 0
     try:
         options = _options(given, line, operands, arguments, context)

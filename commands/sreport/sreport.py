@@ -257,7 +257,7 @@ def sreport(arguments: "list[str]", context: Context) -> int:
     given, words = OPTIONS.parse(arguments)
     options = {option.dest: value for option, value in given}
     if "help" in options or "usage" in options:
-        context.stdout.write(OPTIONS.help_text("sreport [OPTIONS...] [COMMAND...]"))
+        _help(context)
         return 0
     if "version" in options:
         context.print(f"slurm {VERSION}")
@@ -282,6 +282,12 @@ def sreport(arguments: "list[str]", context: Context) -> int:
         context.error(error.text)
         return 1
     return session.code
+
+
+def _help(context: Context) -> None:
+    from understudy.commands.sreport.help_words import HELP
+
+    context.help(OPTIONS, HELP)
 
 
 class _Session:
@@ -365,7 +371,7 @@ def _set_option(session: _Session, word: str, words: "list[str]") -> None:
     """A command that is no report."""
     context = session.context
     if word == "help":
-        context.stdout.write(OPTIONS.help_text("sreport [OPTIONS...] [COMMAND...]"))
+        _help(context)
     elif word == "version":
         context.print(f"slurm {VERSION}")
     elif word in {"parsable", "parsable2", "verbose", "quiet"}:

@@ -32,7 +32,7 @@ def sattach(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
     given, operands = OPTIONS.parse(arguments, permute=False)
     options = last_values(given)
-    if context.tells(OPTIONS, options, "sattach [options] <jobid.stepid>", USAGE):
+    if context.tells(OPTIONS, options, USAGE):
         return 0
     if len(operands) != 1:
         context.error("too many parameters")

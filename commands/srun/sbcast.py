@@ -47,7 +47,7 @@ def sbcast(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
     given, operands = OPTIONS.parse(arguments)
     line = last_values(given)
-    if context.tells(OPTIONS, line, "sbcast [OPTIONS] SOURCE DEST", USAGE):
+    if context.tells(OPTIONS, line, USAGE):
         return 0
     options = {**last_values(OPTIONS.from_environment(context.environ)), **line}
     if len(operands) != 2:

@@ -8,7 +8,7 @@ import _signal  # type: ignore[import-not-found]  # as in client.py
 import os
 
 from understudy.commands.shared.client import Client, Context, RefusedError, pack_named, run
-from understudy.commands.srun.srun_options import OPTIONS, USAGE, USAGE_LINE
+from understudy.commands.srun.srun_options import OPTIONS, USAGE
 from understudy.commands.srun.srun_settings import Settings, StepError, fit_nodes, ranks
 from understudy.commands.submission.allocation import (
     Allocation,
@@ -48,7 +48,7 @@ def _srun(whole: list[str], context: Context) -> int:
     arguments, *others = segments(whole)
     settings = Settings(arguments, context)
     own = settings.own
-    if context.tells(OPTIONS, own, USAGE_LINE, USAGE):
+    if context.tells(OPTIONS, own, USAGE):
         return 0
     if "mpi" in own:
         from understudy.commands.srun.mpi_types import check, says_list

@@ -69,7 +69,13 @@ OPTIONS = table(
         Option("mpi", "", REQUIRED, "TYPE: of MPI (list: all)", env="SLURM_MPI_TYPE"),
         Option("msg-timeout", "", REQUIRED, "", env="SLURM_MSG_TIMEOUT"),
         Option("multi-prog", "", NONE, "the command is a file that says which task runs what"),
-        Option("no-allocate", "Z", NONE, "", env="SLURM_NO_ALLOCATE"),
+        Option(
+            "no-allocate",
+            "Z",
+            NONE,
+            "on nodes of -w, without a job (administrators)",
+            env="SLURM_NO_ALLOCATE",
+        ),
         Option("nodelist", "w", REQUIRED, "HOSTS: there"),
         Option(
             "nodes",
@@ -85,7 +91,13 @@ OPTIONS = table(
         Option("output", "o", REQUIRED, "FILE: for standard output", env="SLURM_STDOUTMODE"),
         Option("overlap", "", OPTIONAL, "share CPUs with other steps", env="SLURM_OVERLAP"),
         Option("pack-group", "", REQUIRED, "", dest="het_group"),
-        Option("preserve-env", "E", NONE, "", env="SLURM_PRESERVE_ENV"),
+        Option(
+            "preserve-env",
+            "E",
+            NONE,
+            "accepted; options count more than variables",
+            env="SLURM_PRESERVE_ENV",
+        ),
         Option("prolog", "", REQUIRED, "PROGRAM: run here before the step", env="SLURM_PROLOG"),
         Option("propagate", "", OPTIONAL, "LIST: limits to hand on", env="SLURM_PROPAGATE"),
         Option("pty", "", NONE, "task 0 has a terminal of its own"),
@@ -94,7 +106,9 @@ OPTIONS = table(
             "quit-on-interrupt", "", NONE, "end at the first Ctrl-C", env="SLURM_QUIT_ON_INTERRUPT"
         ),
         Option("relative", "r", REQUIRED, "NUMBER: leave out so many of the job's nodes"),
-        Option("resv-ports", "", OPTIONAL, "", env="SLURM_RESV_PORTS"),
+        Option(
+            "resv-ports", "", OPTIONAL, "COUNT: accepted; no ports are kept", env="SLURM_RESV_PORTS"
+        ),
         Option(
             "send-libs",
             "",
@@ -123,7 +137,9 @@ OPTIONS = table(
             "check, and say when it could start; run nothing",
             env="SLURM_TEST_EXEC",
         ),
-        Option("threads", "T", REQUIRED, "", env="SLURM_THREADS"),
+        Option(
+            "threads", "T", REQUIRED, "COUNT: accepted; of threads that launch", env="SLURM_THREADS"
+        ),
         Option(
             "unbuffered",
             "u",
@@ -188,7 +204,6 @@ Usage: srun [-N nnodes] [-n ntasks] [-i in] [-o out] [-e err]
             [--gpus-per-node=n] [--gpus-per-socket=n] [--gpus-per-task=n]
             [--mem-per-gpu=MB]
             executable [args...]"""
-USAGE_LINE = "srun [OPTIONS...] executable [ARGUMENTS...]"
 # What the parts of a heterogeneous step take over from the one before them on the command line.
 HANDED_ON = frozenset(
     (

@@ -239,7 +239,6 @@ USAGE = """Usage: sbatch [-N nnodes] [-n ntasks]
               [--gpus-per-node=n] [--gpus-per-socket=n] [--gpus-per-task=n]
               [--mem-per-gpu=MB]
               executable [args...]"""
-USAGE_LINE = "sbatch [OPTIONS...] script [ARGUMENTS...]"
 # What of one component of a heterogeneous job holds for the next ones, too.
 KEPT = frozenset(
     (

@@ -23,6 +23,8 @@ OWN_SETTINGS = re.compile(
     r"PidFile)|SlurmdSpoolDir|StateSaveLocation|SLURM_CONF|AccountingStoragePass|DbdPort|LogFile|"
     r"PidFile|StorageLoc|StoragePort|StorageHost|StorageUser|StoragePass) +="
 )
+# what our help has beside Slurm's
+OWN_HELP = {"--cpu-bind", "--hint", "--mem-bind", "--time"}
 CLOCK = r"\b(\d+-)?(\d+:)?\d?\d:\d\d\b(?<!00)"
 
 
@@ -69,7 +71,8 @@ def own_rules(lines: list[str], command: str) -> list[str]:
     """Without what two clusters that run beside each other do not share."""
     found: list[str] = []
     if any(re.search(r"--help\b", line) for line in lines) and len(lines) > 4:
-        return ["(help, in words of its own)"]  # see docs/differences.md
+        names = set(re.findall(r"(?<![\w-])--[A-Za-z][\w-]+", "\n".join(lines)))
+        return ["(help)", *sorted(names - OWN_HELP)]  # in words of its own: docs/differences.md
     if command == "sdiag":  # counters
         lines = [re.sub(r"\s*\(?[\d-].*", "", line) for line in lines[:20]]
     for line in lines:

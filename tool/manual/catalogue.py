@@ -12,6 +12,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 
+from understudy.commands.shared.help_pages import PAGES
 from understudy.commands.shared.options import NONE, OPTIONAL, Option, OptionTable
 
 TYPE_CHECKING = False
@@ -148,10 +149,7 @@ class Command:
 
     @property
     def usage(self) -> str:
-        line = getattr(self._module, "USAGE_LINE", "")
-        return line or f"{self.name} [OPTIONS...]" + (
-            " [COMMAND...]" if self.words and self.name != "sreport" else ""
-        )
+        return PAGES[self.name].usage.partition("\n")[0].removeprefix("Usage:").strip()
 
     @property
     def listed(self) -> "list[Option]":

@@ -92,12 +92,6 @@ def test_environment_variables_give_options_and_the_first_that_is_set_counts() -
     ]
 
 
-def test_help_lists_what_has_a_text() -> None:
-    text = TABLE.help_text("x [OPTIONS]")
-    assert "-t, --states=LIST" in text
-    assert "--start" not in text
-
-
 @pytest.mark.parametrize(
     "table",
     [squeue.OPTIONS, sinfo.OPTIONS, scancel.OPTIONS, scontrol.OPTIONS, sbatch_options.OPTIONS],
