@@ -1,7 +1,7 @@
 """`--help` has Slurm's headings, and under each the options that are there in 22.05.8.
 
-Covers: understudy.commands.shared.help_pages, understudy.commands.scontrol.help_words,
-understudy.commands.sacctmgr.help_words, understudy.commands.sreport.help_words
+Covers: commands/shared/help_pages, commands/scontrol/help_words, commands/sacctmgr/help_words,
+commands/sreport/help_words.
 """
 
 import json
