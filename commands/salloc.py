@@ -26,6 +26,7 @@ from understudy.commands.submission.options import apply, check_arbitrary, check
 from understudy.commands.submission.shape import (
     fit_nodes,
     ignore_specialised,
+    loudness,
     options_agree,
     say_ignored,
 )
@@ -152,16 +153,16 @@ def _salloc(arguments: list[str], context: Context) -> int:
     if not _is_sound(job, context):
         return 1
     say_ignored(job, context)
-    if "verbose" in names:
+    if not ignore_specialised(job, context):
+        return 1
+    if times := loudness(settings, context.environ, "SALLOC_DEBUG"):
         from understudy.commands.submission.verbose import say_options
 
-        say_options(settings, job, context)
+        say_options(settings, job, times, context)
     kill_signal = _kill_signal(own, has_command=bool(operands))
     check_x11(own, context.environ)
     immediate = immediate_s(own["immediate"]) if "immediate" in own else 0
     quiet = "quiet" in own
-    if not ignore_specialised(job, context):
-        return 1
     fit_nodes(job, context)
     if refuses_gres(job, context):
         return 1
@@ -173,7 +174,7 @@ def _salloc(arguments: list[str], context: Context) -> int:
         return granted
     if not quiet:
         context.complain(f"salloc: Granted job allocation {granted.job_id}")
-    if "bell" in own and "no_bell" not in own:
+    if "bell" in own and "no_bell" not in own and context.stdout.isatty():
         context.stdout.write("\a")
     context.stdout.flush()
     context.stderr.flush()

@@ -27,6 +27,7 @@ from understudy.commands.submission.options import (
 from understudy.commands.submission.shape import (
     fit_nodes,
     ignore_specialised,
+    loudness,
     options_agree,
     say_ignored,
     tasks_told,
@@ -77,7 +78,8 @@ def _submit(arguments: list[str], context: Context) -> int:
     in_script: list[Given] = [[]]
     if not is_wrapped:
         in_script = _in_script(script, operands[0] if operands else "", given, context)
-    environment = _from_environment(given, context)
+    environment = OPTIONS.from_environment(context.environ)
+    times = loudness(given, context.environ, "SBATCH_DEBUG", adds=False)
     if not _variables_agree(context):
         return 1
     named = _values([*(each for group in in_script for each in group), *environment, *given])
@@ -87,12 +89,14 @@ def _submit(arguments: list[str], context: Context) -> int:
     jobs = _components(sources, context.environ)
     for job in jobs:
         say_ignored(job, context)
+        if not ignore_specialised(job, context):
+            return 1
     # a script's own -v says nothing
-    if any(option.dest == "verbose" for option, _ in [*environment, *given]):
+    if times:
         from understudy.commands.submission.verbose import say_options
 
         for source, job in zip(sources, jobs, strict=True):
-            say_options(source, job, context)
+            say_options(source, job, times, context)
     if any("gres_help" in job.flags for job in jobs):
         context.print(gres_help(context))
         return 0
@@ -100,8 +104,6 @@ def _submit(arguments: list[str], context: Context) -> int:
         return 1
     client = context.client
     for job in jobs:
-        if not ignore_specialised(job, context):
-            return 1
         fit_nodes(job, context, quiet="quiet" in job.flags)
         if refuses_gres(job, context):
             return 1
@@ -150,15 +152,6 @@ def _script(
     return read_script(
         operands[0] if operands else None, context.stdin, context.environ.get("PATH")
     )
-
-
-def _from_environment(given: "Given", context: Context) -> "Given":
-    """The options that SBATCH_* variables give."""
-    found = OPTIONS.from_environment(context.environ)
-    if (level := context.environ.get("SBATCH_DEBUG", "")).isdecimal():
-        verbose = OPTIONS.by_long["verbose"]
-        found += [(verbose, None)] * (int(level) - sum(option is verbose for option, _ in given))
-    return found
 
 
 def _set_times(job: Job, client: "Client", context: Context) -> bool:

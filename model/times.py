@@ -136,6 +136,9 @@ def parse_signal(text: str) -> int:
     return number_of_name
 
 
+SIGNAL_AT_S = 60  # before its limit a job is sent a signal, where --signal does not say
+
+
 def parse_signal_option(text: str) -> tuple[int, int, bool, bool]:
     """The option --signal=[{R|B}:]SIGNAL[@SECONDS] as (signal, seconds before the limit: 60 if not
     said, batch shell only, for reservations).
@@ -150,7 +153,7 @@ def parse_signal_option(text: str) -> tuple[int, int, bool, bool]:
     name, at, seconds = rest.partition("@")
     if at and seconds and not _is_number(seconds, 5):
         raise ValueError(f"Invalid signal specification: {text[:80]!r}")
-    before = int(seconds or 0) if at else 60
+    before = int(seconds or 0) if at else SIGNAL_AT_S
     if before > 65535:
         raise ValueError(f"Invalid signal specification: {text[:80]!r}")
     return parse_signal(name), before, "B" in letters, "R" in letters

@@ -86,7 +86,7 @@ def _facts(step: "Step", settings: "Settings", names: list[str], host: str) -> "
         "temporary_dir": TMP,
         "host": "127.0.0.1" if host.startswith("127.") else host,
         "port": step.io.port,
-        "loudness": 3,
+        "loudness": 3 + settings.verbose - settings.quiet,
         "label": "label" in settings.own,
         "node_count": len(names),
         "num_tasks": step.size,

@@ -10,7 +10,7 @@ import select
 import time
 
 from understudy.commands.shared.client import RefusedError, pack
-from understudy.commands.srun.io import Part, Sink
+from understudy.commands.srun.io import Sink
 from understudy.commands.srun.send_down import UNREACHABLE, send_down
 from understudy.protocol.endings import OUT_OF_MEMORY
 from understudy.protocol.task_frames import (
@@ -49,6 +49,7 @@ class Progress:
         self.interrupts = 0
         self.aborted_with: int | None = None  # what a task has told MPI_Abort
         self.gathered: list[bytes] = []
+        self.pids: list[list[bytes]] = []  # of tasks that have started, for --debugger-test
 
     @property
     def missing(self) -> int:
@@ -168,7 +169,7 @@ class Progress:
         except RefusedError as error:
             self._step.error(f"Unable to signal the step: {error.text}")
 
-    def take(self, kind: int, task: int, body: bytes, part: Part) -> None:
+    def take(self, kind: int, task: int, body: bytes) -> None:
         """A frame that is no output."""
         if kind == MESSAGE:
             Sink(2, 0).write(body)
@@ -192,8 +193,22 @@ class Progress:
             if not self.is_ended_by_task:
                 self.is_ended_by_task = True
                 self.terminate(_signal.SIGKILL)
-        elif kind == STARTED and self._step.settings.verbose:
-            del part
+        elif kind == STARTED:
+            self.started(body)
+
+    def started(self, body: bytes) -> None:
+        if self._step.settings.verbose:
+            from understudy.commands.srun import verbose
+
+            verbose.started(self._step, body)
+        if "debugger_test" in self._step.settings.own:
+            self.pids += [each.split(b":") for each in body.split()]
+            if len(self.pids) == self._step.size:
+                for number, pid in sorted((int(number), int(pid)) for number, pid in self.pids):
+                    self._step.say(
+                        f"task:{number}, host:{self._step.node_of[number]}, pid:{pid}, "
+                        f"executable:{self._step.settings.command[0]}"
+                    )
 
     def ended(self, status: int, numbers: list[int]) -> None:
         for each in numbers:
@@ -203,22 +218,19 @@ class Progress:
         value = 1 if code == -OUT_OF_MEMORY else 128 - code if code < 0 else code
         if value > self.highest:
             self.highest, self.ended_by = value, max(-code, 0)
+        if self._step.settings.verbose:
+            from understudy.commands.srun import verbose
+
+            verbose.ended(self._step, status, numbers)
         if status and not self.is_silent:
             from understudy.commands.srun.task_texts import signal_text, tasks_text
 
-            first = max(
-                (share.first_task for share in self._step.shares if share.first_task <= numbers[0]),
-                default=0,
-            )
-            by_node: dict[str, list[int]] = {}
-            for each in numbers:
-                by_node.setdefault(self._step.node_of.get(each, "?"), []).append(each - first)
             what = (
                 f"Exited with exit code {code}"
                 if code > 0
                 else signal_text(-code, core=bool(status & 0x80))
             )
-            for node, its in by_node.items():
+            for node, its in self._step.by_node(numbers).items():
                 self._step.error(f"{node}: {tasks_text(its)}: {what}")
             if (
                 code in (-_signal.SIGKILL, -_signal.SIGTERM)

@@ -116,7 +116,7 @@ class StepIO:
         self.stdin_task = ALL
         self.held: dict[int, bytes] = {}  # for parts that are not known yet
         self.others: dict[int, Callable[[], None]] = {}
-        self.on_frame: Callable[[int, int, bytes, Part], None] = lambda *_frame: None
+        self.on_frame: Callable[[int, int, bytes], None] = lambda *_frame: None
 
     @property
     def is_over(self) -> bool:
@@ -201,7 +201,7 @@ class StepIO:
         if kind == DONE:
             part.is_done = True
             self.done += 1
-        self.on_frame(kind, task, body, part)
+        self.on_frame(kind, task, body)
 
     def _close(self, part: Part) -> None:
         number = part.sock.fileno()

@@ -24,6 +24,7 @@ def run(step: Step, name: str) -> tuple[int, int]:
     from understudy.model.hostlist import compress, expand
 
     shares: list[Share] = []
+    step.say_allocated()
     for settings, allocation in step.parts:
         first = shares[0] if shares else None
         created = step.create(settings, allocation, name, None if first is None else first.step_id)
@@ -94,6 +95,10 @@ def launch(step: Step, environments: list[dict[str, str]], host: str) -> None:
     umask = os.umask(0)
     os.umask(umask)
     pty = step.pty_size()
+    if step.settings.verbose:
+        from understudy.commands.srun import verbose
+
+        verbose.launching(step)
     layout = step.tasks if len(step.shares) > 1 else []
     for share, environment, remote in zip(
         step.shares, environments, step.streams.remote, strict=True

@@ -5,7 +5,7 @@ import os
 
 from understudy.commands.shared.client import Context, RefusedError, pack, run
 from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionTable, last_values
-from understudy.commands.srun.io import OneTask, Part, Sink, StepIO
+from understudy.commands.srun.io import OneTask, Sink, StepIO
 from understudy.commands.srun.send_down import send_down
 from understudy.protocol.task_frames import ALL, EXITED, MESSAGE, STDERR, STDOUT
 
@@ -84,7 +84,7 @@ def _attach(created: "list[object]", options: "dict[str, str | None]", context: 
         )
     highest = 0
 
-    def take(kind: int, _task: int, body: bytes, _part: Part) -> None:
+    def take(kind: int, _task: int, body: bytes) -> None:
         nonlocal highest
         if kind == MESSAGE:
             Sink(2, 0).write(body)

@@ -61,10 +61,9 @@ def _srun(whole: list[str], context: Context) -> int:
             return 1
     if not _binding_is_sound(settings, context):
         return 1
-    if settings.verbose:
-        from understudy.commands.submission.verbose import say_options
-
-        say_options(settings.given, settings.job, context)
+    if not ignore_specialised(settings.job, context):
+        return 1
+    _say_options(settings, settings.verbose, context)
     if "gres_help" in settings.job.flags:
         context.print(gres_help(context))
         return 0
@@ -74,6 +73,10 @@ def _srun(whole: list[str], context: Context) -> int:
     if "test_only" in own:
         return _test(settings, name, context)
     try:
+        parts = [settings]
+        for each in others if not settings.job_id else ():
+            parts.append(Settings(each, context, before=parts[-1]))
+            _say_options(parts[-1], settings.verbose, context)
         programs: list[Any] = []
         if "multi_prog" in own:
             from understudy.commands.srun.multi_prog import read_programs
@@ -85,12 +88,16 @@ def _srun(whole: list[str], context: Context) -> int:
             return run_without_job(settings, name, programs, context)
         if settings.job_id:
             return _inside(settings, others, name, programs, context)
-        parts = [settings]
-        for each in others:
-            parts.append(Settings(each, context, before=parts[-1]))
         return _outside(settings, parts[1:], name, programs, context)
     except StepError:
         return 1
+
+
+def _say_options(settings: Settings, times: int, context: Context) -> None:
+    if times:
+        from understudy.commands.submission.verbose import say_options
+
+        say_options(settings.given, settings.job, times, context)
 
 
 def _binding_is_sound(settings: Settings, context: Context) -> bool:
@@ -120,11 +127,7 @@ def _is_sound(settings: Settings, context: Context) -> bool:
     given = set(settings.on_line)
     if "SLURM_NTASKS_PER_GPU" in context.environ:
         given.add("ntasks_per_gpu")
-    return (
-        options_agree(given, context)
-        and not refuses_gres(settings.job, context)
-        and ignore_specialised(settings.job, context)
-    )
+    return options_agree(given, context) and not refuses_gres(settings.job, context)
 
 
 def _binds(context: Context) -> bool:

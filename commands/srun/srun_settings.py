@@ -11,7 +11,7 @@ from understudy.commands.srun.srun_options import HANDED_ON, OPTIONS, OWN
 from understudy.commands.submission.allocation import immediate_s
 from understudy.commands.submission.job import BadOptionError, Job
 from understudy.commands.submission.options import apply, number
-from understudy.commands.submission.shape import lower_nodes
+from understudy.commands.submission.shape import loudness, lower_nodes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,7 +98,8 @@ class Settings:
             *taken_over,
             *((option, value) for option, value in given if option.dest in HANDED_ON),
         ]
-        for option, value in [*OPTIONS.from_environment(environ), *taken_over, *given]:
+        self.given = [*OPTIONS.from_environment(environ), *taken_over, *given]
+        for option, value in self.given:
             if option.dest in _AS_SBATCH:
                 apply(Job(0), option, value)
             if option.dest in OWN:
@@ -109,8 +110,7 @@ class Settings:
                 apply(self.job, option, value)
         own = self.own
         self.quiet = "quiet" in own
-        self.given = given
-        self.verbose = sum(option.dest == "verbose" for option, _ in given)
+        self.verbose = loudness(given, environ, "SLURM_DEBUG")
         self.immediate = immediate_s(own["immediate"]) if "immediate" in own else 0
         for name, least, said in _COUNTS:
             if name in own and (own[name] or name == "threads"):

@@ -68,6 +68,24 @@ class Step:
     def error(self, text: str) -> None:
         self.say(f"error: {text}")
 
+    def say_allocated(self) -> None:
+        if self.settings.verbose and not self.is_free:
+            from understudy.commands.srun import verbose
+
+            for _, allocation in self.parts:
+                verbose.allocated(self, allocation)
+
+    def by_node(self, numbers: list[int]) -> "dict[str, list[int]]":
+        """These tasks, of one component, by node, and as they are numbered in the component."""
+        first = max(
+            (share.first_task for share in self.shares if share.first_task <= numbers[0]),
+            default=0,
+        )
+        found: dict[str, list[int]] = {}
+        for each in numbers:
+            found.setdefault(self.node_of.get(each, "?"), []).append(each - first)
+        return found
+
     def create(
         self, settings: "Settings", allocation: "Allocation", name: str, step_id: int | None
     ) -> "list[Any]":

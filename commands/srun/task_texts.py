@@ -18,6 +18,11 @@ _SIGNAL_TEXTS = {
 
 def tasks_text(numbers: list[int]) -> str:
     """`task 3`, `tasks 0-3,7`."""
+    return f"task{'s' if len(numbers) > 1 else ''} {ranges_text(numbers)}"
+
+
+def ranges_text(numbers: list[int]) -> str:
+    """`0-3,7`."""
     ranges: list[str] = []
     at = 0
     while at < len(numbers):
@@ -26,7 +31,7 @@ def tasks_text(numbers: list[int]) -> str:
             end += 1
         ranges.append(str(numbers[at]) if end == at else f"{numbers[at]}-{numbers[end]}")
         at = end + 1
-    return f"task{'s' if len(numbers) > 1 else ''} {','.join(ranges)}"
+    return ",".join(ranges)
 
 
 def signal_text(signal: int, *, core: bool) -> str:

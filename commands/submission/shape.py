@@ -8,8 +8,35 @@ from understudy.commands.submission.job import BadOptionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from understudy.commands.shared.client import Context
+    from understudy.commands.shared.options import Option
     from understudy.commands.submission.job import Job
+
+
+def loudness(
+    given: "Sequence[tuple[Option, str | None]]",
+    environ: "Mapping[str, str]",
+    variable: str,
+    *,
+    adds: bool = True,
+) -> int:
+    """How often --verbose counts: as often as it was given, and as the variable says; `adds`: both
+    together, else the larger one.
+
+    Raises:
+        BadOptionError: the variable is negative, or --quiet was given, too.
+    """
+    times = sum(option.dest == "verbose" for option, _ in given)
+    text = environ.get(variable, "").strip()
+    level = int(text) if text.removeprefix("-").removeprefix("+").isdecimal() else 0
+    if level < 0:
+        raise BadOptionError(f'Invalid numeric value "{text}" for --verbose.', 1)
+    times = times + level if adds else max(times, level)
+    if times and any(option.dest == "quiet" for option, _ in given):
+        raise BadOptionError("don't specify both --verbose (-v) and --quiet (-Q)", 1)
+    return times
 
 
 def options_agree(names: "set[str]", context: "Context") -> bool:

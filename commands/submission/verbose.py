@@ -1,8 +1,10 @@
 """What sbatch, salloc and srun say of their options with --verbose."""
 
 import os
+import signal
 
 from understudy.commands.shared.texts import full_duration
+from understudy.model.times import SIGNAL_AT_S, parse_limit, parse_memory, parse_signal_option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,18 +13,23 @@ if TYPE_CHECKING:
     from understudy.commands.submission.job import Job
 
 
-def say_options(given: "list[tuple[Option, str | None]]", job: "Job", context: "Context") -> None:
-    """What sbatch, salloc and srun say of the options that were given, where --verbose is one of
-    them.
+def say_options(
+    given: "list[tuple[Option, str | None]]", job: "Job", times: int, context: "Context"
+) -> None:
+    """What sbatch, salloc and srun say of the options that were given, on the command line or by
+    variables, where --verbose is asked for `times` times.
     """
-    chosen = {option.long: (option, value) for option, value in given}
-    times = sum(option.dest == "verbose" for option, _ in given)
-    if not times or "quiet" in chosen:
-        return
+    is_step = context.program == "srun"
     texts = {
-        _name(option): str(times) if option.dest == "verbose" else _value(option, value, job)
-        for option, value in chosen.values()
+        option.long: _value(option, value, job, is_step=is_step)
+        for option, value in given
+        if option.dest not in {"verbose", "quiet"}
     }
+    texts["verbose"] = str(times)
+    if is_step and (nodes := context.environ.get("SLURM_JOB_NODELIST")):
+        texts["(null)"] = nodes  # the job's, which is no option
+        if name := context.environ.get("SLURM_JOB_NAME"):
+            texts.setdefault("job-name", name)
     rule = "-" * 20
     for line in (
         "defined options",
@@ -34,23 +41,44 @@ def say_options(given: "list[tuple[Option, str | None]]", job: "Job", context: "
         context.complain(f"{context.program}: {line}")
 
 
-def _name(option: "Option") -> str:
-    return "requeue" if option.dest == "no_requeue" else option.long
+# What an option without a value, or with an empty one, is shown as; else "set".
+_WITHOUT_VALUE = {
+    "requeue": "requeue",
+    "no_requeue": "no-requeue",
+    "oversubscribe": "oversubscribe",
+    "exclusive": "exclusive",
+    "bell": "bell-always",
+    "no_bell": "bell-never",
+    "get_user_env": "0",
+    "immediate": "1",
+    "kill_command": "TERM",
+    "kill_on_bad_exit": "1",
+    "nice": "100",
+    "propagate": "ALL",
+    "resv_ports": "0",
+}
 
 
-def _value(option: "Option", value: str | None, job: "Job") -> str:
+def _value(option: "Option", value: str | None, job: "Job", *, is_step: bool) -> str:
     spec = job.spec
-    if option.dest in {"requeue", "no_requeue"}:
-        return option.long
-    if option.dest == "exclusive":
-        return value or "exclusive"
-    if not option.value:
-        return "set"
+    if not option.value or not value:
+        return _WITHOUT_VALUE.get(option.dest, "set")
+    if option.dest in {"mem", "mem_per_cpu", "tmp"}:
+        return _size(parse_memory(value))
+    if option.dest == "open_mode":
+        return value[:1]
+    if option.dest == "signal":
+        return _signal(value)
+    if option.dest == "switches":
+        count, at, limit = value.partition("@")
+        return count + (at and at + full_duration(parse_limit(limit) or 0))
     if option.dest in {"time", "time_min"}:
-        limit = spec.get("time_limit_s" if option.dest == "time" else "time_min_s")
-        return "UNLIMITED" if limit in {None, -1} else full_duration(limit or 0)
+        seconds = spec.get("time_limit_s" if option.dest == "time" else "time_min_s")
+        return "UNLIMITED" if seconds in {None, -1} else full_duration(seconds or 0)
     if option.dest in {"output", "error", "input"}:
-        return os.path.join(spec.get("work_dir") or os.getcwd(), value or "")
+        if value == "none":
+            return "/dev/null"
+        return value if is_step else os.path.join(spec.get("work_dir") or os.getcwd(), value)
     if option.dest == "nodes":
         least, most = spec["min_nodes"], spec.get("max_nodes")
         return str(least) if most in {None, -1, least} else f"{least}-{most}"
@@ -58,8 +86,6 @@ def _value(option: "Option", value: str | None, job: "Job") -> str:
         "gres": "gres",
         "mail_type": "mail_type",
         "begin": "begin_time",
-        "mem": "mem_per_node_mb",
-        "mem_per_cpu": "mem_per_cpu_mb",
     }
     field = special.get(option.dest)
     if field == "begin_time":
@@ -67,4 +93,22 @@ def _value(option: "Option", value: str | None, job: "Job") -> str:
         from understudy.model.moments import parse_time
 
         return timestamp(parse_time(value or "", job.now))
-    return str(spec[field]) if field in spec else value or ""
+    return str(spec[field]) if field in spec else value
+
+
+def _size(megabytes: int) -> str:
+    if not megabytes:
+        return "0?"
+    for unit in ("", "G", "T", "P"):
+        if megabytes % 1024 or unit == "P":
+            return f"{megabytes}{unit}"
+        megabytes //= 1024
+    raise AssertionError
+
+
+def _signal(value: str) -> str:
+    number, seconds, batch_only, overlaps = parse_signal_option(value)
+    letters = "R" * overlaps + "B" * batch_only
+    at = "" if seconds == SIGNAL_AT_S else f"@{seconds}"
+    name = signal.Signals(number).name.removeprefix("SIG")
+    return letters + (letters and ":") + name + at

@@ -4,8 +4,8 @@ to (`recorded_steps.yaml`).
 Covers: commands/srun/create, commands/srun/environment, commands/srun/follow, commands/srun/io,
 commands/srun/multi_prog, commands/srun/sattach, commands/srun/sbcast, commands/srun/send_down,
 commands/srun/srun, commands/srun/step, commands/srun/streams, commands/srun/task_texts,
-commands/srun/terminal, noded/real_steps, noded/task, noded/task_exec, protocol/task_frames,
-noded/taskd.
+commands/srun/terminal, commands/srun/verbose, noded/real_steps, noded/task, noded/task_exec,
+protocol/task_frames, noded/taskd.
 """
 
 import getpass
@@ -96,3 +96,10 @@ def test_a_command_answers_as_slurm_does(cluster, tmp_path, recorded):
         ]
         assert sorted(common(path.read_text()).split("\n")) == sorted(content.split("\n"))
     shutil.rmtree(tmp_path, ignore_errors=True)
+
+
+def test_a_debugger_test_says_where_each_task_runs(cluster):
+    said = cluster.run("srun", "--debugger-test", "-N2", "-n2", "sleep", "0.1").stderr
+    assert re.sub(r"pid:\d+", "pid:P", said).splitlines() == [
+        f"srun: task:{number}, host:n{number + 1}, pid:P, executable:sleep" for number in (0, 1)
+    ]
