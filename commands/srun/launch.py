@@ -23,20 +23,7 @@ def run(step: Step, name: str) -> tuple[int, int]:
     """(exit code, signal that ended the task with the highest)."""
     from understudy.model.hostlist import compress, expand
 
-    shares: list[Share] = []
-    step.say_allocated()
-    for settings, allocation in step.parts:
-        first = shares[0] if shares else None
-        created = step.create(settings, allocation, name, None if first is None else first.step_id)
-        shares.append(
-            Share(
-                created,
-                settings,
-                sum(len(share.tasks) for share in shares),
-                sum(share.size for share in shares),
-            )
-        )
-    step.shares = shares
+    shares = step.shares = _create(step, name)
     mpi = step.settings.own.get("mpi", shares[0].mpi_default)
     if mpi != "none":
         from understudy.commands.srun.mpi_types import check
@@ -88,6 +75,28 @@ def run(step: Step, name: str) -> tuple[int, int]:
     if step.progress.aborted_with is not None:
         return step.progress.aborted_with, 0
     return step.progress.highest, step.progress.ended_by
+
+
+def _create(step: Step, name: str) -> list[Share]:
+    """What the step has of each component."""
+    if step.settings.verbose and not step.is_free:
+        from understudy.commands.srun import verbose
+
+        for _, allocation in step.parts:
+            verbose.allocated(step, allocation)
+    shares: list[Share] = []
+    for settings, allocation in step.parts:
+        first = shares[0] if shares else None
+        created = step.create(settings, allocation, name, None if first is None else first.step_id)
+        shares.append(
+            Share(
+                created,
+                settings,
+                sum(len(share.tasks) for share in shares),
+                sum(share.size for share in shares),
+            )
+        )
+    return shares
 
 
 def launch(step: Step, environments: list[dict[str, str]], host: str) -> None:

@@ -68,13 +68,6 @@ class Step:
     def error(self, text: str) -> None:
         self.say(f"error: {text}")
 
-    def say_allocated(self) -> None:
-        if self.settings.verbose and not self.is_free:
-            from understudy.commands.srun import verbose
-
-            for _, allocation in self.parts:
-                verbose.allocated(self, allocation)
-
     def by_node(self, numbers: list[int]) -> "dict[str, list[int]]":
         """These tasks, of one component, by node, and as they are numbered in the component."""
         first = max(
