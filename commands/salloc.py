@@ -22,13 +22,21 @@ from understudy.commands.submission.allocation import (
 from understudy.commands.submission.export import submitter
 from understudy.commands.submission.gres import GRES_ERRORS, gres_help, refuses_gres
 from understudy.commands.submission.job import BadOptionError, Job
-from understudy.commands.submission.options import apply, check_arbitrary, check_whole, check_x11
+from understudy.commands.submission.options import (
+    KEPT,
+    apply,
+    check_arbitrary,
+    check_whole,
+    check_x11,
+)
 from understudy.commands.submission.shape import (
     fit_nodes,
     ignore_specialised,
     loudness,
     options_agree,
     say_ignored,
+    variables_agree,
+    without_contrary,
 )
 from understudy.model.environment import (
     COMMAND,
@@ -140,7 +148,10 @@ def _salloc(arguments: list[str], context: Context) -> int:
         return 0
     if not options_agree(names, context):
         return 1
-    settings = [*OPTIONS.from_environment(context.environ), *given]
+    if not variables_agree(context.environ, "SALLOC_", context):
+        return 1
+    environment = without_contrary(OPTIONS.from_environment(context.environ), given)
+    settings = [*environment, *given]
     own = {option.dest: value for option, value in settings if option.dest in _OWN}
     job = _component(settings)
     if context.refuses_clusters(
@@ -166,8 +177,14 @@ def _salloc(arguments: list[str], context: Context) -> int:
     fit_nodes(job, context)
     if refuses_gres(job, context):
         return 1
-    others = [_component(more) for more in further]
+    others = []
+    kept = [each for each in given if each[0].dest in KEPT]
+    for more in further:
+        others.append(_component([*environment, *kept, *more]))
+        kept += [each for each in more if each[0].dest in KEPT]
+    folder = job.spec.pop("work_dir", os.getcwd())  # the command's; the job's is where we are
     for each in (job, *others):
+        each.spec.pop("work_dir", None)
         complete(each, "", arguments, context, "no-shell" if "no_shell" in own else "interactive")
     granted = _allocate(job, others, immediate, context, quiet=quiet)
     if isinstance(granted, int):
@@ -183,7 +200,7 @@ def _salloc(arguments: list[str], context: Context) -> int:
     if "no_shell" in own:
         return 0
     command = operands or [context.environ.get("SHELL", "/bin/sh")]
-    return _run(command, granted, context, job, kill_signal=kill_signal, quiet=quiet)
+    return _run(command, granted, context, job, folder, kill_signal=kill_signal, quiet=quiet)
 
 
 def _component(given: list[tuple[Option, str | None]]) -> Job:
@@ -320,11 +337,12 @@ def _run(
     allocation: Allocation,
     context: Context,
     job: Job,
+    folder: str,
     *,
     kill_signal: int,
     quiet: bool,
 ) -> int:
-    """Run the command and give the resources back; the exit code is the command's."""
+    """Run the command there and give the resources back; the exit code is the command's."""
     job_id = allocation.job_id
     program = _find(command[0], context.environ.get("PATH", ""))
     if not program:
@@ -341,7 +359,7 @@ def _run(
             program,
             command,
             command_environment(allocation, job, context),
-            job.spec["work_dir"],
+            folder,
             terminal,
         )
     quietly(os.setpgid, pid, pid)

@@ -16,7 +16,7 @@ from understudy.commands.submission.batch_script import (
 )
 from understudy.commands.submission.export import exported, limits, submitter
 from understudy.commands.submission.gres import GRES_ERRORS, gres_help, refuses_gres
-from understudy.commands.submission.job import BadOptionError, Job
+from understudy.commands.submission.job import CONTRARY_TIMES, BadOptionError, Job
 from understudy.commands.submission.options import (
     KEPT,
     OPTIONS,
@@ -31,6 +31,8 @@ from understudy.commands.submission.shape import (
     options_agree,
     say_ignored,
     tasks_told,
+    variables_agree,
+    without_contrary,
 )
 from understudy.documents.states import COMPLETED, COMPLETING
 from understudy.model.environment import SBATCH, distribution, told, written
@@ -78,9 +80,9 @@ def _submit(arguments: list[str], context: Context) -> int:
     in_script: list[Given] = [[]]
     if not is_wrapped:
         in_script = _in_script(script, operands[0] if operands else "", given, context)
-    environment = OPTIONS.from_environment(context.environ)
+    environment = without_contrary(OPTIONS.from_environment(context.environ), given)
     times = loudness(given, context.environ, "SBATCH_DEBUG", adds=False)
-    if not _variables_agree(context):
+    if not variables_agree(context.environ, "SBATCH_", context):
         return 1
     named = _values([*(each for group in in_script for each in group), *environment, *given])
     if context.refuses_clusters(named.get("clusters")):
@@ -168,7 +170,7 @@ def _set_times(job: Job, client: "Client", context: Context) -> bool:
     if job.deadline:
         job.spec["deadline"] = float(parse_time(job.deadline, now))
     if job.begin and job.deadline and job.spec["begin_time"] > job.spec["deadline"]:
-        context.error("Incompatible begin and deadline time specification")
+        context.error(CONTRARY_TIMES)
         return False
     return True
 
@@ -217,16 +219,6 @@ def _read_line(arguments: list[str]) -> "tuple[list[Given], list[str]]":
         given, operands = OPTIONS.parse(operands[1:], permute=False)
         groups.append(given)
     return groups, operands
-
-
-def _variables_agree(context: Context) -> bool:
-    """Whether no more than one of the variables on memory is set; else that is said."""
-    if sum(f"SBATCH_MEM_PER_{what}" in context.environ for what in ("CPU", "GPU", "NODE")) > 1:
-        context.fatal(
-            "SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE are mutually exclusive."
-        )
-        return False
-    return True
 
 
 def _in_script(script: str, where: str, given: "Given", context: Context) -> "list[Given]":

@@ -35,8 +35,8 @@ def environment_of(
     spec = settings.job.spec
     environ = step.context.environ
     wanted = settings.own.get("export")
-    chosen = exported(environ, wanted)
-    for name in ("SLURM_EXPORT_ENV", "SLURM_CPUS_PER_TASK", "SLURM_TASK_PID"):
+    chosen = exported(environ, wanted, overwrites=False)
+    for name in ("SLURM_CPUS_PER_TASK", "SLURM_TASK_PID"):
         chosen.pop(name, None)
     chosen |= {
         name: value

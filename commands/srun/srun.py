@@ -24,7 +24,12 @@ from understudy.commands.submission.allocation import (
 from understudy.commands.submission.gres import GRES_ERRORS, gres_help, refuses_gres
 from understudy.commands.submission.job import BadOptionError
 from understudy.commands.submission.options import check_whole, check_x11
-from understudy.commands.submission.shape import ignore_specialised, options_agree, say_ignored
+from understudy.commands.submission.shape import (
+    ignore_specialised,
+    options_agree,
+    say_ignored,
+    variables_agree,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,6 +50,8 @@ def srun(arguments: list[str], context: Context) -> int:
 
 
 def _srun(whole: list[str], context: Context) -> int:
+    if not variables_agree(context.environ, "SLURM_", context):
+        return 1
     arguments, *others = segments(whole)
     settings = Settings(arguments, context)
     own = settings.own
@@ -102,7 +109,8 @@ def _say_options(settings: Settings, times: int, context: Context) -> None:
 
 def _binding_is_sound(settings: Settings, context: Context) -> bool:
     """Whether --cpu-bind is one, and not help where there is none; what is wrong is said."""
-    if {"cpu_bind", "threads_per_core"} & settings.on_line and not _binds(context):
+    named = settings.on_line | {option.dest for option, _ in settings.given} & {"threads_per_core"}
+    if {"cpu_bind", "threads_per_core"} & named and not _binds(context):
         if "cpu_bind" in settings.on_line and settings.own["cpu_bind"] == "help":
             context.print("CPU bind options not supported with current configuration")
             return False

@@ -82,7 +82,7 @@ OPTIONS = table(
             "N",
             REQUIRED,
             "MIN[-MAX]: number of nodes",
-            env="SLURM_JOB_NUM_NODES SLURM_NNODES",
+            env="SLURM_JOB_NUM_NODES",
         ),
         Option("ntasks", "n", REQUIRED, "COUNT: of tasks", env="SLURM_NTASKS SLURM_NPROCS"),
         Option("cpus-per-task", "c", REQUIRED, "COUNT: for each task", env="SRUN_CPUS_PER_TASK"),

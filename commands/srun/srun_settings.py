@@ -10,8 +10,12 @@ from understudy.commands.shared.client import Context
 from understudy.commands.srun.srun_options import HANDED_ON, OPTIONS, OWN
 from understudy.commands.submission.allocation import immediate_s
 from understudy.commands.submission.job import BadOptionError, Job
-from understudy.commands.submission.options import apply, number
-from understudy.commands.submission.shape import loudness, lower_nodes
+from understudy.commands.submission.options import KEPT, apply, number
+from understudy.commands.submission.shape import (
+    loudness,
+    lower_nodes,
+    without_contrary,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,9 +100,10 @@ class Settings:
         taken_over = [] if before is None else before.handed_on
         self.handed_on: list[tuple[Option, str | None]] = [
             *taken_over,
-            *((option, value) for option, value in given if option.dest in HANDED_ON),
+            *((option, value) for option, value in given if option.dest in HANDED_ON | KEPT),
         ]
-        self.given = [*OPTIONS.from_environment(environ), *taken_over, *given]
+        environment = without_contrary(OPTIONS.from_environment(environ), given)
+        self.given = [*environment, *taken_over, *given]
         for option, value in self.given:
             if option.dest in _AS_SBATCH:
                 apply(Job(0), option, value)

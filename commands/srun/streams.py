@@ -21,6 +21,11 @@ _PER_TASK = ("%t", "%n", "%N")
 _NO_DIGITS = {ord(digit): None for digit in "0123456789"}
 
 
+def _is_all(pattern: str) -> bool:
+    """Whether it stands for srun's own streams: whatever begins so does, as in Slurm."""
+    return not pattern or pattern.lower().startswith("all")
+
+
 class Streams:
     """`remote`: for each part of the step the patterns of the files that the nodes open. `stdin`:
     what is read here, as the first part says, for task `stdin_task`; -1: all of them, -2: none.
@@ -63,12 +68,8 @@ class Streams:
         sinks: dict[int, Sink | None] = {STDOUT: None, STDERR: None}
         for kind, option, field in ((STDOUT, "output", "std_out"), (STDERR, "error", "std_err")):
             pattern = own.get(option, "")
-            if not pattern or pattern.lower() == "all":
-                if (
-                    kind == STDERR
-                    and not pattern
-                    and own.get("output", "").lower() not in {"", "all"}
-                ):
+            if _is_all(pattern):
+                if kind == STDERR and not pattern and not _is_all(own.get("output", "")):
                     sinks[kind] = sinks[STDOUT]
                     remote[field] = remote["std_out"]
                 else:
@@ -107,7 +108,7 @@ class Streams:
         pattern = self._step.settings.own.get("input", "")
         self.stdin_task = -1
         self.stdin = 0
-        if not pattern or pattern.lower() == "all":
+        if _is_all(pattern):
             return
         if pattern.lower() == "none":
             self.stdin_task, self.stdin = -2, -1

@@ -16,7 +16,7 @@ from understudy.commands.shared.client import (
     pack_named,
 )
 from understudy.commands.shared.options import Option, OptionTable
-from understudy.commands.submission.job import Job
+from understudy.commands.submission.job import CONTRARY_TIMES, BadOptionError, Job
 from understudy.commands.submission.options import OPTIONS as BATCH_OPTIONS
 from understudy.commands.submission.options import number
 from understudy.model.environment import read
@@ -161,6 +161,8 @@ def complete(job: Job, command: str, arguments: list[str], context: Context, nam
             # the cluster's clock, which may be a virtual one
             now = context.client.query("ping", ["host"]).now
             spec[field] = float(parse_time(text, now))
+    if job.begin and job.deadline and spec["begin_time"] > spec["deadline"]:
+        raise BadOptionError(CONTRARY_TIMES, 1)
 
 
 def of_answer(answer: "list[Any]") -> Allocation:

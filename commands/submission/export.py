@@ -11,9 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def exported(environ: "Mapping[str, str]", wanted: "str | None") -> dict[str, str]:
+def exported(
+    environ: "Mapping[str, str]", wanted: "str | None", *, overwrites: bool = True
+) -> dict[str, str]:
     """The variables that `wanted` names and those of Slurm. ALL or None for all, NONE or NIL for
-    none, else names and `NAME=value` at commas.
+    none, else names and `NAME=value` at commas. `overwrites`: a value that is given counts more
+    than the environment's, where that goes along; so with sbatch, and not so with srun.
     """
     if wanted is None or wanted.upper() == "ALL":
         return dict(environ)
@@ -24,7 +27,7 @@ def exported(environ: "Mapping[str, str]", wanted: "str | None") -> dict[str, st
         name, equals, value = word.partition("=")
         if word.upper() == "ALL":
             chosen |= environ
-        elif equals:
+        elif equals and (overwrites or name not in chosen):
             chosen[name] = value
         elif name in environ:
             chosen[name] = environ[name]

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 _SUBMISSIONS = {"salloc": "Job submit/allocate failed", "srun": "Unable to allocate resources"}
 
 
+CONTRARY_TIMES = "Incompatible begin and deadline time specification"
+
+
 class BadOptionError(Exception):
     """A value that sbatch refuses. `lines` come before the error; `exit_code` is 255 for most
     options, 1 for numbers.

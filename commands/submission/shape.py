@@ -7,6 +7,8 @@ Place: commands. Follows the real commands, where sbatch(1) is silent.
 from understudy.commands.submission.job import BadOptionError
 
 TYPE_CHECKING = False
+# An option, and the one whose variable it makes void.
+_CONTRARIES = (("core_spec", "thread_spec"), ("thread_spec", "core_spec"))
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -37,6 +39,33 @@ def loudness(
     if times and any(option.dest == "quiet" for option, _ in given):
         raise BadOptionError("don't specify both --verbose (-v) and --quiet (-Q)", 1)
     return times
+
+
+def variables_agree(environ: "Mapping[str, str]", prefix: str, context: "Context") -> bool:
+    """Whether no more than one of the variables on memory, and of those on cores that are left to
+    the system, is set; else that is said.
+    """
+    if f"{prefix}CORE_SPEC" in environ and f"{prefix}THREAD_SPEC" in environ:
+        context.fatal(
+            "Both --core-spec and --thread-spec set using environment variables. "
+            "Those options are mutually exclusive."
+        )
+        return False
+    if sum(f"{prefix}MEM_PER_{what}" in environ for what in ("CPU", "GPU", "NODE")) > 1:
+        context.fatal(
+            "SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE are mutually exclusive."
+        )
+        return False
+    return True
+
+
+def without_contrary(
+    environment: "Sequence[tuple[Option, str | None]]", given: "Sequence[tuple[Option, str | None]]"
+) -> "list[tuple[Option, str | None]]":
+    """What variables say, without what the command line says otherwise by another option."""
+    names = {option.dest for option, _ in given}
+    dropped = {other for one, other in _CONTRARIES if one in names}
+    return [each for each in environment if each[0].dest not in dropped]
 
 
 def options_agree(names: "set[str]", context: "Context") -> bool:

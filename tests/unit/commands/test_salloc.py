@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from fake_controller import FakeClient, record, run_command
 
@@ -16,6 +17,7 @@ from understudy.commands.shared.client import RefusedError
 from understudy.commands.srun.srun import srun
 from understudy.commands.srun.srun_options import OPTIONS as SRUN_OPTIONS
 from understudy.commands.submission.allocation import AllocationError, exit_code
+from understudy.protocol.messages import JobSpec
 
 
 @pytest.mark.parametrize(
@@ -158,3 +160,23 @@ def test_some_options_of_sbatch_are_not_theirs() -> None:
         not {"kill-on-invalid-dep", "get-user-env", "wait-all-nodes"} & SRUN_OPTIONS.by_long.keys()
     )
     assert SRUN_OPTIONS.by_long["pack-group"].dest == "het_group"
+
+
+@pytest.mark.parametrize("command", [salloc, srun])
+def test_a_component_takes_over_what_the_one_before_it_asked_for_and_variables_hold_for_all(
+    command: Any,
+) -> None:
+    client = FakeClient(ping=[record("ping", host="h")])
+    client.answers["AllocateJob"] = RefusedError(2000, "no")
+    own = ["true"] if command is srun else []
+    first = ["-n1", "-t5", "--mem=5", "-Jn", "-w", "a", "--comment=x", *own]
+    more = [":", "-n2", "-t7", *own, ":", "-n3", "true"]
+    environ = {"SALLOC_PARTITION": "p", "SLURM_PARTITION": "p"}
+    run_command(command, *first, *more, client=client, environ=environ)
+    asked = dict(client.asked)["AllocateJob"]
+    found = [msgspec.convert(each, JobSpec) for each in (asked["spec"], *asked["components"])]
+    assert [
+        (spec.num_tasks, spec.time_limit_s, spec.mem_per_node_mb, spec.name, spec.partition)
+        for spec in found
+    ] == [(1, 300, 5, "n", "p"), (2, 420, 5, "n", "p"), (3, 420, 5, "n", "p")]
+    assert [spec.required_nodes for spec in found] == ["a", "", ""]
