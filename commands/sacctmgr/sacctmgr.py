@@ -164,7 +164,7 @@ def _command(session: Session, words: list[str]) -> None:
         _change(session, "add", rest)
     elif _is(verb, "show", 3) or _is(verb, "list", 3):
         _show(session, rest)
-    elif _is(verb, "modify", 1):
+    elif _is(verb, "modify", 1) or _is(verb, "update", 1):
         _change(session, "modify", rest)
     elif _is(verb, "delete", 3) or _is(verb, "remove", 3):
         _change(session, "delete", rest)

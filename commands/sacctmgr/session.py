@@ -1,11 +1,43 @@
 """One run of sacctmgr: its options, and what the user is asked."""
 
+import os
+import time
+
 from understudy.commands.shared.accounting_client import Table
 from understudy.commands.shared.client import Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TextIO
+
     from understudy.commands.sacctmgr.words import Vocabulary
+
+_PATIENCE_S = 30  # for an answer
+
+
+def _letters(stream: "TextIO") -> "Iterator[str]":
+    """What is typed, letter by letter: each is an answer of its own, and at a terminal it needs no
+    end of the line. The end of the input, or of the time, is a line's end.
+    """
+    if not stream.isatty():
+        yield from stream.readline() or "\n"
+        return
+    import select
+    import termios
+
+    descriptor = stream.fileno()
+    before = termios.tcgetattr(descriptor)
+    now = [*before]
+    now[3] &= ~termios.ICANON
+    termios.tcsetattr(descriptor, termios.TCSANOW, now)
+    try:
+        end = time.monotonic() + _PATIENCE_S
+        while select.select([descriptor], [], [], max(end - time.monotonic(), 0))[0]:
+            yield os.read(descriptor, 1).decode("ascii", "replace") or "\n"
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSANOW, before)
+    yield "\n"
 
 
 class Session:
@@ -45,8 +77,6 @@ class Session:
 
     def own_level(self) -> str:
         """The user's AdminLevel."""
-        import os
-
         if os.getuid() == 0:
             return "Administrator"
         rows = self.table.rows("users", ["admin_level"], {"names": [self.own_name()]})
@@ -54,7 +84,6 @@ class Session:
 
     def own_name(self) -> str:
         """The user's name."""
-        import os
         import pwd
 
         return pwd.getpwuid(os.getuid()).pw_name
@@ -77,7 +106,7 @@ class Session:
         context = self.context
         context.stdout.write(f"{question}\n(N/y): ")
         context.stdout.flush()
-        for letter in context.stdin.readline() or "\n":  # each is an answer of its own
+        for letter in _letters(context.stdin):
             context.stdout.write("\n")
             if letter in "yY":
                 return True

@@ -69,9 +69,7 @@ def create(words: "Sequence[str]", context: Context) -> int:
 def update(words: "Sequence[str]", context: Context) -> int:
     """`scontrol update reservationname=...`."""
     try:
-        name, changes = _read(
-            list(words) if "=" in words[0] else list(words[1:]), context, "No reservation update."
-        )
+        name, changes = _read(_given(words), context, "No reservation update.")
         context.client.call("UpdateReservation", "update", name, changes)
     except _RefusedInputError:
         context.complain("slurm_update error: No error")
@@ -85,16 +83,8 @@ def update(words: "Sequence[str]", context: Context) -> int:
 
 
 def _given(words: "Sequence[str]") -> list[str]:
-    """Without the bare word `reservation`; `reservation r1` names it."""
-    if "=" in words[0]:
-        return list(words)
-    if len(words) > 1 and "=" not in words[1] and words[1].lower() != "skip":
-        return (
-            [f"reservationname={words[1]}", *words[2:]]
-            if words[0].lower() != "update"
-            else list(words[1:])
-        )
-    return list(words[1:])
+    """Without the bare word `reservation`."""
+    return list(words if "=" in words[0] else words[1:])
 
 
 def _refuse(context: Context, text: str) -> None:

@@ -88,7 +88,7 @@ def update(words: "Sequence[str]", session: "Session") -> int:
         if kind == "job":
             from understudy.commands.scontrol.update_job import update_jobs
 
-            return update_jobs(_entity_apart(words), session)
+            return update_jobs(list(words), session)
         if kind == "step":
             return _update_step(list(words), session)
     except RefusedInputError as error:
@@ -156,13 +156,6 @@ def _update_step(words: "list[str]", session: "Session") -> int:
         return 1
     context.client.call("UpdateStep", job, step, limit)
     return 0
-
-
-def _entity_apart(words: "Sequence[str]") -> list[str]:
-    """`job 17 name=x` as `job=17 name=x`."""
-    if len(words) > 1 and "=" not in words[0] and "=" not in words[1]:
-        return [f"{words[0]}={words[1]}", *words[2:]]
-    return list(words)
 
 
 def _update_nodes(words: list[str], session: "Session") -> int:

@@ -19,7 +19,7 @@ from understudy.commands.shared.client import RefusedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from understudy.commands.scontrol.session import Session
     from understudy.commands.shared.client import Context
@@ -69,6 +69,20 @@ _MOST_IN_RANGE = 2_147_483_647
 _FACTORS = {"k": 1024, "m": 1024 * 1024}
 
 
+def _joined(words: "Sequence[str]") -> "tuple[list[str], list[str]]":
+    """`TimeLimit 7` as `TimeLimit=7`, and of each pair the word that a refusal shows."""
+    found, shown = [], []
+    left = iter(words)
+    for word in left:
+        value = None
+        if "=" not in word and word.lower() not in _NEED_NO_VALUE:
+            value = next(left, None)
+        apart = " =" if word[-1:] in {"+", "-"} else "="  # no sign stands before a blank
+        found.append(word if value is None else f"{word}{apart}{value}")
+        shown.append(word if value is None else value)
+    return found, shown
+
+
 def update_jobs(words: "list[str]", session: "Session") -> int:
     """Change each job that is named by number, or all of a name."""
     context = session.context
@@ -76,6 +90,7 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
     named: str | None = None  # all that was said of numbers
     name, user = "", ""
     changes: dict[str, str] = {}
+    words, shown = _joined(words)
     for position, (key, sign, value) in enumerate(pairs(words)):
         lowered = key.lower()
         if "=" not in words[position] and lowered not in _NEED_NO_VALUE:
@@ -94,7 +109,7 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
             or len(lowered) < _LEAST_LETTERS.get(known, 0)
             or (known == "resetaccruetime" and "=" in words[position])
         ):
-            context.complain(f"Update of this parameter is not supported: {words[position]}")
+            context.complain(f"Update of this parameter is not supported: {shown[position]}")
             context.complain("Request aborted")
             return 1
         if known == "userid":

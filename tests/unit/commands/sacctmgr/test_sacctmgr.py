@@ -9,11 +9,19 @@ commands/sacctmgr/request, commands/sacctmgr/session, commands/sacctmgr/show,
 commands/sacctmgr/texts, commands/sacctmgr/user, commands/sacctmgr/words.
 """
 
+import io
+import os
+import pty
+import termios
+
 import pytest
 from accounting_harness import NOW, House, LocalClient
+from fake_controller import FakeClient
 
 from understudy.accounting import schema
 from understudy.accounting.configuration import configuration
+from understudy.commands.sacctmgr.session import Session
+from understudy.commands.shared.client import Context
 from understudy.model.dbd_conf import DbdConfig
 from understudy.protocol.messages import (
     AccountingRecords,
@@ -589,6 +597,28 @@ def test_a_question_takes_letter_by_letter_and_asks_again(house):
     said = house.sacctmgr("modify qos q set priority=8", stdin="\n")
     assert said.out.endswith("(N/y): \n Changes Discarded\n")
     assert house.show("qos q format=priority") == ["7"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "is_wanted", "asked"),
+    [("y", True, 1), ("n", False, 1), ("\n", False, 1), ("xY", True, 2)],
+)
+def test_a_key_at_a_terminal_is_an_answer(typed, is_wanted, asked):
+    keyboard, terminal = pty.openpty()
+    out = io.StringIO()
+    os.write(keyboard, typed.encode())
+    with open(terminal, encoding="utf-8") as stdin:
+        before = termios.tcgetattr(stdin)
+        session = Session(Context("sacctmgr", client=FakeClient(), stdin=stdin, stdout=out))
+        assert session.confirmed() == is_wanted
+        assert termios.tcgetattr(stdin) == before
+    os.close(keyboard)
+    assert out.getvalue().count("(N/y)") == asked
+
+
+def test_update_is_another_word_for_modify(house):
+    house.do("add qos q", "update qos q set priority=7", "u qos q set grpjobs=3")
+    assert house.show("qos q format=priority,grpjobs") == ["7|3"]
 
 
 def test_conditions_on_associations_need_withassoc_or_an_answer(house):

@@ -214,6 +214,15 @@ def test_arrays_and_their_tasks_are_found(client: FakeClient) -> None:
         ("update jobid=7301 userid=1", "", "No changes specified\n"),
         ("update jobid=7301 nosuch=1", "",
         "Update of this parameter is not supported: nosuch=1\nRequest aborted\n"),
+        ("update jobid=7301 nosuch 1", "",
+        "Update of this parameter is not supported: 1\nRequest aborted\n"),
+        ("update jobid=7301 timelimit+ 1", "",
+        "Update of this parameter is not supported: 1\nRequest aborted\n"),
+        ("update jobid=7301 timelimit", "", "Invalid input: timelimit\nRequest aborted\n"),
+        ("update jobid=7301 nice 5", "", "Invalid input: 5\nRequest aborted\n"),
+        ("create reservation r1 starttime=now", "",
+        ("scontrol: error: Misformatted parameter 'r1', most options have a parameter after '='."
+         "  No reservation created.\n")),
         ("update jobid=7301 timelimit=abc", "", "scontrol: error: Invalid TimeLimit value\n"),
         ("update nodename=n7 state=drain", "",
         "You must specify a reason when DOWNING or DRAINING a node. Request denied\n"),
@@ -310,6 +319,19 @@ def test_the_configuration_ends_with_the_controllers_state(client: FakeClient) -
             "update job 7301 timelimit=-5",
             "UpdateJobs",
             {"job_ids": ["7301"], "changes": {"timelimit": "-5"}},
+        ),
+        (
+            "update JobId 7301 Priority 3 nice TimeLimit 7 Comment a=b",
+            "UpdateJobs",
+            {
+                "job_ids": ["7301"],
+                "changes": {"priority": "3", "nice": "100", "timelimit": "7", "comment": "a=b"},
+            },
+        ),
+        (
+            "update TimeLimit=7 JobId 7301",
+            "UpdateJobs",
+            {"job_ids": ["7301"], "changes": {"timelimit": "7"}},
         ),
         (
             "update job 7301 prio=5",
