@@ -376,7 +376,7 @@ def _run(
         _signal.SIGINT,
     ):
         _signal.signal(number, forward)
-    status, is_revoked = _wait(pid, reads, job_id, context, kill_signal=kill_signal)
+    status, is_revoked = _wait(pid, reads, job_id, context, kill_signal=kill_signal, quiet=quiet)
     if terminal >= 0:
         _signal.signal(_signal.SIGTTOU, _signal.SIG_IGN)
         quietly(os.tcsetpgrp, terminal, os.getpgrp())
@@ -399,7 +399,7 @@ def _give_back(job_id: int, code: int, context: Context, *, quiet: bool) -> int:
 
 
 def _wait(
-    pid: int, wake: int, job_id: int, context: Context, *, kill_signal: int
+    pid: int, wake: int, job_id: int, context: Context, *, kill_signal: int, quiet: bool
 ) -> tuple[int, bool]:
     """The command's wait status, and whether the resources were lost before it ended."""
     import select
@@ -430,8 +430,11 @@ def _wait(
                     if answer is None:
                         poll.register(watch.fileno(), select.POLLIN)
                         continue
-                    notice = answer[1][11]
-                    is_revoked = True
+                    fields = answer[1]
+                    notice, is_revoked = fields[11], not fields[1]
+                    if not is_revoked and not quiet:
+                        context.complain(f"salloc: {notice}")
+                        context.stderr.flush()
                 except RefusedError:
                     retry_at = time.monotonic() + 1
                 watch.close()

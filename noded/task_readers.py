@@ -9,7 +9,7 @@ from __future__ import annotations
 import _socket
 import select
 
-from understudy.protocol.task_frames import HEAD, HELLO, first_of, frame
+from understudy.protocol.task_frames import HEAD, HELLO, STDERR, STDOUT, first_of, frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _MOST = 1 << 22  # bytes that wait for a reader before the tasks are no longer read
 _CHUNK = 65536
+_KEPT = 1 << 17  # bytes of output for a sattach that comes later: as many as Slurm keeps
 
 
 class Reader:
@@ -32,6 +33,7 @@ class Readers:
     def __init__(self, poll: select.poll, first: int) -> None:
         self._poll, self._first = poll, first
         self._readers: dict[int, Reader] = {}
+        self._kept = bytearray()  # frames of output, for who comes later
 
     def __contains__(self, descriptor: int) -> bool:
         return descriptor in self._readers
@@ -63,11 +65,17 @@ class Readers:
         self._readers[sock.fileno()] = reader
         self._poll.register(sock.fileno(), select.POLLIN)
         self._put(reader, frame(HELLO, self._first, key))
+        self._put(reader, bytes(self._kept))
         return ""
 
     def tell(self, kind: int, task: int, data: bytes) -> None:
+        made = frame(kind, task, data)
         for reader in list(self._readers.values()):
-            self._put(reader, frame(kind, task, data))
+            self._put(reader, made)
+        if kind in {STDOUT, STDERR}:
+            self._kept += made
+            while len(self._kept) > _KEPT:
+                del self._kept[: HEAD + int.from_bytes(self._kept[6:HEAD], "big")]
 
     def _put(self, reader: Reader, data: bytes) -> None:
         if not reader.out:

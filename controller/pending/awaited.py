@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
+
 from understudy.controller.facts.environment import OF_JOB, daemons_of, job_environment
 from understudy.controller.tables.het_job import components
 from understudy.model.errors import ErrorCode
@@ -92,6 +94,17 @@ def tell_waiting(core: Core, job: Job, *_: object) -> None:
             left.append((message, later))
     if left:
         core.awaited[job.job_id] = left
+
+
+def tell_command(core: Core, job: Job, text: str) -> None:
+    """A line for salloc, which waits for the job's end, and asks again; srun, whose job has a
+    command, does not.
+    """
+    if job.spec.command:
+        return
+    for entry in [each for each in core.awaited.get(job.job_id, ()) if each[0].until_end]:
+        core.awaited[job.job_id].remove(entry)
+        entry[1].give(structs.replace(describe(core, job), notice=text))
 
 
 def is_ready(job: Job) -> bool:

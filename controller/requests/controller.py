@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.core.changes import job_changed
 from understudy.controller.core.lookups import may_control
 from understudy.controller.jobs.steps import limit_step
+from understudy.controller.pending.awaited import tell_command
 from understudy.controller.requests.select import for_each
 from understudy.model.debug_flags import changed_flags
 from understudy.model.errors import ErrorCode, SlurmError
@@ -53,7 +54,7 @@ def set_configuration(core: Core, message: SetConfiguration, sender: Sender) -> 
 
 
 def notify_job(core: Core, message: NotifyJob, sender: Sender) -> Message:
-    """A line of text for whoever reads the job's output."""
+    """A line of text for whoever reads the job's output: salloc, or what runs its script."""
     job = core.job(message.job_id)
     if job.user_id != sender.user_id and not core.is_slurm_user(sender.user_id):
         raise SlurmError(ErrorCode.INVALID_USER)
@@ -61,6 +62,7 @@ def notify_job(core: Core, message: NotifyJob, sender: Sender) -> Message:
         raise SlurmError(ErrorCode.ALREADY_DONE)
     if job.state is not JobState.RUNNING or job.allocation is None:
         raise SlurmError(ErrorCode.DISABLED)
+    tell_command(core, job, message.text)
     batch_host = job.allocation.nodes & -job.allocation.nodes
     for record, _ in core.parts(batch_host):
         core.agents.send(record.name, NotifyTasks(job.job_id, job.restarts, message.text))

@@ -103,3 +103,23 @@ def test_a_debugger_test_says_where_each_task_runs(cluster):
     assert re.sub(r"pid:\d+", "pid:P", said).splitlines() == [
         f"srun: task:{number}, host:n{number + 1}, pid:P, executable:sleep" for number in (0, 1)
     ]
+
+
+def test_who_attaches_later_reads_what_came_before(cluster):
+    script = "echo before; touch said; while [ ! -e go ]; do sleep 0.05; done; echo after"
+    for path in ("go", "said"):
+        (cluster.home / path).unlink(missing_ok=True)
+    job = cluster.script(f"srun sh -c '{script}'", "-o", "/dev/null")
+    cluster.until((cluster.home / "said").exists)
+    attached = subprocess.Popen(
+        ["sattach", f"{job}.0"], env=cluster.environment, stdout=subprocess.PIPE, text=True
+    )
+    assert attached.stdout is not None
+    assert attached.stdout.readline() == "before\n"
+    (cluster.home / "go").touch()
+    assert attached.communicate(timeout=60)[0] == "after\n"
+
+
+def test_salloc_prints_what_scontrol_notify_says(cluster):
+    said = cluster.run("salloc", "sh", "-c", "scontrol notify $SLURM_JOB_ID hi there; sleep 1")
+    assert "salloc: hi there\nsalloc: Relinquishing" in said.stderr

@@ -6,13 +6,23 @@ Covers: model/debug_flags.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from controller_harness import OTHER, ROOT, USER, Harness
 
 from understudy.controller.requests.controller import notify_job, set_configuration, update_step
 from understudy.model.debug_flags import changed_flags
 from understudy.model.errors import SlurmError
-from understudy.protocol.messages import NotifyJob, NotifyTasks, Ok, SetConfiguration, UpdateStep
+from understudy.protocol.messages import (
+    AwaitJob,
+    NotifyJob,
+    NotifyTasks,
+    Ok,
+    SetConfiguration,
+    UpdateStep,
+)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +61,13 @@ def test_words_go_to_jobs_that_run() -> None:
     job, held = h.submit(), h.submit(hold=True)
     assert notify_job(h.core, NotifyJob(str(job.job_id), "hello"), USER) == Ok()
     assert [sent.message.text for sent in h.sent(NotifyTasks)] == ["hello"]  # type: ignore[attr-defined]
+    waiting: list[Any] = []
+    later = SimpleNamespace(give=waiting.append)
+    for command in ("", "x"):
+        asked = h.submit(command=command)
+        h.core.awaited[asked.job_id] = [(AwaitJob(asked.job_id, until_end=True), later)]  # type: ignore[list-item]
+        notify_job(h.core, NotifyJob(str(asked.job_id), "hello"), USER)
+    assert [(told.notice, told.is_running) for told in waiting] == [("hello", True)]
     for sender, job_id, error in (
         (USER, held.job_id, "presently disabled"),
         (OTHER, job.job_id, "Invalid user id"),
