@@ -1,7 +1,7 @@
 """Small scenarios through whole clusters; where real Slurm 22.05.8 was recorded with one, jobs
 start then and there, too.
 
-A folder of tests/recorded/preemption, limits, features or topology has the form that
+A folder of tests/recorded/preemption, limits, features, topology or reservations has the form that
 docs/scenarios.md describes; `slurm-22.05.8.jsonl` is the recording.
 """
 
@@ -18,7 +18,7 @@ import pytest
 
 FOLDERS = sorted(
     path.parent
-    for kind in ("preemption", "limits", "features", "topology")
+    for kind in ("preemption", "limits", "features", "topology", "reservations")
     for path in (Path(__file__).parent.parent / "recorded" / kind).glob("*/workload.jsonl")
 )
 NEAR_S = 3  # of real time: when the scheduler looks depends on when commands arrive

@@ -287,6 +287,7 @@ class SelectConsTres(ChoosingSelector):
             is_special
             or 0 < usable & request.spared < usable
             or 0 < usable & request.favoured < usable
+            or 0 < usable & request.foremost < usable
         )
         if request.gres is not None:
             choice = self._choose_with_gres(request, usable, table, free, by_load=by_load)
@@ -601,6 +602,9 @@ class SelectConsTres(ChoosingSelector):
         if request.favoured:
             favoured = nodeset.to_flags(request.favoured, len(table.nodes))[at]
             weight = (table.weight[at] if weight is None else weight) * 2 - favoured
+        if request.foremost:
+            foremost = nodeset.to_flags(request.foremost, len(table.nodes))[at]
+            weight = (table.weight[at] if weight is None else weight) - foremost * _LAST
         return weight
 
     def _pick(

@@ -145,6 +145,7 @@ class Request(msgspec.Struct, eq=False):
     switches: int = 0  # leaf switches that its nodes may be on, 0 for any number
     spared: int = 0  # bitmap of nodes that come last, whatever their weight
     favoured: int = 0  # bitmap of nodes that come first among those of their weight
+    foremost: int = 0  # bitmap of nodes that come before all others, whatever their weight
     # (bitmap, how many of its nodes the job must have at least)
     counted: tuple[tuple[int, int], ...] = ()
 

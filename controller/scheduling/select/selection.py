@@ -30,6 +30,7 @@ from understudy.controller.scheduling.select.rows import (
     views,
 )
 from understudy.model import nodeset
+from understudy.model.reservations import FLEX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -107,8 +108,7 @@ class ChoosingSelector(Selector):
         request = self._request(ask, tables)
         if request is None:
             return None
-        if tables.limits.enforced:
-            request.favoured = tables.limits.favoured_nodes(ask.job, ask.partition)
+        _rank_nodes(request, ask, tables)
         is_alone = request.rows == 1 and not _overlays(tables)
         if is_alone and self.is_plain(request) and table.free_cpus_on(usable) < request.cpus:
             return None
@@ -206,8 +206,7 @@ class ChoosingSelector(Selector):
         request = self._request_again(ask, tables)
         if request is None:
             return None
-        if tables.limits.enforced:
-            request.favoured = tables.limits.favoured_nodes(ask.job, ask.partition)
+        _rank_nodes(request, ask, tables)
         timeline = self._timeline
         if timeline is None or timeline.tables is not tables:
             timeline = self._timeline = Timeline(
@@ -444,6 +443,16 @@ class ChoosingSelector(Selector):
             table,
             free,
         )
+
+
+def _rank_nodes(request: Request, ask: Ask, tables: Tables) -> None:
+    """Which nodes come first: those of a FLEX reservation for its jobs, active or not yet, whatever
+    their weight (so was 22.05.8 seen to choose).
+    """
+    if tables.limits.enforced:
+        request.favoured = tables.limits.favoured_nodes(ask.job, ask.partition)
+    own = tables.reservations.by_name.get(ask.reservation) if ask.reservation else None
+    request.foremost = own.nodes if own is not None and own.flags & FLEX else 0
 
 
 def _overlays(tables: Tables) -> bool:

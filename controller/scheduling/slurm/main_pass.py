@@ -21,6 +21,7 @@ from understudy.controller.tables.partition import limit_broken
 from understudy.controller.tables.reservation import BUSY, MAINTENANCE, WAITS, blocked_cores
 from understudy.model import nodeset
 from understudy.model.hostlist import compress
+from understudy.model.reservations import FLEX
 from understudy.model.scheduler_parameters import number
 from understudy.model.times import YEAR
 
@@ -274,7 +275,12 @@ class MainPass:
     def _try(self, record: Record, now: float) -> None:
         """Start the job, or have those behind it make way for it."""
         job, partition, waiting = record.job, record.partition, self._waiting
-        table = self.tables.nodes
+        table, own = self.tables.nodes, record.reservation
+        if own is not None and own.flags & FLEX and own.nodes:
+            # what its nodes could never hold, backfill alone gives others (seen of 22.05.8)
+            ask = Ask(job, partition, own.nodes & partition.nodes)
+            if not self.selector.could_ever_run(ask, self.tables):
+                return
         usable = partition.nodes & table.up_nodes & ~table.completing_nodes & ~waiting.nodes
         blocked: Mapping[int, int] | None = None
         self._is_limited = self._stops = False
