@@ -188,7 +188,7 @@ _GLOBAL: Final = (
     Key("MaxMemPerNode", LONG, emulated=True),
     Key("MaxNodeCount", LONG, emulated=True),
     Key("MaxStepCount", LONG, "40000", emulated=True),
-    Key("MaxTasksPerNode", SHORT, "512"),
+    Key("MaxTasksPerNode", SHORT, "512", emulated=True),
     Key("MCSParameters", TEXT),
     Key("MCSPlugin", TEXT, "mcs/none"),
     Key("MemLimitEnforce", TEXT, era=OLD),

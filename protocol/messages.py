@@ -592,6 +592,7 @@ class CreateStep(Message, frozen=True, tag=36):
 
     job_id: int
     spec: StepSpec
+    token: str = ""  # chosen by srun: the same once more is the same step
 
 
 class StepCreated(Message, frozen=True, tag=37):

@@ -167,7 +167,7 @@ def _ask(
     client = context.client
     while True:
         try:
-            created: list[Any] = client.call(
+            created: list[Any] = client.submit(
                 "CreateStep", allocation.job_id, pack_named("StepSpec", wanted)
             )
         except RefusedError as error:

@@ -8,8 +8,6 @@ import os
 import time
 
 from understudy.commands.shared.client import (
-    BREAKS,
-    MOST_BREAKS,
     Client,
     Context,
     RefusedError,
@@ -311,10 +309,7 @@ def release(client: Client, job_id: int, code: int, signal: int = 0) -> None:
     """The command is done with its job. Should the controller end meanwhile, the next one is told:
     else the job would hold its nodes for ever.
     """
-    for _ in range(MOST_BREAKS):
-        try:
-            client.another().call("CompleteJob", job_id, code, signal)
-        except RefusedError as error:
-            if error.code in BREAKS:
-                continue
-        return  # it has ended now, or had already
+    try:  # noqa: SIM105  contextlib costs a command time
+        client.another().insist("CompleteJob", job_id, code, signal)
+    except RefusedError:
+        pass  # it had ended already

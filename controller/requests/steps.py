@@ -63,6 +63,10 @@ def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
         raise SlurmError(ErrorCode.SUSPENDED)
     if not job.is_running:
         raise SlurmError(ErrorCode.ALREADY_DONE)
+    if message.token:
+        for known in job.steps.values():
+            if known.token == message.token:  # asked again: its answer was lost
+                return describe(core, job, known)
     spec, now = message.spec, core.time.now()
     # The components of a heterogeneous job count their steps together.
     leader = job if job.het is None else job.het.components.get(0, job)
@@ -93,6 +97,7 @@ def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
         open_nodes=nodes,
         takes_memory=takes_memory(spec),
         asked=_shown(spec, job, tasks),
+        token=message.token,
     )
     leader.next_step_id = max(leader.next_step_id, step_id + 1)
     job_changed(core, leader, now)

@@ -59,6 +59,7 @@ class Step:
     usage: dict[str, int] = field(default_factory=dict)
     takes_memory: bool = False  # it asked for memory, which no other step has meanwhile
     asked: dict[str, str] = field(default_factory=dict)  # what is shown of --gres and its kin
+    token: str = ""  # of the request that made it
     awaited: list[Later] = field(default_factory=list)  # who waits for its end
     log: list[tuple[float, str]] = field(default_factory=list)  # its events, for `story`
 
@@ -114,6 +115,7 @@ class Step:
                 self.usage,
                 self.takes_memory,
                 self.asked,
+                self.token,
             ),
         ]
 

@@ -149,7 +149,7 @@ def test_a_job_that_no_node_can_hold_is_on_record_as_refused(told):
         JobState.FAILED,
         1,
         0,
-        1,
+        4294901759,  # as sacct of 22.05.8 shows it
     )
     assert record.eligible_time == record.start_time == record.end_time == int(START)
     assert told.of(StepRecord) == []

@@ -9,6 +9,7 @@ import pytest
 from controller_harness import OTHER, USER, FakeSender, Harness
 
 from understudy.controller.later import Later
+from understudy.controller.tables.step import Step
 from understudy.model.states import JobState
 from understudy.protocol.messages import (
     BATCH_STEP,
@@ -67,6 +68,19 @@ def test_a_step_is_laid_out_and_ends_when_all_nodes_say_so(harness: Harness) -> 
     step = harness.core.tables.jobs[job_id].steps[0]
     assert (step.state, step.exit_code) == (JobState.FAILED, 4)
     assert harness.core.tables.jobs[job_id].derived_exit_code == 4
+
+
+def test_a_step_that_is_asked_for_again_is_the_same_also_from_the_saved_state(
+    harness: Harness,
+) -> None:
+    job_id = allocate(harness, num_tasks=1).job_id
+    asked = CreateStep(job_id, StepSpec(name="x"), "token")
+    first, again = harness.ask(asked, USER), harness.ask(asked, USER)
+    job = harness.core.tables.jobs[job_id]
+    job.steps = {0: Step.unpack(job.steps[0].pack())}
+    third = harness.ask(asked, USER)
+    assert [each.step_id for each in (first, again, third)] == [0, 0, 0]
+    assert harness.ask(CreateStep(job_id, StepSpec(overlap=True), "other"), USER).step_id == 1
 
 
 def test_only_the_owner_gets_a_step(harness: Harness) -> None:
