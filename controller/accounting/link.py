@@ -145,7 +145,7 @@ class AccountingLink:
         self._ready: list[Record] = []
         self._when_recorded: list[Callable[[], None]] = []
         self._timer: TimerHandle | None = None
-        self._is_sending = self._is_fetching = False
+        self._is_sending = self._is_fetching = self._is_closed = False
         self._awaiting: list[Later] = []
         self._retry_s = FIRST_RETRY_S
         if saved is not None:
@@ -412,6 +412,8 @@ class AccountingLink:
 
     def _record(self) -> None:
         """Put what has changed into the queue."""
+        if self._is_closed:  # a leader that has stepped down goes on for a moment
+            return
         changed, self._changed = self._changed, {}
         for job_id in changed:
             job = self._core.tables.jobs.get(job_id)
@@ -465,6 +467,8 @@ class AccountingLink:
 
     def _sent(self, numbers: list[int], answer: Message) -> None:
         self._is_sending = False
+        if self._is_closed:  # who comes next tells it once more, as after a crash
+            return
         if isinstance(answer, Failure):
             log.warning(
                 "accounting has not taken %d records, %d wait: %s",
@@ -484,5 +488,6 @@ class AccountingLink:
     def close(self) -> None:
         """Close the queue's file."""
         self._record()
+        self._is_closed = True
         if self._saved is not None:
             self._saved.close()

@@ -8,6 +8,7 @@ nothing. State that is on disk is there for the next life of a daemon, what was 
 
 from __future__ import annotations
 
+import contextlib
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -16,7 +17,7 @@ from understudy.clock.daemon import Daemon
 from understudy.controller.edge.main import start as start_controller
 from understudy.controller.edge.main import start_one_of_several
 from understudy.controller.jobs.following import Following
-from understudy.controller.saved.database import FILE_NAME
+from understudy.controller.saved.database import FILE_NAME, DatabaseError
 from understudy.experiments.faults import ACCOUNTING, CLOCK, CONTROLLER
 from understudy.model.cluster import is_controller
 from understudy.noded.daemon import FrontEnd
@@ -332,5 +333,6 @@ class FaultyCluster:
         for name in reversed(self.names):
             if self.is_alive(name):
                 self.go_on(name)
-                await self.daemons[name].close()
+                with contextlib.suppress(DatabaseError):  # it has died while it gave its lease back
+                    await self.daemons[name].close()
                 self._lives[name].is_alive = False

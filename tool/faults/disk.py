@@ -83,7 +83,13 @@ class Disk:
                     if not found.done():  # else who asked has been told to end
                         found.set_result(result)
 
-            self._loop.call_later(self.seconds, life.do, do_now)
+            def do_or_say() -> None:
+                if life.is_alive:
+                    life.do(do_now)
+                elif not found.done():  # nobody but who ends the daemon still asks
+                    found.set_exception(DatabaseError("the daemon is dead"))
+
+            self._loop.call_later(self.seconds, do_or_say)
             return await found
 
         return do

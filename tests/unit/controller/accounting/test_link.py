@@ -221,6 +221,17 @@ def test_who_cancels_is_on_record_and_a_job_that_never_ran_has_no_start(told):
     )
 
 
+def test_a_closed_line_takes_no_more_though_something_still_changes(tmp_path):
+    """A leader that has stepped down goes on for a moment, and its file is closed."""
+    told = Told(file=QueueFile(open_database(tmp_path / "q.sqlite", "c", busy_s=1.0), 1))
+    told.settle()
+    told.harness.submit()
+    told.link.close()
+    told.harness.submit()
+    told.settle()
+    assert len(told.of(JobRecord)) == 1
+
+
 def test_a_requeued_run_has_a_record_of_its_own(told):
     h = told.harness
     job = h.submit()
