@@ -19,6 +19,7 @@ import subprocess
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ RECORDINGS = ("run1.jsonl", "run2.jsonl")
 AGREE_S = 2  # recordings agree on a start or an end that lies no further apart
 NEAR_S = 3  # ours is as theirs up to here; the main scheduler looks every three seconds
 STAYS = {"COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "PREEMPTED", "NODE_FAIL", "DEADLINE"}
+# which the recording sets itself: jobs are to be seen to its end, and its MUNGE has a place
+OURS = ("MinJobAge=", "AuthInfo=")
 FAILED_WITH = (0, 3, 4)  # exit codes of a replay that came to its end
 
 
@@ -91,7 +94,9 @@ def differences(
 def _make(seed: int, jobs: int, out: Path) -> Path:
     folder = out / f"{seed}-{jobs}"
     if not (folder / "workload.jsonl").exists():
-        draw(seed, jobs).write(folder)
+        drawn = draw(seed, jobs)
+        conf = tuple(line for line in drawn.conf if not line.startswith(OURS))
+        replace(drawn, conf=conf).write(folder)
     return folder
 
 
