@@ -62,6 +62,10 @@ def _apart(one: dict[str, Any], other: dict[str, Any], key: str) -> float:
     return abs(int(a) - int(b))
 
 
+def _nodes(job: dict[str, Any]) -> str:
+    return job.get("nodes") or ""
+
+
 def differences(
     first: dict[str, dict[str, Any]],
     second: dict[str, dict[str, Any]],
@@ -86,8 +90,8 @@ def differences(
             found.append((at, name, f"starts at {one['start']}, ours at {mine['start']}"))
         elif _apart(one, other, "end") <= AGREE_S < NEAR_S < _apart(one, mine, "end"):
             found.append((at, name, f"ends at {one['end']}, ours at {mine['end']}"))
-        elif one.get("nodes") == other.get("nodes") != mine.get("nodes"):
-            found.append((at, name, f"is on {one['nodes']}, ours on {mine['nodes']}"))
+        elif _nodes(one) == _nodes(other) != _nodes(mine):
+            found.append((at, name, f"is on {_nodes(one)}, ours on {_nodes(mine)}"))
     return sorted(found), repeatable
 
 

@@ -51,5 +51,6 @@ def test_refused_jobs_are_compared_too() -> None:
     refused = {"state": "REJECTED", "message": "no"}
     failed = job(None, None, "", state="FAILED", reason="BadConstraints")
     assert differences({"a": refused}, {"a": failed}, {"a": refused}) == ([], 1)
+    assert differences({"a": refused}, {"a": refused}, {"a": failed}) == ([], 1)
     found, _ = differences({"a": refused}, {"a": refused}, {"a": job(3, 13)})
     assert [what for _, _, what in found] == ["refused, ours COMPLETED "]
