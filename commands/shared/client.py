@@ -61,7 +61,7 @@ _BESIDE_CLOCK_S = 100.0  # ours: virtual time may stand still while a question i
 # a question to which there is no answer, whatever became of it
 UNANSWERED = frozenset((CONNECTION_RESET, CONNECT_FAILED, TIMED_OUT, ZERO_BYTES))
 BREAKS = frozenset((CONNECTION_RESET, ZERO_BYTES))  # the controller ended before it answered
-MOST_BREAKS = 20  # ours: so often may one question break off
+_MOST_BREAKS = 20  # ours: so often may one question break off
 BACK_OFF_S = 1.0  # slurm.conf(5) of 23.02, rl_enable
 _MOST_BACK_OFFS = 100  # ours: as many seconds as a question may take at all
 _ASK, _ANSWER = 0, 1
@@ -229,7 +229,7 @@ class Client:
                 if self._has_choice:
                     until = until or _monotonic() + self._takeover_s()
                     self._pass_over()
-                if broken > MOST_BREAKS and _monotonic() >= until:
+                if broken > _MOST_BREAKS and _monotonic() >= until:
                     raise
             _pause(_TRY_AGAIN_S)
 
