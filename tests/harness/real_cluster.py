@@ -160,9 +160,10 @@ class RealCluster:
         """What the node daemons have in their spools, and in their journals."""
         spool = self.run_dir / "spool"
         files = sorted(
-            str(path.relative_to(spool))
-            for path in spool.rglob("*")
-            if not path.is_dir() and path.parent.name != "journal"
+            str(Path(folder, name).relative_to(spool))
+            for folder, _, names in os.walk(spool)  # which bears that folders go meanwhile
+            for name in names
+            if Path(folder).name != "journal"
         )
         return files + [
             repr(entry) for path in sorted(spool.glob("*/journal")) for entry in entries(path)
