@@ -332,8 +332,8 @@ class Takeovers:
 class Blows:
     """Takes the leading controller away, and gives it back."""
 
-    def __init__(self, cluster: SharedCluster, rng: random.Random, timeout_s: int) -> None:
-        self._cluster, self._rng, self._timeout_s = cluster, rng, timeout_s
+    def __init__(self, cluster: SharedCluster, rng: random.Random, limit_s: float) -> None:
+        self._cluster, self._rng, self._limit_s = cluster, rng, limit_s
         self.found = Takeovers()
 
     def strike(self, kind: str) -> None:
@@ -347,7 +347,7 @@ class Blows:
         child = cluster.children[victim]
         began = time.monotonic()
         self._hit(kind, victim, child)
-        limit_s = self._timeout_s + GRACE_S
+        limit_s = self._limit_s
         while True:
             now = cluster.leader()
             if now is not None and now.name != victim and now.fence > before.fence:
@@ -410,11 +410,12 @@ def run(
     seed: int,
     kinds: tuple[str, ...] = KINDS,
     timeout_s: int = 3,
+    grace_s: float = GRACE_S,
     say: Callable[[str], None] = lambda _text: None,
 ) -> tuple[Outcome, Takeovers]:
     """Do it all in a folder of its own."""
     cluster = SharedCluster(folder, timeout_s)
-    blows = Blows(cluster, random.Random(f"{seed} blows"), timeout_s)
+    blows = Blows(cluster, random.Random(f"{seed} blows"), timeout_s + grace_s)
     outcome, began = Outcome(), time.monotonic()
     try:
         cluster.await_all()
@@ -472,6 +473,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--timeout", type=int, default=3, help="SlurmctldTimeout, in seconds")
+    parser.add_argument("--grace", type=float, default=GRACE_S, help="seconds beyond that")
     arguments = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="understudy-lead-"))
     outcome, found = run(
@@ -481,6 +483,7 @@ def main() -> int:
         seed=arguments.seed,
         kinds=tuple(arguments.kinds.split(",")),
         timeout_s=arguments.timeout,
+        grace_s=arguments.grace,
         say=lambda text: print(text, flush=True),
     )
     for violation in outcome.violations[:20]:
