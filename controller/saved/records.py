@@ -6,6 +6,7 @@ and have a default, so that older records are understood.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -22,11 +23,13 @@ from understudy.model.states import JobFlag, JobState, NodeFlag, NodeState
 from understudy.protocol.messages import Emulation, JobSpec  # noqa: TC001 - msgspec looks at the annotations
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from understudy.controller.tables.node import Node
 
 VERSION: Final = 1
+# what reading a record raises in which an octet has changed
+DAMAGED: Final = (msgspec.DecodeError, TypeError, ValueError, LookupError, OverflowError)
 
 
 class StateError(Exception):
@@ -170,6 +173,15 @@ def _unpack(
     return Term(kind, job_id, delay_min, Outlook(outlook), task, is_array)
 
 
+@contextmanager
+def _reading(kind: str) -> Iterator[None]:
+    """Say of what raises in it that the record is damaged."""
+    try:
+        yield
+    except DAMAGED as error:
+        raise StateError(f"damaged {kind} record: {error}") from error
+
+
 def encode_job(job: Job) -> bytes:
     """The job's record. Written field by field: this is done several times in each job's life."""
     record = JobRecord(
@@ -248,38 +260,36 @@ def decode_job(octets: bytes) -> Job:
     Raises:
         StateError: damaged, or of a later version.
     """
-    try:
+    with _reading("job"):
         record = _decode_job(octets)
-    except msgspec.DecodeError as error:
-        raise StateError(f"damaged job record: {error}") from error
-    _check_version(record.version)
-    job = Job(
-        **{name: getattr(record, name) for name in _SAME},
-        state=JobState(record.state),
-        flags=JobFlag(record.flags),
-    )
-    job.spec = current(job.spec)
-    job.required_nodes, job.excluded_nodes = (
-        _bitmap(record.required_nodes),
-        _bitmap(record.excluded_nodes),
-    )
-    job.completing_nodes, job.prolog_nodes = (
-        _bitmap(record.completing_nodes),
-        _bitmap(record.prolog_nodes),
-    )
-    if record.dependency is not None:
-        any_suffices, terms = record.dependency
-        job.dependency = Dependency(tuple(_unpack(*term) for term in terms), any_suffices)
-    if record.array_job_id:
-        job.array = JobArray(record.array_job_id, record.array_limit, 0, 0, 0, 0)
-        job.array_task_id, job.array_tasks = record.array_task_id, _bitmap(record.array_tasks)
-    if record.het_job_id:
-        job.het, job.het_offset = HetJob(record.het_job_id), record.het_offset
-    if record.steps:
-        steps = [Step.unpack(packed) for packed in record.steps]
-        job.steps = {step.step_id: step for step in steps}
-    if record.allocation is not None:
-        job.allocation = Allocation.unpack(record.allocation)
+        _check_version(record.version)
+        job = Job(
+            **{name: getattr(record, name) for name in _SAME},
+            state=JobState(record.state),
+            flags=JobFlag(record.flags),
+        )
+        job.spec = current(job.spec)
+        job.required_nodes, job.excluded_nodes = (
+            _bitmap(record.required_nodes),
+            _bitmap(record.excluded_nodes),
+        )
+        job.completing_nodes, job.prolog_nodes = (
+            _bitmap(record.completing_nodes),
+            _bitmap(record.prolog_nodes),
+        )
+        if record.dependency is not None:
+            any_suffices, terms = record.dependency
+            job.dependency = Dependency(tuple(_unpack(*term) for term in terms), any_suffices)
+        if record.array_job_id:
+            job.array = JobArray(record.array_job_id, record.array_limit, 0, 0, 0, 0)
+            job.array_task_id, job.array_tasks = record.array_task_id, _bitmap(record.array_tasks)
+        if record.het_job_id:
+            job.het, job.het_offset = HetJob(record.het_job_id), record.het_offset
+        if record.steps:
+            steps = [Step.unpack(packed) for packed in record.steps]
+            job.steps = {step.step_id: step for step in steps}
+        if record.allocation is not None:
+            job.allocation = Allocation.unpack(record.allocation)
     return job
 
 
@@ -315,15 +325,14 @@ def decode_node(octets: bytes, node: Node, *, in_full: bool = False) -> None:
     Raises:
         StateError: damaged, or of a later version.
     """
-    try:
+    with _reading("node"):
         record = _decode_node(octets)
-    except msgspec.DecodeError as error:
-        raise StateError(f"damaged node record: {error}") from error
-    _check_version(record.version)
-    state = NodeState(record.state)
+        _check_version(record.version)
+        state, next_state = NodeState(record.state), NodeState(record.next_state)
+        flags = NodeFlag(record.flags)
     if state is NodeState.FUTURE and node.state is not NodeState.FUTURE:
         return  # it was deleted by hand, and slurm.conf has it
-    restore(node, state, NodeFlag(record.flags))
+    restore(node, state, flags)
     node.reason, node.reason_user_id, node.reason_time = (
         record.reason,
         record.reason_user_id,
@@ -333,7 +342,7 @@ def decode_node(octets: bytes, node: Node, *, in_full: bool = False) -> None:
     if in_full:
         node.features, node.active_features = record.features, record.active_features
     node.comment, node.extra, node.cpu_bind = record.comment, record.extra, record.cpu_bind
-    node.next_state, node.boot_request_time = NodeState(record.next_state), record.boot_request_time
+    node.next_state, node.boot_request_time = next_state, record.boot_request_time
 
 
 def encode_partition(partition: Partition) -> bytes:
@@ -350,7 +359,7 @@ def decode_partition(octets: bytes) -> Partition:
     Raises:
         StateError: damaged, or of a later version.
     """
-    try:
+    with _reading("partition"):
         version, fields = msgspec.msgpack.decode(octets)
         _check_version(version)
         known: dict[str, Any] = {
@@ -359,8 +368,6 @@ def decode_partition(octets: bytes) -> Partition:
             if name in Partition.__dataclass_fields__
         }
         return Partition(**known)
-    except (msgspec.DecodeError, TypeError, ValueError) as error:
-        raise StateError(f"damaged partition record: {error}") from error
 
 
 def encode_reservation(reservation: Reservation, nodes: str, names: Sequence[str]) -> bytes:
@@ -387,7 +394,7 @@ def decode_reservation(octets: bytes, index_of: dict[str, int]) -> Reservation:
     Raises:
         StateError: damaged, or of a later version.
     """
-    try:
+    with _reading("reservation"):
         version, fields, cores = msgspec.msgpack.decode(octets)
         _check_version(version)
         known: dict[str, Any] = {
@@ -400,8 +407,6 @@ def decode_reservation(octets: bytes, index_of: dict[str, int]) -> Reservation:
             reservation.cores = {
                 index_of[name]: _bitmap(mask) for name, mask in cores.items() if name in index_of
             }
-    except (msgspec.DecodeError, TypeError, ValueError) as error:
-        raise StateError(f"damaged reservation record: {error}") from error
     return reservation
 
 

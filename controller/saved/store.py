@@ -22,6 +22,7 @@ from understudy.controller.saved import documents, node_order
 from understudy.controller.saved.database import FILE_NAME, DatabaseError, open_database
 from understudy.controller.saved.lease import check
 from understudy.controller.saved.records import (
+    DAMAGED,
     StateError,
     decode_job,
     decode_node,
@@ -313,7 +314,7 @@ class Store:
         """
         try:
             return self._read(core, in_full=in_full)
-        except (DatabaseError, UnicodeDecodeError, msgspec.DecodeError) as error:
+        except (DatabaseError, *DAMAGED) as error:
             raise StateError(f"{self.place}: {error}") from error
 
     def _read(self, core: Core, *, in_full: bool) -> list[Job]:

@@ -24,7 +24,13 @@ from controller_harness import (
 
 from understudy.controller.edge.validate import validate
 from understudy.controller.requests.node_news import register_nodes
-from understudy.controller.saved.records import StateError, decode_job, encode_job
+from understudy.controller.saved.records import (
+    StateError,
+    decode_job,
+    decode_node,
+    encode_job,
+    encode_node,
+)
 from understudy.controller.saved.recover import recover
 from understudy.controller.saved.store import Commits, Dirty, HeldWire, Store
 from understudy.model.states import JobState, NodeFlag, NodeState
@@ -186,6 +192,24 @@ def test_damaged_and_future_records_are_refused(disk: Disk, tmp_path: Path) -> N
     )
     with pytest.raises(StateError):
         Store(tmp_path / "state2")
+
+
+def test_whatever_octet_of_a_record_is_wrong_it_is_read_or_said_to_be_damaged(disk: Disk) -> None:
+    h = disk.h
+    job = h.submit(min_nodes=2, features="fast", dependency="", kill_signal=10)
+    node = h.core.tables.nodes.nodes[0]
+    for record, read in (
+        (encode_job(job), decode_job),
+        (encode_node(node), lambda octets: decode_node(octets, node)),
+    ):
+        damaged = 0
+        for place in range(len(record)):
+            for octet in (0x00, 0x7F, 0x80, 0xC0, 0xFF, record[place] ^ 1):
+                try:
+                    read(record[:place] + bytes((octet,)) + record[place + 1 :])
+                except StateError:
+                    damaged += 1
+        assert damaged
 
 
 def test_a_database_of_a_later_version_is_refused(tmp_path: Path) -> None:
