@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 from typing import TYPE_CHECKING, Final
 
 import msgpack
@@ -23,6 +22,7 @@ from understudy.protocol.connection import Connection
 
 if TYPE_CHECKING:
     import logging
+    import socket
 
     from understudy.auth.keys import Keys
     from understudy.clock.scaled_loop import ScaledEventLoop
@@ -75,18 +75,10 @@ class RateLink:
         self._connection.send(hello)
 
     async def _reach(self) -> socket.socket | None:
-        family, where = addresses.parse(self._address)
-        sock = socket.socket(family, socket.SOCK_STREAM)
-        sock.setblocking(False)
         try:
-            await self._loop.sock_connect(sock, where)
+            return await addresses.connect(self._loop, self._address)
         except OSError:
-            sock.close()
             return None
-        except asyncio.CancelledError:
-            sock.close()
-            raise
-        return sock
 
     async def _pause(self, real_s: float) -> None:
         over = asyncio.Event()

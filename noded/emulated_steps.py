@@ -151,13 +151,9 @@ class EmulatedSteps:
             OSError: there is none.
         """
         import asyncio  # noqa: PLC0415 - for its class alone
-        import socket  # noqa: PLC0415
 
-        family, where = addresses.parse(address)
-        sock = socket.socket(family, socket.SOCK_STREAM)
-        sock.setblocking(False)
+        sock = await addresses.connect(self._time.loop, address)
         try:
-            await self._time.loop.sock_connect(sock, where)
             transport, _ = await self._time.loop.create_connection(asyncio.Protocol, sock=sock)
         except OSError:
             sock.close()

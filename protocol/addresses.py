@@ -5,7 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 def parse(address: str) -> tuple[socket.AddressFamily, Any]:
@@ -54,6 +57,24 @@ def listen(address: str, backlog: int = 512) -> socket.socket:
             error.errno or errno.ENAMETOOLONG, f"cannot listen on {address}: {why}"
         ) from error
     sock.setblocking(False)
+    return sock
+
+
+async def connect(loop: asyncio.AbstractEventLoop, address: str) -> socket.socket:
+    """A non-blocking socket connected to who listens there.
+
+    Raises:
+        OSError: there is nobody.
+        ValueError: as `parse`.
+    """
+    family, where = parse(address)
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    sock.setblocking(False)
+    try:
+        await loop.sock_connect(sock, where)
+    except BaseException:
+        sock.close()
+        raise
     return sock
 
 

@@ -616,14 +616,7 @@ class Messenger:
         return await self._open(link)
 
     async def _open(self, link: _Link) -> Connection:
-        family, where = addresses.parse(link.addresses[0])
-        sock = socket.socket(family, socket.SOCK_STREAM)
-        sock.setblocking(False)
-        try:
-            await self._loop.sock_connect(sock, where)
-        except BaseException:
-            sock.close()
-            raise
+        sock = await addresses.connect(self._loop, link.addresses[0])
         challenged: asyncio.Future[bytes] = self._loop.create_future()
 
         def first(_: Connection, body: bytes) -> None:

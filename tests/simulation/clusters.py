@@ -79,6 +79,7 @@ if TYPE_CHECKING:
 
 ROOT, ANN, BOB = 0, 1000, 1001
 LONGEST_S = 120  # of real time
+AGAIN_S = 5.0  # after it, as what was raised may have been swallowed
 HOPELESS = (
     "DependencyNeverSatisfied",
     "PartitionTimeLimit",
@@ -908,18 +909,23 @@ def simulate(
                 f"at {simulation.loop.now_us / 1e6:.6f}: not done after {LONGEST_S} s of real "
                 f"time, {simulation.events} events; it was here:\n{where}"
             )
-            raise SimulationFailed(simulation.report())
+            late.append(SimulationFailed(simulation.report()))
+            raise late[0]
 
+        late: list[SimulationFailed] = []
         watched = threading.current_thread() is threading.main_thread()
         if watched:
             before = signal.signal(signal.SIGALRM, spins)
-            signal.alarm(LONGEST_S)
+            signal.setitimer(signal.ITIMER_REAL, LONGEST_S, AGAIN_S)
         try:
             with asyncio.Runner(loop_factory=lambda: simulation.loop) as runner:
-                return runner.run(simulation.run())
+                outcome = runner.run(simulation.run())
+            if late:
+                raise late[0]
+            return outcome
         finally:
             if watched:
-                signal.alarm(0)
+                signal.setitimer(signal.ITIMER_REAL, 0)
                 signal.signal(signal.SIGALRM, before)
             root.removeHandler(handler)
             root.propagate = propagated

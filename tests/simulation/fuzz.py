@@ -84,6 +84,7 @@ if TYPE_CHECKING:
 
 LONGEST_S = 60  # of this process's CPU time: the machine may be busy
 LONGEST_STILL_S = 900  # of real time: it waits for what never comes
+AGAIN_S = 5.0  # after either, as what was raised may have been swallowed
 # between two looks at what is left; a backfill interval, an age limit and a repetition are shorter
 LOOK_S = 400.0
 LOOKS = 40
@@ -592,17 +593,22 @@ def run_schedule(
         propagated, root.propagate = root.propagate, False
         root.addHandler(handler)
 
+        late: list[ScheduleFailed] = []
+
         def spins(_number: int, frame: FrameType | None) -> None:
             where = "".join(traceback.format_stack(frame)[-8:])
-            raise ScheduleFailed(
-                schedule,
-                f"not done after {LONGEST_S} s of CPU time; it was here:\n{where}",
-                make.command,
+            late.append(
+                ScheduleFailed(
+                    schedule,
+                    f"not done after {LONGEST_S} s of CPU time; it was here:\n{where}",
+                    make.command,
+                )
             )
+            raise late[0]
 
         before = {each: signal.signal(each, spins) for each in (signal.SIGPROF, signal.SIGALRM)}
-        signal.setitimer(signal.ITIMER_PROF, LONGEST_S)
-        signal.alarm(LONGEST_STILL_S)
+        signal.setitimer(signal.ITIMER_PROF, LONGEST_S, AGAIN_S)
+        signal.setitimer(signal.ITIMER_REAL, LONGEST_STILL_S, AGAIN_S)
         try:
             with asyncio.Runner(loop_factory=lambda: run.loop) as runner:
                 try:
@@ -617,11 +623,13 @@ def run_schedule(
                         f"at the end: {error!r}\n{traceback.format_exc(limit=-3)}",
                         make.command,
                     ) from error
+            if late:
+                raise late[0]
             if run.problem:
                 raise ScheduleFailed(schedule, run.problem, make.command)
             return outcome
         finally:
-            signal.alarm(0)
+            signal.setitimer(signal.ITIMER_REAL, 0)
             signal.setitimer(signal.ITIMER_PROF, 0)
             for each, handled in before.items():
                 signal.signal(each, handled)

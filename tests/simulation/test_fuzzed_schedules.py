@@ -2,6 +2,7 @@
 step. More by hand: make fuzz-schedules N=5000.
 """
 
+import contextlib
 from collections import Counter
 from dataclasses import replace
 
@@ -276,4 +277,20 @@ def test_a_schedule_that_takes_for_ever_is_stopped_where_it_spins(monkeypatch):
     monkeypatch.setattr("simulation.fuzz.LONGEST_S", 0.2)
     monkeypatch.setattr(Invariants, "check", spin)
     with pytest.raises(ScheduleFailed, match=r"s of CPU time; it was here:(.|\n)*in spin"):
+        run_schedule(BURST)
+
+
+def test_one_that_takes_for_ever_to_close_and_swallows_what_stops_it_fails(monkeypatch):
+    close = Daemon.close
+
+    async def never_end(self):
+        with contextlib.suppress(AssertionError):
+            while True:
+                pass
+        await close(self)
+
+    monkeypatch.setattr("simulation.fuzz.LONGEST_S", 3.0)
+    monkeypatch.setattr("simulation.fuzz.AGAIN_S", 0.2)
+    monkeypatch.setattr(Daemon, "close", never_end)
+    with pytest.raises(ScheduleFailed, match=r"s of CPU time; it was here:(.|\n)*in never_end"):
         run_schedule(BURST)
