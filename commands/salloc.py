@@ -31,6 +31,7 @@ from understudy.commands.submission.options import (
 )
 from understudy.commands.submission.shape import (
     fit_nodes,
+    heed_hint,
     ignore_specialised,
     loudness,
     options_agree,
@@ -209,6 +210,7 @@ def _component(given: list[tuple[Option, str | None]]) -> Job:
     for option, value in given:
         if option.dest not in _OWN:
             apply(job, option, value)
+    heed_hint(job)
     return job
 
 

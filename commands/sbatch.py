@@ -26,6 +26,7 @@ from understudy.commands.submission.options import (
 )
 from understudy.commands.submission.shape import (
     fit_nodes,
+    heed_hint,
     ignore_specialised,
     loudness,
     options_agree,
@@ -291,6 +292,7 @@ def _components(sources: "list[Given]", environ: "Mapping[str, str]") -> list[Jo
             from understudy.commands.submission.host_file import use_host_file
 
             use_host_file(job, environ, job.spec.get("num_tasks"))
+        heed_hint(job)
         check_whole(job)
         kept |= {
             option.dest: (option, value)

@@ -118,6 +118,18 @@ def gpus_in(text: str) -> int:
     return sum(want.count for want in read_request(text) if want.name == GPU) if text else 0
 
 
+def unsaid(count: int) -> str:
+    """So many of GPUs, or for each of them, for which nobody asked: it follows from something else,
+    and 22.05.8 writes it without the `gres:` of options.
+    """
+    return f"{GPU}:{count}"
+
+
+def is_unsaid(text: str) -> bool:
+    """Whether nobody asked for it."""
+    return text.startswith(GPU)
+
+
 def gpu_defaults(text: str) -> dict[str, int]:
     """`DefCpuPerGPU=2,DefMemPerGPU=100` as {"cpu": 2, "mem": 100}."""
     found: dict[str, int] = {}

@@ -71,7 +71,7 @@ def _some(job: "Record", *columns: tuple[str, str]) -> list[str]:
 _UNREAD = (
     "association_id begin_time cluster completing_nodes cpus_per_task_is_set "
     "distribution exclusive extra failed_node gres held_by kill_on_invalid_dependency min_cpus "
-    "min_nodes no_kill ntasks_per_tres overcommit profile raw_std_err raw_std_in raw_std_out "
+    "min_nodes no_kill overcommit profile raw_std_err raw_std_in raw_std_out "
     "spread_job state_description submit_line thread_spec time_limit_is_set wckey"
 )
 _UNREAD_OF_JOBS = frozenset(_UNREAD.split())
@@ -129,6 +129,7 @@ def job_lines(job: "Record", *, details: bool = False, times: "Record | None" = 
         ("TresPerNode", "tres_per_node"),
         ("TresPerSocket", "tres_per_socket"),
         ("TresPerTask", "tres_per_task"),
+        ("NtasksPerTRES", "ntasks_per_tres"),
     )
     if job["mail_type"]:
         lines.append(

@@ -12,6 +12,7 @@ from understudy.commands.submission.allocation import immediate_s
 from understudy.commands.submission.job import BadOptionError, Job
 from understudy.commands.submission.options import KEPT, apply, number
 from understudy.commands.submission.shape import (
+    heed_hint,
     loudness,
     lower_nodes,
     without_contrary,
@@ -113,6 +114,7 @@ class Settings:
                     apply(self.job, option, value)
             else:
                 apply(self.job, option, value)
+        heed_hint(self.job)
         own = self.own
         self.quiet = "quiet" in own
         self.verbose = loudness(given, environ, "SLURM_DEBUG")

@@ -4,6 +4,9 @@ controller.
 Place: commands. Follows sbatch(1) --gres, --gpus and their kin, and the texts of the real command.
 """
 
+from understudy.model.gpu_options import NO_GPU_IS_ADDED, GpuOptions
+from understudy.model.shape import described_threads
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from understudy.commands.shared.client import Context
@@ -21,6 +24,8 @@ def refuses_gres(job: "Job", context: "Context") -> bool:
         if said.startswith("gres_job_state_validate") or "gpu" in _gres_types(context):
             context.error(said)
         context.error(INVALID)
+    elif job.asks_for_gres and options_of(job.spec).is_for_no_gpu():
+        context.error(NO_GPU_IS_ADDED)
     return bool(said)
 
 
@@ -38,44 +43,41 @@ def _gres_types(context: "Context") -> list[str]:
     return [name for name in types.split(",") if name and name != "(null)"]
 
 
+def options_of(spec: "dict[str, object]") -> GpuOptions:
+    """What the job says of GPUs, and of what must agree with it."""
+
+    def number(name: str) -> int:
+        return int(str(spec.get(name) or 0))
+
+    return GpuOptions(
+        per_job=gpus_of(spec.get("tres_per_job")),
+        per_node=gpus_of(spec.get("gres")),
+        per_socket=gpus_of(spec.get("tres_per_socket")),
+        per_task=gpus_of(spec.get("tres_per_task")),
+        cpus_per_gpu=gpus_of(spec.get("cpus_per_tres")),
+        tasks_per_gpu=number("ntasks_per_tres"),
+        min_nodes=number("min_nodes"),
+        max_nodes=number("max_nodes"),
+        num_tasks=number("num_tasks"),
+        cpus_per_task=number("cpus_per_task"),
+        tasks_per_node=number("ntasks_per_node"),
+        sockets_per_node=number("sockets_per_node"),
+        threads_per_node=described_threads(
+            *(
+                spec.get(name)
+                for name in ("sockets_per_node", "cores_per_socket", "threads_per_core")
+            )  # type: ignore[arg-type]
+        )
+        or 0,
+    )
+
+
 def complaint(spec: "dict[str, object]") -> str:
     """The line that sbatch prints before it refuses the job; "" if the options go together."""
-    gpus = gpus_of(spec.get("tres_per_job"))
-    per_node, per_socket, per_task = (
-        gpus_of(spec.get(name)) for name in ("gres", "tres_per_socket", "tres_per_task")
-    )
-    if spec.get("mem_per_tres", "gres:gpu:0") != "gres:gpu:0" and not (
-        gpus or per_node or per_socket or per_task
-    ):
+    options = options_of(spec)
+    if spec.get("mem_per_tres", "gres:gpu:0") != "gres:gpu:0" and not options.asks_for_gpus():
         return f"Requested mem_per_tres={spec['mem_per_tres']} but did not request any GPU."
-    if spec.get("cpus_per_tres") and spec.get("cpus_per_task"):
-        return "--cpus-per-gpu is mutually exclusive with --cpus-per-task"
-    if per_socket and "sockets_per_node" not in spec:
-        return "--gpus-per-socket option requires --sockets-per-node specification"
-    if per_task:
-        if not gpus and not spec.get("num_tasks") and not spec.get("min_nodes"):
-            return (
-                "Failed to validate job spec. --gpus-per-task used without either --gpus "
-                "or -n/--ntasks is not allowed."
-            )
-        if gpus and gpus % per_task:
-            return "Failed to validate job spec, --gpus not multiple of --gpus-per-task"
-    if gpus and gpus < int(str(spec.get("min_nodes") or 0)):
-        return "Failed to validate job spec, --gpus < -N"
-    each_gpu, tasks = (
-        int(str(spec.get("ntasks_per_tres") or 0)),
-        int(str(spec.get("num_tasks") or 0)),
-    )
-    if each_gpu and tasks % each_gpu and not (gpus or per_node or per_socket or per_task):
-        return "Failed to validate job spec, -n/--ntasks has to be a multiple of --ntasks-per-gpu."
-    if spec.get("ntasks_per_tres") and not (
-        gpus or per_node or per_socket or per_task or spec.get("num_tasks") or spec.get("min_nodes")
-    ):
-        return (
-            "gres_job_state_validate: --ntasks-per-tres needs either a GRES GPU "
-            "specification or a node/ntask specification"
-        )
-    return ""
+    return options.conflict()
 
 
 def gpus_of(text: object) -> int:

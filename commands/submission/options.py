@@ -954,13 +954,9 @@ def _hint(job: Job, _option: Option, value: str) -> None:
         from understudy.commands.shared.option_help import HINTS
 
         raise BadOptionError("", 1, help=HINTS)
-    if value not in {"compute_bound", "memory_bound", "multithread", "nomultithread"}:
+    if not {*value.split(",")} <= {"compute_bound", "memory_bound", "multithread", "nomultithread"}:
         raise BadOptionError(f'unrecognized --hint argument "{value}", see --hint=help', 1)
     job.spec["hint"] = value
-    if value != "multithread":
-        job.spec["threads_per_core"] = 1
-    if value == "memory_bound":
-        job.spec["cores_per_socket"] = 1
 
 
 ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {

@@ -73,7 +73,7 @@ def options_agree(names: "set[str]", context: "Context") -> bool:
     if "mem" in names and {"mem_per_cpu", "mem_per_gpu"} & names:
         context.fatal("--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.")
         return False
-    for name in ("gpus_per_task", "ntasks_per_node"):
+    for name in ("gpus_per_task", "gpus_per_socket", "ntasks_per_node"):
         if {name, "ntasks_per_gpu"} <= names:
             context.fatal(
                 f"--{name.replace('_', '-')} is mutually exclusive with --ntasks-per-gpu "
@@ -81,6 +81,25 @@ def options_agree(names: "set[str]", context: "Context") -> bool:
             )
             return False
     return True
+
+
+def heed_hint(job: "Job") -> None:
+    """What --hint says of a node's parts, in place of what others say of sockets and cores. It is
+    nothing where threads of a core, or tasks of one, are told.
+    """
+    spec, told = job.spec, ("threads_per_core", "ntasks_per_core", "extra_node_info")
+    words = str(spec.get("hint") or "").split(",")
+    if words == [""]:
+        return
+    if any(spec.get(name) for name in told):
+        del spec["hint"]
+        return
+    for name in ("sockets_per_node", "cores_per_socket"):
+        spec.pop(name, None)
+    if "memory_bound" in words:
+        spec["cores_per_socket"] = 1
+    if words != ["multithread"]:
+        spec["threads_per_core"] = 1
 
 
 def fit_nodes(job: "Job", context: "Context", *, quiet: bool = False) -> None:

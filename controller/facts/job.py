@@ -20,6 +20,7 @@ from understudy.controller.tables.shape import (
     nodes_of_size,
     tasks_of,
 )
+from understudy.model.gres import gpus_in, is_unsaid
 from understudy.model.records import NO_TASKS
 from understudy.model.states import JobState
 
@@ -120,7 +121,7 @@ def memory_text(megabytes: int) -> str:
 
 def tres_requested(core: Core, job: Job, _now: float) -> str:
     cpus, nodes = job.min_cpus, job.asked_nodes
-    memory = memory_asked_mb(job, nodes)
+    memory = _memory_of_gpus(job) or memory_asked_mb(job, nodes)
     if not memory and job.memory_per_cpu_mb is None:  # all of it, also where it is not counted
         memory = _node_memory_mb(core, job.partition) * nodes
     plain = (
@@ -128,6 +129,14 @@ def tres_requested(core: Core, job: Job, _now: float) -> str:
         f"billing={_billing(core, job, cpus, memory)}"
     )
     return plain + _further_tres(core, job)
+
+
+def _memory_of_gpus(job: Job) -> int:
+    """What it asks for of each GPU, times its GPUs; 0 where that is nothing, or a default."""
+    said = job.spec.mem_per_tres
+    if not said or is_unsaid(said):
+        return 0
+    return gpus_in(said) * counts_of(job).get("gres/gpu", 0)
 
 
 def _node_memory_mb(core: Core, partition: str) -> int:
@@ -214,7 +223,9 @@ def min_memory_mb(_core: Core, job: Job, _now: float) -> int | None:
 def min_cpus_node(_core: Core, job: Job, _now: float) -> int:
     # updates of what it was made of leave it as it was
     known = job.spec.extra.get(MIN_CPUS_NODE, "")
-    return int(known) if known else least_cpus(job)
+    if known:
+        return int(known)
+    return job.cpus_per_task if job.spec.ntasks_per_tres else least_cpus(job)
 
 
 def num_tasks(_core: Core, job: Job, _now: float) -> int:

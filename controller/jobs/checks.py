@@ -15,7 +15,9 @@ from understudy.controller.scheduling.api import Ask
 from understudy.controller.tables.licenses import read_licenses
 from understudy.controller.tables.partition import limit_broken
 from understudy.model.errors import ErrorCode, SlurmError
+from understudy.model.gpu_options import GpuOptions
 from understudy.model.gres import GPU, SHARED, BadCountError, mixes_types, read_request
+from understudy.model.shape import described_threads
 from understudy.protocol.messages import AllocateJob, SubmitJob
 
 if TYPE_CHECKING:
@@ -113,15 +115,43 @@ def check_gres(core: Core, spec: JobSpec) -> None:
         raise SlurmError(ErrorCode.MIXED_GRES)
     if any(wants[1:]) + len(others) and not core.selector.counts_gpus:
         raise SlurmError(ErrorCode.UNSUPPORTED_GRES)
-    per_job, per_task = wants[1], wants[3]
-    if any(whole.count < (spec.min_nodes or 1) for whole in per_job):
+    if any(whole.count < (spec.min_nodes or 1) for whole in wants[1]):
         raise SlurmError(ErrorCode.INVALID_GRES)
-    for whole in per_job:
-        for each in per_task:
-            if (whole.name, whole.type) == (each.name, each.type) and whole.count % each.count:
-                raise SlurmError(ErrorCode.INVALID_GRES)
-    if spec.tres_per_socket and spec.sockets_per_node is None:
-        raise SlurmError(ErrorCode.INVALID_GRES)
+
+
+def check_gpu_options(spec: JobSpec) -> None:
+    """Refuse numbers of GPUs of one kind, as they were asked for, that do not go together."""
+    texts = (spec.tres_per_job, spec.gres, spec.tres_per_socket, spec.tres_per_task)
+    if not any(texts) and not spec.ntasks_per_tres:
+        return
+    wants = [[want for want in read_request(text) if want.name == GPU] for text in texts]
+    for kind in sorted({want.type for each in wants for want in each}) or [""]:
+        counts = [sum(want.count for want in each if want.type == kind) for each in wants]
+        if _gpu_options(spec, *counts).conflict():
+            raise SlurmError(ErrorCode.INVALID_GRES)
+
+
+def _gpu_options(
+    spec: JobSpec, per_job: int, per_node: int, per_socket: int, per_task: int
+) -> GpuOptions:
+    return GpuOptions(
+        per_job=per_job,
+        per_node=per_node,
+        per_socket=per_socket,
+        per_task=per_task,
+        cpus_per_gpu=bool(spec.cpus_per_tres),
+        tasks_per_gpu=spec.ntasks_per_tres or 0,
+        min_nodes=spec.min_nodes or 0,
+        max_nodes=spec.max_nodes or 0,
+        num_tasks=spec.num_tasks or 0,
+        cpus_per_task=spec.cpus_per_task or 0,
+        tasks_per_node=spec.ntasks_per_node or 0,
+        sockets_per_node=spec.sockets_per_node or 0,
+        threads_per_node=described_threads(
+            spec.sockets_per_node, spec.cores_per_socket, spec.threads_per_core
+        )
+        or 0,
+    )
 
 
 def enforce_limits(core: Core, job: Job, partitions: list[Partition]) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from understudy.controller.jobs.checks import no_gres
-from understudy.controller.tables.shape import default_memory
-from understudy.model.gres import gpus_in
+from understudy.controller.tables.shape import Shape, default_memory
+from understudy.model.gres import gpus_in, is_unsaid, unsaid
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core
@@ -40,39 +40,86 @@ def fill_gpus(core: Core, spec: JobSpec, partition: Partition) -> JobSpec:
         }
     except ValueError as error:
         raise no_gres(error) from None
-    changes: dict[str, Any] = {}
-    if spec.ntasks_per_tres:
-        if gpus["tres_per_job"]:
-            changes["num_tasks"] = max(
-                spec.num_tasks or 0, gpus["tres_per_job"] * spec.ntasks_per_tres
-            )
-        elif gpus["gres"]:
-            changes["num_tasks"] = max(
-                spec.num_tasks or 0, (spec.min_nodes or 1) * gpus["gres"] * spec.ntasks_per_tres
-            )
-            if spec.ntasks_per_node is None:
-                changes["ntasks_per_node"] = gpus["gres"] * spec.ntasks_per_tres
-        elif spec.num_tasks is not None and not any(gpus.values()):
-            changes["tres_per_job"] = f"gres:gpu:{-(-spec.num_tasks // spec.ntasks_per_tres)}"
-            gpus["tres_per_job"] = 1
-    if gpus["tres_per_job"] and gpus["gres"] and spec.tres_per_job.count(",") == 0:
-        nodes = gpus["tres_per_job"] // gpus["gres"]
-        if nodes and gpus["tres_per_job"] % gpus["gres"] == 0 and not spec.max_nodes:
-            changes |= {"min_nodes": nodes, "max_nodes": nodes}
-    if gpus["tres_per_job"] and gpus["tres_per_task"] and spec.num_tasks is None:
-        changes["num_tasks"] = max(gpus["tres_per_job"] // gpus["tres_per_task"], 1)
+    changes = _of_each_gpu(spec, gpus) | _of_whole_nodes(spec, gpus)
     if any(gpus.values()):
         defaults = core.settings.gpu_defaults | partition.gpu_defaults
         if not spec.cpus_per_tres and not spec.cpus_per_task and "cpu" in defaults:
-            changes["cpus_per_tres"] = f"gres:gpu:{defaults['cpu']}"
+            changes["cpus_per_tres"] = unsaid(defaults["cpu"])
         if (
             not spec.mem_per_tres
             and spec.mem_per_node_mb is None
             and spec.mem_per_cpu_mb is None
             and "mem" in defaults
         ):
-            changes["mem_per_tres"] = f"gres:gpu:{defaults['mem']}"
+            changes["mem_per_tres"] = unsaid(defaults["mem"])
     return msgspec.structs.replace(spec, **changes) if changes else spec
+
+
+def fit_gpus(shape: Shape, spec: JobSpec) -> Shape:
+    """The shape of what was asked for, with the numbers that follow for its GPUs; `spec`: as
+    `fill_gpus` made it. As 22.05.8 shows, CPUs are counted before, and nodes but in part.
+    """
+    per_job, per_task = gpus_in(spec.tres_per_job), gpus_in(spec.tres_per_task)
+    if not (per_job or per_task or spec.gres or spec.tres_per_socket or spec.ntasks_per_tres):
+        return shape
+    least, most, tasks = shape.min_nodes, shape.max_nodes, spec.num_tasks or 0
+    if per_job and gpus_in(spec.gres):
+        least, most = spec.min_nodes or least, spec.max_nodes
+    if per_job and most is not None:
+        most = max(min(most, per_job), least)
+    asked = "" if is_unsaid(spec.cpus_per_tres) else spec.cpus_per_tres
+    each = gpus_in(asked) * per_task or shape.cpus_per_task
+    has_more_tasks = tasks > shape.min_cpus and not spec.overcommit
+    return Shape(
+        num_tasks=tasks
+        or (shape.num_tasks if spec.ntasks_per_node else max(shape.num_tasks, least)),
+        cpus_per_task=each,
+        min_nodes=least,
+        max_nodes=most,
+        min_cpus=tasks * each if has_more_tasks else shape.min_cpus,
+    )
+
+
+def _of_each_gpu(spec: JobSpec, gpus: dict[str, int]) -> dict[str, Any]:
+    """What follows from --ntasks-per-gpu; `gpus` has those, too, that follow from it."""
+    each = spec.ntasks_per_tres
+    if not each:
+        return {}
+    if gpus["tres_per_job"]:
+        return {"num_tasks": gpus["tres_per_job"] * each}
+    if gpus["gres"]:
+        tasks = (spec.min_nodes or 1) * gpus["gres"] * each
+        if spec.ntasks_per_node is None:
+            return {"num_tasks": tasks, "ntasks_per_node": gpus["gres"] * each}
+        return {"num_tasks": tasks}
+    if any(gpus.values()):
+        return {}
+    if spec.num_tasks is None:
+        return {"num_tasks": (spec.min_nodes or 1) * each}
+    if spec.num_tasks < each:
+        return {}
+    gpus["tres_per_job"] = spec.num_tasks // each
+    return {"tres_per_job": unsaid(gpus["tres_per_job"])}
+
+
+def _of_whole_nodes(spec: JobSpec, gpus: dict[str, int]) -> dict[str, Any]:
+    """What follows where GPUs of the job, of a node, of a socket or of a task are asked for
+    together.
+    """
+    per_job, per_node, per_task = (gpus[name] for name in ("tres_per_job", "gres", "tres_per_task"))
+    changes: dict[str, Any] = {}
+    if per_job and per_node and per_job % per_node == 0 and spec.tres_per_job.count(",") == 0:
+        nodes = per_job // per_node
+        if (spec.min_nodes or 1) <= nodes <= (spec.max_nodes or nodes):
+            changes |= {"min_nodes": nodes, "max_nodes": nodes}
+    if per_task:
+        if per_job and spec.num_tasks is None:
+            changes["num_tasks"] = max(per_job // per_task, 1)
+        if per_node and spec.ntasks_per_node is None:
+            changes["ntasks_per_node"] = max(per_node // per_task, 1)
+        if gpus["tres_per_socket"] and spec.ntasks_per_socket is None:
+            changes["ntasks_per_socket"] = max(gpus["tres_per_socket"] // per_task, 1)
+    return changes
 
 
 def set_time_limit(job: Job, partition: Partition, asked_s: int | None) -> None:

@@ -31,6 +31,7 @@ from understudy.controller.jobs.buffer_requests import (
 from understudy.controller.jobs.checks import (
     MAX_SCRIPT,
     MAX_TEXT,
+    check_gpu_options,
     check_lengths,
     check_licenses,
     check_words,
@@ -39,6 +40,7 @@ from understudy.controller.jobs.checks import (
 )
 from understudy.controller.jobs.sizes import (
     fill_gpus,
+    fit_gpus,
     fit_memory_cap,
     set_memory,
     set_time_limit,
@@ -384,7 +386,7 @@ def build_job(
         spec = msgspec.structs.replace(
             spec, account=access.account, qos=access.qos, wckey=access.wckey
         )
-    shape = shape_of(spec, len(core.tables.nodes.nodes))
+    shape = fit_gpus(shape_of(message.spec, len(core.tables.nodes.nodes)), spec)
     if spec.nice < 0 and not by_admin:
         raise SlurmError(ErrorCode.INVALID_NICE)
     _check_times(spec, partitions)
@@ -421,6 +423,7 @@ def build_job(
     fit_memory_cap(core, job, partitions)
     _named_nodes(core, job)
     check_words(core, spec)
+    check_gpu_options(message.spec)
     _heed_deadline(job, first, int(now))
     if (wanted := spec.batch_features) and not set(wanted.split(",")) <= set(
         re.split(r"[&|,]", spec.features)

@@ -71,10 +71,10 @@ def shape_of(spec: JobSpec, all_nodes: int) -> Shape:
     if spec.num_tasks is not None:
         least, most = nodes_with_tasks(tasks, least, most)
     if spec.ntasks_per_node:
-        least = max(least, nodes_for(tasks, spec.ntasks_per_node))
-        if most is not None and most < least:
-            raise SlurmError(ErrorCode.INVALID_NODE_COUNT)
-    cpus = _cpus(spec, tasks, cpus_per_task, least, most)
+        needed = max(least, nodes_for(tasks, spec.ntasks_per_node))
+        least = needed if most is None else min(needed, most)
+    asked = spec.min_nodes or 1 if spec.overcommit else least
+    cpus = _cpus(spec, tasks, cpus_per_task, asked, most)
     if spec.spread_job and spec.num_tasks is not None and most is None:
         most = max(least, min(tasks, all_nodes))
     return Shape(tasks, cpus_per_task, least, most, cpus)
@@ -98,7 +98,7 @@ def _cpus(spec: JobSpec, tasks: int, each: int, least: int, most: int | None) ->
     if spec.overcommit:
         return least
     is_range = most is not None and most > least
-    if is_range and spec.num_tasks is None and not spec.ntasks_per_node:
+    if is_range and spec.num_tasks is None and (tasks <= each or not spec.ntasks_per_node):
         return each  # no more than one task is certain
     return max(tasks * each, least)
 
@@ -169,7 +169,7 @@ def nodes_of_size(job: Job, cpus: int) -> int:
     Where it was told of several CPUs a task, tasks that do not fill a node count as one more, even
     with the nodes that were asked for.
     """
-    if job.spec.ntasks_per_node:
+    if job.spec.ntasks_per_node and not job.spec.ntasks_per_tres:
         return max(job.asked_nodes, job.num_tasks // job.spec.ntasks_per_node)
     tasks_a_node = max(1, cpus // max(1, job.cpus_per_task))
     if job.cpus_per_task > 1 and job.spec.num_tasks is not None:
@@ -181,7 +181,8 @@ def nodes_of_size(job: Job, cpus: int) -> int:
 
 def least_cpus(job: Job) -> int:
     """Of each node that it gets."""
-    each = 1 if job.spec.overcommit else job.spec.ntasks_per_node or 1
+    is_one = job.spec.overcommit or job.spec.num_tasks == 1
+    each = 1 if is_one else job.spec.ntasks_per_node or 1
     return max(each * job.cpus_per_task, job.spec.min_cpus_node or 0)
 
 

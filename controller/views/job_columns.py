@@ -34,6 +34,7 @@ from understudy.controller.tables.het_job import id_set
 from understudy.controller.tables.preemption import OFF
 from understudy.controller.views.columns import Attribute, Constant, Extra, Unless
 from understudy.model import nodeset
+from understudy.model.gres import is_unsaid
 from understudy.model.records import JOBS
 from understudy.model.states import JobFlag, JobState
 from understudy.model.task_numbers import format_tasks
@@ -241,6 +242,17 @@ def _switches_wait_s(core: Core, job: Job, _now: float) -> int:
     return longest_s if wanted_s is None else min(wanted_s, longest_s)
 
 
+def _tres_per_job(_core: Core, job: Job, _now: float) -> str:
+    """GPUs that follow from tasks are not shown."""
+    said = job.spec.tres_per_job
+    return "" if job.spec.ntasks_per_tres and is_unsaid(said) else said
+
+
+def _for_each(job: Job, said: str) -> str:
+    """What a job has for each GPU; a default is not shown while it is held."""
+    return "" if job.is_held and is_unsaid(said) else said
+
+
 def _cron_spec(core: Core, job: Job, _now: float) -> str:
     entry = core.crontabs.entries.get(job.job_id)
     return "" if entry is None else entry.when
@@ -328,9 +340,13 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "num_tasks": num_tasks,
     "cpus_per_task": Attribute("cpus_per_task"),
     "cpus_per_task_is_set": Unless("spec.cpus_per_task", None, False, lambda *_: True),
-    "ntasks_per_node": lambda _c, j, _n: j.spec.ntasks_per_node or 0,
+    # with --ntasks-per-gpu it follows from the GPUs of a node
+    "ntasks_per_node": lambda _c, j, _n: (
+        0 if j.spec.ntasks_per_tres else j.spec.ntasks_per_node or 0
+    ),
     "ntasks_per_socket": Attribute("spec.ntasks_per_socket"),
     "ntasks_per_core": Attribute("spec.ntasks_per_core"),
+    "ntasks_per_tres": Attribute("spec.ntasks_per_tres"),
     "sockets_per_node": Attribute("spec.sockets_per_node"),
     "cores_per_socket": Attribute("spec.cores_per_socket"),
     "threads_per_core": Attribute("spec.threads_per_core"),
@@ -350,12 +366,16 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "licenses": Attribute("spec.licenses"),
     "gres": Attribute("spec.gres"),
     "gres_allocated": Unless("allocation", None, "", lambda _c, j, _n: allocated(j)),
-    "tres_per_job": Attribute("spec.tres_per_job"),
+    "tres_per_job": Unless("spec.tres_per_job", "", "", _tres_per_job),
     "tres_per_node": Attribute("spec.gres"),
     "tres_per_socket": Attribute("spec.tres_per_socket"),
     "tres_per_task": Attribute("spec.tres_per_task"),
-    "cpus_per_tres": Attribute("spec.cpus_per_tres"),
-    "memory_per_tres": Attribute("spec.mem_per_tres"),
+    "cpus_per_tres": Unless(
+        "spec.cpus_per_tres", "", "", lambda _c, j, _n: _for_each(j, j.spec.cpus_per_tres)
+    ),
+    "memory_per_tres": Unless(
+        "spec.mem_per_tres", "", "", lambda _c, j, _n: _for_each(j, j.spec.mem_per_tres)
+    ),
     "distribution": Attribute("spec.distribution"),
     "no_kill": Attribute("spec.no_kill"),
     "command": command,

@@ -8,6 +8,7 @@ Place: scheduling, pure. A selector says which nodes it takes and how many tasks
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -250,7 +251,11 @@ class ChoosingSelector(Selector):
         """
         limits = tables.limits
         most_nodes = limits.most_nodes(ask.job, ask.partition) if limits.enforced else None
-        return self._requests.of(ask, tables.nodes, most_nodes)
+        request = self._requests.of(ask, tables.nodes, most_nodes)
+        needs = None if request is None else request.gres
+        if request is not None and needs is not None and not self.consumes_memory:
+            request.gres = replace(needs, memory_per_gpu_mb=0)
+        return request
 
     def _request_again(self, ask: Ask, tables: Tables) -> Request | None:
         """The job's request; a backfill pass asks several times in a row for the same."""

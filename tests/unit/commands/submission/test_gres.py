@@ -38,7 +38,7 @@ from understudy.commands.submission.gres import complaint
             "Failed to validate job spec, --gpus not multiple of --gpus-per-task",
         ),
         ({"tres_per_task": "gres:gpu:2", "tres_per_job": "gres:gpu:4"}, ""),
-        ({"tres_per_task": "gres:gpu:1", "min_nodes": 2}, ""),
+        ({"tres_per_task": "gres:gpu:1", "min_nodes": 2, "max_nodes": 2}, ""),
         (
             {"tres_per_job": "gres:gpu:2", "min_nodes": 3},
             "Failed to validate job spec, --gpus < -N",

@@ -113,3 +113,35 @@ def test_cores_and_threads_are_not_asked_for_together() -> None:
         outcome.err == "sbatch: fatal: -S/--core-spec and --thred-spec options are mutually "
         "exclusive\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "sockets", "cores", "threads"),
+    [
+        ("--hint=compute_bound", None, None, 1),
+        ("--hint=memory_bound", None, 1, 1),
+        ("--hint=multithread", None, None, None),
+        ("--hint=memory_bound,nomultithread", None, 1, 1),
+        # it says of sockets and cores what there is to say
+        ("--sockets-per-node=2 --hint=nomultithread --cores-per-socket=2", None, None, 1),
+        ("--hint=multithread --sockets-per-node=2", None, None, None),
+        # and nothing where threads of a core, or tasks of one, are told, wherever
+        ("--hint=memory_bound --threads-per-core=2", None, None, 2),
+        ("--threads-per-core=1 --hint=memory_bound", None, None, 1),
+        ("--cores-per-socket=2 --ntasks-per-core=1 --hint=memory_bound", None, 2, None),
+        ("-B2 --hint=compute_bound", 2, None, None),
+    ],
+)
+def test_a_hint_says_what_a_node_is_like_as_22_05_8_takes_it(
+    options: str, sockets: int | None, cores: int | None, threads: int | None
+) -> None:
+    _, spec = submit("-n2", *options.split())
+    assert spec is not None
+    found = (spec.sockets_per_node, spec.cores_per_socket, spec.threads_per_core)
+    assert found == (sockets, cores, threads)
+
+
+def test_a_hint_that_is_none_is_refused() -> None:
+    outcome, spec = submit("--hint=memory_bound,fast")
+    assert (outcome.code, spec) == (1, None)
+    assert 'unrecognized --hint argument "memory_bound,fast", see --hint=help' in outcome.err

@@ -133,7 +133,7 @@ def test_a_job_is_told_of_the_gpus_of_its_first_node() -> None:
 def test_cpus_and_memory_for_each_gpu_have_defaults() -> None:
     h = harness(settings={"gpu_defaults": gpu_defaults("DefCpuPerGPU=2,DefMemPerGPU=300")})
     job = h.submit(num_tasks=1, tres_per_job="gres:gpu:2")
-    assert (job.spec.cpus_per_tres, job.spec.mem_per_tres) == ("gres:gpu:2", "gres:gpu:300")
+    assert (job.spec.cpus_per_tres, job.spec.mem_per_tres) == ("gpu:2", "gpu:300")
     assert job.allocation is not None
     assert (job.allocation.cpus, job.allocation.groups[0].memory_mb) == (4, 600)
     h.core.tables.partitions["main"].job_defaults = "DefCpuPerGPU=1"
@@ -142,25 +142,24 @@ def test_cpus_and_memory_for_each_gpu_have_defaults() -> None:
         build_job(
             h.core, message, USER.user_id, USER.group_id, h.time.now(), by_admin=False
         ).spec.cpus_per_tres
-        == "gres:gpu:1"
+        == "gpu:1"
     )
+    held = h.submit(num_tasks=1, tres_per_job="gres:gpu:2", hold=True)
+    shown = dict(h.query("jobs", "job_id", "cpus_per_tres"))
+    assert (shown[job.job_id], shown[held.job_id]) == ("gpu:2", "")
 
 
 def test_numbers_of_tasks_and_nodes_follow_from_numbers_of_gpus() -> None:
     h = harness()
     assert h.submit(tres_per_job="gres:gpu:2", ntasks_per_tres=2).num_tasks == 4
-    for wanted, tasks in ((2, 4), (3, 4), (5, 5)):
-        assert (
-            h.submit(
-                tres_per_job="gres:gpu:2", ntasks_per_tres=2, num_tasks=wanted, hold=True
-            ).num_tasks
-            == tasks
-        )
-        assert (
-            h.submit(gres="gres:gpu:2", ntasks_per_tres=2, num_tasks=wanted, hold=True).num_tasks
-            == tasks
-        )
-    assert h.submit(num_tasks=4, ntasks_per_tres=2).spec.tres_per_job == "gres:gpu:2"
+    for wanted in (2, 3, 5):  # so were 22.05.8's, more than those that were asked for or fewer
+        for said in ({"tres_per_job": "gres:gpu:2"}, {"gres": "gres:gpu:2"}):
+            job = h.submit(ntasks_per_tres=2, num_tasks=wanted, hold=True, **said)
+            assert (job.num_tasks, job.min_cpus) == (4, max(wanted, 4))
+    job = h.submit(num_tasks=4, ntasks_per_tres=2)
+    assert job.spec.tres_per_job == "gpu:2"
+    assert h.query("jobs", "job_id", "tres_per_job", "ntasks_per_tres")[-1] == [job.job_id, "", 2]
+    assert h.submit(num_tasks=1, ntasks_per_tres=2).spec.tres_per_job == ""
     each = h.submit(gres="gres:gpu:2", ntasks_per_tres=1, min_nodes=2, hold=True)
     assert (each.num_tasks, each.spec.ntasks_per_node) == (4, 2)
     job = harness().submit(tres_per_job="gres:gpu:4", gres="gres:gpu:2")

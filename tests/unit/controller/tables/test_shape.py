@@ -44,7 +44,6 @@ def test_what_was_asked_for_is_made_whole(asked: dict[str, Any], shape: tuple[in
     [
         ({"min_nodes": 0}, ErrorCode.INVALID_NODE_COUNT),
         ({"min_nodes": 3, "max_nodes": 2}, ErrorCode.INVALID_NODE_COUNT),
-        ({"num_tasks": 9, "ntasks_per_node": 2, "max_nodes": 4}, ErrorCode.INVALID_NODE_COUNT),
         ({"num_tasks": 0}, ErrorCode.INVALID_TASK_COUNT),
         ({"cpus_per_task": -1}, ErrorCode.INVALID_CPU_COUNT),
     ],
@@ -105,3 +104,30 @@ def test_tasks_of_several_cpus_that_do_not_fill_a_node_count_as_one_more() -> No
     assert nodes_of_size(make_job(num_tasks=5), 4) == 2
     assert nodes_of_size(make_job(num_tasks=5, cpus_per_task=2), 4) == 3
     assert nodes_of_size(make_job(num_tasks=5, cpus_per_task=2, min_nodes=3), 4) == 4
+
+
+def test_tasks_that_do_not_fit_the_nodes_are_taken_as_long_as_the_job_is_held() -> None:
+    """`-n8 -N1 --ntasks-per-node=3`: 22.05.8 holds it; that no node will do is found otherwise."""
+    shape = shape_of(JobSpec(num_tasks=8, ntasks_per_node=3, min_nodes=1, max_nodes=1), 4)
+    assert (shape.num_tasks, shape.min_nodes, shape.max_nodes, shape.min_cpus) == (8, 1, 1, 8)
+
+
+@pytest.mark.parametrize(
+    ("asked", "cpus"),
+    [
+        ({"min_nodes": 1, "max_nodes": 2, "cpus_per_task": 5, "ntasks_per_node": 4}, 5),
+        ({"min_nodes": 1, "max_nodes": 2, "cpus_per_task": 5, "ntasks_per_node": 9}, 45),
+        ({"min_nodes": 2, "max_nodes": 4, "cpus_per_task": 2, "ntasks_per_node": 3}, 12),
+        ({"min_nodes": 2, "max_nodes": 4, "ntasks_per_node": 3}, 6),
+        ({"num_tasks": 4, "ntasks_per_node": 3, "overcommit": True}, 1),
+        (
+            {"num_tasks": 12, "min_nodes": 3, "max_nodes": 5, "ntasks_per_node": 2,
+             "overcommit": True},
+            3,
+        ),
+    ],
+)  # fmt: skip
+def test_cpus_of_several_tasks_a_node_as_22_05_8_counts_them(
+    asked: dict[str, Any], cpus: int
+) -> None:
+    assert shape_of(JobSpec(**asked), 8).min_cpus == cpus

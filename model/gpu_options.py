@@ -1,0 +1,173 @@
+"""Options about GPUs that do not go together.
+
+Place: model, pure: commands say it of what they submit, the controller of what it is sent. Follows
+sbatch(1) --gpus and its kin; texts and their order as 22.05.8 answered 1,900 drawn combinations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+_VALIDATE: Final = "Failed to validate job spec"
+_PER_NODE: Final = "--gres=gpu/--gpus-per-node"
+_NEEDS_TASKS: Final = (
+    "gres_job_state_validate: --ntasks-per-tres needs either a GRES GPU specification or a "
+    "node/ntask specification"
+)
+NO_GPU_IS_ADDED: Final = (
+    "gres_job_state_validate: Failed to add generated GRES gres:gpu:0 (via ntasks_per_tres) "
+    "to gres_list"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuOptions:
+    """What a job says of its GPUs, of one kind, and of the numbers that these must agree with;
+    0: nothing.
+    """
+
+    per_job: int = 0
+    per_node: int = 0
+    per_socket: int = 0
+    per_task: int = 0
+    cpus_per_gpu: int = 0
+    tasks_per_gpu: int = 0
+    min_nodes: int = 0
+    max_nodes: int = 0
+    num_tasks: int = 0
+    cpus_per_task: int = 0
+    tasks_per_node: int = 0
+    sockets_per_node: int = 0
+    threads_per_node: int = 0  # as far as a node is described
+
+    def asks_for_gpus(self) -> bool:
+        """Whether any are asked for, but by how many tasks each is for."""
+        return bool(self.per_job or self.per_node or self.per_socket or self.per_task)
+
+    def with_generated(self) -> GpuOptions:
+        """With as many GPUs as the tasks need, where only their number for each GPU is said."""
+        if not self.tasks_per_gpu or self.asks_for_gpus():
+            return self
+        return replace(self, per_job=self.num_tasks // self.tasks_per_gpu)
+
+    def is_for_no_gpu(self) -> bool:
+        """Whether there are fewer tasks than go to one GPU: none is asked for, which commands say,
+        and the job is taken.
+        """
+        return 0 < self.num_tasks < self.tasks_per_gpu and not self.asks_for_gpus()
+
+    def conflict(self) -> str:
+        """The first of the things that do not go together, in Slurm's words; "" if all do."""
+        whole = self.with_generated()
+        return (
+            self._nothing_known()
+            or whole._too_few()
+            or whole._without_its_other()
+            or self._tasks_of_each()
+            or whole._nodes()
+            or whole._sockets()
+            or whole._tasks()
+            or whole._too_many_nodes()
+        )
+
+    def _nothing_known(self) -> str:
+        if not self.tasks_per_gpu or self.asks_for_gpus() or self.num_tasks:
+            return ""
+        return "" if self._exact_nodes() else _NEEDS_TASKS
+
+    def _tasks_of_each(self) -> str:
+        if not self.tasks_per_gpu or self.asks_for_gpus():
+            return ""
+        if self.num_tasks > self.tasks_per_gpu and self.num_tasks % self.tasks_per_gpu:
+            return f"{_VALIDATE}, -n/--ntasks has to be a multiple of --ntasks-per-gpu."
+        return ""
+
+    def _too_few(self) -> str:
+        if self.per_job and self.per_job < max(self.per_node, self.per_socket, self.per_task):
+            return f"Failed to ensure --gpus >= {_PER_NODE} >= --gpus-per-socket"
+        if self.per_node and self.per_node < max(self.per_socket, self.per_task):
+            return "Failed to ensure --gpus >= --gpus-per-task"
+        return ""
+
+    def _without_its_other(self) -> str:
+        if self.per_socket and not self.sockets_per_node:
+            return "--gpus-per-socket option requires --sockets-per-node specification"
+        if self.cpus_per_gpu and self.cpus_per_task:
+            return "--cpus-per-gpu is mutually exclusive with --cpus-per-task"
+        return ""
+
+    def _nodes(self) -> str:
+        if not (self.per_job and self.per_node):
+            return ""
+        if self.per_job % self.per_node:
+            return f"{_VALIDATE}, --gpus is not multiple of {_PER_NODE}"
+        nodes, least, most = self.per_job // self.per_node, self.min_nodes or 1, self.max_nodes
+        if most and self.num_tasks:
+            most = min(most, self.num_tasks)
+        if nodes < least or (most and nodes > most):
+            return (
+                f"{_VALIDATE}. Based on --gpu and {_PER_NODE} required nodes "
+                f"({nodes}) doesn't fall between min_nodes ({least}) and max_nodes ({most}) "
+                "boundaries."
+            )
+        return ""
+
+    def _sockets(self) -> str:
+        if not (self.per_node and self.per_socket):
+            return ""
+        if self.per_node % self.per_socket:
+            return f"{_VALIDATE}, {_PER_NODE} not multiple of --gpus-per-socket."
+        if self.per_node != self.per_socket * self.sockets_per_node:
+            return (
+                f"{_VALIDATE}. Based on {_PER_NODE} and --gpus-per-socket "
+                "required number of sockets differ from --sockets-per-node."
+            )
+        return ""
+
+    def _known_tasks(self) -> int:
+        """As many as are said, or follow from nodes; 0: not known."""
+        if self.num_tasks:
+            return self.num_tasks
+        nodes = self._exact_nodes()
+        if self.tasks_per_node:
+            return self.tasks_per_node * (nodes or (0 if self.min_nodes else 1))
+        return nodes * (self.threads_per_node or (0 if self.cpus_per_task else 1))
+
+    def _exact_nodes(self) -> int:
+        """As many as it must have, neither more nor fewer; 0: a range, or nothing said."""
+        return self.min_nodes if self.min_nodes == self.max_nodes else 0
+
+    def _tasks(self) -> str:
+        each, tasks = self.per_task, self._known_tasks()
+        if not each:
+            return ""
+        if not self.per_job and not tasks:
+            return (
+                f"{_VALIDATE}. --gpus-per-task used without either --gpus or -n/--ntasks "
+                "is not allowed."
+            )
+        if self.per_job:
+            if self.per_job % each:
+                return f"{_VALIDATE}, --gpus not multiple of --gpus-per-task"
+            needed = self.per_job // each
+            if tasks and tasks != needed:
+                return (
+                    f"{_VALIDATE}. Based on --gpus and --gpus-per-task number of requested tasks "
+                    "differ from -n/--ntasks."
+                )
+        if self.per_node % each:
+            return f"{_VALIDATE}, {_PER_NODE} not multiple of --gpus-per-task."
+        if self.per_node and self.tasks_per_node not in (0, self.per_node // each):
+            return (
+                f"{_VALIDATE}. Based on {_PER_NODE} and --gpus-per-task requested number of tasks "
+                "per node differ from --ntasks-per-node."
+            )
+        if self.per_socket % each:
+            return f"{_VALIDATE}, --gpus-per-socket not multiple of --gpus-per-task."
+        return ""
+
+    def _too_many_nodes(self) -> str:
+        if self.per_job and self.per_job < self.min_nodes:
+            return f"{_VALIDATE}, --gpus < -N"
+        return ""
