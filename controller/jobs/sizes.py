@@ -38,6 +38,7 @@ def fill_gpus(core: Core, spec: JobSpec, partition: Partition) -> JobSpec:
             name: gpus_in(getattr(spec, name))
             for name in ("gres", "tres_per_job", "tres_per_task", "tres_per_socket")
         }
+        gpus_in(spec.cpus_per_tres)  # a number, too
     except ValueError as error:
         raise no_gres(error) from None
     changes = _of_each_gpu(spec, gpus) | _of_whole_nodes(spec, gpus)
