@@ -87,8 +87,10 @@ class _Bailiff:
                     end_job(self._core, job, JobEvent.TIMED_OUT, now, reason="TimeLimit")
 
 
-def make_limits(core: Core, options: PriorityOptions) -> JobLimits:
-    """The limits of this cluster, with nothing counted yet."""
+def make_limits(core: Core, options: PriorityOptions, *, counts_use: bool) -> JobLimits:
+    """The limits of this cluster, with nothing counted yet; `counts_use`: PriorityType does it, all
+    but priority/basic.
+    """
     return JobLimits(
         core.tables,
         lambda: core.associations,
@@ -99,6 +101,7 @@ def make_limits(core: Core, options: PriorityOptions) -> JobLimits:
         half_life_s=options.half_life_s,
         reset_period=options.reset_period,
         takes_largest="MAX_TRES" in options,
+        counts_use=counts_use,
         # who drives virtual time wants it fast, and asks about limits alone
         counts_always=not core.time.is_virtual,
         wake=_Alarm(core),

@@ -52,6 +52,7 @@ from understudy.controller.notices.mail import Mailer
 from understudy.controller.ports import Database, Journal, NoJournal, Wire
 from understudy.controller.priority import registry as priority_registry
 from understudy.controller.priority.accounts import AccountsOf
+from understudy.controller.priority.basic import BasicPriority
 from understudy.controller.priority.options import read_options
 from understudy.controller.saved.database import FILE_NAME, open_database
 from understudy.controller.saved.lease import Lease
@@ -220,7 +221,9 @@ class Controller:
         parameters = registry.policy_parameters(config.text("SchedulerParameters"))
         self._expect(settings, parameters)
         if settings.enforced.associations and cluster.keeps_accounting:
-            core.job_limits = tables.limits = limits = make_limits(core, read_options(config))
+            core.job_limits = tables.limits = limits = make_limits(
+                core, read_options(config), counts_use=priorities is not BasicPriority
+            )
             noting.listeners.append(lambda job_id: limits.note(job_id, core.time.now()))
         self._set_preemption(settings, parameters)
         core.policy = self._make_policy(config)

@@ -60,11 +60,11 @@ class JobLimits:
     """Implements `understudy.controller.scheduling.api.Limits`. Times are whole seconds; periods
     end at `origin` + n * `period_s`.
 
-    `counts_always`: what is used is counted even where nobody has a limit on it; `state`: the
-    present copy of accounting; `wake(when)`: have jobs checked again then, as time alone may let
-    one start; `watch(when)`: ask then for jobs that are `overdrawn`; `split(job)`: give the first
-    task of an array's record one of its own; `nodes_of(job)`: how many a pending job is shown to
-    ask for.
+    `counts_use`: what is used counts at all; `counts_always`: also where nobody has a limit on it;
+    `state`: the present copy of accounting; `wake(when)`: have jobs checked again then, as time
+    alone may let one start; `watch(when)`: ask then for jobs that are `overdrawn`; `split(job)`:
+    give the first task of an array's record one of its own; `nodes_of(job)`: how many a pending job
+    is shown to ask for.
     """
 
     def __init__(
@@ -79,6 +79,7 @@ class JobLimits:
         half_life_s: int = 0,
         reset_period: str = "NONE",
         takes_largest: bool = False,
+        counts_use: bool = True,
         counts_always: bool = False,
         wake: Callable[[float], None] = lambda _when: None,
         watch: Callable[[float], None] = lambda _when: None,
@@ -89,7 +90,7 @@ class JobLimits:
         self.period_s, self.last = period_s, origin
         self._next_period_s = period_s
         self._set_decay(half_life_s, reset_period, origin)
-        self._takes_largest = takes_largest
+        self._takes_largest, self.counts_use = takes_largest, counts_use
         self._wake, self._watch, self._split, self._nodes_of = wake, watch, split, nodes_of
         self._totals = PartitionTotals(tables.nodes)
         self.of_association: dict[int, Use] = {}
@@ -568,10 +569,10 @@ class JobLimits:
 
     def _count(self, charge: _Charge, until: int) -> None:
         """Count what the job has used up to then. As in 22.05.8, what it had while its nodes booted
-        does not count.
+        does not count, and with priority/basic nothing does.
         """
         job = charge.job
-        if job.flags & JobFlag.CONFIGURING:
+        if job.flags & JobFlag.CONFIGURING or not self.counts_use:
             return
         seconds = until - max(charge.until, job.start_time or 0)
         if seconds <= 0:

@@ -38,6 +38,7 @@ class House(Harness):
         enforce: str = "limits,qos",
         parameters: dict[str, str] | None = None,
         options: PriorityOptions | None = None,
+        counts_use: bool = True,
         **each: Any,
     ) -> None:
         noting = NotingJournal(NoJournal())
@@ -59,7 +60,7 @@ class House(Harness):
             qos=[Qos(number, name) for number, name in enumerate(NAMES, 1)],
         )
         core.job_limits = core.tables.limits = self.limits = make_limits(
-            core, options or PriorityOptions(calc_period_s=60)
+            core, options or PriorityOptions(calc_period_s=60), counts_use=counts_use
         )
         noting.listeners.append(lambda job_id: self.limits.note(job_id, self.time.now()))
         core.policy = Backfill(

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+from understudy.model.states import JobFlag
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -55,6 +57,8 @@ class LimitsHeld:
         self._taken_over = {(job.job_id, job.restarts) for job in core.tables.running.values()}
         # by group and resource, "" for time
         self._used_s: defaultdict[tuple[str, str], float] = defaultdict(float)
+        # that wait for their nodes to boot, which is no use
+        self._booting: set[tuple[int, int]] = set()
 
     def check(self) -> None:
         """Raise AssertionError if a job has started, or was submitted, that a limit ought to have
@@ -66,7 +70,10 @@ class LimitsHeld:
             return
         running = {(job.job_id, job.restarts): job for job in core.tables.running.values()}
         for key in [key for key in self._runs if key not in running]:
-            self._end(*self._runs.pop(key))
+            run = self._runs.pop(key)
+            if key not in self._booting:
+                self._end(*run)
+        self._booting = {key for key, job in running.items() if job.flags & JobFlag.CONFIGURING}
         for key, (job, start, payer, held) in self._runs.items():
             if job.start_time != start:  # its nodes have booted
                 assert job.start_time is not None
@@ -264,6 +271,9 @@ class LimitsHeld:
         )
 
     def _used(self, job: Job, group: str, tres: str, limit: int, _form: str) -> None:
+        limits = self.core.job_limits
+        if limit and limits is not None and not limits.counts_use:
+            return
         used = self._used_s[group, tres] * LEFT_BY_DECAY
         assert tres in job.lifted or used < limit * 60, (
             f"{used:.0f} seconds of {tres or 'time'} used by {group}, at most {limit} "

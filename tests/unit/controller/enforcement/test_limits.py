@@ -536,6 +536,22 @@ def test_minutes_count_from_when_the_nodes_have_booted() -> None:
     assert use.used_s["cpu"] == pytest.approx(4 * counted, rel=0.01)
 
 
+def test_with_priority_basic_nothing_counts_as_used() -> None:
+    """So it was seen of 22.05.8, where the minutes that running jobs may use count."""
+    house = House(counts_use=False)
+    house.set_association(3, grp_tres_mins={"cpu": 1}, grp_tres_run_mins={"cpu": 100})
+    first = submit(house, num_tasks=8, time_limit_s=600)
+    house.run(50)
+    house.acknowledge()
+    second = submit(house, num_tasks=4, time_limit_s=600)
+    house.run(50)
+    assert first.is_running
+    assert second.reason == "AssocGrpCPURunMinutesLimit"
+    house.complete(first)
+    house.run(50)
+    assert second.is_running
+
+
 def test_used_up_minutes_keep_jobs_waiting_until_they_have_decayed() -> None:
 
     house = House(options=PriorityOptions(calc_period_s=60, half_life_s=120))
@@ -714,7 +730,7 @@ def test_what_ran_while_the_controller_was_away_is_counted_when_it_is_back() -> 
     house.run(1000)
     assert job.is_running
     house.core.start_time = now = house.time.now()  # it has been away since it saved that
-    again = make_limits(house.core, PriorityOptions(calc_period_s=60))
+    again = make_limits(house.core, PriorityOptions(calc_period_s=60), counts_use=True)
     again.restore(saved)
     again.rebuild(now)
     assert job.start_time is not None
