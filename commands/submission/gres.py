@@ -75,7 +75,7 @@ def options_of(spec: "dict[str, object]") -> GpuOptions:
 def complaint(spec: "dict[str, object]") -> str:
     """The line that sbatch prints before it refuses the job; "" if the options go together."""
     options = options_of(spec)
-    if spec.get("mem_per_tres", "gres:gpu:0") != "gres:gpu:0" and not options.asks_for_gpus():
+    if spec.get("mem_per_tres", "gres:gpu:0") != "gres:gpu:0" and not options.asks_for_gpus:
         return f"Requested mem_per_tres={spec['mem_per_tres']} but did not request any GPU."
     return options.conflict()
 
