@@ -20,6 +20,15 @@ PR_SET_CHILD_SUBREAPER = 36
 # slurm.conf(5), UnkillableStepTimeout: what is there still has a system call that does not end
 UNKILLABLE_S = 60.0
 _ASK_S = 1.0  # ours: between two signals to what is left
+# to some of these each of the processes between listens
+_HANDLED = (
+    signal.SIGHUP,
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGCHLD,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +41,22 @@ def adopt_orphans() -> None:
 
     library = _ctypes.dlopen("libc.so.6", 0)
     _ctypes.call_function(_ctypes.dlsym(library, "prctl"), (PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+
+
+def fork() -> int:
+    """As `os.fork`. The child hears nothing until it says `listen`: before it has taken back this
+    process's handlers, a signal that is meant to end it would be theirs, and lost.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
+    pid = os.fork()
+    if pid:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return pid
+
+
+def listen() -> None:
+    """Hear signals from now on, and those that came meanwhile."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED)
 
 
 def below(pid: int) -> list[int]:

@@ -62,7 +62,7 @@ def main() -> int:
 
     heed_signals(order, complain)
     variables["PWD"] = os.getcwd()
-    child = os.fork()
+    child = family.fork()
     if child == 0:
         become(order, variables, files, complain)
     with Quietly():
@@ -230,6 +230,7 @@ def become(
             signal.SIGXFSZ,
         ):
             signal.signal(number, signal.SIG_DFL)
+        family.listen()
         variables |= told(HOST, {"pid": os.getpid()})
         # before it can have done anything
         write(order["spool"], "pid", str(os.getpid()))

@@ -11,6 +11,7 @@ import os
 
 from understudy.model.environment import TASK_HOST, told
 from understudy.model.environment import binding as binding_variables
+from understudy.noded import family
 from understudy.noded.stepd import Quietly, set_limits
 from understudy.noded.task_programs import run_prolog
 
@@ -65,6 +66,7 @@ def become(
             signal.SIGTERM,
         ):
             signal.signal(number, signal.SIG_DFL)
+        family.listen()
         variables |= told(TASK_HOST, {"pid": os.getpid()})
         copies = [os.dup(each) for each in files]
         for target, source in enumerate(copies):

@@ -221,7 +221,7 @@ class Step:
             variables["PMI_FD"] = str(pmi_fd)
         if order["task_epilog"] or order["site_epilog"]:
             task.errors = os.dup(errors)
-        pid = os.fork()
+        pid = family.fork()
         if pid == 0:
             become(order, task, variables, (inward, outward, errors), is_terminal=wants_pty)
         task.pid = pid
