@@ -155,10 +155,14 @@ class RealExecutor:
     ) -> None:
         self.prologs.run(key, expand(nodes), program_environment, done)
 
-    def _start(self, launch: LaunchBatch, refusal: str = "") -> None:
-        """Run the script, or, with a refusal, write that where its errors would go."""
+    def _start(self, launch: LaunchBatch, refusal: str = "", *, is_new: bool = True) -> None:
+        """Run the script, or, with a refusal, write that where its errors would go. `is_new`: there
+        is nobody who can have begun it.
+        """
         key = launch.job_id, launch.restart
         try:
+            if is_new:
+                self._stepd_file(key).unlink(missing_ok=True)
             spool, user = self._prepare(launch)
             pid, pipe = self._spawn(launch, spool, user, refusal)
         except (OSError, KeyError, ValueError) as error:
@@ -169,12 +173,6 @@ class RealExecutor:
             launch, spool, pid, os.pidfd_open(pid), pipe, fault=endings.PROLOG if refusal else ""
         )
         self._scripts[key] = script
-        try:
-            self._stepd_file(key).write_text(f"{pid} {start_time(pid)}\n")
-        except OSError as error:  # it cannot be found again, should this daemon be killed
-            self._log.error(
-                "job %d: %s cannot be written: %s", key[0], self._stepd_file(key), error.strerror
-            )
         os.set_blocking(pipe, False)
         self._loop.add_reader(pipe, self._hear, key, pipe)
         self._loop.add_reader(script.pidfd, self._stepd_ended, key)
@@ -189,11 +187,10 @@ class RealExecutor:
         if self.has_prolog and not spool.exists():  # it waited for its prolog
             self.start(launch)
             return
-        pid = 0
-        with contextlib.suppress(OSError, ValueError):
-            number, started = self._stepd_file(key).read_text().split()
-            if not (spool / "exit").exists() and start_time(int(number)) == started:
-                pid = int(number)
+        if not (self._stepd_file(key).exists() or (spool / "exit").exists()):
+            self._start(launch, is_new=False)  # the daemon was killed before it could begin
+            return
+        pid = 0 if (spool / "exit").exists() else self._claimant(key)
         script = _Script(launch, spool, pid, -1, -1, self._read_pid(spool))
         self._scripts[key] = script
         if pid:
@@ -340,6 +337,14 @@ class RealExecutor:
     def _stepd_file(self, key: Key) -> Path:
         return self._spool / f"stepd.{key[0]}.{key[1]}"
 
+    def _claimant(self, key: Key) -> int:
+        """Who stands before the script and lives; 0: nobody."""
+        with contextlib.suppress(OSError, ValueError):
+            number, started = self._stepd_file(key).read_text().split()
+            if start_time(int(number)) == started:
+                return int(number)
+        return 0
+
     def _prepare(self, launch: LaunchBatch) -> tuple[Path, pwd.struct_passwd]:
         user = pwd.getpwuid(launch.user_id)
         if os.geteuid() not in (0, launch.user_id):
@@ -386,6 +391,7 @@ class RealExecutor:
         settings = self._settings
         order = {
             "spool": str(spool),
+            "claim": str(self._stepd_file((launch.job_id, launch.restart))),
             "node": node,
             "job": launch.job_id,
             "user": user.pw_name,
@@ -518,6 +524,9 @@ class RealExecutor:
             self._hear(key, script.pipe)  # its last word may still be there
         del self._scripts[key]
         self._watch_no_more(script)
+        if not (script.ended or (script.spool / "exit").exists()) and self._claimant(key):
+            self.adopt(script.launch)  # another has begun it, for the daemon before this one
+            return
         usage: dict[str, int] = {}
         try:
             code, number, *used = map(

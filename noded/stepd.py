@@ -39,6 +39,8 @@ def main() -> int:
     with open(0, "rb", closefd=False) as file:
         order: dict[str, Any] = marshal.load(file)  # noqa: S302  from the daemon that started us
     spool, node, job = order["spool"], order["node"], order["job"]
+    if not claim(order["claim"]):
+        return 0
     family.adopt_orphans()
     os.umask(order["umask"])
     try:
@@ -90,6 +92,27 @@ def main() -> int:
         f"{max(code, 0)} {max(-code, 0)} {int(used.ru_utime * 1e6)} {int(used.ru_stime * 1e6)}",
     )
     return 0
+
+
+def claim(path: str) -> bool:
+    """Write down who this is. False: somebody has begun already, for a daemon that was killed
+    before it knew.
+    """
+    me = os.getpid()
+    try:
+        with open(f"/proc/{me}/stat", "rb") as file:
+            started = file.read().rpartition(b")")[2].split()[19].decode()
+        with open(f"{path}.{me}", "w", encoding="ascii") as file:
+            file.write(f"{me} {started}\n")
+        try:
+            os.link(f"{path}.{me}", path)
+        finally:
+            os.unlink(f"{path}.{me}")
+    except FileExistsError:
+        return False
+    except OSError as error:  # it cannot be found again, should the daemon be killed
+        say(f"error {path} cannot be written: {error.strerror}")
+    return True
 
 
 def take_on(order: dict[str, Any]) -> tuple[dict[str, str], str, tuple[int, int, int]]:

@@ -18,10 +18,11 @@ from pathlib import Path
 
 import pytest
 
+from understudy.noded import stepd
 from understudy.noded.core import NodeJob
 from understudy.noded.health import HealthCheck
 from understudy.noded.programs import Programs
-from understudy.noded.real import RealExecutor
+from understudy.noded.real import RealExecutor, start_time
 from understudy.noded.settings import KILL_JOB, KILL_LARGEST, NodeSettings
 from understudy.protocol.messages import JobSpec, LaunchBatch
 
@@ -545,10 +546,32 @@ def test_a_script_of_which_nothing_is_left_counts_as_killed(tmp_path):
     async def life():
         site = Site(tmp_path)
         (site.spool / "job00001").mkdir()
+        (site.spool / "stepd.1.0").write_text(f"{os.getpid()} 0\n")  # of before a restart
         site.executor.adopt(site.launch(""))
         assert await site.end() == (1, 0, 0, 9)
 
     asyncio.run(life())
+
+
+def test_a_script_that_the_daemon_was_killed_before_it_could_begin_begins(tmp_path):
+    async def life():
+        site = Site(tmp_path)
+        (site.spool / "job00001").mkdir()
+        site.executor.adopt(site.launch("exit 4"))
+        assert await site.end() == (1, 0, 4, 0)
+        site.executor.close()
+
+    asyncio.run(life())
+
+
+def test_of_two_that_would_begin_a_script_for_two_daemons_one_does(tmp_path):
+    """The first was forked when the daemon was killed, and has not said so yet."""
+    claim = tmp_path / "stepd.1.0"
+    assert stepd.claim(str(claim))
+    number, started = claim.read_text().split()
+    assert (int(number), started) == (os.getpid(), start_time(os.getpid()))
+    assert not stepd.claim(str(claim))
+    assert [path.name for path in tmp_path.iterdir()] == ["stepd.1.0"]
 
 
 @pytest.mark.parametrize("text", ["0", "1", "-1", "{other}"])
