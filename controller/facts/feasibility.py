@@ -11,7 +11,8 @@ from operator import or_
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.scheduling.api import Ask
-from understudy.controller.scheduling.select.request import Request, shape_key
+from understudy.controller.scheduling.select.request import Request, shape_key, wants_whole_nodes
+from understudy.controller.tables.partition import MEMORY_LIMIT, limit_broken
 from understudy.controller.tables.shape import least_cpus
 
 if TYPE_CHECKING:
@@ -73,6 +74,29 @@ def largest_node(core: Core, partitions: tuple[str, ...]) -> int:
             (kind.cpus for kind in core.tables.nodes.kinds if kind.nodes & nodes), default=0
         )
     return answer
+
+
+def partition_limit(
+    core: Core, job: Job, partition: Partition, *, for_backfill: bool = False
+) -> str:
+    """As `limit_broken`, and as a job that has whole nodes breaks MaxMemPerNode: by the memory of
+    all of their CPUs.
+    """
+    settings = core.settings
+    most = settings.max_memory_per_node_mb
+    reason = limit_broken(
+        job, partition, (most, settings.max_memory_per_cpu_mb), for_backfill=for_backfill
+    )
+    if partition.max_memory_per_node_mb is not None:
+        most = partition.max_memory_per_node_mb
+    if reason or most is None or job.memory_per_cpu_mb is None:
+        return reason
+    if not (core.selector.whole_nodes or wants_whole_nodes(job, partition)):
+        return ""
+    cpus = min(
+        (kind.cpus for kind in core.tables.nodes.kinds if kind.nodes & partition.nodes), default=0
+    )
+    return MEMORY_LIMIT if cpus * job.memory_per_cpu_mb > most else ""
 
 
 def is_too_large(core: Core, job: Job, partition: Partition) -> bool:

@@ -11,9 +11,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.lookups import check_features
+from understudy.controller.facts.feasibility import partition_limit
 from understudy.controller.scheduling.api import Ask
 from understudy.controller.tables.licenses import read_licenses
-from understudy.controller.tables.partition import limit_broken
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.gpu_options import GpuOptions
 from understudy.model.gres import GPU, SHARED, BadCountError, mixes_types, read_request
@@ -161,9 +161,8 @@ def enforce_limits(core: Core, job: Job, partitions: list[Partition]) -> None:
     rule = core.settings.enforce_part_limits
     if rule == "NO":
         return
-    max_memory = (core.settings.max_memory_per_node_mb, core.settings.max_memory_per_cpu_mb)
     broken = [
-        limit_broken(job, partition, max_memory) or _too_small(core, job, partition)
+        partition_limit(core, job, partition) or _too_small(core, job, partition)
         for partition in partitions
     ]
     if not any(broken) or (rule == "ANY" and not all(broken)):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.alarms import wait_until
 from understudy.controller.core.changes import job_changed, job_over
-from understudy.controller.facts.feasibility import is_too_large
+from understudy.controller.facts.feasibility import is_too_large, partition_limit
 from understudy.controller.pending.access import explain_access
 from understudy.controller.pending.arrays import split, split_all
 from understudy.controller.pending.dependencies import evaluate, forget_dependency, next_test
@@ -25,7 +25,6 @@ from understudy.controller.tables.partition import (
     PARTITION_NODE_LIMIT,
     PARTITION_TIME_LIMIT,
     QOS_NOT_ALLOWED,
-    limit_broken,
 )
 
 if TYPE_CHECKING:
@@ -111,8 +110,6 @@ def partition_reason(core: Core, job: Job, *, for_backfill: bool = False) -> str
     """Why the job may start in none of its partitions, "" if it may in one; `for_backfill`: as
     `limit_broken`.
     """
-    settings = core.settings
-    max_memory = (settings.max_memory_per_node_mb, settings.max_memory_per_cpu_mb)
     first = ""
     for name in job.partitions:
         partition = core.tables.partitions.get(name)
@@ -121,7 +118,7 @@ def partition_reason(core: Core, job: Job, *, for_backfill: bool = False) -> str
         elif partition.can_schedule and is_too_large(core, job, partition):
             reason = PARTITION_CONFIG
         else:
-            reason = limit_broken(job, partition, max_memory, for_backfill=for_backfill)
+            reason = partition_limit(core, job, partition, for_backfill=for_backfill)
             if not reason and not partition.can_schedule:
                 reason = PARTITION_INACTIVE if partition.state == "INACTIVE" else PARTITION_DOWN
         if not reason:

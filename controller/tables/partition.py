@@ -86,6 +86,19 @@ class Partition:
         return self.state in ("UP", "DOWN")
 
 
+def memory_of_a_node_mb(job: Job) -> int:
+    """What the job needs at least on one of its nodes, as MaxMemPerNode counts it: of --mem-per-cpu
+    that of the CPUs that are certain there (154 drawn jobs of 22.05.8); 0 if nothing is said.
+    """
+    if job.memory_per_cpu_mb is None:
+        return job.memory_per_node_mb or 0
+    spec = job.spec
+    cpus = max((spec.ntasks_per_node or 1) * job.cpus_per_task, spec.min_cpus_node or 0)
+    if job.max_nodes is not None:
+        cpus = max(cpus, -(-job.min_cpus // job.max_nodes))
+    return cpus * job.memory_per_cpu_mb
+
+
 def limit_broken(
     job: Job,
     partition: Partition,
@@ -127,11 +140,7 @@ def limit_broken(
         if partition.max_memory_per_node_mb is not None
         else max_memory[0]
     )
-    if (
-        per_node is not None
-        and job.memory_per_node_mb is not None
-        and job.memory_per_node_mb > per_node
-    ):
+    if per_node is not None and memory_of_a_node_mb(job) > per_node:
         return MEMORY_LIMIT
     per_cpu = (
         partition.max_memory_per_cpu_mb

@@ -20,7 +20,7 @@ from understudy.controller.facts.job import num_tasks
 from understudy.controller.scheduling.select import request
 from understudy.controller.tables import shape
 from understudy.controller.tables.job import Job
-from understudy.controller.tables.partition import Partition
+from understudy.controller.tables.partition import Partition, limit_broken
 from understudy.controller.tables.reservation import Reservation
 from understudy.controller.tables.settings import Settings
 from understudy.model.records import NO_TASKS
@@ -131,6 +131,28 @@ def test_a_held_job_that_could_not_run_is_taken(h: Harness) -> None:
 def test_more_memory_than_a_job_may_have_is_a_limit_and_not_impossible() -> None:
     job = Harness(settings=Settings(max_memory_per_node_mb=3000)).submit(mem_per_node_mb=5000)
     assert job.reason == "MaxMemPerLimit"
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_broken"),
+    [
+        ({"mem_per_cpu_mb": 3001}, True),
+        ({"mem_per_cpu_mb": 3000, "num_tasks": 8}, False),  # on as many nodes as it takes
+        ({"mem_per_cpu_mb": 1600, "num_tasks": 8, "max_nodes": 4}, True),
+        ({"mem_per_cpu_mb": 1500, "num_tasks": 8, "max_nodes": 4}, False),
+        ({"mem_per_cpu_mb": 3000, "num_tasks": 6, "min_nodes": 4, "max_nodes": 4}, True),
+        ({"mem_per_cpu_mb": 1600, "num_tasks": 6, "cpus_per_task": 2}, True),
+        ({"mem_per_cpu_mb": 1439, "num_tasks": 3, "min_cpus_node": 3}, True),
+        ({"mem_per_cpu_mb": 1439, "num_tasks": 3, "min_cpus_node": 2}, False),
+        ({"mem_per_cpu_mb": 3000, "num_tasks": 1, "ntasks_per_node": 3}, True),
+    ],
+)
+def test_memory_of_each_cpu_is_held_against_that_of_a_node_as_22_05_8_does(
+    asked: dict[str, Any], is_broken: bool
+) -> None:
+    job = Harness(settings=Settings(max_memory_per_node_mb=3000)).submit(hold=True, **asked)
+    where = Partition("p", max_memory_per_node_mb=3000, nodes=0b1111)
+    assert (limit_broken(job, where) == "MaxMemPerLimit") is is_broken
 
 
 def test_more_nodes_than_the_partition_has_are_a_limit_of_it(h: Harness) -> None:
@@ -592,3 +614,10 @@ def test_an_answer_is_not_another_jobs(h: Harness):
     assert len(h.core.feasible) == known
     h.ask(SubmitJob(JobSpec(distribution="cyclic"), "#!/bin/sh\n"), USER)
     assert len(h.core.feasible) > known
+
+
+def test_a_job_with_whole_nodes_needs_memory_for_all_of_their_cpus() -> None:
+    for each, reason in ((700, "None"), (1000, "MaxMemPerLimit")):  # nodes of four CPUs
+        h = Harness(settings=Settings(max_memory_per_node_mb=3000))
+        assert h.submit(mem_per_cpu_mb=each).is_running
+        assert h.submit(mem_per_cpu_mb=each, exclusive=True).reason == reason
