@@ -4,13 +4,11 @@ controller.
 Place: commands. Follows sbatch(1) --gres, --gpus and their kin, and the texts of the real command.
 """
 
-from understudy.model.gpu_options import NO_GPU_IS_ADDED, GpuOptions
-from understudy.model.shape import described_threads
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from understudy.commands.shared.client import Context
     from understudy.commands.submission.job import Job
+    from understudy.model.gpu_options import GpuOptions
 
 # what Slurm's commands find out by themselves about generic resources, and say as they are
 GRES_ERRORS = (2072, 2119)
@@ -24,7 +22,9 @@ def refuses_gres(job: "Job", context: "Context") -> bool:
         if said.startswith("gres_job_state_validate") or "gpu" in _gres_types(context):
             context.error(said)
         context.error(INVALID)
-    elif job.asks_for_gres and options_of(job.spec).is_for_no_gpu():
+    elif job.spec.get("ntasks_per_tres") and options_of(job.spec).is_for_no_gpu():
+        from understudy.model.gpu_options import NO_GPU_IS_ADDED
+
         context.error(NO_GPU_IS_ADDED)
     return bool(said)
 
@@ -43,8 +43,10 @@ def _gres_types(context: "Context") -> list[str]:
     return [name for name in types.split(",") if name and name != "(null)"]
 
 
-def options_of(spec: "dict[str, object]") -> GpuOptions:
+def options_of(spec: "dict[str, object]") -> "GpuOptions":
     """What the job says of GPUs, and of what must agree with it."""
+    from understudy.model.gpu_options import GpuOptions
+    from understudy.model.shape import described_threads
 
     def number(name: str) -> int:
         return int(str(spec.get(name) or 0))

@@ -253,7 +253,8 @@ class ChoosingSelector(Selector):
         most_nodes = limits.most_nodes(ask.job, ask.partition) if limits.enforced else None
         request = self._requests.of(ask, tables.nodes, most_nodes)
         needs = None if request is None else request.gres
-        if request is not None and needs is not None and not self.consumes_memory:
+        if needs is not None and needs.memory_per_gpu_mb and not self.consumes_memory:
+            assert request is not None
             request.gres = replace(needs, memory_per_gpu_mb=0)
         return request
 
