@@ -105,8 +105,8 @@ if TYPE_CHECKING:
     from understudy.protocol.mishaps import Mishaps
 
 ACCESS_DENIED: Final = 2002
-# with a credential in it
-OF_COMMANDS: Final = (LaunchTasks, SignalTasks, AttachTasks, StatTasks, SendFile, Forward)
+# with a credential in it; by itself, or in a Forward
+OF_COMMANDS: Final = (LaunchTasks, SignalTasks, AttachTasks, StatTasks, SendFile)
 UNEXPECTED: Final = 1000
 _LONGEST_FORWARD_S: Final = 3600.0  # ours: for a node's answer; nobody's MessageTimeout is longer
 NO_SPACE: Final = 4010
@@ -300,7 +300,7 @@ class FrontEnd:
         """Answer a request."""
         message = request.message
         of_controller = _is_controller(request.sender)
-        if not of_controller and not isinstance(message, (Ping, *OF_COMMANDS)):
+        if not of_controller and not isinstance(message, (Ping, Forward, *OF_COMMANDS)):
             return Failure(ACCESS_DENIED, "Access/permission denied")
         if self._leader is not None:
             if isinstance(message, Lead):
@@ -669,7 +669,7 @@ class _Forwarding:
             return Failure(UNEXPECTED, f"malformed message to forward: {error}")
         if message.width < 1 or not 0 <= message.timeout_s <= _LONGEST_FORWARD_S:
             return Failure(UNEXPECTED, "malformed message to forward: width or timeout")
-        if not self._is_trusted and not isinstance(inner, OF_COMMANDS[:-1]):
+        if not self._is_trusted and not isinstance(inner, OF_COMMANDS):
             return Failure(ACCESS_DENIED, "Access/permission denied")
         if (
             isinstance(inner, SignalTasks)

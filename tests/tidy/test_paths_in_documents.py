@@ -33,6 +33,23 @@ def test_modules_that_a_page_names_are_there(page):
 
 
 @pytest.mark.parametrize("page", PAGES)
+def test_a_name_that_a_page_puts_into_a_module_is_in_it(page):
+    text = (ROOT / page).read_text()
+    asked = re.findall(r"((?:`[\w.]+`(?:, | and ))*`[\w.]+`) (?:of|in|by) `(\w[\w/]*\.py)`", text)
+    missing = [
+        (name, module)
+        for names, module in asked
+        for name in re.findall(r"[\w.]+", names.replace(" and ", " "))
+        if not any(
+            re.search(rf"\b{name.rpartition('.')[2]}\b", (ROOT / file[1:]).read_text())
+            for file in FILES
+            if file.endswith(f"/{module}")
+        )
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_links_of_a_page_lead_somewhere(page):
     text = (ROOT / page).read_text()
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
