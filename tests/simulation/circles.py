@@ -29,7 +29,8 @@ class Circle:
     backfill alone would start it (--time-min within a MaxTime that --time is above), where its
     partition is closed by then (assoc_limit_stop), where so many of its partition are tried first
     that it is not (partition_job_depth), where those ahead of it plan nothing as
-    long as such a job runs, since the nodes are its user's (ExclusiveUser), or where they are
+    long as such a job runs, since the nodes are its user's (ExclusiveUser), it has the licences
+    that they wait for, or a limit is met, or where they are
     shorter: whom a heterogeneous job holds up for ever is promised the nodes soon, again and
     again, and what ends before may start.
     """
@@ -111,15 +112,20 @@ class Circle:
         return 0 < depth <= ahead
 
     def _keeps_out(self, other: Job, way: Key) -> bool:
-        """Whether one ahead finds no nodes to plan on while the other runs."""
-        return (
-            other.allocation is not None
-            and other.allocation.owned
-            and any(
-                third < way and job.user_id != other.user_id
-                for job in self._pending
-                for third, _ in self._records(job)
+        """Whether backfill plans nothing for one ahead while the other runs: the nodes are its
+        user's, licences are all in use, or a limit is met.
+        """
+        held = _licenses(other)
+        is_owner = other.allocation is not None and other.allocation.owned
+        return any(
+            third < way
+            and (
+                (is_owner and job.user_id != other.user_id)
+                or held & _licenses(job)
+                or is_limit(job.reason)
             )
+            for job in self._pending
+            for third, _ in self._records(job)
         )
 
     def _ends_before(self, taker: Job, other: Job, way: Key) -> bool:
