@@ -46,7 +46,8 @@ _LIMITS: Final = "all none as core cpu data fsize memlock nofile nproc rss stack
 
 WORDS: Final[dict[str, Words]] = {
     "schedulerparameters": Words(
-        _set("""assoc_limit_stop batch_sched_delay bf_busy_nodes bf_continue bf_interval
+        _set("""assoc_limit_stop batch_sched_delay bf_busy_nodes bf_continue
+            bf_hetjob_immediate bf_hetjob_prio bf_interval
             bb_array_stage_cnt bf_max_job_array_resv bf_max_job_assoc bf_max_job_part
             bf_max_job_start
             bf_max_job_test bf_max_job_user bf_max_job_user_part bf_max_time
@@ -57,7 +58,7 @@ WORDS: Final[dict[str, Words]] = {
             preempt_reorder_count preempt_strict_order preempt_youngest_first sched_interval
             sched_max_job_start sched_min_interval understudy_cost_main_us
             understudy_cost_backfill_us"""),
-        _set("""allow_zero_lic bf_hetjob_immediate bf_hetjob_prio
+        _set("""allow_zero_lic
             bf_job_part_count_reserve bf_licenses build_queue_timeout
             correspond_after_task_cnt delay_boot disable_job_shrink disable_hetjob_steps
             enable_hetjob_steps ignore_numa ignore_prefer_validation max_array_tasks

@@ -31,8 +31,9 @@ class Circle:
     that it is not (partition_job_depth), where those ahead of it plan nothing as
     long as such a job runs, since the nodes are its user's (ExclusiveUser), it has the licences
     that they wait for, or a limit is met, or where they are
-    shorter: whom a heterogeneous job holds up for ever is promised the nodes soon, again and
-    again, and what ends before may start.
+    shorter or smaller: a heterogeneous job that never starts is promised the nodes at once, again
+    and again, whom it holds up is promised them soon, and what ends before, or does with those that
+    are left, may start.
     """
 
     def __init__(self, core: Core, now: float, busy: list[Job], within_s: float) -> None:
@@ -74,7 +75,7 @@ class Circle:
             or any(self._is_stopped(way, where, other) for way, where in ways)
             or any(self._is_left_out(way, where) for way, where in ways)
             or any(self._keeps_out(other, way) for way, _ in ways)
-            or any(self._ends_before(taker, other, way) for way, _ in ways)
+            or any(self._fits_around(taker, other, way) for way, _ in ways)
         )
 
     def _leads(self, first: Key, last: Key) -> bool:
@@ -128,9 +129,16 @@ class Circle:
             for third, _ in self._records(job)
         )
 
-    def _ends_before(self, taker: Job, other: Job, way: Key) -> bool:
-        """Whether the other is shorter, and a heterogeneous job ahead of the taker never starts."""
-        return (other.time_limit_s or YEAR) < (taker.time_limit_s or YEAR) and any(
+    def _fits_around(self, taker: Job, other: Job, way: Key) -> bool:
+        """Whether the other is shorter or smaller, and a heterogeneous job ahead of the taker never
+        starts.
+        """
+        is_less = (
+            (other.time_limit_s or YEAR) < (taker.time_limit_s or YEAR)
+            or other.min_nodes < taker.min_nodes
+            or other.min_cpus < taker.min_cpus
+        )
+        return is_less and any(
             third < way
             for job in self._pending
             if job.het is not None

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 from understudy.controller.scheduling.api import Note
 from understudy.controller.scheduling.slurm.backfill_pass import BackfillPass, PlansOnly
 from understudy.controller.scheduling.slurm.builtin import Builtin
+from understudy.controller.scheduling.slurm.het_order import combine_of, side_by_side
 from understudy.controller.scheduling.slurm.when import BackfillTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector
+    from understudy.controller.scheduling.slurm.queue import Record
     from understudy.controller.tables.tables import Tables
 
 
@@ -36,6 +38,13 @@ class Backfill(Builtin):
     def _read(self, parameters: PolicyParameters) -> None:
         super()._read(parameters)
         self.backfill = BackfillPass(self.tables, self.selector, self.planner, parameters)
+        self._combine = combine_of(parameters)
+
+    def _records(self) -> list[Record]:
+        """Those of the queue in the order in which backfill looks at them."""
+        if self._combine is None:
+            return list(self.queue.records)
+        return side_by_side(list(self.queue.records), self.tables.partitions, self._combine)
 
     def reconfigure(self, parameters: PolicyParameters) -> None:
         """As `Builtin.reconfigure`."""
@@ -72,7 +81,7 @@ class Backfill(Builtin):
         planning = BackfillPass(
             self.tables, self.selector, PlansOnly(self.backfill.planner), self.parameters
         )
-        for _ in planning.run(list(self.queue.records), now):
+        for _ in planning.run(self._records(), now):
             pass
         self.backfill.is_complete = True
 
@@ -93,7 +102,7 @@ class Backfill(Builtin):
             version, self.backfill.started = self.tables.version, 0
             if self.tables.pending:
                 self.queue.refresh(now)
-                records = list(self.queue.records)
+                records = self._records()
                 self.backfill.plans_ahead = not self.plans_when_asked
                 self.gives_way = True
                 try:

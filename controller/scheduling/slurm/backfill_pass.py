@@ -92,6 +92,7 @@ class BackfillPass:
         self.promises_once = "bf_one_resv_per_job" in parameters
         self.plans_running = "bf_running_job_reserve" in parameters
         self.charge = Charge.of_backfill(parameters)
+        self.starts_parts_at_once = "bf_hetjob_immediate" in parameters
         # for components that could start now, by leader and offset
         self._ready: dict[int, dict[int, Ask]] = {}
         self.started = self.promised = 0
@@ -188,7 +189,8 @@ class BackfillPass:
                 break
         for parts in self._ready.values():
             tables.looked_at = parts[min(parts)].job
-            self._start_together(parts, walk.now)
+            if tables.looked_at.is_pending:
+                self._start_together(parts, walk.now)
         if charge.cost_us:
             yield charge.now
 
@@ -355,7 +357,10 @@ class BackfillPass:
                 continue
             when, nodes = max(found[0], start), found[1]
             if when <= second and job.het is not None:
-                self._ready.setdefault(job.het.job_id, {})[job.het_offset] = ask
+                parts = self._ready.setdefault(job.het.job_id, {})
+                parts[job.het_offset] = ask
+                if self.starts_parts_at_once and self._start_together(parts, walk.now):
+                    return None
             elif when <= second and self._waits_for_buffer(job):
                 if not self._is_staging(job):
                     return self._expect_buffer(record, walk, shows=shows)
@@ -491,28 +496,30 @@ class BackfillPass:
         self.started += has_started
         return has_started
 
-    def _start_together(self, parts: dict[int, Ask], now: float) -> None:
+    def _start_together(self, parts: dict[int, Ask], now: float) -> bool:
         """Start a heterogeneous job if all of its components can start now; each gets nodes of its
-        own.
+        own. Whether it has started.
         """
         whole = parts[min(parts)].job.het
         if whole is None or any(
             job.is_pending and offset not in parts for offset, job in whole.components.items()
         ):
-            return
+            return False
         plans: list[tuple[Ask, Allocation]] = []
         taken = self.tables.nodes.completing_nodes
         for _, ask in sorted(parts.items()):
             here = ask._replace(usable=ask.usable & ~taken)
             allocation = self.selector.select(here, self.tables)
             if allocation is None or allocation.nodes & taken:
-                return
+                return False
             taken |= allocation.nodes
             plans.append((here, allocation))
         for ask, _ in plans:
             self.planner.tried(ask.job, "Backfill")
-        if self.planner.start_together(plans, now):
-            self.started += len(plans)
+        if not self.planner.start_together(plans, now):
+            return False
+        self.started += len(plans)
+        return True
 
 
 class PlansOnly:

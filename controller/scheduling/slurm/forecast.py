@@ -53,8 +53,9 @@ class _InOrder(BackfillPass):
         del ask, now
         return False
 
-    def _start_together(self, parts: dict[int, Ask], now: float) -> None:
+    def _start_together(self, parts: dict[int, Ask], now: float) -> bool:
         del parts, now
+        return False
 
 
 class Forecast:
