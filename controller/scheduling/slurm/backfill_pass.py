@@ -16,6 +16,7 @@ end.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.enforcement.reasons import is_limit
@@ -187,12 +188,25 @@ class BackfillPass:
             yield None
             if tables.version != version and not self.continues:
                 break
+        if self.is_complete:
+            self._take_back(records, walk)
         for parts in self._ready.values():
             tables.looked_at = parts[min(parts)].job
             if tables.looked_at.is_pending:
                 self._start_together(parts, walk.now)
         if charge.cost_us:
             yield charge.now
+
+    def _take_back(self, records: list[Record], walk: Walk) -> None:
+        """Jobs that were not tried, or not come to, have no promise any more."""
+        for record in records:
+            job = record.job
+            if (
+                job.expected_start is not None
+                and job.is_pending
+                and job.job_id not in walk.promised
+            ):
+                self.planner.promise(job, None, 0)
 
     def _begin(self, now: float) -> Walk:
         self.started = self.promised = self.promised_nodes = 0
@@ -356,19 +370,13 @@ class BackfillPass:
                 start = later
                 continue
             when, nodes = max(found[0], start), found[1]
-            if when <= second and job.het is not None:
-                parts = self._ready.setdefault(job.het.job_id, {})
-                parts[job.het_offset] = ask
-                if self.starts_parts_at_once and self._start_together(parts, walk.now):
+            if when <= second:
+                if self._start_ready(ask, walk.now):
                     return None
-            elif when <= second and self._waits_for_buffer(job):
-                if not self._is_staging(job):
+                if self._lacks_buffer(job):
                     return self._expect_buffer(record, walk, shows=shows)
-                when = second + 1
-            elif when <= second:
-                if self._start(ask, walk.now) or self._is_limited:
-                    return None
-                when = second + 1
+                if job.het is None:
+                    when = second + 1
             if later is not None and when > later:
                 start = later
                 continue
@@ -384,18 +392,41 @@ class BackfillPass:
                 start = later
                 continue
             self._promise(record, walk, when, end, nodes)
-            if shows and (when != job.expected_start or nodes != job.expected_nodes):
-                self.planner.promise(job, when, nodes)
+            if shows:
+                self._show(record, walk, when, nodes)
             return when
 
-    def _waits_for_buffer(self, job: Job) -> bool:
-        return (
-            job.burst_buffer is not None
-            and self.tables.burst_buffers.readiness(job) is not Readiness.READY
-        )
+    def _show(self, record: Record, walk: Walk, when: int, nodes: int) -> None:
+        """Record the promise with the job, unless it has an earlier one in another partition."""
+        job = record.job
+        if when < walk.promised.get(job.job_id, inf) and (
+            when != job.expected_start or nodes != job.expected_nodes
+        ):
+            self.planner.promise(job, when, nodes)
+        if job.het is not None:  # the main scheduler does not look at it
+            self._explain(job, "Resources")
 
-    def _is_staging(self, job: Job) -> bool:
-        return self.tables.burst_buffers.readiness(job) is Readiness.STAGING
+    def _start_ready(self, ask: Ask, now: float) -> bool:
+        """There are nodes for the job now. Whether it has started, or a limit keeps it."""
+        job = ask.job
+        if job.het is not None:
+            parts = self._ready.setdefault(job.het.job_id, {})
+            parts[job.het_offset] = ask
+            return self.starts_parts_at_once and self._start_together(parts, now)
+        if job.burst_buffer is not None and not self._has_buffer(job, Readiness.READY):
+            return False
+        return self._start(ask, now) or self._is_limited
+
+    def _has_buffer(self, job: Job, *readiness: Readiness) -> bool:
+        return self.tables.burst_buffers.readiness(job) in readiness
+
+    def _lacks_buffer(self, job: Job) -> bool:
+        """Whether its buffer is neither there nor being staged in."""
+        return (
+            job.het is None
+            and job.burst_buffer is not None
+            and not self._has_buffer(job, Readiness.READY, Readiness.STAGING)
+        )
 
     def _expect_buffer(self, record: Record, walk: Walk, *, shows: bool) -> int | None:
         """Nodes are free for the job, and its burst buffer has not begun to be staged in: none are

@@ -50,7 +50,7 @@ def side_by_side(
     found = []
     for record in records:
         het = record.job.het
-        if het is None:
+        if het is None or not record.job.is_pending:
             found.append(record)
             continue
         place = places.get(het.job_id)

@@ -228,6 +228,7 @@ class MainPass:
             # which was not looked at again
             if (
                 job.reason != WAITS
+                and job.het is None  # backfill tells of these
                 and not (self.tables.limits.enforced and is_limit(job.reason))
                 and job.reason not in (NO_SPACE, STAGES_IN)
             ):
