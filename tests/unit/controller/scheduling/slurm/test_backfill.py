@@ -195,6 +195,33 @@ def test_jobs_below_the_priority_to_reserve_for_hold_nobody_back():
     assert w.tables.jobs[2].expected_start is None
 
 
+def test_the_earliest_of_the_promises_in_several_partitions_is_shown():
+    tables = tables_of(
+        table(4),
+        [
+            Partition("late", nodes=0b0011, priority_tier=2),
+            Partition("early", nodes=0b1100),
+            Partition("later", nodes=0b0011, priority_tier=0),
+        ],
+    )
+    w = world(tables=tables)
+    w.submit(at=5, cpus=2, run_s=7200, limit_s=7200, partitions=("late",))
+    w.submit(at=5, cpus=2, run_s=3600, limit_s=3600, partitions=("early",))
+    w.submit(at=6, cpus=2, run_s=60, limit_s=60, partitions=("late", "early", "later"))
+    w.run(until=100)
+    job = w.tables.jobs[3]
+    assert (job.expected_start, job.expected_nodes) == (3606, 0b1100)
+
+
+def test_a_job_that_is_not_tried_any_more_loses_its_promise():
+    w = blocked({"bf_max_job_user": "1"})
+    w.run(until=40)
+    assert w.tables.jobs[2].expected_start == 3606
+    w.submit(at=41, cpus=4, run_s=600, limit_s=600, priority=9)
+    w.run(until=100)
+    assert [w.tables.jobs[i].expected_start for i in (2, 3)] == [None, 3606]
+
+
 def test_starts_of_one_pass_are_limited():
     w = blocked(parameters={"bf_max_job_start": "1", "sched_interval": "-1"})
     w.run(until=29)
