@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 DEFAULT_SERVER: Final = "slurmdb"
 _UNSAID: Final = 65534  # so Slurm writes a percentage that nobody gave
+_LICENSE: Final = 1  # the one type that there is
 _OWN: Final = frozenset(("count", "description", "server_type", "type"))
 
 
@@ -60,7 +61,14 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
                 **own,
             )
             ledger.resources[known.id] = known
-            draft.note("Add Resource", f"{name}@{server}", info_text(own))
+            said = {
+                "mod_time": int(draft.now),
+                "count": known.count,
+                "description": known.description,
+                "manager": known.server_type,
+                "type": _LICENSE,
+            }
+            draft.note("Add Resources", str(known.id), info_text(said))
             is_new = True
         else:
             is_new = False
@@ -75,12 +83,8 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
                 known, allowed={**known.allowed, **dict.fromkeys(new, percent)}, mod_time=draft.now
             )
             for cluster in new:
-                draft.note(
-                    "Add Cluster Resource",
-                    f"{name}@{server}",
-                    f"percent_allowed={percent}",
-                    cluster,
-                )
+                said = {"mod_time": int(draft.now), "percent_allowed": percent}
+                draft.note("Add Resources", f"{known.id}@{cluster}", info_text(said))
         if is_new or new:
             answer.names.append(f"{name}@{server}")
             answer.associations.extend(_part(cluster, known, percent) for cluster in new)
@@ -136,7 +140,8 @@ def modify(draft: Draft, message: AccountingChange) -> AccountingChanged:
             _part(cluster, resource, allowed[cluster])
             for cluster in (parts if "allowed" in message.set else resource.allowed)
         )
-        draft.note("Modify Resource", name, info_text(message.set))
+        if values:  # what a part has become is not on record
+            draft.note("Modify Resources", f"id='{resource.id}'", info_text(values))
     return answer
 
 
@@ -154,7 +159,7 @@ def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
         if not clusters:
             del ledger.resources[resource.id]
             answer.names.append(name)
-            draft.note("Remove Resource", name)
+            draft.note("Remove Resources", f"id='{resource.id}'")
         elif parts:
             left = {
                 cluster: percent
@@ -164,7 +169,6 @@ def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
             ledger.resources[resource.id] = msgspec.structs.replace(
                 resource, allowed=left, mod_time=draft.now
             )
-            draft.note("Remove Cluster Resource", name, info_text({"clusters": parts}))
     return answer
 
 

@@ -189,7 +189,12 @@ def _send(jobs: list[Job], script: str, client: "Client", context: Context) -> i
     except RefusedError as error:
         if not test_only:
             raise
-        context.complain(f"allocation failure: {error.text}")
+        *notes, last = error.text.split("\n")
+        is_of_gres = error.code in GRES_ERRORS  # which Slurm's commands say without more
+        for each in [*notes, last] if is_of_gres else notes:
+            context.error(each)
+        if not is_of_gres:
+            context.complain(f"allocation failure: {last}")
         return 1
     for line in note.split("\n") if note else ():
         context.complain(f"{context.program}: {line}")

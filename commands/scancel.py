@@ -126,8 +126,6 @@ def scancel(arguments: list[str], context: Context) -> int:
     if not jobs and not has_filters:
         context.error("No job identification provided")
         return 1
-    if any(options.get(name) == "" for name in (*(name for name, _ in _TEXT_FILTERS), "nodelist")):
-        return 0  # which no job matches
     is_plain = not (
         has_filters
         or signal is not None
@@ -351,6 +349,11 @@ def _tasks(name: str) -> list[str]:
     return [f"{array}_{task}{step}" for task in task_numbers(expression.partition("%")[0])]
 
 
+def _texts(options: "dict[str, str | None]") -> "list[str | None]":
+    """What the filters that are texts ask for."""
+    return [options.get(name) for name in (*(name for name, _ in _TEXT_FILTERS), "nodelist")]
+
+
 def _matching(
     jobs: list[str],
     is_list: bool,
@@ -371,7 +374,8 @@ def _matching(
             hosts = set(expand(options["nodelist"] or ""))
         except ValueError:
             hosts = set()
-    for job in context.client.query("jobs", [*_COLUMNS, "name", "partition"], where).dicts():
+    listed = context.client.query("jobs", [*_COLUMNS, "name", "partition"], where).dicts()
+    for job in listed if "" not in _texts(options) else ():  # no job matches an empty one
         if not _is_active(job):
             continue
         if states is not None and not any(
@@ -402,7 +406,7 @@ def _matching(
             for job in found.values()
             if not job["het_job_offset"] or job["het_job_id"] not in leads
         }
-    if not chosen and "verbose" in options and (where or states is not None or hosts is not None):
+    if not chosen and "verbose" in options and _said(where, states, options):
         context.error(
             f"No active jobs match ALL job filters, including: {_said(where, states, options)}"
         )
@@ -429,7 +433,7 @@ def _said(
         ),
         *(("state", ""), ("user_name", "user_id"), ("wckey", "wckey")),
     ):
-        if name == "nodelist" and options.get("nodelist"):
+        if name == "nodelist" and options.get("nodelist") is not None:
             words.append(f"nodelist={options['nodelist']} ")
         elif name == "state" and states is not None:
             words.append(f"state={job_state(max(states[0][0], 0), states[0][1])} ")

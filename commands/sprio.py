@@ -213,11 +213,14 @@ def _show(options: "dict[str, str | None]", words: "list[str]", context: Context
 def _job_numbers(options: "dict[str, str | None]", context: Context) -> "list[int] | None":
     """Those of -j; None if one of them is none, which has been said then."""
     words = [word for word in (options.get("jobs") or "").split(",") if word]
-    strange = next((word for word in words if not word.isdigit() or not int(word)), None)
-    if strange is not None:
-        context.error(f"Invalid job id: {strange}")
-        return None
-    return [int(word) for word in words]
+    numbers = []
+    for word in words:
+        number, plus, component = word.lstrip().partition("+")
+        if not number.isdigit() or not int(number) or (plus and not component.isdigit()):
+            context.error(f"Invalid job id: {word}")
+            return None
+        numbers.append(int(number))
+    return numbers
 
 
 def _is_unsupported(context: Context) -> bool:

@@ -4,7 +4,14 @@ import os
 
 from understudy.commands.shared.accounting_client import say_authenticated
 from understudy.commands.shared.client import UNANSWERED, Context, RefusedError, run
-from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionTable, last_values
+from understudy.commands.shared.options import (
+    NONE,
+    REQUIRED,
+    Option,
+    OptionTable,
+    last_values,
+    let_last_parsable_count,
+)
 from understudy.documents.documents import VERSION
 
 TYPE_CHECKING = False
@@ -123,6 +130,7 @@ def sshare(arguments: "list[str]", context: Context) -> int:
     """The command. Returns the exit code."""
     given, _ = OPTIONS.parse(arguments)  # words mean nothing
     options = last_values([*OPTIONS.from_environment(context.environ), *given])
+    let_last_parsable_count(given, options)
     _last_of_users(given, options)
     if formats := [text for option, text in given if option.dest == "format" and text]:
         options["format"] = ",".join(formats)

@@ -8,6 +8,7 @@ from understudy.commands.shared.options import (
     OptionError,
     OptionTable,
     last_values,
+    let_last_parsable_count,
 )
 from understudy.commands.shared.texts import convert_units, thousands
 
@@ -197,6 +198,7 @@ def sstat(arguments: list[str], context: Context) -> int:
         context.complain(f"sstat: {error}")
         return 1
     options = last_values(given)
+    let_last_parsable_count(given, options)
     lists = [value or "" for option, value in given if option.dest == "jobs"]
     if context.tells(OPTIONS, options, _USAGE):
         return 0
@@ -209,8 +211,10 @@ def sstat(arguments: list[str], context: Context) -> int:
             context.print(" ".join(f"{header:<19}" for header in headers[at : at + 4]))
         return 0
     wanted = [word for word in ",".join([*lists, *operands]).split(",") if word]
-    if not wanted:
-        context.error("You didn't give me any jobs to stat.")
+    try:
+        wanted = [_step_name(word) for word in wanted]
+    except ValueError as error:
+        context.fatal(str(error))
         return 1
     names = (
         "jobid,nodelist,pids" if "pidformat" in options else options.get("format") or DEFAULT_FIELDS
@@ -224,10 +228,8 @@ def sstat(arguments: list[str], context: Context) -> int:
             return 1
         header, width, value = fields[name.lower() if name.lower() in fields else matches[0]]
         cells.append((header, int(size) if size.lstrip("-").isdigit() else width, value))
-    try:
-        wanted = [_step_name(word) for word in wanted]
-    except ValueError as error:
-        context.fatal(str(error))
+    if not wanted:
+        context.error("You didn't give me any jobs to stat.")
         return 1
     convert_units(convert="noconvert" not in options)
     parsable = "parsable" in options or "parsable2" in options

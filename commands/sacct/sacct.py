@@ -23,6 +23,7 @@ from understudy.commands.shared.options import (
     OptionError,
     OptionTable,
     last_values,
+    let_last_parsable_count,
 )
 from understudy.commands.shared.past_times import midnight, past_time
 from understudy.documents.documents import VERSION
@@ -209,6 +210,7 @@ def sacct(arguments: "list[str]", context: Context) -> int:
         context.complain(f"sacct: {error}")
         return 1
     options = last_values([*OPTIONS.from_environment(context.environ), *given])
+    let_last_parsable_count(given, options)
     if "verbose" in options:
         options["verbose"] = str(sum(option.dest == "verbose" for option, _ in given))
     for name in _LISTS & options.keys():  # one that is given again adds to the list

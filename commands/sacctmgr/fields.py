@@ -311,6 +311,19 @@ def columns_of(text: str) -> "list[Column]":
     return found
 
 
+def for_entity(entity: str, column: Column) -> Column:
+    """The column as it is of these: the name of a key is called one, and accounts and users have
+    theirs elsewhere.
+    """
+    if column.name != "Name":
+        return column
+    if entity == "wckey":
+        return Column("Name", 2, "WCKey", column.width, column.make)
+    if entity in {"account", "user"}:
+        return Column("Name", 2, "Name", column.width, lambda _row: "")
+    return column
+
+
 def lines(
     columns: "list[Column]", rows: "Iterable[Row]", *, header: bool, parsable: int
 ) -> "list[str]":

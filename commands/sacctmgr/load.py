@@ -318,6 +318,9 @@ def load(session: "Session", words: "list[str]") -> int:
         if not key and value.lower() == "clean":
             is_clean = True
         elif not key or "file".startswith(key.lower()):
+            if path:
+                context.complain(f" File name already set to {path}")
+                continue
             path = value
         elif "cluster".startswith(key.lower()):
             cluster = value.lower()

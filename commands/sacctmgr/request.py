@@ -97,18 +97,19 @@ def read_words(session: "Session", entity: str, words: list[str], *, sets: bool)
             else:
                 _set(session, request, entity, found, operator, value, word)
             continue
+        unknown = f" Unknown condition: {word}\n Use keyword 'set' to modify {hint}"
         place = sw.find_key(sw.WHERE[entity], key)
         if place is None:
             request.is_well = False
-            session.context.complain(
-                f" Unknown condition: {word}\n Use keyword 'set' to modify {hint}"
-            )
+            session.context.complain(unknown)
             continue
         try:
             values = sw.read_condition(place, value, session.words)
         except sw.ValueRefusedError as error:
             refuse(session, error)
             request.is_well = False
+            if place.kind == "known_qos":
+                session.context.complain(unknown)
             continue
         if values:
             request.where.setdefault(place.field, []).extend(values)

@@ -189,26 +189,22 @@ def _command(session: Session, words: list[str]) -> None:
         )
     elif _is(verb, "version", 4):
         context.print(f"slurm {VERSION}")
+        _refuse_more(session, f"{verb} keyword", rest)
     elif _is(verb, "help", 2):
         _help(context)
+        _refuse_more(session, f"keyword:{verb}", rest)
     elif _is(verb, "associations", 3):
         session.with_associations = True
-    elif _is(verb, "readonly", 4):
-        _apply(session, "readonly")
-    elif _is(verb, "verbose", 4):
-        _apply(session, "verbose")
+    elif _is(verb, "readonly", 4) or _is(verb, "verbose", 4):
+        if not _refuse_more(session, f"{verb} keyword", rest):
+            _apply(session, "readonly" if _is(verb, "readonly", 4) else "verbose")
     elif _is(verb, "clear", 3):
         _clear(session, rest)
     elif _is(verb, "shutdown", 4) or _is(verb, "reconfigure", 3):
-        if rest:
-            context.complain(f"too many arguments for {verb} keyword")
-            session.code = 1
-        elif _is(verb, "shutdown", 4):
+        if not _refuse_more(session, f"{verb} keyword", rest) and _is(verb, "shutdown", 4):
             _shut_down(session)
     elif any(_is(verb, name, least) for name, least in _WITHOUT_EFFECT):
-        if rest:
-            context.complain(f"too many arguments for keyword:{verb}")
-            session.code = 1
+        _refuse_more(session, f"keyword:{verb}", rest)
     else:
         context.complain(f"invalid keyword: {verb}")
         session.code = 1
@@ -222,6 +218,14 @@ def _load(session: Session, words: list[str]) -> None:
     from understudy.commands.sacctmgr.load import load
 
     session.code = max(session.code, load(session, words))
+
+
+def _refuse_more(session: Session, what: str, rest: "list[str]") -> bool:
+    """Whether words follow what stands alone, which is said then."""
+    if rest:
+        session.context.complain(f"too many arguments for {what}")
+        session.code = 1
+    return bool(rest)
 
 
 def _shut_down(session: Session) -> None:

@@ -31,8 +31,32 @@ _FLAGS = [  # word, how many letters are enough
     ("All_Clusters", 5),
     ("All_Time", 5),
 ]
+_PEOPLE = ("account", "user")
+# where a flag is one; elsewhere the word is a name
+_WITH_FLAG = {
+    "WithAssociations": (*_PEOPLE, "transaction"),
+    "WithCoordinators": _PEOPLE,
+    "WithDeleted": (*_PEOPLE, "association", "cluster", "qos", "tres", "wckey", "resource"),
+    "WithRawQOSLevel": (*_PEOPLE, "association"),
+    "WithSubAccounts": ("association",),
+    "WithClusters": ("resource",),
+    "WithFed": ("cluster",),
+    "WOPInfo": ("association",),
+    "WOPLimits": (*_PEOPLE, "association"),
+    "WOLimits": ("association", "cluster"),
+    "OnlyDefaults": ("association",),
+    "Tree": ("association", "federation", "problem"),
+    "All_Clusters": ("event",),
+    "All_Time": ("event",),
+}
 # what a word without a key is; else a name
-_POSITIONAL = {"association": "ids", "event": "event", "transaction": "ids"}
+_POSITIONAL = {
+    "association": "ids",
+    "event": "event",
+    "transaction": "ids",
+    "runawayjobs": "clusters",
+}
+_NUMBERED_KINDS = {"transaction": "transaction_numbers"}  # and of an association numbers
 _NEED_ASSOCIATIONS = {  # conditions that Slurm looks at with WithAssoc alone
     "account": {"clusters", "parents", "qos", "default_qos", "users"},
     "user": {"accounts", "partitions", "qos", "default_qos"},
@@ -253,6 +277,7 @@ def show(session: "Session", entity: str, words: list[str]) -> int:
             return 0
         where["clusters"] = [context.client.cluster_name]
     rows = _rows(session, entity, where, flags)
+    columns = [fields.for_entity(entity, column) for column in columns]
     if entity in {"association", "problem"} and "Tree" in flags:
         columns = [
             column.with_width(-20)
@@ -283,48 +308,93 @@ def _read(
                 (
                     name
                     for name, least in _FLAGS
-                    if len(value) >= least and name.lower().startswith(value.lower())
+                    if len(value) >= least
+                    and name.lower().startswith(value.lower())
+                    and entity in _WITH_FLAG[name]
                 ),
                 "",
             )
             if flag:
                 flags.add(flag)
-            elif entity == "reservation" and value.lower() not in {"where", "set", ""}:
+            elif entity == "reservation" and value.lower() in {"where", "set", ""}:
+                pass
+            elif entity == "reservation":
                 context.complain(f" Unknown condition: {word}\n Use keyword 'set' to modify value")
                 is_well = False
-            elif value.lower() not in {"where", "set", ""}:
+            elif value.lower() not in {"where", "set"} and (value or entity not in _POSITIONAL):
                 field = _POSITIONAL.get(entity, "names")
-                kind = "numbers" if field == "ids" else "event" if field == "event" else "names"
+                kind = (
+                    _NUMBERED_KINDS.get(entity, "numbers")
+                    if field == "ids"
+                    else "event"
+                    if field == "event"
+                    else "names"
+                )
                 for each in value.split(",") if kind == "event" else [value]:
-                    is_well = _take(session, where, sw.Key("", 0, field, kind), each) and is_well
+                    is_well = (
+                        _take(session, entity, where, sw.Key("", 0, field, kind), each) and is_well
+                    )
             continue
-        if "format".startswith(key.lower()):
+        least = 2 if entity in {"cluster", "federation"} else 1
+        if len(key) >= least and "format".startswith(key.lower()):
             form = (form + "," if form else "") + value
             continue
         found = sw.find_key(sw.WHERE[entity], key)
         if found is None:
-            hint = _HINTS.get(entity)
-            context.complain(
-                f" Unknown condition: {word}"
-                + (f"\n Use keyword 'set' to modify {hint}" if hint else "")
-            )
+            _complain_of_condition(session, entity, word)
             is_well = False
         else:
-            is_well = _take(session, where, found, value, word) and is_well
+            is_well = _take(session, entity, where, found, value, word) and is_well
     return (where, flags, form) if is_well else None
 
 
+def _complain_of_condition(session: "Session", entity: str, word: str) -> None:
+    hint = _HINTS.get(entity)
+    session.context.complain(
+        f" Unknown condition: {word}" + (f"\n Use keyword 'set' to modify {hint}" if hint else "")
+    )
+
+
 def _take(
-    session: "Session", where: "dict[str, list[Any]]", key: sw.Key, value: str, word: str = ""
+    session: "Session",
+    entity: str,
+    where: "dict[str, list[Any]]",
+    key: sw.Key,
+    value: str,
+    word: str = "",
 ) -> bool:
     try:
         values = sw.read_condition(key, value, session.words, word)
     except sw.ValueRefusedError as error:
         (session.context.error if error.is_error else session.context.complain)(error.text)
-        return key.kind == "time"  # Slurm goes on without
-    if values or (key.field == "users" and not value):
-        where.setdefault(key.field, []).extend(values or [""])
+        if key.kind == "known_qos":
+            _complain_of_condition(session, entity, word)
+        # Slurm goes on without
+        return key.kind == "cpus" or (key.kind == "time" and entity != "reservation")
+    if not values and key.kind in {"names", "texts", "nodes"}:
+        means_all = key.field in {"reasons", "parents"} or (
+            entity in _PEOPLE and key.field in {"clusters", "accounts"}
+        )
+        values = [] if means_all else [""]  # which nothing is called
+    if values:
+        where.setdefault(key.field, []).extend(values)
+    if entity == "resource" and key.field == "clusters":
+        return _are_clusters(session, values)
     return True
+
+
+def _are_clusters(session: "Session", names: "list[str]") -> bool:
+    """Whether accounting knows them; else that is said."""
+    known = {row["name"] for row in session.table.rows("clusters", ["name"])}
+    strange = [name for name in names if name not in known]
+    for name in strange:
+        session.context.complain(
+            f" This cluster '{name}' doesn't exist.\n"
+            "        Contact your admin to add it to accounting."
+        )
+    if strange:
+        session.context.complain(" Need a valid cluster name to add a cluster resource.")
+    return not strange
 
 
 def _default_format(entity: str, flags: set[str]) -> str:
@@ -339,6 +409,8 @@ def _default_format(entity: str, flags: set[str]) -> str:
         return form
     if entity == "association" and flags & {"WOLimits", "WOPLimits"}:
         return fields.DEFAULTS["association short"]
+    if entity == "transaction" and "WithAssociations" in flags:
+        return fields.DEFAULTS["transaction"] + ",user,account,cluster"
     if entity == "cluster":
         short = fields.DEFAULTS["cluster short" if "WOLimits" in flags else "cluster"]
         return f"{short},federation,id,features,fedstate" if "WithFed" in flags else short
@@ -406,30 +478,37 @@ def _association_rows(
 def _event_rows(
     session: "Session", conditions: "dict[str, list[Any]]", flags: set[str]
 ) -> "list[Row]":
-    if "All_Time" not in flags and "after" not in conditions:
+    is_open_ended = "All_Time" not in flags and "after" not in conditions
+    if is_open_ended:
         conditions["after"] = [session.words.read_time("midnight") - 86400]
     reasons, states, users = (conditions.pop(name, []) for name in ("reasons", "states", "users"))
-    kinds, cpus, open_only = (conditions.pop(name, []) for name in ("event", "cpus", "open"))
+    kinds, least, most, open_only = (
+        conditions.pop(name, []) for name in ("event", "least_cpus", "most_cpus", "open")
+    )
     rows = [
         _finish(session, "event", row)
         for row in session.table.rows("events", _COLUMNS["event"], conditions)
     ]
     # what a cluster has comes before what befell its nodes
-    rows.sort(key=lambda row: (row["cluster"], bool(row["node"])))
+    rows.sort(key=lambda row: (row["cluster"], row["node"], row["start_time"]))
     return [
         row
         for row in rows
         if _is_meant(row, reasons, states, users)
         and (not kinds or (kinds[-1] == "node") == bool(row["node"]))
-        and all(_is_within(row["tres"].get("cpu", 0), each) for each in cpus)
-        and not (open_only and row["end_time"] is not None)
+        and _is_of_size(row["tres"].get("cpu", 0), least[-1:], most[-1:])
+        and not (
+            # who asks for states means those of now, unless he says since when
+            (open_only or (states and is_open_ended)) and row["end_time"] is not None
+        )
     ]
 
 
 def _transaction_rows(
     table: "Table", conditions: "dict[str, list[Any]]", flags: set[str]
 ) -> "list[Row]":
-    named = [*conditions.pop("accounts", []), *conditions.pop("users", [])]
+    accounts, users = conditions.pop("accounts", []), conditions.pop("users", [])
+    meant = _associations_of(table, accounts, users)
     after = conditions.get("after")
     rows = table.rows("transactions", _COLUMNS["transaction"], conditions)
     _name_associations(table, rows if "WithAssociations" in flags else [])
@@ -437,8 +516,25 @@ def _transaction_rows(
         row
         for row in rows
         if (not after or row["time"] >= after[0])
-        and (not named or any(name in f"{row['where']} {row['info']}" for name in named))
+        and (
+            not (accounts or users)
+            or row["where"] in {*accounts, *users}
+            or any(f"'{name}'" in row["where"] for name in (*accounts, *users))
+            or any(f"acct='{name}'" in row["info"] for name in accounts)
+            or any(f"user='{name}'" in row["info"] for name in users)
+            or not meant.isdisjoint(row["where"].strip("()").split(" || "))
+        )
     ]
+
+
+def _associations_of(table: "Table", accounts: "list[str]", users: "list[str]") -> "set[str]":
+    """Their numbers, of either, as transactions name them."""
+    found: set[str] = set()
+    for name, values in (("accounts", accounts), ("users", users)):
+        if values:
+            rows = table.rows("associations", ["id"], {name: values})
+            found |= {f"{_NUMBERED}{row['id']}" for row in rows}
+    return found
 
 
 def _is_problem_of(row: "Row", where: "dict[str, list[Any]]") -> bool:
@@ -500,9 +596,11 @@ def _name_associations(table: "Table", rows: "list[Row]") -> None:
         row |= {name: known.get(name, "") for name in ("cluster", "account", "user")}
 
 
-def _is_within(number: int, bounds: str) -> bool:
-    low, dash, high = bounds.partition("-")
-    return int(low or 0) <= number <= (int(high) if high else 1 << 63 if dash else int(low))
+def _is_of_size(cpus: int, least: "list[int]", most: "list[int]") -> bool:
+    """Without a least number the greatest says nothing; without a greatest it is the number."""
+    if not any(least):
+        return True
+    return least[0] <= cpus <= most[0] if any(most) else cpus == least[0]
 
 
 def _is_meant(row: "Row", reasons: "list[str]", states: "list[str]", users: "list[str]") -> bool:
@@ -514,7 +612,7 @@ def _is_meant(row: "Row", reasons: "list[str]", states: "list[str]", users: "lis
         and (
             not states
             or any(
-                state and (state.startswith(each.upper()) or each.upper().startswith(state))
+                not each or (state and (state.startswith(each) or each.startswith(state)))
                 for each in states
             )
         )
@@ -585,9 +683,13 @@ def _with_associations(
     is_with = "WithAssociations" in flags
     kept = ["with_deleted"] if "WithDeleted" in flags else []
     own = {name: values for name, values in where.items() if not is_with or name not in _OF_PLACES}
+    clusters = own.pop("clusters", []) if entity == "user" else []
+    is_elsewhere = bool(clusters) and session.context.client.cluster_name not in clusters
     rows = table.rows(_TABLES[entity], _COLUMNS[entity], own, kept)
     for row in rows:
         row[entity] = row["name"]
+        if is_elsewhere:  # clusters choose no users, but their accounts
+            row["default_account"] = ""
         if entity == "user":
             row["coordinators"] = row["coordinates"]
     if not is_with:

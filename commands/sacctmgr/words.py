@@ -36,9 +36,8 @@ _ACTIONS = (
         "Add Account Coord",
         "Add Associations",
         "Add Clusters",
-        "Add Cluster Resource",
         "Add Federations",
-        "Add Resource",
+        "Add Resources",
         "Add QOS",
     ),
     *(
@@ -49,12 +48,11 @@ _ACTIONS = (
         "Modify Accounts",
         "Modify Associations",
         "Modify Clusters",
-        "Modify Cluster Resource",
     ),
     *(
         "Modify Federations",
         "Modify Job",
-        "Modify Resource",
+        "Modify Resources",
         "Modify QOS",
         "Modify Users",
         "Modify WCKeys",
@@ -64,9 +62,8 @@ _ACTIONS = (
     *(
         "Remove Associations",
         "Remove Clusters",
-        "Remove Cluster Resource",
         "Remove Federations",
-        "Remove Resource",
+        "Remove Resources",
         "Remove QOS",
         "Remove Users",
     ),
@@ -202,11 +199,12 @@ Names 1 names names
 Acct 4 names names
 Accounts 1 names names
 Clusters 1 clusters names
-DefaultQOS 8 default_qos names
-Descriptions 3 descriptions texts
+DefaultQOS 8 default_qos known_qos
+Descriptions 1 descriptions texts
 Organizations 1 organizations texts
-Parents 1 parents names
-QosLevel 1 qos names
+Parents 3 parents names
+QosLevel 1 qos known_qos
+Users 1 users names
 """
 _USER_WHERE = """
 Names 1 names names
@@ -216,10 +214,10 @@ Acct 4 accounts names
 AdminLevel 2 admin_levels levels
 Clusters 1 clusters names
 DefaultAccount 8 default_accounts names
-DefaultQOS 8 default_qos names
+DefaultQOS 8 default_qos known_qos
 DefaultWCKey 8 default_wckeys names
 Partitions 3 partitions texts
-QosLevel 1 qos names
+QosLevel 1 qos known_qos
 """
 _ADDED_TO = """
 Names 1 names names
@@ -265,18 +263,18 @@ WHERE = {
         "Ids 1 ids qos_numbers\nPreemptMode 8 preempt_modes modes"
     ),
     "cluster": _keys(
-        "Names 1 names names\nClusters 1 names names\nClassification 3 classifications names\n"
+        "Names 1 names names\nClusters 3 names names\nClassification 3 classifications classes\n"
         "Federations 3 federations names\nFlags 2 flags names\n"
-        "RPC 1 rpc_versions numbers"
+        "RPC 1 rpc_versions any_numbers"
     ),
     "resource": _keys(
         "Names 1 names names\nClusters 1 clusters names\nDescriptions 1 descriptions names\n"
-        "Ids 1 ids numbers\nFlags 2 flags names\n"
-        "PercentAllowed 1 percents numbers\nServers 2 servers names\n"
+        "Ids 1 ids resource_numbers\n"
+        "PercentAllowed 1 percents any_numbers\nServer 2 servers names\n"
         "ServerType 7 server_types texts"
     ),
     "federation": _keys(
-        "Names 1 names names\nFederations 1 names names\nClusters 1 clusters names"
+        "Names 1 names names\nFederations 3 names names\nClusters 3 clusters names"
     ),
     "coordinator": _keys(
         "Names 1 names names\nUsers 1 names names\nAccounts 1 accounts names\nAcct 4 accounts names"
@@ -284,34 +282,34 @@ WHERE = {
     "association": _keys(
         "Ids 1 ids numbers\nAssociations 2 ids numbers\nAccounts 2 accounts names\n"
         "Acct 4 accounts names\nClusters 1 clusters names\n"
-        "DefaultQOS 8 default_qos names\nPartitions 4 partitions texts\n"
-        "Parents 4 parents names\nQosLevel 1 qos names\nUsers 1 users names"
+        "DefaultQOS 8 default_qos known_qos\nPartitions 4 partitions texts\n"
+        "Parents 3 parents names\nQosLevel 1 qos known_qos\nUsers 1 users names"
     ),
     "wckey": _keys(
-        "Names 1 names names\nWCKeys 1 names names\nClusters 1 clusters names\n"
-        "Ids 1 ids numbers\nUsers 1 users names"
+        "Names 3 names names\nWCKeys 3 names names\nClusters 3 clusters names\n"
+        "Ids 1 ids wckey_numbers\nUsers 1 users names"
     ),
-    "tres": _keys("Names 1 names names\nIds 1 ids numbers\nTypes 1 types names"),
+    "tres": _keys("Names 1 names names\nIds 1 ids any_numbers\nType 2 types names"),
     "transaction": _keys(
         "Accounts 3 accounts names\nAction 4 actions action\nActors 4 actors names\n"
-        "Clusters 1 clusters names\nEnd 1 before time\nIds 1 ids numbers\n"
+        "Clusters 3 clusters names\nEnd 1 before time\nIds 1 ids transaction_numbers\n"
         "Start 1 after time\nUsers 1 users names"
     ),
     "event": _keys(
-        "Clusters 1 clusters names\nCondFlags 2 open open\nEnd 2 before time\n"
-        "Event 2 event event\nMaxCpus 2 cpus at_most\n"
-        "MinCpus 2 cpus at_least\nNodes 1 nodes nodes\nStart 4 after time\n"
-        "Reason 1 reasons texts\nStates 4 states states\nUsers 1 users users"
+        "Clusters 2 clusters names\nCondFlags 2 open open\nEnd 2 before time\n"
+        "Event 1 event event\nMaxCpus 2 most_cpus cpus\n"
+        "MinCpus 2 least_cpus cpus\nNodes 1 nodes nodes\nStart 4 after time\n"
+        "Reason 1 reasons texts\nStates 4 states states\nUser 1 users users"
     ),
     "reservation": _keys(
         "Clusters 1 clusters names\nEnd 1 before time\nIds 1 ids numbers\n"
-        "Names 2 names texts\nNodes 2 nodes nodes\nStart 1 after time"
+        "Names 2 names texts\nNodes 2 nodes nodes\nStart 5 after time"
     ),
     "problem": _keys(
         "Accounts 2 accounts names\nAcct 4 accounts names\nClusters 1 clusters names\n"
         "Users 1 users names"
     ),
-    "runawayjobs": _keys("Clusters 1 clusters names"),
+    "runawayjobs": _keys("Cluster 1 clusters names"),
 }
 ADDED_TO = {  # where `add` puts it
     "account": _keys(
@@ -610,27 +608,40 @@ def _flags(operator: str, text: str) -> "list[str] | None":
     return found
 
 
+# What a number in `where` is of.
+_NUMBERS_OF = {
+    "numbers": "AssocId",
+    "qos_numbers": "QOS ID",
+    "wckey_numbers": "WCKeyID",
+    "transaction_numbers": "Transaction ID",
+    "resource_numbers": "RES ID",
+}
+_ALL_ONES = 0xFFFFFFFF
+_CLASSES = ("capability", "capacity", "capapacity")
+
+
 def read_condition(key: Key, text: str, words: Vocabulary, word: str = "") -> "list[Any]":
     """The values of a key in `where`.
 
     Raises:
         ValueRefusedError: with what to say.
     """
-    if key.kind in {"numbers", "qos_numbers"}:
-        return [
-            number("AssocId" if key.kind == "numbers" else "QOS ID", part)
-            for part in text.split(",")
-        ]
+    if key.kind in _NUMBERS_OF or key.kind in {"any_numbers", "cpus"}:
+        return _numbers_in(key, text)
+    if key.kind == "classes":
+        return [name for name in names_in(text) if name in _CLASSES]
+    if key.kind == "known_qos":
+        return _qos_names("=", text, words, takes_minus_one=False)
     if key.kind == "levels":
-        return [level(text)]
+        return [level(text)] if level(text) else []
     if key.kind == "modes":
-        for mode in text.lower().split(","):
+        for mode in text.lower().split(",") if text else ():
             if mode not in _PREEMPT_MODES:
                 raise ValueRefusedError(
                     f"sacctmgr: error: Unknown preempt_mode given '{mode}'\n"
                     f" Bad Preempt Mode given: {word}"
                 )
-        return text.lower().split(",")
+        return text.lower().split(",") if text else []
     if key.kind == "event":
         for name in ("cluster", "node"):
             if text and name.startswith(text.lower()):
@@ -644,16 +655,17 @@ def read_condition(key: Key, text: str, words: Vocabulary, word: str = "") -> "l
             raise ValueRefusedError(f"You gave a bad action '{text}'.", is_error=True)
         return [action]
     if key.kind == "open":
-        return ["open"] if text and "open".startswith(text.lower()) else []
-    if key.kind in {"at_most", "at_least"}:
-        return [f"0-{text}" if key.kind == "at_most" else f"{text}-"]
+        strange = next((name for name in text.split(",") if name.lower() not in {"open", ""}), None)
+        if strange is not None:
+            raise ValueRefusedError(f"Unknown condition flag {strange}", is_error=True)
+        return ["open"] if text else []
     if key.kind == "users":
         return _known_users(text)
     if key.kind == "states":
         return _node_states(text)
     if key.kind == "time":
         try:
-            return [words.read_time(text)]
+            return [words.read_time(text)] if text else []
         except ValueError:
             from understudy.model.moments import not_understood_from
 
@@ -663,6 +675,17 @@ def read_condition(key: Key, text: str, words: Vocabulary, word: str = "") -> "l
     if key.kind == "nodes":
         return names_in(text, lower=False) if "[" not in text else names_in(text)
     return names_in(text, lower=key.kind == "names")
+
+
+def _numbers_in(key: Key, text: str) -> "list[Any]":
+    parts = text.split(",")
+    if key.kind == "any_numbers":
+        found = [_DIGITS.match(part) for part in parts]
+        return [int(digits[0] or 0) if digits is not None else 0 for digits in found]
+    if key.kind == "cpus":
+        value = number(key.name, text)
+        return [_ALL_ONES if value is None else value]
+    return [number(_NUMBERS_OF[key.kind], part) for part in parts]
 
 
 def _known_users(text: str) -> "list[str]":
@@ -678,22 +701,22 @@ def _known_users(text: str) -> "list[str]":
     return text.split(",")
 
 
-_NODE_STATES = ("DRAIN", "FAIL", "UNKNOWN", "DOWN", "IDLE", "ALLOCATED", "ERROR", "MIXED", "FUTURE")
+_NODE_STATES = ("DRAIN", "FAIL", "UNKNOWN", "DOWN", "IDLE", "ALLOCATED", "?", "MIXED", "FUTURE")
 
 
 def _node_states(text: str) -> "list[str]":
-    """Beginnings of names of states that an event may have."""
-    for name in text.upper().split(","):
-        if not name or not any(
-            state.startswith(name)
-            for state in (*_NODE_STATES, "NO_RESPOND", "POWER_SAVE", "MAINT", "REBOOT")
+    """Names of states that an event may have, of which three letters are enough."""
+    names = [name for name in text.upper().split(",") if name]
+    for name in names:
+        if name != "?" and not any(
+            len(name) > 2 and state.startswith(name) for state in (*_NODE_STATES, "REBOOT")
         ):
-            valid = " ".join(state if state != "ERROR" else "?" for state in _NODE_STATES)
+            valid = " ".join(_NODE_STATES)
             raise ValueRefusedError(
                 f"Invalid state: {text}\nValid node states are: {valid} \n"
                 "sacctmgr: fatal: unrecognized job state value"
             )
-    return text.split(",")
+    return names or [""]
 
 
 def text_of_limit(field: str, value: "Any") -> str:

@@ -29,7 +29,7 @@ def show_assoc_mgr(session: "Session", words: "list[str]") -> int:
         typed, _, value = word.partition("=")
         key = next((key for key in _KEYS if typed and key.startswith(typed.lower())), None)
         if not value:
-            session.complain(f"No value given for option {word}")
+            session.context.complain(f"No value given for option {word}")
             return 0
         if key is None:
             session.complain(f"invalid entity: {word} for keyword:show assoc_mgr")
@@ -47,7 +47,7 @@ def show_assoc_mgr(session: "Session", words: "list[str]") -> int:
             None,
         )
         if strange is not None:
-            session.complain(
+            session.context.complain(
                 f"invalid flag '{strange}', valid options are 'Assoc, QOS, and/or Users'"
             )
             return 0

@@ -83,7 +83,7 @@ def write_config(session: "Session", words: list[str]) -> int:
         with open(target, "w", encoding="utf-8") as file:
             file.write("\n".join(config_lines(values, nodes, partitions, stamp)) + "\n")
     except OSError as error:
-        session.complain(f"Could not create file {target}: {error.strerror}")
+        session.context.complain(f"Could not create file {target}: {error.strerror}")
         return 0
     session.say(f"Slurm config saved to {target}")
     return 0

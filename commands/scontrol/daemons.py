@@ -104,11 +104,14 @@ def _shut_down(session: "Session", *, alone: bool) -> int:
     return code
 
 
-def _call(session: "Session", failing: str, message: str, *fields: object) -> int:
+def _call(
+    session: "Session", failing: str, message: str, *fields: object, aloud: bool = False
+) -> int:
+    """`aloud`: a refusal is told of though it is to be quiet."""
     try:
         session.context.client.call(message, *fields)
     except RefusedError as error:
-        session.complain(f"{failing}: {error.text}")
+        (session.context if aloud else session).complain(f"{failing}: {error.text}")
         return 1
     finally:
         session.context.client.waits = True
@@ -250,7 +253,14 @@ def cancel_reboot(session: "Session", words: list[str]) -> int:
     if not words:
         session.context.complain("missing argument for keyword:cancel_reboot")
         return 1
-    return _call(session, "slurm_update error", "UpdateNodes", words[0], {"state": "CANCEL_REBOOT"})
+    return _call(
+        session,
+        "slurm_update error",
+        "UpdateNodes",
+        words[0],
+        {"state": "CANCEL_REBOOT"},
+        aloud=True,
+    )
 
 
 def wait_job(session: "Session", words: list[str]) -> int:
@@ -290,9 +300,10 @@ def notify(session: "Session", words: list[str]) -> int:
     number = words[0].partition(".")[0]
     if not number.isdigit():
         session.context.stderr.write(f"Invalid job_id {words[0]}")
-        session.complain("job notify failure: No error")
+        session.context.complain("job notify failure: No error")
         return 1
-    return _call(session, "job notify failure", "NotifyJob", number, " ".join(words[1:]))
+    text = " ".join(words[1:])
+    return _call(session, "job notify failure", "NotifyJob", number, text, aloud=True)
 
 
 def completing(session: "Session", _words: list[str]) -> int:
@@ -359,7 +370,7 @@ def _write_script(session: "Session", words: list[str]) -> int:
     try:
         (text,) = context.client.call("GetScript", job)
     except RefusedError as error:
-        session.complain(f"job script retrieval failed: {error.text}")
+        context.complain(f"job script retrieval failed: {error.text}")
         return 0
     target = words[1] if len(words) > 1 else f"slurm-{job}.sh"
     if target == "-":

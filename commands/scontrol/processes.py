@@ -138,7 +138,7 @@ def process_info(session: "Session", words: "list[str]") -> int:
         return 1
     process = read_process(int(words[0])) if words[0].isdigit() else None
     if process is None:
-        context.complain("Failed to locate job for requested pid")
+        session.complain("Failed to locate job for requested pid")
         return 1
     import time
 

@@ -53,7 +53,7 @@ def _show_jobs(session: "Session", words: list[str]) -> int:
         if underscore:
             jobs = _of_task(jobs, int(task) if task.isdigit() else -1)
             if not jobs:
-                context.print(f"Job {words[0]} not found")
+                session.say(f"Job {words[0]} not found")
                 return 1
     except RefusedError as error:
         session.complain(f"slurm_load_jobs error: {error.text}")
@@ -111,7 +111,7 @@ def _show_component(session: "Session", name: str) -> int:
     ).dicts()
     if not jobs:
         if session.context.client.query("jobs", ["job_id"], {"job_id": [int(number)]}).rows:
-            session.context.print(f"Job {name} not found")
+            session.say(f"Job {name} not found")
         else:
             session.complain("slurm_load_jobs error: Invalid job id specified")
         return 1
@@ -226,7 +226,7 @@ def _show_steps(session: "Session", words: list[str]) -> int:
     job, dot, number = words[0].partition(".") if words else ("", "", "")
     array, _, task = job.partition("_")
     if words and not array.isdigit():
-        context.print("Job step 0.Invalid not found")
+        session.say("Job step 0.Invalid not found")
         return 1
     if dot and not number.isdigit():  # read as a number, as all that begins with none
         number = "" if task else "0"
@@ -330,7 +330,7 @@ def _complain_of_hosts(session: "Session", expression: str, error: ValueError) -
     what, _, rest = str(error).partition("'")
     if what in {"Invalid range: ", "Too many hosts in range "}:
         session.context.error(f"_parse_single_range: {what}`{rest.split(_QUOTE)[0]}'")
-    session.complain(f"Invalid hostlist: {expression}")
+    session.context.complain(f"Invalid hostlist: {expression}")
 
 
 def _show_host_names(session: "Session", words: list[str]) -> int:
@@ -358,8 +358,8 @@ def _show_host_list(session: "Session", words: list[str], *, is_sorted: bool = F
 
     context = session.context
     if not words:
-        session.complain("invalid encode argument")
         session.show_help()
+        context.complain("invalid encode argument")
         return 1
     expression = words[0]
     if expression.startswith("/"):
@@ -367,7 +367,7 @@ def _show_host_list(session: "Session", words: list[str], *, is_sorted: bool = F
             with open(expression, encoding="utf-8") as file:
                 expression = ",".join(file.read().replace(",", " ").split())
         except OSError:
-            session.complain(f"Can not open {expression}")
+            context.complain(f"Can not open {expression}")
             return 1
     try:
         names = expand_typed(expression)
@@ -429,12 +429,12 @@ def _show_topology(session: "Session", words: list[str]) -> int:
         session.complain(f"slurm_load_topo error: {error.text}")
         return 0
     if not rows and not words:
-        session.error("No topology information available")
+        context.error("No topology information available")
     shown = [row for row in rows if not words or row[0] == words[0]] or [
         row for row in rows if words and words[0] in expand(row[3])
     ]
     if words and not shown:
-        session.error(f"Topology information contains no switch or node named {words[0]}")
+        context.error(f"Topology information contains no switch or node named {words[0]}")
     for name, level, speed, nodes, switches in shown:
         below = f" Switches={switches}" if switches else ""
         context.print(f"SwitchName={name} Level={level} LinkSpeed={speed} Nodes={nodes}{below}")
@@ -582,6 +582,6 @@ def show(session: "Session", words: list[str]) -> int:
         session.complain(f"invalid entity:{words[0]} for keyword:show ")
         return 1
     if len(rest) > (0 if found.name == "daemons" else 1) and found.name not in _MANY_WORDS:
-        session.context.complain("too many arguments for keyword:show")
+        session.complain("too many arguments for keyword:show")
         return 1
     return found.show(session, rest)

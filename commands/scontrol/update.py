@@ -94,7 +94,8 @@ def update(words: "Sequence[str]", session: "Session") -> int:
     except RefusedInputError as error:
         return error.code
     except RefusedError as error:
-        session.complain(f"slurm_update error: {error.text}")
+        # but for jobs, this is told though it is to be quiet
+        (session if kind == "job" else context).complain(f"slurm_update error: {error.text}")
         return 1
     if kind == "reservation":
         from understudy.commands.scontrol.reservation import update as update_reservation
@@ -108,7 +109,7 @@ def update(words: "Sequence[str]", session: "Session") -> int:
         level = words[0].partition("=")[2]
         if level_of(level) is None or not level.isdigit():
             session.complain(f"invalid debug level: {level}")
-            session.complain("slurm_update error: No error")
+            context.complain("slurm_update error: No error")
             return 1
         return set_level(session, level, "slurm_update error")
     context.complain("No valid entity in update command")
@@ -128,7 +129,7 @@ def _update_frontend(words: "Sequence[str]", session: "Session") -> int:
         )
         session.context.complain("Request aborted")
         return 1
-    session.complain("slurm_update error: Invalid node name specified")
+    session.context.complain("slurm_update error: Invalid node name specified")
     return 1
 
 
@@ -175,6 +176,7 @@ def _update_nodes(words: list[str], session: "Session") -> int:
                 changes[known] = str(_weight(value))
             except ValueError as error:
                 context.error(f"Weight value ({value}) is {error}")
+                break  # the other words are not looked at
             continue
         if known is None or sign:
             context.complain(f"Update of this parameter is not supported: {words[position]}")
@@ -419,7 +421,7 @@ def create(words: "Sequence[str]", session: "Session") -> int:
         return error.code
     except RefusedError as error:
         if error.code:
-            session.complain(f"Error creating the partition: {error.text}")
+            context.complain(f"Error creating the partition: {error.text}")
         return 1
     return 0
 
@@ -449,16 +451,16 @@ def _create_nodes(words: "Sequence[str]", session: "Session") -> int:
         is_good = is_good and key in _NEW_NODE_KEYS and (not _NEW_NODE_KEYS[key] or value.isdigit())
     if not is_good:
         context.error(f"Failed to parse nodeline '{' '.join(words)}'")
-        session.complain("Error creating the node(s): Unspecified error")
+        context.complain("Error creating the node(s): Unspecified error")
         return 1
     if values.get("state", "").upper() not in {"FUTURE", "CLOUD"}:
         context.error("Only State=FUTURE and State=CLOUD allowed for nodes created by scontrol")
-        session.complain("Error creating the node(s): Invalid node state specified")
+        context.complain("Error creating the node(s): Invalid node state specified")
         return 1
     try:
         context.client.call("ChangeNodeTable", "create", values["nodename"], values["state"])
     except RefusedError as error:
-        session.complain(f"Error creating the node(s): {error.text}")
+        context.complain(f"Error creating the node(s): {error.text}")
         return 1
     return 0
 
@@ -472,7 +474,7 @@ def delete(words: "Sequence[str]", session: "Session") -> int:
     if not equals:
         name = words[1] if len(words) > 1 else ""
     if len(words) > (1 if equals else 2):
-        session.complain(f"Invalid deletion entity: {words[0]}")
+        context.complain(f"Invalid deletion entity: {words[0]}")
         return 1
     if not name and not equals:
         context.error("Proper format is 'delete <ENTITY>=<ID>' or 'delete <ENTITY> <ID>'")
@@ -494,10 +496,10 @@ def delete(words: "Sequence[str]", session: "Session") -> int:
                     context.error(f"failed to delete nodes {_sorted_names(name)}")
                 raise
         else:
-            session.complain(f"Invalid deletion entity: {words[0]}")
+            context.complain(f"Invalid deletion entity: {words[0]}")
             return 1
     except RefusedError as error:
-        session.complain(f"delete_{what} {words[0]}: {error.text}")
+        context.complain(f"delete_{what} {words[0]}: {error.text}")
         return 1
     return 0
 

@@ -166,6 +166,15 @@ def last_values(given: "Iterable[tuple[Option, str | None]]") -> "dict[str, str 
     return {option.dest: value for option, value in given}
 
 
+def let_last_parsable_count(
+    given: "Iterable[tuple[Option, str | None]]", options: "dict[str, str | None]"
+) -> None:
+    """Of --parsable and --parsable2 the last one says whether lines end with a |."""
+    named = [option.dest for option, _ in given if option.dest in {"parsable", "parsable2"}]
+    if named:
+        options.pop("parsable" if named[-1] == "parsable2" else "parsable2", None)
+
+
 def is_written_out(name: str, arguments: "list[str]") -> bool:
     """Whether a long option was given, as `--name` or a beginning of it."""
     words = [word[2:].partition("=")[0] for word in arguments if word.startswith("--")]

@@ -6,7 +6,14 @@ import time
 
 from understudy.commands.shared.accounting_client import AccountingClient, NoAccountingError, Table
 from understudy.commands.shared.client import Context, RefusedError, run
-from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionTable
+from understudy.commands.shared.options import (
+    NONE,
+    REQUIRED,
+    Option,
+    OptionTable,
+    last_values,
+    let_last_parsable_count,
+)
 from understudy.commands.shared.texts import timestamp
 from understudy.commands.sreport.figures import Tree, add_up, job_sizes, size_groups, text_of
 from understudy.documents.documents import VERSION
@@ -255,7 +262,8 @@ def _fit(text: str, width: int) -> str:
 def sreport(arguments: "list[str]", context: Context) -> int:
     """The command. Returns the exit code."""
     given, words = OPTIONS.parse(arguments)
-    options = {option.dest: value for option, value in given}
+    options = last_values(given)
+    let_last_parsable_count(given, options)
     if "help" in options or "usage" in options:
         _help(context)
         return 0
@@ -374,7 +382,10 @@ def _set_option(session: _Session, word: str, words: "list[str]") -> None:
         _help(context)
     elif word == "version":
         context.print(f"slurm {VERSION}")
-    elif word in {"parsable", "parsable2", "verbose", "quiet"}:
+    elif word in {"parsable", "parsable2"}:
+        session.options.pop("parsable" if word == "parsable2" else "parsable2", None)
+        session.options[word] = None
+    elif word in {"verbose", "quiet"}:
         session.options[word] = None
     elif word == "nonparsable":
         session.options.pop("parsable", None)

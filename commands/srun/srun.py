@@ -154,7 +154,11 @@ def _test(settings: Settings, name: str, context: Context) -> int:
             "SubmitJob", pack_named("JobSpec", job.spec), "", None, job.user_id, job.group_id, True
         )
     except RefusedError as error:
-        context.complain(f"allocation failure: {error.text}")
+        *notes, last = error.text.split("\n")
+        is_of_gres = error.code in GRES_ERRORS
+        for each in [*notes, last] if is_of_gres else notes:
+            context.error(each)
+        context.complain(f"allocation failure: {'No error' if is_of_gres else last}")
         return 1
     context.complain(f"srun: {note}")
     return 0

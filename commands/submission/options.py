@@ -525,12 +525,14 @@ def _distribution(job: Job, option: Option, value: str) -> None:
 
 
 def check_whole(job: "Job") -> None:
-    """Refuse a partition without a name, planes that are too few for the nodes, and an arbitrary
-    distribution over nodes that nobody named.
+    """Read a file of nodes. Refuse a partition without a name, planes that are too few for the
+    nodes, and an arbitrary distribution over nodes that nobody named.
 
     Raises:
-        BadOptionError: they are.
+        BadOptionError: they are, or the file cannot be read.
     """
+    if job.node_file:
+        _read_node_file(job)
     if job.spec.get("partition") == "":
         raise BadOptionError(
             "{submission}: Invalid partition name specified",
@@ -671,22 +673,27 @@ def _tres_freq(job: Job, _option: Option, value: str) -> None:
     job.extra["tres_freq"] = f"gpu:{value}"
 
 
-def _node_file(job: Job, option: Option, value: str) -> None:
+def _node_file(job: Job, _option: Option, value: str) -> None:
+    job.node_file = value
+
+
+def _read_node_file(job: Job) -> None:
+    """When all options are known to be good."""
     try:
-        with open(value, encoding="utf-8") as file:
+        with open(job.node_file, encoding="utf-8") as file:
             words = file.read().replace(",", " ").split()
     except OSError as error:
         raise BadOptionError(
             "Invalid --nodefile node file",
             255,
-            f"{{program}}: error: slurm_allocate_resources error opening file {value}, "
+            f"{{program}}: error: slurm_allocate_resources error opening file {job.node_file}, "
             f"{error.strerror}",
         ) from None
-    del option
     job.spec["required_nodes"] = ",".join(words)
 
 
 def _node_list(job: Job, _option: Option, value: str) -> None:
+    job.node_file = ""
     if "/" in value:
         from understudy.commands.submission.host_file import entries
 

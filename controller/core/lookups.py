@@ -88,8 +88,25 @@ def find_partitions(core: Core, text: str) -> list[Partition]:
         raise SlurmError(ErrorCode.INVALID_PARTITION) from None
 
 
+def _without_strays(expression: str) -> str:
+    """The expression without blanks, parentheses that are left open, and a bracket that closes
+    none; "" if it has none of these.
+    """
+    found = "".join(expression.split())
+    if found.count("(") > found.count(")"):
+        found = found.replace("(", "").replace(")", "")
+    if "[" not in found:
+        found = found.replace("]", "")
+    return "" if found == expression else found
+
+
 def check_features(core: Core, expression: str, code: int = ErrorCode.INVALID_FEATURE) -> None:
-    """Refuse what is no expression, and with `code` a feature that no node has."""
+    """Refuse what is no expression, and with `code` a feature that no node has. Who prefers
+    something may leave brackets open, or blanks, in names that no node has then.
+    """
+    if code == ErrorCode.INVALID_PREFERENCE and (cleaned := _without_strays(expression)):
+        check_form(cleaned)
+        raise SlurmError(code)
     check_form(expression)
     words = expression.replace("&", " ").replace("|", " ").replace(",", " ")
     for bracket in "()[]":

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from understudy.controller.tables.partition import Partition
     from understudy.controller.tables.settings import Enforced
     from understudy.controller.tables.tables import Tables
-    from understudy.model.associations import Association, AssociationState
+    from understudy.model.associations import AssociationState
     from understudy.model.qos import Qos
 
 # (as of when, resource-seconds, seconds of time)
@@ -131,13 +131,6 @@ class JobLimits:
         return self.options.associations and self._state().has_users
 
     # --- who is who -------------------------------------------------------------------------------
-
-    def association(self, job: Job) -> Association | None:
-        """The job's association."""
-        state = self._state()
-        user = self._user_name(job.user_id)
-        account = job.spec.account or state.default_account(user)
-        return None if account is None else state.find(account, user, job.partition)
 
     def line(self, job: Job, partition: Partition) -> Line | str:
         """The limits for the job in the partition, or why it can have none. Who runs keeps his QOS,

@@ -237,8 +237,10 @@ def _set_people(core: Core, reservation: Reservation, changes: dict[str, str]) -
             words, excludes = _listed(
                 reservation.accounts, changes[key], key[8:], ErrorCode.INVALID_ACCOUNT
             )
+            known = core.associations
+            if known.associations and not all(known.account(word) for word in words):
+                raise SlurmError(ErrorCode.INVALID_ACCOUNT)
             reservation.accounts, reservation.excludes_accounts = words, excludes
-            reservation.accounts = words
     if reservation.users and reservation.groups:
         raise SlurmError(ErrorCode.USERS_OR_GROUPS)
 

@@ -258,6 +258,14 @@ def _cron_spec(core: Core, job: Job, _now: float) -> str:
     return "" if entry is None else entry.when
 
 
+def _association_id(core: Core, job: Job, _now: float) -> int:
+    known = core.associations
+    user = core.users.user_name(job.user_id)
+    account = job.spec.account or known.default_account(user)
+    found = None if account is None else known.find(account, user, job.partition)
+    return 0 if found is None else found.id
+
+
 JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "job_id": Attribute("job_id"),
     "array_job_id": Unless("array", None, 0, lambda _c, j, _n: j.array.job_id),
@@ -280,6 +288,7 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     # without accounting there is none
     "qos": lambda c, j, _n: j.spec.qos if c.associations.qos else "",
     "wckey": Attribute("spec.wckey"),
+    "association_id": _association_id,
     "cluster": lambda c, _j, _n: c.settings.cluster_name,
     "state": state,
     "flags": flags,

@@ -392,8 +392,12 @@ def test_events_are_chosen_by_state_reason_and_user(house):
         "conform|n2|DRAIN|disk x|daemon(1)",
     ]
     assert house.show(f"event states=drain {form}") == ["conform|n2|DRAIN|disk x|daemon(1)"]
+    assert house.show(f"event states=down {form}") == [], "that was"
+    assert house.show(f"event states=down start=2020-01-01 {form}") == [
+        "conform|n1|DOWN|smoke|root(0)"
+    ]
     assert house.show(f"event reason=smoke {form}") == ["conform|n1|DOWN|smoke|root(0)"]
-    assert house.show(f"event users=daemon {form}") == ["conform|n2|DRAIN|disk x|daemon(1)"]
+    assert house.show(f"event user=daemon {form}") == ["conform|n2|DRAIN|disk x|daemon(1)"]
 
 
 def test_resources_of_events_are_a_nodes_without_itself_and_all_of_the_clusters(house):
