@@ -38,7 +38,6 @@ OPTIONS = OptionTable(
         Option("parsable", "p", NONE, "fields with a | behind each"),
         Option("parsable2", "P", NONE, "fields with a | between them"),
         Option("users", "u", REQUIRED, "LIST: only these users"),
-        Option("uid", "", REQUIRED, "", dest="users"),
         Option("Users", "U", NONE, "users alone, without their accounts", dest="users_only"),
         Option("usage", "", NONE, "the same"),
         Option("verbose", "v", NONE, "say more"),
@@ -230,11 +229,27 @@ def _chosen(
         if not row["user"] and "users_only" in options:
             continue
         found.append(row)
-    if accounts is not None or "users_only" in options:
-        least = {row["account"]: row["depth"] for row in reversed(found)}
+    if "users_only" in options:
         for row in found:
-            row["depth"] = 0 if "users_only" in options else row["depth"] - least[row["account"]]
+            row["depth"] = 0
+    elif accounts is not None:
+        _indent(rows, found)
     return found
+
+
+def _indent(rows: "list[Row]", found: "list[Row]") -> None:
+    """Each of those found, of all rows of the tree, by one more than what it is in, if that has
+    been found, too.
+    """
+    shown = {id(row) for row in found}
+    above: list[int] = []  # how far the rows are indented that the next one is in; -1: not shown
+    for row in rows:
+        del above[row["depth"] :]
+        indent = (above[-1] if above else -1) + 1
+        above += [-1] * (row["depth"] - len(above))
+        above.append(indent if id(row) in shown else -1)
+        if id(row) in shown:
+            row["depth"] = indent
 
 
 def _users(options: "dict[str, str | None]", known: "list[Row]") -> "set[str] | None":

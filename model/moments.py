@@ -81,6 +81,8 @@ class _Stop(Exception):  # noqa: N818 - not an error: how far a reader came
 
 def not_understood_from(text: str) -> int:
     """The place in a text that is no time from which Slurm does not understand it."""
+    if text == "0":
+        return -1
     at = 0
     try:
         while at < len(text):

@@ -100,7 +100,6 @@ OPTIONS = OptionTable(
         Option("yaml", "", NONE, "print YAML"),
         Option("whole-hetjob", "", OPTIONAL, "yes|no: all components of heterogeneous jobs"),
         Option("allocations", "X", NONE, "jobs without their steps"),
-        Option("total", "t", NONE, "", dest="allocations"),
         Option("associations", "x", REQUIRED, "LIST: only jobs of these associations"),
     ]
 )
@@ -488,6 +487,8 @@ def _read_wanted(options: "dict[str, str | None]", context: Context, table: Tabl
     wanted.duplicates = "duplicates" in options
     for name, text in options.items():
         if name in _READERS:
+            if name == "whole_hetjob" and text is None:
+                text = "yes"  # noqa: PLW2901
             _READERS[name](wanted, text or "", context)
         elif name in {"starttime", "endtime"} and text:
             _time(text, _now(table), context)
@@ -498,7 +499,8 @@ def _read_wanted(options: "dict[str, str | None]", context: Context, table: Tabl
     ):
         wanted.users = {os.getuid()}
     if "qos" in options:
-        wanted.qos = _qos(options["qos"] or "", context, table) or None
+        found = _qos(options["qos"] or "", context, table)
+        wanted.qos = found if found or wanted.jobs is None else None
     least, most = (_minutes(options.get(f"timelimit_{end}"), context) for end in ("min", "max"))
     if options.get("timelimit_min"):
         wanted.limits = (least or 0, most if most is not None else least or 0)
@@ -524,8 +526,7 @@ def _read_associations(wanted: Wanted, text: str, _context: Context) -> None:
     wanted.associations = {
         int(number[0]) if (number := _LEADING_NUMBER.match(word.strip())) else 0
         for word in text.split(",")
-        if word
-    } or None
+    }
 
 
 def _read_reasons(wanted: Wanted, text: str, context: Context) -> None:
@@ -551,7 +552,8 @@ def _read_hosts(wanted: Wanted, text: str, _context: Context) -> None:
 
 
 def _read_jobs(wanted: Wanted, text: str, context: Context) -> None:
-    wanted.jobs = [_job(word, context) for word in text.split(",") if word] or None
+    named = [_job(word, context) for word in text.split(",") if word]
+    wanted.jobs = [each for each in named if each.job] or None  # 0 is none
 
 
 def _read_states(wanted: Wanted, text: str, context: Context) -> None:
@@ -559,7 +561,7 @@ def _read_states(wanted: Wanted, text: str, context: Context) -> None:
 
 
 def _read_whole(wanted: Wanted, text: str, context: Context) -> None:
-    if (text or "yes") not in {"yes", "no"}:
+    if text not in {"yes", "no"}:
         context.error(f'Invalid --whole-hetjob value "{text}". Valid values: [yes|no].')
         raise _BadRequestError
     wanted.whole = text != "no"
@@ -739,11 +741,12 @@ def _flag(word: str, context: Context) -> str:
 def _range(text: "str | None", what: str, context: Context) -> "tuple[int, int] | None":
     if not text:
         return None
-    least, dash, most = text.partition("-")
-    if not least.isdigit() or (dash and not most.isdigit()):
+    least, dash, rest = text.partition("-")
+    most = rest.partition("-")[0] if dash else least  # what follows is not looked at
+    if not (least.isdigit() and most.isdigit()) or (dash and not int(most)):
         context.error(f'Invalid numeric value "{text}" for requested {what} range.')
         raise _BadRequestError
-    return int(least), int(most) if dash else int(least)
+    return (int(least), int(most)) if int(most) else None
 
 
 def _minutes(text: "str | None", context: Context) -> "int | None":
@@ -807,6 +810,10 @@ def _qos(text: str, context: Context, table: Table) -> "set[str]":
             context.complain("sacct: fatal: problem processing qos list")
             raise _BadRequestError
         found.add(name)
+    if text and not found:
+        context.error("You gave me an empty qos list")
+        context.complain("sacct: fatal: problem processing qos list")
+        raise _BadRequestError
     return found
 
 

@@ -117,9 +117,7 @@ def megabytes(amount: int) -> str:
 
 
 def thousands(amount: int) -> str:
-    """A count as squeue and scontrol print it: plain, or in units of 1024 where it divides
-    (`4K`).
-    """
+    """A count, plain or in units of 1024 where it divides (`4K`)."""
     return _in_units(amount, _ONE_UNITS).rstrip()
 
 

@@ -168,9 +168,12 @@ def _step(word: str) -> tuple[str, str]:
     Raises:
         BadStepError: it names no step.
     """
-    job, dot, number = word.partition(".")
-    if not dot or not job[:1].isdigit():
-        raise BadStepError(f"{word}.??")
+    parts = [part for part in word.split(".") if part]
+    if len(parts) < 2:
+        raise BadStepError(f"{''.join(parts)}.??")
+    job, number = parts[:2]
+    if not job[:1].isdigit() or not job.strip("0"):
+        raise BadStepError(word)
     return job, number if number.isdigit() else ""
 
 

@@ -186,7 +186,8 @@ class Report:
     def _width(self, width: int, name: str) -> int:
         if name in self.widths and _COLUMNS[name][1]:
             return self.widths[name]
-        return -20 if name == "account" and "tree" in self.given else width
+        is_tree = name == "account" and "tree" in self.given and self.kind != "user"
+        return -20 if is_tree else width
 
     def print(
         self,
@@ -274,6 +275,7 @@ def sreport(arguments: "list[str]", context: Context) -> int:
     if options.get("time"):
         _take_unit(session, options["time"] or "")
     try:
+        _check_tres(session)
         if words:
             _command(session, words)
         else:
@@ -290,6 +292,17 @@ def sreport(arguments: "list[str]", context: Context) -> int:
         context.error(error.text)
         return 1
     return session.code
+
+
+def _check_tres(session: "_Session") -> None:
+    """Resources that -T names, none of which is known, are the end."""
+    report = session.report()
+    if not report.has_tres or "all" in report.tres:
+        return
+    known = {row["tres"] for row in report.table.rows("tres", ["tres"])}
+    if not known.intersection(report.tres):
+        session.context.fatal("No valid TRES given")
+        raise _UnknownError
 
 
 def _help(context: Context) -> None:
@@ -354,7 +367,8 @@ def _command(session: _Session, words: "list[str]") -> None:
         _set_option(session, first, words)
         return
     if len(words) == 1:
-        context.complain(f"too few arguments for keyword:{words[0]}")
+        if "quiet" not in session.options:
+            context.complain(f"too few arguments for keyword:{words[0]}")
         raise _UnknownError
     wanted = words[1].lower()
     name = next(
@@ -422,10 +436,7 @@ def _read_conditions(report: Report, options: "dict[str, str | None]", words: "l
             report.code = 1
             continue
         report.given[found] = [each for each in value.strip("'\"").split(",") if each]
-    known = {row["tres"] for row in report.table.rows("tres", ["tres"])}
-    if report.has_tres and "all" not in report.tres and not known.intersection(report.tres):
-        report.context.fatal("No valid TRES given")
-        raise _UnknownError
+    report.table.rows("tres", ["id"], {"ids": [0]})  # for the time
     now = report.table.now
     midnight = _midnight(now)
     start, end = (report.given.get(name, []) for name in ("start", "end"))
@@ -788,7 +799,7 @@ def _size_rows(
 
 def _sizes(report: Report, *, by: str) -> None:
     """Job sizes: what jobs of so many CPUs used."""
-    if len(report.tres) > 1:
+    if len(report.tres) > 1 or "all" in report.tres:
         report.context.complain(
             " Job report only supports a single --tres type.\n"
             " Generate a separate report for each TRES type."
@@ -836,7 +847,8 @@ def _sizes(report: Report, *, by: str) -> None:
         report.context.complain(" We need a grouping list to set up the print.")
         report.code = 1
         return
-    sizes = [(title_of, 13, f"size{at}") for at, (title_of, _, _) in enumerate(groups)]
+    width = 20 if report.has_percent and report.unit_s else 13
+    sizes = [(title_of, width, f"size{at}") for at, (title_of, _, _) in enumerate(groups)]
     report.print(title, lines, [*heads, *sizes, ("% of cluster", 12, "percent")], rows)
 
 

@@ -57,7 +57,7 @@ class Job:
         self.gres: dict[str, str] = {}  # what was asked for of each node, by option
         self.begin = ""  # texts; the cluster's clock decides what they mean
         self.deadline = ""
-        self.node_file = ""  # read when all options have been
+        self.node_file: str | None = None  # read when all options have been
         self.wrap: str | None = None
         self.export: str | None = None
         self.export_file = ""

@@ -531,8 +531,8 @@ def check_whole(job: "Job") -> None:
     Raises:
         BadOptionError: they are, or the file cannot be read.
     """
-    if job.node_file:
-        _read_node_file(job)
+    if job.node_file is not None:
+        _read_node_file(job, job.node_file)
     if job.spec.get("partition") == "":
         raise BadOptionError(
             "{submission}: Invalid partition name specified",
@@ -677,23 +677,23 @@ def _node_file(job: Job, _option: Option, value: str) -> None:
     job.node_file = value
 
 
-def _read_node_file(job: Job) -> None:
+def _read_node_file(job: Job, path: str) -> None:
     """When all options are known to be good."""
     try:
-        with open(job.node_file, encoding="utf-8") as file:
+        with open(path, encoding="utf-8") as file:
             words = file.read().replace(",", " ").split()
     except OSError as error:
         raise BadOptionError(
             "Invalid --nodefile node file",
             255,
-            f"{{program}}: error: slurm_allocate_resources error opening file {job.node_file}, "
+            f"{{program}}: error: slurm_allocate_resources error opening file {path}, "
             f"{error.strerror}",
         ) from None
     job.spec["required_nodes"] = ",".join(words)
 
 
 def _node_list(job: Job, _option: Option, value: str) -> None:
-    job.node_file = ""
+    job.node_file = None
     if "/" in value:
         from understudy.commands.submission.host_file import entries
 
@@ -776,9 +776,9 @@ def _wait_all(job: Job, option: Option, value: str) -> None:
 
 
 def _core_spec(job: Job, option: Option, value: str) -> None:
-    job.extra[option.dest] = str(
-        number(option.long, value or ("0" if option.dest == "core_spec" else ""), 0)
-    )
+    is_of_cores = option.dest == "core_spec"
+    least = 0 if is_of_cores else 1
+    job.extra[option.dest] = str(number(option.long, value or ("0" if is_of_cores else ""), least))
 
 
 def _batch(job: Job, _option: Option, value: str) -> None:

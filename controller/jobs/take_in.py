@@ -439,9 +439,10 @@ def _check_times(spec: JobSpec, partitions: list[Partition]) -> None:
     """
     if not all(math.isfinite(each or 0.0) for each in (spec.begin_time, spec.deadline)):
         raise SlurmError(ErrorCode.INVALID_TIME)
-    least_s, limit_s = spec.time_min_s, spec.time_limit_s or 0
-    if not least_s:
+    limit_s = spec.time_limit_s or 0
+    if not spec.time_min_s:
         return
+    least_s = spec.time_min_s if spec.time_min_s > 0 else math.inf
     if 0 < limit_s < least_s:
         raise SlurmError(ErrorCode.INVALID_TIME_MIN)
     if all(each.max_time_s is not None and least_s > each.max_time_s for each in partitions):

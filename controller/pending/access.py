@@ -64,6 +64,8 @@ def resolve(
         own = state.find(account, user, name) if account else None
         if own is None and is_enforcing:
             raise SlurmError(ErrorCode.INVALID_ACCOUNT)
+        if own is None and (default := state.default_account(user)) is not None:
+            account, own = default, state.find(default, user, name)
         if own is not None and own.partition and len(names) > 1:
             raise SlurmError(ErrorCode.SEVERAL_PARTITIONS)
     if not qos and own is not None:
@@ -71,6 +73,8 @@ def resolve(
     elif not qos and "normal" in state.qos:
         qos = "normal"
     found = state.qos.get(qos)
+    if found is None and not is_enforcing:
+        qos = ""
     if is_enforcing and enforced.qos:
         assert own is not None
         if (

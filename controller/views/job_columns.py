@@ -260,10 +260,9 @@ def _cron_spec(core: Core, job: Job, _now: float) -> str:
 
 def _association_id(core: Core, job: Job, _now: float) -> int:
     known = core.associations
-    user = core.users.user_name(job.user_id)
-    account = job.spec.account or known.default_account(user)
-    found = None if account is None else known.find(account, user, job.partition)
-    return 0 if found is None else found.id
+    account = job.spec.account
+    found = account and known.find(account, core.users.user_name(job.user_id), job.partition)
+    return found.id if found else 0
 
 
 JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {

@@ -381,7 +381,7 @@ def test_the_last_run_is_shown_unless_all_are_asked_for(house):
         ("-k 5 -K 20 -j 1,4", ["1"]),
         ("-x 99", []),
         ("-x abc", []),
-        ("--associations= -j 4", ["4"]),
+        ("--associations= -j 4", []),
         ("-M other", []),
         ("-L -j 1", ["1"]),
     ],

@@ -335,7 +335,9 @@ def test_environment_variables_give_defaults_that_the_command_line_overrides(
             "squeue: Invalid sort specification: b\nsqueue: error: Invalid sort specification: o\n",
         ),
         (["-s", "7301"], 1, "squeue: error: Invalid job_step id: 7301.??\n"),
-        (["-s", "x.0"], 1, "squeue: error: Invalid job_step id: x.0.??\n"),
+        (["-s", "x."], 1, "squeue: error: Invalid job_step id: x.??\n"),
+        (["-s", "x.0"], 1, "squeue: error: Invalid job_step id: x.0\n"),
+        (["-s", "0.8"], 1, "squeue: error: Invalid job_step id: 0.8\n"),
     ],
 )
 def test_mistakes_are_answered_in_slurms_words(

@@ -884,7 +884,8 @@ def test_nothing_is_enforced_that_slurm_conf_does_not_name() -> None:
     job = submit(house, qos="part")
     house.run(WAIT_S)
     assert job.is_running
-    assert House(enforce="none").submit(OTHER, account="none").spec.account == "none"
+    job = House(enforce="none").submit(OTHER, account="none", qos="none")
+    assert (job.spec.account, job.spec.qos) == ("lower", ""), "the default one, and no such QOS"
 
 
 def test_nodes_in_use_come_first_for_whom_nodes_are_limited() -> None:
