@@ -683,12 +683,9 @@ def _read_node_file(job: Job, path: str) -> None:
         with open(path, encoding="utf-8") as file:
             words = file.read().replace(",", " ").split()
     except OSError as error:
-        raise BadOptionError(
-            "Invalid --nodefile node file",
-            255,
-            f"{{program}}: error: slurm_allocate_resources error opening file {path}, "
-            f"{error.strerror}",
-        ) from None
+        said = f"slurm_allocate_resources error opening file {path}, {error.strerror}"
+        lines = [f"{{program}}: error: {said}"] if path else []
+        raise BadOptionError("Invalid --nodefile node file", 255, *lines) from None
     job.spec["required_nodes"] = ",".join(words)
 
 
