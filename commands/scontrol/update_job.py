@@ -312,11 +312,9 @@ def _limit(name: str) -> "Callable[[str, Context], str]":
     return check
 
 
-def _minutes(value: str, context: "Context") -> str:
-    from understudy.model.times import parse_limit
-
+def _delay_boot(value: str, context: "Context") -> str:
     check_limit(value, context, "DelayBoot")
-    return str((parse_limit(value) or 0) // 60)
+    return value
 
 
 def _mail_types(value: str, context: "Context") -> str:
@@ -418,7 +416,7 @@ _CHECKS: "dict[str, Callable[[str, Context], str | None]]" = {
     "corespec": _count("CoreSpec", below=_NO_SHORT, takes_minus_one=True),
     "cpuspertask": _count("CPUsPerTask", below=_NO_SHORT),
     "deadline": _time,
-    "delayboot": _minutes,
+    "delayboot": _delay_boot,
     "eligibletime": _time,
     "endtime": _end_time,
     "gres": _gres,

@@ -160,6 +160,9 @@ def _time_limit(change: Change, text: str) -> None:
             not job.is_pending or (most is not None and (limit is None or limit > most))
         ):
             raise SlurmError(ErrorCode.ACCESS_DENIED)
+    least = change.spec.get("time_min_s", job.spec.time_min_s)
+    if job.is_pending and least and limit is not None and limit < least:
+        raise SlurmError(ErrorCode.INVALID_TIME_MIN)
     change.lift("time")
     job.time_limit_s, job.time_limit_is_set = limit, True
     if job.is_active and job.start_time is not None:
@@ -377,6 +380,8 @@ def _gres(change: Change, text: str) -> None:
     change.need_pending()
     if not text:
         raise SlurmError(ErrorCode.INVALID_TRES)
+    if text.lower() == "none":
+        raise SlurmError(ErrorCode.INVALID_GRES)
     try:
         wants = read_request(text)
     except ValueError:
@@ -432,11 +437,12 @@ def _deadline(change: Change, text: str) -> None:
 def _time_min(change: Change, text: str) -> None:
     if not change.job.is_pending:
         return
-    least = parse_limit(text)
-    limit = change.job.time_limit_s
-    if least is not None and limit is not None and least > limit:
+    least, job = parse_limit(text), change.job
+    # a limit that the job was given for want of one says nothing
+    limit = job.time_limit_s if job.time_limit_is_set else None
+    if limit is not None and (least is None or least > limit):
         raise SlurmError(ErrorCode.INVALID_TIME_MIN)
-    change.spec["time_min_s"] = least
+    change.spec["time_min_s"] = least or None
 
 
 def _admin_comment(change: Change, text: str) -> None:

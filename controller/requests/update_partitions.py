@@ -87,7 +87,8 @@ def _change(core: Core, partition: Partition, changes: dict[str, str]) -> None:
     nodes that do not exist.
     """
     trial = replace(partition)
-    if changes.get("qos") and core.associations.qos and changes["qos"] not in core.associations.qos:
+    known, qos = core.associations.qos, changes.get("qos")
+    if qos and known and qos not in known and core.settings.enforced.qos:
         raise SlurmError(ErrorCode.INVALID_QOS)
     for key, text in sorted(changes.items(), key=lambda each: each[0] == "defaulttime"):
         if key == "nodes":
@@ -184,6 +185,11 @@ def _set_state(partition: Partition, text: str) -> None:
     partition.state = text.upper()
 
 
+def _set_priority(partition: Partition, text: str) -> None:
+    """As in slurm.conf, that is both."""
+    partition.priority_tier = partition.priority_job_factor = int(text)
+
+
 _SETTERS: Final[dict[str, Callable[[Partition, str], None]]] = {
     "state": _set_state,
     "default": _set("is_default", _yes),
@@ -193,7 +199,7 @@ _SETTERS: Final[dict[str, Callable[[Partition, str], None]]] = {
     "maxnodes": _set("max_nodes", _count),
     "prioritytier": _set("priority_tier", int),
     "priorityjobfactor": _set("priority_job_factor", int),
-    "priority": _set("priority_tier", int),
+    "priority": _set_priority,
     "oversubscribe": _set("oversubscribe", str.upper),
     "shared": _set("oversubscribe", str.upper),
     "defmempernode": _set_memory("default_memory_per_node_mb", "default_memory_per_cpu_mb"),

@@ -38,6 +38,7 @@ from understudy.model.gres import is_unsaid
 from understudy.model.records import JOBS
 from understudy.model.states import JobFlag, JobState
 from understudy.model.task_numbers import format_tasks
+from understudy.model.times import parse_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -229,7 +230,10 @@ def _names(path: str) -> Unless:
 
 
 def _delay_boot_s(said: str | None) -> int:
-    return int(said) * 60 if said is not None and said.isdecimal() else 0
+    try:
+        return parse_limit(said or "0") or 0
+    except ValueError:
+        return 0
 
 
 def _number(said: str | None) -> int | None:

@@ -157,7 +157,17 @@ def test_time_limits_are_raised_and_lowered_by_steps(h: Harness) -> None:
     ],
 )  # fmt: skip
 def test_wrong_values_are_refused(h: Harness, changes: dict[str, str], code: int) -> None:
-    assert h.update(h.submit(hold=True), ROOT, **changes) == code
+    assert h.update(h.submit(hold=True, time_limit_s=3600), ROOT, **changes) == code
+
+
+def test_a_least_time_is_measured_by_a_limit_that_somebody_gave(h: Harness) -> None:
+    job = h.submit(hold=True)
+    assert h.update(job, timemin="999") == 0
+    assert h.update(job, timelimit="10") == 2124
+    assert h.update(job, timemin="5") == 0
+    assert h.update(job, timelimit="10") == 0
+    assert [h.update(job, timemin=text) for text in ("11", "UNLIMITED", "0")] == [2124, 2124, 0]
+    assert job.spec.time_min_s is None
 
 
 @pytest.mark.parametrize(
