@@ -16,7 +16,7 @@ from differential.grammar import drawn, each_option
 from differential.keep import keep
 from differential.ledger import CHANCE, CLOSED, OPEN, Ledger
 from differential.real_slurm import end_on_sigterm, missing
-from differential.sequence import Step
+from differential.sequence import Step, read_lines
 from differential.shrink import shrunk
 from differential.sides import ROOT, Pair
 
@@ -107,6 +107,15 @@ def recheck(pair: Pair, ledger: Ledger, end: float) -> None:
         ledger.save()
 
 
+def try_lines(pair: Pair, path: Path) -> None:
+    """The command lines of a file, and what differs."""
+    steps = read_lines(path.read_text())
+    found = pair.play(steps, goes_on=True)
+    for each in found:
+        print("\n".join([f"### {each.run}", *each.lines(), ""]), flush=True)
+    print(f"{len(steps)} lines, {len(found)} differ")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="differential")
     parser.add_argument("--seconds", type=float, default=60)
@@ -115,6 +124,8 @@ def main() -> int:
     parser.add_argument("--progress", action="store_true", help="a line for each sequence")
     what = "each option of a command with each value, or each key of job, partition, node"
     parser.add_argument("--each", metavar="NAME", help=what)
+    what = "the command lines of this file; `!` before those that change something, `@bin` for who"
+    parser.add_argument("--lines", type=Path, metavar="FILE", help=what)
     parser.add_argument("--recheck", action="store_true", help="run the open causes again")
     parser.add_argument("--list", choices=(OPEN, CLOSED, CHANCE), help="print causes, run nothing")
     what = "write a cause's sequence as a scenario of tests/conformance"
@@ -139,6 +150,8 @@ def main() -> int:
                 elif options.each:
                     for name in options.each.split(","):
                         try_each(pair, ledger, end, name)
+                elif options.lines:
+                    try_lines(pair, options.lines)
                 elif options.recheck:
                     recheck(pair, ledger, end)
                 else:
@@ -146,7 +159,8 @@ def main() -> int:
         except KeyboardInterrupt:
             traceback.print_exc(limit=1)
     ledger.save()
-    print(ledger.statistics())
+    if not options.lines:
+        print(ledger.statistics())
     return 0
 
 

@@ -81,6 +81,27 @@ class Step:
         return Step(**{name: getattr(self, name) for name in self.__dataclass_fields__} | changed)
 
 
+def read_lines(text: str) -> list[Step]:
+    """A step for each line; behind `!` one that changes something, behind `@daemon` one that this
+    user types. The n-th `sbatch` that changes something is `@jn`.
+    """
+    steps: list[Step] = []
+    jobs = 0
+    for line in text.splitlines():
+        rest = line.strip()
+        if not rest or rest.startswith("#"):
+            continue
+        changes, rest = rest.startswith("!"), rest.removeprefix("!")
+        user = ""
+        if rest.startswith("@"):
+            user, _, rest = rest[1:].partition(" ")
+        is_job = changes and rest.startswith("sbatch")
+        jobs += is_job
+        saves = f"j{jobs}" if is_job else ""
+        steps.append(Step(rest, user=user, saves=saves, changes=changes, settles=changes))
+    return steps
+
+
 @dataclass
 class Sequence:
     """Steps, and the seed and areas they were drawn with."""

@@ -343,18 +343,18 @@ class Pair:
             time.sleep(pause)
             pause *= 1.6
 
-    def play(self, steps: list[Step]) -> list[Difference]:
+    def play(self, steps: list[Step], *, goes_on: bool = False) -> list[Difference]:
         """Run the steps on both, clean up, and say where they differ. What a command prints may
-        differ and the rest be worth while; what it does may not.
+        differ and the rest be worth while; what it does may not, unless it `goes_on`.
         """
         for side, first in zip(self.sides, self.next_job, strict=True):
             side.begin(first)
         try:
-            return self._play(steps)
+            return self._play(steps, goes_on=goes_on)
         finally:
             self._reset(steps)
 
-    def _play(self, steps: list[Step]) -> list[Difference]:
+    def _play(self, steps: list[Step], *, goes_on: bool) -> list[Difference]:
         differences: list[Difference] = []
         number = 0
         while number < len(steps):
@@ -365,7 +365,7 @@ class Pair:
                 found = compare(slurm, ours, number, step.run)
                 if found is not None:
                     differences.append(found)
-                if step.changes and bool(slurm.exit) != bool(ours.exit):
+                if step.changes and not goes_on and bool(slurm.exit) != bool(ours.exit):
                     return differences  # they are no longer in one state
                 number += 1
             if step.changes and step.settles and slurm.exit == 0:

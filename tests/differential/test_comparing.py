@@ -24,7 +24,7 @@ from differential.keep import scenario_of
 from differential.ledger import CLOSED, OPEN, Ledger
 from differential.real_slurm import node_count, with_ports
 from differential.record import STARTED, records, script_of
-from differential.sequence import Sequence, Step
+from differential.sequence import Sequence, Step, read_lines
 from differential.shrink import shrunk
 from differential.sides import JOB, Side, kit
 
@@ -120,6 +120,15 @@ def test_lines_of_scripts_variables_and_words_are_taken_away():
     assert any(each.env == () for each in smaller)
     assert any("SBATCH" not in each.script and "sleep" in each.script for each in smaller)
     assert not any("'@" in each.run for each in smaller)
+
+
+def test_lines_of_a_file_say_who_types_them_and_what_changes_something():
+    steps = read_lines("# mine\n!sbatch -H --wrap true\n\n@bin squeue -j @j1\n!scancel @j1\n")
+    assert [(each.run, each.user, each.saves, each.changes) for each in steps] == [
+        ("sbatch -H --wrap true", "", "j1", True),
+        ("squeue -j @j1", "bin", "", False),
+        ("scancel @j1", "", "", True),
+    ]
 
 
 def test_a_seed_draws_the_same_again_and_seeds_draw_all_areas():
