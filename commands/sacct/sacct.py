@@ -487,9 +487,8 @@ def _read_wanted(options: "dict[str, str | None]", context: Context, table: Tabl
     wanted.duplicates = "duplicates" in options
     for name, text in options.items():
         if name in _READERS:
-            if name == "whole_hetjob" and text is None:
-                text = "yes"  # noqa: PLW2901
-            _READERS[name](wanted, text or "", context)
+            unsaid = "yes" if name == "whole_hetjob" else ""
+            _READERS[name](wanted, unsaid if text is None else text, context)
         elif name in {"starttime", "endtime"} and text:
             _time(text, _now(table), context)
         elif name in {"timelimit_min", "timelimit_max"}:

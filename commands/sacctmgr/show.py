@@ -51,12 +51,12 @@ _WITH_FLAG = {
 }
 # what a word without a key is; else a name
 _POSITIONAL = {
-    "association": "ids",
-    "event": "event",
-    "transaction": "ids",
-    "runawayjobs": "clusters",
+    "association": sw.Key("", 0, "ids", "numbers"),
+    "event": sw.Key("", 0, "event", "event"),
+    "transaction": sw.Key("", 0, "ids", "transaction_numbers"),
+    "runawayjobs": sw.Key("", 0, "clusters", "names"),
 }
-_NUMBERED_KINDS = {"transaction": "transaction_numbers"}  # and of an association numbers
+_NAME = sw.Key("", 0, "names", "names")
 _NEED_ASSOCIATIONS = {  # conditions that Slurm looks at with WithAssoc alone
     "account": {"clusters", "parents", "qos", "default_qos", "users"},
     "user": {"accounts", "partitions", "qos", "default_qos"},
@@ -296,7 +296,6 @@ def _read(
     """Conditions, flags and the format; None if something was not understood, which has been said
     then.
     """
-    context = session.context
     where: dict[str, list[Any]] = {}
     flags: set[str] = set()
     form: str | None = None
@@ -316,24 +315,15 @@ def _read(
             )
             if flag:
                 flags.add(flag)
-            elif entity == "reservation" and value.lower() in {"where", "set", ""}:
-                pass
-            elif entity == "reservation":
-                context.complain(f" Unknown condition: {word}\n Use keyword 'set' to modify value")
+            elif value.lower() in {"where", "set"}:
+                continue
+            elif entity == "reservation" and value:
+                _complain_of_condition(session, entity, word)
                 is_well = False
-            elif value.lower() not in {"where", "set"} and (value or entity not in _POSITIONAL):
-                field = _POSITIONAL.get(entity, "names")
-                kind = (
-                    _NUMBERED_KINDS.get(entity, "numbers")
-                    if field == "ids"
-                    else "event"
-                    if field == "event"
-                    else "names"
-                )
-                for each in value.split(",") if kind == "event" else [value]:
-                    is_well = (
-                        _take(session, entity, where, sw.Key("", 0, field, kind), each) and is_well
-                    )
+            elif value or (entity != "reservation" and entity not in _POSITIONAL):
+                meant = _POSITIONAL.get(entity, _NAME)
+                for each in value.split(",") if meant.kind == "event" else [value]:
+                    is_well = _take(session, entity, where, meant, each) and is_well
             continue
         least = 2 if entity in {"cluster", "federation"} else 1
         if len(key) >= least and "format".startswith(key.lower()):
