@@ -389,17 +389,19 @@ def _memory(job: Asked, given: dict[str, str | None], found: list[str]) -> None:
         return
     nodes = _whole(wanted.get("node")) or job.min_nodes or job.nodes or 1
     cpus = _whole(wanted.get("cpu")) or job.req_cpus or 0
+    whole = given.get("exclusive", "") is None
     if per == "n":
         found.append(f"--mem={amount}M")
-    elif not cpus or amount % cpus or not _is_of_cpus(job, amount, nodes, cpus):
+    elif not cpus or amount % cpus or not _is_of_cpus(job, amount, nodes, cpus, whole=whole):
         found.append(f"--mem={-(-amount // nodes)}M")
     else:
         found.append(f"--mem-per-cpu={amount // cpus}M")
 
 
-def _is_of_cpus(job: Asked, amount: int, nodes: int, cpus: int) -> bool:
+def _is_of_cpus(job: Asked, amount: int, nodes: int, cpus: int, *, whole: bool = False) -> bool:
     """Whether memory was asked for each CPU: of more CPUs or nodes than the job asked for (whole
-    cores, `--exclusive`) it got more accordingly.
+    cores, `--exclusive`) it got more accordingly. Where that is open, of nodes if each has one CPU
+    of the job: asked for each CPU, the job would want more than it did on whole nodes.
     """
     got = megabytes(tres(job.alloc_tres).get("mem", ""))
     if got and job.has_run and job.nodes and job.cpus:
@@ -411,6 +413,8 @@ def _is_of_cpus(job: Asked, amount: int, nodes: int, cpus: int) -> bool:
             return is_of_cpus
         if not is_of_nodes and job.nodes > nodes:
             return True
+    if cpus == nodes or (whole and nodes > 1 and not job.has_run):
+        return False
     return nodes > 1 or not job.has_run
 
 

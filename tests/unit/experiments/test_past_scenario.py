@@ -158,6 +158,8 @@ def test_memory_is_asked_for_as_it_was(fields, expected):
         ((6, 2, 1200), (8, 2, 1200), "--mem=600M"),
         ((4, 1, 800), (4, 1, 800), "--mem=800M"),  # of the node or of its CPUs: nobody can tell
         ((48, 1, 9600), None, "--mem-per-cpu=200M"),  # it never ran: no node need have all of it
+        ((4, 4, 16000), None, "--mem=4000M"),  # whole nodes have more CPUs, and no more memory
+        ((8, 4, 16000), None, "--mem=4000M"),
     ],
 )
 def test_what_a_job_got_tells_whether_memory_was_for_nodes_or_cpus(asked, held, expected):
