@@ -19,7 +19,7 @@ OUT     ?= runs/demo
 
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: all demo pictures test check conformance differential differential-schedules fidelity sites clients format wire options states man bench experiments sweeps profile fuzz fuzz-guided fuzz-changes fuzz-schedules chaos lock clean compose-image compose-test
+.PHONY: all demo pictures test check conformance differential differential-schedules differential-histories fidelity sites clients format wire options states man bench experiments sweeps profile fuzz fuzz-guided fuzz-changes fuzz-schedules chaos lock clean compose-image compose-test
 .DELETE_ON_ERROR:
 
 all: $(VENV)/.prepared-dev
@@ -147,6 +147,11 @@ differential: $(VENV)/.prepared-dev
 # WHAT="--seed 11 --count 6 --jobs 60 --seconds 300 --at-once 3"
 differential-schedules: $(VENV)/.prepared-dev
 	PYTHONPATH=tests:tests/harness $(BIN)/python -m differential.schedules $(WHAT)
+
+# Histories by seed: run on real Slurm, imported from what sacct tells, replayed; each job that ran must start.
+# WHAT="--seed 1 --count 8 --at-once 8"
+differential-histories: $(VENV)/.prepared-dev
+	PYTHONPATH=tests:tests/harness $(BIN)/python -m differential.histories $(WHAT)
 
 # Scores every workload of ../shared/fidelity beside real Slurm's own spread.
 fidelity: $(VENV)/.prepared-dev

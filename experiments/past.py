@@ -69,6 +69,17 @@ class PastJob(msgspec.Struct, gc=False):
     flags: str = ""
 
     @property
+    def was_refused(self) -> bool:
+        """Whether it was never a job: Slurm records a submission that it refuses for its size,
+        nodes or reservation as one that failed at once, without nodes. Also a record of one that
+        was requeued before it ever ran.
+        """
+        if self.node_list or self.alloc_tres:
+            return False
+        is_failed = self.state == "FAILED" and self.submit is not None
+        return self.state == "REQUEUED" or (is_failed and self.submit == self.start == self.end)
+
+    @property
     def has_run(self) -> bool:
         """Whether it ever began: Slurm before 21.08 gives jobs that were cancelled while pending
         their end as their start.

@@ -240,12 +240,14 @@ class SiteAccounts:
             if account and account != "root" and account not in self.accounts:
                 self.accounts[account] = {}
                 new_accounts[account] = None
-            if user == "root" or not account:
+            if not account:
                 continue
             theirs = [key for key in self.users if key[0] == user]
             if any(key[1] == account for key in theirs):
                 continue
             self.users[user, account, ""] = {}
+            if user == account == "root":  # which each cluster has
+                continue
             (new_links if theirs and user not in new_users else new_users)[
                 user if not theirs else f"{user} in {account}"
             ] = None
@@ -258,11 +260,7 @@ class SiteAccounts:
             self.qos[name] = {}
         permitted = 0
         for name, uses in qos.items():
-            for entry in (
-                options
-                for key, options in self.users.items()
-                if key[:2] in uses and key[0] != "root"
-            ):
+            for entry in (options for key, options in self.users.items() if key[:2] in uses):
                 key = next((each for each in entry if each.lower() == "qos"), "qos")
                 # of what the account has
                 is_change = key not in entry or entry[key].startswith(("+", "-"))
@@ -341,10 +339,12 @@ class SiteAccounts:
         """
         of_users: dict[str, list[tuple[str, str, dict[str, str]]]] = {}
         for (user, account, partition), options in self.users.items():
-            if user != "root":
-                of_users.setdefault(user, []).append((account, partition, options))
+            of_users.setdefault(user, []).append((account, partition, options))
         found = []
         for user, entries in of_users.items():
+            if user == "root":
+                found += _commands_for_root(entries)
+                continue
             own = {
                 key: value
                 for _, _, options in entries
@@ -367,6 +367,25 @@ class SiteAccounts:
                     f"{_words(own | theirs if not place else theirs)}".rstrip()
                 )
         return found
+
+
+def _commands_for_root(entries: list[tuple[str, str, dict[str, str]]]) -> list[str]:
+    """Change the association that root has, and add the others."""
+    found = []
+    for account, partition, options in entries:
+        where = f"account={account}" + (f" partition={partition}" if partition else "")
+        words = _words({k: value for k, value in options.items() if k.lower() not in _OF_USERS})
+        if account != "root" or partition:
+            found.append(f"add user root {where} {words}".rstrip())
+        elif words:
+            found.append(f"modify user root where {where} set {words}")
+    defaults = {
+        value
+        for _, _, options in entries
+        for key, value in options.items()
+        if key.lower() == "defaultaccount"
+    }
+    return found + [f"modify user root set defaultaccount={each}" for each in defaults - {"root"}]
 
 
 def _names_of_qos(options: Mapping[str, str]) -> list[str]:

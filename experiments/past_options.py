@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from understudy.experiments.past import PastJob
 
     Said = Mapping[str, str | None]
+    # What memory a job has that asks for none: MB of each CPU ("c") or node ("n").
+    Default = frozenset[tuple[int, str]]
+    Defaults = Mapping[str, Default]  # of each partition
 
 # Options of a submission line that say nothing on when or where a job runs: files, folders, the
 # environment, how sbatch itself behaves, and what is the administrator's alone.
@@ -171,8 +174,15 @@ class Options:
     --hold, the name.
     """
 
-    def __init__(self, mapped: Mapped, counts: Count, expand: Callable[[str], list[str]]) -> None:
+    def __init__(
+        self,
+        mapped: Mapped,
+        counts: Count,
+        expand: Callable[[str], list[str]],
+        defaults: Defaults | None = None,
+    ) -> None:
         self._mapped, self._counts, self._expand = mapped, counts, expand
+        self._defaults = defaults or {}
         # with the notes that were made
         self._known: dict[tuple[object, ...], tuple[list[str], Counter[str]]] = {}
 
@@ -188,10 +198,13 @@ class Options:
                 self._known.clear()
             notes = Count()
             columns = Asked._make(asked(job))
+            default = self._defaults.get(
+                self._mapped.partition or self._mapped.one("partition", job.partition), frozenset()
+            )
             if said is None:
-                columns = _as_it_got(columns, notes)
+                columns = _as_it_got(columns, notes, default)
             known = self._known[key] = (
-                job_options(columns, given, self._mapped, notes, self._expand),
+                job_options(columns, given, self._mapped, notes, self._expand, default),
                 notes.notes,
             )
         for note, number in known[1].items():
@@ -205,14 +218,17 @@ def job_options(
     mapped: Mapped,
     counts: Count,
     expand: Callable[[str], list[str]],
+    default: Default = frozenset(),
 ) -> list[str]:
-    """Options of one job. `given`: the submission line's that are used; it is changed."""
+    """Options of one job. `given`: the submission line's that are used; it is changed. `default`:
+    what memory it has where it asks for none.
+    """
     found: list[str] = []
     _where(job, given, mapped, found)
     _how_long(job, given, counts, found)
     _fewer_nodes(job, given, counts)
     _shape(job, given, found)
-    _memory(job, given, found)
+    _memory(job, given, found, default)
     _gres(job, given, mapped, found)
     _buffer(job, given, counts)
     if "constraint" not in given and job.constraints:
@@ -271,11 +287,13 @@ def _where(job: Asked, given: dict[str, str | None], mapped: Mapped, found: list
 
 def _how_long(job: Asked, given: dict[str, str | None], counts: Count, found: list[str]) -> None:
     """The limit: the column's, since limits are changed later; but the line's where the job could
-    be content with less (--time-min).
+    be content with less (--time-min), and none where its deadline made it of its partition's.
     """
     if given.get("time_min") is not None and given.get("time"):
         return
     typed = given.pop("time", None)
+    if "deadline" in given and typed is None:
+        return
     if job.limit_min is None:
         if typed:
             found.append(f"--time={typed}")
@@ -298,7 +316,7 @@ def _minutes(text: str) -> int | None:
     return UNLIMITED if seconds is None or seconds < 0 else -(-seconds // 60)
 
 
-def _as_it_got(job: Asked, counts: Count) -> Asked:
+def _as_it_got(job: Asked, counts: Count, default: Default) -> Asked:
     """Of a job without a submission line: as many processors as it got, where whole cores do not
     tell why these were more than it asked for.
     """
@@ -317,7 +335,7 @@ def _as_it_got(job: Asked, counts: Count) -> Asked:
     memory, amount = job.memory, megabytes(wanted.get("mem", "") or job.memory)
     if got and amount and not amount[1] and job.nodes:
         is_of_cpus = _is_of_cpus(
-            job, amount[0], _whole(wanted.get("node")) or job.min_nodes or 1, job.req_cpus
+            job, amount[0], _whole(wanted.get("node")) or job.min_nodes or 1, job.req_cpus, default
         )
         memory = f"{got[0] // job.cpus}Mc" if is_of_cpus else f"{got[0] // job.nodes}Mn"
     return job._replace(req_cpus=job.cpus, memory=memory)
@@ -373,7 +391,12 @@ def _shape(job: Asked, given: dict[str, str | None], found: list[str]) -> None:
         found.append(f"--cpus-per-task={cpus // tasks}")
 
 
-def _memory(job: Asked, given: dict[str, str | None], found: list[str]) -> None:
+def _memory(
+    job: Asked,
+    given: dict[str, str | None],
+    found: list[str],
+    default: Default,
+) -> None:
     if any(name in given for name in ("mem", "mem_per_cpu", "mem_per_gpu")):
         return
     wanted = tres(job.req_tres)
@@ -389,19 +412,26 @@ def _memory(job: Asked, given: dict[str, str | None], found: list[str]) -> None:
         return
     nodes = _whole(wanted.get("node")) or job.min_nodes or job.nodes or 1
     cpus = _whole(wanted.get("cpu")) or job.req_cpus or 0
-    whole = given.get("exclusive", "") is None
+    is_whole = given.get("exclusive", "") is None
     if per == "n":
         found.append(f"--mem={amount}M")
-    elif not cpus or amount % cpus or not _is_of_cpus(job, amount, nodes, cpus, whole=whole):
+    elif (
+        not cpus
+        or amount % cpus
+        or not _is_of_cpus(job, amount, nodes, cpus, default, is_whole=is_whole)
+    ):
         found.append(f"--mem={-(-amount // nodes)}M")
     else:
         found.append(f"--mem-per-cpu={amount // cpus}M")
 
 
-def _is_of_cpus(job: Asked, amount: int, nodes: int, cpus: int, *, whole: bool = False) -> bool:
+def _is_of_cpus(
+    job: Asked, amount: int, nodes: int, cpus: int, default: Default, *, is_whole: bool = False
+) -> bool:
     """Whether memory was asked for each CPU: of more CPUs or nodes than the job asked for (whole
-    cores, `--exclusive`) it got more accordingly. Where that is open, of nodes if each has one CPU
-    of the job: asked for each CPU, the job would want more than it did on whole nodes.
+    cores, `--exclusive`) it got more accordingly. Where that is open it is as the configuration
+    gives it to who asks for none, if that is as much; else of nodes if each has one CPU of the job,
+    or all: of each CPU, whole nodes might be asked for more memory than they have.
     """
     got = megabytes(tres(job.alloc_tres).get("mem", ""))
     if got and job.has_run and job.nodes and job.cpus:
@@ -413,7 +443,13 @@ def _is_of_cpus(job: Asked, amount: int, nodes: int, cpus: int, *, whole: bool =
             return is_of_cpus
         if not is_of_nodes and job.nodes > nodes:
             return True
-    if cpus == nodes or (whole and nodes > 1 and not job.has_run):
+    is_nodes_default, is_cpus_default = (
+        any(kind == per and mb * number == amount for mb, per in default)
+        for kind, number in (("n", nodes), ("c", cpus))
+    )
+    if is_nodes_default != is_cpus_default:
+        return is_cpus_default
+    if cpus == nodes or (is_whole and nodes > 1 and not job.has_run):
         return False
     return nodes > 1 or not job.has_run
 

@@ -30,6 +30,8 @@ from understudy.model.hostlist import compress, expand
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from understudy.experiments.past_options import Defaults
+
     ReadLine = Callable[[str], list[dict[str, str | None]] | None]
 
 AGAIN: Final = frozenset(
@@ -134,14 +136,17 @@ def make_scenario(
     since: int | None = None,
     until: int | None = None,
     reservations: Mapping[str, Sequence[tuple[int, int]]] | None = None,
+    defaults: Defaults | None = None,
 ) -> PastScenario:
     """Make it.
 
     `since`: the scenario begins then, with the jobs that run and wait; `until`: later submissions
-    are left out; `reservations`: when they began and ended, where that is known.
+    are left out; `reservations`: when they began and ended, where that is known; `defaults`: of
+    memory, where the configuration is known.
     """
     groups = _grouped(records, counts)
-    maker = _Maker(counts, read_line, mapped or Mapped(), since, until, reservations or {})
+    options = Options(mapped or Mapped(), counts, expand, defaults)
+    maker = _Maker(counts, read_line, options, mapped or Mapped(), since, until, reservations or {})
     return maker.make(groups)
 
 
@@ -266,19 +271,20 @@ class _Maker:
         self,
         counts: Count,
         read_line: ReadLine,
+        options: Options,
         mapped: Mapped,
         since: int | None,
         until: int | None,
         reservations: Mapping[str, Sequence[tuple[int, int]]],
     ) -> None:
-        self._counts, self._read_line, self._mapped = counts, read_line, mapped
+        self._counts, self._read_line, self._asked = counts, read_line, options
+        self._mapped = mapped
         self._since, self._until = since, until
         self._times_of_reservations = reservations
         self._known: dict[str, int] = {}  # submission: its instant
         self._reserved: dict[str, list[tuple[PastJob, int]]] = defaultdict(list)
         self._zero = 0
         self._lines: dict[str, list[dict[str, str | None]] | None] = {}
-        self._asked = Options(self._mapped, counts, expand)
         # who and where of a job, once noted: the user's name, the partitions
         self._noted: dict[tuple[Any, ...], tuple[str, list[str]]] = {}
 
@@ -645,20 +651,24 @@ class _Maker:
             self._cancel(records[0], "{" + group.job + "}", scenario)
             return
         runs: dict[str, int] = {}
-        for record in records:
-            match = _JOB.fullmatch(record.job)
+        matches = [_JOB.fullmatch(record.job) for record in records]
+        # The record of the tasks that wait keeps the numbers of those that have begun since.
+        alone = {match[2] for match in matches if match is not None}
+        for record, match in zip(records, matches, strict=True):
             assert match is not None
-            of = (
-                [int(match[2])]
-                if match[2] is not None
-                else self._task_numbers((match[3] or "").partition("%")[0])
-            )
+            whose = "{" + group.job + "}_"
+            if match[2] is not None:
+                of, whose = [match[2]], whose + match[2]
+            else:
+                waiting = self._task_numbers((match[3] or "").partition("%")[0])
+                of = [str(number) for number in waiting if str(number) not in alone]
+                whose += f"[{_spans([int(number) for number in of])}]"
             run = self._run(record)
             for number in of:
-                runs[str(number)] = run
-                self._ending(line, record, str(number))
-            named = match[2] if match[2] is not None else f"[{(match[3] or '').partition('%')[0]}]"
-            self._cancel(record, "{" + group.job + "}_" + named, scenario)
+                runs[number] = run
+                self._ending(line, record, number)
+            if of:
+                self._cancel(record, whose, scenario)
         line["run"] = runs if len(set(runs.values())) > 1 else next(iter(runs.values()), 0)
 
     def _run(self, record: PastJob) -> int:

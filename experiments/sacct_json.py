@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from understudy.experiments.past import PARTITION_LIMIT, UNLIMITED, Count, HistoryError, PastJob
 from understudy.experiments.past_options import NO_CHOICES, Choices
-from understudy.experiments.sacct_rows import OTHER_CLUSTER, REVOKED, STEPS
+from understudy.experiments.sacct_rows import OTHER_CLUSTER, REFUSED, REVOKED, STEPS
 from understudy.experiments.sacct_words import NONE_ASSIGNED, STATES
 
 if TYPE_CHECKING:
@@ -50,6 +50,9 @@ def read_json(file: TextIO, counts: Count, choices: Choices = NO_CHOICES) -> Ite
             continue
         if record.state == "REVOKED":
             counts.left_out[REVOKED] += 1
+            continue
+        if record.was_refused:
+            counts.left_out[REFUSED] += 1
             continue
         yield record
 
@@ -155,7 +158,7 @@ def _record(number: int, job: dict[str, Any]) -> PastJob:
     if submit is None and start is None:
         raise ValueError("neither a submit nor a start time")
     if limit is None:
-        limit = PARTITION_LIMIT if start is None else UNLIMITED
+        limit = UNLIMITED if held and start is not None else PARTITION_LIMIT
     comment = job.get("comment")
     return PastJob(
         number,

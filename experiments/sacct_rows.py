@@ -105,6 +105,8 @@ AGAIN: Final = "the header again"
 FURTHER: Final = "further lines of a submission line or comment"
 OTHER_CLUSTER: Final = "of other clusters"
 REVOKED: Final = "siblings in a federation that were revoked"
+REFUSED: Final = "refused when it was submitted, or requeued before it ran: without nodes"
+_TELL_NODES: Final = ("node_list", "alloc_tres")
 _NOTHING: Final = (0,) * 6  # of what `_worth` tells
 _SURE: Final = 2  # of these, the first so many say how it was
 _LIKELY: Final = 3  # and so many how it was most likely
@@ -296,6 +298,9 @@ def read_rows(
             continue
         if record.state == "REVOKED":
             counts.left_out[REVOKED] += 1
+            continue
+        if record.was_refused and not layout.has.isdisjoint(_TELL_NODES):
+            counts.left_out[REFUSED] += 1
             continue
         yield record
 

@@ -275,11 +275,15 @@ class RealSlurm:
 
     def _start_accounting(self, accounts: list[list[str]]) -> None:
         data, sock = self.folder / "sql", self.folder / "sql.sock"
-        subprocess.run(
-            ["mariadb-install-db", "--no-defaults", f"--datadir={data}", "--user=root",
-             "--auth-root-authentication-method=normal", "--skip-test-db"],
-            check=True, capture_output=True, env=self.environment,
-        )  # fmt: skip
+        for last in (False, False, True):  # several at once get in each other's way
+            made = subprocess.run(
+                ["mariadb-install-db", "--no-defaults", f"--datadir={data}", "--user=root",
+                 "--auth-root-authentication-method=normal", "--skip-test-db"],
+                check=last, capture_output=True, env=self.environment,
+            )  # fmt: skip
+            if made.returncode == 0:
+                break
+            shutil.rmtree(data, ignore_errors=True)
         self._start(
             "mariadbd", "--no-defaults", f"--datadir={data}", f"--socket={sock}", "--user=root",
             "--bind-address=127.0.0.1", f"--port={self.sql_port}", f"--pid-file={data}/pid",

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from understudy.experiments.past_options import Defaults
     from understudy.model.conf import SlurmConfig
 
 SET_UP_S: Final = 0.02  # ours: of virtual time, for each command of sacctmgr
@@ -86,7 +87,7 @@ def import_history(request: ImportRequest) -> int:
     # nothing here refers to itself, and a million records are looked through again and again
     gc.disable()
     try:
-        scenario = _read_sources(request, counts, mapped, since, until, site)
+        scenario = _read_sources(request, counts, mapped, since, until, site, _defaults(config))
     finally:
         gc.enable()
     if not scenario.workload:
@@ -137,6 +138,22 @@ def _instant(text: str, option: str) -> int | None:
     return found
 
 
+def _defaults(config: SlurmConfig | None) -> Defaults:
+    """What memory jobs have that ask for none, or for all of their nodes (`--mem=0`)."""
+    if config is None:
+        return {}
+    per_cpu, per_node = config.number("DefMemPerCPU"), config.number("DefMemPerNode")
+    found = {}
+    for partition in config.partitions:
+        cpu, node = partition.default_memory_per_cpu_mb, partition.default_memory_per_node_mb
+        if not cpu and not node:
+            cpu, node = per_cpu, per_node
+        amounts = {(config.nodes[config.index_of[each]].memory_mb, "n") for each in partition.nodes}
+        amounts |= {(cpu, "c")} if cpu else {(node, "n")} if node else set()
+        found[partition.name] = frozenset(amounts)
+    return found
+
+
 def _read_conf(conf: Path | None) -> SlurmConfig | None:
     if conf is None:
         return None
@@ -177,6 +194,7 @@ def _read_sources(
     since: int | None,
     until: int | None,
     site: SiteAccounts,
+    defaults: Defaults,
 ) -> PastScenario:
     kinds = {path: _kind(path, request) for path in request.sources}
     for path, kind in kinds.items():
@@ -201,6 +219,7 @@ def _read_sources(
         since=since,
         until=until,
         reservations=site.reservations,
+        defaults=defaults,
     )
 
 
@@ -346,7 +365,9 @@ def _say_missing(
                 )
     if request.accounts and not request.create_accounts:
         have = {(user, account) for user, account, _ in site.users}
-        missing = [pair for pair in scenario.associations if pair not in have and pair[0] != "root"]
+        missing = [
+            pair for pair in scenario.associations if pair not in have and pair != ("root", "root")
+        ]
         if missing:
             shown = ", ".join(f"{user} in {account}" for user, account in missing[:5])
             request.say(

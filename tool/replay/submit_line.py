@@ -2,8 +2,8 @@
 
 Place: under `understudy import`; pure. The line's words are parted by blanks and nothing is quoted
 any more: where an option's value had blanks, its rest looks like the script's name. What comes
-behind `--wrap` is looked through for options with a `=`, since nothing else can follow it but its
-text.
+behind is looked through for options with a `=` that were not given before. The text of `--wrap` may
+have options of the same names: nothing behind it counts if it launches tasks (`srun --ntasks=1`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from understudy.commands.shared.options import REQUIRED, Option, OptionError, OptionTable
+from understudy.commands.shared.options import Option, OptionError, OptionTable
 from understudy.commands.submission.options import OPTIONS as SBATCH
 
 _Said = dict[str, str | None]
@@ -21,6 +21,7 @@ _OF_BUFFER: Final = re.compile(
     r"[a-z_]+=\S+|jobdw|persistentdw|create_persistent|destroy_persistent|stage_in|stage_out"
 )
 _FREE_TEXT: Final = ("comment", "job_name", "wrap", "admin_comment", "mail_user")
+_LAUNCHER: Final = re.compile(r"(?:^|[ =/;&|(])(?:srun|mpirun|mpiexec)(?= |$)")
 
 
 def read_submit_line(text: str) -> list[_Said] | None:
@@ -75,15 +76,30 @@ def _table(program: str) -> OptionTable:
 def _parse(
     table: OptionTable, words: list[str]
 ) -> tuple[list[tuple[Option, str | None]], list[str]]:
-    given, rest = table.parse(words, permute=False)
+    end = words.index(":") if ":" in words else len(words)
+    wrap = next((at for at, word in enumerate(words[:end]) if _is_wrap(word)), None)
+    if wrap is None:
+        given, rest = table.parse(words, permute=False)
+    else:
+        first = wrap + 1 + (words[wrap] == "--wrap")
+        given, rest = table.parse(words[:first], permute=False)
+        rest += words[first:]
     if given and given[-1][0].dest in _FREE_TEXT and rest[:1] != [":"]:
-        more = [
-            word
-            for word in rest
-            if word.startswith("--") and "=" in word and word[2:].partition("=")[0] in table.by_long
-        ]
-        given += [
-            (table.by_long[word[2:].partition("=")[0]], word.partition("=")[2]) for word in more
-        ]
-        given = [each for each in given if each[0].value != REQUIRED or each[1] is not None]
+        more = {} if _LAUNCHER.search(" ".join(words)) else _behind(table, rest)
+        given += [each for each in more.values() if each[0] not in dict(given)]
+        rest = rest[rest.index(":") :] if ":" in rest else rest
     return given, rest
+
+
+def _is_wrap(word: str) -> bool:
+    return word == "--wrap" or word.startswith("--wrap=")
+
+
+def _behind(table: OptionTable, words: list[str]) -> dict[str, tuple[Option, str]]:
+    """Options with a `=` among words that belong to a text, or stand behind it."""
+    found = {}
+    for word in words[: words.index(":") if ":" in words else None]:
+        name, equals, value = word.removeprefix("--").partition("=")
+        if word.startswith("--") and equals and name in table.by_long:
+            found[name] = (table.by_long[name], value)
+    return found

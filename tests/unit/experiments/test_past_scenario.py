@@ -181,6 +181,22 @@ def test_what_a_job_got_tells_whether_memory_was_for_nodes_or_cpus(asked, held, 
     assert expected in options(job(1, **fields))
 
 
+@pytest.mark.parametrize(
+    ("default", "expected"),
+    [
+        ({(4000, "n")}, "--mem=4000M"),  # all of a node, as where nothing is configured
+        ({(2400, "c")}, "--mem-per-cpu=2400M"),
+        ({(1000, "n")}, "--mem-per-cpu=2400M"),  # the job asked for something else
+    ],
+)
+def test_memory_that_may_be_of_nodes_or_cpus_is_as_the_configuration_gives_it(default, expected):
+    record = job(
+        1, partition="p", req_cpus=5, min_nodes=3, cpus=5, nodes=3,
+        req_tres="cpu=5,mem=12000M,node=3", alloc_tres="cpu=5,mem=12000M,node=3",
+    )  # fmt: skip
+    assert expected in options(record, defaults={"p": frozenset(default)})
+
+
 def test_nodes_that_were_changed_while_a_job_waited_are_the_columns():
     fewer = job(1, submit_line="sbatch -N2 -n4 run.sh", req_cpus=4, cpus=4, min_nodes=1, nodes=1)
     assert "--nodes=1" in options(fewer)
@@ -437,6 +453,13 @@ def test_a_reservation_in_which_no_job_ran_is_left_out():
         ("/usr/bin/srun --pty -n 2 bash", [{"ntasks": "2"}]),
         ("salloc -N 3 -t 5 make", [{"nodes": "3", "time": "5"}]),
         ("sbatch -n 1 : -n 2 x", [{"ntasks": "1"}, {"ntasks": "2"}]),
+        (
+            "sbatch -n4 -N2 --wrap srun -n1 --mem=1 x",
+            [{"ntasks": "4", "nodes": "2", "wrap": "srun"}],
+        ),
+        ("sbatch -n4 --wrap kill -9 $$", [{"ntasks": "4", "wrap": "kill"}]),
+        ("sbatch -n4 --wrap=a -n9 --ntasks=8 -p x", [{"ntasks": "4", "wrap": "a"}]),
+        ("sbatch -n4 --wrap a b : -n2 c", [{"ntasks": "4", "wrap": "a"}, {"ntasks": "2"}]),
         ("python x.py", None),
         ("sbatch --no-such-option x", None),
         ("", None),
@@ -574,3 +597,20 @@ def test_who_ran_when_the_scenario_begins_is_submitted_and_starts_then():
         (0, 0, 800),
         (0, 200, 300),
     ]
+
+
+def test_a_limit_that_a_deadline_made_is_not_asked_for():
+    record = job(1, limit_min=9, submit_line="sbatch --deadline=now+10minutes x")
+    assert not any(option.startswith("--time") for option in options(record))
+    record = job(1, limit_min=9, submit_line="sbatch -t9 --deadline=now+10minutes x")
+    assert "--time=9" in options(record)
+
+
+def test_tasks_that_have_records_of_their_own_are_not_those_that_still_wait():
+    made, _ = scenario(
+        job("5_1", "FAILED", exit_code=3),
+        job("5_[1-3]", "CANCELLED", start=None, end=90),
+    )
+    (found,) = made.workload
+    assert found["run"] == {"1": 60, "2": 3600, "3": 3600}
+    assert [event["cmd"] for event in made.events] == [["scancel", "{5}_[2-3]"]]

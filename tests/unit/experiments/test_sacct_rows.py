@@ -298,3 +298,23 @@ def test_one_of_several_clusters_can_be_chosen():
     records, counts = read(HEADER + "|Cluster", ROW + "|a", ROW + "|b", cluster="b")
     assert len(records) == 1
     assert counts.left_out == {"of other clusters": 1}
+
+
+def test_what_slurm_refused_and_kept_as_failed_is_left_out():
+    header = "JobID|State|Submit|Start|End|NodeList|AllocTRES"
+    at, later = "2024-01-01T00:00:00", "2024-01-01T00:00:01"
+    rows = [
+        f"1|FAILED|{at}|{at}|{at}|None assigned|",
+        f"2|FAILED|{at}|{at}|{at}|n1|cpu=1",  # which ended at once
+        f"3|FAILED|{at}|{later}|{later}|None assigned|",  # which ended when its turn came
+        f"4|REQUEUED|{at}|{at}|{later}|None assigned|",
+    ]
+    records, counts = read(header, *rows)
+    assert [record.job for record in records] == ["2", "3"]
+    assert counts.left_out == {
+        "refused when it was submitted, or requeued before it ran: without nodes": 2
+    }
+    # without such columns nobody can tell
+    assert (
+        len(read("JobID|State|Submit|Start|End", *(row.rsplit("|", 2)[0] for row in rows))[0]) == 4
+    )

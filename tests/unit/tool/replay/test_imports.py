@@ -138,6 +138,25 @@ def test_a_users_first_association_is_that_of_his_default_account_and_has_what_i
     assert sum("account=dry" in line and line.endswith("qos=+new") for line in site.commands()) == 3
 
 
+def test_root_has_an_association_and_is_given_the_others():
+    site = SiteAccounts()
+    site.read(
+        "Cluster - 'c':Fairshare=1:QOS='normal'\n"
+        "Parent - 'root'\n"
+        "User - 'root':DefaultAccount='a1':AdminLevel='Administrator':Fairshare=1:QOS='+q1'\n"
+        "Account - 'a1':Fairshare=1\n"
+        "Parent - 'a1'\n"
+        "User - 'root':DefaultAccount='a1':AdminLevel='Administrator':Fairshare=2\n",
+        "dump",
+    )
+    assert site.complete({("root", "root"): None, ("root", "a1"): None}, {}) == []
+    assert site.commands()[-3:] == [
+        "modify user root where account=root set Fairshare=1 QOS=+q1",
+        "add user root account=a1 Fairshare=2",
+        "modify user root set defaultaccount=a1",
+    ]
+
+
 def test_a_table_of_associations_tells_the_same_users():
     table, dump = SiteAccounts(), SiteAccounts()
     table.read((HISTORIES / "assoc.txt").read_text(), "assoc.txt")

@@ -1,0 +1,208 @@
+"""Histories by seed: a day's worth of odd submissions run on real Slurm with accounting, what
+sacct and sacctmgr tell of it is imported, and the replay under the same configuration must start
+each job that ran.
+
+    make differential-histories WHAT="--seed 1 --count 8 --at-once 8"
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import random
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from differential.real_slurm import RealSlurm, end_on_sigterm, missing
+from differential.sides import BIN, ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+JOBS = 70
+LIMIT_S = 100.0
+HEAD = """ClusterName=c
+SlurmctldHost=localhost
+AccountingStorageType=accounting_storage/slurmdbd
+"""
+CONF = """SchedulerType=sched/backfill
+SchedulerParameters=bf_interval=5
+SelectType=select/cons_tres
+SelectTypeParameters={select}
+PriorityType=priority/multifactor
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+ReturnToService=2
+SlurmdParameters=config_overrides
+JobAcctGatherType=jobacct_gather/none
+EnforcePartLimits=ALL
+AccountingStorageEnforce=associations,limits,qos
+Licenses=matlab:4
+{memory}
+NodeName=n[1-4] {node} Feature=f1,f2 State=UNKNOWN
+NodeName=n[5-6] {node} Feature=f1 State=UNKNOWN
+PartitionName=debug Nodes=n[1-6] Default=YES MaxTime=60 State=UP
+PartitionName=batch Nodes=n[1-2] MaxTime=600 DefaultTime=5 State=UP
+PartitionName=ex Nodes=n[5-6] MaxTime=600 OverSubscribe=EXCLUSIVE State=UP
+"""
+NODES = (
+    "CPUs=4 RealMemory=4000",
+    "CPUs=8 Sockets=1 CoresPerSocket=4 ThreadsPerCore=2 RealMemory=8000",
+    "CPUs=4 Sockets=2 CoresPerSocket=2 ThreadsPerCore=1 RealMemory=4000 Weight=2",
+)
+SELECTS = ("CR_Core_Memory", "CR_CPU_Memory", "CR_Core", "CR_Socket_Memory")
+MEMORY = (
+    "",
+    "DefMemPerCPU=300",
+    "DefMemPerNode=1000",
+    "DefMemPerCPU=500\nMaxMemPerCPU=900",
+)
+# Of each line one is drawn, with `-` nothing.
+OPTIONS = (
+    "-n1; -n2; -n3; -n7; -N2; -N3 -n5; -n2 -c2; -c3; -N1-3 -n4; -n4 --ntasks-per-node=2; -N6",
+    "-; -; --mem=300; --mem-per-cpu=150; --mem=0; --mem=1G",
+    "-; -; --exclusive; --exclusive=user; -s; --hint=nomultithread; --contiguous; --spread-job",
+    "-; -p batch; -p ex; -p debug,batch; -p batch,ex",
+    "-; -t 1; -t 5; -t 50; -t 90 -p batch; --time-min=1 -t 9",
+    "-; -; -L matlab; -L matlab:3; -C f2; -C 'f1|f2'; -C 'f1&f2'; -C [f1*1&f2*1] -N2; -x n1",
+    "-; -A a1; -A a2; -A a1 -q q1",
+    "-; -; -; --array=1-4; --array=0-9:3%2; -H; -b now+15; --nice=5; --requeue; --reservation=res1",
+    "-; -; -; -d singleton; -d afterany:PREVIOUS; -d afternotok:PREVIOUS; --deadline=now+10minutes",
+    "-; -; -; --comment='x y|z'; -J 'a b'; -J same; --wckey=k; -w n2",
+)
+COMMANDS = (
+    *("true", "sleep 1", "sleep 2", "sleep 4", "sleep 6", "exit 3", "kill -9 $$"),
+    *("srun true; sleep 1", "srun -n1 sleep 2"),
+)
+ACCOUNTS = (
+    "sacctmgr -i add account a1 a2; sacctmgr -i add qos q1 priority=5; "
+    "sacctmgr -i modify account a1 set qos+=q1; sacctmgr -i add user root account=a1,a2; "
+    "sacctmgr -i modify user root set qos+=q1; scontrol create reservation "
+    "reservationname=res1 starttime=now duration=60 users=root nodes=n4"
+)
+DUMPS = (
+    "sacct -a -D -P --format=ALL -S now-1hour > {0}/jobs.txt; "
+    "sacct -a --json -S now-1hour > {0}/jobs.json; sacctmgr dump c file={0}/accounts.cfg; "
+    "sacctmgr show qos -P > {0}/qos.txt; sacctmgr show reservation -P > {0}/reservations.txt"
+)
+
+
+def record(seed: int, folder: Path) -> None:
+    """Run it on real Slurm; the dumps are in the folder then."""
+    draw = random.Random(seed)
+    conf = CONF.format(
+        node=draw.choice(NODES), select=draw.choice(SELECTS), memory=draw.choice(MEMORY)
+    )
+    (folder / "slurm.conf").write_text(HEAD + conf)
+    with tempfile.TemporaryDirectory(prefix="dh") as place:
+        Path(place).chmod(0o755)
+        real = RealSlurm(Path(place) / "s", conf, accounting=True, cluster="c")
+        real.folder.mkdir()
+        with real.up():
+
+            def run(*words: str) -> str:
+                environment = real.environment | {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}
+                return subprocess.run(
+                    words, env=environment | {"HOME": "/root"}, cwd=place, check=False,
+                    capture_output=True, text=True, timeout=120,
+                ).stdout  # fmt: skip
+
+            run("bash", "-c", ACCOUNTS)
+            submit_all(draw, run, Path(place) / "job.sh")
+            end = time.monotonic() + LIMIT_S
+            while run("squeue", "-h", "-t", "PD,R").strip() and time.monotonic() < end:
+                time.sleep(3)
+                if time.monotonic() > end - 30:
+                    run("bash", "-c", "scancel -t PD $(squeue -h -t PD -o %A | head -3)")
+            time.sleep(2)
+            run("bash", "-c", DUMPS.format(folder))
+
+
+def submit_all(draw: random.Random, run: Callable[..., str], script: Path) -> None:
+    """Submissions that Slurm takes, by `--wrap` and as scripts, and what is done to them then."""
+    previous, taken = "1", 0
+    while taken < JOBS:
+        drawn = [draw.choice(line.split("; ")) for line in OPTIONS]
+        said = [text.replace("PREVIOUS", previous) for text in drawn if text != "-"]
+        command = draw.choice(COMMANDS)
+        if draw.random() < 0.4:
+            lines = [f"#SBATCH {text}" for text in said]
+            script.write_text("\n".join(["#!/bin/bash", *lines, command, ""]))
+            answer = run("sbatch", str(script))
+        else:
+            more = [":", "-n1", "-p", "debug"] if draw.random() < 0.04 else []
+            answer = run("sbatch", *shlex.split(" ".join(said)), *more, "--wrap", command)
+        if "Submitted" in answer:
+            previous, taken = answer.split()[-1], taken + 1
+        one = str(draw.randint(1, int(previous)))
+        for chance, words in (
+            (0.1, ("scancel", one)),
+            (0.08, ("scontrol", "requeue", one)),
+            (0.05, ("scontrol", "update", f"jobid={previous}", "timelimit=3")),
+        ):
+            if draw.random() < chance:
+                run(*words)
+
+
+def judge(folder: Path, dump: str) -> list[str]:
+    """What ran on real Slurm and did not start here, with what was asked for."""
+    history, run = folder / f"history-{dump}", folder / f"run-{dump}"
+    tables = ("accounts.cfg", "qos.txt", "reservations.txt")
+    for words in (
+        ["import", str(folder / dump), "--out", str(history), "--conf", str(folder / "slurm.conf"),
+         *(word for name in tables for word in ("--accounts", str(folder / name))),
+         "--create-accounts"],
+        ["replay", str(history), "--out", str(run)],
+    ):  # fmt: skip
+        done = subprocess.run(
+            [str(BIN / "understudy"), *words], check=False, capture_output=True, text=True
+        )
+        if not (run if words[0] == "replay" else history).is_dir():
+            return [
+                f"{words[0]} ended with {done.returncode}: {(done.stdout + done.stderr)[-300:]}"
+            ]
+    with (history / "past.csv").open() as past, (run / "jobs.csv").open() as jobs:
+        ran = {row["id"] for row in csv.DictReader(past) if row["start"]}
+        return [
+            f"{row['id']}: {row['state']}, {row['reason']}"
+            for row in csv.DictReader(jobs)
+            if row["id"] in ran and not row["start"]
+        ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="differential.histories")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=4)
+    parser.add_argument("--at-once", type=int, default=4)
+    parser.add_argument("--folder", type=Path, default=ROOT / "build/differential/histories")
+    options = parser.parse_args()
+    if why := missing():
+        print(f"nothing to compare with: {why}")
+        return 0
+    end_on_sigterm()
+    folders = {
+        seed: options.folder / str(seed)
+        for seed in range(options.seed, options.seed + options.count)
+    }
+    for folder in folders.values():
+        folder.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(options.at_once) as pool:
+        list(pool.map(record, folders, folders.values()))
+    lost = 0
+    for seed, folder in folders.items():
+        for dump in ("jobs.txt", "jobs.json"):
+            found = judge(folder, dump)
+            lost += len(found)
+            print("\n    ".join([f"seed {seed}, {dump}: {len(found)} did not start", *found]))
+    return 1 if lost else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
