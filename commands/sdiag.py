@@ -16,7 +16,14 @@ OPTIONS = OptionTable(
     [
         Option("all", "a", NONE, "print all statistics"),
         Option("reset", "r", NONE, "set the statistics to nought"),
-        Option("cluster", "M", REQUIRED, "NAME: cluster to ask", dest="clusters"),
+        Option(
+            "cluster",
+            "M",
+            REQUIRED,
+            "NAME: cluster to ask",
+            env="SLURM_CLUSTERS",
+            dest="clusters",
+        ),
         Option("sort-by-id", "i", NONE, "requests by their numbers"),
         Option("sort-by-time", "t", NONE, "requests by the time that they took in all"),
         Option("sort-by-time2", "T", NONE, "requests by the time that one took"),
@@ -34,9 +41,7 @@ def sdiag(arguments: list[str], context: Context) -> int:
     names = {option.dest for option, _ in given}
     if context.tells(OPTIONS, names, "Usage: sdiag [-M cluster] [-aritT]"):
         return 0
-    if context.refuses_clusters(
-        next((value for option, value in given if option.dest == "clusters"), None)
-    ):
+    if context.refuses_clusters_of(OPTIONS, given):
         return 1
     # the last one counts
     if (

@@ -169,7 +169,10 @@ def sprio(arguments: "list[str]", context: Context) -> int:
     if "version" in options:
         context.print(f"slurm {VERSION}")
         return 0
-    if context.refuses_clusters(options.get("clusters")):
+    is_on_line = any(option.dest == "clusters" for option, _ in given)
+    if context.refuses_clusters(
+        options.get("clusters"), "--cluster" if is_on_line else "SLURM_CLUSTERS"
+    ):
         return 1
     try:
         return _show(options, words, context)

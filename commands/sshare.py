@@ -30,7 +30,7 @@ OPTIONS = OptionTable(
         Option("help", "", NONE, "print this text"),
         Option("long", "l", NONE, "more fields"),
         Option("cluster", "", REQUIRED, "", dest="clusters"),
-        Option("clusters", "M", REQUIRED, "LIST: clusters to ask", env="SLURM_CLUSTERS"),
+        Option("clusters", "M", REQUIRED, "LIST: clusters to ask"),
         Option("partition", "m", NONE, "print partitions, too"),
         Option("noheader", "n", NONE, "print no header"),
         Option("noheader-h", "h", NONE, "", dest="noheader"),

@@ -68,7 +68,7 @@ OPTIONS = OptionTable(
         Option("idle", "I", NONE, "event: a node stays IDLE for as long as --offset says"),
         Option("jobid", "j", REQUIRED, "ID: about this job"),
         Option("cluster", "", REQUIRED, "", dest="clusters"),
-        Option("clusters", "M", REQUIRED, "LIST: clusters to ask", env="SLURM_CLUSTERS"),
+        Option("clusters", "M", REQUIRED, "LIST: clusters to ask"),
         Option("node", "n", OPTIONAL, "HOSTS: about these nodes, or all"),
         Option("noheader", "N", NONE, "no header line"),
         Option(

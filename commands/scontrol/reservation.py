@@ -36,6 +36,9 @@ KEYS = (
 )
 _SAME_KEY = {"nodecount": "nodecnt", "corecount": "corecnt"}
 _LISTS = ("users", "groups", "accounts", "flags", "duration")
+_SCALES = {"k": 1024, "m": 1024 * 1024}
+_COUNTED_TRES = {"cpu": "corecnt", "node": "nodecnt"}
+_OTHER_TRES = frozenset(("mem", "energy", "billing", "fs/disk", "vmem", "pages"))
 _ONCE = frozenset(("users", "groups", "accounts"))
 BUSY = 2016
 NOTE = """Note, unless nodes are directly requested a reservation must exist in a single partition.
@@ -71,8 +74,8 @@ def update(words: "Sequence[str]", context: Context) -> int:
     try:
         name, changes = _read(_given(words), context, "No reservation update.")
         context.client.call("UpdateReservation", "update", name, changes)
-    except _RefusedInputError:
-        context.complain("slurm_update error: No error")
+    except _RefusedInputError as refused:
+        context.complain(f"slurm_update error: {refused.args[0] if refused.args else 'No error'}")
         return 1
     except RefusedError as error:
         context.complain(f"Error updating the reservation: {error.text}")
@@ -126,8 +129,11 @@ def _read(words: "Sequence[str]", context: Context, outcome: str) -> tuple[str, 
         if key is None:
             _refuse(context, f"Unknown parameter {word}.  {outcome}")
         assert key is not None
-        if sign and key == "nodes":
-            _refuse(context, f"The +=/-= notation is not supported when updating nodes.  {outcome}")
+        if sign and key not in (*_LISTS, "starttime", "endtime", "reservationname"):
+            _refuse(
+                context,
+                f"The +=/-= notation is not supported when updating {written[:-1]}.  {outcome}",
+            )
         if key == "reservationname":
             name = value
         elif key in {"starttime", "endtime"}:
@@ -138,30 +144,45 @@ def _read(words: "Sequence[str]", context: Context, outcome: str) -> tuple[str, 
         elif key in {"duration", "maxstartdelay"}:
             changes[key + sign] = _duration(value, word, context, outcome)
         elif key in {"nodecnt", "corecnt"}:
-            counts = [part.removeprefix("+") for part in value.split(",")]
-            if not all(count.isdecimal() for count in counts):
-                _refuse(context, f"Invalid {'node' if key == 'nodecnt' else 'core'} count {value}")
-            changes[key] = ",".join(counts)
+            _read_counts(key, value, changes, context)
+        elif key == "watts" and not _is_power(value):
+            _refuse(context, f"Invalid Watts value: {value}")
         elif key == "tres":
             _read_tres(value, changes, context)
-        elif key == "flags":
+        elif key == "flags" and value:
             changes[key + sign] = _flags(value, sign, context, outcome)
-        else:
+        elif key != "flags":
             if key in _ONCE and any(each.rstrip("+-") == key for each in changes):
                 _refuse(context, f"Parameter {word} specified more than once")
             changes[key + (sign if key in _LISTS else "")] = value
     return name, changes
 
 
+def _read_counts(key: str, value: str, changes: dict[str, str], context: Context) -> None:
+    """Numbers at commas, of nodes also in thousands (`2k`); none at all says nothing."""
+    counts = []
+    for part in filter(None, value.split(",")):
+        text = part.removeprefix("+")
+        digits = text.rstrip("kKmM") if key == "nodecnt" else text
+        if not digits.isdecimal():
+            _refuse(context, f"Invalid {'node' if key == 'nodecnt' else 'core'} count {value}")
+        scale = _SCALES.get(text[len(digits) :][:1].lower(), 1)
+        counts.append(str(int(digits) * scale))
+    if counts:
+        changes[key] = ",".join(counts)
+
+
 def _time(key: str, value: str, now: float, word: str, context: Context, outcome: str) -> str:
     from understudy.model.moments import not_understood_from, parse_time
 
+    if not value:
+        return "0"
     try:
         return str(parse_time(value, now))
     except ValueError:
         context.complain(f"Invalid time specification (pos={not_understood_from(value)}): {value}")
-        _refuse(context, f"Invalid {key.removesuffix('time')} time {word}.  {outcome}")
-    return ""
+        context.error(f"Invalid {key.removesuffix('time')} time {word}.  {outcome}")
+        raise _RefusedInputError("Invalid time specified") from None
 
 
 def _duration(value: str, word: str, context: Context, outcome: str) -> str:
@@ -187,15 +208,29 @@ def _flags(value: str, sign: str, context: Context, outcome: str) -> str:
     return text
 
 
+def _is_power(text: str) -> bool:
+    return text.lower() in ("", "n/a") or text.rstrip("kKmM").isdecimal()
+
+
 def _read_tres(value: str, changes: dict[str, str], context: Context) -> None:
     """`TRES=cpu=4,node=1`: another way to write counts."""
-    for part in value.split(","):
+    for part in filter(None, value.split(",")):
         name, _, count = part.partition("=")
-        key = {"cpu": "corecnt", "node": "nodecnt"}.get(name.lower())
-        if key is None:
+        if not count:
+            _refuse(context, f"invalid TRES '{name}'")
+        kind = name.lower()
+        if kind in _OTHER_TRES:
+            _refuse(context, f"TRES type '{kind}' not supported with reservations")
+        if kind not in _COUNTED_TRES:
             _refuse(context, f"couldn't identify configured TRES '{name}'")
-        assert key is not None
-        changes[key] = count
+        if not count.isdecimal():
+            _refuse(
+                context,
+                f"invalid TRES cpu value '{count}'"
+                if kind == "cpu"
+                else f"Invalid TRES node count {count}",
+            )
+        changes[_COUNTED_TRES[kind]] = count
 
 
 def _check_new(changes: dict[str, str], context: Context) -> None:
@@ -215,16 +250,16 @@ def _check_new(changes: dict[str, str], context: Context) -> None:
 
             if parse_limit(changes["duration"]) != end - start:
                 _refuse(context, f"StartTime + Duration does not equal EndTime.  {outcome}")
-    from understudy.model.reservations import ANY_NODES, PART_NODES, read_flags
+    from understudy.model.reservations import PART_NODES, read_flags
 
     flags = read_flags(changes["flags"])[0] if changes.get("flags") else 0
     counts = any(changes.get(key, "").replace(",", "").strip("0") for key in ("nodecnt", "corecnt"))
-    is_empty = not counts and not any(
-        changes.get(key) for key in ("nodes", "burstbuffer", "licenses", "watts")
+    is_empty = "watts" not in changes and not (
+        counts or any(changes.get(key) for key in ("nodes", "burstbuffer", "licenses"))
     )
+    if changes.get("partitionname") == "":
+        raise RefusedError(0, "Invalid partition name specified")
     if is_empty and "partitionname" in changes and not flags & PART_NODES:
-        if not changes["partitionname"]:
-            raise RefusedError(0, "Invalid partition name specified")
         changes["nodes"] = "ALL"  # a partition alone means all of its nodes
         changes["flags"] = ",".join(filter(None, (changes.get("flags"), "PART_NODES")))
     elif is_empty and not flags & PART_NODES:
@@ -241,7 +276,7 @@ def _check_new(changes: dict[str, str], context: Context) -> None:
             "Users and Groups are mutually exclusive.  You can have one or the other, "
             f"but not both.  {outcome}",
         )
-    if changes.get("watts") and (not flags & ANY_NODES or counts or changes.get("nodes")):
+    if "watts" in changes and (counts or changes.get("nodes")):
         _refuse(
             context, f"A power reservation must be empty and set the LICENSE_ONLY flag.  {outcome}"
         )

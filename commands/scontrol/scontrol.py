@@ -60,9 +60,7 @@ def scontrol(arguments: list[str], context: Context) -> int:
     if "version" in names:
         context.print(f"slurm {VERSION}")
         return 0
-    if context.refuses_clusters(
-        next((value for option, value in given if option.dest == "clusters"), None)
-    ):
+    if context.refuses_clusters_of(OPTIONS, given):
         return 1
     user = next((value for option, value in given if option.dest == "uid"), None)
     if user is not None and not _become(user):

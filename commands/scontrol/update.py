@@ -473,10 +473,10 @@ def delete(words: "Sequence[str]", session: "Session") -> int:
     typed, equals, name = words[0].partition("=")
     if not equals:
         name = words[1] if len(words) > 1 else ""
-    if len(words) > (1 if equals else 2):
+    if equals and len(words) > 1:
         context.complain(f"Invalid deletion entity: {words[0]}")
         return 1
-    if not name and not equals:
+    if not equals and (not name or len(words) > 2):
         context.error("Proper format is 'delete <ENTITY>=<ID>' or 'delete <ENTITY> <ID>'")
         return 1
     key = typed.lower()

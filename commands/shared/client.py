@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from typing import Any, TextIO
 
     from understudy.auth.handshake import SealedChannel
-    from understudy.commands.shared.options import OptionTable
+    from understudy.commands.shared.options import Option, OptionTable
 
 CONNECTION_RESET = 104  # errno, as a controller that dies with the request unread leaves it
 CONNECT_FAILED = 1005
@@ -732,6 +732,19 @@ class Context:
         else:
             self.named_cluster = own
         return is_refused
+
+    def refuses_clusters_of(
+        self, table: "OptionTable", given: "Sequence[tuple[Option, str | None]]"
+    ) -> bool:
+        """The same for what the environment names, and then for what the line does."""
+        for options, said_by in (
+            (table.from_environment(self.environ), "SLURM_CLUSTERS"),
+            (given, "--cluster"),
+        ):
+            named = next((value for option, value in options if option.dest == "clusters"), None)
+            if self.refuses_clusters(named, said_by):
+                return True
+        return False
 
     def print_cluster(self) -> None:
         """The line over a listing that says whose it is, where --clusters asks for clusters."""

@@ -157,11 +157,16 @@ def _minutes(text: str) -> int | None:
 
 def _set_purge(reservation: Reservation, text: str) -> None:
     if reservation.flags & PURGE_COMP:
-        reservation.purge_comp_s = (
-            (parse_limit(text) or PURGE_COMP_S)
-            if text
-            else reservation.purge_comp_s or PURGE_COMP_S
-        )
+        given = _purge_after(text)
+        reservation.purge_comp_s = given or reservation.purge_comp_s or PURGE_COMP_S
+
+
+def _purge_after(text: str) -> int:
+    """Seconds; 0 where the flag says none, or nothing that can be read."""
+    try:
+        return parse_limit(text) or 0 if text else 0
+    except ValueError:
+        return 0
 
 
 def _set_texts(core: Core, reservation: Reservation, changes: dict[str, str], now: float) -> None:
@@ -243,6 +248,17 @@ def _set_people(core: Core, reservation: Reservation, changes: dict[str, str]) -
             reservation.accounts, reservation.excludes_accounts = words, excludes
     if reservation.users and reservation.groups:
         raise SlurmError(ErrorCode.USERS_OR_GROUPS)
+    is_both = reservation.users and reservation.accounts
+    if not is_both or reservation.excludes_users or reservation.excludes_accounts:
+        return
+    known = core.associations
+    # where there are accounts, each of the users must have each of them
+    if known.associations and not all(
+        known.find(account, core.users.user_name(user_id))
+        for account in reservation.accounts
+        for user_id in reservation.user_ids
+    ):
+        raise SlurmError(ErrorCode.INVALID_ACCOUNT)
 
 
 def _listed(old: tuple[str, ...], text: str, sign: str, code: int) -> tuple[tuple[str, ...], bool]:
@@ -288,7 +304,7 @@ def _choose(core: Core, new: Reservation, changes: dict[str, str], now: float) -
     if new.flags & STATIC and new.flags & REPLACE:
         raise SlurmError(ErrorCode.NOT_SUPPORTED)
     if not counts and not core_counts:
-        raise SlurmError(ErrorCode.INVALID_LICENSES if new.licenses else ErrorCode.INVALID_NODE)
+        raise SlurmError(ErrorCode.INVALID_NODE)
     partition = (
         core.tables.partitions[new.partition] if new.partition else find_partitions(core, "")[0]
     )

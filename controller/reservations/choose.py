@@ -65,15 +65,16 @@ def _others(core: Core, new: Reservation, now: float, *, rather: bool = False) -
     return [
         each
         for each in core.tables.reservations
-        if each.nodes
-        and each.reservation_id != new.reservation_id
-        and not each.flags & (MAINT | OVERLAP)
-        and meet(each, new, now)
+        if each.nodes and each.reservation_id != new.reservation_id and meet(each, new, now)
     ]
 
 
 def check_overlap(core: Core, new: Reservation, now: float) -> None:
-    if any(each.nodes & new.nodes and each.cores is None for each in _others(core, new, now)):
+    """Nodes that are named may be those of one that lets others in."""
+    if any(
+        each.nodes & new.nodes and each.cores is None and not each.flags & (MAINT | OVERLAP)
+        for each in _others(core, new, now)
+    ):
         raise SlurmError(ErrorCode.RESERVATION_OVERLAPS)
 
 
@@ -111,8 +112,6 @@ def some_nodes(
     """So many nodes, rather those that no other reservation has and no job will be on; fewer if
     there are no more and no job is in the way.
     """
-    if count > partition.nodes.bit_count():
-        raise SlurmError(ErrorCode.NODES_BUSY)
     busy = busy_nodes(core, new, now)
     rather = free_nodes(core, new, partition, now, rather=True) & ~taken
     if (rather & ~busy).bit_count() >= count:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller.facts.tres import cpu_count
 from understudy.model import nodeset
-from understudy.model.reservations import SPEC_NODES, flags_text
+from understudy.model.reservations import FIRST_CORES, flags_text
 from understudy.model.times import format_duration
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def core_count(core: Core, reservation: Reservation) -> int:
 
 
 def cores(core: Core, reservation: Reservation) -> list[list[str]]:
-    if reservation.cores is None or not reservation.flags & SPEC_NODES:
+    if reservation.cores is None or not reservation.flags & FIRST_CORES:
         return []
     nodes = core.tables.nodes.nodes
     return [[nodes[i].name, _ranges(mask)] for i, mask in sorted(reservation.cores.items())]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from differential.grammar import drawn, each_option
-from differential.keep import keep
+from differential.keep import keep, record
 from differential.ledger import CHANCE, CLOSED, OPEN, Ledger
 from differential.real_slurm import end_on_sigterm, missing
 from differential.sequence import Step, read_lines
@@ -126,6 +126,9 @@ def main() -> int:
     parser.add_argument("--each", metavar="NAME", help=what)
     what = "the command lines of this file; `!` before those that change something, `@bin` for who"
     parser.add_argument("--lines", type=Path, metavar="FILE", help=what)
+    what = "record what Slurm says to the lines as this scenario of tests/conformance"
+    parser.add_argument("--as", dest="name", metavar="NAME", help=what)
+    parser.add_argument("--about", default="lines drawn around the recorded ones", metavar="TEXT")
     parser.add_argument("--recheck", action="store_true", help="run the open causes again")
     parser.add_argument("--list", choices=(OPEN, CLOSED, CHANCE), help="print causes, run nothing")
     what = "write a cause's sequence as a scenario of tests/conformance"
@@ -150,6 +153,9 @@ def main() -> int:
                 elif options.each:
                     for name in options.each.split(","):
                         try_each(pair, ledger, end, name)
+                elif options.lines and options.name:
+                    steps = read_lines(options.lines.read_text())
+                    record(pair, steps, options.name.split("-")[1], options.about, options.name)
                 elif options.lines:
                     try_lines(pair, options.lines)
                 elif options.recheck:

@@ -53,7 +53,16 @@ def keep(
     if len(found) != 1:
         raise SystemExit(f"{len(found)} causes begin with {signature!r}")
     cause = ledger.causes[found[0]]
-    steps, slurm = steps_of(cause), pair.sides[0]
+    record(pair, steps_of(cause), cause["areas"][0], f"found by search: {found[0]}", name, into)
+
+
+def record(
+    pair: Pair, steps: list[Step], area: str, about: str, name: str, into: Path = CONFORMANCE
+) -> None:
+    """Play the steps on real Slurm, which has had no job yet, and write `scenarios/` and
+    `expected/`.
+    """
+    slurm = pair.sides[0]
     slurm.begin(FIRST_JOB)
     normal = kit().Normal(str(slurm.work), ["/usr/bin"], slurm.environment["SLURM_CONF"])
     normal.job(FIRST_JOB)
@@ -68,7 +77,7 @@ def keep(
             pair.settle()
             states = [line.split()[-1] for line in slurm.shell(COUNT)[0].splitlines()]
             settled[number] = r"\n".join(rf"^\S+ {state}$" for state in states) or "^$"
-    scenario = scenario_of(steps, settled, cause["areas"][0], f"found by search: {found[0]}")
+    scenario = scenario_of(steps, settled, area, about)
     text = yaml.safe_dump(scenario, sort_keys=False, width=1000)
     (into / "scenarios" / f"{name}.yaml").write_text(text)
     head = "# recorded from Slurm 22.05.8 by tests/differential\n"

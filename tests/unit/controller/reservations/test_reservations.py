@@ -148,8 +148,8 @@ def test_fewer_nodes_than_asked_for_are_reserved_if_there_are_no_more_and_no_job
     create(h, "a", nodes="n1", start=1000)
     create(h, "b", nodes="", nodecnt="4", start=1000)
     assert shown(h, "b")["nodes"] == "n[2-4]"
-    # the partition has no more than four
-    assert refused(h, name="c", start=5000, nodes="", nodecnt="5") == 2016
+    create(h, "e", nodes="", nodecnt="5", start=9000)  # the partition has no more than four
+    assert shown(h, "e")["nodes"] == "n[1-4]"
     assert refused(h, name="c", start=1000, nodes="", nodecnt="1") == 2016
     h.submit(time_limit_s=900, required_nodes="n1")
     assert refused(h, name="d", start=300, duration=10, nodes="", nodecnt="4") == 2016
@@ -192,7 +192,9 @@ def test_cores_are_reserved_of_as_few_nodes_as_will_do(h: Harness) -> None:
     create(h, "b", nodes="", corecnt="5", nodecnt="2")
     assert (shown(h, "b")["nodes"], shown(h, "b")["core_count"]) == ("n[2-3]", 6)
     create(h, "c", nodes="n4", corecnt="2")
-    assert shown(h, "c")["cores"] == [["n4", "0-1"]]
+    assert shown(h, "c")["cores"] == []  # Slurm names them for FIRST_CORES alone
+    create(h, "d", nodes="n3", corecnt="1", flags="FIRST_CORES", start=9000)
+    assert shown(h, "d")["cores"] == [["n3", "0"]]
     assert refused(h, name="d", nodes="n[3-4]", corecnt="2") == 2111
     assert refused(h, "update", "a", corecnt="2") == 2109
 
@@ -642,3 +644,15 @@ def test_programs_are_run_when_a_reservation_begins_and_ends(h: Harness) -> None
     ask(h, "delete", "gone")
     h.run(300)
     assert len(ran) == 2
+
+
+def test_a_number_of_nodes_is_of_those_that_no_other_has_even_one_that_lets_others_in(
+    h: Harness,
+) -> None:
+    create(h, "maint", nodes="n[1-2]", flags="MAINT", start=9000)
+    create(h, "named", nodes="n1", start=9000)
+    create(h, "counted", nodes="", nodecnt="3", start=9000)
+    assert shown(h, "counted")["nodes"] == "n[3-4]"
+    assert refused(h, name="more", start=9000, nodes="", nodecnt="1") == 2016
+    create(h, "over", nodes="", nodecnt="3", flags="OVERLAP", start=9000)
+    assert shown(h, "over")["nodes"] == "n[1-3]"
