@@ -394,8 +394,12 @@ class Vocabulary:
         return names
 
 
+_ALL_ONES = 0xFFFFFFFF
+
+
 def number(label: str, text: str) -> "int | None":
-    """A limit, whatever follows its digits; None for -1, 0 for no text at all.
+    """A limit of 32 bits, whatever follows its digits; None for all of them set, as in -1; 0 for no
+    text at all.
 
     Raises:
         ValueRefusedError: not a number.
@@ -404,7 +408,7 @@ def number(label: str, text: str) -> "int | None":
     if digits is None:
         raise ValueRefusedError(f"Invalid value for {label} ({text})", is_error=True)
     value = int(digits[0] or 0)
-    return None if value < 0 else value
+    return None if value < 0 or value == _ALL_ONES else value & _ALL_ONES
 
 
 def minutes(label: str, text: str, word: str) -> "int | None":
@@ -420,11 +424,17 @@ def minutes(label: str, text: str, word: str) -> "int | None":
     try:
         seconds = parse_limit(text)
     except ValueError:
-        raise ValueRefusedError(f" Bad {label} time format: {word}") from None
+        what = "format" if label == "PreemptExemptTime" else "time format"
+        raise ValueRefusedError(f" Bad {label} {what}: {word}") from None
     return None if seconds is None else -(-seconds // 60)
 
 
 _LABELS = {
+    "GrpCPUs": "GrpCpus",
+    "MaxJobsPerUser": "MaxJobsPU",
+    "MaxJobsPerAccount": "MaxJobsPA",
+    "MaxSubmitJobsPerUser": "MaxSubmitJobsPU",
+    "MaxSubmitJobsPerAccount": "MaxSubmitJobsPA",
     "Count": "count",
     "MaxWallDurationPerJob": "MaxWall",
     "MaxTRESPerJob": "MaxTRES",
@@ -450,7 +460,7 @@ def read_value(key: Key, operator: str, text: str, word: str, words: Vocabulary)
     if kind == "shares":
         return PARENT_SHARES if text.lower() == "parent" else number("FairShare", text)
     if kind.startswith("tres"):
-        return _tres(kind, text, words)
+        return _tres(label, kind, text, words)
     if kind == "factor":
         return _factor(label, text)
     if kind == "level":
@@ -462,8 +472,10 @@ def read_value(key: Key, operator: str, text: str, word: str, words: Vocabulary)
     if kind == "flags":
         return _flags(operator, text)
     if kind == "mode":
+        if text.lower() in {"", "off"}:  # which is the cluster's own mode
+            return "cluster"
         modes = text.lower().split(",")
-        if any(mode not in _PREEMPT_MODES for mode in modes):
+        if any(mode not in _PREEMPT_MODES or mode == "off" for mode in modes):
             raise ValueRefusedError(f" Bad Preempt Mode given: {word}")
         return ",".join(sorted(modes, key=lambda mode: mode != "within"))
     if kind in _READERS:
@@ -520,10 +532,10 @@ _READERS = {
 }
 
 
-def _tres(kind: str, text: str, words: Vocabulary) -> "dict[str, int]":
+def _tres(label: str, kind: str, text: str, words: Vocabulary) -> "dict[str, int]":
     name = kind.partition(":")[2]
     if name:
-        value = number("TRES", text)
+        value = number(label, text)
         return {name: -1 if value is None else value}
     if not text:
         raise ValueRefusedError("")
@@ -578,7 +590,7 @@ def _qos_names(
 
 
 def _default_qos(text: str, words: Vocabulary) -> "str | None":
-    if text in {"-1", ""}:
+    if text == "-1":
         return None
     by_lower = {each.lower(): each for each in words.qos_names()}
     if text.lower() not in by_lower:
@@ -595,10 +607,9 @@ def _flags(operator: str, text: str) -> "list[str] | None":
     known = {flag.lower(): flag for flag in QOS_FLAGS}
     found = []
     for word in text.split(","):
-        own = word[:1] if word[:1] in {"+", "-"} else ""
         flag = known.get(word.lstrip("+-").lower())
         if flag is not None:
-            found.append((sign or own) + flag)
+            found.append(sign + flag)
     if not found:
         raise ValueRefusedError(
             f" Unknown QOS flag used in:\n  '{text}'\n Valid QOS flags are\n"
@@ -616,7 +627,6 @@ _NUMBERS_OF = {
     "transaction_numbers": "Transaction ID",
     "resource_numbers": "RES ID",
 }
-_ALL_ONES = 0xFFFFFFFF
 _CLASSES = ("capability", "capacity", "capapacity")
 
 
