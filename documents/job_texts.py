@@ -75,13 +75,13 @@ def task_expression(expression: str, most: int) -> str:
 
 
 def _cut(expression: str) -> str:
-    """The length counts a byte for the end of the text. 0, and what is no number, is without bound;
+    """The length counts three bytes behind the text. 0, and what is no number, is without bound;
     below it the default counts.
     """
     given = os.environ.get("SLURM_BITSTR_LEN")
     sign, digits = (given[:1], given.lstrip("+-")) if given else ("", "")
     most = _TASKS_LENGTH if given is None or sign == "-" else int(digits) if digits.isdigit() else 0
-    if not most or len(expression) < most or ":" in expression:  # first-last:step is not cut
+    if not most or len(expression) <= most - 3 or ":" in expression:  # first-last:step is not cut
         return expression
     return expression[: max(most - 4, 0)] + "..."[: most - 1]
 

@@ -23,6 +23,7 @@ FIRST = SimpleNamespace(
     folder=HISTORIES,
     accounts=("past.cfg", "qos.txt", "resv.txt"),
     code=0,
+    refused=0,
     states={},
     other_limit={"42"},  # --time-min: it began with a shorter limit
     other_cpus=set(),
@@ -32,9 +33,9 @@ FIRST = SimpleNamespace(
 OTHER = SimpleNamespace(
     folder=HISTORIES / "other",
     accounts=("other.cfg", "qos.txt", "resv.txt"),
-    code=3,
+    code=4,  # some wait for ever
+    refused=2,
     states={
-        **dict.fromkeys(("79", "169"), "REJECTED"),
         **dict.fromkeys(("104", "115"), "FAILED"),
         **dict.fromkeys(("118", "204", "205"), "COMPLETED"),
     },
@@ -51,12 +52,13 @@ def history(request, tmp_path_factory):
     for name in ("slurm.conf", "gres.conf"):
         (folder / name).write_text((about.folder / name).read_text())
     accounts = tuple(about.folder / name for name in about.accounts)
+    said: list[str] = []
     import_history(
         ImportRequest(
             (about.folder / "all.txt",),
             folder / "scenario",
             accounts=accounts,
-            say=lambda _line: None,
+            say=said.append,
             strict=True,
         )
     )
@@ -78,6 +80,7 @@ def history(request, tmp_path_factory):
         }
     return SimpleNamespace(
         **vars(about),
+        said=said,
         past=past,
         results={line["job"]: line for line in lines},
         table=table,
@@ -103,12 +106,11 @@ def test_each_job_ends_as_it_did(history):
         assert history.results[job]["state"] == history.states.get(job, record.state), job
 
 
-def test_who_is_refused_counts_once(history):
-    refused = [job for job, state in history.states.items() if state == "REJECTED"]
+def test_what_slurm_refused_is_left_out_and_counted(history):
     summary = json.loads((history.out / "summary.json").read_text())
-    assert summary["refused"] == len(refused)
-    assert all(history.table[job]["state"] == "REJECTED" for job in refused)
-    assert summary["jobs"] == len(history.table)
+    assert summary["refused"] == 0
+    left_out = [line for line in history.said if "left out: refused" in line]
+    assert [int(line.split()[0]) for line in left_out] == [history.refused] * bool(history.refused)
 
 
 def test_each_job_has_the_processors_the_memory_and_the_limit_that_it_had(history):
