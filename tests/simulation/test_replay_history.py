@@ -109,6 +109,7 @@ def test_each_job_ends_as_it_did(history):
 def test_what_slurm_refused_is_left_out_and_counted(history):
     summary = json.loads((history.out / "summary.json").read_text())
     assert summary["refused"] == 0
+    assert summary["jobs"] == len(history.table)
     left_out = [line for line in history.said if "left out: refused" in line]
     assert [int(line.split()[0]) for line in left_out] == [history.refused] * bool(history.refused)
 
