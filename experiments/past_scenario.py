@@ -828,7 +828,8 @@ class _Maker:
 
     def _reservations(self, scenario: PastScenario) -> None:
         """Reservations that jobs used are made as far as the jobs tell of them: their users, their
-        nodes, from the first start to the last end.
+        nodes. From when to when, where that is not known: from the first start until twice as long
+        as the job that might have run longest, as one starts only where its limit ends before.
         """
         for name, uses in self._reserved.items():
             ran = [
@@ -853,7 +854,8 @@ class _Maker:
                         hosts[mapped] = None
             began = min(record.start or 0 for record in ran)
             ended = max(
-                (record.end or (record.start or 0) + self._run_limit(record)) for record in ran
+                max(record.end or 0, (record.start or 0) + self._run_limit(record))
+                for record in ran
             )
             known = [
                 each
@@ -864,7 +866,9 @@ class _Maker:
             if known:
                 at = min(at, max(0, min(each[0] for each in known) - self._zero))
                 began, ended = min(each[0] for each in known), max(each[1] for each in known)
-            start, end = max(at, began - self._zero), ended - self._zero + (0 if known else 60)
+            else:
+                ended += ended - began
+            start, end = max(at, began - self._zero), ended - self._zero
             users = dict.fromkeys(self._mapped.one("user", record.user) for record, _ in uses)
             words = [
                 f"reservationname={new}",

@@ -158,7 +158,9 @@ def _record(number: int, job: dict[str, Any]) -> PastJob:
     if submit is None and start is None:
         raise ValueError("neither a submit nor a start time")
     if limit is None:
-        limit = UNLIMITED if held and start is not None else PARTITION_LIMIT
+        # of one that was requeued Slurm had forgotten the limit of its run by then
+        has_own = held and start is not None and state != "REQUEUED"
+        limit = UNLIMITED if has_own else PARTITION_LIMIT
     comment = job.get("comment")
     return PastJob(
         number,

@@ -57,6 +57,20 @@ def nodes_if_empty(core: Core, job: Job, partition: Partition) -> int:
     return answer
 
 
+def unavailable_nodes(core: Core, job: Job) -> str:
+    """Which of the nodes that it could have are out of service, where it has too few others; "" if
+    it has enough in one of its partitions.
+    """
+    out, all_up = 0, core.tables.nodes.up_nodes
+    for name in job.partitions:
+        wanted = job.required_nodes or core.tables.partitions[name].nodes & ~job.excluded_nodes
+        up_nodes = wanted & all_up
+        if wanted == up_nodes or (not job.required_nodes and up_nodes.bit_count() >= job.min_nodes):
+            return ""
+        out |= wanted & ~all_up
+    return core.names.to_expression(out)
+
+
 def largest_node(core: Core, partitions: tuple[str, ...]) -> int:
     """The CPUs of the largest node of these partitions."""
     answer = core.feasible.get(partitions)

@@ -21,13 +21,19 @@ from understudy.controller.core.alarms import watch_deadline
 from understudy.controller.core.changes import job_changed, job_over
 from understudy.controller.core.core import Pattern, log
 from understudy.controller.core.lookups import find_partitions, node_bitmap
-from understudy.controller.facts.feasibility import complaint, could_ever_run, is_too_large
+from understudy.controller.facts.feasibility import (
+    complaint,
+    could_ever_run,
+    is_too_large,
+    unavailable_nodes,
+)
 from understudy.controller.jobs.buffer_requests import (
     ask_site,
     check_nodes,
     take_request,
     without_script,
 )
+from understudy.controller.jobs.cancel import cancel
 from understudy.controller.jobs.checks import (
     MAX_SCRIPT,
     MAX_TEXT,
@@ -53,11 +59,12 @@ from understudy.controller.pending.prioritise import prioritise
 from understudy.controller.reservations.admission import check_access, first_reason
 from understudy.controller.reservations.over_time import catch_up
 from understudy.controller.scheduling.api import Note
+from understudy.controller.scheduling.slurm.main_pass import NOT_AVAILABLE
 from understudy.controller.tables.burst_buffers import NO_SPACE
 from understudy.controller.tables.chronicle import Chronicle
 from understudy.controller.tables.dependency import parse as parse_dependency
-from understudy.controller.tables.het_job import form as form_het_job
-from understudy.controller.tables.job import BAD_CONSTRAINTS, HELD_BY_USER, Job
+from understudy.controller.tables.het_job import join as join_het_job
+from understudy.controller.tables.job import BAD_CONSTRAINTS, HELD_BY_USER, HetJob, Job
 from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.controller.tables.partition import limit_broken
 from understudy.controller.tables.reservation import WAITS
@@ -125,8 +132,10 @@ def note_submission(
         core.journal.submission(*each)
 
 
-def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job:
-    """Put a new job into the tables."""
+def take_in(
+    core: Core, message: SubmitJob | AllocateJob, sender: Sender, whole: HetJob | None = None
+) -> Job:
+    """Put a new job into the tables; `whole`: as the next component of a heterogeneous job."""
     try:
         job, tasks, task_limit, pattern = checked(core, message, sender)
     except SlurmError as error:
@@ -149,10 +158,10 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
             raise
         if job.dependency is not None:
             watch_dependency(core, job)
-    if isinstance(message, SubmitJob):
-        core.scripts[job_id] = intern(message.script)
-    else:
+    if isinstance(message, AllocateJob):
         job.interactive = True
+    elif not whole or not whole.components:
+        core.scripts[job_id] = intern(message.script)
     # Users submit job after job from the same shell: what is equal is kept once, which is 2 instead
     # of 8 kB a job.
     if spec.environment:
@@ -163,6 +172,9 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
     # of a held job it is found out when it is released
     if not is_held and not _may_wait(core, job, pattern):
         _fail(core, job, now, is_admin=core.is_operator(sender.user_id))
+    if whole is not None:
+        whole.job_id = whole.job_id or job_id
+        join_het_job(whole, job, len(whole.components))
     if not is_held and spec.switches is not None:
         job.switches_since = int(now)  # it has been looked at
     if (
@@ -171,6 +183,9 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
         and (reason := first_reason(core, job, now))
     ):
         job.reason, job.reason_detail = WAITS, "" if reason == WAITS else reason
+    if job.reason == "None" and (names := unavailable_nodes(core, job)):
+        job.reason = NOT_AVAILABLE
+        job.reason_detail = f"{NOT_AVAILABLE}, UnavailableNodes:{names}"
     if job.burst_buffer is not None and job.reason == "None":
         job.reason = NO_SPACE  # none has been looked for yet
     is_admin = spec.priority is not None and core.is_operator(sender.user_id)
@@ -250,48 +265,47 @@ def checked_components(core: Core, message: SubmitJob | AllocateJob, sender: Sen
                 taken_in.enter_context(
                     limits.with_submitted(job, core.tables.partitions[job.partitions[0]])
                 )
-    for job in jobs:
-        job.excluded_nodes |= reduce(
-            or_, (other.required_nodes for other in jobs if other is not job)
-        )
+    _keep_apart(jobs)
     return jobs
 
 
 def take_in_components(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job:
-    """Take in a heterogeneous job: all components, or none; the leader. Whether each could ever run
-    is found out by the scheduler.
+    """Take in a heterogeneous job; the leader. Component by component, as any other job; where one
+    is refused those before it are cancelled, and their numbers have been used.
     """
-    jobs = checked_components(core, message, sender)
-    tables, now, by_admin = core.tables, core.time.now(), core.is_operator(sender.user_id)
-    dependency = (
-        parse_dependency(message.spec.dependency, 0, core.arrays)
-        if message.spec.dependency
-        else None
-    )
-    for job in jobs:
-        job.job_id = core.take_job_id()
-        ask_site(core, message, job)
-    for job in jobs:
-        if core.following is not None:
-            job.chronicle = Chronicle()
-        tables.jobs[job.job_id] = job
-    form_het_job(jobs)
-    core.counters.submitted += len(jobs)
-    for job in jobs:
-        job.interactive = isinstance(message, AllocateJob)
-        job.dependency = dependency
-        if dependency is not None:
-            watch_dependency(core, job)
-        job.priority = _held_or_fixed(job, is_admin=by_admin)
-        tables.pending[job.job_id] = job
-        job.last_sched_eval = int(now)
-        review(core, job, now)
-        prioritise(core, job, now)
-        if job.spec.deadline is not None:
-            watch_deadline(core, job)
-        job_changed(core, job, now)
-    core.changed(Note.SUBMIT, now)
+    specs = [message.spec, *message.components]
+    if any(spec.array for spec in specs):
+        raise SlurmError(ErrorCode.INVALID_ARRAY)
+    whole = HetJob(0)
+    try:
+        for offset, spec in enumerate(specs):
+            part = msgspec.structs.replace(
+                without_script(message) if offset else message,
+                spec=msgspec.structs.replace(spec, dependency=message.spec.dependency),
+                components=[],
+            )
+            take_in(core, part, sender, whole)
+    except SlurmError:
+        for job in reversed(whole.components.values()):
+            job.exit_signal = 1  # so Slurm shows it
+            cancel(core, job, core.time.now())
+        raise
+    jobs = list(whole.components.values())
+    _keep_apart(jobs)
+    if core.tables.reservations.keeps_whole(jobs[0], core.time.now()):
+        for job in jobs:
+            if job.reason == "None":
+                job.reason = WAITS
+                job_changed(core, job, core.time.now())
     return jobs[0]
+
+
+def _keep_apart(jobs: list[Job]) -> None:
+    """No component runs on nodes that another one names."""
+    for job in jobs:
+        job.excluded_nodes |= reduce(
+            or_, (other.required_nodes for other in jobs if other is not job)
+        )
 
 
 def check_reservation(core: Core, job: Job) -> None:

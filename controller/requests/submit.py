@@ -6,7 +6,6 @@ Place: requests; `jobs/take_in.py` makes the job.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from sys import intern
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -64,7 +63,6 @@ def _submit_components(core: Core, message: SubmitJob, sender: Sender) -> Submit
     if message.test_only:
         return _test_components(core, checked_components(core, message, sender), core.time.now())
     leader = take_in_components(core, message, sender)
-    core.scripts[leader.job_id] = intern(message.script)
     note_submission(core, message, sender, leader.job_id)
     return Submitted(leader.job_id)
 

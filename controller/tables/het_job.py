@@ -11,21 +11,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from understudy.controller.tables.job import HetJob
 from understudy.model.errors import ErrorCode, SlurmError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from understudy.controller.tables.job import Job
-
-
-def form(jobs: list[Job]) -> HetJob:
-    """The jobs, which have ids by now, are the components of one."""
-    whole = HetJob(jobs[0].job_id)
-    for offset, job in enumerate(jobs):
-        join(whole, job, offset)
-    return whole
+    from understudy.controller.tables.job import HetJob, Job
 
 
 def join(whole: HetJob, job: Job, offset: int) -> None:
@@ -106,4 +97,4 @@ def id_set(job: Job) -> str:
     if job.het is None:
         return ""
     found = [each.job_id for each in job.het.components.values()]
-    return f"{min(found)}-{max(found)}"
+    return f"{min(found)}-{max(found)}" if found[1:] else str(found[0])

@@ -161,6 +161,15 @@ class ReservationTable:
             if (found := self.by_name.get(name)) is not None
         ]
 
+    def keeps_whole(self, job: Job, now: float) -> bool:
+        """Whether a component of the heterogeneous job names reservations none of which has begun:
+        all of them wait for that.
+        """
+        return job.het is not None and any(
+            each.spec.reservation and not any(own.is_active(now) for own in self.of(each))
+            for each in job.het.components.values()
+        )
+
     def magnetic_for(self, job: Job, now: float) -> list[Reservation]:
         """Reservations that draw jobs which name none."""
         if job.spec.reservation:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 
 from understudy.controller.scheduling.api import Ask, Note
-from understudy.controller.tables.job import Job
+from understudy.controller.tables.het_job import join
+from understudy.controller.tables.job import HetJob, Job
 from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.controller.tables.node import Node, NodeTable
 from understudy.controller.tables.partition import Partition
@@ -56,6 +57,13 @@ def node(
         features=tuple(features.split(",")) if features else (), gres="", address="", hostname="",
         port=0, state=NodeState.IDLE, spec_cores=spec_cores, mem_spec_mb=mem_spec,
     )  # fmt: skip
+
+
+def form(jobs: list[Job]) -> None:
+    """The jobs, which have ids by now, are the components of one."""
+    whole = HetJob(jobs[0].job_id)
+    for offset, job in enumerate(jobs):
+        join(whole, job, offset)
 
 
 def table_of(nodes: list[Node]) -> NodeTable:

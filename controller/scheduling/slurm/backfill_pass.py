@@ -30,7 +30,7 @@ from understudy.controller.scheduling.slurm.main_pass import (
 )
 from understudy.controller.scheduling.slurm.plan import Slots
 from understudy.controller.tables.burst_buffers import Readiness
-from understudy.controller.tables.reservation import blocked_cores
+from understudy.controller.tables.reservation import WAITS, blocked_cores
 from understudy.model.scheduler_parameters import number
 from understudy.model.times import YEAR
 
@@ -96,6 +96,8 @@ class BackfillPass:
         self.starts_parts_at_once = "bf_hetjob_immediate" in parameters
         # for components that could start now, by leader and offset
         self._ready: dict[int, dict[int, Ask]] = {}
+        # of these there are no nodes in the window: by leader, offsets
+        self._lost: dict[int, set[int]] = {}
         self.started = self.promised = 0
         self.promised_nodes = 0  # a bitmap
         self.promises_anew = False  # some of them to more than one job
@@ -214,6 +216,7 @@ class BackfillPass:
         self.is_complete = True
         self._is_limited = False
         self._ready.clear()
+        self._lost.clear()
         self._free_on.clear()
         self.charge.begin(now)
         second, nodes = int(now), (1 << len(self.tables.nodes.nodes)) - 1
@@ -253,11 +256,26 @@ class BackfillPass:
             return False
         if job.spec.reservation and record.reservation is None:
             return False
+        if job.het is not None and self._waits_for_others(job, walk):
+            return False
         if self._is_one_too_many(record, walk.seen):
             return False
         limits = self.tables.limits
         if limits.enforced and (reason := limits.before(job, partition, walk.now)):
             self._meet_limit(record, reason)
+            return False
+        return True
+
+    def _waits_for_others(self, job: Job, walk: Walk) -> bool:
+        """Whether another component's reservation has not begun, or there are no nodes in the
+        window for one that was looked at before: it need not be looked at either (as seen of
+        22.05.8).
+        """
+        if self.tables.reservations.keeps_whole(job, walk.now):
+            self._explain(job, WAITS)
+        elif job.het is not None and self._lost.get(job.het.job_id):
+            self._explain(job, "Resources")
+        else:
             return False
         return True
 
@@ -272,6 +290,12 @@ class BackfillPass:
             and is_limit(job.reason)
         ):
             self.planner.explain(job, "None")
+        if job.het is not None and job.is_pending and not self._is_limited:
+            lost = self._lost.setdefault(job.het.job_id, set())
+            if start is None and job.job_id not in promised:
+                lost.add(job.het_offset)
+            else:
+                lost.discard(job.het_offset)
         if start is not None:
             self.promised += 1
             promised[job.job_id] = min(start, promised.get(job.job_id, start))

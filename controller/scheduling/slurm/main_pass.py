@@ -227,7 +227,7 @@ class MainPass:
                 return False
             # which was not looked at again
             if (
-                job.reason != WAITS
+                job.reason not in (WAITS, NOT_AVAILABLE)
                 and job.het is None  # backfill tells of these
                 and not (self.tables.limits.enforced and is_limit(job.reason))
                 and job.reason not in (NO_SPACE, STAGES_IN)
@@ -259,7 +259,10 @@ class MainPass:
             return False
         # components start together, which backfill alone can see to: the others wait for that
         if job.het is not None:
-            self._waiting.for_nodes_of(partition)
+            if self.tables.reservations.keeps_whole(job, now):
+                self._explain(job, WAITS)
+            else:
+                self._waiting.for_nodes_of(partition)
             return False
         return True
 

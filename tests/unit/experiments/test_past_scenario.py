@@ -419,8 +419,8 @@ def test_names_are_changed_as_the_user_says():
 
 def test_a_reservation_is_made_of_what_its_jobs_tell():
     made, _ = scenario(
-        job(1, reservation="maint", node_list="n[1-2]"),
-        job(2, submit=5, reservation="maint", node_list="n3", user="bob", end=100),
+        job(1, reservation="maint", node_list="n[1-2]", limit_min=2),
+        job(2, submit=5, reservation="maint", node_list="n3", user="bob", end=100, limit_min=3),
     )
     (event,) = made.events
     assert event["cmd"] == [
@@ -430,7 +430,7 @@ def test_a_reservation_is_made_of_what_its_jobs_tell():
             "reservation",
             "reservationname=maint",
             "starttime=@10",
-            "endtime=@160",
+            "endtime=@370",
             "nodes=n[1-3]",
             "users=ada,bob",
         ),

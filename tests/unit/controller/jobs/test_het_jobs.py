@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 from controller_harness import ROOT, USER, Harness
-from scheduling_harness import World, table
+from scheduling_harness import World, form, table
 
 from understudy.controller.jobs.preempt import end_preempted
 from understudy.controller.saved.records import decode_job, encode_job
 from understudy.controller.saved.recover import recover
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.slurm.backfill import Backfill
-from understudy.controller.tables.het_job import form
 from understudy.controller.tables.preemption import Preemption, Rules
 from understudy.controller.tables.settings import Settings
+from understudy.model.errors import ErrorCode
 from understudy.model.states import JobState
 from understudy.protocol.messages import (
     Allocated,
@@ -36,9 +36,12 @@ from understudy.protocol.messages import (
     SubmitJob,
     Submitted,
     UpdateJobs,
+    UpdateReservation,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from understudy.controller.tables.job import Job
 
 
@@ -56,7 +59,7 @@ def harness() -> Harness:
     return Harness()
 
 
-def states(jobs: list[Job]) -> list[JobState]:
+def states(jobs: Iterable[Job]) -> list[JobState]:
     return [job.state for job in jobs]
 
 
@@ -161,7 +164,41 @@ def test_arrays_are_refused_and_one_bad_component_refuses_all(harness: Harness) 
         answer = harness.ask(SubmitJob(specs[0], "#!/bin/sh\n", components=list(specs[1:])), USER)
         assert isinstance(answer, Failure)
         assert answer.code == code
-    assert not harness.core.tables.jobs
+    assert states(harness.core.tables.jobs.values()) == [JobState.CANCELLED]
+
+
+def test_a_component_that_no_node_could_hold_is_refused_and_those_before_it_cancelled(
+    harness: Harness,
+) -> None:
+    specs = (JobSpec(), JobSpec(num_tasks=1, cpus_per_task=5), JobSpec())
+    answer = harness.ask(SubmitJob(specs[0], "#!/bin/sh\n", components=list(specs[1:])), USER)
+    assert isinstance(answer, Failure)
+    assert answer.code == ErrorCode.NOT_AVAILABLE
+    leader, refused = harness.core.tables.jobs.values()
+    assert (leader.state, leader.exit_signal) == (JobState.CANCELLED, 1)
+    assert (refused.state, refused.reason, refused.het) == (JobState.FAILED, "BadConstraints", None)
+    assert not harness.core.tables.pending
+
+
+def test_a_component_on_nodes_that_are_out_of_service_says_so_at_once(harness: Harness) -> None:
+    harness.update_nodes("n1", state="DRAIN", reason="disk")
+    jobs = submit(harness, JobSpec(), JobSpec(required_nodes="n1"))
+    assert [job.reason for job in jobs] == ["None", "ReqNodeNotAvail"]
+    assert jobs[1].reason_detail == "ReqNodeNotAvail, UnavailableNodes:n1"
+
+
+def test_all_components_wait_for_the_reservation_of_one(
+    harness: Harness,
+) -> None:
+    changes = {
+        "starttime": str(int(harness.time.now()) + 3600),
+        "duration": "600",
+        "users": "ann",
+        "nodes": "n2",
+    }
+    harness.ask(UpdateReservation("create", "r", changes), ROOT)
+    jobs = submit(harness, JobSpec(), JobSpec(reservation="r"))
+    assert [job.reason for job in jobs] == ["Reservation"] * 2
 
 
 def test_nodes_that_one_component_names_are_not_for_the_others(harness: Harness) -> None:

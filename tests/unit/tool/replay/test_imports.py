@@ -366,6 +366,8 @@ def test_what_json_of_22_05_writes_for_reservations_and_limits_is_understood(tmp
     for place, record in enumerate(completed[-2:]):
         record["reservation"] = {"id": 7, "name": 3667558592 + place}
         record["time"]["limit"] = None
+    again = completed[-3]  # its limit was its partition's, which is forgotten when it is requeued
+    again["state"]["current"], again["time"]["limit"] = "REQUEUED", None
     path = tmp_path / "jobs.json"
     path.write_text(json.dumps(document))
     import_history(ImportRequest((path,), tmp_path / "out", say=lambda _line: None))
@@ -377,6 +379,8 @@ def test_what_json_of_22_05_writes_for_reservations_and_limits_is_understood(tmp
     ]
     assert len(both) == 2
     assert all("--time=UNLIMITED" in options for options in both)
+    (requeued,) = (each for each in scenario.submissions if each.id == str(again["job_id"]))
+    assert not any(option.startswith("--time") for option in requeued.options)
 
 
 def test_one_account_is_made_and_several_are():

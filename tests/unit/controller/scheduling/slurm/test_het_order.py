@@ -3,15 +3,16 @@
 Covers: controller/scheduling/slurm/het_order.
 """
 
+import msgspec
 import pytest
-from scheduling_harness import World, make_job, table
+from scheduling_harness import World, form, make_job, table, tables_of
 
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.scheduling.slurm.backfill import Backfill
 from understudy.controller.scheduling.slurm.het_order import combine_of, side_by_side
 from understudy.controller.scheduling.slurm.queue import Rank, Record, in_order, slurm_order
-from understudy.controller.tables.het_job import form
 from understudy.controller.tables.partition import Partition
+from understudy.controller.tables.reservation import Reservation
 
 PARTITIONS = {
     f"p{tier}": Partition(f"p{tier}", nodes=0b1111, priority_tier=tier) for tier in range(1, 10)
@@ -105,3 +106,26 @@ def test_an_immediate_one_starts_when_its_last_component_is_found_able_to(words,
     starts = simulation.starts
     assert starts[parts[0].job_id] == starts[parts[1].job_id]
     assert (starts[behind.job_id] > starts[parts[0].job_id]) is at_once
+
+
+@pytest.mark.parametrize(("nodes", "keeps_some"), [((4, 1), False), ((1, 4), True)])
+def test_behind_a_component_without_nodes_the_others_keep_none(nodes, keeps_some):
+    """Seen of 22.05.8: that a component before it keeps nodes keeps others waiting for ever."""
+    simulation = World(table(3), Backfill, SelectConsTres())
+    form([simulation.submit(at=1, run_s=50, limit_s=60, min_nodes=count) for count in nodes])
+    behind = simulation.submit(at=2, run_s=50, limit_s=600, min_nodes=3)
+    simulation.run()
+    assert (behind.job_id in simulation.starts) is not keeps_some
+
+
+def test_no_component_keeps_nodes_while_the_reservation_of_one_has_not_begun():
+    tables = tables_of(table(3))
+    tables.reservations.by_name["r"] = Reservation("r", 1, 5000, 6000, nodes=0b1)
+    simulation = World(tables, Backfill, SelectConsTres())
+    parts = [simulation.submit(at=1, run_s=50, limit_s=60, min_nodes=1) for _ in range(2)]
+    parts[1].spec = msgspec.structs.replace(parts[1].spec, reservation="r")
+    form(parts)
+    behind = simulation.submit(at=2, run_s=50, limit_s=600, min_nodes=3)
+    simulation.run(until=1000)
+    assert behind.job_id in simulation.starts
+    assert [job.reason for job in parts] == ["Reservation"] * 2
