@@ -465,7 +465,7 @@ def _gres(job: Asked, given: dict[str, str | None], mapped: Mapped, found: list[
         if text not in ("0", "(null)", "none"):
             found.append(f"--gres={mapped.words('gres', text)}")
         return
-    wanted = tres(job.req_tres)
+    wanted, got = tres(job.req_tres), tres(job.alloc_tres)
     nodes = _whole(wanted.get("node")) or job.min_nodes or 1
     named = {
         name.removeprefix("gres/"): _whole(amount) or 0
@@ -486,7 +486,11 @@ def _gres(job: Asked, given: dict[str, str | None], mapped: Mapped, found: list[
             or (not model and of_types.get(kind, 0) >= amount)
         ):
             continue
-        if amount % nodes == 0:
+        # of nodes, more nodes than were asked for would have got more
+        is_of_job = (
+            kind == "gpu" and (job.nodes or 0) > nodes and _whole(got.get(f"gres/{name}")) == amount
+        )
+        if amount % nodes == 0 and not is_of_job:
             per_node.append(f"{name}:{amount // nodes}")
         elif kind == "gpu":
             per_job.append(f"{model}:{amount}" if model else str(amount))

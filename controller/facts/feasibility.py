@@ -59,16 +59,15 @@ def nodes_if_empty(core: Core, job: Job, partition: Partition) -> int:
 
 def unavailable_nodes(core: Core, job: Job) -> str:
     """Which of the nodes that it could have are out of service, where it has too few others; "" if
-    it has enough in one of its partitions.
+    it has enough, or names several partitions.
     """
-    out, all_up = 0, core.tables.nodes.up_nodes
-    for name in job.partitions:
-        wanted = job.required_nodes or core.tables.partitions[name].nodes & ~job.excluded_nodes
-        up_nodes = wanted & all_up
-        if wanted == up_nodes or (not job.required_nodes and up_nodes.bit_count() >= job.min_nodes):
-            return ""
-        out |= wanted & ~all_up
-    return core.names.to_expression(out)
+    if len(job.partitions) > 1:
+        return ""
+    all_up = core.tables.nodes.up_nodes
+    partition = core.tables.partitions[job.partitions[0]]
+    wanted = job.required_nodes or partition.nodes & ~job.excluded_nodes
+    is_enough = not job.required_nodes and (wanted & all_up).bit_count() >= job.min_nodes
+    return "" if is_enough else core.names.to_expression(wanted & ~all_up)
 
 
 def largest_node(core: Core, partitions: tuple[str, ...]) -> int:

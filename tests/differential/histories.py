@@ -31,7 +31,9 @@ HEAD = """ClusterName=c
 SlurmctldHost=localhost
 AccountingStorageType=accounting_storage/slurmdbd
 """
-CONF = """SchedulerType=sched/backfill
+CONF = """GresTypes=gpu,scratch
+AccountingStorageTRES=gres/gpu,gres/gpu:a100,license/matlab
+SchedulerType=sched/backfill
 SchedulerParameters=bf_interval=5
 SelectType=select/cons_tres
 SelectTypeParameters={select}
@@ -45,11 +47,14 @@ EnforcePartLimits=ALL
 AccountingStorageEnforce=associations,limits,qos
 Licenses=matlab:4
 {memory}
-NodeName=n[1-4] {node} Feature=f1,f2 State=UNKNOWN
+NodeName=n[1-4] {node} Gres=gpu:a100:2,scratch:10G Feature=f1,f2 State=UNKNOWN
 NodeName=n[5-6] {node} Feature=f1 State=UNKNOWN
 PartitionName=debug Nodes=n[1-6] Default=YES MaxTime=60 State=UP
 PartitionName=batch Nodes=n[1-2] MaxTime=600 DefaultTime=5 State=UP
 PartitionName=ex Nodes=n[5-6] MaxTime=600 OverSubscribe=EXCLUSIVE State=UP
+"""
+GRES = """NodeName=n[1-4] Name=gpu Type=a100 File=/dev/tty[1-2]
+NodeName=n[1-4] Name=scratch Count=10G
 """
 NODES = (
     "CPUs=4 RealMemory=4000",
@@ -71,9 +76,14 @@ OPTIONS = (
     "-; -p batch; -p ex; -p debug,batch; -p batch,ex",
     "-; -t 1; -t 5; -t 50; -t 90 -p batch; --time-min=1 -t 9",
     "-; -; -L matlab; -L matlab:3; -C f2; -C 'f1|f2'; -C 'f1&f2'; -C [f1*1&f2*1] -N2; -x n1",
-    "-; -A a1; -A a2; -A a1 -q q1",
+    "-; -; -A a1; -A a2; -A a1 -q q1; -A a2 -q q2",
     "-; -; -; --array=1-4; --array=0-9:3%2; -H; -b now+15; --nice=5; --requeue; --reservation=res1",
-    "-; -; -; -d singleton; -d afterany:PREVIOUS; -d afternotok:PREVIOUS; --deadline=now+10minutes",
+    "-; -; -; -d singleton; -d afterany:PREVIOUS; -d afternotok:PREVIOUS; --deadline=now+2hours",
+    (
+        "-; -; -; -; -; --gres=gpu:1; --gres=gpu:a100:1; --gres=gpu; -G1; -G2; --gpus=a100:1; "
+        "--gpus-per-node=1; --gpus-per-task=1; --gres=scratch:1G; -G1 --mem-per-gpu=100; "
+        "-G2 --cpus-per-gpu=1; --gres=gpu:2,scratch:2; --gpus-per-node=2 -N2 --gpu-bind=closest"
+    ),
     "-; -; -; --comment='x y|z'; -J 'a b'; -J same; --wckey=k; -w n2",
 )
 COMMANDS = (
@@ -83,7 +93,10 @@ COMMANDS = (
 ACCOUNTS = (
     "sacctmgr -i add account a1 a2; sacctmgr -i add qos q1 priority=5; "
     "sacctmgr -i modify account a1 set qos+=q1; sacctmgr -i add user root account=a1,a2; "
-    "sacctmgr -i modify user root set qos+=q1; scontrol create reservation "
+    "sacctmgr -i modify qos q1 set maxtrespu=cpu=6 maxjobspu=5 flags=denyonlimit; sacctmgr -i "
+    "add qos q2 priority=100 maxwall=5 grptres=gres/gpu=3; sacctmgr -i modify account a2 set "
+    "qos+=q2 grptres=cpu=8; sacctmgr -i modify user root set qos+=q1,q2; "
+    "scontrol create reservation "
     "reservationname=res1 starttime=now duration=60 users=root nodes=n4"
 )
 DUMPS = (
@@ -100,9 +113,12 @@ def record(seed: int, folder: Path) -> None:
         node=draw.choice(NODES), select=draw.choice(SELECTS), memory=draw.choice(MEMORY)
     )
     (folder / "slurm.conf").write_text(HEAD + conf)
+    (folder / "gres.conf").write_text(GRES)
     with tempfile.TemporaryDirectory(prefix="dh") as place:
         Path(place).chmod(0o755)
-        real = RealSlurm(Path(place) / "s", conf, accounting=True, cluster="c")
+        real = RealSlurm(
+            Path(place) / "s", conf, accounting=True, cluster="c", files={"gres.conf": GRES}
+        )
         real.folder.mkdir()
         with real.up():
 

@@ -417,6 +417,22 @@ def test_names_are_changed_as_the_user_says():
     assert "--partition=p" in options(record, mapped=Mapped(partition="p"))
 
 
+@pytest.mark.parametrize(
+    ("got", "option"), [(4, "--gpus=4"), (8, "--gres=gpu:4")], ids=["of the job", "of each node"]
+)
+def test_gpus_on_more_nodes_than_asked_for_tell_whether_they_were_asked_for_of_each(got, option):
+    record = job(
+        1,
+        nodes=2,
+        min_nodes=1,
+        req_cpus=4,
+        cpus=4,
+        req_tres="cpu=4,gres/gpu=4,mem=1G,node=1",
+        alloc_tres=f"cpu=4,gres/gpu={got},mem=2G,node=2",
+    )
+    assert option in options(record)
+
+
 def test_a_reservation_is_made_of_what_its_jobs_tell():
     made, _ = scenario(
         job(1, reservation="maint", node_list="n[1-2]", limit_min=2),
