@@ -487,8 +487,11 @@ def _gres(job: Asked, given: dict[str, str | None], mapped: Mapped, found: list[
         ):
             continue
         # of nodes, more nodes than were asked for would have got more
+        given_out = _whole(got.get(f"gres/{name}"))
         is_of_job = (
-            kind == "gpu" and (job.nodes or 0) > nodes and _whole(got.get(f"gres/{name}")) == amount
+            kind == "gpu"
+            and given_out is not None
+            and given_out * nodes < amount * (job.nodes or 0)
         )
         if amount % nodes == 0 and not is_of_job:
             per_node.append(f"{name}:{amount // nodes}")

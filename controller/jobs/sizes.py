@@ -66,7 +66,7 @@ def fit_gpus(shape: Shape, spec: JobSpec) -> Shape:
     least, most, tasks = shape.min_nodes, shape.max_nodes, spec.num_tasks or 0
     if per_job and gpus_in(spec.gres):
         least, most = spec.min_nodes or least, spec.max_nodes
-    if per_job and most is not None:
+    if per_job and most is not None and (spec.max_nodes or not spec.spread_job):
         most = max(min(most, per_job), least)
     asked = "" if is_unsaid(spec.cpus_per_tres) else spec.cpus_per_tres
     each = gpus_in(asked) * per_task or shape.cpus_per_task

@@ -78,7 +78,7 @@ OPTIONS = (
     "-; -; -L matlab; -L matlab:3; -C f2; -C 'f1|f2'; -C 'f1&f2'; -C [f1*1&f2*1] -N2; -x n1",
     "-; -; -A a1; -A a2; -A a1 -q q1; -A a2 -q q2",
     "-; -; -; --array=1-4; --array=0-9:3%2; -H; -b now+15; --nice=5; --requeue; --reservation=res1",
-    "-; -; -; -d singleton; -d afterany:PREVIOUS; -d afternotok:PREVIOUS; --deadline=now+2hours",
+    "-; -; -; -d singleton; -d afterany:PREVIOUS; -d afternotok:PREVIOUS; --deadline=now+7days",
     (
         "-; -; -; -; -; --gres=gpu:1; --gres=gpu:a100:1; --gres=gpu; -G1; -G2; --gpus=a100:1; "
         "--gpus-per-node=1; --gpus-per-task=1; --gres=scratch:1G; -G1 --mem-per-gpu=100; "

@@ -66,6 +66,14 @@ def test_what_cannot_be_is_refused(spec: dict[str, Any], code: int) -> None:
     assert harness().refused(**spec) == code
 
 
+def test_a_job_that_is_to_be_spread_is_on_no_more_nodes_than_its_cpus_and_gpus_need() -> None:
+    h = harness()
+    job = h.submit(num_tasks=7, spread_job=True, tres_per_job="gres:gpu:1", hold=True)
+    assert (job.min_nodes, job.max_nodes) == (1, 4)
+    bounded = h.submit(num_tasks=7, min_nodes=1, max_nodes=3, tres_per_job="gres:gpu:2", hold=True)
+    assert bounded.max_nodes == 2
+
+
 def test_a_change_mixes_no_types_with_what_else_the_job_asks_for() -> None:
     h = harness()
     job = h.submit(hold=True, tres_per_job="gres:gpu:a:2")
