@@ -182,21 +182,28 @@ def needed_columns(cells: "Iterable[Cell]", also: "Iterable[str]" = ()) -> list[
     return list(names)
 
 
-def fitted(text: str, cell: Cell) -> str:
-    """The header in the cell's width, cut if need be, and what follows it."""
+def fitted(text: str, cell: Cell, *, is_header: bool = False) -> str:
+    """The text in the cell's width, cut if need be, and what follows it; some headers are not."""
     width = cell.width
     if width <= 0:
         return text + cell.suffix if not width else ""
-    if len(text) > width and not (
-        cell.right and cell.field is not None and cell.field.whole in {"all", "nodes", "header"}
-    ):
+    is_whole = (
+        is_header
+        and cell.right
+        and cell.field is not None
+        and cell.field.whole in {"all", "nodes", "header"}
+    )
+    if len(text) > width and not is_whole:
         return text[:width] + cell.suffix
     return (text.rjust(width) if cell.right else text.ljust(width)) + cell.suffix
 
 
 def header_line(cells: "Sequence[Cell]") -> str:
     return "".join(
-        [fitted(cell.field.header if cell.field is not None else "", cell) for cell in cells]
+        [
+            fitted(cell.field.header if cell.field is not None else "", cell, is_header=True)
+            for cell in cells
+        ]
     )
 
 
