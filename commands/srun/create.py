@@ -104,7 +104,9 @@ def _wanted(
         ("excluded_nodes", "excluded_nodes"),
         ("distribution", "distribution"),
     ):
-        if spec.get(ours):
+        if spec.get(ours) and not (
+            owns_job and ours == "required_nodes" and spec.get("distribution") != "arbitrary"
+        ):
             wanted[theirs] = spec[ours]
     for field in (
         "min_nodes",

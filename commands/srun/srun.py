@@ -290,7 +290,7 @@ def _inside(
         if not each.command:
             context.fatal("No command given to execute.")
             return 1
-        fit_nodes(each, context)
+        fit_nodes(each, context, inside=True)
     from understudy.commands.srun.launch import run as run_step
     from understudy.commands.srun.step import Step
 

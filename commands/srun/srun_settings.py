@@ -124,6 +124,8 @@ class Settings:
                 number(said, own[name], least)
         self.wait_s = number("wait", own["wait"], 0) if own.get("wait") else None
         bad_exit = own.get("kill_on_bad_exit")
+        if bad_exit:
+            number("kill-on-bad-exit", bad_exit, 0)
         self.kill_on_bad_exit = None if bad_exit is None else bad_exit != "0"
         if "jobid" in self.on_line:
             number("jobid", own["jobid"].partition(".")[0], 0)
@@ -208,8 +210,11 @@ class Settings:
         spec["required_nodes"] = ",".join(names[: spec["num_tasks"]])
 
 
-def fit_nodes(settings: Settings, context: Context) -> None:
-    """No node may be without a task."""
+def fit_nodes(settings: Settings, context: Context, *, inside: bool = False) -> None:
+    """No node may be without a task, and no more nodes are named than there may be. `inside`: a
+    job that is there.
+    """
+    named = _named_nodes(settings, context)
     spec = settings.job.spec
     tasks, nodes, per_node = (
         spec.get("num_tasks"),
@@ -229,8 +234,32 @@ def fit_nodes(settings: Settings, context: Context) -> None:
             f" requested nodes {nodes}. Ignoring --ntasks-per-node."
         )
         del spec["ntasks_per_node"]
+    if tasks is not None and not inside:
+        nodes = max(nodes or 1, named)
     if tasks is not None and nodes is not None and nodes > tasks:
         lower_nodes(settings.job, nodes, context)
+
+
+def _named_nodes(settings: Settings, context: Context) -> int:
+    """How many nodes the step is to have by name, no more than it may have."""
+    spec = settings.job.spec
+    text, most = spec.get("required_nodes"), spec.get("max_nodes")
+    if not text or spec.get("distribution") == "arbitrary":
+        return 0
+    from understudy.model.hostlist import expand
+
+    try:
+        names = expand(text)
+    except ValueError:
+        return 0  # the controller refuses it
+    if most and 0 < most < len(names):
+        context.error(
+            "Required nodelist includes more nodes than permitted by max-node count "
+            f"({len(names)} > {most}). Eliminating nodes from the nodelist."
+        )
+        names = names[:most]
+        spec["required_nodes"] = ",".join(names)
+    return len(names)
 
 
 def cpu_bind(text: str) -> str:

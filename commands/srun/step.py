@@ -114,7 +114,7 @@ class Step:
         pid = os.fork()
         if pid == 0:
             try:
-                os.execve(program, [program], environment)  # noqa: S606
+                os.execve(program, [program, *self.settings.command], environment)  # noqa: S606
             finally:
                 os._exit(127)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
