@@ -52,7 +52,7 @@ def srun(arguments: list[str], context: Context) -> int:
 def _srun(whole: list[str], context: Context) -> int:
     if not variables_agree(context.environ, "SLURM_", context):
         return 1
-    arguments, *others = segments(whole)
+    arguments, *others = _with_commands(segments(whole))
     settings = Settings(arguments, context)
     own = settings.own
     if context.tells(OPTIONS, own, USAGE):
@@ -77,9 +77,15 @@ def _srun(whole: list[str], context: Context) -> int:
     if not _is_sound(settings, context):
         return 1
     name = os.path.basename(settings.command[0])
+    if own.get("compress", "").lower() not in {"", "none", "lz4"}:
+        context.error(
+            f"Compression type '{own['compress']}' unknown, disabling compression support."
+        )
     if "test_only" in own:
         return _test(settings, name, context)
     try:
+        if "het_group" in own:
+            _groups(own["het_group"], context)
         parts = [settings]
         for each in others if not settings.job_id else ():
             parts.append(Settings(each, context, before=parts[-1]))
@@ -170,11 +176,21 @@ def segments(arguments: list[str]) -> list[list[str]]:
     """
     found: list[list[str]] = [[]]
     for word in arguments:
-        if word == ":" and found[-1]:
+        if word == ":":
             found.append([])
         else:
             found[-1].append(word)
     return found
+
+
+def _with_commands(parts: list[list[str]]) -> list[list[str]]:
+    """A part that names no command runs the last one's."""
+    *before, last = parts
+    _, command = OPTIONS.parse(last, permute=False) if before else ([], [])
+    return [
+        *(part if OPTIONS.parse(part, permute=False)[1] else [*part, *command] for part in before),
+        last,
+    ]
 
 
 def _outside(

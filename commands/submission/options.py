@@ -348,7 +348,7 @@ def _nodes(job: Job, _option: Option, value: str) -> None:
         if not digits.isdecimal() and text != "-1":
             raise BadOptionError(f'"{text}" is not a valid node count')
         counts.append(int(digits) * scale)
-    if counts[1] < counts[0]:
+    if counts[1] and counts[1] < counts[0]:  # 0: no maximum
         raise BadOptionError(
             f"Maximum node count {counts[1]} is less than minimum node count {counts[0]}"
         )
