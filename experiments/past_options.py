@@ -358,10 +358,10 @@ def _shape(job: Asked, given: dict[str, str | None], found: list[str]) -> None:
     says.
     """
     wanted = tres(job.req_tres)
-    nodes = (
-        job.min_nodes or _whole(wanted.get("node")) or (job.nodes if job.req_cpus is None else None)
-    )
-    cpus = job.req_cpus or _whole(wanted.get("cpu")) or job.cpus
+    asked_cpus = job.req_cpus or _whole(wanted.get("cpu"))
+    nodes, cpus = job.min_nodes or _whole(wanted.get("node")), asked_cpus or job.cpus
+    if nodes is None and job.req_cpus is None and "ntasks" not in given:
+        nodes = job.nodes
     # One node is the least that anybody asks for: whether a job of several CPUs asked for exactly
     # one is seen from where it ran.
     is_told = nodes is not None and (
@@ -387,7 +387,7 @@ def _shape(job: Asked, given: dict[str, str | None], found: list[str]) -> None:
         assert each is not None
         if each and cpus % each == 0 and cpus // each not in (1, least_nodes):
             found.append(f"--ntasks={cpus // each}")
-    elif each is None and tasks and cpus % tasks == 0 and cpus // tasks > 1:
+    elif each is None and tasks and asked_cpus and cpus % tasks == 0 and cpus // tasks > 1:
         found.append(f"--cpus-per-task={cpus // tasks}")
 
 

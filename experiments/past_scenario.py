@@ -429,9 +429,7 @@ class _Maker:
         """Note the user, the account and the QOS; the user's name and the partitions in the
         scenario.
         """
-        user = self._mapped.one("user", record.user) or (
-            f"uid{record.uid}" if record.uid is not None else "unknown"
-        )
+        user = self._user(record)
         about = scenario.users.setdefault(user, {})
         for key, value in (("uid", record.uid), ("gid", record.gid), ("group", record.group)):
             if value not in (None, "") and key not in about:
@@ -444,6 +442,12 @@ class _Maker:
             scenario.qos.setdefault(qos, {})[user, account] = None
         partition = self._mapped.partition or self._mapped.listed("partition", record.partition)
         return user, partition.split(",") if partition else []
+
+    def _user(self, record: PastJob) -> str:
+        """The user's name, or one for who has none in the history."""
+        return self._mapped.one("user", record.user) or (
+            f"uid{record.uid}" if record.uid is not None else "unknown"
+        )
 
     def _final_runs(self, group: _Group, scenario: PastScenario) -> list[PastJob]:
         """The last record of each task or component, in order. Earlier runs that a user ended are
@@ -869,7 +873,7 @@ class _Maker:
             else:
                 ended += ended - began
             start, end = max(at, began - self._zero), ended - self._zero
-            users = dict.fromkeys(self._mapped.one("user", record.user) for record, _ in uses)
+            users = dict.fromkeys(self._user(record) for record, _ in uses)
             words = [
                 f"reservationname={new}",
                 f"starttime=@{start}",

@@ -207,6 +207,9 @@ class _Columns:
             if column in place and field not in places:
                 places[field] = place[column]
                 reads.append(times if field in _TIMES else _Read(read))
+        if "eligible" not in places and "submit" in places:  # that it was held nobody says then
+            places["eligible"] = places["submit"]
+            reads.append(times)
         self.fields, self.reads = tuple(places), tuple(reads)
         # of fewer than two it would give no tuple; what is too much is not read
         self.texts = itemgetter(*places.values(), 0, 0)

@@ -99,6 +99,20 @@ ACCOUNTS = (
     "scontrol create reservation "
     "reservationname=res1 starttime=now duration=60 users=root nodes=n4"
 )
+KEPT = [
+    "JobID",
+    "Submit",
+    "Start",
+    "End",
+    "State",
+    "Timelimit",
+    "Partition",
+    "User",
+    "Account",
+    "QOS",
+    "NodeList",
+    "AllocTRES",
+]  # without them too much is unknown
 DUMPS = (
     "sacct -a -D -P --format=ALL -S now-1hour > {0}/jobs.txt; "
     "sacct -a --json -S now-1hour > {0}/jobs.json; sacctmgr dump c file={0}/accounts.cfg; "
@@ -166,6 +180,25 @@ def submit_all(draw: random.Random, run: Callable[..., str], script: Path) -> No
                 run(*words)
 
 
+def write_some_columns(seed: int, folder: Path) -> None:
+    """What sacct would have written with other columns, in another order and parted by something
+    else, of the jobs without their steps or with them.
+    """
+    draw = random.Random(seed)
+    with (folder / "jobs.txt").open() as file:
+        head, *rows = csv.reader(file, delimiter="|", quoting=csv.QUOTE_NONE)
+    names = KEPT + [name for name in head if name not in KEPT and draw.random() < 0.4]
+    draw.shuffle(names)
+    places = [head.index(name) for name in names]
+    if draw.random() < 0.3:
+        rows = [row for row in rows if "." not in row[head.index("JobID")]]
+    chosen = [names, *([row[place] for place in places] for row in rows if len(row) == len(head))]
+    marks = [mark for mark in "|;\t" if not any(mark in text for row in chosen for text in row)]
+    mark = draw.choice(marks)
+    end = draw.choice(("", mark))
+    (folder / "some.txt").write_text("".join(f"{mark.join(row)}{end}\n" for row in chosen))
+
+
 def judge(folder: Path, dump: str) -> list[str]:
     """What ran on real Slurm and did not start here, with what was asked for."""
     history, run = folder / f"history-{dump}", folder / f"run-{dump}"
@@ -213,7 +246,8 @@ def main() -> int:
         list(pool.map(record, folders, folders.values()))
     lost = 0
     for seed, folder in folders.items():
-        for dump in ("jobs.txt", "jobs.json"):
+        write_some_columns(seed, folder)
+        for dump in ("jobs.txt", "jobs.json", "some.txt"):
             found = judge(folder, dump)
             lost += len(found)
             print("\n    ".join([f"seed {seed}, {dump}: {len(found)} did not start", *found]))

@@ -417,6 +417,12 @@ def test_names_are_changed_as_the_user_says():
     assert "--partition=p" in options(record, mapped=Mapped(partition="p"))
 
 
+def test_what_a_job_got_is_not_what_it_asked_for_where_its_line_says_that():
+    text = "sbatch -n4 --exclusive --wrap true"
+    record = job(1, nodes=3, cpus=24, submit_line=text)
+    assert options(record) == ["--ntasks=4", "--exclusive"]
+
+
 @pytest.mark.parametrize(
     ("got", "option"), [(4, "--gpus=4"), (8, "--gres=gpu:4")], ids=["of the job", "of each node"]
 )
@@ -452,6 +458,12 @@ def test_a_reservation_is_made_of_what_its_jobs_tell():
         ),
         "flags=ignore_jobs,overlap",
     ]
+
+
+def test_a_reservation_is_for_who_has_no_name_in_the_history():
+    made, _ = scenario(job(1, reservation="maint", user="", node_list="n1"))
+    (event,) = made.events
+    assert "users=unknown" in event["cmd"]
 
 
 def test_a_reservation_in_which_no_job_ran_is_left_out():

@@ -33,6 +33,13 @@ def test_columns_are_found_by_their_names_in_any_order_and_case():
     )
 
 
+def test_without_the_column_eligible_no_job_was_held():
+    (record,), _ = read(HEADER, ROW.replace("COMPLETED", "CANCELLED by 0"))
+    assert record.eligible == record.submit
+    (held,), _ = read(HEADER + "|Eligible", ROW + "|Unknown")
+    assert held.eligible is None
+
+
 def test_parsable_with_its_bar_at_the_end_and_other_delimiters_are_read():
     assert len(read(HEADER + "|", ROW + "|")[0]) == 1
     for delimiter in (";", ",", "\t", "^^", "~|~"):
