@@ -185,6 +185,9 @@ def test_devices_follow_the_sockets_of_the_job(
         # spread, but over no more nodes than are needed
         ("ggg", {"num_tasks": 9, "tres_per_job": "gres:gpu:1", "max_nodes": 3, "spread_job": True},
         [(0, "0-7", ""), (1, "0", "gpu:0")]),
+        # of a range of nodes the fewest
+        ("fff", {"num_tasks": 4, "tres_per_job": "gres:gpu:2", "min_nodes": 1, "max_nodes": 3},
+        [(0, "0-3", "gpu:0-1")]),
     ],
 )  # fmt: skip
 def test_what_several_nodes_give(kinds: str, asked: dict[str, Any], expected: Any) -> None:
