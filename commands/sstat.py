@@ -354,11 +354,18 @@ def _of_job(
 
 
 def _say_none(job: str, step: str, context: Context) -> None:
-    """That a job has no such step, no step at all (`step` is "" then), or is not there."""
-    if not context.client.query("jobs", ["job_id"], {"job_id": [int(job)]}).rows:
+    """That a job has no such step, no step at all (`step` is "" then), or is not there: which is
+    not said of job 0, nor where there is no job at all.
+    """
+    number, query = int(job), context.client.query
+    if (
+        number
+        and not query("jobs", ["job_id"], {"job_id": [number]}).rows
+        and (query("jobs", ["job_id"]).rows)
+    ):
         context.error(f"couldn't get steps for job {job}")
     elif step:
-        context.error(f"StepId={step} not found running.")
+        context.error(f"StepId={step if number else 'Invalid'} not found running.")
     else:
         context.error(f"No steps running for job {job}")
 

@@ -243,13 +243,13 @@ def _check_new(changes: dict[str, str], context: Context) -> None:
     start = int(changes["starttime"])
     if "endtime" in changes:
         end = int(changes["endtime"])
-        if end < start:
-            _refuse(context, f"Start time cannot be after end time.  {outcome}")
         if "duration" in changes:
             from understudy.model.times import parse_limit
 
             if parse_limit(changes["duration"]) != end - start:
                 _refuse(context, f"StartTime + Duration does not equal EndTime.  {outcome}")
+        if end < start:
+            _refuse(context, f"Start time cannot be after end time.  {outcome}")
     from understudy.model.reservations import PART_NODES, read_flags
 
     flags = read_flags(changes["flags"])[0] if changes.get("flags") else 0

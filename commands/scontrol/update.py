@@ -10,7 +10,6 @@ from understudy.commands.scontrol.words import (
     INVALID_NODE,
     NODES_BUSY,
     RefusedInputError,
-    SilentlyDoneError,
     check_limit,
     full_key,
     jobs_in,
@@ -334,22 +333,39 @@ _NUMBERS = frozenset((
 ))  # fmt: skip
 
 
+_NO_COUNT = "4294967295"  # what 22.05.8 makes of a word
+
+
 def _node_count(key: str, value: str, context: Context) -> str:
-    """Of `2-4` what the key is about. A k behind a number stands for 1024, an m for 1024 k."""
-    if key == "maxnodes" and value.lower() in {"unlimited", "infinite"}:
-        return value
-    counts = []
-    for part in value.split("-", 1):
-        unit = {"k": 1 << 10, "m": 1 << 20}.get(part[-1:].lower(), 1)
-        digits = part if unit == 1 else part[:-1]
-        if not digits.isdigit():
-            if key == "minnodes":
-                context.error(f'"{value}" is not a valid node count')
-                raise SilentlyDoneError
+    """Of `2-4` the first, whichever the key. A k behind a number stands for 1024, an m for 1024 k.
+    What is no least number is said, and changes it all the same.
+    """
+    if key == "maxnodes":
+        if value.lower() in {"unlimited", "infinite"}:
+            return value
+        counts = [_count(part) for part in value.split("-", 1)] if value else [1]
+        if None in counts:
             context.error(f'Invalid numeric value "{value}" for MaxNodes.')
             raise RefusedInputError
-        counts.append(int(digits) * unit)
-    return str(counts[0] if key == "minnodes" else max(counts))
+        return str(counts[0])
+    least, dash, most = value.partition("-")
+    text = least or "1" if dash else least
+    number = _count(text)
+    if number is None:
+        context.error(f'"{text}" is not a valid node count')
+        digits = text[: len(text) - len(text.lstrip("0123456789"))]
+        return digits or _NO_COUNT
+    last = _count(most) if most else -1
+    if dash and last is not None and last < number:
+        context.error(f"Maximum node count {last} is less than minimum node count {number}")
+    return str(number)
+
+
+def _count(text: str) -> int | None:
+    """A number of nodes; None if it is none."""
+    unit = {"k": 1 << 10, "m": 1 << 20}.get(text[-1:].lower(), 1)
+    digits = (text if unit == 1 else text[:-1]).lstrip().removeprefix("+")
+    return int(digits) * unit if digits.isdecimal() else None
 
 
 def _partition_changes(words: list[str], context: Context) -> tuple[str, dict[str, str]]:
