@@ -1131,8 +1131,8 @@ def test_steps_of_an_array_are_shown_by_task_and_not_among_all() -> None:
 @pytest.mark.parametrize(
     ("word", "sent"),
     [("maxnodes=1k", "1024"), ("maxnodes=2-3", "2"), ("maxnodes=1m", "1048576"),
-     ("maxnodes=unlimited", "unlimited"), ("minnodes=1-2", "1"), ("minnodes=2K", "2048"), ("minnodes=+3", "3"),
-     ("maxnodes=", "1")],
+     ("maxnodes=unlimited", "unlimited"), ("minnodes=1-2", "1"), ("minnodes=2K", "2048"),
+     ("minnodes=+3", "3"), ("maxnodes=", "1")],
 )  # fmt: skip
 def test_counts_of_a_partitions_nodes_may_be_ranges_and_have_units(word: str, sent: str) -> None:
     client = FakeClient()
