@@ -361,7 +361,7 @@ def _say_none(job: str, step: str, context: Context) -> None:
     if (
         number
         and not query("jobs", ["job_id"], {"job_id": [number]}).rows
-        and (query("jobs", ["job_id"]).rows)
+        and query("jobs", ["job_id"]).rows
     ):
         context.error(f"couldn't get steps for job {job}")
     elif step:

@@ -59,12 +59,17 @@ from understudy.controller.pending.prioritise import prioritise
 from understudy.controller.reservations.admission import check_access, first_reason
 from understudy.controller.reservations.over_time import catch_up
 from understudy.controller.scheduling.api import Note
-from understudy.controller.scheduling.slurm.main_pass import NOT_AVAILABLE
 from understudy.controller.tables.burst_buffers import NO_SPACE
 from understudy.controller.tables.chronicle import Chronicle
 from understudy.controller.tables.dependency import parse as parse_dependency
 from understudy.controller.tables.het_job import join as join_het_job
-from understudy.controller.tables.job import BAD_CONSTRAINTS, HELD_BY_USER, HetJob, Job
+from understudy.controller.tables.job import (
+    BAD_CONSTRAINTS,
+    HELD_BY_USER,
+    NOT_AVAILABLE,
+    HetJob,
+    Job,
+)
 from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.controller.tables.partition import limit_broken
 from understudy.controller.tables.reservation import WAITS

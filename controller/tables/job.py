@@ -37,6 +37,7 @@ HELD_BY_ADMIN: Final = "JobHeldAdmin"
 HELD_BY_USER: Final = "JobHeldUser"
 # no partition of its own could ever hold it; also who holds it then
 BAD_CONSTRAINTS: Final = "BadConstraints"
+NOT_AVAILABLE: Final = "ReqNodeNotAvail"
 
 
 @dataclass(slots=True, eq=False)

@@ -620,8 +620,6 @@ class SelectConsTres(ChoosingSelector):
     ) -> NDArray[np.intp] | None:
         """Places in the offer that together have what is demanded; None if there are none."""
         if request.gres is not None and request.gres.per_job:
-            # seen of 22.05.8: no more nodes than it needs, of a range of nodes or to be spread
-            demand = replace(demand, wanted_nodes=demand.min_nodes)
             return choose_for_job(request.gres, offer, demand, free, contiguous=request.contiguous)
         if request.is_serial and self.packs_serial:
             return np.array([len(offer.at) - 1])

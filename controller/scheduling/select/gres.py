@@ -211,7 +211,8 @@ def choose_for_job(
     needs: GresNeeds, offer: Offer, demand: Demand, free: Free, *, contiguous: bool
 ) -> NDArray[np.intp] | None:
     """Places in the offer of nodes that together have what is meant for the whole job: best fit on
-    runs, as in `best_fit`, with devices as a third demand.
+    runs, as in `best_fit`, with devices as a third demand; no more nodes than are needed, of a
+    range of nodes or to be spread (seen of 22.05.8).
     """
     have = _devices_for_job(needs, offer, free)
     if have is None:
@@ -219,7 +220,7 @@ def choose_for_job(
     indices, core = offer.at.tolist(), offer.core
     seek = _Seek(
         demand.cpus,
-        demand.wanted_nodes,
+        demand.min_nodes,
         demand.max_nodes,
         [want.count for want in needs.per_job],
         offer.cpus.tolist(),

@@ -15,7 +15,7 @@ from understudy.controller.scheduling.slurm.charge import Charge
 from understudy.controller.scheduling.victims import place_of
 from understudy.controller.scheduling.victims import victims as victims_of
 from understudy.controller.tables.burst_buffers import NO_SPACE, STAGES_IN, Readiness
-from understudy.controller.tables.job import BAD_CONSTRAINTS
+from understudy.controller.tables.job import BAD_CONSTRAINTS, NOT_AVAILABLE
 from understudy.controller.tables.licenses import REASON as LICENSES
 from understudy.controller.tables.partition import limit_broken
 from understudy.controller.tables.reservation import BUSY, MAINTENANCE, WAITS, blocked_cores
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 NODES_DOWN: Final = (
     "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
 )
-NOT_AVAILABLE: Final = "ReqNodeNotAvail"
 CLOSED: Final = {"DOWN": "PartitionDown", "INACTIVE": "PartitionInactive"}
 
 
