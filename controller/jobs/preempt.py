@@ -20,7 +20,7 @@ from understudy.controller.core.core import log
 from understudy.controller.jobs.end import end_job
 from understudy.controller.jobs.orders import signal_job
 from understudy.controller.jobs.requeue import requeue_job
-from understudy.controller.jobs.suspend import preempt_suspend
+from understudy.controller.jobs.suspend import preempt_suspend, resume_preempted
 from understudy.controller.tables.chronicle import MAKES_ROOM
 from understudy.controller.tables.het_job import whole
 from understudy.controller.tables.job_states import JobEvent
@@ -45,6 +45,14 @@ def make_room(core: Core, job: Job, victims: Sequence[Job], now: float) -> bool:
     if not all(at_once):
         job.preempting_since = int(now)
     return all(at_once)
+
+
+def relent(core: Core, job: Job, now: float) -> None:
+    """Those whom the job has suspended have made no room for it, and go on; for a while it preempts
+    nobody.
+    """
+    job.preempting_since = int(now)
+    resume_preempted(core, now)
 
 
 def _preempt(core: Core, victim: Job, job: Job, now: float) -> bool:

@@ -14,7 +14,7 @@ from understudy.controller.core.changes import job_changed, jobs_shown_anew
 from understudy.controller.facts.environment import percentage
 from understudy.controller.jobs import stage_in as staging
 from understudy.controller.jobs.buffers import stage_in
-from understudy.controller.jobs.preempt import make_room
+from understudy.controller.jobs.preempt import make_room, relent
 from understudy.controller.jobs.time_limits import end_by_deadline
 from understudy.controller.pending.arrays import split
 from understudy.controller.reservations.admission import may_take, reservation_of
@@ -176,6 +176,10 @@ class Planning:
         ones do.
         """
         return make_room(self._core, job, victims, now)
+
+    def relent(self, job: Job, now: float) -> None:
+        """Have those go on whom the job has suspended in vain."""
+        relent(self._core, job, now)
 
     def give_up(self, job: Job, now: float) -> None:
         """End a pending job that cannot be over by its deadline any more."""

@@ -52,6 +52,9 @@ class _DryRun(Planning):
         del job, victims, now
         return False
 
+    def relent(self, job: Job, now: float) -> None:
+        pass
+
     def give_up(self, job: Job, now: float) -> None:
         del now
         job.reason, job.reason_detail = _DEADLINE, ""

@@ -162,6 +162,9 @@ class Planner(Protocol):
         ones do.
         """
 
+    def relent(self, job: Job, now: float) -> None:
+        """There is no place for the job all the same: those whom it has suspended go on."""
+
     def start_together(self, plans: Sequence[tuple[Ask, Allocation]], now: float) -> bool:
         """Start all components of a heterogeneous job, the leader first. False if the controller
         refuses one of them; then none has started.

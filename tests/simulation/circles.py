@@ -48,16 +48,30 @@ class Circle:
         self._pending = [job for job in pending if job.priority and job not in busy]
 
     def closes(self) -> bool:
-        """Whether each of the jobs will be preempted for ever, by jobs that never start."""
-        return all(any(self._takes(taker, job) for taker in self._pending) for job in self._busy)
+        """Whether each of the jobs will be preempted for ever, by jobs that never start, or that
+        start elsewhere, as the main pass does not come to them where they preempt.
+        """
+        return all(
+            any(self._takes(taker, job) for taker in self._pending)
+            or any(self._starts_elsewhere(taker, job) for taker in self._busy)
+            for job in self._busy
+        )
+
+    def _starts_elsewhere(self, taker: Job, other: Job) -> bool:
+        """Whether the taker preempts in a partition of which others are tried before it in vain
+        (partition_job_depth), and starts in another, where it is preempted.
+        """
+        return self._has_tried(taker) and any(
+            self._preemption.may_preempt(taker, where, other) and self._is_left_out(way, where)
+            for way, where in self._records(taker)
+        )
 
     def _records(self, job: Job) -> list[tuple[Key, Partition]]:
         each = [self._partitions[name] for name in job.partitions]
         return [(self._policy.queue.order(job, partition), partition) for partition in each]
 
     def _takes(self, taker: Job, other: Job) -> bool:
-        since = taker.preempting_since
-        if since is None or self._now - since > self._within_s:
+        if not self._has_tried(taker):
             return False
         ways = [
             (key, where)
@@ -77,6 +91,11 @@ class Circle:
             or any(self._keeps_out(other, way) for way, _ in ways)
             or any(self._fits_around(taker, other, way) for way, _ in ways)
         )
+
+    def _has_tried(self, taker: Job) -> bool:
+        """Whether it has preempted somebody lately."""
+        since = taker.preempting_since
+        return since is not None and self._now - since <= self._within_s
 
     def _leads(self, first: Key, last: Key) -> bool:
         """Whether one is before another that is before another ... that is before the last."""

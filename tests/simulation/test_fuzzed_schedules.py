@@ -11,6 +11,7 @@ from simulation.fuzz import ScheduleFailed, run_schedule, shrink
 from simulation.schedules import Schedule, draw
 
 from understudy.clock.daemon import Daemon
+from understudy.controller.jobs.start import Planning
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 from understudy.controller.tables.licenses import LicensePool
 from understudy.controller.tables.node import NodeTable
@@ -148,8 +149,75 @@ def test_a_job_that_takes_a_place_in_vain_is_a_failure(monkeypatch):
         return None if ask.job.spec.name == "j1" else select(self, ask, tables)
 
     monkeypatch.setattr(SelectConsTres, "select", select_for_all_but_one)
+    ends = run_schedule(taking_places(["q1", "q2"], "SUSPEND,GANG")).ends
+    assert ends == {"COMPLETED": 1, "PENDING": 1}
+    monkeypatch.setattr(Planning, "relent", lambda _self, _job, _now: None)
     with pytest.raises(ScheduleFailed, match="have not ended"):
         run_schedule(taking_places(["q1", "q2"], "SUSPEND,GANG"))
+
+
+def test_who_is_suspended_in_vain_goes_on():
+    """On whole nodes that two share, two that stand still keep out who has suspended the second."""
+    jobs = (  # QOS, partition, run time, nodes: the first is suspended for the second
+        ("q2", "high", 900, "--nodes=2"),
+        ("q3", "low", 100, "--nodelist=n1"),
+        ("q1", "low", 900, "--nodelist=n2"),
+        ("q3", "low", 100, "--nodelist=n2"),
+    )
+    schedule = Schedule(
+        0,
+        conf=(
+            "SelectType=select/linear",
+            "PreemptType=preempt/qos",
+            "PreemptMode=SUSPEND,GANG",
+            "NodeName=n[1-2] CPUs=4",
+            "PartitionName=low Nodes=n[1-2] Default=YES OverSubscribe=FORCE:2",
+            "PartitionName=high Nodes=n[1-2] PriorityTier=9 OverSubscribe=YES:4",
+        ),
+        accounting=(
+            "add qos q1",
+            "add qos q2 Preempt=q1",
+            "add qos q3 Preempt=q1,q2",
+            "add account a1 Description=d Organization=o",
+            "add user fu1 account=a1 qos=normal,q1,q2,q3 defaultqos=normal",
+        ),
+        jobs=tuple(
+            {
+                "id": f"j{number}",
+                "at": 40.0 * number + 1,
+                "user": "fu1",
+                "run": run,
+                "options": [f"--partition={partition}", f"--qos={qos}", where, "--time=30"],
+            }
+            for number, (qos, partition, run, where) in enumerate(jobs)
+        ),
+    )
+    assert run_schedule(schedule).ends == {"COMPLETED": 4}
+
+
+TOGETHER = {
+    "in-one-of-two-partitions": ["-plow,mid", "-n11", ":", "-n4", ":", "-n1", "-pmid"],
+    "the-second-in-one-of-two": ["-n1", "-pmid", ":", "-plow,mid", "-n11", ":", "-n1", "-pmid"],
+    "with-a-wish": ["-N4", "--exclude=n1", "--prefer=fast", ":", "-n1", ":", "-N1"],
+}
+
+
+@pytest.mark.parametrize("options", TOGETHER.values(), ids=TOGETHER)
+def test_components_start_together_though_one_has_no_nodes_in_one_of_its_partitions(options):
+    """As seen of 22.05.8."""
+    schedule = Schedule(
+        0,
+        conf=(
+            "SelectType=select/cons_tres",
+            "SelectTypeParameters=CR_CPU",
+            "NodeName=n[1-5] CPUs=4 Feature=fast",
+            "NodeName=n[6-8] CPUs=4",
+            "PartitionName=low Nodes=n[1-8] PriorityTier=1 Default=YES",
+            "PartitionName=mid Nodes=n[7-8] PriorityTier=5",
+        ),
+        jobs=({"id": "j1", "at": 1.0, "user": "fu1", "run": 5, "options": ["-t1", *options]},),
+    )
+    assert run_schedule(schedule).ends == {"COMPLETED": 1 + options.count(":")}
 
 
 def test_the_same_seed_draws_and_does_the_same():

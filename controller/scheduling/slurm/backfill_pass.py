@@ -98,6 +98,8 @@ class BackfillPass:
         self._ready: dict[int, dict[int, Ask]] = {}
         # of these there are no nodes in the window: by leader, offsets
         self._lost: dict[int, set[int]] = {}
+        # Partitions in which a component has none, by its number
+        self._in_vain: dict[int, set[str]] = {}
         self.started = self.promised = 0
         self.promised_nodes = 0  # a bitmap
         self.promises_anew = False  # some of them to more than one job
@@ -217,6 +219,7 @@ class BackfillPass:
         self._is_limited = False
         self._ready.clear()
         self._lost.clear()
+        self._in_vain.clear()
         self._free_on.clear()
         self.charge.begin(now)
         second, nodes = int(now), (1 << len(self.tables.nodes.nodes)) - 1
@@ -290,17 +293,28 @@ class BackfillPass:
             and is_limit(job.reason)
         ):
             self.planner.explain(job, "None")
-        if job.het is not None and job.is_pending and not self._is_limited:
-            lost = self._lost.setdefault(job.het.job_id, set())
-            if start is None and job.job_id not in promised:
-                lost.add(job.het_offset)
-            else:
-                lost.discard(job.het_offset)
+        if job.het is not None and job.is_pending and not self._is_limited and not record.prefers:
+            has_nodes = start is not None or job.job_id in promised
+            self._note_component(record, has_nodes=has_nodes)
         if start is not None:
             self.promised += 1
             promised[job.job_id] = min(start, promised.get(job.job_id, start))
         elif job.is_pending and job.job_id not in promised and job.expected_start is not None:
             self.planner.promise(job, None, 0)
+
+    def _note_component(self, record: Record, *, has_nodes: bool) -> None:
+        """A component is lost that has nodes in none of its partitions."""
+        job = record.job
+        assert job.het is not None
+        lost = self._lost.setdefault(job.het.job_id, set())
+        in_vain = self._in_vain.setdefault(job.job_id, set())
+        if has_nodes:
+            in_vain.clear()
+            lost.discard(job.het_offset)
+        else:
+            in_vain.add(record.partition.name)
+            if in_vain.issuperset(job.partitions):
+                lost.add(job.het_offset)
 
     def _meet_limit(self, record: Record, reason: str) -> None:
         """A limit of an association or QOS keeps the job from starting."""
@@ -607,6 +621,9 @@ class PlansOnly:
     def preempt(self, job: Job, victims: Sequence[Job], now: float) -> bool:
         del job, victims, now
         return False
+
+    def relent(self, job: Job, now: float) -> None:
+        pass
 
     def give_up(self, job: Job, now: float) -> None:
         pass

@@ -141,7 +141,10 @@ def take_place(
             return None, reason
     if not planner.preempt(ask.job, victims, now):
         return None, ""
-    return selector.select(ask, tables), ""
+    allocation = selector.select(ask, tables)
+    if allocation is None:  # select/linear: suspended jobs count where jobs share nodes
+        planner.relent(ask.job, now)
+    return allocation, ""
 
 
 class _Waiting:

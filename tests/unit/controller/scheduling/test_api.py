@@ -102,6 +102,9 @@ class Watched(World):
     def preempt(self, job: Job, victims: Any, now: float) -> bool:
         return False
 
+    def relent(self, job: Job, now: float) -> None:
+        pass
+
     def _as_planner(self, method: Any) -> Any:
         def act(*arguments: Any) -> Any:
             was_kept, Kept.is_kept = Kept.is_kept, False
