@@ -224,14 +224,16 @@ def job_options(
     what memory it has where it asks for none.
     """
     found: list[str] = []
+    is_of_one = "," not in (given.get("partition") or "")
     _where(job, given, mapped, found)
-    _how_long(job, given, counts, found)
+    _how_long(job, given, counts, found, is_of_one=is_of_one)
     _fewer_nodes(job, given, counts)
     _shape(job, given, found)
     _memory(job, given, found, default)
     _gres(job, given, mapped, found)
     _buffer(job, given, counts)
-    if "constraint" not in given and job.constraints:
+    # The column has what the job would rather have, too (--prefer).
+    if "constraint" not in given and job.constraints and job.constraints != given.get("prefer"):
         found.append(f"--constraint={mapped.words('feature', job.constraints)}")
     if job.comment:  # of which the line has the first word
         given["comment"] = job.comment
@@ -285,14 +287,22 @@ def _where(job: Asked, given: dict[str, str | None], mapped: Mapped, found: list
             found.append(f"--{name}={text}")
 
 
-def _how_long(job: Asked, given: dict[str, str | None], counts: Count, found: list[str]) -> None:
+def _how_long(
+    job: Asked,
+    given: dict[str, str | None],
+    counts: Count,
+    found: list[str],
+    *,
+    is_of_one: bool,
+) -> None:
     """The limit: the column's, since limits are changed later; but the line's where the job could
-    be content with less (--time-min), and none where its deadline made it of its partition's.
+    be content with less (--time-min), and none where its deadline made it of its partition's, or
+    where it was that of one of several partitions (not `is_of_one`), which others may not allow.
     """
     if given.get("time_min") is not None and given.get("time"):
         return
     typed = given.pop("time", None)
-    if "deadline" in given and typed is None:
+    if typed is None and ("deadline" in given or not is_of_one):
         return
     if job.limit_min is None:
         if typed:
@@ -368,7 +378,9 @@ def _shape(job: Asked, given: dict[str, str | None], found: list[str]) -> None:
         (nodes > 1 and (job.nodes in (None, 0, nodes) or not job.has_run))
         or (job.has_run and (cpus or 1) > 1 and nodes == job.nodes)
     )
-    if "nodes" not in given and is_told:
+    # More nodes than tasks are what its partition gives at least (MinNodes).
+    is_least = nodes is not None and nodes > (_whole(given.get("ntasks")) or cpus or nodes)
+    if "nodes" not in given and is_told and not is_least:
         found.append(f"--nodes={nodes}")
     if not cpus or any(
         name in given

@@ -180,7 +180,10 @@ class AssociationState:
         self._by_key = {
             (each.account, each.user, each.partition): each for each in self.associations.values()
         }
-        self.has_users = any(each.user and each.user != ROOT for each in self.associations.values())
+        self.has_users = any(
+            each.user and (each.user, each.account) != (ROOT, ROOT)
+            for each in self.associations.values()
+        )
         self._defaults = {
             each.user: each.account for each in self.associations.values() if each.is_default
         }

@@ -182,8 +182,7 @@ def _render(config: SlurmConfig, name: str, style: str) -> str:
                 )
             )
         case "preempt":
-            words = [word.upper() for word in config.words(name)]
-            return ",".join(sorted(words, key=lambda word: word != "GANG"))
+            return conf_values.shown_preempt_mode(config.text(name))
         case "propagate":
             # One of the two keys rules: with exceptions named there is no list.
             return (
@@ -208,10 +207,10 @@ def _render(config: SlurmConfig, name: str, style: str) -> str:
 def _enforcement(text: str) -> str:
     word = text.upper()
     return {
-        "YES": "ALL",
-        "UP": "ALL",
-        "TRUE": "ALL",
-        "1": "ALL",
+        "YES": "ANY",
+        "UP": "ANY",
+        "TRUE": "ANY",
+        "1": "ANY",
         "DOWN": "NO",
         "FALSE": "NO",
         "0": "NO",

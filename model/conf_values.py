@@ -141,3 +141,9 @@ def seconds_of(key: Key, text: str) -> int | None:
     if key.kind is Kind.TEXT or isinstance(value, (str, tuple)):
         raise ValueError(f"{key.name} is not a time")
     return value * 60 if value is not None and key.name.lower() in _IN_MINUTES else value
+
+
+def shown_preempt_mode(text: str) -> str:
+    """PreemptMode as scontrol shows it: in capitals, GANG first."""
+    words = [word.strip().upper() for word in text.split(",") if word.strip()]
+    return ",".join(sorted(words, key=lambda word: word != "GANG"))

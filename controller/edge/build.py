@@ -204,9 +204,9 @@ def _for_jobs(settings: Settings, config: SlurmConfig) -> Settings:
         complete_wait_s=config.seconds("CompleteWait") or 0,
         over_time_limit_s=config.seconds("OverTimeLimit"),
         enforce_part_limits="ALL"
-        if enforce in ("YES", "ALL", "1")
+        if enforce == "ALL"
         else "ANY"
-        if enforce == "ANY"
+        if enforce in ("ANY", "YES", "1")
         else "NO",
         default_memory_per_node_mb=config.number("DefMemPerNode") or None,
         default_memory_per_cpu_mb=config.number("DefMemPerCPU") or None,

@@ -13,6 +13,7 @@ from understudy.controller.facts.tres import tres_text
 from understudy.controller.priority.tres import billing, billing_weights
 from understudy.controller.tables.gres_texts import configured_counts
 from understudy.model import nodeset
+from understudy.model.conf_values import shown_preempt_mode
 from understudy.model.records import PARTITIONS
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ PARTITION_COLUMNS: Final[dict[str, Callable[[Core, Partition], Any]]] = {
     "priority_tier": lambda _c, p: p.priority_tier,
     "priority_job_factor": lambda _c, p: p.priority_job_factor,
     "oversubscribe": lambda _c, p: p.oversubscribe,
-    "preempt_mode": lambda _c, p: p.preempt_mode or "OFF",
+    "preempt_mode": lambda c, p: shown_preempt_mode(p.preempt_mode or c.settings.preempt_mode),
     "least_loaded_nodes": lambda _c, p: p.least_loaded_nodes,
     "select_type_parameters": lambda _c, p: p.select_type_parameters or "NONE",
     "over_time_limit_is_unlimited": lambda _c, p: p.over_time_limit_is_unlimited,

@@ -33,24 +33,23 @@ AccountingStorageType=accounting_storage/slurmdbd
 """
 CONF = """GresTypes=gpu,scratch
 AccountingStorageTRES=gres/gpu,gres/gpu:a100,license/matlab
-SchedulerType=sched/backfill
-SchedulerParameters=bf_interval=5
-SelectType=select/cons_tres
-SelectTypeParameters={select}
+{policy}
+{select}
+{preemption}
 PriorityType=priority/multifactor
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 ReturnToService=2
 SlurmdParameters=config_overrides
 JobAcctGatherType=jobacct_gather/none
-EnforcePartLimits=ALL
+EnforcePartLimits={limits}
 AccountingStorageEnforce=associations,limits,qos
 Licenses=matlab:4
 {memory}
 NodeName=n[1-4] {node} Gres=gpu:a100:2,scratch:10G Feature=f1,f2 State=UNKNOWN
 NodeName=n[5-6] {node} Feature=f1 State=UNKNOWN
-PartitionName=debug Nodes=n[1-6] Default=YES MaxTime=60 State=UP
-PartitionName=batch Nodes=n[1-2] MaxTime=600 DefaultTime=5 State=UP
+PartitionName=debug Nodes=n[1-6] Default=YES MaxTime=60 {debug} State=UP
+PartitionName=batch Nodes=n[1-2] MaxTime=600 DefaultTime=5 PriorityTier=5 {batch} State=UP
 PartitionName=ex Nodes=n[5-6] MaxTime=600 OverSubscribe=EXCLUSIVE State=UP
 """
 GRES = """NodeName=n[1-4] Name=gpu Type=a100 File=/dev/tty[1-2]
@@ -61,7 +60,38 @@ NODES = (
     "CPUs=8 Sockets=1 CoresPerSocket=4 ThreadsPerCore=2 RealMemory=8000",
     "CPUs=4 Sockets=2 CoresPerSocket=2 ThreadsPerCore=1 RealMemory=4000 Weight=2",
 )
-SELECTS = ("CR_Core_Memory", "CR_CPU_Memory", "CR_Core", "CR_Socket_Memory")
+SELECTS = (
+    *(
+        f"SelectType=select/cons_tres\nSelectTypeParameters={what}"
+        for what in ("CR_Core_Memory", "CR_CPU_Memory", "CR_Core", "CR_Socket_Memory")
+    ),
+    "SelectType=select/linear",
+)
+POLICIES = (
+    *(
+        f"SchedulerType=sched/backfill\nSchedulerParameters=bf_interval=5{more}"
+        for more in ("", "", ",bf_continue,bf_max_job_user=4", ",assoc_limit_stop,defer")
+    ),
+    "SchedulerType=sched/builtin",
+)
+PREEMPTIONS = (
+    *("", "", ""),
+    "PreemptType=preempt/partition_prio\nPreemptMode=REQUEUE",
+    "PreemptType=preempt/qos\nPreemptMode=CANCEL",
+    "PreemptType=preempt/qos\nPreemptMode=REQUEUE",
+    "PreemptType=preempt/partition_prio\nPreemptMode=SUSPEND,GANG",
+)
+LIMITS = ("ALL", "ALL", "ANY", "NO")
+DEBUG = ("", "", "OverSubscribe=FORCE:2", "OverSubscribe=YES:2", "LLN=YES", "DefMemPerCPU=200")
+BATCH = (
+    "",
+    "",
+    "MaxNodes=1",
+    "MaxCPUsPerNode=2",
+    "AllowAccounts=a1",
+    "ExclusiveUser=YES",
+    "MinNodes=2",
+)
 MEMORY = (
     "",
     "DefMemPerCPU=300",
@@ -75,7 +105,10 @@ OPTIONS = (
     "-; -; --exclusive; --exclusive=user; -s; --hint=nomultithread; --contiguous; --spread-job",
     "-; -p batch; -p ex; -p debug,batch; -p batch,ex",
     "-; -t 1; -t 5; -t 50; -t 90 -p batch; --time-min=1 -t 9",
-    "-; -; -L matlab; -L matlab:3; -C f2; -C 'f1|f2'; -C 'f1&f2'; -C [f1*1&f2*1] -N2; -x n1",
+    (
+        "-; -; -L matlab; -L matlab:3; -C f2; --prefer=f2; -C 'f1|f2'; -C 'f1&f2'; "
+        "-C [f1*1&f2*1] -N2; -x n1"
+    ),
     "-; -; -A a1; -A a2; -A a1 -q q1; -A a2 -q q2",
     "-; -; -; --array=1-4; --array=0-9:3%2; -H; -b now+15; --nice=5; --requeue; --reservation=res1",
     "-; -; -; -d singleton; -d afterany:PREVIOUS; -d afternotok:PREVIOUS; --deadline=now+7days",
@@ -86,17 +119,30 @@ OPTIONS = (
     ),
     "-; -; -; --comment='x y|z'; -J 'a b'; -J same; --wckey=k; -w n2",
 )
+COMPONENTS = (": -n1 -p debug", ": -n2 -p debug,batch", ": -n1 : -N1 -p debug", ": --prefer=f2 -n1")
 COMMANDS = (
     *("true", "sleep 1", "sleep 2", "sleep 4", "sleep 6", "exit 3", "kill -9 $$"),
     *("srun true; sleep 1", "srun -n1 sleep 2"),
+)
+DEEDS = (  # how probable after each submission, and what
+    (0.1, "scancel {one}"),
+    (0.08, "scontrol requeue {one}"),
+    (0.03, "scontrol requeuehold {one}"),
+    (0.05, "scontrol update jobid={last} timelimit=3"),
+    (0.03, "scontrol update jobid={one} partition=batch"),
+    (0.03, "scontrol suspend {one}"),
+    (0.06, "squeue -h -t S -o %A | xargs -rn1 scontrol resume"),
+    (0.04, "squeue -h -t PD -o '%A %r' | grep Held | cut -d' ' -f1 | xargs -rn1 scontrol release"),
+    (0.02, "scontrol update nodename=n5 state=down reason=x"),
+    (0.04, "scontrol update nodename=n5 state=resume"),
 )
 ACCOUNTS = (
     "sacctmgr -i add account a1 a2; sacctmgr -i add qos q1 priority=5; "
     "sacctmgr -i modify account a1 set qos+=q1; sacctmgr -i add user root account=a1,a2; "
     "sacctmgr -i modify qos q1 set maxtrespu=cpu=6 maxjobspu=5 flags=denyonlimit; sacctmgr -i "
-    "add qos q2 priority=100 maxwall=5 grptres=gres/gpu=3; sacctmgr -i modify account a2 set "
-    "qos+=q2 grptres=cpu=8; sacctmgr -i modify user root set qos+=q1,q2; "
-    "scontrol create reservation "
+    "add qos q2 priority=100 maxwall=5 grptres=gres/gpu=3 preempt=q1; "
+    "sacctmgr -i modify account a2 set qos+=q2 grptres=cpu=8; "
+    "sacctmgr -i modify user root set qos+=q1,q2; scontrol create reservation "
     "reservationname=res1 starttime=now duration=60 users=root nodes=n4"
 )
 KEPT = [
@@ -124,7 +170,14 @@ def record(seed: int, folder: Path) -> None:
     """Run it on real Slurm; the dumps are in the folder then."""
     draw = random.Random(seed)
     conf = CONF.format(
-        node=draw.choice(NODES), select=draw.choice(SELECTS), memory=draw.choice(MEMORY)
+        node=draw.choice(NODES),
+        select=draw.choice(SELECTS),
+        memory=draw.choice(MEMORY),
+        policy=draw.choice(POLICIES),
+        preemption=draw.choice(PREEMPTIONS),
+        limits=draw.choice(LIMITS),
+        debug=draw.choice(DEBUG),
+        batch=draw.choice(BATCH),
     )
     (folder / "slurm.conf").write_text(HEAD + conf)
     (folder / "gres.conf").write_text(GRES)
@@ -166,18 +219,14 @@ def submit_all(draw: random.Random, run: Callable[..., str], script: Path) -> No
             script.write_text("\n".join(["#!/bin/bash", *lines, command, ""]))
             answer = run("sbatch", str(script))
         else:
-            more = [":", "-n1", "-p", "debug"] if draw.random() < 0.04 else []
+            more = draw.choice(COMPONENTS).split() if draw.random() < 0.06 else []
             answer = run("sbatch", *shlex.split(" ".join(said)), *more, "--wrap", command)
         if "Submitted" in answer:
             previous, taken = answer.split()[-1], taken + 1
-        one = str(draw.randint(1, int(previous)))
-        for chance, words in (
-            (0.1, ("scancel", one)),
-            (0.08, ("scontrol", "requeue", one)),
-            (0.05, ("scontrol", "update", f"jobid={previous}", "timelimit=3")),
-        ):
+        for chance, deed in DEEDS:
             if draw.random() < chance:
-                run(*words)
+                one = str(draw.randint(1, int(previous)))
+                run("bash", "-c", deed.format(one=one, last=previous))
 
 
 def write_some_columns(seed: int, folder: Path) -> None:

@@ -248,11 +248,7 @@ class BackfillPass:
         """Whether nothing but a lack of resources can keep the job from starting."""
         job, partition = record.job, record.partition
         self.tables.looked_at = job
-        if (
-            not job.is_pending
-            or not partition.can_schedule
-            or not self._has_licenses(record, walk.now)
-        ):
+        if not job.is_pending or not partition.can_schedule:
             return False
         if is_too_late(job, walk.second):
             self.planner.give_up(job, walk.now)
@@ -261,13 +257,14 @@ class BackfillPass:
             return False
         if job.het is not None and self._waits_for_others(job, walk):
             return False
-        if self._is_one_too_many(record, walk.seen):
-            return False
         limits = self.tables.limits
         if limits.enforced and (reason := limits.before(job, partition, walk.now)):
             self._meet_limit(record, reason)
             return False
-        return True
+        # Who lacks licences counts, who has met a limit that does not ask for what he wants does
+        # not (as seen of 22.05.8).
+        is_one_too_many = self._is_one_too_many(record, walk.seen)
+        return not is_one_too_many and self._has_licenses(record, walk.now)
 
     def _waits_for_others(self, job: Job, walk: Walk) -> bool:
         """Whether another component's reservation has not begun, or there are no nodes in the

@@ -642,3 +642,22 @@ def test_tasks_that_have_records_of_their_own_are_not_those_that_still_wait():
     (found,) = made.workload
     assert found["run"] == {"1": 60, "2": 3600, "3": 3600}
     assert [event["cmd"] for event in made.events] == [["scancel", "{5}_[2-3]"]]
+
+
+@pytest.mark.parametrize(
+    ("typed", "fields", "there", "absent"),
+    [
+        ("--prefer=a", {"constraints": "a"}, "--prefer=a", "--constraint"),
+        ("--prefer=a -C b", {"constraints": "b"}, "--constraint=b", "--constraint=a"),
+        ("-n1", {"min_nodes": 2, "nodes": 2, "req_cpus": 1, "cpus": 4}, "--ntasks=1", "--nodes"),
+        ("-p a,b", {"partition": "b", "limit_min": 600}, "--partition=a,b", "--time"),
+        ("-p a,b -t 9", {"partition": "b", "limit_min": 9}, "--time=9", "--time=600"),
+    ],
+)
+def test_what_slurm_made_of_a_line_is_not_asked_for(typed, fields, there, absent):
+    """A wish is among the constraints, a partition's least nodes are among the job's, and its
+    limit is that of the partition in which it ran.
+    """
+    found = options(job(1, submit_line=f"sbatch {typed} run.sh", **fields))
+    assert there in found
+    assert not [option for option in found if option.startswith(absent)]

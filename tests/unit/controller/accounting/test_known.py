@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+import pytest
 from controller_harness import Harness
 
 from understudy.controller.accounting import known
@@ -36,3 +38,11 @@ def test_a_controller_that_comes_back_knows_what_the_earlier_one_was_told() -> N
     assert later.associations.users == earlier.associations.users
     assert later.associations.tres == {"cpu": 1, "gres/gpu": 1001}
     assert later.remote_licenses == {"matlab@flex": 3}
+
+
+@pytest.mark.parametrize(("account", "counts"), [("root", False), ("a1", True)])
+def test_root_s_own_association_alone_makes_nobody_known(account: str, counts: bool) -> None:
+    core = Harness().core
+    own = Association(2, "conform", account, "root", "")
+    known.take(core, msgspec.structs.replace(TOLD, associations=[*TOLD.associations[:1], own]))
+    assert core.associations.has_users is counts

@@ -104,7 +104,7 @@ def test_settings_have_the_units_that_the_controller_works_with() -> None:
         settings.enforce_part_limits,
         settings.over_time_limit_s,
         settings.default_memory_per_cpu_mb,
-    ) == ("ALL", 120, 512)
+    ) == ("ANY", 120, 512)
     assert (
         settings.credential_lifetime_s,
         settings.kill_invalid_dependency,

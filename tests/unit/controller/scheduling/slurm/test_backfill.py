@@ -222,6 +222,15 @@ def test_a_job_that_is_not_tried_any_more_loses_its_promise():
     assert [w.tables.jobs[i].expected_start for i in (2, 3)] == [None, 3606]
 
 
+def test_who_lacks_licences_counts_among_a_user_s_jobs():
+    """As seen of 22.05.8; who has met a limit that does not depend on what he wants does not."""
+    w = blocked({"bf_max_job_user": "2"})
+    w.submit(at=11, cpus=1, run_s=60, limit_s=60, licenses="none:1")
+    w.submit(at=12, cpus=1, run_s=60, limit_s=60)
+    w.run(until=100)
+    assert 4 not in w.starts
+
+
 def test_starts_of_one_pass_are_limited():
     w = blocked(parameters={"bf_max_job_start": "1", "sched_interval": "-1"})
     w.run(until=29)
