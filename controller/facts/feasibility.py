@@ -113,14 +113,17 @@ def partition_limit(
 
 
 def is_too_large(core: Core, job: Job, partition: Partition) -> bool:
-    """Whether all of the partition has fewer CPUs than the job asks for."""
+    """Whether all of the partition has fewer CPUs than the job asks for, or allows fewer of them
+    (MaxCPUsPerNode).
+    """
     if job.min_cpus <= 1 and partition.nodes:
         return False
     question = (0, partition.name)
     answer = core.feasible.get(question)
     if answer is None:
+        most = partition.max_cpus_per_node
         answer = core.feasible[question] = sum(
-            kind.all_cpus * (kind.nodes & partition.nodes).bit_count()
+            (kind.all_cpus if most is None else most) * (kind.nodes & partition.nodes).bit_count()
             for kind in core.tables.nodes.kinds
         )
     return job.min_cpus > answer

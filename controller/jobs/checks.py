@@ -11,9 +11,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.lookups import check_features
-from understudy.controller.facts.feasibility import partition_limit
+from understudy.controller.facts.feasibility import is_too_large, partition_limit
 from understudy.controller.scheduling.api import Ask
 from understudy.controller.tables.licenses import read_licenses
+from understudy.controller.tables.partition import PARTITION_NODE_LIMIT
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.gpu_options import GpuOptions
 from understudy.model.gres import GPU, SHARED, BadCountError, mixes_types, read_request
@@ -161,24 +162,23 @@ def enforce_limits(core: Core, job: Job, partitions: list[Partition]) -> None:
     rule = core.settings.enforce_part_limits
     if rule == "NO":
         return
-    broken = [
-        partition_limit(core, job, partition) or _too_small(core, job, partition)
-        for partition in partitions
-    ]
+    broken = [_broken(core, job, partition) for partition in partitions]
     if not any(broken) or (rule == "ANY" and not all(broken)):
         return
     raise SlurmError(_LIMIT_CODES[next(filter(None, broken))])
 
 
-def _too_small(core: Core, job: Job, partition: Partition) -> str:
-    """Whether all of the partition would not be enough."""
-    if job.min_nodes > partition.nodes.bit_count():
-        return "PartitionNodeLimit"
-    cpus = sum(
-        kind.all_cpus * (kind.nodes & partition.nodes).bit_count()
-        for kind in core.tables.nodes.kinds
-    )
-    return "PartitionCpuLimit" if job.min_cpus > cpus and not job.spec.overcommit else ""
+def _broken(core: Core, job: Job, partition: Partition) -> str:
+    """The partition's limit that the job breaks; that all of it has too few CPUs comes before that
+    it has too few nodes.
+    """
+    reason = partition_limit(core, job, partition)
+    if reason not in ("", PARTITION_NODE_LIMIT):
+        return reason
+    if is_too_large(core, job, partition) and not job.spec.overcommit:
+        return "PartitionCpuLimit"
+    too_few = job.min_nodes > partition.nodes.bit_count()
+    return reason or (PARTITION_NODE_LIMIT if too_few else "")
 
 
 def fits_reservation(core: Core, job: Job, partition: Partition) -> bool:

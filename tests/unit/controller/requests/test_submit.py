@@ -346,6 +346,21 @@ def test_where_partition_limits_are_enforced_an_account_that_may_not_use_it_is_r
     assert h.refused(qos="slow", partition="small") == 2066
 
 
+@pytest.mark.parametrize("rule", ["NO", "ALL"])
+def test_a_partition_has_as_many_cpus_as_it_allows_of_its_nodes(rule: str) -> None:
+    """As seen of 22.05.8: too few of them are told before too few nodes."""
+    h = Harness(settings=Settings(enforce_part_limits=rule))
+    main = h.core.tables.partitions["main"]
+    main.max_cpus_per_node = 2
+    nodes = main.nodes.bit_count()
+    if rule == "ALL":
+        assert h.refused(num_tasks=2 * nodes + 1) == 2005
+        assert h.refused(num_tasks=2 * nodes + 1, min_nodes=nodes + 1) == 2005
+        return
+    assert h.submit(num_tasks=2 * nodes + 1).reason == "PartitionConfig"
+    assert h.refused(num_tasks=3, min_nodes=1, max_nodes=1) == 2014
+
+
 def test_only_administrators_submit_for_others(h: Harness) -> None:
     message = SubmitJob(JobSpec(), "#!/bin/sh\n", user_id=1001, group_id=1000)
     assert h.ask(message, USER) == Failure(2010, "Invalid user id")
