@@ -8,6 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from understudy.model.tres import TresError
+from understudy.model.tres_weights import read_weights
+
 if TYPE_CHECKING:
     from understudy.model.conf import SlurmConfig
 
@@ -62,7 +65,7 @@ def read_options(config: SlurmConfig) -> PriorityOptions:
         weight_job_size=config.count("PriorityWeightJobSize"),
         weight_partition=config.count("PriorityWeightPartition"),
         weight_qos=config.count("PriorityWeightQOS"),
-        tres_weights=_weights(config.words("PriorityWeightTRES")),
+        tres_weights=_weights(config.text("PriorityWeightTRES")),
         max_age_s=config.seconds("PriorityMaxAge") or 0,
         calc_period_s=max(1, config.seconds("PriorityCalcPeriod") or _LONGEST_PERIOD_S),
         half_life_s=half_life or 0,
@@ -75,15 +78,11 @@ def read_options(config: SlurmConfig) -> PriorityOptions:
     )
 
 
-def _weights(words: list[str]) -> dict[str, float]:
-    """`CPU=1000,GRES/gpu=3000`. What is no number is left out; the reader of the file has
-    complained.
+def _weights(text: str) -> dict[str, float]:
+    """`CPU=1000,GRES/gpu=3000`. Whoever read the file has refused what cannot be read, where this
+    priority is asked for.
     """
-    found: dict[str, float] = {}
-    for word in words:
-        name, _, value = word.partition("=")
-        try:
-            found[name.strip().lower()] = float(value)
-        except ValueError:
-            continue
-    return found
+    try:
+        return read_weights(text)
+    except TresError:
+        return {}

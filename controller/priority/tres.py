@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.tables.gres_texts import counts_of
 from understudy.controller.tables.shape import memory_asked_mb
 from understudy.model import nodeset
+from understudy.model.tres import TresError
+from understudy.model.tres_weights import read_weights
 
 if TYPE_CHECKING:
     from understudy.controller.tables.allocation import Allocation
@@ -19,37 +21,17 @@ if TYPE_CHECKING:
     from understudy.controller.tables.node import NodeTable
     from understudy.controller.tables.partition import Partition
 
-# in MB, the unit of memory
-_UNITS: Final = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
-_PLAIN: Final = {
-    "": 1.0,
-    "K": 1024.0,
-    "M": 1024.0**2,
-    "G": 1024.0**3,
-    "T": 1024.0**4,
-    "P": 1024.0**5,
-}
 _GLOBAL: Final = ("license/", "bb/")  # not of a node
 
 
 def billing_weights(text: str) -> dict[str, float]:
-    """`CPU=1.0,Mem=0.25G,GRES/gpu=2.0` as billing by one of each TRES (one MB of memory)."""
-    found: dict[str, float] = {}
-    for word in text.split(","):
-        name, _, value = word.strip().partition("=")
-        name = name.lower()
-        unit = value[-1:].upper()
-        number = value[:-1] if unit in _UNITS and unit else value
-        try:
-            weight = float(number)
-        except ValueError:
-            continue
-        found[name] = weight / (
-            (
-                _UNITS if name in ("mem", "fs/disk", "vmem") or name.startswith("bb/") else _PLAIN
-            ).get(unit, 1.0)
-        )
-    return found
+    """`CPU=1.0,Mem=0.25G,GRES/gpu=2.0` as billing by one of each TRES (one MB of memory). None for
+    a text that cannot be read, which configurations and updates do not have.
+    """
+    try:
+        return read_weights(text)
+    except TresError:
+        return {}
 
 
 def billing(

@@ -13,12 +13,13 @@ from understudy.controller.core.changes import job_changed
 from understudy.controller.core.lookups import node_bitmap
 from understudy.controller.pending.access import accounting_has_changed
 from understudy.controller.pending.eligibility import review_all
-from understudy.controller.priority.tres import billing_weights
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.partition import Partition
 from understudy.model.cpu_binding import cpu_binding
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.times import parse_limit, parse_memory
+from understudy.model.tres import BASE, TresError
+from understudy.model.tres_weights import read_weights
 from understudy.protocol.messages import Message, Ok
 
 if TYPE_CHECKING:
@@ -90,6 +91,10 @@ def _change(core: Core, partition: Partition, changes: dict[str, str]) -> None:
     known, qos = core.associations.qos, changes.get("qos")
     if qos and known and qos not in known and core.settings.enforced.qos:
         raise SlurmError(ErrorCode.INVALID_QOS)
+    try:
+        read_weights(changes.get("tresbillingweights", ""), {*BASE, *core.settings.tracked_tres})
+    except TresError:
+        raise SlurmError(ErrorCode.INVALID_WEIGHTS) from None
     for key, text in sorted(changes.items(), key=lambda each: each[0] == "defaulttime"):
         if key == "nodes":
             continue
@@ -173,12 +178,6 @@ def _job_defaults(text: str) -> str:
     return text
 
 
-def _weights(text: str) -> str:
-    if text and len(billing_weights(text)) != len(text.split(",")):
-        raise SlurmError(ErrorCode.INVALID_WEIGHTS)
-    return text
-
-
 def _set_state(partition: Partition, text: str) -> None:
     if text.upper() not in STATES:
         raise ValueError(text)
@@ -226,5 +225,5 @@ _SETTERS: Final[dict[str, Callable[[Partition, str], None]]] = {
     "cpubind": _set("cpu_bind", cpu_binding),
     "qos": _set("qos", str),
     "jobdefaults": _set("job_defaults", _job_defaults),
-    "tresbillingweights": _set("tres_billing_weights", _weights),
+    "tresbillingweights": _set("tres_billing_weights", str),
 }

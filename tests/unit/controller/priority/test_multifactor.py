@@ -574,7 +574,7 @@ def test_users_with_the_parents_share_come_first_and_such_accounts_hand_their_ch
 
 
 def test_billing_weights_know_units() -> None:
-    weights = billing_weights("CPU=1.0,Mem=0.25G,GRES/gpu=2.0,bad=x")
+    weights = billing_weights("CPU=1.0,Mem=0.25G,GRES/gpu=2.0")
     assert weights == {"cpu": 1.0, "mem": 0.25 / 1024, "gres/gpu": 2.0}
     wanted = {"cpu": 4.0, "mem": 8192.0, "gres/gpu": 1.0}
     assert billing(wanted, weights) == 4 + 2 + 2
