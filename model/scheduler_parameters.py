@@ -27,10 +27,11 @@ class Range(NamedTuple):
     least: int
     most: int = _MOST
     text: str = _BACKFILL
+    but: frozenset[int] = frozenset()  # of these none
 
 
 RANGES: Final[dict[str, Range]] = {
-    "bf_interval": Range(-1, 10_800),
+    "bf_interval": Range(-1, 10_800, but=frozenset((0,))),
     "bf_max_time": Range(1, 3600),
     "bf_window": Range(1, 43_200),
     "bf_max_job_test": Range(1, 1_000_000),
@@ -71,6 +72,11 @@ def number(
     return value if least <= value <= most else default
 
 
+def backfill_interval_s(parameters: Mapping[str, str]) -> int:
+    """bf_interval, 30 for a value that is not taken; -1: backfill never runs."""
+    return number(parameters, "bf_interval", 0, least=-1, most=10_800) or 30
+
+
 def complaints(text: str) -> Iterator[str]:
     """What is wrong with the words of SchedulerParameters, in their order."""
     for word in text.split(","):
@@ -79,5 +85,5 @@ def complaints(text: str) -> Iterator[str]:
         if allowed is None or not has_value:
             continue
         number = leading_number(value)
-        if not allowed.least <= number <= allowed.most:
+        if not allowed.least <= number <= allowed.most or number in allowed.but:
             yield allowed.text.format(key=key.lower(), value=number)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from understudy.model.scheduler_parameters import number
+from understudy.model.scheduler_parameters import backfill_interval_s, number
 
 if TYPE_CHECKING:
     from understudy.controller.scheduling.api import PolicyParameters
@@ -42,7 +42,7 @@ class Charge:
     @classmethod
     def of_backfill(cls, parameters: PolicyParameters) -> Charge:
         """A backfill pass's."""
-        interval_s = number(parameters, "bf_interval", 30, least=1, most=10_800)
+        interval_s = backfill_interval_s(parameters)
         return cls(
             number(parameters, "understudy_cost_backfill_us", 0),
             number(parameters, "bf_max_time", interval_s, least=1, most=3600),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.scheduling.slurm.backfill_pass import BackfillPass, PlansOnly
 from understudy.controller.scheduling.slurm.queue import PendingQueue, preempting_order, slurm_order
-from understudy.model.scheduler_parameters import number
+from understudy.model.scheduler_parameters import backfill_interval_s
 
 if TYPE_CHECKING:
     from understudy.controller.scheduling.api import Ask, Planner, PolicyParameters, Selector
@@ -73,7 +73,7 @@ class Forecast:
         interval.
         """
         tables, planner = self._tables, self._planner
-        interval_s = number(self._parameters, "bf_interval", 30, least=-1, most=10_800)
+        interval_s = backfill_interval_s(self._parameters)
         if not tables.pending or interval_s <= 0 or now < self._made + interval_s:
             return
         self._made = now

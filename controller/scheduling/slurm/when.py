@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.rhythm import ROUNDING_S
 from understudy.controller.scheduling.api import Note
-from understudy.model.scheduler_parameters import number
+from understudy.model.scheduler_parameters import backfill_interval_s, number
 
 if TYPE_CHECKING:
     from understudy.controller.rhythm import Rhythm
@@ -197,7 +197,7 @@ class BackfillTrigger:
         """Take over the parameters; a pass for which the thread already sleeps comes when it would
         have come.
         """
-        self.interval_s = number(parameters, "bf_interval", 30, least=-1, most=10_800)
+        self.interval_s = backfill_interval_s(parameters)
 
     def note(self, now: float) -> None:
         """Something changed."""
