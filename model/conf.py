@@ -36,11 +36,12 @@ from understudy.model import (
 from understudy.model.burst_buffer_conf import LUA_SCRIPT, BurstBufferConf
 from understudy.model.burst_buffers import LUA
 from understudy.model.conf_companions import GresConf, SwitchConf
+from understudy.model.conf_eras import remark
 from understudy.model.conf_keys import GLOBAL_KEYS, LINE_KEYS, REPEATABLE, Era, Key, Kind
 from understudy.model.conf_nodes import DownNodesConf, NodeConf, NodeReader, NodeSetConf
 from understudy.model.conf_partitions import PartitionConf
 from understudy.model.conf_scan import ERROR, WARNING, ConfLine, Finding, Scan, scan, scan_text
-from understudy.model.conf_together import contradictions
+from understudy.model.conf_together import contradictions, cpus_without_cores
 from understudy.model.errors import ConfigError
 from understudy.model.gres import read_configured
 from understudy.model.prolog_flags import WORDS as PROLOG_WORDS
@@ -66,6 +67,8 @@ __all__ = [
 _SHORT_NODE_KEYS: Final = frozenset(
     name for name, key in LINE_KEYS["nodename"].items() if key.kind is Kind.SHORT
 )
+_LARGEST_ARRAY: Final = 4_000_001
+_LEAST_DBD_MESSAGES: Final = 10_000
 _HOST = re.compile(r"([^()\s]+)(?:\(([^()\s]+)\))?")
 
 
@@ -244,16 +247,11 @@ def _report_keys(lines: list[ConfLine], report: Callable[[Finding], None]) -> No
     for line in lines:
         known = LINE_KEYS.get(line.key, GLOBAL_KEYS)
         seen: set[str] = set()
-        for (name, _), written in zip(line.pairs, line.written, strict=True):
+        for (name, value), written in zip(line.pairs, line.written, strict=True):
             key = known.get(name)
             if key is None:
                 _report_foreign(line, name, written, report)
             elif key.era is not Era.CURRENT:
-                when = (
-                    "was a key before and is not one today"
-                    if key.era is Era.OLD
-                    else "is a key that came after 22.05"
-                )
                 report(
                     Finding(
                         f"{key.era.value}_key",
@@ -261,7 +259,7 @@ def _report_keys(lines: list[ConfLine], report: Callable[[Finding], None]) -> No
                         line.file,
                         line.line,
                         written,
-                        f"{written} {when}",
+                        remark(key, written, value, line_key=line.key),
                         written,
                     )
                 )
@@ -416,6 +414,9 @@ def _check_together(config: SlurmConfig, report: Callable[[Finding], None]) -> N
         complain("missing_key", ERROR, "SlurmctldHost", "No SlurmctldHost defined.")
     if not config.nodes:
         complain("missing_key", ERROR, "NodeName", "no node is defined: a NodeName line is needed")
+    if not config.partitions:
+        text = "No PartitionName information available!"
+        complain("missing_key", ERROR, "PartitionName", text)
     if config.number("MaxJobCount") == 0:
         complain("bad_value", ERROR, "MaxJobCount", "MaxJobCount=0, No jobs permitted")
     first, last = config.number("FirstJobId"), config.number("MaxJobId")
@@ -446,11 +447,20 @@ def _check_together(config: SlurmConfig, report: Callable[[Finding], None]) -> N
                     key,
                 )
             )
+    config.findings += cpus_without_cores(config)
     config.findings += conf_plugins.findings(config)
     # warnings: see conf_check
     config.findings += [
         finding for finding in conf_words.findings(config) if finding.severity == ERROR
     ]
+    waiting = config.number("MaxDBDMsgs") if config.is_set("MaxDBDMsgs") else None
+    if waiting is not None and waiting < _LEAST_DBD_MESSAGES:
+        text = f"MaxDBDMsgs value ({waiting}) needs to be greater than {_LEAST_DBD_MESSAGES}"
+        complain("bad_value", ERROR, "MaxDBDMsgs", text)
+    tasks = config.number("MaxArraySize")
+    if tasks is not None and tasks > _LARGEST_ARRAY:
+        text = f"MaxArraySize value ({tasks}) is greater than {_LARGEST_ARRAY}"
+        complain("reset_value", WARNING, "MaxArraySize", text)
     if config.number("TreeWidth") == 0:
         complain("reset_value", WARNING, "TreeWidth", "TreeWidth=0 is invalid")
         del config.values["treewidth"]
@@ -502,6 +512,19 @@ def _check_gres(config: SlurmConfig) -> None:
             )
 
 
+def _miss_topology(config: SlurmConfig, path: str, error: OSError) -> None:
+    """The file that a tree needs is not there: no error, as sites' folders often have slurm.conf
+    alone.
+    """
+    if config.text("TopologyPlugin") in ("topology/tree", "topology/hypercube"):
+        message = (
+            f"{config.text('TopologyPlugin')} needs topology.conf, without which there are no "
+            f"switches here: 22.05.8 stops there (something wrong with opening/reading {path}: "
+            f"{error.strerror})"
+        )
+        config.findings.append(_of_key(config, "missing_file", WARNING, "TopologyPlugin", message))
+
+
 def _read_companions(config: SlurmConfig) -> None:
     """gres.conf, topology.conf and their like, where they lie beside slurm.conf; burst_buffer.conf
     only where burst buffers are on.
@@ -515,7 +538,9 @@ def _read_companions(config: SlurmConfig) -> None:
         path = os.path.join(folder, name)
         try:
             lines = scan(path)
-        except OSError:
+        except OSError as error:
+            if name == "topology.conf":
+                _miss_topology(config, path, error)
             continue
         config.files += lines.files
         config.findings += lines.findings

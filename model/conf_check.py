@@ -7,7 +7,7 @@ start.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from understudy.model import conf, conf_words
 from understudy.model.conf_keys import GLOBAL_KEYS, LINE_KEYS
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from understudy.model.conf import SlurmConfig
+
+# Kinds of findings of which slurmctld's log tells as errors, before it goes on.
+GOES_ON: Final = frozenset({"reset_value", "missing_file", "idle_plugin"})
 
 
 def check(path: str | os.PathLike[str]) -> list[Finding]:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from understudy.model import conf_values, hostlist
-from understudy.model.conf_keys import Key, Kind
+from understudy.model.conf_eras import remark
+from understudy.model.conf_keys import Era, Key, Kind
 from understudy.model.conf_scan import ERROR, WARNING, ConfLine, Finding, Scan, expanded
 
 if TYPE_CHECKING:
@@ -37,34 +38,34 @@ _SWITCH_KEYS: Final = frozenset(
 CGROUP_KEYS: Final[dict[str, Key]] = {
     key.name.lower(): key
     for key in (
-        Key("AllowedDevicesFile"),
-        Key("AllowedKmemSpace"),
-        Key("AllowedRAMSpace", default="100"),
-        Key("AllowedSwapSpace", default="0"),
+        Key("AllowedDevicesFile", era=Era.OLD),
+        Key("AllowedKmemSpace", Kind.DECIMAL),
+        Key("AllowedRAMSpace", Kind.DECIMAL, default="100"),
+        Key("AllowedSwapSpace", Kind.DECIMAL, default="0"),
         Key("CgroupAutomount", Kind.BOOLEAN, "no"),
         Key("CgroupMountpoint", default="/sys/fs/cgroup"),
         Key("CgroupPlugin"),
-        Key("CgroupReleaseAgentDir"),
+        Key("CgroupReleaseAgentDir", era=Era.OLD),
         Key("ConstrainCores", Kind.BOOLEAN, "no"),
         Key("ConstrainDevices", Kind.BOOLEAN, "no"),
         Key("ConstrainKmemSpace", Kind.BOOLEAN, "no"),
         Key("ConstrainRAMSpace", Kind.BOOLEAN, "no"),
         Key("ConstrainSwapSpace", Kind.BOOLEAN, "no"),
-        Key("EnableControllers", Kind.BOOLEAN),
-        Key("EnableExtraControllers"),
+        Key("EnableControllers", Kind.BOOLEAN, era=Era.NEW),
+        Key("EnableExtraControllers", era=Era.NEW),
         Key("IgnoreSystemd", Kind.BOOLEAN, "no"),
         Key("IgnoreSystemdOnFailure", Kind.BOOLEAN, "no"),
-        Key("MaxKmemPercent", default="100"),
-        Key("MaxRAMPercent", default="100"),
-        Key("MaxSwapPercent", default="100"),
+        Key("MaxKmemPercent", Kind.DECIMAL, default="100"),
+        Key("MaxRAMPercent", Kind.DECIMAL, default="100"),
+        Key("MaxSwapPercent", Kind.DECIMAL, default="100"),
         Key("MemoryLimitEnforcement", Kind.BOOLEAN),
-        Key("MemoryLimitThreshold"),
-        Key("MemorySwappiness"),
-        Key("MinKmemSpace", default="30"),
-        Key("MinRAMSpace", default="30"),
-        Key("SignalChildrenProcesses", Kind.BOOLEAN),
-        Key("SystemdTimeout"),
-        Key("TaskAffinity", Kind.BOOLEAN),
+        Key("MemoryLimitThreshold", Kind.DECIMAL),
+        Key("MemorySwappiness", Kind.LONG),
+        Key("MinKmemSpace", Kind.LONG, default="30"),
+        Key("MinRAMSpace", Kind.LONG, default="30"),
+        Key("SignalChildrenProcesses", Kind.BOOLEAN, era=Era.NEW),
+        Key("SystemdTimeout", era=Era.NEW),
+        Key("TaskAffinity", Kind.BOOLEAN, era=Era.OLD),
     )
 }
 
@@ -222,11 +223,32 @@ def _reaches(known: Mapping[str, SwitchConf], start: str, name: str) -> bool:
 
 
 def read_cgroup(scan: Scan, report: Callable[[Finding], None]) -> dict[str, str]:
-    """The settings of cgroup.conf, keys in lower case."""
+    """The settings of cgroup.conf, keys in lower case: those whose values can be read."""
     settings: dict[str, str] = {}
     for line in scan.lines:
         _report_unknown(line, CGROUP_KEYS, report)
-        settings.update(line.pairs)
+        name, value, written = line.key, line.value, line.written[0]
+        key = CGROUP_KEYS.get(name)
+        if len(line.pairs) > 1:
+            message = f'cannot read "{line.written[1]}" behind {written}'
+            report(
+                Finding(
+                    "parse_error", ERROR, line.file, line.line, line.written[1], message, written
+                )
+            )
+        if key is None:
+            continue
+        if key.era is not Era.CURRENT:
+            message, kind = remark(key, written, value), f"{key.era.value}_key"
+            report(Finding(kind, WARNING, line.file, line.line, written, message, written))
+        else:
+            try:
+                conf_values.value_of(key, value)
+            except ValueError as error:
+                message = str(error).replace(f'value "{value}"', f"value ({value})")
+                report(Finding("bad_value", ERROR, line.file, line.line, value, message, key.name))
+                continue
+        settings[name] = value
     return settings
 
 

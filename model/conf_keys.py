@@ -27,6 +27,8 @@ class Kind(Enum):
     SECONDS_OR_NONE = "seconds"  # anything that is no number is taken as none
     LEVEL = "log level"
     PORTS = "port or range of ports"
+    PART_LIMITS = "no, any or all"
+    DECIMAL = "decimal number"
 
 
 class Era(Enum):
@@ -38,12 +40,13 @@ class Era(Enum):
 
 
 TEXT, SHORT, LONG, BOOLEAN = Kind.TEXT, Kind.SHORT, Kind.LONG, Kind.BOOLEAN
-MINUTES, DURATION, SECONDS_OR_NONE, LEVEL, PORTS = (
+MINUTES, DURATION, SECONDS_OR_NONE, LEVEL, PORTS, PART_LIMITS = (
     Kind.MINUTES,
     Kind.DURATION,
     Kind.SECONDS_OR_NONE,
     Kind.LEVEL,
     Kind.PORTS,
+    Kind.PART_LIMITS,
 )
 OLD, NEW = Era.OLD, Era.NEW
 
@@ -128,7 +131,7 @@ _GLOBAL: Final = (
     Key("DependencyParameters", TEXT, emulated=True),
     Key("DisableRootJobs", BOOLEAN, "No", emulated=True),
     Key("EioTimeout", SHORT, "60"),
-    Key("EnforcePartLimits", TEXT, "NO", emulated=True),
+    Key("EnforcePartLimits", PART_LIMITS, "NO", emulated=True),
     Key("Epilog", TEXT, emulated=True),
     Key("EpilogMsgTime", LONG, "2000"),
     Key("EpilogSlurmctld", TEXT, emulated=True),

@@ -4,9 +4,9 @@ versions.
 Place: the vocabulary. slurmctld does not start without a plug-in that it looks for; one that
 another version had is a warning, as sites' files of any age are to be tried. Names are looked at to
 the letter, as files are. Left out are keys with which slurmctld starts whatever they say
-(JobCompType, ProctrackType, TaskPlugin ...), keys for plug-ins of the site's own (JobSubmitPlugins,
-PrEpPlugins ...), and those whose plug-ins are looked for among what is installed: SchedulerType,
-SelectType, PriorityType.
+(ProctrackType, TaskPlugin ...; of JobCompType it says so), keys for plug-ins of the site's own
+(JobSubmitPlugins, PrEpPlugins ...), and those whose plug-ins are looked for among what is
+installed: SchedulerType, SelectType, PriorityType.
 
 Follows: slurm.conf(5) of 22.05 and of other versions, and what slurmctld 22.05.8 logs.
 """
@@ -80,6 +80,7 @@ PLUGINS: Final[dict[str, Plugins]] = {
         "topology", _set("none 3d_torus hypercube tree"), _set("block default flat node_rank")
     ),
 }
+_JOB_COMPLETIONS: Final = _set("none elasticsearch filetxt lua mysql script")
 
 
 def findings(config: SlurmConfig) -> Iterator[Finding]:
@@ -95,8 +96,27 @@ def findings(config: SlurmConfig) -> Iterator[Finding]:
             line = next(line for line in reversed(config.lines) if line.key == key)
             shown = GLOBAL_KEYS[key].name
             if name in plugins.foreign:
-                message = f"{shown}: {text} is a plug-in of another version, without effect here"
+                message = (
+                    f"{shown}: {text} is a plug-in of another version, without effect here: "
+                    "22.05.8 stops there"
+                )
                 yield Finding("foreign_word", WARNING, line.file, line.line, value, message, shown)
             else:
                 message = f"{shown}: cannot find {plugins.kind} plugin for {text}"
                 yield Finding("bad_value", ERROR, line.file, line.line, value, message, shown)
+    job_completion = config.text("JobCompType")
+    kind, _, name = job_completion.rpartition("/")
+    if kind != "jobcomp" or name not in _JOB_COMPLETIONS:
+        line = next(line for line in reversed(config.lines) if line.key == "jobcomptype")
+        message = (
+            f"cannot find jobcomp plugin for {job_completion}: 22.05.8 goes on, and nothing is kept"
+        )
+        yield Finding(
+            "idle_plugin",
+            WARNING,
+            line.file,
+            line.line,
+            job_completion,
+            message,
+            "JobCompType",
+        )

@@ -40,7 +40,7 @@ class Finding:
     kind: parse_error, missing_include, unknown_key, misplaced_key, bad_value, hostlist_error,
     duplicate_node, duplicate_partition, undefined_nodes,
         address_count_mismatch, missing_key, key_given_twice, repeated_key, old_key, new_key,
-        reset_value.
+        reset_value, missing_file, idle_plugin.
     text: the offending text; `message`: what is wrong with it, for a reader; `key`: the key that it
     belongs to, if any.
     """

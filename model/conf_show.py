@@ -28,7 +28,7 @@ AcctGatherProfileType AllowSpecResourcesUsage:yes AuthAltTypes AuthAltParameters
 BatchStartTimeout:sec BcastExclude BcastParameters BOOT_TIME:running BurstBufferType
 CliFilterPlugins ClusterName CommunicationParameters CompleteWait:sec CoreSpecPlugin
 CpuFreqDef:capital CpuFreqGovernors CredType DebugFlags:flags DefMemPerNode:memory
-DependencyParameters DisableRootJobs:yes EioTimeout EnforcePartLimits:upper Epilog
+DependencyParameters DisableRootJobs:yes EioTimeout EnforcePartLimits:limits Epilog
 EpilogMsgTime:usec EpilogSlurmctld ExtSensorsType ExtSensorsFreq:sec
 FairShareDampeningFactor:multifactor FederationParameters FirstJobId GetEnvTimeout:sec GresTypes
 GpuFreqDef GroupUpdateForce GroupUpdateTime:sec HASH_VAL:running HealthCheckInterval:sec
@@ -145,8 +145,8 @@ def _render(config: SlurmConfig, name: str, style: str) -> str:
     match style:
         case "yes":
             return "Yes" if config.boolean(name) else "No"
-        case "upper":
-            return _enforcement(text)
+        case "limits":
+            return conf_values.part_limits(text)
         case "capital":
             return text.capitalize()
         case "duration":
@@ -202,19 +202,6 @@ def _render(config: SlurmConfig, name: str, style: str) -> str:
     if GLOBAL_KEYS[name.lower()].kind is Kind.LEVEL and text:
         return conf_values.level(name, text)
     return text or _NULL
-
-
-def _enforcement(text: str) -> str:
-    word = text.upper()
-    return {
-        "YES": "ANY",
-        "UP": "ANY",
-        "TRUE": "ANY",
-        "1": "ANY",
-        "DOWN": "NO",
-        "FALSE": "NO",
-        "0": "NO",
-    }.get(word, word)
 
 
 def _task_parameters(text: str) -> str:

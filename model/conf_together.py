@@ -12,7 +12,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from understudy.model.conf_scan import ERROR, Finding
+from understudy.model.conf_tres import contradictions_of_tres
 from understudy.model.conf_words import WORDS
+from understudy.model.gres import GPU, SHARED
 from understudy.model.licenses import configured_licenses
 
 if TYPE_CHECKING:
@@ -36,9 +39,16 @@ _SUSPENDS: Final = frozenset(("SUSPEND", "ON"))
 
 def contradictions(config: SlurmConfig) -> Iterator[tuple[str, str, PartitionConf | None]]:
     """For each contradiction a key, what slurmctld says to it, and the partition if it is one's."""
-    for key, message in (_preemption(config), _selection(config), _licenses(config)):
+    for key, message in (
+        _preemption(config),
+        _selection(config),
+        _licenses(config),
+        _shared_gres(config),
+        _scheduler_log(config),
+    ):
         if message:
             yield key, message, None
+    yield from contradictions_of_tres(config)
     for partition in config.partitions:
         modes = partition.settings.get("preemptmode", "")
         if not _can_be_read(modes):
@@ -130,3 +140,41 @@ def _licenses(config: SlurmConfig) -> tuple[str, str]:
     except ValueError as error:
         return "Licenses", str(error)
     return "", ""
+
+
+def _shared_gres(config: SlurmConfig) -> tuple[str, str]:
+    types = config.words("GresTypes")
+    if not any(each in SHARED for each in types):
+        return "", ""
+    if GPU not in types:
+        return "GresTypes", "gres/'shared' requires that gres/gpu also be configured"
+    if config.text("SelectType").lower() in ("select/linear", "select/cons_res"):
+        return "GresTypes", "Use of shared gres requires the use of select/cons_tres"
+    return "", ""
+
+
+def _scheduler_log(config: SlurmConfig) -> tuple[str, str]:
+    if config.boolean("SlurmSchedLogLevel") and not config.text("SlurmSchedLogFile"):
+        return "SlurmSchedLogLevel", "SlurmSchedLogLevel requires SlurmSchedLogFile value"
+    return "", ""
+
+
+def cpus_without_cores(config: SlurmConfig) -> Iterator[Finding]:
+    """Nodes, one of each line, with as many CPUs as sockets and more cores: no cores can be counted
+    there.
+    """
+    if config.text("SelectType").lower() not in ("select/cons_res", "select/cons_tres"):
+        return
+    seen: set[tuple[str, int]] = set()
+    for node in config.nodes:
+        sockets, each, threads = node.sockets, node.cores_per_socket, node.threads_per_core
+        cores = sockets * each
+        if node.cpus in (cores, cores * threads) or (node.file, node.line) in seen:
+            continue
+        seen.add((node.file, node.line))
+        product = f"Sockets({sockets})*CoresPerSocket({each})"
+        message = (
+            f"NodeName={node.name} CPUs={node.cpus} doesn't match neither {product}=({cores}) nor "
+            f"{product}*ThreadsPerCore({threads})=({cores * threads})"
+        )
+        yield Finding("bad_value", ERROR, node.file, node.line, str(node.cpus), message, "CPUs")

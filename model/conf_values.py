@@ -49,6 +49,20 @@ def number(
     return value
 
 
+def check_decimal(name: str, text: str) -> None:
+    """See that it is a number, with a fraction or without, or UNLIMITED or INFINITE.
+
+    Raises:
+        ValueError: in Slurm's words.
+    """
+    if text.lower() in _UNLIMITED:
+        return
+    try:
+        float(text)
+    except ValueError:
+        raise ValueError(f"{name} value ({text}) is not a valid number") from None
+
+
 def boolean(name: str, text: str) -> bool:
     """Yes, up, true, 1 or their opposites.
 
@@ -89,6 +103,22 @@ def level(name: str, text: str) -> str:
     raise ValueError(f"Invalid {name} {text}")
 
 
+def part_limits(text: str) -> str:
+    """EnforcePartLimits as NO, ANY or ALL: a plain yes is ANY.
+
+    Raises:
+        ValueError: in Slurm's words.
+    """
+    word = text.lower()
+    if word in _YES or word == "any":
+        return "ANY"
+    if word in _NO:
+        return "NO"
+    if word == "all":
+        return "ALL"
+    raise ValueError(f"Bad EnforcePartLimits: {text}")
+
+
 def ports(name: str, text: str) -> tuple[int, int]:
     """The first and last port of `6817` or `6817-6820`.
 
@@ -112,6 +142,9 @@ def value_of(key: Key, text: str) -> int | bool | str | tuple[int, int] | None:
     match key.kind:
         case Kind.SHORT:
             return number(key.name, text, 65535, suffixes=False)
+        case Kind.DECIMAL:
+            check_decimal(key.name, text)
+            return text
         case Kind.LONG:
             return number(key.name, text)
         case Kind.BOOLEAN:
@@ -122,6 +155,8 @@ def value_of(key: Key, text: str) -> int | bool | str | tuple[int, int] | None:
             return level(key.name, text)
         case Kind.PORTS:
             return ports(key.name, text)
+        case Kind.PART_LIMITS:
+            return part_limits(text)
         case Kind.SECONDS_OR_NONE:
             try:
                 return number(key.name, text)

@@ -63,10 +63,12 @@ WORDS: Final[dict[str, Words]] = {
             correspond_after_task_cnt delay_boot disable_job_shrink disable_hetjob_steps
             enable_hetjob_steps ignore_numa ignore_prefer_validation max_array_tasks
             max_script_size no_backup_scheduling no_env_cache nohold_on_prolog_fail
-            reduce_completing_frag requeue_setup_env_fail salloc_wait_nodes sbatch_wait_nodes
+            permit_job_expansion reduce_completing_frag requeue_setup_env_fail
+            salloc_wait_nodes sbatch_wait_nodes
             spec_cores_first step_retry_count step_retry_time whole_hetjob"""),
-        _set("""bf_allow_magnetic_slot bf_topopt_enable bf_topopt_iterations default_gbytes
-            defer_batch disable_user_top extra_constraints inventory_interval interval
+        _set("""assoc_limit_continue bf_allow_magnetic_slot bf_topopt_enable
+            bf_topopt_iterations default_gbytes defer_batch disable_user_top
+            extra_constraints inventory_interval interval
             kill_invalid_depend max_depend_depth max_job_bf max_submit_line_size
             rl_bucket_size rl_enable rl_log_freq rl_refill_period rl_refill_rate rl_table_size
             switch_wait time_min_as_soft_limit whole_pack bf_pack_immediate
@@ -141,14 +143,13 @@ WORDS: Final[dict[str, Words]] = {
         foreign=_set("limit"),  # versions that looked for the words they knew passed over it
         refusal="Invalid parameter for AccountingStorageEnforce: {word}",
     ),
-    "enforcepartlimits": Words(_set("no all any yes 0 1"), refusal="Bad EnforcePartLimits: {word}"),
     "privatedata": Words(
         _set("none accounts cloud events jobs nodes partitions reservations usage users")
     ),
     "taskpluginparam": Words(
         frozenset(),
-        _set("none cores sockets threads slurmdoffspec oomkillstep verbose autobind"),
-        _set("sched cpusets boards ldoms rr autobind"),
+        _set("none cores sockets threads slurmdoffspec verbose autobind"),
+        _set("sched cpusets boards ldoms rr oomkillstep"),
         "Bad TaskPluginParam: {word}",
     ),
     "propagateresourcelimits": Words(_set(_LIMITS), refusal="Bad rlimit name: {word}"),
@@ -190,6 +191,18 @@ WORDS: Final[dict[str, Words]] = {
 }
 
 
+# Former words of SchedulerParameters of which there is more to say.
+_FORMER: Final = {
+    "assoc_limit_continue": (
+        "is a former word: 22.05.8 passes over it, and goes on so where assoc_limit_stop is not set"
+    ),
+    "max_job_bf": (
+        "is a former word, without effect here: 22.05.8 stops there (Invalid parameter max_job_bf. "
+        "The option is no longer supported, please use bf_max_job_test instead.)"
+    ),
+}
+
+
 def _given(config: SlurmConfig) -> Iterator[tuple[str, str, str]]:
     """(key, word as written, word to look for) of all lists in the file."""
     for key in WORDS:
@@ -224,16 +237,23 @@ def findings(
         name = GLOBAL_KEYS[key].name
         severity, kind = WARNING, "unknown_word"
         if word in words.foreign:
-            kind, message = (
-                "foreign_word",
-                f"{name}: {written} is a word of another version, without effect here",
-            )
+            kind = "foreign_word"
+            message = f"{name}: {written} {_of_another_version(key, written, word, words)}"
         elif words.refusal and (key != "selecttypeparameters" or slurms_selector):
             severity, message = ERROR, words.refusal.format(word=written)
         else:
             message = f"{name} has no word {written}{_meant(word, words)}: it has no effect"
         found.append(finding(config, key, written, kind, severity, message))
     return found
+
+
+def _of_another_version(key: str, written: str, word: str, words: Words) -> str:
+    if key == "schedulerparameters" and word in _FORMER:
+        return _FORMER[word]
+    if words.refusal:
+        stops = words.refusal.format(word=written)
+        return f"is a word of another version, without effect here: 22.05.8 stops there ({stops})"
+    return "is a word of another version, without effect here"
 
 
 def finding(

@@ -20,7 +20,7 @@ from understudy.controller.tables.power_plan import PowerPlan
 from understudy.controller.tables.settings import MAX_DEPEND_DEPTH, Enforced, Settings
 from understudy.controller.tables.tables import Tables
 from understudy.controller.tables.topology import Tree
-from understudy.model import nodeset
+from understudy.model import conf_values, nodeset
 from understudy.model.cluster import FLAT
 from understudy.model.cpu_binding import cpu_binding
 from understudy.model.gres import gpu_defaults
@@ -194,7 +194,6 @@ def build_settings(
 
 def _for_jobs(settings: Settings, config: SlurmConfig) -> Settings:
     """What bounds jobs and steps, and what they have by default."""
-    enforce = config.text("EnforcePartLimits").upper()
     return replace(
         settings,
         first_job_id=config.count("FirstJobId"),
@@ -203,11 +202,7 @@ def _for_jobs(settings: Settings, config: SlurmConfig) -> Settings:
         kill_wait_s=config.seconds("KillWait") or 0,
         complete_wait_s=config.seconds("CompleteWait") or 0,
         over_time_limit_s=config.seconds("OverTimeLimit"),
-        enforce_part_limits="ALL"
-        if enforce == "ALL"
-        else "ANY"
-        if enforce in ("ANY", "YES", "1")
-        else "NO",
+        enforce_part_limits=conf_values.part_limits(config.text("EnforcePartLimits")),
         default_memory_per_node_mb=config.number("DefMemPerNode") or None,
         default_memory_per_cpu_mb=config.number("DefMemPerCPU") or None,
         max_memory_per_node_mb=config.number("MaxMemPerNode") or None,

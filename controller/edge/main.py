@@ -65,10 +65,10 @@ from understudy.controller.tables.power_plan import PowerPlan
 from understudy.controller.tables.preemption import Preemption, Rules
 from understudy.model.cluster import CONTROLLER
 from understudy.model.conf import SlurmConfig, load
-from understudy.model.conf_check import not_emulated, strange_words
+from understudy.model.conf_check import GOES_ON, not_emulated, strange_words
 from understudy.model.conf_copy import copy_configuration, has_changed
 from understudy.model.errors import ConfigError, ErrorCode, SlurmError
-from understudy.model.scheduler_parameters import complaints, number
+from understudy.model.scheduler_parameters import number
 from understudy.protocol.messages import Lead
 
 if TYPE_CHECKING:
@@ -443,8 +443,9 @@ class Controller:
             )
 
     def _complain(self) -> None:
-        for text in complaints(self.config.text("SchedulerParameters")):
-            self.daemon.log.error("%s", text)
+        for finding in self.config.findings:
+            if finding.kind in GOES_ON:
+                self.daemon.log.error("%s", finding.message)
         for finding in strange_words(self.config, registry.declared_words(self.config)):
             self.daemon.log.warning("%s", finding.message)
 

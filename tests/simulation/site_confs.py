@@ -376,6 +376,22 @@ def _spelled(rng: random.Random, line: str) -> str:
     return line
 
 
+def _usable(general: list[str], partitions: list[str]) -> tuple[list[str], list[str]]:
+    """Without what slurmctld does not start with: resources that are tracked without slurmdbd,
+    weights of those that are not, parts of GPUs where nobody counts them, and a log without a file.
+    """
+    if "AccountingStorageType=accounting_storage/slurmdbd" not in general:
+        general = [line for line in general if not line.startswith("AccountingStorageTRES=")]
+    if not any(line.startswith("AccountingStorageTRES=") for line in general):
+        general = [line.replace(",GRES/gpu=100", "") for line in general]
+        partitions = [line.replace(",GRES/gpu=2.0", "") for line in partitions]
+    if "SelectType=select/cons_tres" not in general:
+        general = [line.replace("gpu,mps,", "gpu,") for line in general]
+    if not any(line.startswith("SlurmSchedLogFile=") for line in general):
+        general = [line for line in general if not line.startswith("SlurmSchedLogLevel=")]
+    return general, partitions
+
+
 def write_site(rng: random.Random, folder: Path) -> Path:
     """Draw a site."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -434,6 +450,7 @@ def write_site(rng: random.Random, folder: Path) -> Path:
     partitions = _partition_lines(rng, names)
     if rng.random() < 0.1:
         nodes.append("FrontendName=fe1 State=UNKNOWN")
+    general, partitions = _usable(general, partitions)
     rng.shuffle(general)
     lines = [_spelled(rng, line) for line in general]
     if rng.random() < 0.25:

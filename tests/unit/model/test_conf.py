@@ -16,16 +16,21 @@ from understudy.model.errors import ConfigError
 HEAD = "ClusterName=test\nSlurmctldHost=head(10.0.0.1)\n"
 
 
+def whole(text: str) -> str:
+    """With a partition, which no configuration can do without."""
+    return text if "PartitionName" in text else text.rstrip("\n") + "\nPartitionName=any\n"
+
+
 def config_of(text: str) -> SlurmConfig:
     """A configuration without errors."""
-    config = conf.read_text(HEAD + text)
+    config = conf.read_text(whole(HEAD + text))
     assert [str(error) for error in config.errors] == []
     return config
 
 
 def complaints(text: str) -> list[tuple[str, int, str]]:
     """Kind, line (of the text given) and severity of all that is noted."""
-    found = conf.read_text(HEAD + "NodeName=base\n" + text).findings
+    found = conf.read_text(whole(HEAD + "NodeName=base\n" + text)).findings
     return [(each.kind, each.line - 3, each.severity) for each in found]
 
 
@@ -114,7 +119,7 @@ def test_what_is_not_said_of_a_node_s_processors_follows_from_the_rest(
 
 
 def test_cpus_that_fit_nothing_are_reset_with_a_warning() -> None:
-    config = conf.read_text(HEAD + "NodeName=n1 CPUs=3 Sockets=1 CoresPerSocket=4 ThreadsPerCore=2")
+    config = config_of("NodeName=n1 CPUs=3 Sockets=1 CoresPerSocket=4 ThreadsPerCore=2\n")
     assert config.nodes[0].cpus == 8
     assert [(each.kind, each.severity) for each in config.findings] == [("reset_value", "warning")]
 
@@ -277,6 +282,7 @@ def test_values_have_slurm_s_defaults_and_units() -> None:
 def test_the_controller_may_be_named_in_the_old_way() -> None:
     config = conf.read_text(
         "ClusterName=x\nControlMachine=a\nControlAddr=b\nBackupController=c\nNodeName=n\n"
+        "PartitionName=p\n"
     )
     assert config.controllers == [("a", "b"), ("c", "")]
     assert config.errors == []
@@ -293,7 +299,7 @@ def test_nodes_are_in_the_order_of_their_names() -> None:
 
 
 def test_the_last_of_repeated_keys_counts() -> None:
-    config = conf.read_text(HEAD + "NodeName=n\nKillWait=1\nWaitTime=1\nKillWait=2\n")
+    config = config_of("NodeName=n\nKillWait=1\nWaitTime=1\nKillWait=2\n")
     assert config.seconds("KillWait") == 2
     assert [(each.kind, each.key, each.text) for each in config.findings] == [
         ("repeated_key", "KillWait", "4, 6")
@@ -321,6 +327,8 @@ def test_the_last_of_repeated_keys_counts() -> None:
         ("MessageTimeout=-1", [("bad_value", 1, "error")]),
         ("JobRequeue=yes", [("bad_value", 1, "error")]),
         ("TrackWCKey=junk", [("bad_value", 1, "error")]),
+        ("EnforcePartLimits=2", [("bad_value", 1, "error")]),
+        ("EnforcePartLimits=ANY,ALL", [("bad_value", 1, "error")]),
         ("SlurmctldPort=0", [("bad_value", 1, "error")]),
         ("SlurmctldDebug=junk", [("bad_value", 1, "error")]),
         ("PriorityMaxAge=x", [("bad_value", 1, "error")]),
@@ -363,10 +371,11 @@ def test_what_slurm_refuses_or_resets_is_noted_with_its_line(
         ("SlurmctldHost=a\nNodeName=n", "ClusterName"),
         ("ClusterName=a\nNodeName=n", "SlurmctldHost"),
         ("ClusterName=a\nSlurmctldHost=b", "NodeName"),
+        ("ClusterName=a\nSlurmctldHost=b\nNodeName=n\nPartitionName=DEFAULT", "PartitionName"),
     ],
 )
 def test_what_no_cluster_can_do_without_is_named(text: str, missing: str) -> None:
-    assert [(error.kind, error.key) for error in conf.read_text(text).errors] == [
+    assert [(error.kind, error.key) for error in conf.read_text(whole(text)).errors] == [
         ("missing_key", missing)
     ]
 
@@ -374,7 +383,7 @@ def test_what_no_cluster_can_do_without_is_named(text: str, missing: str) -> Non
 def test_loading_names_file_and_line_of_the_first_error(tmp_path: Path) -> None:
     (tmp_path / "nodes.conf").write_text("NodeName=n CPUs=x\n")
     path = tmp_path / "slurm.conf"
-    path.write_text(HEAD + "Include nodes.conf\nKillWait=y\n")
+    path.write_text(whole(HEAD + "Include nodes.conf\nKillWait=y\n"))
     with pytest.raises(
         ConfigError, match=r"slurm\.conf line 4: KillWait value \"y\" is not a valid number$"
     ) as caught:
@@ -407,7 +416,7 @@ def test_a_large_cluster_shares_one_line() -> None:
 
 
 def test_companions_beside_the_file_are_read(tmp_path: Path) -> None:
-    (tmp_path / "slurm.conf").write_text(HEAD + "NodeName=n[1-4] Gres=gpu:tesla:2\n")
+    (tmp_path / "slurm.conf").write_text(whole(HEAD + "NodeName=n[1-4] Gres=gpu:tesla:2\n"))
     (tmp_path / "gres.conf").write_text(
         "NodeName=n[1-4] Name=gpu Type=tesla File=/dev/nvidia[0-1] Cores=0-3\n"
         "Name=bandwidth Count=20\nAutoDetect=nvml\n"
@@ -429,7 +438,7 @@ def test_companions_beside_the_file_are_read(tmp_path: Path) -> None:
 
 
 def test_errors_in_companions_name_their_file(tmp_path: Path) -> None:
-    (tmp_path / "slurm.conf").write_text(HEAD + "NodeName=n\n")
+    (tmp_path / "slurm.conf").write_text(whole(HEAD + "NodeName=n\n"))
     (tmp_path / "gres.conf").write_text("\nName=gpu Colour=red\n")
     with pytest.raises(ConfigError, match=r"gres\.conf line 2: unrecognized key: Colour"):
         conf.load(tmp_path / "slurm.conf")
@@ -437,7 +446,9 @@ def test_errors_in_companions_name_their_file(tmp_path: Path) -> None:
 
 def test_generic_resources_that_are_no_type_of_the_cluster_are_pointed_out(tmp_path: Path) -> None:
     (tmp_path / "slurm.conf").write_text(
-        HEAD + "GresTypes=gpu\nNodeName=n[1-2] Gres=gpu:2,tape:1\nNodeName=m Gres=gpu:a:b:1\n"
+        whole(
+            HEAD + "GresTypes=gpu\nNodeName=n[1-2] Gres=gpu:2,tape:1\nNodeName=m Gres=gpu:a:b:1\n"
+        )
     )
     (tmp_path / "gres.conf").write_text("Name=gpu Count=2\nName=nic Count=1\n")
     config = conf.read(tmp_path / "slurm.conf")
@@ -491,6 +502,16 @@ def test_a_tree_of_switches_that_is_none_is_refused(tmp_path, topology, line, me
         if each.file.endswith("topology.conf")
     ]
     assert [(each.line, each.message) for each in found] == [(line, message)]
+
+
+def test_a_tree_without_its_file_is_a_warning_as_sites_often_give_slurm_conf_alone(tmp_path):
+    text = HEAD + "NodeName=n\nPartitionName=p Nodes=n\nTopologyPlugin=topology/tree\n"
+    (tmp_path / "slurm.conf").write_text(text)
+    (found,) = conf.read(tmp_path / "slurm.conf").findings
+    assert (found.kind, found.severity, found.key) == ("missing_file", "warning", "TopologyPlugin")
+    assert "something wrong with opening/reading" in found.message
+    (tmp_path / "topology.conf").write_text("SwitchName=s Nodes=n\n")
+    assert not conf.read(tmp_path / "slurm.conf").findings
 
 
 def test_nodes_that_are_unknown_or_below_two_switches_are_warned_of(tmp_path):

@@ -37,7 +37,10 @@ def test_errors_come_first_with_file_and_line_and_give_exit_code_1(tmp_path: Pat
     assert code == 1
     assert text.splitlines() == [
         f'error: {path} line 6: KillWait value "x" is not a valid number',
-        f"warning: {path} line 5: FastSchedule was a key before and is not one today",
+        (
+            f"warning: {path} line 5: FastSchedule was a key before: 22.05.8 goes on without it "
+            "(Ignoring obsolete FastSchedule=1 option. Please remove from your configuration.)"
+        ),
         "accepted, but without effect here: FastSchedule, SrunEpilog",
         f"{path}: cluster test, 6 nodes, 10 CPUs, 1 partition; 1 error, 1 warning",
     ]
@@ -139,6 +142,14 @@ def test_a_bare_configuration_is_shown_with_slurm_s_defaults() -> None:
         ),
         ("PriorityType=priority/multifactor", "PriorityCalcPeriod", "00:05:00"),
         ("EnforcePartLimits=all", "EnforcePartLimits", "ALL"),
+        *(
+            (f"EnforcePartLimits={word}", "EnforcePartLimits", "ANY")
+            for word in ("YES", "True", "1", "UP", "Any")
+        ),
+        *(
+            (f"EnforcePartLimits={word}", "EnforcePartLimits", "NO")
+            for word in ("No", "False", "0", "DOWN")
+        ),
         ("SuspendTime=300", "SuspendTime", "300 sec"),
         ("CpuFreqDef=performance", "CpuFreqDef", "Performance"),
         ("SlurmctldPort=27391-27393", "SlurmctldPort", "27391-27393"),

@@ -5,6 +5,7 @@ and what it starts with.
 import pytest
 
 from understudy.model.conf import read_text
+from understudy.model.conf_check import GOES_ON
 
 NODES = "ClusterName=c\nSlurmctldHost=localhost\nNodeName=n1 CPUs=4\n"
 QOS = "PreemptType=preempt/qos\nPreemptMode=REQUEUE\n"
@@ -207,3 +208,75 @@ def test_a_partitions_unit_is_a_core_or_a_socket() -> None:
 )
 def test_licences_that_cannot_be_counted_are_refused(text: str) -> None:
     assert refused(f"Licenses={text}") == [f"Invalid configured licenses: {text}"]
+
+
+@pytest.mark.parametrize("shared", ["mps", "shard"])
+def test_shared_devices_need_gpus_and_the_selector_that_counts_them(shared: str) -> None:
+    needs_gpus = "gres/'shared' requires that gres/gpu also be configured"
+    for selector in ("linear", "cons_res", "cons_tres"):
+        select = f"SelectType=select/{selector}\n"
+        assert refused(f"{select}GresTypes={shared}") == [needs_gpus]
+        assert refused(f"{select}GresTypes=gpu,{shared}") == (
+            ["Use of shared gres requires the use of select/cons_tres"]
+            if selector != "cons_tres"
+            else []
+        )
+
+
+def test_a_log_of_the_scheduler_needs_a_file() -> None:
+    assert refused("SlurmSchedLogLevel=1") == [
+        "SlurmSchedLogLevel requires SlurmSchedLogFile value"
+    ]
+    assert refused("SlurmSchedLogLevel=0") == []
+    assert refused("SlurmSchedLogLevel=3\nSlurmSchedLogFile=/tmp/sched.log") == []
+
+
+@pytest.mark.parametrize(
+    ("layout", "said"),
+    [
+        (
+            "CPUs=1 Sockets=1 CoresPerSocket=2",
+            (
+                "CPUs=1 doesn't match neither Sockets(1)*CoresPerSocket(2)=(2) nor "
+                "Sockets(1)*CoresPerSocket(2)*ThreadsPerCore(1)=(2)"
+            ),
+        ),
+        (
+            "CPUs=2 Sockets=2 CoresPerSocket=2 ThreadsPerCore=2",
+            (
+                "CPUs=2 doesn't match neither Sockets(2)*CoresPerSocket(2)=(4) nor "
+                "Sockets(2)*CoresPerSocket(2)*ThreadsPerCore(2)=(8)"
+            ),
+        ),
+        ("CPUs=4 Sockets=2 CoresPerSocket=2 ThreadsPerCore=2", ""),
+        ("CPUs=2 Sockets=2 CoresPerSocket=1 ThreadsPerCore=2", ""),
+        ("CPUs=3 Sockets=2 CoresPerSocket=2", ""),  # reset
+        ("CPUs=6", ""),
+    ],
+)
+@pytest.mark.parametrize("selector", ["linear", "cons_res", "cons_tres"])
+def test_cores_are_counted_where_they_are_given(selector: str, layout: str, said: str) -> None:
+    text = f"SelectType=select/{selector}\nNodeName=x[1-2] {layout}"
+    assert refused(text) == ([f"NodeName=x1 {said}"] if said and selector != "linear" else [])
+
+
+def test_few_messages_for_slurmdbd_are_refused() -> None:
+    for number in (0, 100, 9999):
+        assert refused(f"MaxDBDMsgs={number}") == [
+            f"MaxDBDMsgs value ({number}) needs to be greater than 10000"
+        ]
+    assert refused("MaxDBDMsgs=10000") == []
+
+
+def test_what_slurmctld_says_and_goes_on_with_is_a_warning() -> None:
+    config = read_text(
+        NODES + "PartitionName=p Nodes=n1\nMaxArraySize=4000002\nJobCompType=filetxt\n"
+        "SchedulerParameters=bf_interval=0\n"
+    )
+    assert not config.errors
+    assert {finding.kind for finding in config.findings} <= GOES_ON
+    assert sorted(finding.message for finding in config.findings) == [
+        "Invalid SchedulerParameters bf_interval: 0",
+        "MaxArraySize value (4000002) is greater than 4000001",
+        "cannot find jobcomp plugin for filetxt: 22.05.8 goes on, and nothing is kept",
+    ]

@@ -25,7 +25,7 @@ HOST = os.uname().nodename.partition(".")[0]
 
 def config_of(tmp_path: Path, nodes: str) -> SlurmConfig:
     path = tmp_path / "slurm.conf"
-    path.write_text(f"ClusterName=c\nSlurmctldHost={HOST}\n{nodes}\n")
+    path.write_text(f"ClusterName=c\nSlurmctldHost={HOST}\n{nodes}\nPartitionName=p\n")
     return load(path)
 
 
