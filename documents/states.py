@@ -105,11 +105,12 @@ NODE_DRAIN, NODE_COMPLETING, NO_RESPOND, POWERED_DOWN, NODE_FAILING, POWERING_UP
     0x4000,
     0x8000,
 )
-REBOOT_REQUESTED, POWERING_DOWN, PLANNED, RESERVED, REBOOT_ISSUED = (
+REBOOT_REQUESTED, POWERING_DOWN, PLANNED, RESERVED, INVALID_REG, REBOOT_ISSUED = (
     0x10000,
     0x40000,
     0x80000,
     0x100000,
+    0x400000,
     0x800000,
 )
 CLOUD, POWER_DOWN, POWER_UP = 0x0080, 0x1000000, 0x2000000
@@ -128,6 +129,7 @@ NODE_FLAGS: tuple[tuple[int, str], ...] = (
     (MAINT, "MAINTENANCE"),
     (RESERVED, "RESERVED"),
     (NODE_DRAIN, "DRAIN"),
+    (INVALID_REG, "INVALID_REG"),
     (NODE_COMPLETING, "COMPLETING"),
     (NODE_FAILING, "FAIL"),
     (REBOOT_REQUESTED, "REBOOT_REQUESTED"),
@@ -167,6 +169,8 @@ def node_state_code(state: int, flags: int) -> str:
 def _node_state(state: int, flags: int, form: int) -> str:
     if not flags:
         return NODE_STATES[state][form]
+    if flags & INVALID_REG:
+        return "inval"
     in_use = state in {ALLOCATED, MIXED} or bool(flags & NODE_COMPLETING)
     if flags & MAINT and not flags & NODE_DRAIN and state not in {ALLOCATED, DOWN, MIXED}:
         word, flags = "maint", flags & ~MAINT

@@ -90,6 +90,7 @@ class NodeFlag(IntFlag):
     POWERING_DOWN = 0x40000
     PLANNED = 0x80000
     RESERVED = 0x100000
+    INVALID_REG = 0x400000  # its daemon tells of less than is configured
     REBOOT_ISSUED = 0x800000
     POWER_DOWN = 0x1000000  # asked for, as the next two
     POWER_UP = 0x2000000

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.core.core import log
 from understudy.controller.edge.build import build_tables
+from understudy.controller.nodes.events import look_at_devices
 from understudy.controller.pending.access import accounting_has_changed
 from understudy.controller.pending.eligibility import review_all
 from understudy.controller.scheduling.registry import wrong_values
@@ -80,6 +81,7 @@ def take_over(
         core.tables.burst_buffers.resize(list(tables.burst_buffers.pools.values()))
     core.forget_feasibility()
     now = core.time.now()
+    look_at_devices(core, now)
     if core.job_limits is not None:
         accounting_has_changed(core)
     core.last_partition_update = core.last_node_update = now

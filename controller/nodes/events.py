@@ -56,6 +56,10 @@ def bring_up(core: Core, nodes: int, message: RegisterNodes, now: float) -> int:
         if node.flags and node.flags & OFF:
             continue  # its daemon is there, it is not
         node.boot_time, node.slurmd_start_time = boot, start
+        if lack := _lack(core, node):
+            _take_out(node, lack, now)
+            there.append(node)
+            continue
         advance(node, NodeEvent.REGISTERED, now)
         if _may_return(core, node):
             log.info("node %s returned to service", node.name)
@@ -64,6 +68,43 @@ def bring_up(core: Core, nodes: int, message: RegisterNodes, now: float) -> int:
         there.append(node)
     table.set_availabilities(there)
     return table.up_nodes & ~before
+
+
+def _lack(core: Core, node: Node) -> str:
+    """What the node's daemon would find missing there."""
+    gres = core.tables.nodes.gres
+    if not node.gres or gres is None or gres.configured is None:
+        return ""
+    return gres.configured.lack(node.name, node.gres)
+
+
+def _take_out(node: Node, lack: str, now: float) -> None:
+    """The node registers with less than is configured: it gets no jobs until that is mended."""
+    if not node.flags & NodeFlag.INVALID_REG:
+        log.error("Setting node %s state to INVAL with reason:%s", node.name, lack)
+        node.reason, node.reason_time, node.reason_user_id = lack, int(now), 0
+    advance(node, NodeEvent.REGISTERED_SHORT, now)
+
+
+def look_at_devices(core: Core, now: float) -> None:
+    """Slurm's daemons register anew when they are reconfigured: what they lacked may be there."""
+    changed = 0
+    for node in core.tables.nodes.nodes:
+        record = core.daemon_of_node[node.index]
+        if record is None or not record.is_registered or node.flags & OFF:
+            continue
+        if lack := _lack(core, node):
+            _take_out(node, lack, now)
+        elif node.flags & NodeFlag.INVALID_REG:
+            advance(node, NodeEvent.REGISTERED, now)
+            if _may_return(core, node):
+                advance(node, NodeEvent.RETURNED, now)
+        else:
+            continue
+        core.tables.nodes.set_availability(node)
+        changed |= 1 << node.index
+    if changed:
+        core.journal.nodes(changed)
 
 
 def ask_whether_well(core: Core, nodes: int) -> None:
@@ -110,7 +151,9 @@ def _well(core: Core, nodes: int, now: float) -> None:
 def _may_return(core: Core, node: Node) -> bool:
     """Whether a node comes back into service now that its daemon has been heard of."""
     returns = core.settings.return_to_service
-    is_down = node.state is NodeState.DOWN and not node.flags & NodeFlag.REBOOT_ISSUED
+    is_down = node.state is NodeState.DOWN and not node.flags & (
+        NodeFlag.REBOOT_ISSUED | NodeFlag.INVALID_REG
+    )
     return is_down and (returns == 2 or (returns == 1 and node.reason == NOT_RESPONDING))
 
 

@@ -207,6 +207,8 @@ _EVENTS: Final = {
     "FAIL": NodeEvent.FAILING,
     "NORESP": NodeEvent.SILENT,
 }
+# refused of nodes whose daemons tell of less than is configured
+_OF_WHOLE_NODES: Final = frozenset(("RESUME", "UNDRAIN", "IDLE", "FUTURE"))
 # what Slurm's log calls the state after it was set
 _NOW: Final = {"DRAIN": "DRAINED", "RESUME": "IDLE", "UNDRAIN": "IDLE"}
 
@@ -216,6 +218,8 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _set_state(core: Core, node: Node, state: str, now: float) -> None:
+    if node.flags & NodeFlag.INVALID_REG and state in _OF_WHOLE_NODES:
+        raise SlurmError(ErrorCode.INVALID_NODE_STATE)
     if state in _EVENTS:
         advance(node, _EVENTS[state], now)
     elif state == "UNDRAIN":

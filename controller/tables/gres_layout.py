@@ -30,6 +30,13 @@ class Layouts:
             if line.name in self.names
         ]
         self._known: dict[tuple[str, tuple[int, ...]], Layout] = {}
+        self._lacks: dict[tuple[str, tuple[int, ...]], str] = {}
+        # nodes that look for GPUs themselves, an empty set for all
+        self._detecting = [
+            frozenset(hostlist.expand(line.nodes))
+            for line in config.gres
+            if line.auto_detect.lower() not in ("", "off")
+        ]
         self._groups: dict[Layout, Layout] = {}
 
     def of(self, name: str, text: str) -> Layout:
@@ -52,6 +59,23 @@ class Layouts:
             known = self._known[text, mine] = self._groups.setdefault(made, made)
         return known
 
+    def lack(self, name: str, text: str) -> str:
+        """What is said of a node with that name and that Gres for which gres.conf names fewer GPUs;
+        "" where it names no file of one, or has the node look for them.
+        """
+        mine = tuple(
+            place
+            for place, (line, nodes) in enumerate(self._lines)
+            if line.name == GPU and line.files and (not nodes or name in nodes)
+        )
+        if not mine or any(not nodes or name in nodes for nodes in self._detecting):
+            return ""
+        known = self._lacks.get((text, mine))
+        if known is None:
+            lines = [self._lines[place][0] for place in mine]
+            known = self._lacks[text, mine] = _lack(text, lines)
+        return known
+
     def has_devices_for(self, name: str, words: tuple[GresCount, ...]) -> bool:
         """Whether of what gres.conf gives the node with that name files for, the words name just as
         many devices, if any.
@@ -69,6 +93,21 @@ class Layouts:
             ):
                 return False
         return True
+
+
+def _lack(text: str, lines: list[GresConf]) -> str:
+    try:
+        words = [word for word in read_configured(text) if word.name == GPU]
+    except ValueError:
+        return ""
+    found = sum(
+        min(word.count, sum(line.count for line in lines if word.type in ("", line.type)))
+        for word in words
+    )
+    wanted = sum(word.count for word in words)
+    if found >= wanted:
+        return ""
+    return f"gres/{GPU} count reported lower than configured ({found} < {wanted})"
 
 
 def build_gres(config: SlurmConfig, nodes: list[Node]) -> GresTable | None:

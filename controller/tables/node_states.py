@@ -33,6 +33,7 @@ class NodeEvent(StrEnum):
 
     # its daemon
     REGISTERED = "registered"
+    REGISTERED_SHORT = "registered with less than is configured"
     HEARD_OF = "heard of"
     SILENT = "silent"
     LOST = "lost"  # SlurmdTimeout
@@ -84,6 +85,7 @@ _EVERY: Final = (*_THERE, FUTURE)
 _OFF: Final = NodeFlag.POWERED_DOWN | NodeFlag.POWERING_DOWN | NodeFlag.POWERING_UP
 _REBOOT: Final = NodeFlag.REBOOT_REQUESTED | NodeFlag.REBOOT_ISSUED
 _OUT: Final = NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.POWER_DRAIN
+_SILENT_OR_SHORT: Final = NodeFlag.NO_RESPOND | NodeFlag.INVALID_REG
 _ASKED: Final = NodeFlag.POWER_DOWN | NodeFlag.POWER_UP
 _ALL: Final = reduce(or_, NodeFlag)
 
@@ -106,8 +108,14 @@ def _in(
 
 
 TRANSITIONS: Final[Mapping[tuple[NodeState, NodeEvent], Change[NodeState, NodeFlag]]] = {
-    **_in(NodeEvent.REGISTERED, loses=NodeFlag.NO_RESPOND, bars=_OFF),
-    **_in(NodeEvent.REGISTERED, (UNKNOWN,), IDLE, loses=NodeFlag.NO_RESPOND, bars=_OFF),
+    **_in(NodeEvent.REGISTERED, loses=_SILENT_OR_SHORT, bars=_OFF),
+    **_in(NodeEvent.REGISTERED, (UNKNOWN,), IDLE, loses=_SILENT_OR_SHORT, bars=_OFF),
+    **_in(
+        NodeEvent.REGISTERED_SHORT,
+        gains=NodeFlag.DRAIN | NodeFlag.INVALID_REG,
+        loses=NodeFlag.NO_RESPOND,
+        bars=_OFF,
+    ),
     **_in(NodeEvent.HEARD_OF, loses=NodeFlag.NO_RESPOND),
     **_in(NodeEvent.SILENT, gains=NodeFlag.NO_RESPOND),
     **_in(NodeEvent.LOST, (IDLE,), DOWN, bars=_OFF),

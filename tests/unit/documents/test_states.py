@@ -61,6 +61,13 @@ def test_users_name_states_in_full_or_short_and_any_case(
         (NodeState.IDLE, NodeFlag.NO_RESPOND, "idle*", "idle*", "IDLE+NOT_RESPONDING"),
         (NodeState.DOWN, NodeFlag.NO_RESPOND, "down*", "down*", "DOWN+NOT_RESPONDING"),
         (NodeState.IDLE, NodeFlag.DRAIN, "drain", "drained", "IDLE+DRAIN"),
+        (
+            NodeState.UNKNOWN,
+            NodeFlag.DRAIN | NodeFlag.INVALID_REG,
+            "inval",
+            "inval",
+            "UNKNOWN+DRAIN+INVALID_REG",
+        ),
         (NodeState.ALLOCATED, NodeFlag.DRAIN, "drng", "draining", "ALLOCATED+DRAIN"),
         (
             NodeState.IDLE,

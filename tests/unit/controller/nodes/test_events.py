@@ -6,8 +6,9 @@ import pytest
 from controller_harness import START, USER, FakeSender, Harness
 
 from understudy.controller.core.fan_out import FanOut
-from understudy.controller.nodes.events import start_pinging
+from understudy.controller.nodes.events import look_at_devices, start_pinging
 from understudy.controller.requests import node_news
+from understudy.controller.tables.gres import GresTable
 from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobState, NodeFlag, NodeState
 from understudy.protocol.messages import (
@@ -364,3 +365,54 @@ def test_daemons_whose_nodes_a_job_gives_back_end_what_it_has_there() -> None:
     assert not h.sent(TerminateJob)  # noded1 has a node of it that it keeps
     h.ask(UpdateJobs([str(job.job_id)], {"numnodes": "2"}), USER)
     assert [(sent.peer, sent.message.nodes) for sent in h.sent(TerminateJob)] == [("noded1", "n3")]
+
+
+class Lacking:
+    """Of n1 something is missing."""
+
+    def __init__(self) -> None:
+        self.what = {"n1": "gres/gpu count reported lower than configured (1 < 2)"}
+
+    def lack(self, name: str, _text: str) -> str:
+        return self.what.get(name, "")
+
+
+def lacking() -> tuple[Harness, Lacking]:
+    h = Harness(register=False, settings=Settings(return_to_service=2))
+    nodes, gres = h.core.tables.nodes, GresTable(("gpu",), [()] * 4)
+    gres.configured = devices = Lacking()  # type: ignore[assignment]
+    nodes.gres = gres
+    for node in nodes.nodes:
+        node.gres = "gpu:2"
+    h.register("noded0")
+    return h, devices
+
+
+def test_a_node_that_registers_with_less_than_is_configured_gets_no_jobs() -> None:
+    h, devices = lacking()
+    first, second = h.core.tables.nodes.nodes[:2]
+    short = NodeFlag.DRAIN | NodeFlag.INVALID_REG
+    assert (first.state, first.flags, first.reason) == (
+        NodeState.UNKNOWN,
+        short,
+        devices.what["n1"],
+    )
+    assert (second.state, second.flags) == (NodeState.IDLE, NodeFlag.NONE)
+    assert not h.core.tables.nodes.up_nodes & 1
+    for state in ("resume", "undrain", "idle", "future"):
+        assert h.update_nodes("n1", state=state).code == 2028
+    h.update_nodes("n1", state="down", reason="broken")
+    h.register("noded0")
+    assert (first.state, first.flags, first.reason) == (NodeState.DOWN, short, "broken")
+
+
+def test_a_node_that_is_whole_again_stays_drained_until_it_is_resumed() -> None:
+    h, devices = lacking()
+    node = h.core.tables.nodes.nodes[0]
+    look_at_devices(h.core, h.time.now())
+    assert node.flags & NodeFlag.INVALID_REG
+    devices.what.clear()
+    look_at_devices(h.core, h.time.now())
+    assert (node.state, node.flags) == (NodeState.IDLE, NodeFlag.DRAIN)
+    h.update_nodes("n1", state="resume")
+    assert not node.flags & NodeFlag.DRAIN

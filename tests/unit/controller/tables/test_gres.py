@@ -132,3 +132,32 @@ def test_an_allocation_keeps_its_devices_when_it_is_packed() -> None:
 def test_core_numbers() -> None:
     assert read_cores("0-1,5") == 0b100011
     assert read_cores("") == read_cores("x") == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "gres", "lack"),
+    [
+        # as 22.05.8 took them
+        ("gpu:2", "Name=gpu File=/dev/tty1", "(1 < 2)"),
+        ("gpu:2", "Name=gpu File=/dev/tty[1-2]", ""),
+        ("gpu:1", "Name=gpu File=/dev/tty[1-2]", ""),
+        ("gpu:2", "Name=gpu Type=x File=/dev/tty1\nName=gpu Type=y File=/dev/tty2", ""),
+        ("gpu:a:2,gpu:b:1", "Name=gpu Type=a File=/dev/x\nName=gpu Type=b File=/dev/y", "(2 < 3)"),
+        ("gpu:a:1,gpu:b:1", "Name=gpu Type=a File=/dev/tty[1-2]", "(1 < 2)"),
+        ("gpu:y:2", "Name=gpu Type=x File=/dev/tty[1-2]", "(0 < 2)"),
+        ("gpu:y:2", "Name=gpu File=/dev/tty[1-2]", "(0 < 2)"),
+        ("tape:2", "Name=tape File=/dev/tty1", ""),
+        # ours: nodes of sites that give slurm.conf alone, or say nothing of files, are whole
+        ("gpu:2", "", ""),
+        ("gpu:2", "Name=gpu Count=1", ""),
+        ("gpu:2", "NodeName=n2 Name=gpu File=/dev/tty1", ""),
+        ("gpu:2", "AutoDetect=nvml\nName=gpu File=/dev/tty1", ""),
+        ("gpu:2", "AutoDetect=off\nName=gpu File=/dev/tty1", "(1 < 2)"),
+    ],
+)  # fmt: skip
+def test_a_node_for_which_gres_conf_names_fewer_gpus_lacks_some(
+    tmp_path: Path, text: str, gres: str, lack: str
+) -> None:
+    layouts = Layouts(read(tmp_path, f"GresTypes=gpu,tape\nNodeName=n[1-2] Gres={text}", gres))
+    said = f"gres/gpu count reported lower than configured {lack}" if lack else ""
+    assert layouts.lack("n1", text) == said
