@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from understudy.model.gpu_options import GpuOptions
 
 # what Slurm's commands find out by themselves about generic resources, and say as they are
-GRES_ERRORS = (2072, 2119)
+GRES_ERRORS = (2072, 2119, 2122)
 INVALID = "Invalid generic resource (gres) specification"
 
 

@@ -225,7 +225,12 @@ def min_cpus_node(_core: Core, job: Job, _now: float) -> int:
     known = job.spec.extra.get(MIN_CPUS_NODE, "")
     if known:
         return int(known)
-    return job.cpus_per_task if job.spec.ntasks_per_tres else least_cpus(job)
+    spec = job.spec
+    if spec.ntasks_per_tres:
+        return job.cpus_per_task
+    if spec.tres_per_task and is_unsaid(spec.cpus_per_tres):  # CPUs of a GPU come later
+        return max(spec.ntasks_per_node or 1, spec.min_cpus_node or 0)
+    return least_cpus(job)
 
 
 def num_tasks(_core: Core, job: Job, _now: float) -> int:

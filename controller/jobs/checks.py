@@ -62,6 +62,17 @@ def check_lengths(message: SubmitJob | AllocateJob) -> None:
         raise SlurmError(ErrorCode.TOO_LONG)
 
 
+def check_gpu_kinds(core: Core, spec: JobSpec) -> None:
+    """Refuse GPUs for each task, each socket or the whole job, and CPUs and memory for each GPU,
+    where nodes alone have them. Slurm's commands see to it before they ask the controller.
+    """
+    if core.selector.counts_gpus:
+        return
+    asked = (spec.tres_per_job, spec.tres_per_socket, spec.tres_per_task)
+    if any(asked) or spec.cpus_per_tres or spec.mem_per_tres:
+        raise SlurmError(ErrorCode.UNSUPPORTED_GRES)
+
+
 def check_words(core: Core, spec: JobSpec) -> None:
     if spec.features:
         check_features(core, spec.features)
@@ -114,8 +125,6 @@ def check_gres(core: Core, spec: JobSpec) -> None:
         raise SlurmError(ErrorCode.INVALID_GRES)
     if mixes_types(together):
         raise SlurmError(ErrorCode.MIXED_GRES)
-    if any(wants[1:]) + len(others) and not core.selector.counts_gpus:
-        raise SlurmError(ErrorCode.UNSUPPORTED_GRES)
     if any(whole.count < (spec.min_nodes or 1) for whole in wants[1]):
         raise SlurmError(ErrorCode.INVALID_GRES)
 

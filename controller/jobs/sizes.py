@@ -43,7 +43,8 @@ def fill_gpus(core: Core, spec: JobSpec, partition: Partition) -> JobSpec:
         raise no_gres(error) from None
     changes = _of_each_gpu(spec, gpus) | _of_whole_nodes(spec, gpus)
     if any(gpus.values()):
-        defaults = core.settings.gpu_defaults | partition.gpu_defaults
+        counts = core.selector.counts_gpus
+        defaults = core.settings.gpu_defaults | partition.gpu_defaults if counts else {}
         if not spec.cpus_per_tres and not spec.cpus_per_task and "cpu" in defaults:
             changes["cpus_per_tres"] = unsaid(defaults["cpu"])
         if (
@@ -68,8 +69,9 @@ def fit_gpus(shape: Shape, spec: JobSpec) -> Shape:
         least, most = spec.min_nodes or least, spec.max_nodes
     if per_job and most is not None and (spec.max_nodes or not spec.spread_job):
         most = max(min(most, per_job), least)
-    asked = "" if is_unsaid(spec.cpus_per_tres) else spec.cpus_per_tres
-    each = gpus_in(asked) * per_task or shape.cpus_per_task
+    each = gpus_in(spec.cpus_per_tres) * per_task or shape.cpus_per_task
+    # the partition's CPUs of a GPU are the job's only where nodes are chosen for it
+    asked = shape.cpus_per_task if is_unsaid(spec.cpus_per_tres) else each
     has_more_tasks = tasks > shape.min_cpus and not spec.overcommit
     return Shape(
         num_tasks=tasks
@@ -77,7 +79,7 @@ def fit_gpus(shape: Shape, spec: JobSpec) -> Shape:
         cpus_per_task=each,
         min_nodes=least,
         max_nodes=most,
-        min_cpus=tasks * each if has_more_tasks else shape.min_cpus,
+        min_cpus=tasks * asked if has_more_tasks else shape.min_cpus,
     )
 
 

@@ -37,6 +37,7 @@ from understudy.controller.jobs.cancel import cancel
 from understudy.controller.jobs.checks import (
     MAX_SCRIPT,
     MAX_TEXT,
+    check_gpu_kinds,
     check_gpu_options,
     check_lengths,
     check_licenses,
@@ -395,6 +396,7 @@ def build_job(
         SlurmError: as Slurm would refuse it.
     """
     check_lengths(message)
+    check_gpu_kinds(core, message.spec)
     partitions = _partitions(core, message.spec, user_id)
     first = partitions[0]
     spec = fill_gpus(core, message.spec, first)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from understudy.controller.facts.job import MIN_CPUS_NODE, min_cpus_node
-from understudy.controller.jobs.checks import check_gres
+from understudy.controller.jobs.checks import check_gpu_kinds, check_gres
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.gres import read_request
 from understudy.model.switches import read_switches
@@ -124,9 +124,9 @@ def _devices(field: str, *, is_memory: bool = False) -> Callable[[Change, str], 
             raise SlurmError(ErrorCode.INVALID_TRES)
         change.need_pending()
         value = ",".join(f"gres:{want}" for want in wants)
-        check_gres(
-            change.core, msgspec.structs.replace(change.job.spec, **{**change.spec, field: value})
-        )
+        spec = msgspec.structs.replace(change.job.spec, **{**change.spec, field: value})
+        check_gpu_kinds(change.core, spec)
+        check_gres(change.core, spec)
         change.spec[field] = value
         if is_memory and value:
             change.spec |= {"mem_per_cpu_mb": None, "mem_per_node_mb": None}

@@ -18,13 +18,12 @@ if TYPE_CHECKING:
 
 SCHEDULERS: Final = "understudy.schedulers"
 SELECTORS: Final = "understudy.selectors"
-ALIASES: Final = {"cons_res": "cons_tres"}
 
 
 def _load(group: str, key: str, prefix: str, value: str, base: type) -> Any:
     kind, _, name = value.strip().lower().rpartition("/")
     found = offered(group)
-    point = found.get(ALIASES.get(name, name))
+    point = found.get(name)
     if point is None or kind not in ("", prefix):
         known = ", ".join(f"{prefix}/{each}" for each in sorted(found))
         raise ConfigError(f"{key}={value} is not known; there are {known}")

@@ -934,6 +934,12 @@ class SelectConsTres(ChoosingSelector):
         return cores.bit_count() * kind.threads_of_core, cores
 
 
+class SelectConsRes(SelectConsTres):
+    """As `SelectConsTres`, but for GPUs of the whole job, of each task and of each socket."""
+
+    counts_gpus = False
+
+
 def _grouped(at: NDArray[np.intp], tasks: NDArray[np.int64]) -> Choice:
     """Nodes with the same number of tasks as one entry."""
     if len(at) <= _FEW:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from understudy.model.gres import GresCount, read_request
+from understudy.model.gres import GresCount, is_unsaid, read_request
 
 if TYPE_CHECKING:
     from understudy.controller.tables.job import Job
@@ -46,7 +46,10 @@ class GresNeeds:
             per_node,
             read_request(spec.tres_per_task),
             read_request(spec.tres_per_job),
-            _first_count(spec.cpus_per_tres),
+            # a default counts for nothing where tasks for each GPU were asked for (22.05.8)
+            0
+            if spec.ntasks_per_tres and is_unsaid(spec.cpus_per_tres)
+            else _first_count(spec.cpus_per_tres),
             _first_count(spec.mem_per_tres),
             binds="enforce-binding" in spec.gres_flags,
             ignores_cores="disable-binding" in spec.gres_flags,

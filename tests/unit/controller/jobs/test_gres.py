@@ -13,6 +13,7 @@ from understudy.controller.facts.environment import job_environment
 from understudy.controller.jobs.take_in import build_job
 from understudy.controller.saved.recover import recover
 from understudy.controller.saved.store import Dirty, Store
+from understudy.controller.scheduling.registry import selector
 from understudy.controller.tables.gres import DeviceGroup, GresTable
 from understudy.controller.tables.gres_layout import Layouts
 from understudy.controller.tables.settings import Settings
@@ -81,11 +82,38 @@ def test_a_change_mixes_no_types_with_what_else_the_job_asks_for() -> None:
     assert h.update(job, gres="gpu:a:1,tape:1") == 0
 
 
-def test_whole_node_selection_knows_gres_alone() -> None:
-    h = harness()
-    h.core.selector.counts_gpus = False  # type: ignore[attr-defined]
-    assert h.refused(tres_per_job="gres:gpu:1") == 2122
-    assert h.submit(gres="gres:gpu:1").is_running
+@pytest.mark.parametrize("select_type", ["select/linear", "select/cons_res"])
+def test_other_selectors_than_cons_tres_know_gpus_of_nodes_alone(select_type: str) -> None:
+    h = harness(settings={"gpu_defaults": gpu_defaults("DefCpuPerGPU=2,DefMemPerGPU=300")})
+    h.core.selector = selector(select_type)  # type: ignore[misc]
+    gpu = "gres:gpu:1"
+    # before the partition is looked at, as in 22.05.8
+    assert h.refused(tres_per_job=gpu, partition="nope") == 2122
+    assert h.refused(tres_per_task=gpu) == h.refused(tres_per_socket=gpu) == 2122
+    assert h.refused(gres=gpu, cpus_per_tres=gpu) == h.refused(mem_per_tres=gpu) == 2122
+    job = h.submit(gres=gpu)
+    assert job.is_running
+    assert (job.spec.cpus_per_tres, job.spec.mem_per_tres) == ("", "")
+    held = h.submit(hold=True, gres=gpu)
+    assert h.update(held, tresperjob=gpu) == h.update(held, cpuspertres=gpu) == 2122
+    assert h.submit(hold=True, ntasks_per_tres=1, num_tasks=2).num_tasks == 2
+
+
+def test_the_default_of_cpus_for_a_gpu_is_what_each_task_with_gpus_gets() -> None:
+    """Seen of 22.05.8: the job starts, however many CPUs there are for each of few GPUs."""
+    h = harness(settings={"gpu_defaults": gpu_defaults("DefCpuPerGPU=4")})
+    job = h.submit(num_tasks=2, tres_per_task="gres:gpu:1")
+    assert (job.min_cpus, job.cpus_per_task) == (2, 4)
+    assert job.allocation is not None
+    assert job.allocation.cpus == 8
+    assert dict(h.query("jobs", "job_id", "min_cpus_node"))[job.job_id] == 1
+
+
+def test_the_default_of_cpus_for_a_gpu_is_nothing_to_who_asks_for_tasks_for_each() -> None:
+    h = harness(settings={"gpu_defaults": gpu_defaults("DefCpuPerGPU=3")})
+    job = h.submit(tres_per_job="gres:gpu:1", ntasks_per_tres=2)
+    assert job.allocation is not None
+    assert (job.spec.cpus_per_tres, job.allocation.cpus) == ("gpu:3", 2)
 
 
 def test_what_is_shown_of_a_job_and_of_its_nodes() -> None:
