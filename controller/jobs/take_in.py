@@ -381,6 +381,14 @@ def _may_wait(core: Core, job: Job, pattern: Pattern | None) -> bool:
     return pattern.may_wait
 
 
+def _in_order(partitions: list[Partition], spec: JobSpec, now: float) -> list[Partition]:
+    """As the job has them: as it names them, or, of one that begins later, by their tiers."""
+    begins_later = spec.begin_time is not None and spec.begin_time > now
+    if begins_later and not spec.hold and not spec.dependency:
+        return sorted(partitions, key=lambda each: -each.priority_tier)
+    return partitions
+
+
 def build_job(
     core: Core,
     message: SubmitJob | AllocateJob,
@@ -411,14 +419,7 @@ def build_job(
     if spec.nice < 0 and not by_admin:
         raise SlurmError(ErrorCode.INVALID_NICE)
     _check_times(spec, partitions)
-    ordered = partitions
-    if (
-        spec.begin_time is not None
-        and spec.begin_time > now
-        and not spec.hold
-        and not spec.dependency
-    ):
-        ordered = sorted(partitions, key=lambda each: -each.priority_tier)
+    ordered = _in_order(partitions, spec, now)
     job = Job(
         job_id=0,
         spec=spec,

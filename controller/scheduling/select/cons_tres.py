@@ -12,6 +12,8 @@ chosen on bitmaps alone; the rest on vectors.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
+from operator import or_
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -50,10 +52,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from understudy.controller.scheduling.api import Ask
     from understudy.controller.scheduling.select.free import Free
     from understudy.controller.scheduling.select.selection import Choice
     from understudy.controller.tables.gres import GresTable
     from understudy.controller.tables.node import NodeKind, NodeTable
+    from understudy.controller.tables.tables import Tables
     from understudy.model.gres import GresCount
 
 _LAST = 1 << 48  # above the weights of nodes
@@ -100,6 +104,16 @@ class SelectConsTres(ChoosingSelector):
         self.fills_sockets = self.counts_cpus or "CR_CORE_DEFAULT_DIST_BLOCK" in parameters
         # of the last bitmap: many questions are about the same nodes
         self._positions: tuple[int, NDArray[np.intp]] = (0, np.zeros(0, dtype=np.intp))
+
+    def _request(self, ask: Ask, tables: Tables) -> Request | None:
+        """With --exclusive=user or =mcs without the nodes of which MaxCPUsPerNode would keep CPUs
+        back: 22.05.8 gives such a job none of them.
+        """
+        request, most = super()._request(ask, tables), ask.partition.max_cpus_per_node
+        if request is None or most is None or not ask.job.spec.exclusive_for:
+            return request
+        larger = reduce(or_, (kind.nodes for kind in tables.nodes.kinds if kind.cpus > most), 0)
+        return request.but(choices=tuple(each & ~larger for each in request.choices))
 
     # --- how much a node can give -----------------------------------------------------------------
 

@@ -181,7 +181,7 @@ class Request(msgspec.Struct, eq=False):
         per_node, per_cpu = memory_of(job, partition)
         memory_cpus = -(-per_node // job.memory_cap_mb) if per_node and job.memory_cap_mb else 0
         try:
-            choices, counted = _choices(features, table, _allowed_nodes(job, partition, table))
+            choices, counted = _choices(features, table, partition.nodes & ~job.excluded_nodes)
         except SlurmError:
             return None
         tasks, min_nodes, wanted, max_nodes = reach
@@ -242,18 +242,6 @@ def _tasks_are_known(job: Job, partition: Partition, reach: Reach) -> bool:
         and nodes in (job.max_nodes, partition.max_nodes, reach.tasks)
         and nodes in (1, reach.tasks)
     )
-
-
-def _allowed_nodes(job: Job, partition: Partition, table: NodeTable) -> int:
-    """The partition's without those that the job excludes. With --exclusive=user or =mcs, those,
-    too, of which MaxCPUsPerNode would keep CPUs back: 22.05.8 gives such a job none of them.
-    """
-    nodes, most = partition.nodes & ~job.excluded_nodes, partition.max_cpus_per_node
-    if most is not None and job.spec.exclusive_for:
-        for kind in table.kinds:
-            if kind.cpus > most:
-                nodes &= ~kind.nodes
-    return nodes
 
 
 def _choices(

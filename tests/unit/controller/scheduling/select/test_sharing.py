@@ -8,6 +8,7 @@ from scheduling_harness import make_job, node, table, table_of, tables_of
 
 from understudy.controller.scheduling.api import Ask
 from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.scheduling.select.linear import SelectLinear
 from understudy.controller.tables.allocation import Allocation, ShareGroup
 from understudy.controller.tables.partition import Partition
 from understudy.controller.tables.shared_cores import SharedCores
@@ -289,3 +290,17 @@ def test_a_row_of_its_own_gives_a_job_no_memory_that_others_have():
         )
         is None
     )
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_nodes_of_which_cpus_are_kept_back_are_not_one_users_unless_they_are_given_whole(
+    whole: bool,
+) -> None:
+    """Of `MaxCPUsPerNode`; seen of 22.05.8, with `select/linear`, too."""
+    cluster = Cluster()
+    main = cluster.tables.partitions["main"]
+    main.max_cpus_per_node = 3
+    selector = SelectLinear() if whole else cluster.selector
+    job = make_job(9, num_tasks=1, exclusive_for="user")
+    found = selector.select(Ask(job, main, 0b111), cluster.tables)
+    assert (found is not None) is whole
