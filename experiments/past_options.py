@@ -231,6 +231,7 @@ def job_options(
     _shape(job, given, found)
     _memory(job, given, found, default)
     _gres(job, given, mapped, found)
+    _licenses(job, given, mapped, found)
     _buffer(job, given, counts)
     # The column has what the job would rather have, too (--prefer).
     if "constraint" not in given and job.constraints and job.constraints != given.get("prefer"):
@@ -515,6 +516,17 @@ def _gres(job: Asked, given: dict[str, str | None], mapped: Mapped, found: list[
         found.append(f"--gres={mapped.words('gres', ','.join(per_node))}")
     if per_job:
         found.append(f"--gpus={mapped.words('gres', ','.join(per_job))}")
+
+
+def _licenses(job: Asked, given: dict[str, str | None], mapped: Mapped, found: list[str]) -> None:
+    """Of which TRES tells where AccountingStorageTRES names them (`license/matlab=2`)."""
+    named = [
+        f"{name.removeprefix('license/')}:{amount}"
+        for name, amount in tres(job.req_tres).items()
+        if name.startswith("license/") and _whole(amount)
+    ]
+    if named and "licenses" not in given:
+        found.append(f"--licenses={mapped.words('license', ','.join(named))}")
 
 
 def _buffer(job: Asked, given: dict[str, str | None], counts: Count) -> None:

@@ -124,7 +124,8 @@ COMMANDS = (
     *("true", "sleep 1", "sleep 2", "sleep 4", "sleep 6", "exit 3", "kill -9 $$"),
     *("srun true; sleep 1", "srun -n1 sleep 2"),
 )
-DEEDS = (  # how probable after each submission, and what
+# how probable after each submission, and what; nothing that no dump tells (nodes down, limits lifted)
+DEEDS = (
     (0.1, "scancel {one}"),
     (0.08, "scontrol requeue {one}"),
     (0.03, "scontrol requeuehold {one}"),
@@ -133,8 +134,6 @@ DEEDS = (  # how probable after each submission, and what
     (0.03, "scontrol suspend {one}"),
     (0.06, "squeue -h -t S -o %A | xargs -rn1 scontrol resume"),
     (0.04, "squeue -h -t PD -o '%A %r' | grep Held | cut -d' ' -f1 | xargs -rn1 scontrol release"),
-    (0.02, "scontrol update nodename=n5 state=down reason=x"),
-    (0.04, "scontrol update nodename=n5 state=resume"),
 )
 ACCOUNTS = (
     "sacctmgr -i add account a1 a2; sacctmgr -i add qos q1 priority=5; "
@@ -213,13 +212,17 @@ def submit_all(draw: random.Random, run: Callable[..., str], script: Path) -> No
     while taken < JOBS:
         drawn = [draw.choice(line.split("; ")) for line in OPTIONS]
         said = [text.replace("PREVIOUS", previous) for text in drawn if text != "-"]
+        if "-H" in said and "--prefer=f2" in said:  # a wish for what is nowhere is judged later
+            said.remove("-H")
         command = draw.choice(COMMANDS)
         if draw.random() < 0.4:
             lines = [f"#SBATCH {text}" for text in said]
             script.write_text("\n".join(["#!/bin/bash", *lines, command, ""]))
             answer = run("sbatch", str(script))
         else:
-            more = draw.choice(COMPONENTS).split() if draw.random() < 0.06 else []
+            # of a component that has met GrpTRES nodes are kept for ever, as in Slurm
+            meets = any(text.startswith("-A") for text in said)
+            more = draw.choice(COMPONENTS).split() if draw.random() < 0.06 and not meets else []
             answer = run("sbatch", *shlex.split(" ".join(said)), *more, "--wrap", command)
         if "Submitted" in answer:
             previous, taken = answer.split()[-1], taken + 1

@@ -439,6 +439,13 @@ def test_gpus_on_more_nodes_than_asked_for_tell_whether_they_were_asked_for_of_e
     assert option in options(record)
 
 
+def test_licences_of_scripts_are_told_by_their_resources_alone():
+    record = job(1, req_tres="billing=1,cpu=1,license/matlab=3,license/x=0,node=1")
+    assert "--licenses=matlab:3" in options(record)
+    record = job(1, req_tres="cpu=1,license/matlab=3,node=1", submit_line="sbatch -L matlab:2 x")
+    assert [word for word in options(record) if "license" in word] == ["--licenses=matlab:2"]
+
+
 def test_a_reservation_is_made_of_what_its_jobs_tell():
     made, _ = scenario(
         job(1, reservation="maint", node_list="n[1-2]", limit_min=2),
