@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from understudy.experiments.past import PastJob
 
     Said = Mapping[str, str | None]
-    # What memory a job has that asks for none: MB of each CPU ("c") or node ("n").
-    Default = frozenset[tuple[int, str]]
-    Defaults = Mapping[str, Default]  # of each partition
+    Defaults = Mapping[str, "Default"]  # of each partition
 
 # Options of a submission line that say nothing on when or where a job runs: files, folders, the
 # environment, how sbatch itself behaves, and what is the administrator's alone.
@@ -144,6 +142,13 @@ class Choices(NamedTuple):
 NO_CHOICES: Final = Choices()
 
 
+class Default(NamedTuple):
+    """What a partition gives to who does not ask for it."""
+
+    memory: frozenset[tuple[int, str]] = frozenset()  # MB of each CPU ("c") or node ("n")
+    unit_cpus: int = 2  # CPUs are given so many at a time: of a core, of a socket, of a node
+
+
 class Asked(NamedTuple):
     """The columns of a record that tell what the job asked for. Many jobs ask for the same."""
 
@@ -199,7 +204,7 @@ class Options:
             notes = Count()
             columns = Asked._make(asked(job))
             default = self._defaults.get(
-                self._mapped.partition or self._mapped.one("partition", job.partition), frozenset()
+                self._mapped.partition or self._mapped.one("partition", job.partition), Default()
             )
             if said is None:
                 columns = _as_it_got(columns, notes, default)
@@ -218,7 +223,7 @@ def job_options(
     mapped: Mapped,
     counts: Count,
     expand: Callable[[str], list[str]],
-    default: Default = frozenset(),
+    default: Default = Default(),  # noqa: B008 - nobody changes it
 ) -> list[str]:
     """Options of one job. `given`: the submission line's that are used; it is changed. `default`:
     what memory it has where it asks for none.
@@ -328,14 +333,14 @@ def _minutes(text: str) -> int | None:
 
 
 def _as_it_got(job: Asked, counts: Count, default: Default) -> Asked:
-    """Of a job without a submission line: as many processors as it got, where whole cores do not
-    tell why these were more than it asked for.
+    """Of a job without a submission line: as many processors as it got, where whole cores (sockets,
+    nodes) do not tell why these were more than it asked for.
     """
     if (
         not job.has_run
         or not job.cpus
         or not job.req_cpus
-        or job.cpus <= job.req_cpus + (job.nodes or 1)
+        or job.cpus <= job.req_cpus + (default.unit_cpus - 1) * (job.nodes or 1)
     ):
         return job
     counts.notes[
@@ -457,7 +462,7 @@ def _is_of_cpus(
         if not is_of_nodes and job.nodes > nodes:
             return True
     is_nodes_default, is_cpus_default = (
-        any(kind == per and mb * number == amount for mb, per in default)
+        any(kind == per and mb * number == amount for mb, per in default.memory)
         for kind, number in (("n", nodes), ("c", cpus))
     )
     if is_nodes_default != is_cpus_default:

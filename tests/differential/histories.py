@@ -46,6 +46,7 @@ EnforcePartLimits={limits}
 AccountingStorageEnforce=associations,limits,qos
 Licenses=matlab:4
 {memory}
+{more}
 NodeName=n[1-4] {node} Gres=gpu:a100:2,scratch:10G Feature=f1,f2 State=UNKNOWN
 NodeName=n[5-6] {node} Feature=f1 State=UNKNOWN
 PartitionName=debug Nodes=n[1-6] Default=YES MaxTime=60 {debug} State=UP
@@ -54,6 +55,10 @@ PartitionName=ex Nodes=n[5-6] MaxTime=600 OverSubscribe=EXCLUSIVE State=UP
 """
 GRES = """NodeName=n[1-4] Name=gpu Type=a100 File=/dev/tty[1-2]
 NodeName=n[1-4] Name=scratch Count=10G
+"""
+TOPOLOGY = """SwitchName=s1 Nodes=n[1-3]
+SwitchName=s2 Nodes=n[4-6]
+SwitchName=top Switches=s[1-2]
 """
 NODES = (
     "CPUs=4 RealMemory=4000",
@@ -86,6 +91,9 @@ DEBUG = ("", "", "OverSubscribe=FORCE:2", "OverSubscribe=YES:2", "LLN=YES", "Def
 BATCH = (
     "",
     "",
+    "GraceTime=2 PriorityJobFactor=10",
+    "DenyQos=q2 MaxMemPerNode=3000",
+    "RootOnly=YES",
     "MaxNodes=1",
     "MaxCPUsPerNode=2",
     "AllowAccounts=a1",
@@ -98,11 +106,27 @@ MEMORY = (
     "DefMemPerNode=1000",
     "DefMemPerCPU=500\nMaxMemPerCPU=900",
 )
+MORE = (  # each with a chance of three in ten
+    "JobRequeue=0",
+    "OverTimeLimit=1",
+    "PriorityFlags=SMALL_RELATIVE_TO_TIME,CALCULATE_RUNNING\nPriorityWeightJobSize=1000",
+    "PriorityWeightTRES=cpu=100,mem=10\nPriorityWeightAge=500\nPriorityWeightPartition=1000",
+    "TopologyPlugin=topology/tree",
+    "MaxArraySize=8",
+    "KillWait=1",
+    "PreemptExemptTime=3",
+    "SchedulerTimeSlice=5",
+    "RequeueExit=3",
+    "JobCompType=jobcomp/none\nCompleteWait=2",
+)
 # Of each line one is drawn, with `-` nothing.
 OPTIONS = (
     "-n1; -n2; -n3; -n7; -N2; -N3 -n5; -n2 -c2; -c3; -N1-3 -n4; -n4 --ntasks-per-node=2; -N6",
     "-; -; --mem=300; --mem-per-cpu=150; --mem=0; --mem=1G",
-    "-; -; --exclusive; --exclusive=user; -s; --hint=nomultithread; --contiguous; --spread-job",
+    (
+        "-; -; --exclusive; --exclusive=user; -s; --hint=nomultithread; --contiguous; "
+        "--spread-job; --switches=1"
+    ),
     "-; -p batch; -p ex; -p debug,batch; -p batch,ex",
     "-; -t 1; -t 5; -t 50; -t 90 -p batch; --time-min=1 -t 9",
     (
@@ -124,7 +148,7 @@ COMMANDS = (
     *("true", "sleep 1", "sleep 2", "sleep 4", "sleep 6", "exit 3", "kill -9 $$"),
     *("srun true; sleep 1", "srun -n1 sleep 2"),
 )
-# how probable after each submission, and what; nothing that no dump tells (nodes down, limits lifted)
+# How probable after each submission, and what. No dump tells of nodes down, or of limits lifted.
 DEEDS = (
     (0.1, "scancel {one}"),
     (0.08, "scontrol requeue {one}"),
@@ -177,14 +201,15 @@ def record(seed: int, folder: Path) -> None:
         limits=draw.choice(LIMITS),
         debug=draw.choice(DEBUG),
         batch=draw.choice(BATCH),
+        more="\n".join(line for line in MORE if draw.random() < 0.3),
     )
     (folder / "slurm.conf").write_text(HEAD + conf)
-    (folder / "gres.conf").write_text(GRES)
+    files = {"gres.conf": GRES, "topology.conf": TOPOLOGY}
+    for name, text in files.items():
+        (folder / name).write_text(text)
     with tempfile.TemporaryDirectory(prefix="dh") as place:
         Path(place).chmod(0o755)
-        real = RealSlurm(
-            Path(place) / "s", conf, accounting=True, cluster="c", files={"gres.conf": GRES}
-        )
+        real = RealSlurm(Path(place) / "s", conf, accounting=True, cluster="c", files=files)
         real.folder.mkdir()
         with real.up():
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from understudy.experiments.past_options import Defaults
     from understudy.model.conf import SlurmConfig
+    from understudy.model.conf_partitions import PartitionConf
 
 SET_UP_S: Final = 0.02  # ours: of virtual time, for each command of sacctmgr
 _SIMULATOR_ZERO: Final = 1_640_995_200  # 2022-01-01 UTC: an events file has no calendar
@@ -139,7 +140,11 @@ def _instant(text: str, option: str) -> int | None:
 
 
 def _defaults(config: SlurmConfig | None) -> Defaults:
-    """What memory jobs have that ask for none, or for all of their nodes (`--mem=0`)."""
+    """What memory jobs have that ask for none, or for all of their nodes (`--mem=0`), and how many
+    CPUs are given at a time.
+    """
+    from understudy.experiments.past_options import Default
+
     if config is None:
         return {}
     per_cpu, per_node = config.number("DefMemPerCPU"), config.number("DefMemPerNode")
@@ -150,8 +155,22 @@ def _defaults(config: SlurmConfig | None) -> Defaults:
             cpu, node = per_cpu, per_node
         amounts = {(config.nodes[config.index_of[each]].memory_mb, "n") for each in partition.nodes}
         amounts |= {(cpu, "c")} if cpu else {(node, "n")} if node else set()
-        found[partition.name] = frozenset(amounts)
+        found[partition.name] = Default(frozenset(amounts), _unit_cpus(config, partition))
     return found
+
+
+def _unit_cpus(config: SlurmConfig, partition: PartitionConf) -> int:
+    """CPUs that are given together: of a whole node, a socket or a core."""
+    kinds = [config.nodes[config.index_of[each]] for each in partition.nodes]
+    words = (partition.select_type_parameters or config.text("SelectTypeParameters")).upper()
+    is_linear = config.text("SelectType").lower().endswith("linear")
+    if is_linear or partition.oversubscribe == "EXCLUSIVE":
+        units = [kind.cpus for kind in kinds]
+    elif "CR_SOCKET" in words:
+        units = [kind.cores_per_socket * kind.threads_per_core for kind in kinds]
+    else:
+        units = [kind.threads_per_core for kind in kinds]
+    return max([2, *units])
 
 
 def _read_conf(conf: Path | None) -> SlurmConfig | None:

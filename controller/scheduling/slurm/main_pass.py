@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.enforcement.reasons import is_limit, is_of_resources
 from understudy.controller.scheduling.api import Ask
-from understudy.controller.scheduling.select.request import wants_whole_nodes
+from understudy.controller.scheduling.select.request import Request, wants_whole_nodes
 from understudy.controller.scheduling.slurm.charge import Charge
 from understudy.controller.scheduling.victims import place_of
 from understudy.controller.scheduling.victims import victims as victims_of
@@ -310,6 +310,17 @@ class MainPass:
         ask = Ask(job, partition, up_nodes, prefers=True)
         return self.selector.could_ever_run(ask, self.tables)
 
+    def _remember_whole_nodes(self, ask: Ask) -> None:
+        """As in the partition where it was looked for, the job asks from now on for whole nodes in
+        the others, too; not where that one has none of the nodes or features that it needs.
+        """
+        job, partition = ask.job, ask.partition
+        if not wants_whole_nodes(job, partition) or job.required_nodes & ~partition.nodes:
+            return
+        request = Request.of(ask, self.tables.nodes)
+        if request is not None and any(request.choices):
+            self.planner.ask_for_whole_nodes(job)
+
     def _make_wait(self, record: Record, second: int) -> None:
         """The job has not started: what those behind it do not get for that."""
         job, partition, waiting = record.job, record.partition, self._waiting
@@ -320,7 +331,11 @@ class MainPass:
         if job.array is not None:
             waiting.arrays.add((job.array.job_id, partition.name))
         if not self._could_ever_run(job, partition):
-            if not any(self._could_ever_run(job, each) for each in self._partitions_of(job)):
+            # who has come to ask for whole nodes may wait for what he never gets, as in 22.05.8
+            came_to_be_whole = job.exclusive and not job.spec.exclusive
+            if not came_to_be_whole and not any(
+                self._could_ever_run(job, each) for each in self._partitions_of(job)
+            ):
                 self._explain(job, BAD_CONSTRAINTS)
         elif job.required_nodes and job.required_nodes.bit_count() >= job.min_nodes:
             waiting.nodes |= job.required_nodes
@@ -447,13 +462,8 @@ class MainPass:
             if due is not None and (self.switches_due is None or due < self.switches_due):
                 self.switches_due = due
         allocation = self.selector.select(ask, self.tables)
-        if (
-            allocation is None
-            and len(job.partitions) > 1
-            and wants_whole_nodes(job, record.partition)
-        ):
-            # as in the partition where it was looked for, from now on in the others, too
-            self.planner.ask_for_whole_nodes(job)
+        if allocation is None and len(job.partitions) > 1 and not job.exclusive:
+            self._remember_whole_nodes(ask)
         limits = self.tables.limits
         if limits.enforced:
             partition = record.partition

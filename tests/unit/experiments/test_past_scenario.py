@@ -8,7 +8,7 @@ import time
 import pytest
 
 from understudy.experiments.past import PARTITION_LIMIT, UNLIMITED, Count, PastJob
-from understudy.experiments.past_options import Mapped
+from understudy.experiments.past_options import Default, Mapped
 from understudy.experiments.past_scenario import BEYOND_LIMIT_S, PAST_FIELDS, make_scenario
 from understudy.tool.replay.submit_line import read_submit_line
 
@@ -194,7 +194,7 @@ def test_memory_that_may_be_of_nodes_or_cpus_is_as_the_configuration_gives_it(de
         1, partition="p", req_cpus=5, min_nodes=3, cpus=5, nodes=3,
         req_tres="cpu=5,mem=12000M,node=3", alloc_tres="cpu=5,mem=12000M,node=3",
     )  # fmt: skip
-    assert expected in options(record, defaults={"p": frozenset(default)})
+    assert expected in options(record, defaults={"p": Default(frozenset(default))})
 
 
 def test_nodes_that_were_changed_while_a_job_waited_are_the_columns():
@@ -226,6 +226,22 @@ def test_without_a_line_a_job_asks_for_the_processors_that_it_got_beyond_whole_c
     assert set(options(record)) == expected
     record.submit_line = "sbatch --exclusive run.sh"
     assert "--exclusive" in options(record)
+
+
+def test_without_a_line_more_processors_are_told_by_whole_sockets_or_nodes():
+    """Where the configuration gives these: what was asked for was little."""
+    record = job(
+        1,
+        partition="p",
+        req_cpus=2,
+        min_nodes=1,
+        cpus=8,
+        nodes=1,
+        req_tres="cpu=2,mem=1000M,node=1",
+    )
+    given = {"p": Default(unit_cpus=8)}
+    assert "--ntasks=2" in options(record, defaults=given)
+    assert "--ntasks=8" in options(record)
 
 
 def test_resources_tell_of_processors_and_nodes_without_columns_of_their_own():

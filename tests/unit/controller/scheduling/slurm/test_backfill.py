@@ -351,6 +351,24 @@ def test_a_job_that_was_looked_for_whole_nodes_wants_them_in_its_other_partition
     ]
 
 
+@pytest.mark.parametrize("needs", [{"required_nodes": 0b0001}, {"features": "big"}])
+def test_a_partition_without_the_nodes_or_features_asks_for_no_whole_nodes(needs):
+    """Seen of 22.05.8: the job would wait for ever for what MaxCPUsPerNode keeps back."""
+    nodes = [node(i, cores=2, features="big" if i < 2 else "") for i in range(4)]
+    tables = tables_of(
+        table_of(nodes),
+        [
+            Partition("rest", nodes=0b0011, max_cpus_per_node=1),
+            Partition("whole", nodes=0b1100, oversubscribe="EXCLUSIVE"),
+        ],
+    )
+    w = world(tables=tables)
+    w.submit(at=5, cpus=2, run_s=60, limit_s=60, partitions=("rest",), num_tasks=2, min_nodes=2)
+    w.submit(at=6, cpus=1, run_s=60, limit_s=60, partitions=("rest", "whole"), **needs)
+    w.run(until=200)
+    assert (w.starts[2], w.tables.jobs[2].exclusive) == (w.starts[1] + 60, False)
+
+
 def test_backfill_alone_lets_a_job_with_time_min_into_a_partition_with_a_lower_limit():
     tables = tables_of(
         table(2),
