@@ -9,6 +9,7 @@ where and for whom it ran, and how long it might.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -146,7 +147,8 @@ class Default(NamedTuple):
     """What a partition gives to who does not ask for it."""
 
     memory: frozenset[tuple[int, str]] = frozenset()  # MB of each CPU ("c") or node ("n")
-    unit_cpus: int = 2  # CPUs are given so many at a time: of a core, of a socket, of a node
+    unit_cpus: int = 2  # CPUs are given so many at a time: of a core or a node
+    most_cpus: float = math.inf  # of all its nodes, as far as it allows them (MaxCPUsPerNode)
 
 
 class Asked(NamedTuple):
@@ -208,6 +210,8 @@ class Options:
             )
             if said is None:
                 columns = _as_it_got(columns, notes, default)
+            if columns.cpus and columns.cpus > default.most_cpus:  # none could ask for so many
+                columns = columns._replace(cpus=int(default.most_cpus))
             known = self._known[key] = (
                 job_options(columns, given, self._mapped, notes, self._expand, default),
                 notes.notes,
@@ -341,6 +345,7 @@ def _as_it_got(job: Asked, counts: Count, default: Default) -> Asked:
         or not job.cpus
         or not job.req_cpus
         or job.cpus <= job.req_cpus + (default.unit_cpus - 1) * (job.nodes or 1)
+        or job.cpus > default.most_cpus
     ):
         return job
     counts.notes[

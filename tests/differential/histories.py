@@ -221,7 +221,7 @@ def record(seed: int, folder: Path) -> None:
                 ).stdout  # fmt: skip
 
             run("bash", "-c", ACCOUNTS)
-            submit_all(draw, run, Path(place) / "job.sh")
+            submit_all(draw, run, Path(place) / "job.sh", keeps_back="MaxCPUsPerNode" in conf)
             end = time.monotonic() + LIMIT_S
             while run("squeue", "-h", "-t", "PD,R").strip() and time.monotonic() < end:
                 time.sleep(3)
@@ -231,12 +231,21 @@ def record(seed: int, folder: Path) -> None:
             run("bash", "-c", DUMPS.format(folder))
 
 
-def submit_all(draw: random.Random, run: Callable[..., str], script: Path) -> None:
-    """Submissions that Slurm takes, by `--wrap` and as scripts, and what is done to them then."""
+def submit_all(
+    draw: random.Random, run: Callable[..., str], script: Path, *, keeps_back: bool
+) -> None:
+    """Submissions that Slurm takes, by `--wrap` and as scripts, and what is done to them then.
+
+    `keeps_back`: a partition has MaxCPUsPerNode.
+    """
     previous, taken = "1", 0
     while taken < JOBS:
         drawn = [draw.choice(line.split("; ")) for line in OPTIONS]
         said = [text.replace("PREVIOUS", previous) for text in drawn if text != "-"]
+        if keeps_back and "-p batch,ex" in said:  # asks then for whole nodes, and waits for ever
+            said.remove("-p batch,ex")
+        if "-A a2" in said and "-N1-3 -n4" in said:  # may be on more nodes than GrpTRES allows
+            said.remove("-N1-3 -n4")
         if "-H" in said and "--prefer=f2" in said:  # a wish for what is nowhere is judged later
             said.remove("-H")
         command = draw.choice(COMMANDS)

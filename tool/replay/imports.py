@@ -155,19 +155,23 @@ def _defaults(config: SlurmConfig | None) -> Defaults:
             cpu, node = per_cpu, per_node
         amounts = {(config.nodes[config.index_of[each]].memory_mb, "n") for each in partition.nodes}
         amounts |= {(cpu, "c")} if cpu else {(node, "n")} if node else set()
-        found[partition.name] = Default(frozenset(amounts), _unit_cpus(config, partition))
+        kinds = [config.nodes[config.index_of[each]] for each in partition.nodes]
+        most = partition.max_cpus_per_node
+        found[partition.name] = Default(
+            frozenset(amounts),
+            _unit_cpus(config, partition),
+            sum(kind.cpus if most is None else min(kind.cpus, most) for kind in kinds),
+        )
     return found
 
 
 def _unit_cpus(config: SlurmConfig, partition: PartitionConf) -> int:
-    """CPUs that are given together: of a whole node, a socket or a core."""
+    """CPUs that are given together: of a whole node or of a core."""
     kinds = [config.nodes[config.index_of[each]] for each in partition.nodes]
     words = (partition.select_type_parameters or config.text("SelectTypeParameters")).upper()
     is_linear = config.text("SelectType").lower().endswith("linear")
-    if is_linear or partition.oversubscribe == "EXCLUSIVE":
-        units = [kind.cpus for kind in kinds]
-    elif "CR_SOCKET" in words:
-        units = [kind.cores_per_socket * kind.threads_per_core for kind in kinds]
+    if is_linear or "CR_SOCKET" in words or partition.oversubscribe == "EXCLUSIVE":
+        units = [kind.cpus for kind in kinds]  # of a socket, and of several sockets each
     else:
         units = [kind.threads_per_core for kind in kinds]
     return max([2, *units])

@@ -242,6 +242,9 @@ def test_without_a_line_more_processors_are_told_by_whole_sockets_or_nodes():
     given = {"p": Default(unit_cpus=8)}
     assert "--ntasks=2" in options(record, defaults=given)
     assert "--ntasks=8" in options(record)
+    assert "--ntasks=2" in options(record, defaults={"p": Default(most_cpus=4)})
+    record = job(1, partition="p", cpus=8, nodes=1)
+    assert "--ntasks=4" in options(record, defaults={"p": Default(most_cpus=4)})
 
 
 def test_resources_tell_of_processors_and_nodes_without_columns_of_their_own():
