@@ -12,7 +12,13 @@ from understudy.commands.shared.options import (
     OptionTable,
     last_values,
 )
-from understudy.documents.states import COMPLETED, COMPLETING, job_state, job_state_from
+from understudy.documents.states import (
+    COMPLETED,
+    COMPLETING,
+    SPECIAL_EXIT,
+    job_state,
+    job_state_from,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -379,7 +385,8 @@ def _matching(
         if not _is_active(job):
             continue
         if states is not None and not any(
-            job["state"] == state if not flag else job["flags"] & flag for state, flag in states
+            job["state"] == state if not flag else job["flags"] & flag & ~SPECIAL_EXIT
+            for state, flag in states
         ):
             continue
         if hosts is not None:

@@ -1,7 +1,7 @@
 """Which jobs squeue shows."""
 
 from understudy.documents.job_texts import task_numbers
-from understudy.documents.states import COMPLETED, COMPLETING, STAGE_OUT
+from understudy.documents.states import COMPLETED, COMPLETING, SPECIAL_EXIT, STAGE_OUT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,5 +116,5 @@ class Filter:
 
 def _in_state(state: int, flags: int, base: int, flag: int) -> bool:
     if base >= 0:
-        return state == base and not flags & COMPLETING
+        return state == base and not flags & (COMPLETING | SPECIAL_EXIT)
     return bool(flags & flag)

@@ -398,7 +398,8 @@ class AccountingLink:
         self._ready.append(
             job_record(self._core, job, self.kept, self._blocked.get(job.job_id, ""))
         )
-        if job.allocation is not None and self._core.settings.enforced.steps:
+        has_steps = job.allocation is not None and not job.is_wanted_again
+        if has_steps and self._core.settings.enforced.steps:
             self._ready += step_records(self._core, job, self.kept)
 
     def _end_part(self, job: Job) -> None:

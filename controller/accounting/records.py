@@ -74,7 +74,7 @@ def signature(job: Job) -> tuple[object, ...]:
     spec = job.spec
     return (
         *(
-            job.state,
+            recorded_state(job),
             job.restarts,
             job.submit_time,
             job.start_time,
@@ -136,8 +136,8 @@ def job_record(core: Core, job: Job, kept: Kept, blocked: str) -> JobRecord:
     reservation = job.used_reservation or spec.reservation
     reserved = core.tables.reservations.by_name.get(reservation)
     # of a job that is ended from outside accounting is told before its script has gone
-    was_ended = job.state in _ENDED or (
-        job.state is JobState.CANCELLED and job.killed_by is not None
+    was_ended = not job.flags & JobFlag.REQUEUE and (
+        job.state in _ENDED or (job.state is JobState.CANCELLED and job.killed_by is not None)
     )
     derived = _derived(job, was_ended=was_ended)
     # what is a signal elsewhere is a code here

@@ -65,6 +65,7 @@ def release(core: Core, job: Job, by_admin: bool, now: float) -> None:
         job_changed(core, job, now)
         return
     job.priority, job.held_by, job.admin_priority = 1, "", None
+    job.exit_code = job.exit_signal = 0  # of an earlier run
     advance(job, JobEvent.RELEASED, now)
     if core.tables.burst_buffers:
         try_again(core, job, now)

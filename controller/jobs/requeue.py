@@ -27,7 +27,7 @@ from understudy.controller.tables.job import (
 )
 from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.model.errors import ErrorCode, SlurmError
-from understudy.model.states import JobState
+from understudy.model.states import JobFlag, JobState
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core
@@ -109,10 +109,14 @@ def _requeue_one(
             core.following.note(job, now)
         if event is JobEvent.TAKEN_BACK:
             core.counters.completed += 1
-    elif job.is_completing:  # its end would be noted when its nodes are free
-        if core.following is not None:
-            core.following.note(job, now)
-        core.counters.ended(job)
+        elif job.flags & JobFlag.REQUEUE:
+            core.counters.ended(job)
+    else:
+        if job.is_completing:  # its end would be noted when its nodes are free
+            if core.following is not None:
+                core.following.note(job, now)
+            core.counters.ended(job)
+        _want_again(core, job, now)
     if job.chronicle is not None:  # that of the run has been told
         job.chronicle = Chronicle()
     if is_logged():
@@ -122,7 +126,6 @@ def _requeue_one(
         watch_dependency(core, job)
     job.start_time = job.end_time = job.eligible_time = job.accrue_time = None
     job.accrues = True
-    job.exit_code = job.exit_signal = 0
     job.killed_by = None
     job.suspend_time = job.preempt_time = job.resize_time = None
     job.pre_suspend_s = job.suspended_s = 0
@@ -144,6 +147,14 @@ def _requeue_one(
     if hold_reason:
         job.reason_detail = hold_reason
     job_changed(core, job, now, Note.CHANGE)
+
+
+def _want_again(core: Core, job: Job, now: float) -> None:
+    """A run that is over counts as one that was requeued, and ended only now."""
+    advance(job, JobEvent.WANTED_AGAIN, now)
+    if not job.is_completing:
+        job.end_time = int(now)
+    job_changed(core, job, now)
 
 
 def enqueue_again(core: Core, job: Job, now: float, *, begin_time: int | None = None) -> None:
@@ -175,13 +186,25 @@ def waits_again(core: Core, job: Job, now: float) -> bool:
     return True
 
 
-def requeue_after_exit(core: Core, job: Job, now: float, *, hold: bool) -> None:
-    """RequeueExit and RequeueExitHold: the script's exit code asks for another run."""
+def requeue_after_exit(
+    core: Core, job: Job, now: float, *, is_well: bool, hold: bool, lost_nodes: int = 0
+) -> None:
+    """RequeueExit and RequeueExitHold: the script's exit code asks for another run, whether it is
+    one of success or not. What is held then is a special exit.
+    """
     requeue_job(
         core,
         job,
         now,
-        hold_reason=HELD_STATE if hold else "",
         held_by=HELD_BY_USER if hold else "",
-        event=JobEvent.EXITED_BADLY,
+        event=JobEvent.RUNS_AGAIN_WELL if is_well else JobEvent.RUNS_AGAIN_BADLY,
+        lost_nodes=lost_nodes,
     )
+    if hold:
+        mark_special(core, job, now)
+
+
+def mark_special(core: Core, job: Job, now: float) -> None:
+    """Show a requeued job that is held as SPECIAL_EXIT."""
+    advance(job, JobEvent.MARKED_SPECIAL, now)
+    job_changed(core, job, now)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.facts.job import memory_text, tres_allocated, tres_requested
 from understudy.controller.priority.tres import whole_memory_mb
-from understudy.model.states import JobFlag
+from understudy.model.states import JobFlag, JobState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,16 +23,20 @@ FILE_TEXT: Final = "jobcomp/filetxt"
 
 
 class CompletionLog:
-    """Notes which jobs have ended. A run is written down once."""
+    """Notes which jobs have ended. A run is written down once, and once more if it is requeued when
+    it is over.
+    """
 
     def __init__(self, core: Core, write: Callable[[str], None]) -> None:
         self._core, self._write = core, write
-        self._written: dict[int, int] = {}  # by job id: the run
+        self._written: dict[int, tuple[int, bool]] = {}  # by job id: the run, and was it requeued
 
     def known(self) -> None:
         """The jobs that the controller came back with are on record as far as they had ended."""
         self._written = {
-            job.job_id: job.restarts for job in self._core.tables.jobs.values() if job.is_finished
+            job.job_id: (job.restarts, False)
+            for job in self._core.tables.jobs.values()
+            if job.is_finished
         }
 
     def note(self, job_id: int) -> None:
@@ -40,26 +44,29 @@ class CompletionLog:
         job = self._core.tables.jobs.get(job_id)
         if job is None:
             self._written.pop(job_id, None)
-        elif job.is_finished and self._written.get(job_id) != job.restarts:
-            self._written[job_id] = job.restarts
+        elif job.is_finished and self._written.get(job_id) != (
+            run := (job.restarts, job.is_wanted_again)
+        ):
+            self._written[job_id] = run
             self._write(line(self._core, job))
 
 
 def line(core: Core, job: Job) -> str:
     """The job's line."""
-    held, spec = job.allocation, job.spec
+    held, spec, is_again = job.allocation, job.spec, job.is_wanted_again
+    is_taken_back = job.flags & JobFlag.REQUEUE and job.state is JobState.CANCELLED
     fields: dict[str, object] = {
         "JobId": job.job_id,
         "UserId": f"{core.users.user_name(job.user_id)}({job.user_id})",
         "GroupId": f"{core.users.group_name(job.group_id)}({job.group_id})",
         "Name": spec.name,
-        "JobState": "PENDING" if job.flags & JobFlag.REQUEUE else job.state.name,  # what it becomes
+        "JobState": "PENDING" if is_again or is_taken_back else job.state.name,  # what it becomes
         "Partition": job.partition,
         "TimeLimit": "UNLIMITED" if job.time_limit_s is None else -(-job.time_limit_s // 60),
         "StartTime": _time(job.start_time),
         "EndTime": _time(job.end_time),
         "NodeList": job.node_list or "(null)",
-        "NodeCnt": held.node_count if held is not None else 0,
+        "NodeCnt": held.node_count if held is not None and not is_again else 0,
         "ProcCnt": held.cpus if held is not None else 0,
         "WorkDir": spec.work_dir,
         "ReservationName": spec.reservation,

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from understudy.controller.core.changes import job_changed
 from understudy.controller.core.lookups import may_control
 from understudy.controller.jobs.hold import ACTIONS, ONE, UNEXPECTED, hold, release, top
-from understudy.controller.jobs.requeue import requeue
+from understudy.controller.jobs.requeue import mark_special, requeue
 from understudy.controller.jobs.suspend import resume, suspend
 from understudy.controller.pending.arrays import separate
 from understudy.controller.requests.select import find, for_each, for_each_task
 from understudy.controller.tables.het_job import components, require_leader, require_single
 from understudy.controller.tables.job import HELD_BY_ADMIN, HELD_BY_USER
-from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.protocol.messages import JobResults
 
@@ -120,8 +118,7 @@ def _act(core: Core, job: Job, message: ControlJobs, sender: Sender, now: float)
             held_by=HELD_BY_ADMIN if by_admin else HELD_BY_USER,
         )
         if "special_exit" in message.options:
-            advance(job, JobEvent.MARKED_SPECIAL, now)
-            job_changed(core, job, now)
+            mark_special(core, job, now)
         return
     for each in components(job):
         if action == "release":

@@ -95,10 +95,8 @@ def batch_complete(core: Core, message: BatchComplete, sender: Sender) -> Messag
         end_job(core, job, JobEvent.CANCELLED, now, reason="None", lost_nodes=cleaned)
     elif over:
         end_job(core, job, JobEvent.TIMED_OUT, now, reason="TimeLimit", lost_nodes=cleaned)
-    elif message.exit_code == 0 and message.signal == 0:
-        end_job(core, job, JobEvent.EXITED_WELL, now, reason="None", lost_nodes=cleaned)
     else:
-        _end_badly(core, job, message, now)
+        _end_by_itself(core, job, message, now, cleaned)
     if cleaned and job.completing_nodes:
         give_back(core, job, cleaned, now)
     return _OK
@@ -137,23 +135,23 @@ def _is_past_limit(core: Core, job: Job, now: float) -> bool:
     )
 
 
-def _end_badly(core: Core, job: Job, message: BatchComplete, now: float) -> None:
-    settings = core.settings
-    if (
-        message.exit_code in settings.requeue_exit_hold_codes
-        or message.exit_code in settings.requeue_exit_codes
-    ):
+def _end_by_itself(core: Core, job: Job, message: BatchComplete, now: float, cleaned: int) -> None:
+    settings, code = core.settings, message.exit_code
+    is_well = code == 0 and message.signal == 0
+    if code in settings.requeue_exit_hold_codes or code in settings.requeue_exit_codes:
         requeue_after_exit(
-            core, job, now, hold=message.exit_code in settings.requeue_exit_hold_codes
+            core,
+            job,
+            now,
+            is_well=is_well,
+            hold=code in settings.requeue_exit_hold_codes,
+            lost_nodes=cleaned,
         )
-        return
-    end_job(
-        core,
-        job,
-        JobEvent.EXITED_BADLY,
-        now,
-        reason=LAUNCH_FAILURE if message.signal else "NonZeroExitCode",
-    )
+    elif is_well:
+        end_job(core, job, JobEvent.EXITED_WELL, now, reason="None", lost_nodes=cleaned)
+    else:
+        reason = LAUNCH_FAILURE if message.signal else "NonZeroExitCode"
+        end_job(core, job, JobEvent.EXITED_BADLY, now, reason=reason)
 
 
 def _require_daemon(sender: Sender) -> None:

@@ -252,6 +252,11 @@ class Job(msgspec.Struct, eq=False):
         return self.state >= _COMPLETED
 
     @property
+    def is_wanted_again(self) -> bool:
+        """Whether its run was over, steps and all, before somebody requeued it."""
+        return bool(self.flags & JobFlag.REQUEUE) and self.is_finished and not self.is_completing
+
+    @property
     def is_completing(self) -> bool:
         return self.completing_nodes != 0
 

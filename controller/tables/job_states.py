@@ -6,8 +6,9 @@ requeue, which 22.05.8 was seen to take of every batch job that does not wait, o
 too.
 
 A run ends (COMPLETING), and its nodes are given back. A running job that goes back into the queue
-is CANCELLED and REQUEUE for a moment, in which accounting hears of the run, and then PENDING and
-COMPLETING until its nodes are free.
+is CANCELLED and REQUEUE for a moment (COMPLETED or FAILED where RequeueExit has it run again), in
+which accounting hears of the run, and then PENDING and COMPLETING until its nodes are free. What is
+over has REQUEUE for a moment, too: accounting calls such a run REQUEUED from then on.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class JobEvent(StrEnum):
     """What can happen to a job."""
 
     RELEASED = "released"
-    MARKED_SPECIAL = "marked special"  # requeuehold State=SpecialExit
+    MARKED_SPECIAL = "marked special"  # requeuehold State=SpecialExit, RequeueExitHold
     RESERVATION_DELETED = "reservation deleted"
     CANNOT_RUN = "cannot run"
     ALLOCATED = "allocated"
@@ -45,12 +46,15 @@ class JobEvent(StrEnum):
     TIMED_OUT = "timed out"
     CANCELLED = "cancelled"
     TAKEN_BACK = "taken back"  # ended, to be requeued
+    RUNS_AGAIN_WELL = "exited well to run again"  # RequeueExit, of code 0
+    RUNS_AGAIN_BADLY = "exited badly to run again"
     NODE_FAILED = "node failed"
     LAUNCH_FAILED = "launch failed"
     DEADLINE_PASSED = "deadline passed"
     RAN_OUT_OF_MEMORY = "ran out of memory"
     PREEMPTED = "preempted"
     NODES_FREED = "nodes freed"
+    WANTED_AGAIN = "wanted again"  # what is over, to be requeued
     REQUEUED = "requeued"
     STAGES_OUT = "stages out"  # its burst buffer, behind it
     STAGED_OUT = "staged out"
@@ -63,6 +67,8 @@ _ENDS: Final = {
     JobEvent.TIMED_OUT: JobState.TIMEOUT,
     JobEvent.CANCELLED: JobState.CANCELLED,
     JobEvent.TAKEN_BACK: JobState.CANCELLED,
+    JobEvent.RUNS_AGAIN_WELL: JobState.COMPLETED,
+    JobEvent.RUNS_AGAIN_BADLY: JobState.FAILED,
     JobEvent.NODE_FAILED: JobState.NODE_FAIL,
     JobEvent.LAUNCH_FAILED: JobState.FAILED,
     JobEvent.DEADLINE_PASSED: JobState.DEADLINE,
@@ -80,6 +86,11 @@ _TOLD: Final = frozenset(
         JobEvent.RESUMED,
         JobEvent.NODE_FAILED,
     )
+)
+_TO_RUN_AGAIN: Final = (
+    JobEvent.TAKEN_BACK,
+    JobEvent.RUNS_AGAIN_WELL,
+    JobEvent.RUNS_AGAIN_BADLY,
 )
 _OVER: Final = tuple(dict.fromkeys(_ENDS.values()))
 _COMPLETING: Final = JobFlag.COMPLETING
@@ -104,7 +115,7 @@ TRANSITIONS: Final[Mapping[tuple[JobState, JobEvent], Change[JobState, JobFlag]]
     **{
         (active, event): Change(
             state,
-            gains=_COMPLETING | JobFlag.REQUEUE if event is JobEvent.TAKEN_BACK else _COMPLETING,
+            gains=_COMPLETING | JobFlag.REQUEUE if event in _TO_RUN_AGAIN else _COMPLETING,
             loses=_OF_A_RUN,
         )
         for event, state in _ENDS.items()
@@ -122,6 +133,7 @@ TRANSITIONS: Final[Mapping[tuple[JobState, JobEvent], Change[JobState, JobFlag]]
         (over, JobEvent.STAGED_OUT): Change(over, loses=JobFlag.STAGE_OUT, needs=JobFlag.STAGE_OUT)
         for over in _OVER
     },
+    **{(over, JobEvent.WANTED_AGAIN): Change(over, gains=JobFlag.REQUEUE) for over in _OVER},
     **{
         (over, JobEvent.REQUEUED): Change(_P, loses=JobFlag.REQUEUE | JobFlag.STAGE_OUT)
         for over in _OVER

@@ -375,6 +375,15 @@ def test_a_state_that_was_asked_for_goes_along() -> None:
     assert cancel("-n", "b")[1][0]["where"] == {}
 
 
+def test_special_exits_are_cancelled_as_the_pending_jobs_that_they_are() -> None:
+    client = FakeClient(jobs=[record("jobs", job_id=7301, state=0, flags=0x1000)])
+    client.answers["CancelJobs"] = [[]]
+    assert run_command(scancel, "-t", "SPECIAL_EXIT", client=client).code == 0
+    assert not client.asked
+    assert run_command(scancel, "-t", "PD", client=client).code == 0
+    assert [fields["job_ids"] for _, fields in client.asked] == [["7301"]]
+
+
 def test_a_signal_waits_for_a_job_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
     monkeypatch.setattr("time.sleep", pauses.append)

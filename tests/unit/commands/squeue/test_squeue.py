@@ -132,6 +132,13 @@ def test_the_order_is_by_partition_then_state_then_priority(client: FakeClient) 
     ]
 
 
+def test_special_exits_are_not_among_the_jobs_that_wait() -> None:
+    client = FakeClient(jobs=[PENDING, job(7305, state=0, flags=0x1000)])
+    for states, found in (("PD", ["7302 PD"]), ("SE", ["7305 SE"])):
+        assert run_command(squeue, "-ho", "%i %t", "-t", states, client=client).lines == found
+    assert len(run_command(squeue, "-ho", "%i", client=client).lines) == 2
+
+
 def test_jobs_that_the_keys_do_not_tell_apart_come_latest_first() -> None:
     held = [job(number, state=0, partition="zz") for number in (1, 2, 3)]
     assert run_command(squeue, "-h", "-o", "%A", client=FakeClient(jobs=held)).lines == [

@@ -255,6 +255,21 @@ def test_a_requeued_run_has_a_record_of_its_own(told):
     )
 
 
+def test_what_was_over_when_it_was_requeued_has_ended_then_and_its_steps_before():
+    told = Told()
+    h = told.harness
+    job = h.submit()
+    h.complete(job, 3)
+    told.settle()
+    h.run(5)
+    h.control("requeuehold", job)
+    told.settle()
+    first = [each for each in told.of(JobRecord) if not each.restarts][-1]
+    assert (first.state, first.end_time, first.exit_code) == (REQUEUED, int(START) + 5, 3)
+    batch = [each for each in told.of(StepRecord) if not each.restarts][-1]
+    assert (batch.state, batch.end_time) == (JobState.FAILED, int(START))
+
+
 def test_a_failed_nodes_batch_step_has_no_exit_code(told):
     h = told.harness
     job = h.submit(requeue=False)

@@ -388,6 +388,32 @@ def test_a_special_exit_that_is_cancelled_is_cancelled(h: Harness) -> None:
     assert (job.state, job.flags) == (JobState.CANCELLED, JobFlag.NONE)
 
 
+@pytest.mark.parametrize(("code", "signal"), [(0, 0), (5, 0), (0, 9)])
+def test_exit_codes_that_are_listed_have_a_job_run_again(code: int, signal: int) -> None:
+    h = Harness(settings=Settings(requeue_exit_codes=frozenset({0, 5})))
+    job = h.submit(requeue=False)
+    h.acknowledge()
+    h.finish(job, code, signal)
+    h.acknowledge()
+    h.epilog(job)
+    assert (job.state, job.flags, job.reason) == (JobState.PENDING, JobFlag.NONE, "BeginTime")
+    assert (job.restarts, job.exit_code, job.exit_signal) == (1, code, signal)
+    assert h.core.counters.completed == 1
+    h.run(122)
+    assert (job.is_running, job.exit_code) == (True, 0)
+
+
+def test_an_exit_code_may_hold_the_job_as_a_special_exit_until_it_is_released() -> None:
+    h = Harness(settings=Settings(requeue_exit_hold_codes=frozenset({16})))
+    job = h.submit()
+    h.complete(job, 16)
+    h.run(1000)
+    assert (job.state, job.flags) == (JobState.PENDING, JobFlag.SPECIAL_EXIT)
+    assert (job.reason, job.reason_detail, job.exit_code) == ("JobHeldUser", "", 16)
+    assert h.control("release", job, USER) == 0
+    assert (job.is_running, job.exit_code) == (True, 0)
+
+
 def test_a_job_requeued_and_cancelled_before_its_nodes_are_free_stays_cancelled(h: Harness) -> None:
     job = h.submit()
     h.control("requeue", job)

@@ -7,6 +7,7 @@ from controller_harness import ROOT, USER, Harness
 from understudy.controller.accounting.link import NotingJournal
 from understudy.controller.notices.job_completion import CompletionLog
 from understudy.controller.ports import NoJournal
+from understudy.controller.tables.settings import Settings
 
 
 def logged() -> tuple[Harness, list[str]]:
@@ -41,6 +42,23 @@ def test_a_run_that_is_requeued_is_written_down_as_pending() -> None:
     harness.acknowledge()
     harness.control("requeue", job, ROOT)
     assert "JobState=PENDING" in lines[0]
+
+
+def test_a_run_that_was_over_is_written_down_once_more_when_it_is_requeued() -> None:
+    harness, lines = logged()
+    job = harness.submit()
+    harness.complete(job, 3)
+    harness.control("requeue", job, ROOT)
+    assert ["JobState=FAILED" in line for line in lines] == [True, False]
+    assert "JobState=PENDING" in lines[1]
+    assert "NodeCnt=0" in lines[1]
+
+
+def test_a_run_whose_exit_code_has_it_run_again_has_failed() -> None:
+    harness, lines = logged()
+    harness.core.settings = Settings(requeue_exit_codes=frozenset({3}))
+    harness.complete(harness.submit(), 3)
+    assert ["JobState=FAILED" in line for line in lines] == [True]
 
 
 def test_what_the_controller_came_back_with_is_not_written_again() -> None:

@@ -54,12 +54,13 @@ def test_a_job_is_held_as_a_special_exit_or_for_its_reservation_only_while_it_wa
     assert not any(state.is_finished for state, flags in reachable() if flags & held)
 
 
-def test_a_run_is_taken_back_for_the_moment_until_it_waits() -> None:
-    assert {
-        (state, flags & ~JobFlag.COMPLETING)
-        for state, flags in reachable()
-        if flags & JobFlag.REQUEUE
-    } == {(JobState.CANCELLED, JobFlag.REQUEUE)}
+def test_a_run_that_is_followed_by_another_is_over_for_the_moment_until_it_waits() -> None:
+    assert all(state.is_finished for state, flags in reachable() if flags & JobFlag.REQUEUE)
+    ends = {TRANSITIONS[JobState.RUNNING, event] for event in JobEvent if "to run again" in event}
+    assert {(each.state, each.gains) for each in ends} == {
+        (JobState.COMPLETED, JobFlag.COMPLETING | JobFlag.REQUEUE),
+        (JobState.FAILED, JobFlag.COMPLETING | JobFlag.REQUEUE),
+    }
 
 
 def test_only_what_is_over_is_requeued() -> None:
