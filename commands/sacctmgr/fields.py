@@ -68,11 +68,13 @@ def _seconds(field: str) -> "Callable[[Row], str]":
 
 
 def _tres_text(row: "Row") -> str:
-    """Of a node's event without the node itself; of a cluster's with what it has none of."""
+    """Of a node's event without the node itself; of a cluster, and of its event, with what it has
+    none of.
+    """
     counts = row.get("tres") or {}
     if row.get("node"):
         counts = {name: count for name, count in counts.items() if name != "node"}
-    elif "node" in row and counts:
+    elif counts and ("node" in row or "control_host" in row):
         counts = {"energy": 0, "fs/disk": 0, "pages": 0, "vmem": 0, **counts}
     return tres.text_of(counts)
 

@@ -26,6 +26,7 @@ from understudy.controller.accounting.records import (
     step_records,
     unusable,
 )
+from understudy.controller.facts.tres import NodeBills
 from understudy.controller.later import Later
 from understudy.controller.pending.access import accounting_has_changed
 from understudy.controller.priority.tres import totals
@@ -197,10 +198,12 @@ class AccountingLink:
         """
         if self._core.time.is_virtual:
             return
-        now = int(self._core.time.now())
-        for index, node in enumerate(self._core.tables.nodes.nodes):
+        core, now = self._core, int(self._core.time.now())
+        for index, node in enumerate(core.tables.nodes.nodes):
             if node.state is NodeState.UNKNOWN and not node.flags & ~NodeFlag.NO_RESPOND:
-                event = unusable(node, now, int(NodeState.UNKNOWN), COLD_START, self._slurm_user)
+                event = unusable(
+                    core, node, now, int(NodeState.UNKNOWN), COLD_START, self._slurm_user
+                )
                 self._out[index] = (event.state, event.reason, event.user_id or 0)
                 self._ready.append(event)
         if self._ready:
@@ -213,12 +216,12 @@ class AccountingLink:
             return
         self._is_fetching = True
         nodes = self._core.tables.nodes.nodes
-        cpus = sum(node.effective_cpus for node in nodes)
+        bills = NodeBills(self._core)
         tres = {
-            "cpu": cpus,
+            "cpu": sum(node.effective_cpus for node in nodes),
             "mem": sum(node.memory_mb for node in nodes),
             "node": len(nodes),
-            "billing": cpus,
+            "billing": sum(bills.of(node) for node in nodes),
         }
         there = totals(self._core.names.all, self._core.tables.nodes)
         for name in self._core.settings.tracked_tres:
@@ -356,7 +359,7 @@ class AccountingLink:
         was_idle = not self._changed and not self._ready
         for index in nodeset.indices(nodes):
             node = listed[index]
-            event = node_event(node, now)
+            event = node_event(self._core, node, now)
             if event is None:
                 if self._out.pop(index, None) is not None:
                     self._ready.append(EventRecord(node.name, int(now), int(now)))

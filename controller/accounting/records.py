@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from understudy.controller.facts.job import step_memory_mb, tres_allocated, tres_requested
-from understudy.controller.facts.tres import amounts, cpu_count, tres_text
+from understudy.controller.facts.tres import NodeBills, amounts, cpu_count, node_counts, tres_text
 from understudy.controller.tables.gres_texts import held_counts
 from understudy.controller.tables.job import BAD_CONSTRAINTS
 from understudy.model.distribution import shown
@@ -435,23 +435,28 @@ def _step(
     )
 
 
-def node_event(node: Node, now: float) -> EventRecord | None:
+def node_event(core: Core, node: Node, now: float) -> EventRecord | None:
     """Why the node cannot be used; None if it can."""
     if node.state is not NodeState.DOWN and not node.flags & _OUT:
         return None
     return unusable(
-        node, now, int(node.state) | int(node.flags & _OUT), node.reason, node.reason_user_id
+        core, node, now, int(node.state) | int(node.flags & _OUT), node.reason, node.reason_user_id
     )
 
 
-def unusable(node: Node, now: float, state: int, reason: str, user_id: int | None) -> EventRecord:
+def unusable(
+    core: Core, node: Node, now: float, state: int, reason: str, user_id: int | None
+) -> EventRecord:
     """The node cannot be used from now on."""
     tres = {
         "cpu": node.effective_cpus,
         "mem": node.memory_mb,
         "node": 1,
-        "billing": node.effective_cpus,
     }
+    if bill := NodeBills(core).of(node):
+        tres["billing"] = bill
+    counts = node_counts(core, node)
+    tres |= {name: counts[name] for name in core.settings.tracked_gres if counts.get(name)}
     return EventRecord(node.name, int(now), None, state, reason, user_id, tres)
 
 

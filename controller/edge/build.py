@@ -259,6 +259,7 @@ def _for_sharing(settings: Settings, config: SlurmConfig) -> Settings:
         in {word.lower() for word in config.words("SlurmctldParameters")},
         time_slice_s=config.count("SchedulerTimeSlice"),
         licenses=configured_licenses(config.text("Licenses")),
+        bills_largest="MAX_TRES" in {word.upper() for word in config.words("PriorityFlags")},
         burst_buffer=config.burst_buffer,
         array_stage_count=number(config.scheduler_parameters, "bb_array_stage_cnt", 10),
         gres_types=tuple(dict.fromkeys(config.words("GresTypes"))),

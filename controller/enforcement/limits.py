@@ -92,7 +92,7 @@ class JobLimits:
         self._set_decay(half_life_s, reset_period, origin)
         self._takes_largest, self.counts_use = takes_largest, counts_use
         self._wake, self._watch, self._split, self._nodes_of = wake, watch, split, nodes_of
-        self._totals = PartitionTotals(tables.nodes)
+        self._totals = PartitionTotals(tables)
         self.of_association: dict[int, Use] = {}
         self.of_qos: dict[str, QosUse] = {}
         self._lines: dict[tuple[str, int, str, str, bool], Line | str] = {}

@@ -157,7 +157,9 @@ def _billing(core: Core, job: Job, cpus: int, memory_mb: int) -> int:
         return cpus
     return int(
         billing(
-            {**tres_of(job), "mem": float(memory_mb)}, billing_weights(where.tres_billing_weights)
+            {**tres_of(job), "mem": float(memory_mb)},
+            billing_weights(where.tres_billing_weights),
+            takes_largest=core.settings.bills_largest,
         )
     )
 

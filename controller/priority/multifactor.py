@@ -77,7 +77,7 @@ class MultifactorPriority:
         self._next_length: tuple[float, int] | None = None
         # where the periods count from; `origin` is the whole second of it
         self._base = start + PHASE_S
-        self._totals = PartitionTotals(tables.nodes, takes_largest="MAX_TRES" in self.options)
+        self._totals = PartitionTotals(tables, takes_largest="MAX_TRES" in self.options)
         self._cluster = (float(tables.nodes.cpus.sum()), float(len(tables.nodes.nodes)))
         self._site = site_factor(self.options.site_factor, self.options.site_factor_parameters)
         self._rows = Rows()
@@ -284,7 +284,7 @@ class MultifactorPriority:
     def reconfigure(self, options: PriorityOptions, now: float) -> None:
         """Take over all; another PriorityCalcPeriod from the end of this period on."""
         self._advance(now)
-        self._totals = PartitionTotals(self.tables.nodes, takes_largest="MAX_TRES" in options)
+        self._totals = PartitionTotals(self.tables, takes_largest="MAX_TRES" in options)
         self.ledger.set_half_life(options.half_life_s)
         self._site = site_factor(options.site_factor, options.site_factor_parameters)
         self._reset_at = (

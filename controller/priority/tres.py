@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from understudy.controller.tables.job import Job
     from understudy.controller.tables.node import NodeTable
     from understudy.controller.tables.partition import Partition
+    from understudy.controller.tables.tables import Tables
 
 _GLOBAL: Final = ("license/", "bb/")  # not of a node
 
@@ -139,14 +140,20 @@ def totals(nodes: int, table: NodeTable) -> dict[str, float]:
 
 
 class PartitionTotals:
-    """What each partition has, remembered until its nodes or weights change."""
+    """What each partition has, remembered until its nodes, its weights or the licences change. Of
+    licences each has all.
+    """
 
-    def __init__(self, table: NodeTable, *, takes_largest: bool = False) -> None:
-        self._table, self._takes_largest = table, takes_largest
+    def __init__(self, tables: Tables, *, takes_largest: bool = False) -> None:
+        self._tables, self._takes_largest = tables, takes_largest
         self._known: dict[str, tuple[int, str, dict[str, float], dict[str, float]]] = {}
+        self._licenses: dict[str, int] = {}
 
     def of(self, partition: Partition) -> tuple[dict[str, float], dict[str, float]]:
         """(totals by TRES, billing weights)."""
+        if self._licenses != self._tables.licenses.totals:
+            self._licenses = dict(self._tables.licenses.totals)
+            self._known.clear()
         known = self._known.get(partition.name)
         if (
             known is None
@@ -154,7 +161,8 @@ class PartitionTotals:
             or known[1] != partition.tres_billing_weights
         ):
             weights = billing_weights(partition.tres_billing_weights)
-            counted = totals(partition.nodes, self._table)
+            counted = totals(partition.nodes, self._tables.nodes)
+            counted |= {f"license/{name}": float(n) for name, n in self._licenses.items()}
             counted["billing"] = float(
                 int(billing(counted, weights, takes_largest=self._takes_largest))
             )

@@ -113,6 +113,7 @@ class Settings:
     preempt_sends_user_signal: bool = False
     time_slice_s: int = 30  # SchedulerTimeSlice
     licenses: dict[str, int] = field(default_factory=dict)
+    bills_largest: bool = False  # PriorityFlags=MAX_TRES
     gres_types: tuple[str, ...] = ()  # in the order of the file
     # what AccountingStorageTRES names beside CPUs, memory and the like
     tracked_tres: tuple[str, ...] = ()

@@ -11,10 +11,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller.facts.job import memory_text
-from understudy.controller.facts.tres import tres_text
+from understudy.controller.facts.tres import NodeBills, node_counts, tres_text
 from understudy.controller.reservations.over_time import shown_nodes
 from understudy.controller.tables.gres_texts import (
-    configured_counts,
     node_gres,
     node_gres_used,
     used_counts,
@@ -61,7 +60,8 @@ class NodeView:
         self.table = core.tables.nodes
         self.effective_cpus = _EffectiveCpus(self.table.nodes)
         # texts by CPUs and memory, as many nodes have the same
-        self.plain_tres: dict[tuple[int, int], str] = {}
+        self.plain_tres: dict[tuple[int, int, int], str] = {}
+        self.bills = NodeBills(core)
 
     @cached_property
     def free_cpus(self) -> list[int]:
@@ -164,17 +164,14 @@ def alloc_memory_mb(view: NodeView, node: Node) -> int:
 
 def tres_configured(view: NodeView, node: Node) -> str:
     cpus, memory = view.effective_cpus[node.index], node.memory_mb
-    plain = view.plain_tres.get((cpus, memory))
+    bill = view.bills.of(node)
+    plain = view.plain_tres.get((cpus, memory, bill))
     if plain is None:
-        counted, billed = (f"cpu={cpus},", f",billing={cpus}") if cpus else ("", "")
+        counted, billed = f"cpu={cpus}," if cpus else "", f",billing={bill}" if bill else ""
         plain = f"{counted}mem={memory_text(memory)}{billed}"
-        view.plain_tres[cpus, memory] = plain
+        view.plain_tres[cpus, memory, bill] = plain
     gres = view.table.gres
-    return (
-        plain
-        if gres is None
-        else plain + tres_text(view.core, configured_counts([gres.layouts[node.index]]))
-    )
+    return plain if gres is None else plain + tres_text(view.core, node_counts(view.core, node))
 
 
 def tres_allocated(view: NodeView, node: Node) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller.facts.job import memory_text
-from understudy.controller.facts.tres import tres_text
 from understudy.controller.priority.tres import billing, billing_weights
 from understudy.controller.tables.gres_texts import configured_counts
 from understudy.model import nodeset
@@ -40,19 +39,27 @@ def tres(core: Core, partition: Partition) -> str:
     cpus = sum(
         kind.cpus * (kind.nodes & partition.nodes).bit_count() for kind in core.tables.nodes.kinds
     )
+    further = _further(core, partition)
     cost = cpus
     if partition.tres_billing_weights:
         have: dict[str, float] = {"cpu": cpus, "mem": memory, "node": partition.nodes.bit_count()}
-        cost = int(billing(have, billing_weights(partition.tres_billing_weights)))
+        have |= further
+        weights = billing_weights(partition.tres_billing_weights)
+        cost = int(billing(have, weights, takes_largest=core.settings.bills_largest))
     plain = (
         f"cpu={cpus},mem={memory_text(memory)},node={partition.nodes.bit_count()},billing={cost}"
     )
-    gres = core.tables.nodes.gres
-    if gres is None or not core.settings.tracked_gres:
-        return plain
-    return plain + tres_text(
-        core, configured_counts(gres.layouts[index] for index in nodeset.indices(partition.nodes))
-    )
+    tracked = ((name, further.get(name)) for name in core.settings.tracked_tres)
+    return plain + "".join(f",{name}={count}" for name, count in tracked if count)
+
+
+def _further(core: Core, partition: Partition) -> dict[str, int]:
+    """Its generic resources, and all licences, by TRES name."""
+    gres, found = core.tables.nodes.gres, {}
+    if gres is not None and core.settings.tracked_gres:
+        found = configured_counts(gres.layouts[index] for index in nodeset.indices(partition.nodes))
+    licenses = core.tables.licenses.totals.items()
+    return found | {f"license/{name.lower()}": count for name, count in licenses}
 
 
 def _names(value: tuple[str, ...] | None) -> list[str] | None:

@@ -407,8 +407,9 @@ def test_resources_of_events_are_a_nodes_without_itself_and_all_of_the_clusters(
         )
     )
     assert house.show("event nodes=n1 format=tres") == ["cpu=4"]
-    (text,) = house.show("event event=cluster format=tres")
-    assert {"energy=0", "fs/disk=0", "pages=0", "vmem=0"} <= set(text.split(","))
+    for what in ("event event=cluster", "cluster"):
+        (text,) = house.show(f"{what} format=tres")
+        assert {"energy=0", "fs/disk=0", "pages=0", "vmem=0"} <= set(text.split(",")), what
 
 
 def test_of_several_users_the_new_ones_come_first_and_all_are_told_of_in_their_order(house):

@@ -33,6 +33,7 @@ SETTINGS = {
     "min_job_age_s": 0,
     "gres_types": ("gpu", "tape"),
     "tracked_gres": ("gres/gpu", "gres/gpu:b"),
+    "tracked_tres": ("gres/gpu", "gres/gpu:b"),
 }
 
 
