@@ -116,7 +116,7 @@ class Server:
         for peer, address in controllers.items():
             self._daemon.messenger.add_peer(peer, address)
         self._daemon.at_exit += [self.store.close, self.core.flush]  # in reverse order
-        name = self._daemon.cluster.name
+        name = self._daemon.cluster.name.lower()
         # a controller that has been running longer than this daemon asks for all again
         for peer in controllers if name in self.core.ledger.clusters else ():
             self._daemon.messenger.send(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from understudy.model import conf_values, times
+from understudy.model import conf_cgroup_show, conf_values, times
 from understudy.model.conf_keys import GLOBAL_KEYS, Kind
 from understudy.model.debug_flags import FLAG_NAMES
 from understudy.model.prolog_flags import WORDS as PROLOG_WORDS
@@ -26,7 +26,7 @@ AccountingStorageTRES:tres AccountingStorageType AccountingStorageUser Accountin
 AcctGatherEnergyType AcctGatherFilesystemType AcctGatherInterconnectType AcctGatherNodeFreq:sec
 AcctGatherProfileType AllowSpecResourcesUsage:yes AuthAltTypes AuthAltParameters AuthInfo AuthType
 BatchStartTimeout:sec BcastExclude BcastParameters BOOT_TIME:running BurstBufferType
-CliFilterPlugins ClusterName CommunicationParameters CompleteWait:sec CoreSpecPlugin
+CliFilterPlugins ClusterName:lower CommunicationParameters CompleteWait:sec CoreSpecPlugin
 CpuFreqDef:capital CpuFreqGovernors CredType DebugFlags:flags DefMemPerNode:memory
 DependencyParameters DisableRootJobs:yes EioTimeout EnforcePartLimits:limits Epilog
 EpilogMsgTime:usec EpilogSlurmctld ExtSensorsType ExtSensorsFreq:sec
@@ -43,11 +43,11 @@ NEXT_JOB_ID:running NodeFeaturesPlugins OverTimeLimit:min PluginDir PlugStackCon
 PowerPlugin:empty PreemptMode:preempt PreemptType PreemptExemptTime:duration PrEpParameters
 PrEpPlugins PriorityParameters PrioritySiteFactorParameters PrioritySiteFactorPlugin
 PriorityDecayHalfLife:multifactor PriorityCalcPeriod:multifactor PriorityFavorSmall:multifactor
-PriorityFlags:multifactor PriorityMaxAge:multifactor PriorityUsageResetPeriod:multifactor
+PriorityFlags:priority PriorityMaxAge:multifactor PriorityUsageResetPeriod:multifactor
 PriorityType PriorityWeightAge:multifactor PriorityWeightAssoc:multifactor
 PriorityWeightFairShare:multifactor PriorityWeightJobSize:multifactor
 PriorityWeightPartition:multifactor PriorityWeightQOS:multifactor PriorityWeightTRES:multifactor
-PrivateData ProctrackType Prolog PrologEpilogTimeout PrologSlurmctld PrologFlags:prolog
+PrivateData:private ProctrackType Prolog PrologEpilogTimeout PrologSlurmctld PrologFlags:prolog
 PropagatePrioProcess PropagateResourceLimits:propagate PropagateResourceLimitsExcept RebootProgram
 ReconfigFlags RequeueExit RequeueExitHold ResumeFailProgram ResumeProgram ResumeRate:nodes/min
 ResumeTimeout:sec ResvEpilog ResvOverRun:min ResvProlog ReturnToService RoutePlugin
@@ -67,6 +67,19 @@ VSizeFactor:percent WaitTime:sec X11Parameters
 _UNITS: Final = frozenset({"sec", "min", "usec", "nodes/min", "percent"})
 _NULL: Final = "(null)"
 _TRES: Final = ("cpu", "mem", "energy", "node", "billing", "fs/disk", "vmem", "pages")
+# in their order, as they are shown
+_PRIVATE: Final = (
+    *("accounts", "cloud", "events", "jobs", "nodes", "partitions", "reservations", "usage"),
+    "users",
+)
+_PRIORITY_FLAGS: Final = (
+    *("ACCRUE_ALWAYS", "SMALL_RELATIVE_TO_TIME", "CALCULATE_RUNNING", "DEPTH_OBLIVIOUS"),
+    *("NO_FAIR_TREE", "INCR_ONLY", "MAX_TRES", "NO_NORMAL_ALL"),
+)
+_SELECT_PARAMETERS: Final = (
+    *("OTHER_CONS_RES", "OTHER_CONS_TRES", "CR_ONE_TASK_PER_CORE", "CR_CORE_DEFAULT_DIST_BLOCK"),
+    *("CR_LLN", "CR_PACK_NODES"),
+)
 _HEALTH_ORDER: Final = ("CYCLE", "ALLOC", "IDLE", "MIXED", "NONDRAINED_IDLE", "ANY")
 
 
@@ -116,23 +129,27 @@ def show(
         elif style == "multifactor":
             if config.text("PriorityType") == "priority/multifactor":
                 shown.append((name, _priority(config, name)))
+        elif style == "priority":
+            if config.text("PriorityType") == "priority/multifactor":
+                shown.append((name, _priority_flags(config)))
         elif style == "select":
-            # select/linear without parameters prints no such line.
-            if config.text("SelectType") != "select/linear" or config.is_set(name):
-                shown.append((name, (config.text(name) or "NONE").upper()))
+            text = _select_parameters(config)
+            if text:
+                shown.append((name, text))
         elif style == "user":
             user = config.text(name)
             shown.append((name, f"{user}({'0' if user == 'root' else user_id_of})"))
         else:
             shown.append((name, _worked_out(config, name) or _render(config, name, style)))
-    return shown
+    return shown + conf_cgroup_show.show(config)
 
 
 def _worked_out(config: SlurmConfig, name: str) -> str:
     """What follows from other keys, or nothing."""
     if name == "AccountingStorageUser" and config.text("AccountingStorageType").endswith("dbd"):
         return "N/A"  # slurmdbd.conf says it
-    if name == "MaxDBDMsgs" and not config.number(name):
+    uses_dbd = config.text("AccountingStorageType").endswith("dbd")
+    if name == "MaxDBDMsgs" and not config.number(name) and uses_dbd:
         return str(max(10_000, 2 * (config.number("MaxJobCount") or 0) + 4 * len(config.nodes)))
     return ""
 
@@ -164,23 +181,10 @@ def _render(config: SlurmConfig, name: str, style: str) -> str:
             return ",".join(
                 [*_TRES, *(word for word in config.words(name) if word.lower() not in _TRES)]
             )
-        case "flags":
-            return (
-                ",".join(FLAG_NAMES.get(word.lower(), word) for word in config.words(name)) or _NULL
-            )
-        case "prolog":
-            flags = prolog_words(text)
-            return ",".join(word for word in PROLOG_WORDS if word.lower() in flags) or _NULL
-        case "health":
-            words = [word.upper() for word in config.words(name)]
-            return ",".join(
-                sorted(
-                    words,
-                    key=lambda word: (
-                        _HEALTH_ORDER.index(word) if word in _HEALTH_ORDER else len(_HEALTH_ORDER)
-                    ),
-                )
-            )
+        case "lower":
+            return text.lower()
+        case "flags" | "private" | "prolog" | "health":
+            return _words(config, name, style)
         case "preempt":
             return conf_values.shown_preempt_mode(config.text(name))
         case "propagate":
@@ -204,6 +208,23 @@ def _render(config: SlurmConfig, name: str, style: str) -> str:
     return text or _NULL
 
 
+def _words(config: SlurmConfig, name: str, style: str) -> str:
+    """Several words, in the order in which Slurm prints them."""
+    words = config.words(name)
+    match style:
+        case "flags":
+            known = [FLAG_NAMES.get(word.lower(), word) for word in words]
+            return ",".join(_in_order(known, tuple(FLAG_NAMES.values()))) or _NULL
+        case "private":
+            known = [word.lower() for word in words]
+            shown = _PRIVATE if "all" in known else _in_order(known, _PRIVATE)
+            return ",".join(shown) or config.text(name)
+        case "prolog":
+            flags = prolog_words(config.text(name))
+            return ",".join(word for word in PROLOG_WORDS if word.lower() in flags) or _NULL
+    return ",".join(_in_order([word.upper() for word in words], _HEALTH_ORDER))
+
+
 def _task_parameters(text: str) -> str:
     """Verbosity first, then what is bound; all in lower case."""
     words = [word for word in text.lower().split(",") if word]
@@ -212,12 +233,37 @@ def _task_parameters(text: str) -> str:
     )
 
 
+def _in_order(words: list[str], order: tuple[str, ...]) -> list[str]:
+    """The words, each once, in that order; those that are not in it first."""
+    kept = dict.fromkeys(words)
+    return [
+        *(word for word in kept if word not in order),
+        *(word for word in order if word in kept),
+    ]
+
+
+def _priority_flags(config: SlurmConfig) -> str:
+    """Fair tree is the default and has no name; of what is not to be normalized all is shown."""
+    words = {word.upper() for word in config.words("PriorityFlags")} - {"FAIR_TREE"}
+    if "DEPTH_OBLIVIOUS" in words:
+        words.add("NO_FAIR_TREE")
+    words = {"NO_NORMAL_ALL" if word.startswith("NO_NORMAL_") else word for word in words}
+    return ",".join(_in_order(sorted(words), _PRIORITY_FLAGS))
+
+
+def _select_parameters(config: SlurmConfig) -> str:
+    """What is consumed, and then the others; "" where no such line is shown."""
+    words = [word.upper() for word in config.words("SelectTypeParameters")]
+    if not words and config.text("SelectType") in ("select/cons_tres", "select/cons_res"):
+        return "CR_CORE_MEMORY"
+    return ",".join(_in_order(words, _SELECT_PARAMETERS))
+
+
 def _memory(config: SlurmConfig, name: str) -> tuple[str, str]:
-    """DefMemPerNode or its per-CPU form, whichever is set."""
+    """DefMemPerNode or its per-CPU form, whichever is set; 0 is a bound of CPUs alone."""
     per_cpu = name.replace("Node", "CPU")
-    if config.is_set(per_cpu):
-        number = config.number(per_cpu)
-        return per_cpu, "UNLIMITED" if not number else str(number)
+    if config.is_set(per_cpu) and (number := config.number(per_cpu)) is not None:
+        return per_cpu, str(number)
     number = config.number(name)
     return name, "UNLIMITED" if not number else str(number)
 

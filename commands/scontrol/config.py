@@ -71,7 +71,7 @@ def write_config(session: "Session", words: list[str]) -> int:
     client = session.context.client
     try:
         answer = client.query("config", ["name", "value"])
-        values = dict(answer.rows)
+        values = _of_slurm_conf(answer.rows)
         nodes = client.query("nodes", list(_NODE_COLUMNS)).dicts()
         partitions = client.query("partitions", list(_PARTITION_COLUMNS)).dicts()
     except RefusedError as error:
@@ -87,6 +87,12 @@ def write_config(session: "Session", words: list[str]) -> int:
         return 0
     session.say(f"Slurm config saved to {target}")
     return 0
+
+
+def _of_slurm_conf(rows: "list[list[str]]") -> dict[str, str]:
+    """What is behind the title of another file does not belong there."""
+    ends = [at for at, (name, _) in enumerate(rows) if name.endswith(":")]
+    return dict(rows[: ends[0]] if ends else rows)
 
 
 def config_lines(

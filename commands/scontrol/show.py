@@ -317,13 +317,18 @@ def _show_config(session: "Session", _words: list[str]) -> int:
         return 1
     context.print(f"Configuration data as of {timestamp(answer.now)}")
     for name, value in answer.rows:
-        context.print(f"{name:<23} = {value}")
+        context.print(f"\n{name}" if _is_title(name) else f"{name:<23} = {value}")
     from understudy.commands.scontrol.daemons import controllers
 
     context.print("")
     for role, host, is_up in controllers(session):
         context.print(f"Slurmctld({role}) at {host} is {'UP' if is_up else 'DOWN'}")
     return 0
+
+
+def _is_title(name: str) -> bool:
+    """Whether a line is that of what follows: the settings of another file."""
+    return name.endswith(":")
 
 
 def _complain_of_hosts(session: "Session", expression: str, error: ValueError) -> None:

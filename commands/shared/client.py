@@ -170,8 +170,10 @@ class Client:
 
     @property
     def cluster_name(self) -> str:
-        """The cluster's name, as far as its registry entry or configuration says."""
-        return self.location.name
+        """The cluster's name, as far as its registry entry or configuration says: in lower case, as
+        Slurm knows it.
+        """
+        return self.location.name.lower()
 
     @property
     def location(self) -> Location:
@@ -713,7 +715,9 @@ class Context:
         own = self.client.cluster_name
         has_accounting = self.client.has_accounting
         strange = (
-            [name for name in wanted if name not in {own, "all"}] if has_accounting else wanted
+            [name for name in wanted if name.lower() not in {own, "all"}]
+            if has_accounting
+            else wanted
         )
         for name in strange if has_accounting else strange[:1]:
             self.error(

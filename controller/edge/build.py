@@ -171,7 +171,7 @@ def build_settings(
     """
     slurm_user = user_id_of(config.text("SlurmUser"))
     settings = Settings(
-        cluster_name=config.cluster_name or cluster.name,
+        cluster_name=(config.cluster_name or cluster.name).lower(),  # Slurm knows it so
         cadence=cluster.cadence,
         controller_host=config.controllers[0][0] if config.controllers else "localhost",
         admin_ids=frozenset(

@@ -298,7 +298,7 @@ class Controller:
             wire,
             RecordQueue(max(LEAST_BOUND, 2 * config.count("MaxJobCount") + 4 * nodes)),
             saved,
-            cluster=config.cluster_name,
+            cluster=self.core.settings.cluster_name,
             host="127.0.0.1",
             port=int(cluster.controller.rpartition(":")[2] or config.controller_ports[0]),
             kept=kept_of(config),
@@ -357,7 +357,7 @@ class Controller:
         daemon.log.info(
             "slurmctld version %s started on cluster %s",
             core.settings.version,
-            self.config.cluster_name,
+            core.settings.cluster_name,
         )
         for noded in daemon.cluster.nodeds:
             nodes, _ = known_nodes(core, noded.nodes)

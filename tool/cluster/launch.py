@@ -570,7 +570,7 @@ def _wait_accounted(
                     "AccountingQuery",
                     "clusters",
                     ["cluster", "control_host"],
-                    {"names": [cluster.name]},
+                    {"names": [cluster.name.lower()]},
                 )
             except RefusedError:
                 rows = []

@@ -1,6 +1,7 @@
 """The report on a configuration, and `scontrol show config`.
 
-Covers: commands/scontrol/config, model/conf_keys, model/conf_show, model/nouns.
+Covers: commands/scontrol/config, model/conf_cgroup_show, model/conf_keys, model/conf_show,
+model/nouns.
 """
 
 import re
@@ -96,7 +97,7 @@ def shown(text: str) -> dict[str, str]:
 
 
 def test_a_bare_configuration_is_shown_with_slurm_s_defaults() -> None:
-    lines = shown("")
+    lines = shown("ProctrackType=proctrack/linuxproc")
     assert len(lines) == 192  # as 22.05.8 prints
     assert lines["KillWait"] == "30 sec"
     assert lines["OverTimeLimit"] == "0 min"
@@ -118,7 +119,14 @@ def test_a_bare_configuration_is_shown_with_slurm_s_defaults() -> None:
     ("setting", "name", "value"),
     [
         ("DefMemPerCPU=1000", "DefMemPerCPU", "1000"),
-        ("DebugFlags=backfill,gres", "DebugFlags", "Backfill,Gres"),
+        ("DefMemPerCPU=0", "DefMemPerCPU", "0"),
+        ("DefMemPerNode=0", "DefMemPerNode", "UNLIMITED"),
+        ("DefMemPerCPU=UNLIMITED", "DefMemPerNode", "UNLIMITED"),
+        ("DebugFlags=selecttype,gres,backfill", "DebugFlags", "Backfill,Gres,SelectType"),
+        ("PrivateData=Usage,jobs,accounts", "PrivateData", "accounts,jobs,usage"),
+        ("PrivateData=none", "PrivateData", "none"),
+        ("", "MaxDBDMsgs", "0"),
+        ("AccountingStorageType=accounting_storage/slurmdbd", "MaxDBDMsgs", "20016"),
         ("HealthCheckNodeState=IDLE,CYCLE", "HealthCheckNodeState", "CYCLE,IDLE"),
         ("PrologFlags=serial,deferbatch,Contain", "PrologFlags", "Alloc,Contain,DeferBatch,Serial"),
         ("PreemptMode=suspend,gang", "PreemptMode", "GANG,SUSPEND"),
@@ -128,6 +136,25 @@ def test_a_bare_configuration_is_shown_with_slurm_s_defaults() -> None:
             "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory,CR_LLN",
             "SelectTypeParameters",
             "CR_CORE_MEMORY,CR_LLN",
+        ),
+        ("SelectType=select/cons_tres", "SelectTypeParameters", "CR_CORE_MEMORY"),
+        (
+            (
+                "SelectType=select/cons_tres\n"
+                "SelectTypeParameters=CR_LLN,CR_ONE_TASK_PER_CORE,OTHER_CONS_TRES,CR_Core"
+            ),
+            "SelectTypeParameters",
+            "CR_CORE,OTHER_CONS_TRES,CR_ONE_TASK_PER_CORE,CR_LLN",
+        ),
+        ("PriorityType=priority/multifactor", "PriorityFlags", ""),
+        ("PriorityType=priority/multifactor\nPriorityFlags=FAIR_TREE", "PriorityFlags", ""),
+        (
+            (
+                "PriorityType=priority/multifactor\n"
+                "PriorityFlags=NO_NORMAL_QOS,MAX_TRES,DEPTH_OBLIVIOUS,ACCRUE_ALWAYS"
+            ),
+            "PriorityFlags",
+            "ACCRUE_ALWAYS,DEPTH_OBLIVIOUS,NO_FAIR_TREE,MAX_TRES,NO_NORMAL_ALL",
         ),
         ("SlurmctldDebug=7", "SlurmctldDebug", "debug3"),
         ("TaskPluginParam=Cores,Verbose", "TaskPluginParam", "verbose,cores"),
@@ -157,6 +184,28 @@ def test_a_bare_configuration_is_shown_with_slurm_s_defaults() -> None:
 )
 def test_values_are_shown_as_scontrol_prints_them(setting: str, name: str, value: str) -> None:
     assert shown(setting)[name] == value
+
+
+def test_what_uses_control_groups_has_their_settings_shown_behind_a_title() -> None:
+    config = conf.read_text(HEAD + "ProctrackType=proctrack/cgroup\n", "/etc/slurm.conf")
+    config.cgroup |= {
+        "allowedramspace": "90.5",
+        "constraincores": "yes",
+        "ignoresystemd": "yes",
+        "allowedkmemspace": "1000",
+    }
+    lines = config.show()
+    at = [name for name, _ in lines].index("Cgroup Support Configuration:")
+    assert lines[at - 1][0] == "X11Parameters"
+    assert lines[at + 1 : at + 5] == [
+        ("AllowedKmemSpace", "1000 Bytes"),
+        ("AllowedRAMSpace", "90.5%"),
+        ("AllowedSwapSpace", "0.0%"),
+        ("CgroupAutomount", "no"),
+    ]
+    last = dict(lines[at + 5 :])
+    assert last["ConstrainCores"] == last["IgnoreSystemdOnFailure"] == "yes"
+    assert (last["CgroupPlugin"], last["MinRAMSpace"]) == ("(null)", "30 MB")
 
 
 def test_the_running_controller_adds_what_it_knows() -> None:
