@@ -204,7 +204,7 @@ def _for_jobs(settings: Settings, config: SlurmConfig) -> Settings:
         over_time_limit_s=config.seconds("OverTimeLimit"),
         enforce_part_limits=conf_values.part_limits(config.text("EnforcePartLimits")),
         default_memory_per_node_mb=config.number("DefMemPerNode") or None,
-        default_memory_per_cpu_mb=config.number("DefMemPerCPU") or None,
+        default_memory_per_cpu_mb=config.number("DefMemPerCPU"),  # 0 is none, and not all
         max_memory_per_node_mb=config.number("MaxMemPerNode") or None,
         max_memory_per_cpu_mb=config.number("MaxMemPerCPU") or None,
         allows_crontabs="enable" in config.text("ScronParameters").lower(),

@@ -122,7 +122,11 @@ def memory_text(megabytes: int) -> str:
 def tres_requested(core: Core, job: Job, _now: float) -> str:
     cpus, nodes = job.min_cpus, job.asked_nodes
     memory = _memory_of_gpus(job) or memory_asked_mb(job, nodes)
-    if not memory and job.memory_per_cpu_mb is None:  # all of it, also where it is not counted
+    times = _cpus_for_memory(job)
+    if times > 1:
+        cpus //= times
+        memory = (job.spec.mem_per_cpu_mb or 0) * cpus
+    if not memory and not job.spec.mem_per_tres:  # all of it, also where it is not counted
         memory = _node_memory_mb(core, job.partition) * nodes
     plain = (
         f"cpu={cpus},{f'mem={memory_text(memory)},' if memory else ''}node={nodes},"
@@ -222,17 +226,30 @@ def min_memory_mb(_core: Core, job: Job, _now: float) -> int | None:
     return job.memory_per_node_mb or None
 
 
-def min_cpus_node(_core: Core, job: Job, _now: float) -> int:
+def min_cpus_node(core: Core, job: Job, _now: float) -> int:
     # updates of what it was made of leave it as it was
     known = job.spec.extra.get(MIN_CPUS_NODE, "")
     if known:
         return int(known)
     spec = job.spec
+    times = _cpus_for_memory(job)  # which CPUs of a task MaxMemPerCPU adds is not said
     if spec.ntasks_per_tres:
-        return job.cpus_per_task
-    if spec.tres_per_task and is_unsaid(spec.cpus_per_tres):  # CPUs of a GPU come later
-        return max(spec.ntasks_per_node or 1, spec.min_cpus_node or 0)
-    return least_cpus(job)
+        least = job.cpus_per_task
+    elif spec.tres_per_task and is_unsaid(spec.cpus_per_tres):  # CPUs of a GPU come later
+        least = spec.ntasks_per_node or 1
+    else:
+        least = least_cpus(job)
+    least = max(least // times, spec.min_cpus_node or 0)
+    if job.memory_cap_mb is None or job.memory_per_node_mb is None or spec.mem_per_tres:
+        return least
+    memory = job.memory_per_node_mb or _node_memory_mb(core, job.partition)
+    return max(least, -(-memory // job.memory_cap_mb))
+
+
+def _cpus_for_memory(job: Job) -> int:
+    """How many CPUs it has for each that it asks for, as MaxMemPerCPU is less than its memory."""
+    asked, most = job.spec.mem_per_cpu_mb, job.memory_cap_mb
+    return 1 if not asked or not most else -(-asked // most)
 
 
 def num_tasks(_core: Core, job: Job, _now: float) -> int:

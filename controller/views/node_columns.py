@@ -178,6 +178,8 @@ def tres_allocated(view: NodeView, node: Node) -> str:
     cpus, memory = alloc_cpus(view, node), alloc_memory_mb(view, node)
     if not cpus and not memory:
         return ""
+    if view.core.selector.whole_nodes:  # its jobs have all of it, whatever they asked for
+        return tres_configured(view, node)
     plain = f"cpu={cpus}" + (f",mem={memory_text(memory)}" if memory else "")
     return (
         plain

@@ -224,6 +224,8 @@ class SelectConsTres(ChoosingSelector):
             usable = usable * (have >= per_node)
         elif self._takes_all_memory(request):
             usable = usable * (has.free_memory == has.memory)
+        elif request.memory_per_cpu_mb == 0 and self.consumes_memory:
+            usable = usable * (has.free_memory > 0)  # it takes none, but some has to be left
         if request.tmp_disk_mb:
             usable = usable * (has.tmp_disk >= request.tmp_disk_mb)
         return usable
@@ -260,7 +262,7 @@ class SelectConsTres(ChoosingSelector):
         """--mem=0, and jobs of which nobody says how much memory they need."""
         if (
             not self.consumes_memory
-            or request.memory_per_cpu_mb
+            or request.memory_per_cpu_mb is not None  # 0, of DefMemPerCPU=0, is none
             or (request.gres is not None and request.gres.memory_per_gpu_mb)
         ):
             return False
@@ -893,7 +895,7 @@ class SelectConsTres(ChoosingSelector):
             cpus, cores = kind.cpus, kind.job_cores
         else:
             cpus, cores = self._cores(request, kind, used, tasks, most)
-        if not self.consumes_memory:
+        if not self.consumes_memory or request.memory_per_cpu_mb == 0:
             memory = 0
         elif request.memory_per_cpu_mb and self.counts_cpus and not request.exclusive:
             memory = request.memory_per_cpu_mb * max(

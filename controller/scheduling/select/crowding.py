@@ -60,7 +60,7 @@ class Crowd(Overlay):
         at = nodeset.positions_array(nodes)
         wanted = (
             request.memory_per_cpu_mb * cpus[at]
-            if request.memory_per_cpu_mb
+            if request.memory_per_cpu_mb is not None
             else request.memory_per_node_mb or memory[at]
         )
         return nodeset.from_array(at[self.base.free_memory[at] >= wanted])

@@ -243,10 +243,9 @@ class SelectLinear(ChoosingSelector):
             return 0
         if max(request.memory_per_node_mb or 0, request.memory_per_cpu_mb or 0) > kind.memory_mb:
             return 0
-        if request.memory_per_cpu_mb and not self.consumes_memory:
-            usable = min(usable, kind.memory_mb // request.memory_per_cpu_mb)
-        elif (
-            request.memory_per_cpu_mb
+        if (
+            self.consumes_memory
+            and request.memory_per_cpu_mb
             and not request.if_empty
             and request.memory_per_cpu_mb * kind.cpus > kind.memory_mb
         ):

@@ -493,6 +493,37 @@ def test_memory_of_a_node_beyond_maxmempercpu_takes_cpus_of_the_node() -> None:
     assert (job.allocation.cpus, job.allocation.tasks) == (3, 1)
 
 
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [
+        ({"mem_per_node_mb": 1600}, (2, "cpu=1,mem=1600M,node=1,billing=1")),
+        ({"mem_per_node_mb": 0}, (4, "cpu=1,mem=4000M,node=1,billing=1")),
+        ({"mem_per_cpu_mb": 1200, "cpus_per_task": 2}, (2, "cpu=2,mem=2400M,node=1,billing=2")),
+        ({"mem_per_cpu_mb": 1001}, (1, "cpu=1,mem=1001M,node=1,billing=1")),
+        (
+            {"mem_per_cpu_mb": 1800, "ntasks_per_node": 2, "num_tasks": 4, "min_nodes": 2},
+            (2, "cpu=4,mem=7200M,node=2,billing=4"),
+        ),
+    ],
+)
+def test_cpus_that_maxmempercpu_adds_are_shown_as_slurm_does(
+    asked: dict[str, int], shown: tuple[int, str]
+) -> None:
+    h = Harness(settings=Settings(max_memory_per_cpu_mb=1000))
+    h.submit(hold=True, **{"num_tasks": 1} | asked)
+    assert [tuple(row) for row in h.query("jobs", "min_cpus_node", "tres_requested")] == [shown]
+
+
+def test_jobs_have_no_memory_under_defmempercpu_0_but_go_where_some_is_left() -> None:
+    h = Harness(settings=Settings(default_memory_per_cpu_mb=0))
+    h.submit(num_tasks=1, mem_per_node_mb=4000, required_nodes="n1")
+    job = h.submit(num_tasks=1)
+    assert (job.is_running, job.node_list, job.memory_per_cpu_mb) == (True, "n2", 0)
+    assert job.allocation is not None
+    assert job.allocation.shares[0].memory_mb == 0
+    assert h.submit(num_tasks=1).node_list == "n2"
+
+
 def test_a_partitions_maxmempercpu_is_before_the_clusters_and_too_much_waits_where_closed() -> None:
     h = Harness(settings=Settings(max_memory_per_cpu_mb=20, min_job_age_s=0))
     partition = next(iter(h.core.tables.partitions.values()))

@@ -65,6 +65,16 @@ def test_a_partitions_resources_include_all_licences_that_accounting_tracks() ->
     assert texts[1] == "cpu=8,mem=200000M,node=1,billing=8,gres/gpu=2,license/matlab=10"
 
 
+def test_of_a_node_that_is_given_away_as_a_whole_all_is_allocated() -> None:
+    h = harness(bills_largest=False)
+    h.core.selector.whole_nodes = True
+    h.submit(required_nodes="n2")
+    assert [text for (text,) in h.query("nodes", "tres_allocated")] == [
+        "",
+        "cpu=8,mem=200000M,billing=51,gres/gpu=2",
+    ]
+
+
 def test_a_node_bills_the_most_of_its_partitions_that_have_weights() -> None:
     h = harness(bills_largest=False)
     main, small = (h.core.tables.partitions[name] for name in ("main", "small"))

@@ -111,6 +111,14 @@ def test_where_memory_is_counted_a_job_needs_that_of_all_cpus_of_its_nodes():
     )
 
 
+def test_where_memory_is_not_counted_a_node_needs_that_of_one_cpu():
+    tables = tables_of(table(1, cores=8, memory=1000))
+    main, selector = tables.partitions["main"], SelectLinear()
+    for tasks, memory, starts in ((2, 600, True), (8, 1000, True), (1, 1001, False)):
+        job = make_job(num_tasks=tasks, memory_per_cpu_mb=memory)
+        assert (selector.select(Ask(job, main, 1), tables) is not None) == starts
+
+
 def pushing_aside(running, size):
     """The nodes, of seven, for a job of the highest partition beside jobs of (partition, nodes)."""
     every = nodeset.mask(7)

@@ -36,7 +36,7 @@ def tables(spec_cores=BOTH_LAST, *, threads=2, count=1, mem_spec=0):
 def chosen(where, parameters="CR_CORE_MEMORY", **fields):
     job = make_job(
         memory_per_cpu_mb=fields.pop(
-            "memory_per_cpu_mb", 0 if "memory_per_node_mb" in fields else 100
+            "memory_per_cpu_mb", None if "memory_per_node_mb" in fields else 100
         ),
         **fields,
     )
