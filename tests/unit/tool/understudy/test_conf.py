@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         (
             "SelectType=select/nosuch",
             1,
-            "SelectType=select/nosuch is not known; there are select/cons_tres",
+            "SelectType=select/nosuch is not known; there are select/cons_res, select/cons_tres",
         ),
     ],
 )
