@@ -10,8 +10,32 @@ from __future__ import annotations
 from understudy.model.conf import read
 from understudy.model.errors import ConfigError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from understudy.model.conf_scan import Finding
+
 _OF_ALL = frozenset({"missing_include", "parse_error", "unknown_key", "misplaced_key"})
 _NEEDED = frozenset({"ClusterName", "SlurmctldHost"})
+# keys whose values all look at, not the controller alone
+_VALUES = frozenset(
+    [
+        "AccountingStorageEnforce",
+        "DebugFlags",
+        "EnforcePartLimits",
+        "FirstJobId",
+        "MaxDBDMsgs",
+        "MaxJobCount",
+        "PreemptMode",
+        "PriorityUsageResetPeriod",
+        "PrologFlags",
+        "PropagateResourceLimits",
+        "PropagateResourceLimitsExcept",
+        "SelectTypeParameters",
+        "SlurmSchedLogLevel",
+        "TaskPluginParam",
+    ]
+)
+_OF_CONTROLLER = ("Bad value for ", "Invalid SelectType", "CR_")
 _LINES = frozenset({"nodename", "partitionname", "nodeset", "downnodes", "frontendname"})
 
 
@@ -23,11 +47,13 @@ def complaint(conf: str) -> str:
         return str(error)
     for finding in config.errors:
         is_meant = finding.kind in _OF_ALL or (
-            finding.kind == "missing_key" and finding.text in _NEEDED
+            finding.kind == "missing_key" and finding.key in _NEEDED
         )
-        if not is_meant and not (
-            finding.kind == "bad_value" and "is not a valid" in finding.message
-        ):
+        is_meant = is_meant or (
+            finding.kind in ("bad_value", "unknown_word")
+            and ("is not a valid" in finding.message or _is_looked_at(finding))
+        )
+        if not is_meant:
             continue
         if finding.kind == "parse_error":
             return f'Parse error in file {finding.file} line {finding.line}: "{finding.text}"'
@@ -54,3 +80,12 @@ def complaint(conf: str) -> str:
             return f'{text}\nParse error in file {finding.file} line {finding.line}: "{given}"'
         return finding.message.replace(f'value "{finding.text}"', f"value ({finding.text})")
     return ""
+
+
+def _is_looked_at(finding: Finding) -> bool:
+    """Whether commands end with it as well, not the controller alone."""
+    return (
+        finding.key in _VALUES
+        and not finding.message.startswith(_OF_CONTROLLER)
+        and not (finding.key == "PreemptMode" and finding.message.startswith("Bad value"))
+    )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from understudy.model.conf_edit import EditError
 from understudy.tool.replay.request import ReplayRequest
 from understudy.tool.replay.scenarios import replay_scenario
 from understudy.tool.replay.traces import replay
@@ -122,7 +123,6 @@ NARROW = "PartitionName=narrow Nodes=ALL MaxNodes=1 MaxTime=1\n"
 @pytest.mark.parametrize(
     ("partitions", "nearest"),
     [
-        ("", "the configuration has no partition"),
         (
             "PartitionName=a Nodes=ALL RootOnly=YES\n",
             "the partition a comes nearest (Access/permission denied)",
@@ -223,14 +223,11 @@ def test_job_submit_plug_ins_that_nobody_offers_are_named(trace, capsys):
     assert "without effect here: JobSubmitPlugins=lua" in capsys.readouterr().out
 
 
-def test_a_node_with_a_cpu_a_socket_gives_whole_sockets_beside_the_systems_core(trace):
-    """CPUs= the sockets, CoreSpecCount, CR_Socket: the socket that was given counted more CPUs than
-    the node had, which ended the scheduler.
-    """
+def test_a_node_with_a_cpu_a_socket_is_refused_where_cores_are_counted(trace):
+    """CPUs= the sockets, which once ended the scheduler; slurmctld does not start with it."""
     node = "NodeName=n[1-4] CPUs=2 Sockets=2 CoresPerSocket=2 CoreSpecCount=1"
-    code, out = run(trace, OPEN, settings=(node, "SelectTypeParameters=CR_Socket"), limit=3)
-    assert code == 0
-    assert (out / "jobs.csv").read_text().count("COMPLETED") == 3
+    with pytest.raises(EditError, match="CPUs=2 doesn't match neither"):
+        run(trace, OPEN, settings=(node, "SelectTypeParameters=CR_Socket"), limit=3)
 
 
 def test_a_check_leaves_no_folder_behind(trace, monkeypatch, tmp_path):

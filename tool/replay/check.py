@@ -237,8 +237,6 @@ async def _chosen_partition(
     Then what keeps them from running in the one that comes nearest, which takes the most of them at
     least, of those that are not the default one.
     """
-    if not config.partitions:
-        return "", "the configuration has no partition"
     kinds = _kinds(jobs, options)
     tried = dict(Counter(kinds).most_common(_TRIED))
     examples = dict(zip(reversed(kinds), reversed(jobs), strict=True))

@@ -35,7 +35,7 @@ def environ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 def cluster(tmp_path: Path, name: str, started: float) -> Location:
     run_dir = tmp_path / name
     run_dir.mkdir(exist_ok=True)
-    (run_dir / "slurm.conf").write_text("ClusterName=x\n")
+    (run_dir / "slurm.conf").write_text("ClusterName=x\nSlurmctldHost=localhost\n")
     conf = tmp_path / f"{name}.conf"
     conf.write_text("ClusterName=x\nSlurmctldHost=localhost\n")
     return Location(
@@ -151,6 +151,11 @@ def test_a_copy_of_a_clusters_file_leads_to_it_and_another_of_its_name_does_not(
         ("Nonsense=1", "_parse_next_key: Parsing error at unrecognized key: Nonsense"),
         ("garbage here", 'Parse error in file {conf} line 4: "garbage here"'),
         ("MaxJobCount=abc", "MaxJobCount value (abc) is not a valid number"),
+        ("EnforcePartLimits=2", "Bad EnforcePartLimits: 2"),
+        ("MaxDBDMsgs=100", "MaxDBDMsgs value (100) needs to be greater than 10000"),
+        ("SlurmSchedLogLevel=1", "SlurmSchedLogLevel requires SlurmSchedLogFile value"),
+        ("PreemptMode=SUSPEND", "PreemptMode=SUSPEND requires GANG too"),
+        ("DebugFlags=xyzzy", "Invalid DebugFlag: xyzzy"),
         (
             "NodeName=m1 Foo=3",
             'Parsing error at unrecognized key: Foo\nParse error in file {conf} line 4: " Foo=3"',
@@ -186,6 +191,9 @@ def test_files_that_do_not_serve_are_refused(tmp_path: Path, environ: dict[str, 
     (tmp_path / "empty.conf").write_text("ClusterName=x\n")
     with pytest.raises(BadConfigurationError, match="No SlurmctldHost defined"):
         find({**environ, "SLURM_CONF": str(tmp_path / "empty.conf")})
+    (tmp_path / "nameless.conf").write_text("SlurmctldHost=h\nNodeName=n1\n")
+    with pytest.raises(BadConfigurationError, match="ClusterName needs to be specified"):
+        find({**environ, "SLURM_CONF": str(tmp_path / "nameless.conf")})
     with pytest.raises(NoClusterError):
         find(environ)
 
