@@ -119,11 +119,11 @@ class SlurmConfig:
 
     @property
     def errors(self) -> list[Finding]:
-        """What Slurm would refuse, in the order of files and lines."""
+        """What Slurm would refuse, in the order of files and lines; what is missing comes last."""
         place = {name: index for index, name in enumerate(self.files)}
         return sorted(
             (each for each in self.findings if each.severity == ERROR),
-            key=lambda each: (place.get(each.file, len(place)), each.line),
+            key=lambda each: (not each.line, place.get(each.file, len(place)), each.line),
         )
 
     def is_set(self, name: str) -> bool:

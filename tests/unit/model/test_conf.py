@@ -392,6 +392,10 @@ def test_loading_names_file_and_line_of_the_first_error(tmp_path: Path) -> None:
     assert len(conf.load(path, strict=False).errors) == 2
 
 
+def test_what_is_missing_is_said_behind_what_a_line_has_wrong() -> None:
+    assert [error.line for error in conf.read_text("NodeName=n CPUs=x\n").errors] == [1, 0, 0, 0]
+
+
 def test_a_file_that_is_not_there_is_a_configuration_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="No such file"):
         conf.load(tmp_path / "slurm.conf")
