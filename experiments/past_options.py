@@ -151,6 +151,9 @@ class Default(NamedTuple):
     most_cpus: float = math.inf  # of all its nodes, as far as it allows them (MaxCPUsPerNode)
 
 
+NO_DEFAULT: Final = Default()  # of a partition that no configuration tells of
+
+
 class Asked(NamedTuple):
     """The columns of a record that tell what the job asked for. Many jobs ask for the same."""
 
@@ -206,7 +209,7 @@ class Options:
             notes = Count()
             columns = Asked._make(asked(job))
             default = self._defaults.get(
-                self._mapped.partition or self._mapped.one("partition", job.partition), Default()
+                self._mapped.partition or self._mapped.one("partition", job.partition), NO_DEFAULT
             )
             if said is None:
                 columns = _as_it_got(columns, notes, default)
@@ -227,10 +230,10 @@ def job_options(
     mapped: Mapped,
     counts: Count,
     expand: Callable[[str], list[str]],
-    default: Default = Default(),  # noqa: B008 - nobody changes it
+    default: Default = NO_DEFAULT,
 ) -> list[str]:
     """Options of one job. `given`: the submission line's that are used; it is changed. `default`:
-    what memory it has where it asks for none.
+    what its partition gives it where it asks for nothing.
     """
     found: list[str] = []
     is_of_one = "," not in (given.get("partition") or "")

@@ -46,14 +46,7 @@ def complaint(conf: str) -> str:
     except ConfigError as error:
         return str(error)
     for finding in config.errors:
-        is_meant = finding.kind in _OF_ALL or (
-            finding.kind == "missing_key" and finding.key in _NEEDED
-        )
-        is_meant = is_meant or (
-            finding.kind in ("bad_value", "unknown_word")
-            and ("is not a valid" in finding.message or _is_looked_at(finding))
-        )
-        if not is_meant:
+        if not _is_looked_at(finding):
             continue
         if finding.kind == "parse_error":
             return f'Parse error in file {finding.file} line {finding.line}: "{finding.text}"'
@@ -84,7 +77,13 @@ def complaint(conf: str) -> str:
 
 def _is_looked_at(finding: Finding) -> bool:
     """Whether commands end with it as well, not the controller alone."""
-    return (
+    if finding.kind in _OF_ALL:
+        return True
+    if finding.kind == "missing_key":
+        return finding.key in _NEEDED
+    if finding.kind not in ("bad_value", "unknown_word"):
+        return False
+    return "is not a valid" in finding.message or (
         finding.key in _VALUES
         and not finding.message.startswith(_OF_CONTROLLER)
         and not (finding.key == "PreemptMode" and finding.message.startswith("Bad value"))

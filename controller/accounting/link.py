@@ -198,11 +198,11 @@ class AccountingLink:
         """
         if self._core.time.is_virtual:
             return
-        core, now = self._core, int(self._core.time.now())
+        core, now, bills = self._core, int(self._core.time.now()), NodeBills(self._core)
         for index, node in enumerate(core.tables.nodes.nodes):
             if node.state is NodeState.UNKNOWN and not node.flags & ~NodeFlag.NO_RESPOND:
                 event = unusable(
-                    core, node, now, int(NodeState.UNKNOWN), COLD_START, self._slurm_user
+                    core, bills, node, now, int(NodeState.UNKNOWN), COLD_START, self._slurm_user
                 )
                 self._out[index] = (event.state, event.reason, event.user_id or 0)
                 self._ready.append(event)
@@ -354,12 +354,12 @@ class AccountingLink:
 
     def note_nodes(self, nodes: int) -> None:
         """The states of the nodes (a bitmap) have changed."""
-        now = self._core.time.now()
+        now, bills = self._core.time.now(), NodeBills(self._core)
         listed = self._core.tables.nodes.nodes
         was_idle = not self._changed and not self._ready
         for index in nodeset.indices(nodes):
             node = listed[index]
-            event = node_event(self._core, node, now)
+            event = node_event(self._core, bills, node, now)
             if event is None:
                 if self._out.pop(index, None) is not None:
                     self._ready.append(EventRecord(node.name, int(now), int(now)))

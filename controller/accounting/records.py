@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from understudy.controller.facts.job import step_memory_mb, tres_allocated, tres_requested
-from understudy.controller.facts.tres import NodeBills, amounts, cpu_count, node_counts, tres_text
+from understudy.controller.facts.tres import amounts, cpu_count, node_counts, tres_text
 from understudy.controller.tables.gres_texts import held_counts
 from understudy.controller.tables.job import BAD_CONSTRAINTS
 from understudy.model.distribution import shown
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from understudy.controller.core.core import Core
+    from understudy.controller.facts.tres import NodeBills
     from understudy.controller.tables.gres import Held
     from understudy.controller.tables.job import Job
     from understudy.controller.tables.node import Node
@@ -435,17 +436,24 @@ def _step(
     )
 
 
-def node_event(core: Core, node: Node, now: float) -> EventRecord | None:
-    """Why the node cannot be used; None if it can."""
+def node_event(core: Core, bills: NodeBills, node: Node, now: float) -> EventRecord | None:
+    """Why the node cannot be used; None if it can. `bills`: one for all the nodes that are told of
+    together.
+    """
     if node.state is not NodeState.DOWN and not node.flags & _OUT:
         return None
-    return unusable(
-        core, node, now, int(node.state) | int(node.flags & _OUT), node.reason, node.reason_user_id
-    )
+    state = int(node.state) | int(node.flags & _OUT)
+    return unusable(core, bills, node, now, state, node.reason, node.reason_user_id)
 
 
 def unusable(
-    core: Core, node: Node, now: float, state: int, reason: str, user_id: int | None
+    core: Core,
+    bills: NodeBills,
+    node: Node,
+    now: float,
+    state: int,
+    reason: str,
+    user_id: int | None,
 ) -> EventRecord:
     """The node cannot be used from now on."""
     tres = {
@@ -453,7 +461,7 @@ def unusable(
         "mem": node.memory_mb,
         "node": 1,
     }
-    if bill := NodeBills(core).of(node):
+    if bill := bills.of(node):
         tres["billing"] = bill
     counts = node_counts(core, node)
     tres |= {name: counts[name] for name in core.settings.tracked_gres if counts.get(name)}

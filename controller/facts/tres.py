@@ -6,6 +6,7 @@ Place: facts. Follows: slurm.conf(5) AccountingStorageTRES, TRESBillingWeights.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.priority.tres import billing, billing_weights
@@ -52,16 +53,20 @@ class NodeBills:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        count = len(core.tables.nodes.nodes)
-        self._weighted: list[tuple[list[bool], dict[str, float]]] = [
+        self._known: dict[tuple[object, ...], int] = {}
+
+    @cached_property
+    def _weighted(self) -> list[tuple[list[bool], dict[str, float]]]:
+        """Of each partition with weights which nodes it has, and the weights."""
+        count = len(self._core.tables.nodes.nodes)
+        return [
             (
                 nodeset.to_flags(partition.nodes, count).tolist(),
                 billing_weights(partition.tres_billing_weights),
             )
-            for partition in core.tables.partitions.values()
+            for partition in self._core.tables.partitions.values()
             if partition.tres_billing_weights
         ]
-        self._known: dict[tuple[object, ...], int] = {}
 
     def of(self, node: Node) -> int:
         """What this node bills."""

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from understudy.experiments.past_options import Defaults
     from understudy.model.conf import SlurmConfig
+    from understudy.model.conf_nodes import NodeConf
     from understudy.model.conf_partitions import PartitionConf
 
 SET_UP_S: Final = 0.02  # ours: of virtual time, for each command of sacctmgr
@@ -153,27 +154,26 @@ def _defaults(config: SlurmConfig | None) -> Defaults:
         cpu, node = partition.default_memory_per_cpu_mb, partition.default_memory_per_node_mb
         if not cpu and not node:
             cpu, node = per_cpu, per_node
-        amounts = {(config.nodes[config.index_of[each]].memory_mb, "n") for each in partition.nodes}
+        nodes = [config.nodes[config.index_of[each]] for each in partition.nodes]
+        amounts = {(each.memory_mb, "n") for each in nodes}
         amounts |= {(cpu, "c")} if cpu else {(node, "n")} if node else set()
-        kinds = [config.nodes[config.index_of[each]] for each in partition.nodes]
         most = partition.max_cpus_per_node
         found[partition.name] = Default(
             frozenset(amounts),
-            _unit_cpus(config, partition),
-            sum(kind.cpus if most is None else min(kind.cpus, most) for kind in kinds),
+            _unit_cpus(config, partition, nodes),
+            sum(each.cpus if most is None else min(each.cpus, most) for each in nodes),
         )
     return found
 
 
-def _unit_cpus(config: SlurmConfig, partition: PartitionConf) -> int:
+def _unit_cpus(config: SlurmConfig, partition: PartitionConf, nodes: list[NodeConf]) -> int:
     """CPUs that are given together: of a whole node or of a core."""
-    kinds = [config.nodes[config.index_of[each]] for each in partition.nodes]
     words = (partition.select_type_parameters or config.text("SelectTypeParameters")).upper()
     is_linear = config.text("SelectType").lower().endswith("linear")
     if is_linear or "CR_SOCKET" in words or partition.oversubscribe == "EXCLUSIVE":
-        units = [kind.cpus for kind in kinds]  # of a socket, and of several sockets each
+        units = [each.cpus for each in nodes]  # of a socket, and of several sockets each
     else:
-        units = [kind.threads_per_core for kind in kinds]
+        units = [each.threads_per_core for each in nodes]
     return max([2, *units])
 
 

@@ -10,7 +10,7 @@ import pytest
 from controller_harness import Harness, make_tables
 
 from understudy.controller.accounting.records import node_event
-from understudy.controller.facts.tres import amounts
+from understudy.controller.facts.tres import NodeBills, amounts
 from understudy.controller.tables.gres import GresTable
 from understudy.controller.tables.gres_layout import DeviceGroup
 from understudy.controller.tables.settings import Settings
@@ -82,7 +82,9 @@ def test_a_node_bills_the_most_of_its_partitions_that_have_weights() -> None:
     shown = [text for (text,) in h.query("nodes", "tres_configured")]
     assert shown == ["cpu=8,mem=200000M,billing=2,gres/gpu=2", "cpu=8,mem=200000M,gres/gpu=2"]
     h.update_nodes("n[1-2]", state="down", reason="x")
-    events = [node_event(h.core, node, 0.0) for node in h.core.tables.nodes.nodes]
+    events = [
+        node_event(h.core, NodeBills(h.core), node, 0.0) for node in h.core.tables.nodes.nodes
+    ]
     assert [each.tres for each in events if each is not None] == [
         {"cpu": 8, "mem": 200000, "node": 1, "billing": 2, "gres/gpu": 2},
         {"cpu": 8, "mem": 200000, "node": 1, "gres/gpu": 2},
