@@ -67,9 +67,9 @@ def build_tables(config: SlurmConfig) -> tuple[Tables, NodeNames]:
     disable_root = config.boolean("DisableRootJobs")
     for conf in config.partitions:
         nodes = nodeset.from_positions(config.index_of[name] for name in conf.nodes)
-        partitions[conf.name] = _partition(
-            conf, nodes, is_default=conf is default, disable_root=disable_root
-        )
+        partition = _partition(conf, is_default=conf is default, disable_root=disable_root)
+        partition.place(nodes, table)
+        partitions[conf.name] = partition
     tables = Tables(table, partitions, burst_buffers=build_burst_buffers(config))
     return tables, NodeNames(config.node_names)
 
@@ -102,12 +102,9 @@ def _node(conf: NodeConf, index: int, states: Mapping[str, tuple[NodeState, Node
     )
 
 
-def _partition(
-    conf: PartitionConf, nodes: int, *, is_default: bool, disable_root: bool
-) -> Partition:
+def _partition(conf: PartitionConf, *, is_default: bool, disable_root: bool) -> Partition:
     return Partition(
         name=conf.name,
-        nodes=nodes,
         node_expression=conf.expression,
         state=conf.state,
         is_default=is_default,

@@ -265,7 +265,7 @@ class JobLimits:
             return ""
         wanted = {
             **self.amounts(job, partition),
-            "mem": int(asked_for(job, partition, self.tables.nodes)["mem"]),
+            "mem": int(asked_for(job, partition)["mem"]),
         }
         minutes = -(-(job.time_limit_s or YEAR) // 60)
         for test in line.denials:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.scheduling.api import Ask
 from understudy.controller.scheduling.select.request import Request, shape_key, wants_whole_nodes
 from understudy.controller.tables.partition import MEMORY_LIMIT, limit_broken
-from understudy.controller.tables.shape import least_cpus
+from understudy.controller.tables.shape import cpus_for_memory, least_cpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,13 +95,9 @@ def partition_limit(
     """As `limit_broken`, and as a job that has whole nodes breaks MaxMemPerNode: by the memory of
     all of their CPUs.
     """
-    settings = core.settings
-    most = settings.max_memory_per_node_mb
-    reason = limit_broken(
-        job, partition, (most, settings.max_memory_per_cpu_mb), for_backfill=for_backfill
-    )
-    if partition.max_memory_per_node_mb is not None:
-        most = partition.max_memory_per_node_mb
+    of_cluster = core.settings.max_memory_per_node_mb, core.settings.max_memory_per_cpu_mb
+    reason = limit_broken(job, partition, of_cluster, for_backfill=for_backfill)
+    most, _ = partition.memory_limits_mb(of_cluster)
     if reason or most is None or job.memory_per_cpu_mb is None:
         return reason
     if not (core.selector.whole_nodes or wants_whole_nodes(job, partition)):
@@ -139,7 +135,7 @@ def complaint(core: Core, job: Job, partition: Partition) -> str:
     kinds = [kind for kind in core.tables.nodes.kinds if kind.nodes & nodes]
     if not kinds:
         return ""
-    cpus = least_cpus(job)
+    cpus = max(least_cpus(job), cpus_for_memory(job, partition))
     memory = job.memory_per_node_mb or job.memory_per_cpu_mb or 0
     sockets, cores = spec.sockets_per_node or 0, spec.cores_per_socket or 0
     tests: tuple[tuple[str, Callable[[NodeKind], bool]], ...] = (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.facts.feasibility import largest_node, nodes_if_empty
 from understudy.controller.facts.tres import tres_text
-from understudy.controller.priority.tres import billing, billing_weights, tres_of, whole_memory_mb
+from understudy.controller.priority.tres import billing, billing_weights, tres_of
 from understudy.controller.tables.gres_texts import counts_of
 from understudy.controller.tables.job import HELD_BY_ADMIN, HELD_BY_USER
 from understudy.controller.tables.licenses import read_licenses
@@ -145,13 +145,8 @@ def _memory_of_gpus(job: Job) -> int:
 
 def _node_memory_mb(core: Core, partition: str) -> int:
     """What a node that is not chosen yet is taken to have."""
-    question = (1, partition)
-    answer = core.feasible.get(question)
-    if answer is None:
-        answer = core.feasible[question] = whole_memory_mb(
-            core.tables.partitions.get(partition), core.tables.nodes
-        )
-    return answer
+    where = core.tables.partitions.get(partition)
+    return 0 if where is None else where.first_node_memory_mb
 
 
 def _billing(core: Core, job: Job, cpus: int, memory_mb: int) -> int:

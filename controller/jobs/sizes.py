@@ -159,11 +159,8 @@ def fit_memory_cap(core: Core, job: Job, partitions: list[Partition]) -> None:
     """MaxMemPerCPU refuses nobody: who asks for more memory for a CPU gets so many CPUs for a task
     that each has less.
     """
-    general = core.settings.max_memory_per_cpu_mb
-    caps = [
-        general if partition.max_memory_per_cpu_mb is None else partition.max_memory_per_cpu_mb
-        for partition in partitions
-    ]
+    of_cluster = core.settings.max_memory_per_node_mb, core.settings.max_memory_per_cpu_mb
+    caps = (partition.memory_limits_mb(of_cluster)[1] for partition in partitions)
     job.memory_cap_mb = min(filter(None, caps), default=None)
     if (
         job.memory_cap_mb is not None

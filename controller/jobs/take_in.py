@@ -10,8 +10,9 @@ import math
 import re
 from contextlib import ExitStack
 from copy import copy
+from dataclasses import replace
 from functools import reduce
-from operator import or_
+from operator import attrgetter, or_
 from sys import intern
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -59,7 +60,7 @@ from understudy.controller.pending.eligibility import review, split_ended
 from understudy.controller.pending.prioritise import prioritise
 from understudy.controller.reservations.admission import check_access, first_reason
 from understudy.controller.reservations.over_time import catch_up
-from understudy.controller.scheduling.api import Note
+from understudy.controller.scheduling.api import Ask, Note
 from understudy.controller.tables.burst_buffers import NO_SPACE
 from understudy.controller.tables.chronicle import Chronicle
 from understudy.controller.tables.dependency import parse as parse_dependency
@@ -74,7 +75,7 @@ from understudy.controller.tables.job import (
 from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.controller.tables.partition import limit_broken
 from understudy.controller.tables.reservation import WAITS
-from understudy.controller.tables.shape import name_nodes, shape_of
+from understudy.controller.tables.shape import cpus_for_memory, name_nodes, shape_of
 from understudy.model import nodeset
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.protocol.messages import AllocateJob, SubmitJob
@@ -554,32 +555,58 @@ def _named_nodes(core: Core, job: Job) -> None:
 
 
 def is_feasible(core: Core, job: Job) -> bool:
-    """Whether the job may wait. One of its partitions could hold it, or it breaks limits of one,
-    which may change.
+    """Whether the job may wait: in its only partition, or in one of several."""
+    partitions = [core.tables.partitions[name] for name in job.partitions]
+    if len(partitions) == 1:
+        return _may_wait_there(core, job, partitions[0])
+    return _may_wait_in_one(core, job, partitions)
 
-    Where a single partition is open and smaller than the job, that waits for a larger one, too. Nor
-    is it noticed in a closed partition that a node's CPUs are too few for the job's memory
+
+def _may_wait_there(core: Core, job: Job, partition: Partition) -> bool:
+    """Whether the partition could hold the job, or the job breaks a limit of it, which may change,
+    or is larger than the partition while that is open.
+
+    It is not noticed in a closed partition that a node's CPUs are too few for the job's memory
     (MaxMemPerCPU); the scheduler will.
     """
+    if _is_larger(core, job, partition):
+        return partition.can_schedule
     max_memory = (core.settings.max_memory_per_node_mb, core.settings.max_memory_per_cpu_mb)
-    needs_cpus = (
-        job.memory_cap_mb is not None
-        and job.memory_per_node_mb is not None
-        and job.memory_per_node_mb > job.memory_cap_mb
+    if limit_broken(job, partition, max_memory):
+        return True
+    if cpus_for_memory(job, partition) > 1 and not partition.can_schedule:
+        return True
+    return _could_hold(core, job, partition)
+
+
+def _may_wait_in_one(core: Core, job: Job, partitions: list[Partition]) -> bool:
+    """Whether one of them could hold the job, whatever limits of time and memory it breaks there.
+    Else it may wait where the last of them is closed, or MaxNodes is all that is against it there
+    (as seen of 22.05.8).
+    """
+    if any(_could_hold(core, job, partition) for partition in partitions):
+        return True
+    last = min(reversed(partitions), key=attrgetter("priority_tier"))
+    if not last.can_schedule:
+        return True
+    if last.max_nodes is None or job.asked_nodes <= last.max_nodes:
+        return False
+    if _is_larger(core, job, last):
+        return True
+    unbound = replace(last, max_nodes=None)
+    return core.selector.could_ever_run(Ask(job, unbound, unbound.nodes), core.tables)
+
+
+def _is_larger(core: Core, job: Job, partition: Partition) -> bool:
+    return is_too_large(core, job, partition) or job.asked_nodes > partition.nodes.bit_count()
+
+
+def _could_hold(core: Core, job: Job, partition: Partition) -> bool:
+    return (
+        not _is_larger(core, job, partition)
+        and could_ever_run(core, job, partition)
+        and (not job.spec.reservation or fits_reservation(core, job, partition))
     )
-    for name in job.partitions:
-        partition = core.tables.partitions[name]
-        if is_too_large(core, job, partition) or job.asked_nodes > partition.nodes.bit_count():
-            if partition.can_schedule and len(job.partitions) == 1:
-                return True
-            continue
-        if limit_broken(job, partition, max_memory) or (needs_cpus and not partition.can_schedule):
-            return True
-        if could_ever_run(core, job, partition) and (
-            not job.spec.reservation or fits_reservation(core, job, partition)
-        ):
-            return True
-    return False
 
 
 def refuse(core: Core, job: Job) -> NoReturn:

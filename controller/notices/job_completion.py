@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.facts.job import memory_text, tres_allocated, tres_requested
-from understudy.controller.priority.tres import whole_memory_mb
 from understudy.model.states import JobFlag, JobState
 
 if TYPE_CHECKING:
@@ -100,7 +99,8 @@ def _resources(core: Core, job: Job) -> str:
         return text
     nodes = job.allocation.node_count if job.allocation is not None else job.min_nodes
     cpus, _, rest = text.partition(",")
-    memory_mb = whole_memory_mb(core.tables.partitions.get(job.partition), core.tables.nodes)
+    partition = core.tables.partitions.get(job.partition)
+    memory_mb = 0 if partition is None else partition.first_node_memory_mb
     return f"{cpus},mem={memory_text(memory_mb * nodes)},{rest}"
 
 

@@ -613,7 +613,7 @@ class MultifactorPriority:
             return {}
         totals, _ = self._totals.of(partition)
         own = self._partition_of(job)
-        wanted = asked_for(job, own, self.tables.nodes)
+        wanted = asked_for(job, own)
         if "billing" in weights and own is not None:
             of_job = billing(
                 wanted, self._totals.of(own)[1], takes_largest="MAX_TRES" in self.options

@@ -74,25 +74,19 @@ def tres_of(job: Job, held: Allocation | None = None) -> dict[str, float]:
     return found
 
 
-def asked_for(job: Job, partition: Partition | None, table: NodeTable) -> dict[str, float]:
+def asked_for(job: Job, partition: Partition | None) -> dict[str, float]:
     """What the job holds, or is taken to ask for while it has nothing: also all memory of its
     nodes, if it says nothing of memory.
     """
     found = tres_of(job)
-    if job.allocation is None and not job.spec.mem_per_tres and not found["mem"]:
-        found["mem"] = float(whole_memory_mb(partition, table) * job.min_nodes)
+    if (
+        partition is not None
+        and job.allocation is None
+        and not job.spec.mem_per_tres
+        and not found["mem"]
+    ):
+        found["mem"] = float(partition.first_node_memory_mb * job.min_nodes)
     return found
-
-
-def whole_memory_mb(partition: Partition | None, table: NodeTable) -> int:
-    """What a node is taken to have as long as it is not chosen: the memory of the partition's
-    first.
-    """
-    return (
-        0
-        if partition is None or not partition.nodes
-        else int(table.memory[nodeset.first(partition.nodes)])
-    )
 
 
 def gres_counts(text: str) -> dict[str, int]:

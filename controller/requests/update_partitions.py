@@ -114,8 +114,10 @@ def _change(core: Core, partition: Partition, changes: dict[str, str]) -> None:
         text = changes["nodes"]
         if text.startswith("-"):  # no name begins so, and none is taken away
             raise SlurmError(ErrorCode.INVALID_NODE)
-        partition.nodes, partition.node_expression = 0, ""
-        partition.nodes = core.names.all if text.upper() == "ALL" else node_bitmap(core, text)
+        nodes = core.tables.nodes
+        partition.place(0, nodes)
+        partition.node_expression = ""
+        partition.place(core.names.all if text.upper() == "ALL" else node_bitmap(core, text), nodes)
         partition.node_expression = text
 
 

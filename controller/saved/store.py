@@ -395,11 +395,12 @@ class Store:
             partition = decode_partition(record)
             try:
                 expression = partition.node_expression
-                partition.nodes = (
+                nodes = (
                     core.names.all
                     if expression.upper() == "ALL"
                     else core.names.to_bitmap(expression)
                 )
+                partition.place(nodes, core.tables.nodes)
             except ValueError as error:
                 log.warning(
                     "partition %s as saved has nodes that are not in slurm.conf: %s", name, error

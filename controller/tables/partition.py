@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from understudy.model import nodeset
 from understudy.model.gres import gpu_defaults
 
 if TYPE_CHECKING:
     from understudy.controller.tables.job import Job
+    from understudy.controller.tables.node import NodeTable
 
 PARTITION_TIME_LIMIT: Final = "PartitionTimeLimit"
 PARTITION_NODE_LIMIT: Final = "PartitionNodeLimit"
@@ -68,6 +70,23 @@ class Partition:
     tres_billing_weights: str = ""
     job_defaults: str = ""
     cpu_bind: str = ""  # as shown: cores, sockets ...
+    # RealMemory of its first node: what one is taken to have where a job asks for all memory of its
+    # nodes, or says nothing of memory
+    first_node_memory_mb: int = 0
+
+    def memory_limits_mb(
+        self, cluster: tuple[int | None, int | None]
+    ) -> tuple[int | None, int | None]:
+        """MaxMemPerNode and MaxMemPerCPU that hold in it: its own, of which one is enough, or the
+        cluster's (as seen of 22.05.8).
+        """
+        own = self.max_memory_per_node_mb, self.max_memory_per_cpu_mb
+        return cluster if own == (None, None) else own
+
+    def place(self, nodes: int, table: NodeTable) -> None:
+        """Give it these nodes of the table."""
+        self.nodes = nodes
+        self.first_node_memory_mb = int(table.memory[nodeset.first(nodes)]) if nodes else 0
 
     @property
     def gpu_defaults(self) -> dict[str, int]:
@@ -86,12 +105,24 @@ class Partition:
         return self.state in ("UP", "DOWN")
 
 
-def memory_of_a_node_mb(job: Job) -> int:
-    """What the job needs at least on one of its nodes, as MaxMemPerNode counts it: of --mem-per-cpu
-    that of the CPUs that are certain there (154 drawn jobs of 22.05.8); 0 if nothing is said.
+def all_memory_mb(job: Job, partition: Partition) -> int:
+    """What a job that asks for all memory of its nodes, or says nothing of memory and has no
+    default, is taken to ask for of each (as seen of 22.05.8); 0 if it asks for something else.
     """
-    if job.memory_per_cpu_mb is None:
-        return job.memory_per_node_mb or 0
+    if job.memory_per_node_mb or job.memory_per_cpu_mb or job.spec.mem_per_tres:
+        return 0
+    says = job.memory_per_node_mb is not None or job.memory_per_cpu_mb is not None
+    if not says and (partition.default_memory_per_node_mb or partition.default_memory_per_cpu_mb):
+        return 0
+    return partition.first_node_memory_mb
+
+
+def _memory_of_a_node_mb(job: Job, partition: Partition) -> int:
+    """What the job needs at least on one of its nodes, as MaxMemPerNode counts it: of --mem-per-cpu
+    that of the CPUs that are certain there (154 drawn jobs of 22.05.8).
+    """
+    if not job.memory_per_cpu_mb:
+        return job.memory_per_node_mb or all_memory_mb(job, partition)
     spec = job.spec
     cpus = max((spec.ntasks_per_node or 1) * job.cpus_per_task, spec.min_cpus_node or 0)
     if job.max_nodes is not None:
@@ -135,18 +166,9 @@ def limit_broken(
         and "PartitionMinNodes" not in passes
     ):
         return PARTITION_NODE_LIMIT
-    per_node = (
-        partition.max_memory_per_node_mb
-        if partition.max_memory_per_node_mb is not None
-        else max_memory[0]
-    )
-    if per_node is not None and memory_of_a_node_mb(job) > per_node:
+    per_node, per_cpu = partition.memory_limits_mb(max_memory)
+    if per_node is not None and _memory_of_a_node_mb(job, partition) > per_node:
         return MEMORY_LIMIT
-    per_cpu = (
-        partition.max_memory_per_cpu_mb
-        if partition.max_memory_per_cpu_mb is not None
-        else max_memory[1]
-    )
     if (
         per_cpu is not None
         and job.memory_per_cpu_mb is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from understudy.controller.tables.partition import all_memory_mb
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.shape import described_threads, nodes_for, nodes_with_tasks, uncounted_tasks
 
@@ -206,6 +207,18 @@ def memory_of(job: Job, partition: Partition) -> Memory:
     """What the job asks for, or else has in the partition."""
     own = Memory(job.memory_per_node_mb, job.memory_per_cpu_mb)
     return default_memory(partition) if own == (None, None) else own
+
+
+def cpus_for_memory(job: Job, partition: Partition) -> int:
+    """How many CPUs of each node MaxMemPerCPU wants for the memory of a node that the job asks for,
+    0 if none. Of several partitions, one without a limit wants none for all memory of a node.
+    """
+    per_node, most = memory_of(job, partition).per_node_mb, job.memory_cap_mb
+    if not most:
+        return 0
+    if not per_node and (len(job.partitions) == 1 or partition.max_memory_per_cpu_mb):
+        per_node = all_memory_mb(job, partition)
+    return -(-(per_node or 0) // most)
 
 
 def memory_asked_mb(job: Job, nodes: int) -> int:

@@ -297,7 +297,10 @@ def make_tables(
         ),
         "small": Partition("small", 1, "n1", max_time_s=600, max_nodes=1),
     }
-    return Tables(NodeTable(nodes), partitions)
+    table = NodeTable(nodes)
+    for partition in partitions.values():
+        partition.place(partition.nodes, table)
+    return Tables(table, partitions)
 
 
 class Harness:

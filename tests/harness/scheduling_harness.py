@@ -81,6 +81,8 @@ def table(nodes: int, **each: Any) -> NodeTable:
 def tables_of(made: NodeTable, partitions: list[Partition] | None = None) -> Tables:
     """Tables with the given partitions, or one, `main`, of all nodes."""
     given = partitions or [Partition("main", nodes=nodeset.mask(len(made.nodes)), is_default=True)]
+    for partition in given:
+        partition.place(partition.nodes, made)
     return Tables(made, {partition.name: partition for partition in given})
 
 

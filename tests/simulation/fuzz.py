@@ -491,6 +491,8 @@ class Run:
         assert core is not None
         tables, now, taken = core.tables, self.time.now(), 0
         specs = [job.spec for job in team.components.values() if job.is_pending]
+        if any("*" in each.features for each in specs):  # of which backfill asks too much
+            return False
         if not tables.licenses.are_free(",".join(each.licenses for each in specs if each.licenses)):
             return False
         with contextlib.ExitStack() as counted:

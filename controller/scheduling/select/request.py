@@ -18,7 +18,7 @@ from understudy.controller.scheduling.select.features import (
     feature_sets,
 )
 from understudy.controller.scheduling.select.gres_needs import GresNeeds
-from understudy.controller.tables.shape import memory_of, reach_of
+from understudy.controller.tables.shape import cpus_for_memory, memory_of, reach_of
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import JobSpec
 
@@ -44,7 +44,7 @@ _MOST_KEPT: Final = 10_000  # ours: requests of other shapes that are kept
 _OF_JOB: Final = (
     *("min_nodes", "max_nodes", "num_tasks", "cpus_per_task", "min_cpus", "memory_per_node_mb"),
     *("memory_per_cpu_mb", "memory_cap_mb", "exclusive", "required_nodes", "excluded_nodes"),
-    "qos_flags",
+    *("qos_flags", "partitions"),
 )
 # What of its options it does not depend on, or what the job or the question has itself. All others
 # count, those that are still to come too: a request too many is worked out, none is another job's.
@@ -65,7 +65,7 @@ _of_spec: Final = attrgetter(*(name for name in JobSpec.__struct_fields__ if nam
 _OF_PARTITION: Final = (
     *("name", "nodes", "min_nodes", "max_nodes", "default_memory_per_node_mb"),
     *("default_memory_per_cpu_mb", "oversubscribe", "exclusive_user", "select_type_parameters"),
-    *("max_cpus_per_node", "least_loaded_nodes"),
+    *("max_cpus_per_node", "least_loaded_nodes", "max_memory_per_cpu_mb", "first_node_memory_mb"),
 )
 _of_partition: Final = attrgetter(*_OF_PARTITION)
 
@@ -179,7 +179,7 @@ class Request(msgspec.Struct, eq=False):
         if reach is None or (gres is not None and table.gres is None):
             return None
         per_node, per_cpu = memory_of(job, partition)
-        memory_cpus = -(-per_node // job.memory_cap_mb) if per_node and job.memory_cap_mb else 0
+        memory_cpus = cpus_for_memory(job, partition)
         try:
             choices, counted = _choices(features, table, partition.nodes & ~job.excluded_nodes)
         except SlurmError:

@@ -169,10 +169,12 @@ def test_tres_count_beside_what_the_partition_has() -> None:
 
 def test_who_says_nothing_of_memory_asks_for_all_of_the_first_nodes() -> None:
     tables = make_tables()
+    tables.partitions["main"].first_node_memory_mb = 2000
     tables.nodes.memory[0] = 2000
     made = plugin(tables, tres_weights={"mem": 14000.0})
     assert made.assign(make_job(min_nodes=2), NOW) == 4000
     assert made.assign(make_job(min_nodes=2, memory_per_node_mb=500), NOW) == 1000
+    tables.partitions["main"].first_node_memory_mb = 8000
     tables.nodes.memory[0] = 8000
     # more than there is
     assert plugin(tables, tres_weights={"mem": 100.0}).assign(make_job(min_nodes=4), NOW) == 160

@@ -290,6 +290,38 @@ def test_a_job_in_two_partitions_runs_where_it_may(h: Harness) -> None:
     assert (job.is_running, job.partition) == (True, "main")
 
 
+@pytest.mark.parametrize(
+    ("partition", "state", "spec", "code"),
+    [
+        # whatever limits it breaks: small has n1 for 10 minutes, main lasts a day
+        ("small,main", "UP", {"time_limit_s": 90_000}, 0),
+        ("small,main", "UP", {"time_limit_s": 900, "mem_per_node_mb": 5000}, 2014),
+        ("small,small2", "UP", {"time_limit_s": 900, "features": "slow"}, 2014),
+        ("small,small2", "UP", {"time_limit_s": 900, "features": "fast"}, 0),
+        # or MaxNodes is all that is against it in the last, or that is closed
+        ("main,small", "UP", {"min_nodes": 9}, 0),
+        ("small,main", "UP", {"min_nodes": 9}, 2014),
+        ("main,small", "UP", {"min_nodes": 2, "num_tasks": 99}, 0),
+        ("main,few", "UP", {"min_nodes": 2, "features": "fast", "cpus_per_task": 5}, 2014),
+        ("small,few", "UP", {"min_nodes": 2}, 0),
+        ("small,few", "UP", {"min_nodes": 2, "features": "fast&slow"}, 2014),
+        ("main,small", "DOWN", {"cpus_per_task": 9}, 0),
+        ("small,main", "DOWN", {"cpus_per_task": 9}, 2014),
+    ],
+)
+def test_of_several_partitions_one_must_be_able_to_hold_the_job_as_22_05_8_sees_it(
+    h: Harness, partition: str, state: str, spec: dict[str, Any], code: int
+) -> None:
+    table = h.core.tables.partitions
+    table["small"].state = state
+    table["small2"] = replace(table["small"], name="small2")
+    table["few"] = replace(table["main"], name="few", max_nodes=1)
+    if code:
+        assert h.refused(partition=partition, **spec) == code
+    else:
+        assert h.submit(partition=partition, **spec).is_pending
+
+
 @pytest.mark.parametrize("state", ["INACTIVE", "DRAIN"])
 def test_of_several_partitions_those_that_take_no_jobs_are_left_out(h: Harness, state: str) -> None:
     h.core.tables.partitions["small"].state = state
@@ -491,6 +523,24 @@ def test_memory_of_a_node_beyond_maxmempercpu_takes_cpus_of_the_node() -> None:
     job = h.submit(num_tasks=1, mem_per_node_mb=50)
     assert job.allocation is not None
     assert (job.allocation.cpus, job.allocation.tasks) == (3, 1)
+
+
+@pytest.mark.parametrize("asked", [{}, {"mem_per_node_mb": 0}, {"mem_per_cpu_mb": 0}])
+def test_who_says_nothing_of_memory_is_held_to_limits_by_all_of_the_first_nodes(
+    asked: dict[str, int],
+) -> None:
+    def house(**limits: int) -> Harness:
+        h = Harness(settings=Settings(max_memory_per_node_mb=3999))
+        for name, limit in limits.items():  # one limit of its own is enough
+            setattr(h.core.tables.partitions["main"], name, limit)
+        return h
+
+    assert house().submit(**asked).reason == "MaxMemPerLimit"
+    assert house(max_memory_per_node_mb=4000).submit(**asked).is_running
+    job = house(max_memory_per_cpu_mb=1500).submit(**asked)
+    assert job.allocation is not None
+    assert job.allocation.cpus == 3
+    assert house(max_memory_per_cpu_mb=999).refused(**asked) == 2014
 
 
 @pytest.mark.parametrize(
