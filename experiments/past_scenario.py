@@ -708,6 +708,9 @@ class _Maker:
         """The exit code, and whether somebody or something ended it while it ran."""
         if record.state == "TIMEOUT" or not record.has_run:
             return
+        if record.state == "REQUEUED":  # by its exit code, which its next run need not have
+            self._counts.notes["requeued when the history ends: its next run ends well"] += 1
+            return
         ending: dict[str, Any] = {}
         if record.state == "CANCELLED":
             ending["ended"] = "cancelled"

@@ -13,6 +13,7 @@ what was told before an interruption as well.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from understudy.experiments.records import expand_tasks
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 LEAST_TOGETHER: Final = 64
 MOST_TOGETHER: Final = 512
 PARTS: Final = 200  # of a long run: with as many messages little of it is lost
+# ours: how often a job starts again, with nothing left to be submitted, before it counts as one
+# that does for ever
+MOST_AGAIN: Final = 1000
 _ANSWER_S: Final = 600.0  # ours: of real time, until the controller counts as gone
 
 
@@ -61,6 +65,16 @@ class Recording:
         self.attempts: list[JobRecord] = []
         self.unfinished: list[JobRecord] = []
         self.watched = Watched()
+        self._again: Counter[Key] = Counter()
+        self._give_up: Callable[[str], None] | None = None
+
+    def await_end(self, give_up: Callable[[str], None]) -> None:
+        """Nothing is submitted any more: from now on `give_up` is told of a job that starts again
+        and again (its exit code is one of RequeueExit, jobs preempt each other), for which nobody
+        can wait.
+        """
+        self._give_up = give_up
+        self._again.clear()
 
     def add(self, runs: Sequence[JobRun]) -> list[JobRecord]:
         """These runs have ended."""
@@ -74,6 +88,7 @@ class Recording:
                 earlier = self.last.get(key)
                 if earlier is not None and record.restarts != earlier.restarts:
                     self.attempts.append(earlier)
+                    self._count_again(key, told)
                 self.last[key] = record
                 new.append(record)
                 if (story := story_of(told, record, self._name_of)) is not None:
@@ -83,6 +98,17 @@ class Recording:
         if stories:
             self.write_stories(stories)
         return new
+
+    def _count_again(self, key: Key, told: JobRun) -> None:
+        if self._give_up is None:
+            return
+        self._again[key] += 1
+        if self._again[key] == MOST_AGAIN:
+            name = self._name_of(told.tag) + (f"_{key[2]}" if key[2] else "")
+            self._give_up(
+                f"job {name} has started again {MOST_AGAIN} times since the last submission, and "
+                f"would for ever: its last run ended with exit code {told.exit_code}"
+            )
 
     def add_unfinished(self, runs: Sequence[JobRun]) -> None:
         """These jobs are not over."""

@@ -292,6 +292,7 @@ class Replayer:
     def _await_empty(self, ahead_s: float) -> None:
         """Ask to be told of the end, right behind the last submission."""
         if self._on_done is not None:
+            self._recording.await_end(self.give_up)
             self._awaited += 1
             self._messenger.send(
                 self._options.controller,

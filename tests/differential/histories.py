@@ -244,8 +244,8 @@ def submit_all(
         said = [text.replace("PREVIOUS", previous) for text in drawn if text != "-"]
         if keeps_back and "-p batch,ex" in said:  # asks then for whole nodes, and waits for ever
             said.remove("-p batch,ex")
-        if "-A a2" in said and "-N1-3 -n4" in said:  # may be on more nodes than GrpTRES allows
-            said.remove("-N1-3 -n4")
+        if "-A a2" in said:  # may be on more nodes than GrpTRES allows
+            said = [text for text in said if text not in ("-N1-3 -n4", "--spread-job")]
         if "-H" in said and "--prefer=f2" in said:  # a wish for what is nowhere is judged later
             said.remove("-H")
         command = draw.choice(COMMANDS)

@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 PATH = "/usr/bin:/bin:/usr/sbin:/sbin"
 PROGRAMS = ("slurmctld", "slurmd", "slurmdbd", "munged", "mariadbd", "mariadb-install-db")
 PATIENCE_S = 90.0
+_INSTALLING = threading.Lock()  # a database, of all that are started by threads
 USERS = {f"fu{number}": 7100 + number for number in range(1, 9)}
 GROUP = "fu"
 DAEMONS_CONF = """
@@ -276,11 +278,12 @@ class RealSlurm:
     def _start_accounting(self, accounts: list[list[str]]) -> None:
         data, sock = self.folder / "sql", self.folder / "sql.sock"
         for last in (False, False, True):  # several at once get in each other's way
-            made = subprocess.run(
-                ["mariadb-install-db", "--no-defaults", f"--datadir={data}", "--user=root",
-                 "--auth-root-authentication-method=normal", "--skip-test-db"],
-                check=last, capture_output=True, env=self.environment,
-            )  # fmt: skip
+            with _INSTALLING:
+                made = subprocess.run(
+                    ["mariadb-install-db", "--no-defaults", f"--datadir={data}", "--user=root",
+                     "--auth-root-authentication-method=normal", "--skip-test-db"],
+                    check=last, capture_output=True, env=self.environment,
+                )  # fmt: skip
             if made.returncode == 0:
                 break
             shutil.rmtree(data, ignore_errors=True)

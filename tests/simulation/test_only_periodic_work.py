@@ -5,8 +5,11 @@ start.
 import csv
 import json
 
+import pytest
+
 from understudy.tool.replay.request import ReplayRequest
-from understudy.tool.replay.results import NEVER_STARTED, REFUSED
+from understudy.tool.replay.results import NEVER_STARTED, REFUSED, ReplayError
+from understudy.tool.replay.scenarios import replay_scenario
 from understudy.tool.replay.traces import replay
 
 JOB = "{id} {submit} -1 {run} {cpus} -1 -1 {cpus} {limit} -1 1 1 1 -1 1 -1 -1 -1\n"
@@ -112,3 +115,23 @@ def test_a_job_that_waits_for_use_to_decay_starts_and_one_above_the_limit_ends_t
     assert int(started["2"]) > 3600 + 1800, "its account had used up its minutes"
     assert started["3"] == ""
     assert {row["id"]: row["waited_for"] for row in rows}["2"] == "AssocGrpCPUMinutesLimit"
+
+
+@pytest.mark.parametrize("one_process", [True, False])
+def test_a_replay_ends_though_a_job_is_requeued_by_its_exit_code_for_ever(tmp_path, one_process):
+    folder, out = tmp_path / "s", tmp_path / "out"
+    folder.mkdir()
+    (folder / "slurm.conf").write_text(CONF + "RequeueExit=3\n")
+    work = [
+        {"id": "again", "at": 1, "user": "root", "run": 5, "exit": 3, "options": ["-n1"]},
+        {"id": "once", "at": 2, "user": "root", "run": 5, "options": ["-n1"]},
+    ]
+    (folder / "workload.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in work))
+    with pytest.raises(ReplayError, match="job again has started again 1000 times"):
+        replay_scenario(ReplayRequest(folder, out, one_process=one_process))
+    states = {
+        row["id"]: row["state"]
+        for row in csv.DictReader((out / "jobs.csv").read_text().splitlines())
+    }
+    assert states["once"] == "COMPLETED"
+    assert "again" in states

@@ -455,10 +455,15 @@ class LiveRun:
         self._has_begun = True
         self._await_empty()
 
+    def _give_up(self, why: str) -> None:
+        if not self._ended.done():
+            self._ended.set_result(why)
+
     def _await_empty(self) -> None:
         """Ask to be told when no job is left, unless more is to come."""
         if self._expected:
             return
+        self._recording.await_end(self._give_up)
         self._awaited += 1
         number = self._awaited
 

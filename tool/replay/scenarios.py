@@ -398,9 +398,14 @@ class ScenarioRun:
         task.add_done_callback(ended)
         return task
 
+    def _give_up(self, why: str) -> None:
+        self.error = why
+        self._end(why)
+
     def _await_empty(self) -> None:
         if self._submitting or self._expected:
             return
+        self.recording.await_end(self._give_up)
         self._awaited += 1
         number = self._awaited
 

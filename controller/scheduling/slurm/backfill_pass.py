@@ -15,6 +15,7 @@ end.
 
 from __future__ import annotations
 
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Final
@@ -46,11 +47,25 @@ if TYPE_CHECKING:
     from understudy.controller.tables.tables import Tables
 
 _DAY_S: Final = 86_400
+_AS_IT_IS: Final = nullcontext()
 
 
 def _planned_length(job: Job, partition: Partition) -> int:
     """The seconds for which a plan has room for the job: whole minutes."""
     return max(-(-run_length(job, partition, job.spec.time_min_s) // 60) * 60, 60)
+
+
+@contextmanager
+def _least_time(job: Job) -> Iterator[None]:
+    """Limits of associations and qualities of service hold for the time of --time-min, which is all
+    that backfill gives (as seen of 22.05.8).
+    """
+    asked_s, job.time_limit_s = job.time_limit_s, job.spec.time_min_s
+    try:
+        yield
+    finally:
+        if job.is_pending:
+            job.time_limit_s = asked_s
 
 
 @dataclass(slots=True, eq=False)
@@ -173,12 +188,14 @@ class BackfillPass:
                     self._leave_out(len(records) - place)
                     break
             self._is_limited = False
-            if not self._is_to_be_tried(record, walk):
-                continue
-            tested += 1
-            if tested > self.max_tests or len(walk.slots) >= self.max_slots:
-                break
-            self._start_or_promise(record, walk)
+            is_content = self.tables.limits.enforced and record.job.spec.time_min_s
+            with _least_time(record.job) if is_content else _AS_IT_IS:
+                if not self._is_to_be_tried(record, walk):
+                    continue
+                tested += 1
+                if tested > self.max_tests or len(walk.slots) >= self.max_slots:
+                    break
+                self._start_or_promise(record, walk)
             if self.max_starts and self.started >= self.max_starts:
                 break
             version = tables.version

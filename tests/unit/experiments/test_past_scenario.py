@@ -350,6 +350,8 @@ def test_how_jobs_ended_is_told():
     assert line(job(1, "OUT_OF_MEMORY"))["ended"] == "memory"
     assert line(job(1, "FAILED", exit_code=3))["exit"] == 3
     assert line(job(1, "FAILED", signal=9))["signal"] == 9
+    # by its exit code, at the end of the history: what its next run ends with nobody knows
+    assert "exit" not in line(job(1, "REQUEUED", exit_code=3))
     assert line(job(1, "TIMEOUT", limit_min=1, start=0, end=65))["run"] == 65 + BEYOND_LIMIT_S
 
 

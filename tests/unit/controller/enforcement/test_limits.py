@@ -393,6 +393,17 @@ def test_with_assoc_limit_stop_a_limit_by_resource_is_as_good_as_a_lack_of_nodes
     assert not stops or behind.reason == "Priority"
 
 
+def test_backfill_is_content_with_the_time_of_time_min_where_a_limit_forbids_more() -> None:
+    house = House()
+    house.set_qos("q", max_wall=5)
+    job = house.submit(qos="q", time_limit_s=540, time_min_s=60)
+    house.run(120)
+    assert (job.is_running, job.time_limit_s) == (True, 60)
+    longer = house.submit(qos="q", time_limit_s=540, time_min_s=360)
+    house.run(120)
+    assert (longer.reason, longer.time_limit_s) == ("QOSMaxWallDurationPerJobLimit", 540)
+
+
 def test_with_assoc_limit_stop_backfill_passes_a_job_at_its_limit() -> None:
     house = House(parameters={"assoc_limit_stop": "", "bf_interval": "10"})
     house.set_association(4, grp_tres={"cpu": 1})
