@@ -397,7 +397,7 @@ def test_backfill_is_content_with_the_time_of_time_min_where_a_limit_forbids_mor
     house = House()
     house.set_qos("q", max_wall=5)
     job = house.submit(qos="q", time_limit_s=540, time_min_s=60)
-    house.run(120)
+    house.run(WAIT_S)
     assert (job.is_running, job.time_limit_s) == (True, 60)
     longer = house.submit(qos="q", time_limit_s=540, time_min_s=360)
     house.run(120)
