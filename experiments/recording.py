@@ -107,7 +107,8 @@ class Recording:
             name = self._name_of(told.tag) + (f"_{key[2]}" if key[2] else "")
             self._give_up(
                 f"job {name} has started again {MOST_AGAIN} times since the last submission, and "
-                f"would for ever: its last run ended with exit code {told.exit_code}"
+                f"would for ever: its last run ended as {told.state}"
+                + (f" with exit code {told.exit_code}" if told.exit_code else "")
             )
 
     def add_unfinished(self, runs: Sequence[JobRun]) -> None:

@@ -95,7 +95,7 @@ def partition_limit(
     """As `limit_broken`, and as a job that has whole nodes breaks MaxMemPerNode: by the memory of
     all of their CPUs.
     """
-    of_cluster = core.settings.max_memory_per_node_mb, core.settings.max_memory_per_cpu_mb
+    of_cluster = core.settings.memory_limits_mb
     reason = limit_broken(job, partition, of_cluster, for_backfill=for_backfill)
     most, _ = partition.memory_limits_mb(of_cluster)
     if reason or most is None or job.memory_per_cpu_mb is None:

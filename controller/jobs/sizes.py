@@ -159,7 +159,7 @@ def fit_memory_cap(core: Core, job: Job, partitions: list[Partition]) -> None:
     """MaxMemPerCPU refuses nobody: who asks for more memory for a CPU gets so many CPUs for a task
     that each has less.
     """
-    of_cluster = core.settings.max_memory_per_node_mb, core.settings.max_memory_per_cpu_mb
+    of_cluster = core.settings.memory_limits_mb
     caps = (partition.memory_limits_mb(of_cluster)[1] for partition in partitions)
     job.memory_cap_mb = min(filter(None, caps), default=None)
     if (

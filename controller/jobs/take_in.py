@@ -571,8 +571,7 @@ def _may_wait_there(core: Core, job: Job, partition: Partition) -> bool:
     """
     if _is_larger(core, job, partition):
         return partition.can_schedule
-    max_memory = (core.settings.max_memory_per_node_mb, core.settings.max_memory_per_cpu_mb)
-    if limit_broken(job, partition, max_memory):
+    if limit_broken(job, partition, core.settings.memory_limits_mb):
         return True
     if cpus_for_memory(job, partition) > 1 and not partition.can_schedule:
         return True

@@ -137,3 +137,8 @@ class Settings:
     emulates_jobs: bool = True
     default_run_s: float = 1.0
     version: str = "22.05.8"
+
+    @property
+    def memory_limits_mb(self) -> tuple[int | None, int | None]:
+        """MaxMemPerNode and MaxMemPerCPU, of partitions that have neither."""
+        return self.max_memory_per_node_mb, self.max_memory_per_cpu_mb

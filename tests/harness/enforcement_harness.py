@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from controller_harness import Harness, make_tables
+from controller_harness import USER, Harness, make_tables
 
 from understudy.controller.accounting.link import NotingJournal
 from understudy.controller.edge.limits import make_limits
@@ -23,8 +23,11 @@ from understudy.model.qos import Qos
 
 if TYPE_CHECKING:
     from understudy.controller.enforcement.limits import JobLimits
+    from understudy.controller.tables.job import Job
 
 NAMES = ("normal", "q", "over", "part")
+
+WAIT_S = 15  # in which both schedulers run
 
 
 class House(Harness):
@@ -110,3 +113,8 @@ def sums(limits: JobLimits) -> dict[str, Any]:
             use.nodes,
         )
     return {name: values for name, values in found.items() if any(values)}
+
+
+def submit(house: House, sender: Any = USER, **spec: Any) -> Job:
+    """A job that asks for little memory."""
+    return house.submit(sender, **{"mem_per_cpu_mb": 10} | spec)
