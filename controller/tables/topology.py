@@ -32,10 +32,13 @@ if TYPE_CHECKING:
 
 
 class Picks(Protocol):
-    """What has been chosen so far. `nodes` and `cpus`: how many are still wanted."""
+    """What has been chosen so far. `nodes` and `cpus`: how many are still wanted; `spare`: of these
+    nodes those that the job need not have.
+    """
 
     nodes: int
     cpus: int
+    spare: int
 
     @property
     def is_complete(self) -> bool: ...
@@ -184,8 +187,8 @@ class Tree:
         cpus: NDArray[np.int64],
         required: NDArray[np.bool_] | None,
     ) -> None:
-        """As `pick`, in select/linear: below the smallest switch that suffices, the leaves of
-        required nodes, then the smallest ones.
+        """As `pick`, in select/linear: below the smallest switch that has as many as the job must
+        have, though it would take more, the leaves of required nodes, then the smallest ones.
         """
         leaf = self.leaf_of[index]
         free = leaf >= 0
@@ -197,7 +200,7 @@ class Tree:
         enough = [
             number
             for number in range(len(self.switches))
-            if nodes[number] >= picks.nodes
+            if nodes[number] >= picks.nodes - picks.spare
             and sums[number] >= picks.cpus
             and all(number in self._ancestors[start] for start in starts)
         ]

@@ -180,6 +180,10 @@ def test_a_job_that_waits_for_switches_starts_on_more_of_them_at_last():
         ("n[1-4]", {"min_nodes": 9, "required_nodes": "n14"}, "n[5,13-20]"),
         # but that of a required node before them
         ("n[1-4]", {"min_nodes": 4, "contiguous": True}, "n[7-10]"),
+        # that suffices for the nodes that it must have, not for those that it would take
+        ("n[1-4]", {"max_nodes": 8, "num_tasks": 8}, "n[5-6]"),
+        ("", {"min_nodes": 7, "max_nodes": 30, "num_tasks": 30}, "n[13-20]"),
+        ("n[1-38]", {"max_nodes": 3, "num_tasks": 3}, "n[39-40]"),
     ],
 )
 def test_linear_takes_the_smallest_leaves_below_the_smallest_switch_that_suffices(
