@@ -96,6 +96,13 @@ class SiteAccounts:
     # name: begins and ends
     reservations: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
 
+    @property
+    def limits_resources(self) -> bool:
+        """Whether there are limits of TRES, of anybody."""
+        groups = (self.accounts, self.users, self.qos, {"": self.cluster})
+        tables = (table for group in groups for table in group.values())
+        return any("TRES" in key and value for table in tables for key, value in table.items())
+
     def read(self, text: str, name: str) -> None:
         """Take what a file says.
 

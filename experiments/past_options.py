@@ -149,6 +149,9 @@ class Default(NamedTuple):
     memory: frozenset[tuple[int, str]] = frozenset()  # MB of each CPU ("c") or node ("n")
     unit_cpus: int = 2  # CPUs are given so many at a time: of a core or a node
     most_cpus: float = math.inf  # of all its nodes, as far as it allows them (MaxCPUsPerNode)
+    is_limited: bool = False  # the accounts limit resources (GrpTRES, MaxTRESPerUser ...)
+    # CPUs of the cores, sockets or nodes that are given whole, where all of its nodes are alike
+    whole_cpus: int = 1
 
 
 NO_DEFAULT: Final = Default()  # of a partition that no configuration tells of
@@ -240,7 +243,9 @@ def job_options(
     _where(job, given, mapped, found)
     _how_long(job, given, counts, found, is_of_one=is_of_one)
     _fewer_nodes(job, given, counts)
-    _shape(job, given, found)
+    if default.is_limited:
+        _no_more_nodes(job, given, counts)
+    _shape(job, given, found, default)
     _memory(job, given, found, default)
     _gres(job, given, mapped, found)
     _licenses(job, given, mapped, found)
@@ -377,7 +382,25 @@ def _fewer_nodes(job: Asked, given: dict[str, str | None], counts: Count) -> Non
         ] += 1
 
 
-def _shape(job: Asked, given: dict[str, str | None], found: list[str]) -> None:
+def _no_more_nodes(job: Asked, given: dict[str, str | None], counts: Count) -> None:
+    """No more nodes than it got, of a job that takes as many as happen to be free (a range of
+    nodes, --spread-job): with more free ones it might wait for ever, as limits allow it so many
+    alone.
+    """
+    got = job.nodes if job.has_run else None
+    least, _, most = (given.get("nodes") or "1").partition("-")
+    takes_many = (
+        (_whole(most) or 0) > (got or 0) if most else "spread_job" in given and "nodes" not in given
+    )
+    if got and takes_many and 0 < (_whole(least) or 0) <= got:
+        given["nodes"] = f"{least}-{got}"
+        counts.notes[
+            "any number of nodes, some of which limits of accounts may forbid: no more are asked "
+            "for than it got"
+        ] += 1
+
+
+def _shape(job: Asked, given: dict[str, str | None], found: list[str], default: Default) -> None:
     """Nodes and tasks, as far as the line leaves them open: it does not show what the script
     says.
     """
@@ -407,7 +430,9 @@ def _shape(job: Asked, given: dict[str, str | None], found: list[str]) -> None:
     if tasks is None and per_node is not None:
         tasks = per_node * least_nodes
     if tasks is None and each is None:
-        if cpus != least_nodes:
+        # one core, socket or node of each node, given whole: that is as much for a task as for more
+        is_of_one = not asked_cpus and least_nodes > 1 and cpus == least_nodes * default.whole_cpus
+        if cpus != least_nodes and not is_of_one:
             found.append(f"--ntasks={cpus}")
     elif tasks is None:
         assert each is not None

@@ -89,7 +89,9 @@ def import_history(request: ImportRequest) -> int:
     # nothing here refers to itself, and a million records are looked through again and again
     gc.disable()
     try:
-        scenario = _read_sources(request, counts, mapped, since, until, site, _defaults(config))
+        scenario = _read_sources(
+            request, counts, mapped, since, until, site, _defaults(config, site)
+        )
     finally:
         gc.enable()
     if not scenario.workload:
@@ -140,9 +142,9 @@ def _instant(text: str, option: str) -> int | None:
     return found
 
 
-def _defaults(config: SlurmConfig | None) -> Defaults:
-    """What memory jobs have that ask for none, or for all of their nodes (`--mem=0`), and how many
-    CPUs are given at a time.
+def _defaults(config: SlurmConfig | None, site: SiteAccounts) -> Defaults:
+    """What memory jobs have that ask for none, or for all of their nodes (`--mem=0`), how many CPUs
+    are given at a time, and whether accounts limit them.
     """
     from understudy.experiments.past_options import Default
 
@@ -162,19 +164,40 @@ def _defaults(config: SlurmConfig | None) -> Defaults:
             frozenset(amounts),
             _unit_cpus(config, partition, nodes),
             sum(each.cpus if most is None else min(each.cpus, most) for each in nodes),
+            site.limits_resources,
+            _whole_cpus(config, partition, nodes),
         )
     return found
 
 
 def _unit_cpus(config: SlurmConfig, partition: PartitionConf, nodes: list[NodeConf]) -> int:
     """CPUs that are given together: of a whole node or of a core."""
-    words = (partition.select_type_parameters or config.text("SelectTypeParameters")).upper()
-    is_linear = config.text("SelectType").lower().endswith("linear")
-    if is_linear or "CR_SOCKET" in words or partition.oversubscribe == "EXCLUSIVE":
+    gives_nodes, gives_sockets = _gives_whole(config, partition)
+    if gives_nodes or gives_sockets:
         units = [each.cpus for each in nodes]  # of a socket, and of several sockets each
     else:
         units = [each.threads_per_core for each in nodes]
     return max([2, *units])
+
+
+def _whole_cpus(config: SlurmConfig, partition: PartitionConf, nodes: list[NodeConf]) -> int:
+    """CPUs of the node, socket or core that is given whole; 1 where nodes are of several kinds."""
+    gives_nodes, gives_sockets = _gives_whole(config, partition)
+    kinds = {
+        (each.cpus, each.cores_per_socket * each.threads_per_core, each.threads_per_core)
+        for each in nodes
+    }
+    if len(kinds) != 1:
+        return 1
+    ((of_node, of_socket, of_core),) = kinds
+    return of_node if gives_nodes else of_socket if gives_sockets else of_core
+
+
+def _gives_whole(config: SlurmConfig, partition: PartitionConf) -> tuple[bool, bool]:
+    """Whether it gives whole nodes, and whether it gives whole sockets."""
+    words = (partition.select_type_parameters or config.text("SelectTypeParameters")).upper()
+    is_linear = config.text("SelectType").lower().endswith("linear")
+    return is_linear or partition.oversubscribe == "EXCLUSIVE", "CR_SOCKET" in words
 
 
 def _read_conf(conf: Path | None) -> SlurmConfig | None:

@@ -206,6 +206,22 @@ def test_nodes_that_were_changed_while_a_job_waited_are_the_columns():
 
 
 @pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("-N1-3 -n4", "--nodes=1-2"),
+        ("--spread-job -n4", "--nodes=1-2"),
+        ("-N1-2 -n4", "--nodes=1-2"),
+    ],
+)
+def test_where_accounts_limit_resources_a_job_asks_for_no_more_nodes_than_were_free(line, expected):
+    ran = job(
+        1, partition="p", submit_line=f"sbatch {line} run.sh", req_cpus=4, cpus=4, min_nodes=1,
+        nodes=2,
+    )  # fmt: skip
+    assert expected in options(ran, defaults={"p": Default(is_limited=True)})
+
+
+@pytest.mark.parametrize(
     ("asked", "got", "expected"),
     [
         ((1, 1), (2, 1), {"--mem-per-cpu=100M"}),  # a whole core
@@ -245,6 +261,14 @@ def test_without_a_line_more_processors_are_told_by_whole_sockets_or_nodes():
     assert "--ntasks=2" in options(record, defaults={"p": Default(most_cpus=4)})
     record = job(1, partition="p", cpus=8, nodes=1)
     assert "--ntasks=4" in options(record, defaults={"p": Default(most_cpus=4)})
+
+
+@pytest.mark.parametrize(("cpus", "tasks"), [(4, []), (8, ["--ntasks=8"]), (6, ["--ntasks=6"])])
+def test_one_socket_of_each_node_that_is_given_whole_is_for_one_task(cpus, tasks):
+    record = job(1, partition="p", cpus=cpus, min_nodes=2, nodes=2)
+    said = options(record, defaults={"p": Default(whole_cpus=2)})
+    assert "--nodes=2" in said
+    assert [text for text in said if "ntasks" in text] == tasks
 
 
 def test_resources_tell_of_processors_and_nodes_without_columns_of_their_own():
