@@ -65,9 +65,11 @@ def build_tables(config: SlurmConfig) -> tuple[Tables, NodeNames]:
     partitions: dict[str, Partition] = {}
     default = config.default_partition
     disable_root = config.boolean("DisableRootJobs")
+    memory_limits = config.number("MaxMemPerNode") or None, config.number("MaxMemPerCPU") or None
     for conf in config.partitions:
         nodes = nodeset.from_positions(config.index_of[name] for name in conf.nodes)
         partition = _partition(conf, is_default=conf is default, disable_root=disable_root)
+        partition.cluster_memory_limits_mb = memory_limits
         partition.place(nodes, table)
         partitions[conf.name] = partition
     tables = Tables(table, partitions, burst_buffers=build_burst_buffers(config))

@@ -95,9 +95,8 @@ def partition_limit(
     """As `limit_broken`, and as a job that has whole nodes breaks MaxMemPerNode: by the memory of
     all of their CPUs.
     """
-    of_cluster = core.settings.memory_limits_mb
-    reason = limit_broken(job, partition, of_cluster, for_backfill=for_backfill)
-    most, _ = partition.memory_limits_mb(of_cluster)
+    reason = limit_broken(job, partition, for_backfill=for_backfill)
+    most, _ = partition.memory_limits_mb
     if reason or most is None or job.memory_per_cpu_mb is None:
         return reason
     if not (core.selector.whole_nodes or wants_whole_nodes(job, partition)):

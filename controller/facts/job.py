@@ -119,12 +119,15 @@ def memory_text(megabytes: int) -> str:
     return f"{size}{units[0]}"
 
 
+def cpus_asked(job: Job) -> int:
+    """Without those that MaxMemPerCPU adds for its memory."""
+    return job.min_cpus // _cpus_for_memory(job)
+
+
 def tres_requested(core: Core, job: Job, _now: float) -> str:
-    cpus, nodes = job.min_cpus, job.asked_nodes
+    cpus, nodes = cpus_asked(job), job.asked_nodes
     memory = _memory_of_gpus(job) or memory_asked_mb(job, nodes)
-    times = _cpus_for_memory(job)
-    if times > 1:
-        cpus //= times
+    if cpus < job.min_cpus:
         memory = (job.spec.mem_per_cpu_mb or 0) * cpus
     if not memory and not job.spec.mem_per_tres:  # all of it, also where it is not counted
         memory = _node_memory_mb(core, job.partition) * nodes

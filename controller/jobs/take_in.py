@@ -443,7 +443,7 @@ def build_job(
     if spec.time_min_s and job.time_limit_s is not None and spec.time_min_s > job.time_limit_s:
         raise SlurmError(ErrorCode.INVALID_TIME_MIN)
     set_memory(core, job, first)
-    fit_memory_cap(core, job, partitions)
+    fit_memory_cap(job, ordered[0])
     _named_nodes(core, job)
     check_words(core, spec)
     check_gpu_options(message.spec)
@@ -571,7 +571,7 @@ def _may_wait_there(core: Core, job: Job, partition: Partition) -> bool:
     """
     if _is_larger(core, job, partition):
         return partition.can_schedule
-    if limit_broken(job, partition, core.settings.memory_limits_mb):
+    if limit_broken(job, partition):
         return True
     if cpus_for_memory(job, partition) > 1 and not partition.can_schedule:
         return True
@@ -583,7 +583,12 @@ def _may_wait_in_one(core: Core, job: Job, partitions: list[Partition]) -> bool:
     Else it may wait where the last of them is closed, or MaxNodes is all that is against it there
     (as seen of 22.05.8).
     """
-    if any(_could_hold(core, job, partition) for partition in partitions):
+    can_hold = False
+    for each in partitions:
+        fit_memory_cap(job, each)
+        can_hold = can_hold or _could_hold(core, job, each)
+    fit_memory_cap(job, core.tables.partitions[job.partition])
+    if can_hold:
         return True
     last = min(reversed(partitions), key=attrgetter("priority_tier"))
     if not last.can_schedule:

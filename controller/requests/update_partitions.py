@@ -42,7 +42,9 @@ def update_partition(core: Core, message: UpdatePartition, sender: Sender) -> Me
     if message.action == "create":
         if message.name in table or not message.name:
             raise SlurmError(ErrorCode.INVALID_PARTITION)
-        table[message.name] = Partition(message.name)
+        table[message.name] = Partition(
+            message.name, cluster_memory_limits_mb=core.settings.memory_limits_mb
+        )
     elif message.name not in table:
         raise SlurmError(ErrorCode.INVALID_PARTITION)
     if message.action == "delete":

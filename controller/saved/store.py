@@ -393,6 +393,7 @@ class Store:
                 core.tables.partitions.pop(name, None)
                 continue
             partition = decode_partition(record)
+            partition.cluster_memory_limits_mb = core.settings.memory_limits_mb
             try:
                 expression = partition.node_expression
                 nodes = (

@@ -73,15 +73,16 @@ class Partition:
     # RealMemory of its first node: what one is taken to have where a job asks for all memory of its
     # nodes, or says nothing of memory
     first_node_memory_mb: int = 0
+    # the cluster's MaxMemPerNode and MaxMemPerCPU
+    cluster_memory_limits_mb: tuple[int | None, int | None] = (None, None)
 
-    def memory_limits_mb(
-        self, cluster: tuple[int | None, int | None]
-    ) -> tuple[int | None, int | None]:
+    @property
+    def memory_limits_mb(self) -> tuple[int | None, int | None]:
         """MaxMemPerNode and MaxMemPerCPU that hold in it: its own, of which one is enough, or the
         cluster's (as seen of 22.05.8).
         """
         own = self.max_memory_per_node_mb, self.max_memory_per_cpu_mb
-        return cluster if own == (None, None) else own
+        return self.cluster_memory_limits_mb if own == (None, None) else own
 
     def place(self, nodes: int, table: NodeTable) -> None:
         """Give it these nodes of the table."""
@@ -133,12 +134,10 @@ def _memory_of_a_node_mb(job: Job, partition: Partition) -> int:
 def limit_broken(
     job: Job,
     partition: Partition,
-    max_memory: tuple[int | None, int | None] = (None, None),
     *,
     for_backfill: bool = False,
 ) -> str:
-    """The partition's limit that the job breaks, "" if none. `max_memory`: the cluster's (per node,
-    per CPU).
+    """The partition's limit that the job breaks, "" if none.
 
     `for_backfill`: it may be content with the time of --time-min, which backfill alone gives.
     """
@@ -166,14 +165,8 @@ def limit_broken(
         and "PartitionMinNodes" not in passes
     ):
         return PARTITION_NODE_LIMIT
-    per_node, per_cpu = partition.memory_limits_mb(max_memory)
+    per_node, _ = partition.memory_limits_mb
     if per_node is not None and _memory_of_a_node_mb(job, partition) > per_node:
-        return MEMORY_LIMIT
-    if (
-        per_cpu is not None
-        and job.memory_per_cpu_mb is not None
-        and job.memory_per_cpu_mb > per_cpu
-    ):
         return MEMORY_LIMIT
     if partition.allow_accounts is not None or partition.deny_accounts:
         account, allowed = job.spec.account, partition.allow_accounts

@@ -211,14 +211,13 @@ def memory_of(job: Job, partition: Partition) -> Memory:
 
 def cpus_for_memory(job: Job, partition: Partition) -> int:
     """How many CPUs of each node MaxMemPerCPU wants for the memory of a node that the job asks for,
-    0 if none. Of several partitions, one without a limit wants none for all memory of a node.
+    0 if none.
     """
-    per_node, most = memory_of(job, partition).per_node_mb, job.memory_cap_mb
+    _, most = partition.memory_limits_mb
     if not most:
         return 0
-    if not per_node and (len(job.partitions) == 1 or partition.max_memory_per_cpu_mb):
-        per_node = all_memory_mb(job, partition)
-    return -(-(per_node or 0) // most)
+    per_node = memory_of(job, partition).per_node_mb or all_memory_mb(job, partition)
+    return -(-per_node // most)
 
 
 def memory_asked_mb(job: Job, nodes: int) -> int:

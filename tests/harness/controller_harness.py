@@ -323,6 +323,8 @@ class Harness:
         tables = tables or make_tables()
         names = NodeNames([node.name for node in tables.nodes.nodes])
         settings = settings or Settings(min_job_age_s=0)
+        for partition in tables.partitions.values():
+            partition.cluster_memory_limits_mb = settings.memory_limits_mb
         agents = Agents(self.wire, self.time, tree_width=settings.tree_width)
         selector = SelectConsTres(frozenset({"CR_CORE_MEMORY"}))
         self.core = core = Core(

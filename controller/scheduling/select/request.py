@@ -43,7 +43,7 @@ _MOST_KEPT: Final = 10_000  # ours: requests of other shapes that are kept
 
 _OF_JOB: Final = (
     *("min_nodes", "max_nodes", "num_tasks", "cpus_per_task", "min_cpus", "memory_per_node_mb"),
-    *("memory_per_cpu_mb", "memory_cap_mb", "exclusive", "required_nodes", "excluded_nodes"),
+    *("memory_per_cpu_mb", "exclusive", "required_nodes", "excluded_nodes"),
     *("qos_flags", "partitions"),
 )
 # What of its options it does not depend on, or what the job or the question has itself. All others
@@ -65,7 +65,7 @@ _of_spec: Final = attrgetter(*(name for name in JobSpec.__struct_fields__ if nam
 _OF_PARTITION: Final = (
     *("name", "nodes", "min_nodes", "max_nodes", "default_memory_per_node_mb"),
     *("default_memory_per_cpu_mb", "oversubscribe", "exclusive_user", "select_type_parameters"),
-    *("max_cpus_per_node", "least_loaded_nodes", "max_memory_per_cpu_mb", "first_node_memory_mb"),
+    *("max_cpus_per_node", "least_loaded_nodes", "memory_limits_mb", "first_node_memory_mb"),
 )
 _of_partition: Final = attrgetter(*_OF_PARTITION)
 

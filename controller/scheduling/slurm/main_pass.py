@@ -26,12 +26,13 @@ from understudy.model.scheduler_parameters import number
 from understudy.model.times import YEAR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector
     from understudy.controller.scheduling.slurm.queue import Record
     from understudy.controller.tables.allocation import Allocation
     from understudy.controller.tables.job import Job
+    from understudy.controller.tables.node import NodeKind
     from understudy.controller.tables.partition import Partition
     from understudy.controller.tables.reservation import Leeway
     from understudy.controller.tables.tables import Tables
@@ -282,6 +283,7 @@ class MainPass:
         """Start the job, or have those behind it make way for it."""
         job, partition, waiting = record.job, record.partition, self._waiting
         table, own = self.tables.nodes, record.reservation
+        self.planner.fit_memory_cap(job, partition)
         if own is not None and own.flags & FLEX and own.nodes:
             # what its nodes could never hold, backfill alone gives others (seen of 22.05.8)
             ask = Ask(job, partition, own.nodes & partition.nodes)
@@ -312,13 +314,14 @@ class MainPass:
 
     def _remember_whole_nodes(self, ask: Ask) -> None:
         """As in the partition where it was looked for, the job asks from now on for whole nodes in
-        the others, too; not where that one has none of the nodes or features that it needs.
+        the others, too; not where that one has no nodes of the size and features that it needs,
+        whatever their devices (seen of 22.05.8).
         """
         job, partition = ask.job, ask.partition
         if not wants_whole_nodes(job, partition) or job.required_nodes & ~partition.nodes:
             return
         request = Request.of(ask, self.tables.nodes)
-        if request is not None and any(request.choices):
+        if request is not None and _has_nodes_for(request, self.tables.nodes.kinds):
             self.planner.ask_for_whole_nodes(job)
 
     def _make_wait(self, record: Record, second: int) -> None:
@@ -534,3 +537,22 @@ class MainPass:
     def _explain(self, job: Job, reason: str, detail: str = "") -> None:
         if job.reason != reason or job.reason_detail != detail:
             self.planner.explain(job, reason, detail)
+
+
+def _has_nodes_for(request: Request, kinds: Sequence[NodeKind]) -> bool:
+    """Whether nodes with the job's features have its size, were they idle."""
+    least = max(request.cpus_per_task * max(request.tasks_per_node, 1), request.min_cpus_per_node)
+    large = [
+        kind
+        for kind in kinds
+        if kind.cpus >= least
+        and kind.memory_mb >= (request.memory_per_node_mb or 0)
+        and kind.tmp_disk_mb >= request.tmp_disk_mb
+        and kind.sockets >= request.min_sockets
+        and kind.cores // kind.sockets >= request.min_cores_per_socket
+    ]
+    return any(
+        sum((kind.nodes & nodes).bit_count() for kind in large) >= request.min_nodes
+        and sum((kind.nodes & nodes).bit_count() * kind.cpus for kind in large) >= request.cpus
+        for nodes in request.choices
+    )

@@ -369,6 +369,38 @@ def test_a_partition_without_the_nodes_or_features_asks_for_no_whole_nodes(needs
     assert (w.starts[2], w.tables.jobs[2].exclusive) == (w.starts[1] + 60, False)
 
 
+@pytest.mark.parametrize(
+    ("needs", "is_whole"),
+    [
+        ({"cpus_per_task": 2}, True),
+        ({"cpus_per_task": 3}, False),
+        ({"num_tasks": 4}, True),
+        ({"num_tasks": 5}, False),
+        ({"num_tasks": 3, "ntasks_per_node": 3}, False),
+        ({"memory_per_node_mb": 6000}, False),
+        ({"sockets_per_node": 1, "cores_per_socket": 3}, False),
+    ],
+)
+def test_a_partition_whose_nodes_are_too_small_asks_for_no_whole_nodes(needs, is_whole):
+    nodes = [node(i, cores=4 if i < 2 else 2, memory=8000 if i < 2 else 4000) for i in range(4)]
+    tables = tables_of(
+        table_of(nodes),
+        [
+            Partition("rest", nodes=0b0011, priority_tier=2),
+            Partition("whole", nodes=0b1100, oversubscribe="EXCLUSIVE"),
+        ],
+    )
+    w = world(tables=tables)
+    for name in ("rest", "whole"):
+        w.submit(
+            at=5, cpus=2, run_s=60, limit_s=60, partitions=(name,), min_nodes=2, exclusive=True
+        )
+    cpus = needs.get("num_tasks", 1) * needs.get("cpus_per_task", 1)
+    w.submit(at=6, cpus=cpus, run_s=60, limit_s=60, partitions=("rest", "whole"), **needs)
+    w.run(until=50)
+    assert w.tables.jobs[3].exclusive is is_whole
+
+
 def test_backfill_alone_lets_a_job_with_time_min_into_a_partition_with_a_lower_limit():
     tables = tables_of(
         table(2),

@@ -1,0 +1,45 @@
+"""Jobs that may start in one of several partitions. As seen of real Slurm 22.05.8.
+
+Covers: controller/scheduling/slurm/main_pass, controller/jobs/sizes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from enforcement_harness import WAIT_S, House
+
+from understudy.controller.tables.partition import Partition
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_full", "got"),
+    [
+        ({"mem_per_cpu_mb": 750}, False, ("wide", 1, 1, 750)),
+        ({"mem_per_cpu_mb": 750}, True, ("main", 2, 2, 375)),
+        ({"mem_per_cpu_mb": 1200}, False, ("wide", 2, 2, 600)),
+        ({"mem_per_cpu_mb": 1200}, True, ("main", 3, 3, 400)),
+        ({"mem_per_node_mb": 1500}, False, ("wide", 2, 1, None)),
+        ({"mem_per_node_mb": 1500}, True, ("main", 3, 1, None)),
+        ({}, False, ("wide", 4, 1, None)),
+        ({}, True, ("main", 8, 1, None)),
+    ],
+)
+def test_each_partition_wants_as_many_cpus_for_memory_as_its_own_maxmempercpu_says(
+    asked: dict[str, Any], is_full: bool, got: tuple[str, int, int, int | None]
+) -> None:
+    h = House(enforce="", max_memory_per_cpu_mb=500)
+    tables = h.core.tables
+    wide = Partition("wide", priority_tier=2, max_time_s=600, max_memory_per_cpu_mb=1000)
+    wide.place(0b0011, tables.nodes)
+    tables.partitions["main"].place(0b1100, tables.nodes)
+    tables.partitions["wide"] = wide
+    if is_full:
+        h.submit(partition="wide", min_nodes=2, exclusive=True, num_tasks=2)
+        h.run(WAIT_S)
+    job = h.submit(partition="wide,main", num_tasks=1, time_limit_s=300, **asked)
+    h.run(WAIT_S)
+    assert job.allocation is not None
+    found = job.partition, job.allocation.cpus, job.cpus_per_task, job.memory_per_cpu_mb
+    assert found == got
