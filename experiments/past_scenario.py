@@ -282,6 +282,8 @@ class _Maker:
         self._since, self._until = since, until
         self._times_of_reservations = reservations
         self._known: dict[str, int] = {}  # submission: its instant
+        # submissions that the history leaves when their exit code had them requeued
+        self._requeued: set[str] = set()
         self._reserved: dict[str, list[tuple[PastJob, int]]] = defaultdict(list)
         self._zero = 0
         self._lines: dict[str, list[dict[str, str | None]] | None] = {}
@@ -305,6 +307,8 @@ class _Maker:
         )
         for group in kept:
             self._known[group.job] = _submitted(group.records[0])
+            if any(_is_requeued(record) for record in group.last.values()):
+                self._requeued.add(group.job)
         for group in kept:
             submission = self._submission(group, scenario)
             if submission is not None:
@@ -564,6 +568,10 @@ class _Maker:
                 kept.append(part)
                 continue
             jobs = []
+            if kind == "afternotok" and not self._requeued.isdisjoint(
+                re.split(r"[_+:]", listed)
+            ):  # their runs to come end well, as nothing is known of them
+                kind = "afterany"
             for one in listed.split(":"):
                 job, plus, delay = one.partition("+")
                 match = _DEPENDENCY_JOB.fullmatch(job)
@@ -708,7 +716,7 @@ class _Maker:
         """The exit code, and whether somebody or something ended it while it ran."""
         if record.state == "TIMEOUT" or not record.has_run:
             return
-        if record.state == "REQUEUED":  # by its exit code, which its next run need not have
+        if _is_requeued(record):  # by its exit code, which its next run need not have
             self._counts.notes["requeued when the history ends: its next run ends well"] += 1
             return
         ending: dict[str, Any] = {}
@@ -906,6 +914,11 @@ def _fill(
         for name in _OF_LINES:
             if not getattr(record, name) and said.get(name):
                 setattr(record, name, said[name])
+
+
+def _is_requeued(record: PastJob) -> bool:
+    """Whether the history ends, for the job, when its exit code has had it requeued."""
+    return record.state == "REQUEUED" and record.has_run
 
 
 def _number(job: str) -> tuple[int, int]:

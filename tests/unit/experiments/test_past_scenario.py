@@ -379,6 +379,19 @@ def test_how_jobs_ended_is_told():
     assert line(job(1, "TIMEOUT", limit_min=1, start=0, end=65))["run"] == 65 + BEYOND_LIMIT_S
 
 
+def test_who_waited_for_the_failure_of_a_job_that_the_history_leaves_requeued_waits_for_its_end():
+    waiting = "sbatch --dependency=afternotok:1 run.sh"
+    left, _ = scenario(job(1, "REQUEUED", exit_code=3), job(2, submit_line=waiting))
+    assert "--dependency=afterany:{1}" in left.workload[-1]["options"]
+    failed, _ = scenario(job(1, "FAILED", exit_code=3), job(2, submit_line=waiting))
+    assert "--dependency=afternotok:{1}" in failed.workload[-1]["options"]
+    again, _ = scenario(
+        job(1, "REQUEUED", end=30), job(1, "FAILED", submit=30, start=60, end=90, exit_code=3),
+        job(2, submit=95, start=99, end=100, submit_line=waiting),
+    )  # fmt: skip
+    assert "--dependency=afternotok:{1}" in again.workload[-1]["options"]
+
+
 def test_a_job_that_was_requeued_is_one_submission_at_the_time_of_the_first():
     made, _ = scenario(job(1, "REQUEUED", end=30), job(1, submit=30, start=160, end=200))
     (found,) = made.workload
