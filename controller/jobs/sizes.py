@@ -155,17 +155,19 @@ def set_memory(core: Core, job: Job, partition: Partition) -> None:
         job.memory_per_node_mb, job.memory_per_cpu_mb = found
 
 
-def fit_memory_cap(job: Job, partition: Partition) -> None:
+def fit_memory_cap(core: Core, job: Job, partitions: list[Partition]) -> None:
     """MaxMemPerCPU refuses nobody: who asks for more memory for a CPU gets so many CPUs for a task
-    that each has less. Of several partitions each has its own, in which the job is tried with
-    that (as seen of 22.05.8).
+    that each has less.
     """
-    _, most = partition.memory_limits_mb
-    asked = job.spec.mem_per_cpu_mb or job.memory_per_cpu_mb
-    if most == job.memory_cap_mb or not asked:
-        job.memory_cap_mb = most
-        return
-    earlier, times = (-(-asked // each) if each else 1 for each in (job.memory_cap_mb, most))
-    job.memory_cap_mb, job.memory_per_cpu_mb = most, -(-asked // times)
-    job.cpus_per_task = job.cpus_per_task // earlier * times
-    job.min_cpus = job.min_cpus // earlier * times
+    of_cluster = core.settings.memory_limits_mb
+    caps = (partition.memory_limits_mb(of_cluster)[1] for partition in partitions)
+    job.memory_cap_mb = min(filter(None, caps), default=None)
+    if (
+        job.memory_cap_mb is not None
+        and job.memory_per_cpu_mb is not None
+        and job.memory_per_cpu_mb > job.memory_cap_mb
+    ):
+        times = -(-job.memory_per_cpu_mb // job.memory_cap_mb)
+        job.memory_per_cpu_mb = -(-job.memory_per_cpu_mb // times)
+        job.cpus_per_task *= times
+        job.min_cpus *= times

@@ -15,7 +15,6 @@ from understudy.controller.facts.environment import percentage
 from understudy.controller.jobs import stage_in as staging
 from understudy.controller.jobs.buffers import stage_in
 from understudy.controller.jobs.preempt import make_room, relent
-from understudy.controller.jobs.sizes import fit_memory_cap
 from understudy.controller.jobs.time_limits import end_by_deadline
 from understudy.controller.pending.arrays import split
 from understudy.controller.reservations.admission import may_take, reservation_of
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from understudy.controller.scheduling.api import Ask
     from understudy.controller.tables.allocation import Allocation
     from understudy.controller.tables.job import Job
-    from understudy.controller.tables.partition import Partition
     from understudy.controller.tables.step import Step
 
 
@@ -229,10 +227,6 @@ class Planning:
     def ask_for_whole_nodes(self, job: Job) -> None:
         """Have the job share nodes with nobody from now on, wherever it is looked for."""
         job.exclusive = True
-
-    def fit_memory_cap(self, job: Job, partition: Partition) -> None:
-        """Have the job ask for as many CPUs for its memory as it needs in this partition of its."""
-        fit_memory_cap(job, partition)
 
 
 def _end_by(job: Job, left_s: int) -> None:

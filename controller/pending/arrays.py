@@ -85,6 +85,7 @@ def restore(core: Core, job: Job, saved: JobArray) -> None:
         array = JobArray(
             saved.job_id, saved.limit, len(numbers), numbers[0], numbers[-1], _step(job.spec.array)
         )
+    array.has_lost_tasks |= saved.has_lost_tasks
     join(core, job, array, job.array_tasks)
 
 
@@ -184,6 +185,8 @@ def withdraw(core: Core, job: Job, tasks: int) -> None:
     if now - job.submit_time >= TOLD_S:
         job.withdrawn_tasks |= tasks
     job.array_tasks &= ~tasks
+    if job.array is not None:
+        job.array.has_lost_tasks = True
     if core.following is not None:
         core.following.note_withdrawn(job, tasks, now)
     job_changed(core, job, now)

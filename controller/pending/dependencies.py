@@ -157,8 +157,12 @@ def _combined(term: Term, job: Job, others: list[Job], now: float) -> Outlook:
     outlooks = [_outlook_at(term, job, other, now) for other in others]
     if Outlook.WAITING in outlooks:
         return Outlook.WAITING
+    array = others[0].array if term.task is None else None
+    has_lost = array is not None and array.job_id == term.job_id and array.has_lost_tasks
     if term.kind == "afternotok":  # one that failed suffices
-        return Outlook.MET if Outlook.MET in outlooks else Outlook.NEVER
+        return Outlook.MET if has_lost or Outlook.MET in outlooks else Outlook.NEVER
+    if has_lost and term.kind == "afterok":
+        return Outlook.NEVER
     return Outlook.NEVER if Outlook.NEVER in outlooks else Outlook.MET
 
 

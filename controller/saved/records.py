@@ -105,6 +105,7 @@ class JobRecord(msgspec.Struct, array_like=True):
     next_step_id: int = 0
     prolog_nodes: bytes = b""
     resize_time: int | None = None
+    array_has_lost_tasks: bool = False
 
 
 class NodeRecord(msgspec.Struct, array_like=True):
@@ -230,8 +231,7 @@ def encode_job(job: Job) -> bytes:
         job.admin_comment,
         job.emulation,
         job.kill_sent,
-        0 if job.array is None else job.array.job_id,
-        0 if job.array is None else job.array.limit,
+        *((0, 0) if job.array is None else (job.array.job_id, job.array.limit)),
         job.array_task_id,
         _bytes(job.array_tasks),
         job.killed_by,
@@ -250,6 +250,7 @@ def encode_job(job: Job) -> bytes:
         job.next_step_id,
         _bytes(job.prolog_nodes),
         job.resize_time,
+        job.array is not None and job.array.has_lost_tasks,
     )
     return _encode(record)
 
@@ -282,6 +283,7 @@ def decode_job(octets: bytes) -> Job:
             job.dependency = Dependency(tuple(_unpack(*term) for term in terms), any_suffices)
         if record.array_job_id:
             job.array = JobArray(record.array_job_id, record.array_limit, 0, 0, 0, 0)
+            job.array.has_lost_tasks = record.array_has_lost_tasks
             job.array_task_id, job.array_tasks = record.array_task_id, _bitmap(record.array_tasks)
         if record.het_job_id:
             job.het, job.het_offset = HetJob(record.het_job_id), record.het_offset

@@ -196,9 +196,6 @@ class Planner(Protocol):
     def ask_for_whole_nodes(self, job: Job) -> None:
         """Have the job share nodes with nobody from now on, wherever it is looked for."""
 
-    def fit_memory_cap(self, job: Job, partition: Partition) -> None:
-        """Have the job ask for as many CPUs for its memory as it needs in this partition of its."""
-
 
 class SchedulingPolicy(ABC):
     """A `SchedulerType`. Entry point group `understudy.schedulers`: a class called with (tables,

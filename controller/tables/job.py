@@ -54,6 +54,8 @@ class JobArray:
     step: int
     records: dict[int, Job] = field(default_factory=dict)  # by job id
     running: int = 0  # tasks that run or are suspended
+    # tasks were cancelled that had no records yet: for who depends on it, they have failed
+    has_lost_tasks: bool = False
 
     @property
     def is_full(self) -> bool:
@@ -125,8 +127,6 @@ class Job(msgspec.Struct, eq=False):
     min_cpus: int = 1  # tasks * cpus per task
     memory_per_node_mb: int | None = None
     memory_per_cpu_mb: int | None = None
-    # MaxMemPerCPU where it was submitted: whoever needs more memory on a node gets more CPUs there
-    memory_cap_mb: int | None = None
     exclusive: bool = False
     required_nodes: int = 0  # bitmap of --nodelist
     excluded_nodes: int = 0  # bitmap of --exclude

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
-from understudy.controller.jobs.sizes import fit_memory_cap
 from understudy.controller.scheduling.api import Ask, Note
 from understudy.controller.tables.het_job import join
 from understudy.controller.tables.job import HetJob, Job
@@ -224,9 +223,6 @@ class World:
 
     def ask_for_whole_nodes(self, job: Job) -> None:
         job.exclusive = True
-
-    def fit_memory_cap(self, job: Job, partition: Partition) -> None:
-        fit_memory_cap(job, partition)
 
     def stage_in(self, job: Job, now: float) -> bool:
         raise AssertionError("nobody has burst buffers here")

@@ -313,7 +313,6 @@ class PlanBased(TextbookPolicy):
                 return None
             usable, start = leeway.nodes, max(leeway.when, start)
             blocked = blocked_cores(leeway, own, tables.nodes)
-        self.planner.fit_memory_cap(job, partition)
         found = first_start(self.selector, record.ask(usable, blocked), tables, second)
         return None if found is None else max(found, start)
 
@@ -394,7 +393,6 @@ class PlanBased(TextbookPolicy):
             if leeway.reason:
                 return None
             usable, blocked = leeway.nodes, blocked_cores(leeway, record.reservation, tables.nodes)
-        self.planner.fit_memory_cap(job, partition)
         ask = record.ask(usable, blocked)
         allocation = self.selector.select(ask, tables)
         return None if allocation is None else (ask, allocation)

@@ -388,7 +388,6 @@ class BackfillPass:
         """
         job, partition = record.job, record.partition
         table, second = self.tables.nodes, walk.second
-        self.planner.fit_memory_cap(job, partition)
         most_switches = 0
         if table.tree is not None:
             most_switches, _ = switches(self.planner, job, second, self.longest_switch_wait_s)
@@ -650,7 +649,4 @@ class PlansOnly:
         pass
 
     def ask_for_whole_nodes(self, job: Job) -> None:
-        pass
-
-    def fit_memory_cap(self, job: Job, partition: Partition) -> None:
         pass

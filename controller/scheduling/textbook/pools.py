@@ -162,7 +162,6 @@ class TextbookPolicy(SchedulingPolicy):
         if job.het is not None:
             return self._start_components(record, nodes, now)
         self.tables.looked_at = job
-        self.planner.fit_memory_cap(job, record.partition)
         ask = record.ask(nodes & ~self.tables.nodes.completing_nodes)
         allocation = self.selector.select(ask, self.tables)
         if allocation is None or not self.planner.start(ask, allocation, now):

@@ -8,10 +8,12 @@ from __future__ import annotations
 import pytest
 from controller_harness import OTHER, Harness
 
+from understudy.controller.saved.records import decode_job, encode_job
 from understudy.controller.tables.dependency import Outlook, Term, parse
 from understudy.controller.tables.settings import Settings
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobState
+from understudy.protocol.messages import CancelJobs
 
 
 def shown(h: Harness, job_id: int) -> str:
@@ -88,6 +90,28 @@ def test_the_end_of_a_job_decides(kind: str, code: int, runs: bool) -> None:
     if not runs:
         assert second.reason == "DependencyNeverSatisfied"
         assert shown(h, second.job_id) == f"{kind}:{first.job_id}(failed)"
+
+
+@pytest.mark.parametrize("first_runs", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "runs"), [("afterok", False), ("afternotok", True), ("afterany", True)]
+)
+def test_waiting_tasks_that_were_cancelled_have_failed_for_who_waits_for_their_array(
+    kind: str, runs: bool, first_runs: bool
+) -> None:
+    """Seen of 22.05.8, whether others of the array ran before or after."""
+    h = Harness()
+    first = h.submit(array="1-3%1", hold=not first_runs)
+    after = h.submit(dependency=f"{kind}:{first.job_id}")
+    assert h.ask(CancelJobs([f"{first.job_id}_[2-3]"])).results[0][1] == 0
+    if not first_runs:
+        h.control("release", first)
+    (task,) = h.core.tables.running.values()
+    h.complete(task)
+    assert after.is_running is runs
+    again = decode_job(encode_job(first))
+    assert again.array is not None
+    assert again.array.has_lost_tasks
 
 
 def test_after_waits_for_the_start_and_its_delay() -> None:
