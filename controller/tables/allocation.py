@@ -61,14 +61,16 @@ class Allocation(msgspec.Struct, frozen=True):
     overlaid: bool = False
 
     @classmethod
-    def of_shares(cls, shares: Iterable[NodeShare], *, whole: bool = False) -> Allocation:
-        """An allocation from one share a node, in any order."""
+    def of_shares(
+        cls, shares: Iterable[NodeShare], *, whole: bool = False, cpus: int | None = None
+    ) -> Allocation:
+        """An allocation from one share a node, in any order; `cpus` as of `of_groups`."""
         alike: dict[tuple[int, int, int, int, tuple[Held, ...]], int] = {}
         for share in shares:
             key = share[1:]
             alike[key] = alike.get(key, 0) | 1 << share.node
         groups = tuple(ShareGroup(nodes, *key) for key, nodes in alike.items())
-        return cls.of_groups(groups, whole=whole)
+        return cls.of_groups(groups, whole=whole, cpus=cpus)
 
     @classmethod
     def of_groups(

@@ -27,6 +27,7 @@ from understudy.controller.scheduling.select.gres import (
     attempts,
     choose_for_job,
     cores_on,
+    cpus_asked,
     cpus_needed,
     merged,
     nodes_having,
@@ -721,9 +722,11 @@ class SelectConsTres(ChoosingSelector):
         if (request.gres is not None or request.exclusive) and (
             gres := devices_in(free, table)
         ) is not None:
-            return Allocation.of_shares(
-                self._shares_with_gres(request, choice, table, free, gres), whole=request.exclusive
-            )
+            shares = self._shares_with_gres(request, choice, table, free, gres)
+            own = None
+            if self.counts_cpus and not request.exclusive:
+                own = sum(cpus_asked(request, share) for share in shares)
+            return Allocation.of_shares(shares, whole=request.exclusive, cpus=own)
         blocked, most = request.blocked_cores or _NONE, request.cpus_at_most or _NONE
         if len(choice) == 1 and not (blocked or most):
             ((nodes, tasks),) = choice

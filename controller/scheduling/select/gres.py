@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from understudy.controller.scheduling.select.picks import Demand, Offer
     from understudy.controller.scheduling.select.request import Request
     from understudy.controller.scheduling.select.selection import Choice
+    from understudy.controller.tables.allocation import NodeShare
     from understudy.controller.tables.gres import DeviceGroup, GresTable, Layout
     from understudy.controller.tables.node import Node, NodeTable
 
@@ -445,6 +446,17 @@ def part_on(request: Request, wants: Sequence[GresCount], *, consumes_memory: bo
     if needs.memory_per_gpu_mb and consumes_memory:
         changes |= {"memory_per_node_mb": gpus * needs.memory_per_gpu_mb, "memory_per_cpu_mb": None}
     return request.but(**changes) if changes else request
+
+
+def cpus_asked(request: Request, share: NodeShare) -> int:
+    """CPUs that the job asks for on the node, of the cores that it has there."""
+    asked = max(
+        share.tasks * request.cpus_per_task, request.held_cpus_per_node, request.memory_cpus
+    )
+    if request.gres is not None and request.gres.cpus_per_gpu:
+        gpus = sum(held.amount for held in share.gres if held.name == "gpu")
+        asked = max(asked, gpus * request.gres.cpus_per_gpu)
+    return min(asked, share.cpus)
 
 
 def cores_on(

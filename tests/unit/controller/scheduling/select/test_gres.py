@@ -463,3 +463,24 @@ def test_what_is_held_without_a_type_is_not_given_by_its_types_again() -> None:
     assert held is not None
     assert gres.free["gpu"].tolist() == [0]
     assert bench.place(num_tasks=1, gres="gpu:b:1") is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "cpus"),
+    [
+        ({"cpus_per_task": 3, "gres": "gpu:1"}, 3),
+        ({"num_tasks": 5, "gres": "gpu:1"}, 5),
+        ({"gres": "gpu:1"}, 1),
+        ({"tres_per_job": "gpu:2", "cpus_per_task": 3}, 3),
+    ],
+)
+def test_where_cpus_are_counted_a_job_with_devices_has_as_many_as_it_asks_for(
+    asked: dict[str, Any], cpus: int
+) -> None:
+    """Of the whole cores that it has: so also without devices (seen of 22.05.8)."""
+    bench = Bench("t")
+    bench.selector = SelectConsTres(frozenset({"CR_CPU"}))
+    job = make_job(**{"num_tasks": 1} | asked)
+    allocation = bench.selector.select(Ask(job, bench.partition, 1), bench.tables)
+    assert allocation is not None
+    assert allocation.cpus == cpus
