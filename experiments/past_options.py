@@ -388,7 +388,7 @@ def _no_more_nodes(job: Asked, given: dict[str, str | None], counts: Count) -> N
     alone.
     """
     got = job.nodes if job.has_run else None
-    least, _, most = (given.get("nodes") or "1").partition("-")
+    least, _, most = (given.get("nodes") or str(job.min_nodes or 1)).partition("-")
     takes_many = (
         (_whole(most) or 0) > (got or 0) if most else "spread_job" in given and "nodes" not in given
     )

@@ -568,10 +568,9 @@ class _Maker:
                 kept.append(part)
                 continue
             jobs = []
-            if kind == "afternotok" and not self._requeued.isdisjoint(
-                re.split(r"[_+:]", listed)
-            ):  # their runs to come end well, as nothing is known of them
-                kind = "afterany"
+            ids = {one.partition("+")[0].partition("_")[0] for one in listed.split(":")}
+            if kind == "afternotok" and ids & self._requeued:
+                kind = "afterany"  # their runs to come end well, as nothing is known of them
             for one in listed.split(":"):
                 job, plus, delay = one.partition("+")
                 match = _DEPENDENCY_JOB.fullmatch(job)

@@ -77,6 +77,8 @@ def take_over(
     for name, partition in tables.partitions.items():
         core.tables.partitions[name] = partition
         core.journal.partition(name)
+    for partition in core.tables.partitions.values():
+        partition.cluster_memory_limits_mb = core.settings.memory_limits_mb
     if core.tables.burst_buffers and core.buffer_script is None:  # which tells of them itself
         core.tables.burst_buffers.resize(list(tables.burst_buffers.pools.values()))
     core.forget_feasibility()

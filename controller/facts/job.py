@@ -238,16 +238,18 @@ def min_cpus_node(core: Core, job: Job, _now: float) -> int:
     else:
         least = least_cpus(job)
     least = max(least // times, spec.min_cpus_node or 0)
-    if job.memory_cap_mb is None or job.memory_per_node_mb is None or spec.mem_per_tres:
+    where = core.tables.partitions.get(job.partition)
+    _, most = (None, None) if where is None else where.memory_limits_mb
+    if not most or job.memory_per_node_mb is None or spec.mem_per_tres:
         return least
     memory = job.memory_per_node_mb or _node_memory_mb(core, job.partition)
-    return max(least, -(-memory // job.memory_cap_mb))
+    return max(least, -(-memory // most))
 
 
 def _cpus_for_memory(job: Job) -> int:
     """How many CPUs it has for each that it asks for, as MaxMemPerCPU is less than its memory."""
-    asked, most = job.spec.mem_per_cpu_mb, job.memory_cap_mb
-    return 1 if not asked or not most else -(-asked // most)
+    asked, held = job.spec.mem_per_cpu_mb, job.memory_per_cpu_mb
+    return 1 if not asked or not held else -(-asked // held)
 
 
 def num_tasks(_core: Core, job: Job, _now: float) -> int:

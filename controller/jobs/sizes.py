@@ -155,19 +155,14 @@ def set_memory(core: Core, job: Job, partition: Partition) -> None:
         job.memory_per_node_mb, job.memory_per_cpu_mb = found
 
 
-def fit_memory_cap(core: Core, job: Job, partitions: list[Partition]) -> None:
+def fit_memory_cap(job: Job, partitions: list[Partition]) -> None:
     """MaxMemPerCPU refuses nobody: who asks for more memory for a CPU gets so many CPUs for a task
-    that each has less.
+    that each has less, of several partitions as the strictest has it.
     """
-    of_cluster = core.settings.memory_limits_mb
-    caps = (partition.memory_limits_mb(of_cluster)[1] for partition in partitions)
-    job.memory_cap_mb = min(filter(None, caps), default=None)
-    if (
-        job.memory_cap_mb is not None
-        and job.memory_per_cpu_mb is not None
-        and job.memory_per_cpu_mb > job.memory_cap_mb
-    ):
-        times = -(-job.memory_per_cpu_mb // job.memory_cap_mb)
+    caps = [partition.memory_limits_mb[1] for partition in partitions]
+    most = min(filter(None, caps), default=None)
+    if most and job.memory_per_cpu_mb and job.memory_per_cpu_mb > most:
+        times = -(-job.memory_per_cpu_mb // most)
         job.memory_per_cpu_mb = -(-job.memory_per_cpu_mb // times)
         job.cpus_per_task *= times
         job.min_cpus *= times

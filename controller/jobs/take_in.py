@@ -443,7 +443,7 @@ def build_job(
     if spec.time_min_s and job.time_limit_s is not None and spec.time_min_s > job.time_limit_s:
         raise SlurmError(ErrorCode.INVALID_TIME_MIN)
     set_memory(core, job, first)
-    fit_memory_cap(job, ordered[0])
+    fit_memory_cap(job, partitions)
     _named_nodes(core, job)
     check_words(core, spec)
     check_gpu_options(message.spec)
@@ -583,12 +583,7 @@ def _may_wait_in_one(core: Core, job: Job, partitions: list[Partition]) -> bool:
     Else it may wait where the last of them is closed, or MaxNodes is all that is against it there
     (as seen of 22.05.8).
     """
-    can_hold = False
-    for each in partitions:
-        fit_memory_cap(job, each)
-        can_hold = can_hold or _could_hold(core, job, each)
-    fit_memory_cap(job, core.tables.partitions[job.partition])
-    if can_hold:
+    if any(_could_hold(core, job, partition) for partition in partitions):
         return True
     last = min(reversed(partitions), key=attrgetter("priority_tier"))
     if not last.can_schedule:

@@ -165,8 +165,14 @@ def limit_broken(
         and "PartitionMinNodes" not in passes
     ):
         return PARTITION_NODE_LIMIT
-    per_node, _ = partition.memory_limits_mb
+    per_node, per_cpu = partition.memory_limits_mb
     if per_node is not None and _memory_of_a_node_mb(job, partition) > per_node:
+        return MEMORY_LIMIT
+    if (
+        per_cpu is not None
+        and job.memory_per_cpu_mb is not None
+        and job.memory_per_cpu_mb > per_cpu
+    ):
         return MEMORY_LIMIT
     if partition.allow_accounts is not None or partition.deny_accounts:
         account, allowed = job.spec.account, partition.allow_accounts

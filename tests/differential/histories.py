@@ -243,8 +243,9 @@ def submit_all(
         drawn = [draw.choice(line.split("; ")) for line in OPTIONS]
         said = [text.replace("PREVIOUS", previous) for text in drawn if text != "-"]
         # asks for whole nodes once it was looked for in ex, and waits for ever where these are not
-        # to be had (MaxCPUsPerNode, the CPUs of a user with q1)
-        if (keeps_back or "-q q1" in said) and "-p batch,ex" in said:
+        # to be had: MaxCPUsPerNode, the CPUs of an account or of a user
+        is_limited = any("-A a2" in text or "-q q1" in text for text in said)
+        if (keeps_back or is_limited) and "-p batch,ex" in said:
             said.remove("-p batch,ex")
         if "-A a2" in said:  # may be on more nodes than GrpTRES allows
             said = [text for text in said if text not in ("-N1-3 -n4", "--spread-job")]

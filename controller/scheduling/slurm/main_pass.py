@@ -283,7 +283,6 @@ class MainPass:
         """Start the job, or have those behind it make way for it."""
         job, partition, waiting = record.job, record.partition, self._waiting
         table, own = self.tables.nodes, record.reservation
-        self.planner.fit_memory_cap(job, partition)
         if own is not None and own.flags & FLEX and own.nodes:
             # what its nodes could never hold, backfill alone gives others (seen of 22.05.8)
             ask = Ask(job, partition, own.nodes & partition.nodes)
