@@ -150,8 +150,8 @@ class Default(NamedTuple):
     unit_cpus: int = 2  # CPUs are given so many at a time: of a core or a node
     most_cpus: float = math.inf  # of all its nodes, as far as it allows them (MaxCPUsPerNode)
     is_limited: bool = False  # the accounts limit resources (GrpTRES, MaxTRESPerUser ...)
-    # CPUs of the cores, sockets or nodes that are given whole, where all of its nodes are alike
-    whole_cpus: int = 1
+    # CPUs of a socket, where these are given whole and all of its nodes are alike
+    socket_cpus: int = 0
 
 
 NO_DEFAULT: Final = Default()  # of a partition that no configuration tells of
@@ -177,6 +177,7 @@ class Asked(NamedTuple):
     constraints: str
     wckey: str
     comment: str
+    flags: str
 
 
 asked: Final = attrgetter(*Asked._fields)  # of a record
@@ -314,11 +315,15 @@ def _how_long(
     is_of_one: bool,
 ) -> None:
     """The limit: the column's, since limits are changed later; but the line's where the job could
-    be content with less (--time-min), and none where its deadline made it of its partition's, or
-    where it was that of one of several partitions (not `is_of_one`), which others may not allow.
+    be content with less (--time-min), which backfill alone gives, and none where its deadline made
+    it of its partition's, or where it was that of one of several partitions (not `is_of_one`),
+    which others may not allow.
     """
-    if given.get("time_min") is not None and given.get("time"):
-        return
+    least = given.get("time_min")
+    if least is not None and given.get("time"):
+        is_changed = "SchedMain" in job.flags and job.limit_min is not None and job.limit_min > 0
+        if not is_changed or (_minutes(least) or 0) > (job.limit_min or 0):
+            return
     typed = given.pop("time", None)
     if typed is None and ("deadline" in given or not is_of_one):
         return
@@ -430,9 +435,10 @@ def _shape(job: Asked, given: dict[str, str | None], found: list[str], default: 
     if tasks is None and per_node is not None:
         tasks = per_node * least_nodes
     if tasks is None and each is None:
-        # one core, socket or node of each node, given whole: that is as much for a task as for more
-        is_of_one = not asked_cpus and least_nodes > 1 and cpus == least_nodes * default.whole_cpus
-        if cpus != least_nodes and not is_of_one:
+        # a socket of each node was enough: tasks of one CPU might be dealt out to several
+        if job.has_run and job.nodes and job.cpus == cpus == job.nodes * default.socket_cpus:
+            found += [f"--ntasks={job.nodes}", f"--cpus-per-task={default.socket_cpus}"]
+        elif cpus != least_nodes:
             found.append(f"--ntasks={cpus}")
     elif tasks is None:
         assert each is not None

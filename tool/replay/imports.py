@@ -165,39 +165,30 @@ def _defaults(config: SlurmConfig | None, site: SiteAccounts) -> Defaults:
             _unit_cpus(config, partition, nodes),
             sum(each.cpus if most is None else min(each.cpus, most) for each in nodes),
             site.limits_resources,
-            _whole_cpus(config, partition, nodes),
+            _socket_cpus(config, partition, nodes),
         )
     return found
 
 
 def _unit_cpus(config: SlurmConfig, partition: PartitionConf, nodes: list[NodeConf]) -> int:
     """CPUs that are given together: of a whole node or of a core."""
-    gives_nodes, gives_sockets = _gives_whole(config, partition)
-    if gives_nodes or gives_sockets:
+    is_linear = config.text("SelectType").lower().endswith("linear")
+    if is_linear or partition.oversubscribe == "EXCLUSIVE" or _gives_sockets(config, partition):
         units = [each.cpus for each in nodes]  # of a socket, and of several sockets each
     else:
         units = [each.threads_per_core for each in nodes]
     return max([2, *units])
 
 
-def _whole_cpus(config: SlurmConfig, partition: PartitionConf, nodes: list[NodeConf]) -> int:
-    """CPUs of the node, socket or core that is given whole; 1 where nodes are of several kinds."""
-    gives_nodes, gives_sockets = _gives_whole(config, partition)
-    kinds = {
-        (each.cpus, each.cores_per_socket * each.threads_per_core, each.threads_per_core)
-        for each in nodes
-    }
-    if len(kinds) != 1:
-        return 1
-    ((of_node, of_socket, of_core),) = kinds
-    return of_node if gives_nodes else of_socket if gives_sockets else of_core
+def _socket_cpus(config: SlurmConfig, partition: PartitionConf, nodes: list[NodeConf]) -> int:
+    """CPUs of a socket that is given whole; 0 where none is, or nodes are of several kinds."""
+    sizes = {each.cores_per_socket * each.threads_per_core for each in nodes}
+    return sizes.pop() if len(sizes) == 1 and _gives_sockets(config, partition) else 0
 
 
-def _gives_whole(config: SlurmConfig, partition: PartitionConf) -> tuple[bool, bool]:
-    """Whether it gives whole nodes, and whether it gives whole sockets."""
-    words = (partition.select_type_parameters or config.text("SelectTypeParameters")).upper()
-    is_linear = config.text("SelectType").lower().endswith("linear")
-    return is_linear or partition.oversubscribe == "EXCLUSIVE", "CR_SOCKET" in words
+def _gives_sockets(config: SlurmConfig, partition: PartitionConf) -> bool:
+    words = partition.select_type_parameters or config.text("SelectTypeParameters")
+    return "CR_SOCKET" in words.upper()
 
 
 def _read_conf(conf: Path | None) -> SlurmConfig | None:

@@ -263,12 +263,30 @@ def test_without_a_line_more_processors_are_told_by_whole_sockets_or_nodes():
     assert "--ntasks=4" in options(record, defaults={"p": Default(most_cpus=4)})
 
 
-@pytest.mark.parametrize(("cpus", "tasks"), [(4, []), (8, ["--ntasks=8"]), (6, ["--ntasks=6"])])
-def test_one_socket_of_each_node_that_is_given_whole_is_for_one_task(cpus, tasks):
-    record = job(1, partition="p", cpus=cpus, min_nodes=2, nodes=2)
-    said = options(record, defaults={"p": Default(whole_cpus=2)})
+@pytest.mark.parametrize(
+    ("cpus", "tasks"),
+    [
+        (4, ["--ntasks=2", "--cpus-per-task=2"]),
+        (8, ["--ntasks=8"]),
+        (6, ["--ntasks=6"]),
+    ],
+)
+@pytest.mark.parametrize("is_told", [False, True])
+def test_where_a_socket_of_each_node_was_enough_no_more_are_asked_for(cpus, tasks, is_told):
+    record = job(
+        1, partition="p", cpus=cpus, req_cpus=cpus if is_told else None, min_nodes=2, nodes=2
+    )
+    said = options(record, defaults={"p": Default(socket_cpus=2)})
     assert "--nodes=2" in said
-    assert [text for text in said if "ntasks" in text] == tasks
+    assert [text for text in said if "task" in text] == tasks
+
+
+def test_a_limit_that_main_scheduling_found_shorter_than_the_line_was_changed_by_hand():
+    line = "sbatch --time-min=1 -t 9 run.sh"
+    by_hand = options(job(1, submit_line=line, limit_min=3, flags="SchedMain"))
+    assert ("--time=3" in by_hand, "--time-min=1" in by_hand) == (True, True)
+    by_backfill = options(job(1, submit_line=line, limit_min=3, flags="SchedBackfill"))
+    assert "--time=9" in by_backfill
 
 
 def test_resources_tell_of_processors_and_nodes_without_columns_of_their_own():
