@@ -249,8 +249,9 @@ def submit_all(
             said.remove("-p batch,ex")
         if "-A a2" in said:  # may be on more nodes than GrpTRES allows
             said = [text for text in said if text not in ("-N1-3 -n4", "--spread-job")]
-        if "-H" in said and "--prefer=f2" in said:  # a wish for what is nowhere is judged later
-            said.remove("-H")
+        # a wish for what is nowhere is judged later for who is held, or waits for others
+        if "--prefer=f2" in said:
+            said = [text for text in said if not text.startswith(("-H", "-d"))]
         command = draw.choice(COMMANDS)
         if draw.random() < 0.4:
             lines = [f"#SBATCH {text}" for text in said]
