@@ -229,16 +229,7 @@ class SelectLinear(ChoosingSelector):
 
     def _room(self, request: Request, kind: NodeKind) -> int:
         """Tasks that an idle node of the kind can take, 0 if it does not suit the job."""
-        per_core, cores = kind.threads_of_core, kind.job_cores.bit_count()
-        usable = (
-            cores * min(per_core, request.threads_per_core)
-            if request.threads_per_core
-            else kind.cpus
-        )
-        if request.tasks_per_core:
-            usable = min(
-                usable, cores * min(per_core, request.tasks_per_core * request.cpus_per_task)
-            )
+        usable = kind.cpus  # whatever is said of threads and of tasks of a core (seen of 22.05.8)
         if request.min_cpus_per_node > usable or request.tmp_disk_mb > kind.tmp_disk_mb:
             return 0
         if max(request.memory_per_node_mb or 0, request.memory_per_cpu_mb or 0) > kind.memory_mb:

@@ -158,3 +158,15 @@ def test_jobs_make_room_from_the_smallest_of_the_lowest_tier_up_as_far_as_is_nee
     """Recorded from 22.05.8."""
     jobs = [each.split("=") for each in running.split()]
     assert pushing_aside(jobs, size) == nodes
+
+
+@pytest.mark.parametrize(
+    "asked", [{"threads_per_core": 1}, {"ntasks_per_core": 1}, {"hint": "nomultithread"}]
+)
+def test_nothing_that_is_said_of_threads_takes_more_nodes(asked):
+    """Seen of 22.05.8: a node with four cores of two threads is for seven tasks all the same."""
+    tables = tables_of(table_of([node(i, cores=4, threads=2) for i in range(3)]))
+    job = make_job(num_tasks=7, **asked)
+    allocation = SelectLinear().select(Ask(job, tables.partitions["main"], 0b111), tables)
+    assert allocation is not None
+    assert allocation.nodes.bit_count() == 1
