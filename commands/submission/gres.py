@@ -4,6 +4,8 @@ controller.
 Place: commands. Follows sbatch(1) --gres, --gpus and their kin, and the texts of the real command.
 """
 
+from understudy.commands.submission.shape import tasks_told
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from understudy.commands.shared.client import Context
@@ -16,7 +18,11 @@ INVALID = "Invalid generic resource (gres) specification"
 
 
 def refuses_gres(job: "Job", context: "Context") -> bool:
-    """Whether options about generic resources do not go together, which is said."""
+    """Whether options about generic resources do not go together, which is said. A job with GPUs
+    for each task has as many tasks as follow from nodes and their parts, where these are told.
+    """
+    if job.spec.get("tres_per_task") and "num_tasks" not in job.spec and (told := tasks_told(job)):
+        job.spec["num_tasks"] = told
     said = complaint(job.spec) if job.asks_for_gres else ""
     if said:
         if said.startswith("gres_job_state_validate") or "gpu" in _gres_types(context):
