@@ -435,9 +435,9 @@ def _shape(job: Asked, given: dict[str, str | None], found: list[str], default: 
     if tasks is None and per_node is not None:
         tasks = per_node * least_nodes
     if tasks is None and each is None:
-        # a socket of each node was enough: tasks of one CPU might be dealt out to several
-        if job.has_run and job.nodes and job.cpus == cpus == job.nodes * default.socket_cpus:
-            found += [f"--ntasks={job.nodes}", f"--cpus-per-task={default.socket_cpus}"]
+        sockets = _sockets(job, cpus, default)
+        if sockets:
+            found += [f"--ntasks={sockets}", f"--cpus-per-task={default.socket_cpus}"]
         elif cpus != least_nodes:
             found.append(f"--ntasks={cpus}")
     elif tasks is None:
@@ -446,6 +446,16 @@ def _shape(job: Asked, given: dict[str, str | None], found: list[str], default: 
             found.append(f"--ntasks={cpus // each}")
     elif each is None and tasks and asked_cpus and cpus % tasks == 0 and cpus // tasks > 1:
         found.append(f"--cpus-per-task={cpus // tasks}")
+
+
+def _sockets(job: Asked, cpus: int, default: Default) -> int:
+    """So many whole sockets were enough for a job that asked for no less than it got: tasks of one
+    CPU each might be dealt out to more. 0: sockets are not given whole, or tell nothing.
+    """
+    each = default.socket_cpus
+    if not each or not job.has_run or job.cpus != cpus or cpus % each:
+        return 0
+    return cpus // each if cpus // each >= (job.nodes or 1) else 0
 
 
 def _memory(

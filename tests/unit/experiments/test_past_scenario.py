@@ -267,12 +267,13 @@ def test_without_a_line_more_processors_are_told_by_whole_sockets_or_nodes():
     ("cpus", "tasks"),
     [
         (4, ["--ntasks=2", "--cpus-per-task=2"]),
-        (8, ["--ntasks=8"]),
-        (6, ["--ntasks=6"]),
+        (6, ["--ntasks=3", "--cpus-per-task=2"]),
+        (5, ["--ntasks=5"]),
+        (2, []),
     ],
 )
 @pytest.mark.parametrize("is_told", [False, True])
-def test_where_a_socket_of_each_node_was_enough_no_more_are_asked_for(cpus, tasks, is_told):
+def test_no_more_sockets_are_asked_for_than_were_enough(cpus, tasks, is_told):
     record = job(
         1, partition="p", cpus=cpus, req_cpus=cpus if is_told else None, min_nodes=2, nodes=2
     )
