@@ -422,7 +422,10 @@ def _shape(job: Asked, given: dict[str, str | None], found: list[str], default: 
     )
     # More nodes than tasks are what its partition gives at least (MinNodes).
     is_least = nodes is not None and nodes > (_whole(given.get("ntasks")) or cpus or nodes)
-    if "nodes" not in given and is_told and not is_least:
+    # fewer than --ntasks-per-node wants were given all the same (select/linear)
+    per_node = _whole(given.get("ntasks_per_node") or given.get("tasks_per_node"))
+    is_less = per_node is not None and (nodes or 0) * per_node < (_whole(given.get("ntasks")) or 0)
+    if "nodes" not in given and is_told and not is_least and not is_less:
         found.append(f"--nodes={nodes}")
     if not cpus or any(
         name in given
@@ -430,7 +433,6 @@ def _shape(job: Asked, given: dict[str, str | None], found: list[str], default: 
     ):
         return
     tasks, each = _whole(given.get("ntasks")), _whole(given.get("cpus_per_task"))
-    per_node = _whole(given.get("ntasks_per_node") or given.get("tasks_per_node"))
     least_nodes = _whole((given.get("nodes") or "").partition("-")[0]) or nodes or 1
     if tasks is None and per_node is not None:
         tasks = per_node * least_nodes

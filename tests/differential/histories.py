@@ -221,7 +221,7 @@ def record(seed: int, folder: Path) -> None:
                 ).stdout  # fmt: skip
 
             run("bash", "-c", ACCOUNTS)
-            submit_all(draw, run, Path(place) / "job.sh", keeps_back="MaxCPUsPerNode" in conf)
+            submit_all(draw, run, Path(place) / "job.sh", conf)
             end = time.monotonic() + LIMIT_S
             while run("squeue", "-h", "-t", "PD,R").strip() and time.monotonic() < end:
                 time.sleep(3)
@@ -231,13 +231,8 @@ def record(seed: int, folder: Path) -> None:
             run("bash", "-c", DUMPS.format(folder))
 
 
-def submit_all(
-    draw: random.Random, run: Callable[..., str], script: Path, *, keeps_back: bool
-) -> None:
-    """Submissions that Slurm takes, by `--wrap` and as scripts, and what is done to them then.
-
-    `keeps_back`: a partition has MaxCPUsPerNode.
-    """
+def submit_all(draw: random.Random, run: Callable[..., str], script: Path, conf: str) -> None:
+    """Submissions that Slurm takes, by `--wrap` and as scripts, and what is done to them then."""
     previous, taken = "1", 0
     while taken < JOBS:
         drawn = [draw.choice(line.split("; ")) for line in OPTIONS]
@@ -245,7 +240,7 @@ def submit_all(
         # asks for whole nodes once it was looked for in ex, and waits for ever where these are not
         # to be had: MaxCPUsPerNode, the CPUs of an account or of a user
         is_limited = any("-A a2" in text or "-q q1" in text for text in said)
-        if (keeps_back or is_limited) and "-p batch,ex" in said:
+        if ("MaxCPUsPerNode" in conf or is_limited) and "-p batch,ex" in said:
             said.remove("-p batch,ex")
         if "-A a2" in said:  # may be on more nodes than GrpTRES allows
             said = [text for text in said if text not in ("-N1-3 -n4", "--spread-job")]
@@ -258,8 +253,9 @@ def submit_all(
             script.write_text("\n".join(["#!/bin/bash", *lines, command, ""]))
             answer = run("sbatch", str(script))
         else:
-            # of a component that has met GrpTRES nodes are kept for ever, as in Slurm
-            meets = any(text.startswith("-A") for text in said)
+            # of a component nodes are kept for ever, as in Slurm, if it has met GrpTRES, or the
+            # other is never looked at, as others of the user come before it
+            meets = any(text.startswith("-A") for text in said) or "bf_max_job_user" in conf
             more = draw.choice(COMPONENTS).split() if draw.random() < 0.06 and not meets else []
             answer = run("sbatch", *shlex.split(" ".join(said)), *more, "--wrap", command)
         if "Submitted" in answer:

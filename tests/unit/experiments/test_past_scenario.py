@@ -290,6 +290,14 @@ def test_a_limit_that_main_scheduling_found_shorter_than_the_line_was_changed_by
     assert "--time=9" in by_backfill
 
 
+def test_no_nodes_are_asked_for_that_are_fewer_than_the_tasks_of_each_want():
+    line = "sbatch -n4 --ntasks-per-node=2 run.sh"
+    one = job(1, submit_line=line, req_cpus=4, cpus=4, min_nodes=1, nodes=1)
+    assert not any(text.startswith("--nodes") for text in options(one))
+    two = job(1, submit_line=line, req_cpus=4, cpus=4, min_nodes=2, nodes=2)
+    assert "--nodes=2" in options(two)
+
+
 def test_resources_tell_of_processors_and_nodes_without_columns_of_their_own():
     record = job(1, req_tres="cpu=1,mem=100M,node=1", alloc_tres="cpu=8,mem=800M,node=1")
     assert set(options(record)) == {"--nodes=1", "--ntasks=8", "--mem-per-cpu=100M"}
