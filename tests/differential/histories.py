@@ -244,6 +244,8 @@ def submit_all(draw: random.Random, run: Callable[..., str], script: Path, conf:
             said.remove("-p batch,ex")
         if "-A a2" in said:  # may be on more nodes than GrpTRES allows
             said = [text for text in said if text not in ("-N1-3 -n4", "--spread-job")]
+        if any("-q q2" in text for text in said) and "--exclusive" in said:
+            said.remove("--exclusive")  # all GPUs of the nodes count, and q2 has three
         # a wish for what is nowhere is judged later for who is held, or waits for others
         if "--prefer=f2" in said:
             said = [text for text in said if not text.startswith(("-H", "-d"))]
