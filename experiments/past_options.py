@@ -357,7 +357,8 @@ def _as_it_got(job: Asked, counts: Count, default: Default) -> Asked:
         not job.has_run
         or not job.cpus
         or not job.req_cpus
-        or job.cpus <= job.req_cpus + (default.unit_cpus - 1) * (job.nodes or 1)
+        or job.cpus
+        <= max(job.req_cpus, job.nodes or 1) + (default.unit_cpus - 1) * (job.nodes or 1)
         or job.cpus > default.most_cpus
     ):
         return job
@@ -502,6 +503,8 @@ def _is_of_cpus(
     gives it to who asks for none, if that is as much; else of nodes if each has one CPU of the job,
     or all: of each CPU, whole nodes might be asked for more memory than they have.
     """
+    if cpus < nodes:  # of which a partition gives more at least (MinNodes)
+        return False
     got = megabytes(tres(job.alloc_tres).get("mem", ""))
     if got and job.has_run and job.nodes and job.cpus:
         is_of_nodes, is_of_cpus = (

@@ -290,6 +290,16 @@ def test_a_limit_that_main_scheduling_found_shorter_than_the_line_was_changed_by
     assert "--time=9" in by_backfill
 
 
+def test_whole_nodes_of_which_a_partition_gives_more_at_least_are_not_taken_for_asked():
+    record = job(
+        1, partition="p", req_cpus=1, min_nodes=2, cpus=16, nodes=2,
+        req_tres="cpu=1,mem=2G,node=2", alloc_tres="cpu=16,node=2",
+    )  # fmt: skip
+    said = options(record, defaults={"p": Default(unit_cpus=8)})
+    assert "--mem=1024M" in said
+    assert not any("ntasks" in text and text != "--ntasks=1" for text in said)
+
+
 def test_no_nodes_are_asked_for_that_are_fewer_than_the_tasks_of_each_want():
     line = "sbatch -n4 --ntasks-per-node=2 run.sh"
     one = job(1, submit_line=line, req_cpus=4, cpus=4, min_nodes=1, nodes=1)
