@@ -282,8 +282,9 @@ class _Maker:
         self._since, self._until = since, until
         self._times_of_reservations = reservations
         self._known: dict[str, int] = {}  # submission: its instant
-        # submissions that the history leaves when their exit code had them requeued
-        self._requeued: set[str] = set()
+        # submissions of which nobody knows how they would have ended: never run, or left when their
+        # exit code had them requeued
+        self._unended: set[str] = set()
         self._reserved: dict[str, list[tuple[PastJob, int]]] = defaultdict(list)
         self._zero = 0
         self._lines: dict[str, list[dict[str, str | None]] | None] = {}
@@ -307,8 +308,8 @@ class _Maker:
         )
         for group in kept:
             self._known[group.job] = _submitted(group.records[0])
-            if any(_is_requeued(record) for record in group.last.values()):
-                self._requeued.add(group.job)
+            if any(_is_requeued(each) or not each.has_run for each in group.last.values()):
+                self._unended.add(group.job)
         for group in kept:
             submission = self._submission(group, scenario)
             if submission is not None:
@@ -569,8 +570,8 @@ class _Maker:
                 continue
             jobs = []
             ids = {one.partition("+")[0].partition("_")[0] for one in listed.split(":")}
-            if kind == "afternotok" and ids & self._requeued:
-                kind = "afterany"  # their runs to come end well, as nothing is known of them
+            if kind == "afternotok" and ids & self._unended:
+                kind = "afterany"  # if they run they end well, as nothing is known of them
             for one in listed.split(":"):
                 job, plus, delay = one.partition("+")
                 match = _DEPENDENCY_JOB.fullmatch(job)

@@ -420,6 +420,8 @@ def test_who_waited_for_the_failure_of_a_job_that_the_history_leaves_requeued_wa
     waiting = "sbatch --dependency=afternotok:1 run.sh"
     left, _ = scenario(job(1, "REQUEUED", exit_code=3), job(2, submit_line=waiting))
     assert "--dependency=afterany:{1}" in left.workload[-1]["options"]
+    never, _ = scenario(job(1, "CANCELLED", start=None), job(2, submit_line=waiting))
+    assert "--dependency=afterany:{1}" in never.workload[-1]["options"]
     failed, _ = scenario(job(1, "FAILED", exit_code=3), job(2, submit_line=waiting))
     assert "--dependency=afternotok:{1}" in failed.workload[-1]["options"]
     again, _ = scenario(
