@@ -242,8 +242,10 @@ def submit_all(draw: random.Random, run: Callable[..., str], script: Path, conf:
         is_limited = any("-A a2" in text or "-q q1" in text for text in said)
         if ("MaxCPUsPerNode" in conf or is_limited) and "-p batch,ex" in said:
             said.remove("-p batch,ex")
-        if "-A a2" in said:  # may be on more nodes than GrpTRES allows
-            said = [text for text in said if text not in ("-N1-3 -n4", "--spread-job")]
+        # may be on more nodes than GrpTRES allows, and with whole sockets has more CPUs
+        if any("-A a2" in text for text in said):
+            lucky = ("-N1-3 -n4", "--spread-job", "-N3 -n5" if "CR_Socket" in conf else "")
+            said = [text for text in said if text not in lucky]
         if any("-q q2" in text for text in said) and "--exclusive" in said:
             said.remove("--exclusive")  # all GPUs of the nodes count, and q2 has three
         # a wish for what is nowhere is judged later for who is held, or waits for others
