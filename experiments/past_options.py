@@ -393,13 +393,14 @@ def _no_more_nodes(job: Asked, given: dict[str, str | None], counts: Count) -> N
     nodes, --spread-job): with more free ones it might wait for ever, as limits allow it so many
     alone.
     """
-    got = job.nodes if job.has_run else None
-    least, _, most = (given.get("nodes") or str(job.min_nodes or 1)).partition("-")
-    takes_many = (
-        (_whole(most) or 0) > (got or 0) if most else "spread_job" in given and "nodes" not in given
-    )
-    if got and takes_many and 0 < (_whole(least) or 0) <= got:
-        given["nodes"] = f"{least}-{got}"
+    if not job.has_run or not job.nodes:
+        return
+    typed = given.get("nodes")
+    least, _, most = (typed or str(job.min_nodes or 1)).partition("-")
+    is_range = (_whole(most) or 0) > job.nodes
+    is_spread = typed is None and "spread_job" in given
+    if (is_range or is_spread) and 0 < (_whole(least) or 0) <= job.nodes:
+        given["nodes"] = f"{least}-{job.nodes}"
         counts.notes[
             "any number of nodes, some of which limits of accounts may forbid: no more are asked "
             "for than it got"

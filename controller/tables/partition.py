@@ -131,12 +131,7 @@ def _memory_of_a_node_mb(job: Job, partition: Partition) -> int:
     return cpus * job.memory_per_cpu_mb
 
 
-def limit_broken(
-    job: Job,
-    partition: Partition,
-    *,
-    for_backfill: bool = False,
-) -> str:
+def limit_broken(job: Job, partition: Partition, *, for_backfill: bool = False) -> str:
     """The partition's limit that the job breaks, "" if none.
 
     `for_backfill`: it may be content with the time of --time-min, which backfill alone gives.

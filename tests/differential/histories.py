@@ -231,26 +231,35 @@ def record(seed: int, folder: Path) -> None:
             run("bash", "-c", DUMPS.format(folder))
 
 
+def without_luck(said: list[str], conf: str) -> list[str]:
+    """The options without those with which it depends on what else runs whether Slurm ever starts
+    the job.
+    """
+    words, out = " ".join(said), set()
+    # asks for whole nodes once it was looked for in ex, and waits for ever where these are not to
+    # be had: MaxCPUsPerNode, the CPUs of an account or of a user
+    if "MaxCPUsPerNode" in conf or "-A a2" in words or "-q q1" in words:
+        out.add("-p batch,ex")
+    # may be on more nodes than GrpTRES allows, and with whole sockets has more CPUs
+    if "-A a2" in words:
+        out |= {"-N1-3 -n4", "--spread-job"} | ({"-N3 -n5"} if "CR_Socket" in conf else set())
+    # all GPUs of the nodes count, and q2 has three
+    if "-q q2" in words:
+        out.add("--exclusive")
+    # a wish for what is nowhere is judged later for who is held, or waits for others
+    is_wish = "--prefer=f2" in said
+    return [
+        text for text in said if text not in out and not (is_wish and text.startswith(("-H", "-d")))
+    ]
+
+
 def submit_all(draw: random.Random, run: Callable[..., str], script: Path, conf: str) -> None:
     """Submissions that Slurm takes, by `--wrap` and as scripts, and what is done to them then."""
     previous, taken = "1", 0
     while taken < JOBS:
         drawn = [draw.choice(line.split("; ")) for line in OPTIONS]
         said = [text.replace("PREVIOUS", previous) for text in drawn if text != "-"]
-        # asks for whole nodes once it was looked for in ex, and waits for ever where these are not
-        # to be had: MaxCPUsPerNode, the CPUs of an account or of a user
-        is_limited = any("-A a2" in text or "-q q1" in text for text in said)
-        if ("MaxCPUsPerNode" in conf or is_limited) and "-p batch,ex" in said:
-            said.remove("-p batch,ex")
-        # may be on more nodes than GrpTRES allows, and with whole sockets has more CPUs
-        if any("-A a2" in text for text in said):
-            lucky = ("-N1-3 -n4", "--spread-job", "-N3 -n5" if "CR_Socket" in conf else "")
-            said = [text for text in said if text not in lucky]
-        if any("-q q2" in text for text in said) and "--exclusive" in said:
-            said.remove("--exclusive")  # all GPUs of the nodes count, and q2 has three
-        # a wish for what is nowhere is judged later for who is held, or waits for others
-        if "--prefer=f2" in said:
-            said = [text for text in said if not text.startswith(("-H", "-d"))]
+        said = without_luck(said, conf)
         command = draw.choice(COMMANDS)
         if draw.random() < 0.4:
             lines = [f"#SBATCH {text}" for text in said]

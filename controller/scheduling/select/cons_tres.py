@@ -27,7 +27,7 @@ from understudy.controller.scheduling.select.gres import (
     attempts,
     choose_for_job,
     cores_on,
-    cpus_asked,
+    cpus_counted,
     cpus_needed,
     merged,
     nodes_having,
@@ -725,7 +725,7 @@ class SelectConsTres(ChoosingSelector):
             shares = self._shares_with_gres(request, choice, table, free, gres)
             own = None
             if self.counts_cpus and not request.exclusive:
-                own = sum(cpus_asked(request, share) for share in shares)
+                own = sum(cpus_counted(request, share) for share in shares)
             return Allocation.of_shares(shares, whole=request.exclusive, cpus=own)
         blocked, most = request.blocked_cores or _NONE, request.cpus_at_most or _NONE
         if len(choice) == 1 and not (blocked or most):

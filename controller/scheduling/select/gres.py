@@ -448,7 +448,7 @@ def part_on(request: Request, wants: Sequence[GresCount], *, consumes_memory: bo
     return request.but(**changes) if changes else request
 
 
-def cpus_asked(request: Request, share: NodeShare) -> int:
+def cpus_counted(request: Request, share: NodeShare) -> int:
     """CPUs that the job asks for on the node, of the cores that it has there."""
     asked = max(
         share.tasks * request.cpus_per_task, request.held_cpus_per_node, request.memory_cpus

@@ -229,8 +229,8 @@ class SelectLinear(ChoosingSelector):
 
     def _room(self, request: Request, kind: NodeKind) -> int:
         """Tasks that an idle node of the kind can take, 0 if it does not suit the job."""
-        usable = kind.cpus  # whatever is said of threads and of tasks of a core (seen of 22.05.8)
-        if request.min_cpus_per_node > usable or request.tmp_disk_mb > kind.tmp_disk_mb:
+        # whatever is said of threads and of tasks of a core (seen of 22.05.8)
+        if request.min_cpus_per_node > kind.cpus or request.tmp_disk_mb > kind.tmp_disk_mb:
             return 0
         if max(request.memory_per_node_mb or 0, request.memory_per_cpu_mb or 0) > kind.memory_mb:
             return 0
@@ -241,7 +241,7 @@ class SelectLinear(ChoosingSelector):
             and request.memory_per_cpu_mb * kind.cpus > kind.memory_mb
         ):
             return 0  # it would hold that of all CPUs; who is submitted is not refused for that
-        room = usable // request.cpus_per_task
+        room = kind.cpus // request.cpus_per_task
         if request.tasks_per_node:
             if room < min(request.tasks_per_node, request.tasks):
                 return 0
