@@ -27,7 +27,7 @@ from understudy.controller.tables.job import (
 )
 from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.model.errors import ErrorCode, SlurmError
-from understudy.model.states import JobFlag, JobState
+from understudy.model.states import JobFlag
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core
@@ -48,9 +48,6 @@ def requeue(core: Core, job: Job, now: float, *, hold: bool, held_by: str = HELD
         raise SlurmError(ErrorCode.NO_SCRIPT)
     if job.is_pending:
         raise SlurmError(ErrorCode.JOB_PENDING)
-    if job.state is JobState.SUSPENDED and not hold:
-        requeue_job(core, job, now, held_by=HELD_BY_ADMIN)
-        return
     requeue_job(
         core, job, now, hold_reason=HELD_STATE if hold else "", held_by=held_by if hold else ""
     )
@@ -135,8 +132,8 @@ def _requeue_one(
     job.partition = job.partitions[0]
     if held_by:
         job.priority, job.held_by = 0, held_by
-    elif job.priority == 0:
-        job.priority, job.held_by = core.priorities.assign(job, now), ""
+    elif job.priority == 0:  # it was held, or suspended, while it ran
+        held_by = job.held_by = job.held_by or HELD_BY_ADMIN
     if job.is_completing:
         job.reason, job.reason_detail = (held_by or "BeginTime"), hold_reason
         if lost_nodes:

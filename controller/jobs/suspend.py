@@ -56,7 +56,7 @@ def suspend(core: Core, job: Job, now: float) -> None:
 
 
 def resume(core: Core, job: Job, now: float) -> None:
-    """What `scontrol resume` does. The job gets the priority of a new one.
+    """What `scontrol resume` does. The job gets the priority of a new one, even if it was held.
 
     Raises:
         SlurmError: it is pending, over, or not suspended.
@@ -65,7 +65,7 @@ def resume(core: Core, job: Job, now: float) -> None:
     if job.is_running or (core.gang is not None and core.gang.has(job)):
         raise SlurmError(ErrorCode.NOT_SUSPENDED)
     if not job.priority:
-        job.priority = core.priorities.assign(job, now)
+        job.priority, job.held_by = core.priorities.assign(job, now), ""
     continue_job(core, job, now, in_row=job.held is None)
     if (
         core.gang is not None

@@ -1,5 +1,6 @@
 """Jobs that are suspended and resumed, and what they keep meanwhile."""
 
+import pytest
 from controller_harness import OTHER, ROOT, USER, Harness
 
 from understudy.controller.edge.validate import validate
@@ -142,6 +143,32 @@ def test_a_suspended_job_that_is_requeued_is_held():
     assert job.is_pending
     assert job.held_by == "JobHeldAdmin"
     assert (job.suspend_time, job.pre_suspend_s) == (None, 0)
+
+
+@pytest.mark.parametrize(("action", "reason"), [("hold", "JobHeldAdmin"), ("uhold", "JobHeldUser")])
+def test_a_job_that_is_held_while_it_runs_stays_held_when_it_is_requeued(action, reason):
+    harness = Harness()
+    job = running(harness)
+    harness.control(action, job, ROOT)
+    assert (job.priority, job.held_by) == (0, reason)
+    assert harness.control("requeue", job, ROOT) == 0
+    harness.acknowledge()
+    harness.epilog(job)
+    assert (job.is_pending, job.priority, job.held_by) == (True, 0, reason)
+
+
+def test_a_resumed_job_is_held_no_more():
+    harness = Harness()
+    job = running(harness)
+    harness.control("suspend", job, ROOT)
+    harness.control("hold", job, ROOT)
+    harness.control("resume", job, ROOT)
+    assert job.priority > 0
+    assert harness.control("requeue", job, ROOT) == 0
+    harness.acknowledge()
+    harness.epilog(job)
+    assert (job.is_pending, job.held_by) == (True, "")
+    assert job.priority > 0
 
 
 def test_a_suspended_job_that_is_cancelled_gives_everything_back():
