@@ -152,6 +152,7 @@ class Default(NamedTuple):
     is_limited: bool = False  # the accounts limit resources (GrpTRES, MaxTRESPerUser ...)
     # CPUs of a socket, where these are given whole and all of its nodes are alike
     socket_cpus: int = 0
+    most_memory_mb: int | None = None  # of a job on each node (MaxMemPerNode)
 
 
 NO_DEFAULT: Final = Default()  # of a partition that no configuration tells of
@@ -246,8 +247,9 @@ def job_options(
     _fewer_nodes(job, given, counts)
     if default.is_limited:
         _no_more_nodes(job, given, counts)
-    _shape(job, given, found, default)
-    _memory(job, given, found, default)
+    memory = _memory(job, given, default)
+    _shape(job, given, found, default, _of_each_cpu(given, memory, default))
+    found += memory
     _gres(job, given, mapped, found)
     _licenses(job, given, mapped, found)
     _buffer(job, given, counts)
@@ -368,10 +370,11 @@ def _as_it_got(job: Asked, counts: Count, default: Default) -> Asked:
     ] += 1
     wanted, got = tres(job.req_tres), megabytes(tres(job.alloc_tres).get("mem", ""))
     memory, amount = job.memory, megabytes(wanted.get("mem", "") or job.memory)
+    nodes = _whole(wanted.get("node")) or job.min_nodes or 1
+    if not got and amount and not amount[1]:  # which is not given: of so many it would be more
+        memory = f"{-(-amount[0] // nodes)}Mn"
     if got and amount and not amount[1] and job.nodes:
-        is_of_cpus = _is_of_cpus(
-            job, amount[0], _whole(wanted.get("node")) or job.min_nodes or 1, job.req_cpus, default
-        )
+        is_of_cpus = _is_of_cpus(job, amount[0], nodes, job.req_cpus, default)
         memory = f"{got[0] // job.cpus}Mc" if is_of_cpus else f"{got[0] // job.nodes}Mn"
     return job._replace(req_cpus=job.cpus, memory=memory)
 
@@ -407,9 +410,15 @@ def _no_more_nodes(job: Asked, given: dict[str, str | None], counts: Count) -> N
         ] += 1
 
 
-def _shape(job: Asked, given: dict[str, str | None], found: list[str], default: Default) -> None:
+def _shape(
+    job: Asked,
+    given: dict[str, str | None],
+    found: list[str],
+    default: Default,
+    mb_of_cpu: int | None,
+) -> None:
     """Nodes and tasks, as far as the line leaves them open: it does not show what the script
-    says.
+    says. `mb_of_cpu`: the memory that it has of each CPU, if that is how it is asked for.
     """
     wanted = tres(job.req_tres)
     asked_cpus = job.req_cpus or _whole(wanted.get("cpu"))
@@ -427,7 +436,13 @@ def _shape(job: Asked, given: dict[str, str | None], found: list[str], default: 
     # fewer than --ntasks-per-node wants were given all the same (select/linear)
     per_node = _whole(given.get("ntasks_per_node") or given.get("tasks_per_node"))
     is_less = per_node is not None and (nodes or 0) * per_node < (_whole(given.get("ntasks")) or 0)
-    if "nodes" not in given and is_told and not is_least and not is_less:
+    # With so many CPUs on so few nodes it would have been refused.
+    is_too_much = (
+        default.most_memory_mb is not None
+        and mb_of_cpu is not None
+        and mb_of_cpu * (cpus or 1) > default.most_memory_mb * (nodes or 1)
+    )
+    if "nodes" not in given and is_told and not (is_least or is_less or is_too_much):
         found.append(f"--nodes={nodes}")
     if not cpus or any(
         name in given
@@ -462,38 +477,57 @@ def _sockets(job: Asked, cpus: int, default: Default) -> int:
     return cpus // each if cpus // each >= (job.nodes or 1) else 0
 
 
-def _memory(
-    job: Asked,
-    given: dict[str, str | None],
-    found: list[str],
-    default: Default,
-) -> None:
+def _memory(job: Asked, given: dict[str, str | None], default: Default) -> list[str]:
     if any(name in given for name in ("mem", "mem_per_cpu", "mem_per_gpu")):
-        return
+        return []
     wanted = tres(job.req_tres)
     size = megabytes(wanted.get("mem", "")) or megabytes(job.memory)
     old = megabytes(job.memory)
     if old is not None and old[1]:
         size = old
-    if size is None or (not size[0] and size[1] != "n"):
-        return
-    amount, per = size
-    if per == "c":
-        found.append(f"--mem-per-cpu={amount}M")
-        return
+    got = megabytes(tres(job.alloc_tres).get("mem", "")) if job.has_run else None
     nodes = _whole(wanted.get("node")) or job.min_nodes or job.nodes or 1
     cpus = _whole(wanted.get("cpu")) or job.req_cpus or 0
-    is_whole = given.get("exclusive", "") is None
+    if size is None and got and job.nodes:  # no column tells what was asked for
+        size, nodes, cpus = got, job.nodes, job.cpus or 0
+    if size is None or (not size[0] and size[1] != "n"):
+        return []
+    amount, per = size
+    if per == "c":
+        return [f"--mem-per-cpu={amount}M"]
     if per == "n":
-        found.append(f"--mem={amount}M")
-    elif (
+        return [f"--mem={amount}M"]
+    if got and not wanted.get("node") and not job.min_nodes:
+        nodes = _nodes_of_memory(job, amount, got[0]) or nodes
+    is_whole = given.get("exclusive", "") is None
+    if (
         not cpus
         or amount % cpus
         or not _is_of_cpus(job, amount, nodes, cpus, default, is_whole=is_whole)
     ):
-        found.append(f"--mem={-(-amount // nodes)}M")
-    else:
-        found.append(f"--mem-per-cpu={amount // cpus}M")
+        return [f"--mem={-(-amount // nodes)}M"]
+    return [f"--mem-per-cpu={amount // cpus}M"]
+
+
+def _nodes_of_memory(job: Asked, amount: int, got: int) -> int:
+    """For how many nodes a job asked for `amount`, which got so much of more; 0: not known."""
+    if not got or not job.nodes or got * (job.req_cpus or 0) == amount * (job.cpus or 0):
+        return 0
+    nodes, rest = divmod(amount * job.nodes, got)
+    return nodes if not rest and nodes <= job.nodes else 0
+
+
+def _of_each_cpu(given: dict[str, str | None], memory: list[str], default: Default) -> int | None:
+    """Megabytes of each CPU, where memory is asked for so, or nothing is said of it and the
+    partition gives it so.
+    """
+    typed = given.get("mem_per_cpu") or "".join(memory).partition("--mem-per-cpu=")[2]
+    if typed:
+        size = megabytes(typed)
+        return size[0] if size else None
+    if memory or "mem" in given or "mem_per_gpu" in given:
+        return None
+    return next((amount for amount, per in default.memory if per == "c"), None)
 
 
 def _is_of_cpus(

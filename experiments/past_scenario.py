@@ -384,7 +384,7 @@ class _Maker:
         else:
             said = groups[0] if groups else None
             typed = said.get("array") if said else None
-            options = self._options(group, first, said, False)
+            options = _with_least_time(self._options(group, first, said, False), final, said)
             line = self._line(group, scenario, at, first)
             tasks = self._tasks(final, typed or "")
             if tasks is not None:
@@ -914,6 +914,29 @@ def _fill(
         for name in _OF_LINES:
             if not getattr(record, name) and said.get(name):
                 setattr(record, name, said[name])
+
+
+def _with_least_time(
+    options: list[str], records: Sequence[PastJob], said: dict[str, str | None] | None
+) -> list[str]:
+    """Of an array without a submission line, of which backfill gave some tasks less time than
+    others have: it was content with less (--time-min).
+    """
+    limits = [record.limit_min or 0 for record in records]
+    if said is not None or min(limits) <= 0:
+        return options
+    least = min(
+        (
+            limit
+            for limit, record in zip(limits, records, strict=True)
+            if record.has_run and "SchedMain" not in record.flags
+        ),
+        default=max(limits),
+    )
+    if least == max(limits):
+        return options
+    kept = [option for option in options if not option.startswith("--time=")]
+    return [*kept, f"--time={max(limits)}", f"--time-min={least}"]
 
 
 def _is_requeued(record: PastJob) -> bool:

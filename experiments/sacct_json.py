@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 _PART: Final = 1 << 20  # characters read at a time
+# flags, and the words for them in sacct's column
+_FLAGS: Final = {"STARTED_ON_SCHEDULE": "SchedMain", "STARTED_ON_BACKFILL": "SchedBackfill"}
 
 
 def read_json(file: TextIO, counts: Count, choices: Choices = NO_CHOICES) -> Iterator[PastJob]:
@@ -196,6 +198,7 @@ def _record(number: int, job: dict[str, Any]) -> PastJob:
         wckey=_word((job.get("wckey") or {}).get("wckey")).lstrip("*"),
         comment=_word(comment.get("job")) if isinstance(comment, dict) else _word(comment),
         submit_line=_word(job.get("submit_line")),
+        flags=",".join(_FLAGS[each] for each in job.get("flags") or () if each in _FLAGS),
     )
 
 

@@ -166,6 +166,7 @@ def _defaults(config: SlurmConfig | None, site: SiteAccounts) -> Defaults:
             sum(each.cpus if most is None else min(each.cpus, most) for each in nodes),
             site.limits_resources,
             _socket_cpus(config, partition, nodes),
+            partition.max_memory_per_node_mb or config.number("MaxMemPerNode") or None,
         )
     return found
 

@@ -197,6 +197,52 @@ def test_memory_that_may_be_of_nodes_or_cpus_is_as_the_configuration_gives_it(de
     assert expected in options(record, defaults={"p": Default(frozenset(default))})
 
 
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"alloc_tres": "cpu=16,mem=600M,node=2"}, "--mem=300M"),
+        ({"alloc_tres": "cpu=16,mem=8000M,node=2"}, "--mem-per-cpu=500M"),
+        # all of a node, of which it got two without asking for them
+        (
+            {"req_cpus": 4, "memory": "8000M", "alloc_tres": "cpu=16,mem=16000M,node=2"},
+            "--mem=8000M",
+        ),
+        # more processors than it asked for have no more memory than it asked for
+        (
+            {
+                "cpus": 16, "nodes": 2, "req_cpus": 4, "min_nodes": 2,
+                "alloc_tres": "cpu=16,node=2", "req_tres": "cpu=4,mem=2G,node=2",
+            },
+            "--mem=1024M",
+        ),
+    ],
+)  # fmt: skip
+def test_without_a_line_memory_is_told_by_what_a_job_got(fields, expected):
+    assert expected in options(job(1, **fields))
+
+
+@pytest.mark.parametrize(
+    ("memory", "most", "is_told"),
+    [
+        ({(500, "c")}, 3000, False),  # as the partition gives it to each CPU
+        ({(500, "c")}, 3500, True),
+        ({(500, "n")}, 400, True),
+        (set(), 400, True),
+    ],
+)
+def test_no_nodes_are_asked_for_on_which_a_job_may_not_have_its_memory(memory, most, is_told):
+    """`sbatch -N1 -n7` is refused where `sbatch -n7` runs."""
+    record = job(1, partition="p", req_cpus=7, cpus=8, min_nodes=1, nodes=1)
+    default = Default(frozenset(memory), most_memory_mb=most)
+    assert ("--nodes=1" in options(record, defaults={"p": default})) is is_told
+    if not is_told:
+        asked = job(
+            1, partition="p", req_cpus=7, cpus=8, min_nodes=1, nodes=1,
+            submit_line="sbatch --mem-per-cpu=100M run.sh",
+        )  # fmt: skip
+        assert "--nodes=1" in options(asked, defaults={"p": default})
+
+
 def test_nodes_that_were_changed_while_a_job_waited_are_the_columns():
     fewer = job(1, submit_line="sbatch -N2 -n4 run.sh", req_cpus=4, cpus=4, min_nodes=1, nodes=1)
     assert "--nodes=1" in options(fewer)
@@ -355,6 +401,26 @@ def test_the_tasks_of_an_array_are_one_submission():
     assert found["options"][0] == "--array=1,3,7-9%2"
     assert found["run"] == {"1": 10, "3": 20, "7": 300, "8": 300, "9": 300}
     assert found["exit"] == {"3": 2}
+
+
+@pytest.mark.parametrize(
+    ("flags", "line_text", "expected"),
+    [
+        ("SchedBackfill", "", ["--time=9", "--time-min=1"]),
+        ("SchedMain", "", ["--time=1"]),  # changed by hand
+        ("SchedBackfill", "sbatch -t 9 --time-min=2 -a 1-2 run.sh", ["--time-min=2", "--time=9"]),
+    ],
+)
+def test_tasks_to_which_backfill_gave_less_time_than_others_have_were_content_with_it(
+    flags, line_text, expected
+):
+    more = {"submit_line": line_text}
+    records = [
+        job("5_1", limit_min=1, flags=flags, **more),
+        job("5_2", state="CANCELLED", start=None, limit_min=9, **more),
+    ]
+    found = line(*records)["options"]
+    assert sorted(each for each in found if each.startswith("--time")) == sorted(expected)
 
 
 def test_tasks_that_are_not_on_record_and_pauses_are_counted():
