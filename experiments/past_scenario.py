@@ -282,9 +282,8 @@ class _Maker:
         self._since, self._until = since, until
         self._times_of_reservations = reservations
         self._known: dict[str, int] = {}  # submission: its instant
-        # submissions of which nobody knows how they would have ended: never run, or left when their
-        # exit code had them requeued
-        self._unended: set[str] = set()
+        # submissions of which nobody knows how they would have ended
+        self._may_end_well: set[str] = set()
         self._reserved: dict[str, list[tuple[PastJob, int]]] = defaultdict(list)
         self._zero = 0
         self._lines: dict[str, list[dict[str, str | None]] | None] = {}
@@ -308,8 +307,8 @@ class _Maker:
         )
         for group in kept:
             self._known[group.job] = _submitted(group.records[0])
-            if any(_is_requeued(each) or not each.has_run for each in group.last.values()):
-                self._unended.add(group.job)
+            if any(_may_end_well(each) for each in group.last.values()):
+                self._may_end_well.add(group.job)
         for group in kept:
             submission = self._submission(group, scenario)
             if submission is not None:
@@ -570,7 +569,7 @@ class _Maker:
                 continue
             jobs = []
             ids = {one.partition("+")[0].partition("_")[0] for one in listed.split(":")}
-            if kind == "afternotok" and ids & self._unended:
+            if kind == "afternotok" and ids & self._may_end_well:
                 kind = "afterany"  # if they run they end well, as nothing is known of them
             for one in listed.split(":"):
                 job, plus, delay = one.partition("+")
@@ -942,6 +941,11 @@ def _with_least_time(
 def _is_requeued(record: PastJob) -> bool:
     """Whether the history ends, for the job, when its exit code has had it requeued."""
     return record.state == "REQUEUED" and record.has_run
+
+
+def _may_end_well(record: PastJob) -> bool:
+    """Whether it does so in a replay, if it runs, though in the history it did not."""
+    return _is_requeued(record) or not record.has_run or record.state == "PREEMPTED"
 
 
 def _number(job: str) -> tuple[int, int]:

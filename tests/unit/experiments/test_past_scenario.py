@@ -482,12 +482,14 @@ def test_how_jobs_ended_is_told():
     assert line(job(1, "TIMEOUT", limit_min=1, start=0, end=65))["run"] == 65 + BEYOND_LIMIT_S
 
 
-def test_who_waited_for_the_failure_of_a_job_that_the_history_leaves_requeued_waits_for_its_end():
+def test_who_waited_for_the_failure_of_a_job_that_may_end_well_waits_for_its_end():
     waiting = "sbatch --dependency=afternotok:1 run.sh"
     left, _ = scenario(job(1, "REQUEUED", exit_code=3), job(2, submit_line=waiting))
     assert "--dependency=afterany:{1}" in left.workload[-1]["options"]
     never, _ = scenario(job(1, "CANCELLED", start=None), job(2, submit_line=waiting))
     assert "--dependency=afterany:{1}" in never.workload[-1]["options"]
+    preempted, _ = scenario(job(1, "PREEMPTED"), job(2, submit_line=waiting))
+    assert "--dependency=afterany:{1}" in preempted.workload[-1]["options"]
     failed, _ = scenario(job(1, "FAILED", exit_code=3), job(2, submit_line=waiting))
     assert "--dependency=afternotok:{1}" in failed.workload[-1]["options"]
     again, _ = scenario(
