@@ -394,9 +394,11 @@ class Run:
         core = self.core
         assert core is not None
         # A heterogeneous job whose components cannot all have nodes waits for ever, and keeps those
-        # of one of them. Jobs that preempt each other for ever keep theirs.
+        # of one of them, as a job does for whose counted features backfill asks too much. Jobs that
+        # preempt each other for ever keep theirs.
         is_held_up = bool(self.outcome.circles) or any(
-            job.het is not None and job.priority for job in core.tables.pending.values()
+            job.priority and (job.het is not None or "*" in job.spec.features)
+            for job in core.tables.pending.values()
         )
         looks_at_all = core.policy.name == "backfill" and not any(
             word in "\n".join(self.schedule.conf) for word in LOOKS_AT_FEW

@@ -95,6 +95,9 @@ class LimitsHeld:
     def _end(self, job: Job, start: int, payer: Payer, held: dict[str, int]) -> None:
         if job.suspended_s or not payer.chain:
             return
+        now = self._payer(job)
+        if now is None or now.qos != payer.qos:  # its partition's changed: who paid is not known
+            return
         end = job.end_time if job.is_finished and job.end_time is not None else self.core.time.now()
         for group in payer.groups:
             for tres, amount in {**held, "": 1}.items():
