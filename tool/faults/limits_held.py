@@ -96,7 +96,7 @@ class LimitsHeld:
         if job.suspended_s or not payer.chain:
             return
         now = self._payer(job)
-        if now is not None and now.qos != payer.qos:  # its partition's changed: who paid is not known
+        if now is not None and now.qos != payer.qos:  # who paid is not known
             return
         end = job.end_time if job.is_finished and job.end_time is not None else self.core.time.now()
         for group in payer.groups:
