@@ -49,6 +49,7 @@ from understudy.tool.faults.safety import Safety
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from understudy.clock.virtual_loop import VirtualEventLoop
     from understudy.controller.edge.main import Controller
     from understudy.protocol.messages import Message
 
@@ -78,9 +79,14 @@ class ChaosRun(Run):
     command = COMMAND
 
     def __init__(
-        self, schedule: Schedule, folder: Path, trace: Callable[[str], None] | None
+        self,
+        schedule: Schedule,
+        folder: Path,
+        trace: Callable[[str], None] | None,
+        loop: VirtualEventLoop,
     ) -> None:
-        super().__init__(replace(schedule, node_daemons=1 << 20, front_end=False), folder, trace)
+        schedule = replace(schedule, node_daemons=1 << 20, front_end=False)
+        super().__init__(schedule, folder, trace, loop)
         backups = backups_of(schedule)
         self.cluster.controller_unix = CONTROLLER
         self.cluster.backups = [Backup(name, name, unix=name) for name in backups]

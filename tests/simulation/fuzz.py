@@ -146,9 +146,13 @@ class Run:
     command = COMMAND  # that shows it again
 
     def __init__(
-        self, schedule: Schedule, folder: Path, trace: Callable[[str], None] | None
+        self,
+        schedule: Schedule,
+        folder: Path,
+        trace: Callable[[str], None] | None,
+        loop: VirtualEventLoop,
     ) -> None:
-        self.schedule, self.folder, self.trace = schedule, folder, trace
+        self.schedule, self.folder, self.trace, self.loop = schedule, folder, trace, loop
         self.problem = ""
         self.task: asyncio.Task[Outcome] | None = None
         self.outcome = Outcome()
@@ -183,7 +187,6 @@ class Run:
             groups={"users": GROUP_ID},
             **machine.cluster,
         )
-        self.loop = VirtualEventLoop()  # from here on nothing fails: who fails leaves it open
         self.network = MemoryNetwork()
         self.time = Timekeeper(self.loop, self.cluster.epoch)
         self.daemons: list[Daemon] = []
@@ -590,10 +593,13 @@ def run_schedule(
         ScheduleFailed: what must hold does not.
         ConfigError: the configuration cannot be used at all.
     """
-    with tempfile.TemporaryDirectory(
-        prefix="understudy-fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None
-    ) as folder:
-        run = make(schedule, Path(folder), trace)
+    with (
+        tempfile.TemporaryDirectory(
+            prefix="understudy-fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None
+        ) as folder,
+        contextlib.closing(VirtualEventLoop()) as loop,
+    ):
+        run = make(schedule, Path(folder), trace, loop)
         handler = _Errors(run)
         root = logging.getLogger("understudy")
         propagated, root.propagate = root.propagate, False
@@ -616,7 +622,7 @@ def run_schedule(
         signal.setitimer(signal.ITIMER_PROF, LONGEST_S, AGAIN_S)
         signal.setitimer(signal.ITIMER_REAL, LONGEST_STILL_S, AGAIN_S)
         try:
-            with asyncio.Runner(loop_factory=lambda: run.loop) as runner:
+            with asyncio.Runner(loop_factory=lambda: loop) as runner:
                 try:
                     outcome = runner.run(run.go())
                 except asyncio.CancelledError:
