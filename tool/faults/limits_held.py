@@ -25,12 +25,13 @@ LEFT_BY_DECAY = 0.95  # at least, of what was used within a schedule
 
 
 class Payer(NamedTuple):
-    """Who answers for a job: its user, account, associations from its own to the root, and
-    qualities of service, the partition's first.
+    """Who answers for a job: its user, account, the partition that it runs in, associations from
+    its own to the root, and qualities of service, the partition's first.
     """
 
     user: str
     account: str
+    partition: str
     chain: tuple[Association, ...]
     qos: tuple[Qos, ...]
 
@@ -95,7 +96,7 @@ class LimitsHeld:
     def _end(self, job: Job, start: int, payer: Payer, held: dict[str, int]) -> None:
         if job.suspended_s or not payer.chain:
             return
-        now = self._payer(job)
+        now = self._payer(job, payer.partition)
         if now is not None and now.qos != payer.qos:  # who paid is not known
             return
         end = job.end_time if job.is_finished and job.end_time is not None else self.core.time.now()
@@ -103,14 +104,16 @@ class LimitsHeld:
             for tres, amount in {**held, "": 1}.items():
                 self._used_s[group, tres] += amount * max(int(end) - start, 0)
 
-    def _payer(self, job: Job) -> Payer | None:
+    def _payer(self, job: Job, in_partition: str = "") -> Payer | None:
+        """In the partition that is named, or that it has now."""
         core, state = self.core, self.core.associations
+        name = in_partition or job.partition
         user = core.users.user_name(job.user_id)
         account = job.spec.account or state.default_account(user) or ""
-        own = state.find(account, user, job.partition)
+        own = state.find(account, user, name)
         if own is None:
             return None
-        partition = core.tables.partitions.get(job.partition)
+        partition = core.tables.partitions.get(name)
         of_partition = (
             state.qos.get(partition.qos) if partition is not None and partition.qos else None
         )
@@ -124,6 +127,7 @@ class LimitsHeld:
         return Payer(
             user,
             account,
+            name,
             tuple(state.chain(own)),
             tuple({each.name: each for each in found}.values()),
         )
