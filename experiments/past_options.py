@@ -16,7 +16,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from understudy.experiments.past import PARTITION_LIMIT, UNLIMITED, Count
-from understudy.experiments.sacct_words import megabytes, tres
+from understudy.experiments.past_memory import as_it_got, memory_of, of_each_cpu
+from understudy.experiments.sacct_words import tres, whole
 from understudy.model.times import parse_limit
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ class Options:
                 self._mapped.partition or self._mapped.one("partition", job.partition), NO_DEFAULT
             )
             if said is None:
-                columns = _as_it_got(columns, notes, default)
+                columns = as_it_got(columns, notes, default)
             if columns.cpus and columns.cpus > default.most_cpus:  # none could ask for so many
                 columns = columns._replace(cpus=int(default.most_cpus))
             known = self._known[key] = (
@@ -247,9 +248,10 @@ def job_options(
     _fewer_nodes(job, given, counts)
     if default.is_limited:
         _no_more_nodes(job, given, counts)
-    memory = _memory(job, given, default)
-    _shape(job, given, found, default, _of_each_cpu(given, memory, default))
-    found += memory
+    memory = memory_of(job, given, default)
+    _shape(job, given, found, default, of_each_cpu(given, memory, default))
+    if memory is not None:
+        found.append(memory.option)
     _gres(job, given, mapped, found)
     _licenses(job, given, mapped, found)
     _buffer(job, given, counts)
@@ -351,39 +353,11 @@ def _minutes(text: str) -> int | None:
     return UNLIMITED if seconds is None or seconds < 0 else -(-seconds // 60)
 
 
-def _as_it_got(job: Asked, counts: Count, default: Default) -> Asked:
-    """Of a job without a submission line: as many processors as it got, where whole cores (sockets,
-    nodes) do not tell why these were more than it asked for.
-    """
-    if (
-        not job.has_run
-        or not job.cpus
-        or not job.req_cpus
-        or job.cpus
-        <= max(job.req_cpus, job.nodes or 1) + (default.unit_cpus - 1) * (job.nodes or 1)
-        or job.cpus > default.most_cpus
-    ):
-        return job
-    counts.notes[
-        "more processors than it asked for, without a submission line to say why "
-        "(--exclusive?): as many are asked for"
-    ] += 1
-    wanted, got = tres(job.req_tres), megabytes(tres(job.alloc_tres).get("mem", ""))
-    memory, amount = job.memory, megabytes(wanted.get("mem", "") or job.memory)
-    nodes = _whole(wanted.get("node")) or job.min_nodes or 1
-    if not got and amount and not amount[1]:  # which is not given: of so many it would be more
-        memory = f"{-(-amount[0] // nodes)}Mn"
-    if got and amount and not amount[1] and job.nodes:
-        is_of_cpus = _is_of_cpus(job, amount[0], nodes, job.req_cpus, default)
-        memory = f"{got[0] // job.cpus}Mc" if is_of_cpus else f"{got[0] // job.nodes}Mn"
-    return job._replace(req_cpus=job.cpus, memory=memory)
-
-
 def _fewer_nodes(job: Asked, given: dict[str, str | None], counts: Count) -> None:
     """The line's nodes, but the column's where the job ran on fewer than the line says: they were
     changed while it waited.
     """
-    typed = _whole((given.get("nodes") or "").partition("-")[0])
+    typed = whole((given.get("nodes") or "").partition("-")[0])
     if typed and job.has_run and job.nodes and job.min_nodes and job.min_nodes <= job.nodes < typed:
         given["nodes"] = str(job.min_nodes)
         counts.notes[
@@ -400,9 +374,9 @@ def _no_more_nodes(job: Asked, given: dict[str, str | None], counts: Count) -> N
         return
     typed = given.get("nodes")
     least, _, most = (typed or str(job.min_nodes or 1)).partition("-")
-    is_range = (_whole(most) or 0) > job.nodes
+    is_range = (whole(most) or 0) > job.nodes
     is_spread = typed is None and "spread_job" in given
-    if (is_range or is_spread) and 0 < (_whole(least) or 0) <= job.nodes:
+    if (is_range or is_spread) and 0 < (whole(least) or 0) <= job.nodes:
         given["nodes"] = f"{least}-{job.nodes}"
         counts.notes[
             "any number of nodes, some of which limits of accounts may forbid: no more are asked "
@@ -421,8 +395,8 @@ def _shape(
     says. `mb_of_cpu`: the memory that it has of each CPU, if that is how it is asked for.
     """
     wanted = tres(job.req_tres)
-    asked_cpus = job.req_cpus or _whole(wanted.get("cpu"))
-    nodes, cpus = job.min_nodes or _whole(wanted.get("node")), asked_cpus or job.cpus
+    asked_cpus = job.req_cpus or whole(wanted.get("cpu"))
+    nodes, cpus = job.min_nodes or whole(wanted.get("node")), asked_cpus or job.cpus
     if nodes is None and job.req_cpus is None and "ntasks" not in given:
         nodes = job.nodes
     # One node is the least that anybody asks for: whether a job of several CPUs asked for exactly
@@ -432,10 +406,10 @@ def _shape(
         or (job.has_run and (cpus or 1) > 1 and nodes == job.nodes)
     )
     # More nodes than tasks are what its partition gives at least (MinNodes).
-    is_least = nodes is not None and nodes > (_whole(given.get("ntasks")) or cpus or nodes)
+    is_least = nodes is not None and nodes > (whole(given.get("ntasks")) or cpus or nodes)
     # fewer than --ntasks-per-node wants were given all the same (select/linear)
-    per_node = _whole(given.get("ntasks_per_node") or given.get("tasks_per_node"))
-    is_less = per_node is not None and (nodes or 0) * per_node < (_whole(given.get("ntasks")) or 0)
+    per_node = whole(given.get("ntasks_per_node") or given.get("tasks_per_node"))
+    is_less = per_node is not None and (nodes or 0) * per_node < (whole(given.get("ntasks")) or 0)
     # With so many CPUs on so few nodes it would have been refused.
     is_too_much = (
         default.most_memory_mb is not None
@@ -449,8 +423,8 @@ def _shape(
         for name in (*_SHAPE_ALSO, "mincpus", "cpus_per_gpu", "ntasks_per_gpu", "gpus_per_task")
     ):
         return
-    tasks, each = _whole(given.get("ntasks")), _whole(given.get("cpus_per_task"))
-    least_nodes = _whole((given.get("nodes") or "").partition("-")[0]) or nodes or 1
+    tasks, each = whole(given.get("ntasks")), whole(given.get("cpus_per_task"))
+    least_nodes = whole((given.get("nodes") or "").partition("-")[0]) or nodes or 1
     if tasks is None and per_node is not None:
         tasks = per_node * least_nodes
     if tasks is None and each is None:
@@ -477,90 +451,6 @@ def _sockets(job: Asked, cpus: int, default: Default) -> int:
     return cpus // each if cpus // each >= (job.nodes or 1) else 0
 
 
-def _memory(job: Asked, given: dict[str, str | None], default: Default) -> list[str]:
-    if any(name in given for name in ("mem", "mem_per_cpu", "mem_per_gpu")):
-        return []
-    wanted = tres(job.req_tres)
-    size = megabytes(wanted.get("mem", "")) or megabytes(job.memory)
-    old = megabytes(job.memory)
-    if old is not None and old[1]:
-        size = old
-    got = megabytes(tres(job.alloc_tres).get("mem", "")) if job.has_run else None
-    nodes = _whole(wanted.get("node")) or job.min_nodes or job.nodes or 1
-    cpus = _whole(wanted.get("cpu")) or job.req_cpus or 0
-    if size is None and got and job.nodes:  # no column tells what was asked for
-        size, nodes, cpus = got, job.nodes, job.cpus or 0
-    if size is None or (not size[0] and size[1] != "n"):
-        return []
-    amount, per = size
-    if per == "c":
-        return [f"--mem-per-cpu={amount}M"]
-    if per == "n":
-        return [f"--mem={amount}M"]
-    if got and not wanted.get("node") and not job.min_nodes:
-        nodes = _nodes_of_memory(job, amount, got[0]) or nodes
-    is_whole = given.get("exclusive", "") is None
-    if (
-        not cpus
-        or amount % cpus
-        or not _is_of_cpus(job, amount, nodes, cpus, default, is_whole=is_whole)
-    ):
-        return [f"--mem={-(-amount // nodes)}M"]
-    return [f"--mem-per-cpu={amount // cpus}M"]
-
-
-def _nodes_of_memory(job: Asked, amount: int, got: int) -> int:
-    """For how many nodes a job asked for `amount`, which got so much of more; 0: not known."""
-    if not got or not job.nodes or got * (job.req_cpus or 0) == amount * (job.cpus or 0):
-        return 0
-    nodes, rest = divmod(amount * job.nodes, got)
-    return nodes if not rest and nodes <= job.nodes else 0
-
-
-def _of_each_cpu(given: dict[str, str | None], memory: list[str], default: Default) -> int | None:
-    """Megabytes of each CPU, where memory is asked for so, or nothing is said of it and the
-    partition gives it so.
-    """
-    typed = given.get("mem_per_cpu") or "".join(memory).partition("--mem-per-cpu=")[2]
-    if typed:
-        size = megabytes(typed)
-        return size[0] if size else None
-    if memory or "mem" in given or "mem_per_gpu" in given:
-        return None
-    return next((amount for amount, per in default.memory if per == "c"), None)
-
-
-def _is_of_cpus(
-    job: Asked, amount: int, nodes: int, cpus: int, default: Default, *, is_whole: bool = False
-) -> bool:
-    """Whether memory was asked for each CPU: of more CPUs or nodes than the job asked for (whole
-    cores, `--exclusive`) it got more accordingly. Where that is open it is as the configuration
-    gives it to who asks for none, if that is as much; else of nodes if each has one CPU of the job,
-    or all: of each CPU, whole nodes might be asked for more memory than they have.
-    """
-    if cpus < nodes:  # of which a partition gives more at least (MinNodes)
-        return False
-    got = megabytes(tres(job.alloc_tres).get("mem", ""))
-    if got and job.has_run and job.nodes and job.cpus:
-        is_of_nodes, is_of_cpus = (
-            got[0] * nodes == amount * job.nodes,
-            got[0] * cpus == amount * job.cpus,
-        )
-        if is_of_nodes != is_of_cpus:
-            return is_of_cpus
-        if not is_of_nodes and job.nodes > nodes:
-            return True
-    is_nodes_default, is_cpus_default = (
-        any(kind == per and mb * number == amount for mb, per in default.memory)
-        for kind, number in (("n", nodes), ("c", cpus))
-    )
-    if is_nodes_default != is_cpus_default:
-        return is_cpus_default
-    if cpus == nodes or (is_whole and nodes > 1 and not job.has_run):
-        return False
-    return nodes > 1 or not job.has_run
-
-
 def _gres(job: Asked, given: dict[str, str | None], mapped: Mapped, found: list[str]) -> None:
     """Devices: of the whole job in TRES (`gres/gpu:a100=4`), of each node in the ReqGRES of older
     versions (`gpu:2`).
@@ -573,9 +463,9 @@ def _gres(job: Asked, given: dict[str, str | None], mapped: Mapped, found: list[
             found.append(f"--gres={mapped.words('gres', text)}")
         return
     wanted, got = tres(job.req_tres), tres(job.alloc_tres)
-    nodes = _whole(wanted.get("node")) or job.min_nodes or 1
+    nodes = whole(wanted.get("node")) or job.min_nodes or 1
     named = {
-        name.removeprefix("gres/"): _whole(amount) or 0
+        name.removeprefix("gres/"): whole(amount) or 0
         for name, amount in wanted.items()
         if name.startswith("gres/")
     }
@@ -594,7 +484,7 @@ def _gres(job: Asked, given: dict[str, str | None], mapped: Mapped, found: list[
         ):
             continue
         # of nodes, more nodes than were asked for would have got more
-        given_out = _whole(got.get(f"gres/{name}"))
+        given_out = whole(got.get(f"gres/{name}"))
         is_of_job = (
             kind == "gpu"
             and given_out is not None
@@ -617,7 +507,7 @@ def _licenses(job: Asked, given: dict[str, str | None], mapped: Mapped, found: l
     named = [
         f"{name.removeprefix('license/')}:{amount}"
         for name, amount in tres(job.req_tres).items()
-        if name.startswith("license/") and _whole(amount)
+        if name.startswith("license/") and whole(amount)
     ]
     if named and "licenses" not in given:
         found.append(f"--licenses={mapped.words('license', ','.join(named))}")
@@ -629,7 +519,3 @@ def _buffer(job: Asked, given: dict[str, str | None], counts: Count) -> None:
         counts.notes["--bbf, a file that the history does not have: no burst buffer"] += 1
     elif "bb" not in given and "bb/" in job.req_tres:
         counts.notes["a burst buffer (ReqTRES) that the script alone describes: left out"] += 1
-
-
-def _whole(text: str | None) -> int | None:
-    return int(text) if text and text.isdigit() else None

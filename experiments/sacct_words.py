@@ -223,3 +223,8 @@ def count(text: str) -> int | None:
         return int(text)
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMG])", text.upper())
     return round(float(match[1]) * 1000 ** ("KMG".index(match[2]) + 1)) if match else None
+
+
+def whole(text: str | None) -> int | None:
+    """`12`; None: anything else."""
+    return int(text) if text and text.isdigit() else None
