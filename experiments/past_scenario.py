@@ -17,53 +17,33 @@ belongs to the commands.
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.experiments.past import UNLIMITED, Count, PastJob
+from understudy.experiments.past_groups import (
+    JOB_ID,
+    RUNS,
+    grouped,
+    job_number,
+    submit_time,
+    window_advice,
+)
 from understudy.experiments.past_options import Mapped, Options
-from understudy.experiments.sacct_words import tres
 from understudy.model.hostlist import compress, expand
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from understudy.experiments.past_groups import Group
     from understudy.experiments.past_options import Defaults
 
     ReadLine = Callable[[str], list[dict[str, str | None]] | None]
 
-AGAIN: Final = frozenset(
-    (
-        "REQUEUED",
-        "PREEMPTED",
-        "NODE_FAIL",
-        "BOOT_FAIL",
-        "REQUEUE_HOLD",
-        "SPECIAL_EXIT",
-        "REQUEUE_FED",
-        "LAUNCH_FAILED",
-        "CANCELLED",
-    )
-)
-RUNS: Final = frozenset(
-    (
-        "RUNNING",
-        "SUSPENDED",
-        "STOPPED",
-        "SIGNALING",
-        "COMPLETING",
-        "CONFIGURING",
-        "STAGE_OUT",
-        "RESIZING",
-    )
-)
 WAITING: Final = frozenset(("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT"))
 # how much longer than its limit a job would have run that ran into it
 BEYOND_LIMIT_S: Final = 86_400
-_LONG_BEFORE_S: Final = 86_400
-_THIN: Final = 4  # so many times as many jobs were submitted in the same time later
 UNKNOWN_RUN_S: Final = 3_600  # a job of which neither run nor limit is known
 CANCELLED_WHILE_PENDING: Final = frozenset(
     ("CANCELLED", "DEADLINE", "FAILED", "BOOT_FAIL", "NODE_FAIL")
@@ -89,7 +69,6 @@ PAST_FIELDS: Final = (
     "exit_code",
     "restarts",
 )
-_JOB: Final = re.compile(r"(\d+)(?:_(\d+)|_\[(.*?)\]?|\+(\d+))?")
 _OF_LINES: Final = ("account", "partition", "qos", "reservation")
 _THROTTLE: Final = re.compile(r"(?:--array[= ]|-a ?)\S*(%\d+)")
 _DEPENDENCY_JOB: Final = re.compile(r"(\d+)(_\d+|_\*)?(\+\d+)?")
@@ -117,16 +96,6 @@ class PastScenario:
     past: list[tuple[Any, ...]] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _Group:
-    """The records of one job id."""
-
-    job: str
-    records: list[PastJob]
-    # of each task or component while they are put together
-    last: dict[str, PastJob] = field(default_factory=dict)
-
-
 def make_scenario(
     records: Iterable[PastJob],
     counts: Count,
@@ -144,126 +113,10 @@ def make_scenario(
     are left out; `reservations`: when they began and ended, where that is known; `defaults`: of
     memory, where the configuration is known.
     """
-    groups = _grouped(records, counts)
+    groups = grouped(records, counts)
     options = Options(mapped or Mapped(), counts, expand, defaults)
     maker = _Maker(counts, read_line, options, mapped or Mapped(), since, until, reservations or {})
     return maker.make(groups)
-
-
-def _grouped(records: Iterable[PastJob], counts: Count) -> list[_Group]:
-    """Records by job. A job id that means another job later on (ids begin anew, or the database was
-    reset) gets a name of its own.
-    """
-    by_id: dict[str, list[PastJob]] = defaultdict(list)
-    for record in records:
-        match = _JOB.fullmatch(record.job)
-        if match is None:
-            counts.bad_line(record.line, f"{record.job[:40]!r} is no job's id")
-            continue
-        _mend_end(record, counts)
-        _fill_from_tres(record)
-        by_id[match[1]].append(record)
-    found = []
-    for job, listed in by_id.items():
-        groups: list[_Group] = []
-        for record in sorted(listed, key=_submitted) if len(listed) > 1 else listed:
-            group = next((each for each in groups if _same_job(each, record)), None)
-            if group is None:
-                group = _Group(job if not groups else f"{job}x{len(groups) + 1}", [])
-                groups.append(group)
-            group.records.append(record)
-            group.last[record.job] = record
-        found += groups
-    return found
-
-
-def _mend_end(record: PastJob, counts: Count) -> None:
-    """An end that no column tells follows from Elapsed. One before the start (a clock was set back)
-    tells no run: that is in Elapsed, or nowhere.
-    """
-    if (
-        record.end is None
-        and record.start is not None
-        and record.elapsed is not None
-        and record.state not in RUNS
-        and record.has_run
-    ):
-        record.end = record.start + record.elapsed + record.suspended
-    if (
-        record.start is None
-        or record.end is None
-        or record.end >= record.start
-        or not record.has_run
-    ):
-        return
-    counts.notes["an end before the start, which is not used"] += 1
-    record.elapsed = record.elapsed or None
-    record.end = record.start + record.elapsed if record.elapsed else None
-
-
-def _fill_from_tres(record: PastJob) -> None:
-    """Processors and nodes where they have no columns of their own."""
-    for column, names in (
-        ("alloc_tres", ("cpus", "nodes")),
-        ("req_tres", ("req_cpus", "min_nodes")),
-    ):
-        text = getattr(record, column)
-        if text and None in (getattr(record, names[0]), getattr(record, names[1])):
-            amounts = tres(text)
-            for name, key in zip(names, ("cpu", "node"), strict=True):
-                if getattr(record, name) is None and amounts.get(key, "").isdigit():
-                    setattr(record, name, int(amounts[key]))
-
-
-def _window(jobs: Iterable[Sequence[PastJob]]) -> str:
-    """The advice to begin where the dump's window did, if it had one; "" else.
-
-    A dump of a window has of what was submitted before it only what was not over by then: none of
-    it ends before the window begins, and it is thin. A history that is whole may be without an end
-    for as long, but what was submitted in that time is as dense as what follows.
-    """
-    submitted, started, first_end = [], [], float("inf")
-    for records in jobs:
-        submitted.append(_submitted(records[0]))
-        for record in records:
-            if record.has_run and record.start is not None:
-                started.append(record.start)
-            if record.end is not None:
-                first_end = min(first_end, record.end)
-    before = sum(1 for at in submitted if at < first_end)
-    running = sum(1 for at in started if at < first_end)
-    if not running or before == len(submitted):
-        return ""
-    lead, rest = first_end - min(submitted), max(submitted) - first_end
-    if lead < _LONG_BEFORE_S or before * max(rest, 1) * _THIN > (len(submitted) - before) * lead:
-        return ""
-    # so that no job is left out
-    when = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(first_end - 1))
-    return (
-        f"{running:,} jobs began before {when}, before any ended and most were submitted: "
-        f"--from {when} starts them as running"
-    )
-
-
-def _submitted(record: PastJob) -> int:
-    found = record.submit if record.submit is not None else record.start
-    return found or 0
-
-
-def _same_job(group: _Group, record: PastJob) -> bool:
-    """Whether a record of the same id belongs to the job: a task or component of it, or a further
-    run.
-    """
-    first = group.records[0]
-    if (first.user, first.name or record.name) != (record.user, record.name or first.name):
-        parts = "+" in record.job and "+" in first.job
-        return parts and record.user == first.user
-    if _submitted(first) == _submitted(record):
-        return True
-    last = group.last.get(record.job)
-    if last is None:  # another task: of an array that was requeued, or of the same submission
-        return "_" in record.job or "+" in record.job
-    return last.state in AGAIN or last.end is None or _submitted(record) - last.end < 86_400
 
 
 class _Maker:
@@ -283,32 +136,32 @@ class _Maker:
         self._times_of_reservations = reservations
         self._known: dict[str, int] = {}  # submission: its instant
         # submissions of which nobody knows how they would have ended
-        self._may_end_well: set[str] = set()
+        self._ends_well_perhaps: set[str] = set()
         self._reserved: dict[str, list[tuple[PastJob, int]]] = defaultdict(list)
         self._zero = 0
         self._lines: dict[str, list[dict[str, str | None]] | None] = {}
         # who and where of a job, once noted: the user's name, the partitions
         self._noted: dict[tuple[Any, ...], tuple[str, list[str]]] = {}
 
-    def make(self, groups: list[_Group]) -> PastScenario:
+    def make(self, groups: list[Group]) -> PastScenario:
         kept = [group for group in groups if self._wanted(group)]
-        advice = "" if self._since is not None else _window(group.records for group in kept)
-        first = min((_submitted(group.records[0]) for group in kept), default=0)
+        advice = "" if self._since is not None else window_advice(group.records for group in kept)
+        first = min((submit_time(group.records[0]) for group in kept), default=0)
         self._zero = zero = first if self._since is None else self._since
         scenario = PastScenario(zero, advice=advice)
         # Who runs comes before who waits, and that before what is submitted.
         kept.sort(
             key=lambda group: (
-                max(_submitted(group.records[0]), zero),
+                max(submit_time(group.records[0]), zero),
                 not self._ran_at_zero(group),
-                _submitted(group.records[0]),
-                _number(group.job),
+                submit_time(group.records[0]),
+                job_number(group.job),
             )
         )
         for group in kept:
-            self._known[group.job] = _submitted(group.records[0])
+            self._known[group.job] = submit_time(group.records[0])
             if any(_may_end_well(each) for each in group.last.values()):
-                self._may_end_well.add(group.job)
+                self._ends_well_perhaps.add(group.job)
         for group in kept:
             submission = self._submission(group, scenario)
             if submission is not None:
@@ -325,9 +178,9 @@ class _Maker:
         )
         return scenario
 
-    def _wanted(self, group: _Group) -> bool:
+    def _wanted(self, group: Group) -> bool:
         counts = self._counts
-        submit = _submitted(group.records[0])
+        submit = submit_time(group.records[0])
         if self._until is not None and submit >= self._until:
             counts.left_out["submitted after --until"] += len(group.records)
             return False
@@ -339,7 +192,7 @@ class _Maker:
             group.records = left
         return bool(group.records)
 
-    def _ran_at_zero(self, group: _Group) -> bool:
+    def _ran_at_zero(self, group: Group) -> bool:
         return self._since is not None and any(
             self._left_by_zero(record) is not None for record in group.records
         )
@@ -357,9 +210,9 @@ class _Maker:
 
     # --- one submission ---------------------------------------------------------------------------
 
-    def _submission(self, group: _Group, scenario: PastScenario) -> dict[str, Any] | None:
+    def _submission(self, group: Group, scenario: PastScenario) -> dict[str, Any] | None:
         records = group.records
-        at = max(0, _submitted(records[0]) - self._zero)
+        at = max(0, submit_time(records[0]) - self._zero)
         final = self._final_runs(group, scenario)
         first = final[0]
         groups = self._said(first)
@@ -403,7 +256,7 @@ class _Maker:
         return line
 
     def _line(
-        self, group: _Group, scenario: PastScenario, at: int, record: PastJob
+        self, group: Group, scenario: PastScenario, at: int, record: PastJob
     ) -> dict[str, Any]:
         user, partitions = self._noted_of(record, scenario)
         for name in partitions:
@@ -453,7 +306,7 @@ class _Maker:
             f"uid{record.uid}" if record.uid is not None else "unknown"
         )
 
-    def _final_runs(self, group: _Group, scenario: PastScenario) -> list[PastJob]:
+    def _final_runs(self, group: Group, scenario: PastScenario) -> list[PastJob]:
         """The last record of each task or component, in order. Earlier runs that a user ended are
         ended again.
         """
@@ -466,11 +319,13 @@ class _Maker:
         return list(last.values())
 
     def _earlier_run(
-        self, group: _Group, run: PastJob, again: PastJob, scenario: PastScenario
+        self, group: Group, run: PastJob, again: PastJob, scenario: PastScenario
     ) -> None:
         counts = self._counts
         if run.state == "RESIZING" or (
-            run.end is not None and again.start == run.end and _submitted(run) == _submitted(again)
+            run.end is not None
+            and again.start == run.end
+            and submit_time(run) == submit_time(again)
         ):
             counts.notes["the size changed while it ran: the last one is taken"] += 1
             again.start = run.start
@@ -505,7 +360,7 @@ class _Maker:
         return [dict(each) for each in found] if found is not None else None
 
     def _options(
-        self, group: _Group, record: PastJob, said: dict[str, str | None] | None, is_het: bool
+        self, group: Group, record: PastJob, said: dict[str, str | None] | None, is_het: bool
     ) -> list[str]:
         before: list[str] = []
         if said is not None:
@@ -553,7 +408,7 @@ class _Maker:
             else 0
         )
 
-    def _dependency(self, group: _Group, text: str) -> str:
+    def _dependency(self, group: Group, text: str) -> str:
         """With ids of submissions for ids of jobs; conditions on jobs that the history does not
         have, or that are over by then, are left out.
         """
@@ -569,7 +424,7 @@ class _Maker:
                 continue
             jobs = []
             ids = {one.partition("+")[0].partition("_")[0] for one in listed.split(":")}
-            if kind == "afternotok" and ids & self._may_end_well:
+            if kind == "afternotok" and ids & self._ends_well_perhaps:
                 kind = "afterany"  # if they run they end well, as nothing is known of them
             for one in listed.split(":"):
                 job, plus, delay = one.partition("+")
@@ -595,7 +450,7 @@ class _Maker:
         numbers: set[int] = set()
         throttle = ""
         for record in records:
-            match = _JOB.fullmatch(record.job)
+            match = JOB_ID.fullmatch(record.job)
             assert match is not None
             if match[2] is not None:
                 numbers.add(int(match[2]))
@@ -641,7 +496,7 @@ class _Maker:
         line: dict[str, Any],
         records: Sequence[PastJob],
         tasks: str | None,
-        group: _Group,
+        group: Group,
         scenario: PastScenario,
     ) -> None:
         if tasks is None:
@@ -662,7 +517,7 @@ class _Maker:
             self._cancel(records[0], "{" + group.job + "}", scenario)
             return
         runs: dict[str, int] = {}
-        matches = [_JOB.fullmatch(record.job) for record in records]
+        matches = [JOB_ID.fullmatch(record.job) for record in records]
         # The record of the tasks that wait keeps the numbers of those that have begun since.
         alone = {match[2] for match in matches if match is not None}
         for record, match in zip(records, matches, strict=True):
@@ -790,13 +645,13 @@ class _Maker:
 
     # --- what really happened ---------------------------------------------------------------------
 
-    def _happened(self, group: _Group, final: Sequence[PastJob], scenario: PastScenario) -> None:
+    def _happened(self, group: Group, final: Sequence[PastJob], scenario: PastScenario) -> None:
         """Note the last run of each task and component under the id that it has in a replay, in
         times of the scenario: who ran when that begins is submitted, and starts, then.
         """
         runs = Counter(record.job for record in group.records)
         for place, record in enumerate(final):
-            match = _JOB.fullmatch(record.job)
+            match = JOB_ID.fullmatch(record.job)
             assert match is not None
             names = [group.job]
             if match[2] is not None:
@@ -819,7 +674,7 @@ class _Maker:
         has_ended = has_run and record.end is not None
         limit = record.limit_min
         return (
-            max(0, _submitted(record) - zero),
+            max(0, submit_time(record) - zero),
             max(0, (record.start or 0) - zero) if has_run else None,
             max(0, (record.end or 0) - zero) if has_ended else None,
             record.state,
@@ -946,11 +801,6 @@ def _is_requeued(record: PastJob) -> bool:
 def _may_end_well(record: PastJob) -> bool:
     """Whether it does so in a replay, if it runs, though in the history it did not."""
     return _is_requeued(record) or not record.has_run or record.state == "PREEMPTED"
-
-
-def _number(job: str) -> tuple[int, int]:
-    head, _, again = job.partition("x")
-    return int(head), int(again or 0)
 
 
 def _component(job: str) -> int:

@@ -1,6 +1,6 @@
 """Past jobs as submissions of a scenario.
 
-Covers: experiments/past_memory, experiments/past_options.
+Covers: experiments/past_groups, experiments/past_memory, experiments/past_options.
 """
 
 import time
