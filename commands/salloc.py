@@ -4,7 +4,8 @@ import _signal  # type: ignore[import-not-found]  # as in client.py
 import os
 import time
 
-from understudy.commands.shared.client import Client, Context, RefusedError, run
+from understudy.commands.shared.client import Client, RefusedError
+from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.options import NONE, OPTIONAL, REQUIRED, Option
 from understudy.commands.submission.allocation import (
     Allocation,

@@ -6,7 +6,8 @@ What the command line says wins over SBATCH_* variables, and these over `#SBATCH
 import os
 import time
 
-from understudy.commands.shared.client import Caller, Context, RefusedError, pack_named, run
+from understudy.commands.shared.client import RefusedError, pack_named
+from understudy.commands.shared.context import Caller, Context, run
 from understudy.commands.submission.batch_script import (
     OtherScriptError,
     ScriptError,

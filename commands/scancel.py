@@ -3,7 +3,8 @@
 import os
 import re
 
-from understudy.commands.shared.client import Context, RefusedError, run
+from understudy.commands.shared.client import RefusedError
+from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.options import (
     NONE,
     REQUIRED,

@@ -4,7 +4,8 @@ of 22.05.
 
 import os
 
-from understudy.commands.shared.client import Context, RefusedError, pack_named, run
+from understudy.commands.shared.client import RefusedError, pack_named
+from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionError, OptionTable
 from understudy.commands.submission.batch_script import ScriptError, directives
 from understudy.commands.submission.job import BadOptionError, Job

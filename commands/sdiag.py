@@ -4,7 +4,8 @@ sdiag(1) of 22.05.
 
 import time
 
-from understudy.commands.shared.client import Context, RefusedError, run
+from understudy.commands.shared.client import RefusedError
+from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionTable
 from understudy.commands.shared.requests import by_count, requests_and_users, when
 

@@ -1,6 +1,7 @@
 """sprio: what the priorities of waiting jobs are made of. Follows sprio(1) of 22.05."""
 
-from understudy.commands.shared.client import Context, RefusedError, run
+from understudy.commands.shared.client import RefusedError
+from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.fields import Cell, Field, FieldTable, header_line, lines
 from understudy.commands.shared.options import (
     NONE,

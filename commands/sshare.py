@@ -3,7 +3,8 @@
 import os
 
 from understudy.commands.shared.accounting_client import say_authenticated
-from understudy.commands.shared.client import UNANSWERED, Context, RefusedError, run
+from understudy.commands.shared.client import UNANSWERED, RefusedError
+from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.options import (
     NONE,
     REQUIRED,

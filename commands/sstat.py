@@ -1,6 +1,7 @@
 """sstat: what the tasks of running steps use. Follows sstat(1) of 22.05."""
 
-from understudy.commands.shared.client import Context, RefusedError, run
+from understudy.commands.shared.client import RefusedError
+from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.options import (
     NONE,
     REQUIRED,

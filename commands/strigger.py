@@ -4,7 +4,8 @@
 
 import os
 
-from understudy.commands.shared.client import Context, RefusedError, run
+from understudy.commands.shared.client import RefusedError
+from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.options import NONE, OPTIONAL, REQUIRED, Option, OptionTable
 
 TYPE_CHECKING = False

@@ -14,7 +14,8 @@ from understudy.commands.shared.accounting_client import (
     Table,
     say_connected,
 )
-from understudy.commands.shared.client import Client, Context, RefusedError, run
+from understudy.commands.shared.client import Client, RefusedError
+from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.options import (
     NONE,
     OPTIONAL,

@@ -8,7 +8,8 @@ from understudy.commands.shared.accounting_client import (
     NoAccountingError,
     say_connected,
 )
-from understudy.commands.shared.client import Context, RefusedError, run
+from understudy.commands.shared.client import RefusedError
+from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.options import NONE, Option, OptionTable
 from understudy.documents.documents import VERSION
 

@@ -4,7 +4,7 @@ import os
 import time
 
 from understudy.commands.shared.accounting_client import Table
-from understudy.commands.shared.client import Context
+from understudy.commands.shared.context import Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

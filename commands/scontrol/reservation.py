@@ -5,7 +5,8 @@ Slurm's scontrol checks before it asks the controller, in its words.
 """
 
 from understudy.commands.scontrol.words import UNEXPECTED
-from understudy.commands.shared.client import UNANSWERED, Context, RefusedError
+from understudy.commands.shared.client import UNANSWERED, RefusedError
+from understudy.commands.shared.context import Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from understudy.model.environment import RESIZED, told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from understudy.commands.shared.client import Context
+    from understudy.commands.shared.context import Context
 
 _COLUMNS = ["job_id", "nodes", "node_count", "node_shares"]
 _UNSET = ("SLURM_NPROCS", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE")

@@ -9,7 +9,7 @@ import os
 
 from understudy.commands.scontrol import update as scontrol_update
 from understudy.commands.scontrol.session import OPTIONS, Session
-from understudy.commands.shared.client import Context, run
+from understudy.commands.shared.context import Context, run
 from understudy.documents.documents import VERSION
 
 TYPE_CHECKING = False

@@ -2,7 +2,7 @@
 
 import os
 
-from understudy.commands.shared.client import Context
+from understudy.commands.shared.context import Context
 from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionTable
 
 OPTIONS = OptionTable(

@@ -17,7 +17,8 @@ from understudy.commands.scontrol.words import (
     say_results,
     say_unreachable,
 )
-from understudy.commands.shared.client import Context, RefusedError
+from understudy.commands.shared.client import RefusedError
+from understudy.commands.shared.context import Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from understudy.commands.scontrol.session import Session
-    from understudy.commands.shared.client import Context
+    from understudy.commands.shared.context import Context
 
 JOB_KEYS = (
     "Account", "AdminComment", "ArrayTaskThrottle", "BurstBuffer", "ClusterFeatures", "Clusters",

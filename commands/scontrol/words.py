@@ -1,6 +1,7 @@
 """The words behind scontrol's keywords: `KEY=VALUE` pairs, names of jobs, what is said of each."""
 
-from understudy.commands.shared.client import UNANSWERED, Context, RefusedError
+from understudy.commands.shared.client import UNANSWERED, RefusedError
+from understudy.commands.shared.context import Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,7 +3,8 @@
 Place: commands alone; beside client.py, whose protocol it speaks.
 """
 
-from understudy.commands.shared.client import Client, Context, RefusedError
+from understudy.commands.shared.client import Client, RefusedError
+from understudy.commands.shared.context import Context
 from understudy.commands.shared.locate import find
 
 TYPE_CHECKING = False

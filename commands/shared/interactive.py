@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from understudy.commands.shared.client import Context
+    from understudy.commands.shared.context import Context
 
 
 def typed(context: "Context", prompt: str) -> "Iterator[list[str]]":

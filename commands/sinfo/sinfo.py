@@ -9,7 +9,8 @@ import os
 import time
 
 from understudy.commands.shared import texts
-from understudy.commands.shared.client import Context, RefusedError, Rows, run
+from understudy.commands.shared.client import RefusedError, Rows
+from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.fields import Cell, Field, fitted, header_line
 from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionTable, last_values
 from understudy.commands.shared.texts import date_line

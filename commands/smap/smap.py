@@ -6,7 +6,8 @@ Place: the edge to the terminal; what is shown is made by understudy.commands.sm
 
 import os
 
-from understudy.commands.shared.client import Context, RefusedError, run
+from understudy.commands.shared.client import RefusedError
+from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionTable, last_values
 from understudy.commands.shared.texts import date_line
 from understudy.commands.smap.view import (

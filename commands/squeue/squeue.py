@@ -4,7 +4,8 @@ import os
 import time
 
 from understudy.commands.shared import texts
-from understudy.commands.shared.client import Context, RefusedError, run
+from understudy.commands.shared.client import RefusedError
+from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.fields import Cell, header_line, lines, needed_columns
 from understudy.commands.shared.options import (
     NONE,

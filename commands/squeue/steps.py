@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from understudy.commands.shared.client import Context
+    from understudy.commands.shared.context import Context
     from understudy.commands.squeue.filter import Filter
 
 _WITHOUT_CPUS = {"batch", "extern", "interactive"}

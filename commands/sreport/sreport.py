@@ -5,7 +5,8 @@
 import time
 
 from understudy.commands.shared.accounting_client import AccountingClient, NoAccountingError, Table
-from understudy.commands.shared.client import Context, RefusedError, run
+from understudy.commands.shared.client import RefusedError
+from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.options import (
     NONE,
     REQUIRED,

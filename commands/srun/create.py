@@ -7,7 +7,8 @@ import _signal  # type: ignore[import-not-found]  # as in client.py
 import os
 import time
 
-from understudy.commands.shared.client import Context, RefusedError, pack_named
+from understudy.commands.shared.client import RefusedError, pack_named
+from understudy.commands.shared.context import Context
 from understudy.commands.srun.srun_settings import StepError
 from understudy.commands.submission.gres import gpus_of
 

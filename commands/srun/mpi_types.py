@@ -8,7 +8,7 @@ from understudy.commands.srun.srun_settings import StepError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from understudy.commands.shared.client import Context
+    from understudy.commands.shared.context import Context
 
 _NONE = {"none", "openmpi"}  # an old name for it
 _KNOWN_VERSION = 4  # of PMIx in the Slurm that this follows, for hosts that have none

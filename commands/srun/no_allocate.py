@@ -10,7 +10,7 @@ import pwd
 import random
 import time
 
-from understudy.commands.shared.client import Context
+from understudy.commands.shared.context import Context
 from understudy.commands.srun.launch import run
 from understudy.commands.srun.step import Step
 from understudy.commands.submission.allocation import Allocation

@@ -3,7 +3,8 @@
 import _signal  # type: ignore[import-not-found]  # as in client.py
 import os
 
-from understudy.commands.shared.client import Context, RefusedError, pack, run
+from understudy.commands.shared.client import RefusedError, pack
+from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionTable, last_values
 from understudy.commands.srun.io import OneTask, Sink, StepIO
 from understudy.commands.srun.send_down import send_down

@@ -2,7 +2,8 @@
 
 import os
 
-from understudy.commands.shared.client import Context, RefusedError, pack, run
+from understudy.commands.shared.client import RefusedError, pack
+from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.options import (
     NONE,
     OPTIONAL,

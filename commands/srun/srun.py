@@ -7,7 +7,8 @@ The controller gives the step and signs its credential; from there on srun talks
 import _signal  # type: ignore[import-not-found]  # as in client.py
 import os
 
-from understudy.commands.shared.client import Client, Context, RefusedError, pack_named, run
+from understudy.commands.shared.client import Client, RefusedError, pack_named
+from understudy.commands.shared.context import Context, run
 from understudy.commands.srun.srun_options import OPTIONS, USAGE
 from understudy.commands.srun.srun_settings import Settings, StepError, fit_nodes, ranks
 from understudy.commands.submission.allocation import (

@@ -6,7 +6,7 @@ Place: under srun. It asks nobody.
 import os
 import time
 
-from understudy.commands.shared.client import Context
+from understudy.commands.shared.context import Context
 from understudy.commands.srun.srun_options import HANDED_ON, OPTIONS, OWN
 from understudy.commands.submission.allocation import immediate_s
 from understudy.commands.submission.job import BadOptionError, Job

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from understudy.commands.shared.client import Context
+    from understudy.commands.shared.context import Context
     from understudy.commands.srun.srun_settings import Settings
     from understudy.commands.submission.allocation import Allocation
 

@@ -7,7 +7,8 @@ Place: under both commands. Follows srun(1) and salloc(1) of 22.05.
 import os
 import time
 
-from understudy.commands.shared.client import Client, Context, RefusedError, pack_named
+from understudy.commands.shared.client import Client, RefusedError, pack_named
+from understudy.commands.shared.context import Context
 from understudy.commands.shared.options import Option, OptionTable
 from understudy.commands.submission.job import CONTRARY_TIMES, BadOptionError, Job
 from understudy.commands.submission.options import OPTIONS as BATCH_OPTIONS

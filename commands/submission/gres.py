@@ -8,7 +8,7 @@ from understudy.commands.submission.shape import tasks_told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from understudy.commands.shared.client import Context
+    from understudy.commands.shared.context import Context
     from understudy.commands.submission.job import Job
     from understudy.model.gpu_options import GpuOptions
 

@@ -7,7 +7,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from understudy.commands.shared.client import Context
+    from understudy.commands.shared.context import Context
 
 _SUBMISSIONS = {"salloc": "Job submit/allocate failed", "srun": "Unable to allocate resources"}
 

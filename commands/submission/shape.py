@@ -12,7 +12,7 @@ _CONTRARIES = (("core_spec", "thread_spec"), ("thread_spec", "core_spec"))
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from understudy.commands.shared.client import Context
+    from understudy.commands.shared.context import Context
     from understudy.commands.shared.options import Option
     from understudy.commands.submission.job import Job
 

@@ -8,7 +8,7 @@ from understudy.model.times import SIGNAL_AT_S, parse_limit, parse_memory, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from understudy.commands.shared.client import Context
+    from understudy.commands.shared.context import Context
     from understudy.commands.shared.options import Option
     from understudy.commands.submission.job import Job
 

@@ -42,7 +42,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from understudy.commands.sbatch import sbatch
 from understudy.commands.shared import locate
-from understudy.commands.shared.client import Client, Context
+from understudy.commands.shared.client import Client
+from understudy.commands.shared.context import Context
 from understudy.model.states import JobState
 from understudy.tool.cluster import launch
 from understudy.tool.cluster.processes import read_pid_file

@@ -27,7 +27,7 @@ NOT_SERVED = 126
 # A zygote whose commands tell what they are, and end with 3.
 SERVER = """
 import os, resource, signal, sys
-from understudy.commands.shared.client import Caller
+from understudy.commands.shared.context import Caller
 from understudy.tool.zygote import zygote
 
 def tell():

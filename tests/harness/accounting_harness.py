@@ -11,7 +11,8 @@ import msgspec
 from understudy.accounting.core import Accounting, Sender
 from understudy.accounting.store import Store
 from understudy.commands.sacctmgr.sacctmgr import sacctmgr
-from understudy.commands.shared.client import Client, Context, RefusedError, guarded, pack
+from understudy.commands.shared.client import Client, RefusedError, pack
+from understudy.commands.shared.context import Context, guarded
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import AnyMessage, Failure, GetAssociations, Ok, Shutdown
 

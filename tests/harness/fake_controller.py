@@ -6,7 +6,8 @@ import io
 import time
 from typing import Any
 
-from understudy.commands.shared.client import Context, RefusedError, Rows, guarded
+from understudy.commands.shared.client import RefusedError, Rows
+from understudy.commands.shared.context import Context, guarded
 from understudy.commands.shared.locate import Location
 from understudy.model.records import TABLES
 from understudy.protocol.wire_table import WIRE

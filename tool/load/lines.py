@@ -15,7 +15,8 @@ import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from understudy.commands.shared.client import Context, RefusedError, Rows, pack
+from understudy.commands.shared.client import RefusedError, Rows, pack
+from understudy.commands.shared.context import Context
 from understudy.commands.shared.locate import Location
 from understudy.commands.shared.options import OptionError
 

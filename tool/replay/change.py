@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterator, Sequence
 
-    from understudy.commands.shared.client import Context
+    from understudy.commands.shared.context import Context
     from understudy.experiments.faults import Fault
     from understudy.experiments.futures import Deed, Future
     from understudy.experiments.trace import TraceJob

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from understudy.commands.shared.client import Client, Context, guarded, pack
+from understudy.commands.shared.client import Client, pack
+from understudy.commands.shared.context import Context, guarded
 from understudy.protocol.messages import (
     AccountingChange,
     AccountingQuery,

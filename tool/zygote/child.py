@@ -18,7 +18,7 @@ import select
 import sys
 import time
 
-from understudy.commands.shared.client import Caller
+from understudy.commands.shared.context import Caller
 from understudy.tool.zygote.request import (
     MOST_BYTES,
     MOST_DESCRIPTORS,

@@ -4,7 +4,7 @@ controller, one that dies, readers that go away.
 Texts and codes are those of 22.05.8. Each command is found by the catalogue, so a new one is held
 to the same.
 
-Covers: commands/shared/client.
+Covers: commands/shared/client, commands/shared/context.
 """
 
 from __future__ import annotations

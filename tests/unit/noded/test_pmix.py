@@ -23,7 +23,7 @@ from understudy.noded.pmixd import Pipe, new_folder, remove
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from understudy.commands.shared.client import Context
+    from understudy.commands.shared.context import Context
 
 Told = list[tuple[int, bytes]]
 

@@ -21,7 +21,7 @@ from fake_controller import FakeClient
 from understudy.accounting import schema
 from understudy.accounting.configuration import configuration
 from understudy.commands.sacctmgr.session import Session
-from understudy.commands.shared.client import Context
+from understudy.commands.shared.context import Context
 from understudy.model.dbd_conf import DbdConfig
 from understudy.protocol.messages import (
     AccountingRecords,

@@ -14,7 +14,7 @@ from controller_harness import OTHER, Harness
 from enforcement_harness import House
 
 from understudy.commands.scontrol.scontrol import scontrol
-from understudy.commands.shared.client import Context
+from understudy.commands.shared.context import Context
 from understudy.model.associations import AccountingUser, Tres
 from understudy.model.records import accepts, columns
 
