@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from understudy.controller.enforcement.reasons import is_limit
 from understudy.controller.scheduling.slurm.builtin import Builtin
 from understudy.controller.tables.licenses import read_licenses
@@ -62,7 +64,7 @@ class Circle:
         (partition_job_depth), and starts in another, where it is preempted.
         """
         return self._has_tried(taker) and any(
-            self._preemption.may_preempt(taker, where, other) and self._is_left_out(way, where)
+            self._may_preempt(taker, where, other) and self._is_left_out(way, where)
             for way, where in self._records(taker)
         )
 
@@ -76,7 +78,7 @@ class Circle:
         ways = [
             (key, where)
             for key, where in self._records(taker)
-            if self._preemption.may_preempt(taker, where, other)
+            if self._may_preempt(taker, where, other)
         ]
         return bool(ways) and (
             not self._policy.main.reserves.holds_back(taker, int(self._now))
@@ -90,6 +92,13 @@ class Circle:
             or any(self._is_left_out(way, where) for way, where in ways)
             or any(self._keeps_out(other, way) for way, _ in ways)
             or any(self._fits_around(taker, other, way) for way, _ in ways)
+        )
+
+    def _may_preempt(self, taker: Job, where: Partition, other: Job) -> bool:
+        """Whether it may in one of the partitions in which the other may run."""
+        return any(
+            self._preemption.may_preempt(taker, where, replace(other, partition=name))
+            for name in other.partitions
         )
 
     def _has_tried(self, taker: Job) -> bool:
