@@ -16,7 +16,7 @@ from understudy.tool.cluster import launch
 from understudy.tool.cluster.cluster_run import NAME, in_one_process
 from understudy.tool.load.kinds import kinds, plan_of
 from understudy.tool.load.plan import PlanError
-from understudy.tool.load.schedule import requests
+from understudy.tool.load.schedule import Names, requests
 from understudy.tool.load.target import conf_of
 from understudy.tool.load.virtual import Messages, check_virtual
 from understudy.tool.load.worker import Sender
@@ -51,7 +51,7 @@ def test_a_storm_of_each_kind_leaves_nothing_behind(tmp_path, kind, monkeypatch)
     async def storm(participant):
         messenger = participant.messenger
         driver = Messages(messenger)
-        todo = requests(plan, [f"n{number}" for number in range(1, 17)], [])
+        todo = requests(plan, Names([f"n{number}" for number in range(1, 17)], "debug"))
         sender = Sender(plan, driver, 1.0, clock=participant.loop.time)
         await sender.run(todo, participant.loop.time(), asyncio.Event())
         told = sender.report()

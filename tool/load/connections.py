@@ -7,6 +7,8 @@ Place: tool/load; all of the protocol is in commands/shared/client.py.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 from typing import TYPE_CHECKING, Any
 
 from understudy.auth.handshake import AuthError
@@ -23,7 +25,7 @@ from understudy.commands.shared.client import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from understudy.commands.shared.locate import Location
 
@@ -32,14 +34,21 @@ _READ_BYTES = 1 << 18
 
 class Connection(Client):
     """One connection, opened at the first question; one question at a time. `over_tcp`: by the
-    handshake that commands on other hosts need, each frame sealed.
+    handshake that commands on other hosts need, each frame sealed. `user`: the numbers of a user
+    and of his group, as whom root opens it.
     """
 
     def __init__(
-        self, locate: Callable[[], Location], timeout_s: float, *, over_tcp: bool = False
+        self,
+        locate: Callable[[], Location],
+        timeout_s: float,
+        *,
+        over_tcp: bool = False,
+        user: Sequence[int] = (),
     ) -> None:
         super().__init__(locate, timeout_s=timeout_s, waits=False)
         self._over_tcp = over_tcp
+        self._user = user
         self._buffer = bytearray()
         self._arrived: asyncio.Future[None] | None = None
         self.sent = self.received = 0  # bytes of answers; messages
@@ -71,6 +80,9 @@ class Connection(Client):
         if self._socket is None and self._over_tcp:
             # the handshake waits for its answer: not on the loop
             await loop.run_in_executor(None, self.send, message)
+        elif self._socket is None and self._user:
+            with _as_user(*self._user):  # the kernel vouches for who connects
+                self.send(message)
         else:
             self.send(message)
         self.sent += 1
@@ -125,6 +137,18 @@ class Connection(Client):
         """Close the connection; the next question opens it again."""
         self.drop()
         self._buffer.clear()
+
+
+@contextlib.contextmanager
+def _as_user(user_id: int, group_id: int) -> Iterator[None]:
+    own_group = os.getegid()
+    os.setegid(group_id)
+    os.seteuid(user_id)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(own_group)
 
 
 class Pool:

@@ -27,7 +27,7 @@ from understudy.tool.load.lines import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from understudy.tool.load.connections import Pool
@@ -136,14 +136,16 @@ def refusals_in(name: str, answer: list[Any]) -> list[str]:
 @dataclass(slots=True)
 class Processes:
     """As processes, at most so many at a time; who comes later waits. `path`: the folder of the
-    commands.
+    commands. `users`: the numbers of users, and of their groups, who take turns; root alone may.
     """
 
     path: Path
     environment: Mapping[str, str]
     folder: Path  # where they run
     most: int = 64
+    users: Sequence[Sequence[int]] = ()
     _turn: asyncio.Semaphore | None = None
+    _begun: int = 0
 
     async def prepare(self) -> None: ...
 
@@ -167,6 +169,7 @@ class Processes:
                 env=self.environment,
                 cwd=self.folder,
                 start_new_session=True,
+                **self._next_user(),
             )
             try:
                 async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
@@ -186,6 +189,13 @@ class Processes:
             return Outcome((first_line(said, f"{program}: exit code {process.returncode}"),))
         found = _JOB_ID.search(out.decode(errors="replace")) if is_submission else None
         return Outcome((), int(found[1]) if found else 0)
+
+    def _next_user(self) -> dict[str, Any]:
+        self._begun += 1
+        if not self.users:
+            return {}
+        user_id, group_id = self.users[self._begun % len(self.users)]
+        return {"user": user_id, "group": group_id, "extra_groups": []}
 
     def close(self) -> None: ...
 

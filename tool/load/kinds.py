@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from understudy.tool.load.plan import DAY, EVEN, Plan, PlanError, Stream
+from understudy.tool.load.plan import CPUS, DAY, EVEN, Plan, PlanError, Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,11 +26,14 @@ _SUBMIT: Final = "sbatch --nodes={nodes} --time=60 --output=/dev/null"
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What the command line says of a kind. `rate`: requests a second, on average."""
+    """What the command line says of a kind, and the cluster's size. `rate`: requests a second, on
+    average.
+    """
 
     rate: float
     duration: float
     nodes: int
+    cpus: int
 
 
 def _submissions(size: Size) -> tuple[Stream, ...]:
@@ -91,8 +94,10 @@ def _mixed_day(size: Size) -> tuple[Stream, ...]:
 
 
 def _mass_completion(size: Size) -> tuple[Stream, ...]:
+    jobs = {"until": 0.4 * size.duration, "nodes": (1,), "ends_at": 0.7 * size.duration}
     return (
-        _jobs(size.rate, until=0.4 * size.duration, nodes=(1,), ends_at=0.7 * size.duration),
+        # more than there are CPUs would wait, and end later
+        _jobs(size.rate, count=size.cpus, **jobs),
         Stream("squeue", "squeue", 2.0),
         Stream("sinfo", "sinfo", 2.0),
     )
@@ -159,7 +164,7 @@ def _admin(size: Size) -> tuple[Stream, ...]:
     reservation = "reservationname=load{number}"
     return (
         _jobs(size.rate),
-        Stream("scontrol update partition", "scontrol update partitionname=debug maxtime=2-0",
+        Stream("scontrol update partition", "scontrol update partitionname={partition} maxtime=2-0",
                size.rate / 20),
         Stream("scontrol update node", "scontrol update nodename={node} weight=5", size.rate / 20),
         Stream("scontrol update job", "scontrol update jobid={job} timelimit=30", size.rate / 10,
@@ -198,9 +203,15 @@ def kinds() -> dict[str, str]:
 
 
 def plan_of(
-    kind: str, *, rate: float | None = None, duration: float = 30.0, nodes: int = 1000
+    kind: str,
+    *,
+    rate: float | None = None,
+    duration: float = 30.0,
+    nodes: int = 1000,
+    cpus: int | None = None,
 ) -> Plan:
-    """The plan of a kind.
+    """The plan of a kind, at a cluster of so many nodes, with so many CPUs in all: four each if
+    nothing is said, as those have that are started for a load.
 
     Raises:
         PlanError: there is no such kind.
@@ -208,5 +219,6 @@ def plan_of(
     if kind not in _KINDS:
         raise PlanError(f"--kind {kind}: one of {', '.join(_KINDS)}")
     make, usual, _ = _KINDS[kind]
-    streams = make(Size(usual if rate is None else rate, duration, nodes))
+    most = nodes * CPUS if cpus is None else cpus
+    streams = make(Size(usual if rate is None else rate, duration, nodes, most))
     return Plan(kind, streams, duration=duration, nodes=nodes)

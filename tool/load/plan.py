@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 POISSON, EVEN, DAY = "poisson", "even", "day"
 ARRIVALS: Final = (POISSON, EVEN, DAY)
 # What may stand in braces in a command line.
-PLACES: Final = ("nodes", "job", "node", "user", "account", "number")
+PLACES: Final = ("nodes", "job", "node", "partition", "user", "account", "number")
+
+
+CPUS: Final = 4  # of a node of a cluster that is started, if nothing is said
 
 
 class PlanError(Exception):
@@ -30,7 +33,7 @@ class Stream:
     """Command lines of one kind. Times are seconds of the cluster's time since the load began."""
 
     name: str
-    command: str  # with {nodes}, {job}, {node}, {user}, {account}, {number} put in
+    command: str  # with what PLACES names put in
     rate: float = 0.0  # a second, on average; 0: `count` at once
     count: int = 0  # no more than so many; 0: as many as there is time for
     burst: int = 1  # so many at once
@@ -42,8 +45,8 @@ class Stream:
     ends_at: float = 0.0  # in place of `run`: when all its jobs end
     users: int = 0  # so many of the host's users submit in turn; 0: who runs the load
     accounts: int = 0  # load1, load2 ... for {account}
-    then: str = ""  # a command line that follows each
-    after: float = 0.0  # so much later
+    then: str = ""  # a command line that follows each, with the same values and job
+    after: float = 0.0  # so much later, and not before the answer
     expected: tuple[str, ...] = ()  # parts of refusals that belong to the load
 
     @property
@@ -64,10 +67,11 @@ class Plan:
     processes: int = 1
     timeout: float = 60.0  # real seconds that a request may take
     nodes: int = 1000
-    cpus: int = 4
+    cpus: int = CPUS  # of each
     accounting: bool = False
     time: str = "real"
     conf: str = ""  # further lines of slurm.conf
+    connect_as: tuple[str, ...] = ()  # users of this host whose connections take turns
 
 
 _KINDS: Final[Mapping[str, tuple[type, ...]]] = {

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from understudy.tool.load.plan import Plan
     from understudy.tool.load.target import Target
 
-SILENT, LOST, WRONG = 1, 3, 4  # exit codes
+SILENT, BROKEN, LOST, WRONG = 1, 1, 3, 4  # exit codes
 _HEAD_START_S: Final = 0.5  # ours: until all processes have heard when it begins
 _OPENING_S: Final = 120.0  # ours: until all connections are open
 _ENDING_S: Final = 10.0  # ours: for a process that has nothing left to send
@@ -63,6 +63,7 @@ class Course:
     cpu: dict[int, float] = field(default_factory=dict)
     finished: set[int] = field(default_factory=set)  # processes that have nothing left to do
     interrupted_by: int = 0  # a signal
+    broken: list[str] = field(default_factory=list)  # of processes that ended before their time
     _second: dict[str, Tally] = field(default_factory=dict)
 
     def take(self, share: int, told: dict[str, Any]) -> None:
@@ -78,11 +79,13 @@ class Course:
         self.jobs += told["jobs"]
         self.waiting[share], self.cpu[share] = told["waiting"], told["cpu"]
 
-    def end_second(self) -> None:
-        """Keep what has come in since the last time as a point of the pictures."""
+    def end_second(self, at: float | None = None) -> None:
+        """Keep what has come in since the last time as a point of the pictures, at so many seconds
+        of the cluster's time if that is not the real one.
+        """
         self.seconds.append(
             {
-                "at": round(time.monotonic() - self.begin, 3),
+                "at": round(time.monotonic() - self.begin if at is None else at, 3),
                 "waiting": sum(self.waiting.values()),
                 "streams": {
                     name: {
@@ -126,6 +129,7 @@ def run(
     """
     facts = machine()
     course = Course(plan)
+    watch = verify.Watch(target, plan.duration)
     sending = _Sending(_work(plan, target, folder, tcp=tcp), plan.processes)
     with contextlib.closing(sending):
         sending.await_ready()
@@ -133,6 +137,7 @@ def run(
         sampler = Sampler(target, course.begin)
         before = sampler.uses()
         sampler.start()
+        watch.start()
         sending.begin(course.begin)
         try:
             _follow(course, sending, sampler, progress)
@@ -142,18 +147,19 @@ def run(
             _follow(course, sending, sampler, progress)
         finally:
             sampler.finish()
+            watch.finish()
     elapsed = time.monotonic() - course.begin
     after = settled = sampler.uses()
-    lost: set[int] = set()
+    found = verify.Found(set(), set())
     silence = ""
     try:
-        lost = verify.missing(target, course.jobs)
+        found = verify.missing(target, course.jobs, watch.ended)
         if not leave:
             settled = _settle(target, course.jobs, sampler)
     except (RefusedError, TargetError) as error:
         silence = getattr(error, "text", "") or str(error)
     result = {
-        **figures(course, elapsed, lost),
+        **figures(course, elapsed, found),
         "not_asked": silence,
         "driver": target.driver,
         "cluster": target.describes,
@@ -173,7 +179,7 @@ def as_result(result: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def figures(course: Course, elapsed: float, lost: set[int]) -> dict[str, Any]:
+def figures(course: Course, elapsed: float, found: verify.Found) -> dict[str, Any]:
     """What the streams came to."""
     late_ms = percentile_ms(course.late, 99)
     return {
@@ -181,8 +187,10 @@ def figures(course: Course, elapsed: float, lost: set[int]) -> dict[str, Any]:
         "interrupted": course.interrupted_by,
         "seconds": round(elapsed, 3),
         "acknowledged": len(course.jobs),
-        "lost": len(lost),
-        "lost_jobs": sorted(lost)[:100],
+        "lost": len(found.lost),
+        "lost_jobs": sorted(found.lost)[:100],
+        "forgotten": len(found.forgotten),
+        "broken": course.broken,
         "sent_late": {
             "p50_ms": percentile_ms(course.late, 50),
             "p99_ms": late_ms,
@@ -223,6 +231,8 @@ def exit_code(result: dict[str, Any]) -> int:
         return SILENT
     if result["lost"]:
         return LOST
+    if result["broken"]:
+        return BROKEN
     if any(each["errors"] for each in result["streams"].values()):
         return WRONG
     return 128 + result["interrupted"] if result["interrupted"] else 0
@@ -282,10 +292,17 @@ class _Sending:
         for process in self._processes:
             self._tell(process, {"begin": begin})
 
+    def share(self, source: int, jobs: list[int]) -> None:
+        """Tell the others of jobs that were acknowledged to one."""
+        for share, process in enumerate(self._processes):
+            if jobs and share != source:
+                self._tell(process, {"jobs": jobs})
+
     @staticmethod
     def _tell(process: subprocess.Popen[str], values: dict[str, Any]) -> None:
         assert process.stdin is not None
-        with contextlib.suppress(OSError):  # it has ended, of which its thread tells
+        # it has ended, of which its thread tells, or has been told to stop
+        with contextlib.suppress(OSError, ValueError):
             process.stdin.write(json.dumps(values) + "\n")
             process.stdin.flush()
 
@@ -318,6 +335,7 @@ def _work(plan: Plan, target: Target, folder: Path, *, tcp: bool) -> dict[str, A
         "folder": str(folder),
         "tcp": tcp,
         "users": users_of(plan),
+        "connect_as": _connect_as(plan, tcp=tcp),
         "shares": plan.processes,
         **target.work(),
     }
@@ -325,13 +343,14 @@ def _work(plan: Plan, target: Target, folder: Path, *, tcp: bool) -> dict[str, A
 
 def as_table(plan: Plan) -> dict[str, Any]:
     """The plan as `parse_plan` reads it."""
-    table = asdict(plan)
+    table = _with_lists(asdict(plan))
     del table["name"]
-    streams = [
-        {key: list(value) if isinstance(value, tuple) else value for key, value in each.items()}
-        for each in table.pop("streams")
-    ]
+    streams = [_with_lists(each) for each in table.pop("streams")]
     return {**table, "stream": streams}
+
+
+def _with_lists(table: dict[str, Any]) -> dict[str, Any]:
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in table.items()}
 
 
 def users_of(plan: Plan) -> list[str]:
@@ -345,16 +364,32 @@ def users_of(plan: Plan) -> list[str]:
     return [entry.pw_name for entry in sorted(pwd.getpwall(), key=lambda each: each.pw_uid)]
 
 
+def _connect_as(plan: Plan, *, tcp: bool) -> list[tuple[int, int]]:
+    """The numbers of the users as whom connections are opened, and of their groups."""
+    import pwd
+
+    if plan.connect_as and os.geteuid():
+        raise LoadError("connect_as: only root may connect as others")
+    if plan.connect_as and tcp:
+        raise LoadError("connect_as: --tcp connects as the one who sends the load")
+    found = []
+    for name in plan.connect_as:
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            raise LoadError(f"connect_as: there is no user {name}") from None
+        found.append((entry.pw_uid, entry.pw_gid))
+    return found
+
+
 def _follow(
     course: Course,
     sending: _Sending,
     sampler: Sampler,
     progress: Callable[[Course, Sampler], None],
 ) -> None:
-    """Read what the processes tell until all have said that they are done.
-
-    Raises:
-        LoadError: one has ended without a word.
+    """Read what the processes tell until all have said that they are done, or have ended without
+    a word.
     """
     due = max(time.monotonic(), course.begin) + 1.0
     while len(course.finished) < course.plan.processes:
@@ -362,9 +397,10 @@ def _follow(
             share, told = sending.told.get(timeout=max(0.0, due - time.monotonic()))
             if "failed" not in told:
                 course.take(share, told)
+                sending.share(share, told["jobs"])
             elif share not in course.finished:
-                raise LoadError(f"sending process {share}: {told['failed']}")
-            if told.get("done"):
+                course.broken.append(f"sending process {share}: {told['failed']}")
+            if told.get("done") or "failed" in told:
                 course.finished.add(share)
         if time.monotonic() >= due:
             course.end_second()

@@ -31,17 +31,26 @@ class Request(NamedTuple):
     line: str
     run: float
     draw: float
+    number: int  # within the stream
+    follows: bool  # is the `then` of the stream's request of this number
 
 
-def requests(
-    plan: Plan, node_names: Sequence[str], users: Sequence[str], share: int = 0, shares: int = 1
-) -> list[Request]:
+class Names(NamedTuple):
+    """What is put into command lines: the cluster's nodes and default partition, and the names of
+    users who may submit.
+    """
+
+    nodes: Sequence[str]
+    partition: str = ""
+    users: Sequence[str] = ()
+
+
+def requests(plan: Plan, names: Names, share: int = 0, shares: int = 1) -> list[Request]:
     """All requests in the order in which they are due, or every `shares`th of each stream.
 
     Args:
         plan: the load.
-        node_names: the cluster's nodes.
-        users: the names of users who may submit.
+        names: of the cluster.
         share: which of the processes is asked for, from 0.
         shares: how many processes there are.
     """
@@ -49,7 +58,7 @@ def requests(
     for number, stream in enumerate(plan.streams):
         chance = random.Random(f"{plan.seed} {stream.name}")  # noqa: S311  a load, no secret
         for index, due in enumerate(due_times(stream, plan.duration, chance)):
-            pair = _drawn(number, stream, index, due, chance, node_names, users)
+            pair = _drawn(number, stream, index, due, chance, names)
             if index % shares == share:
                 found += pair  # what follows undoes something: also after the end
     found.sort(key=lambda request: request.due)
@@ -57,22 +66,17 @@ def requests(
 
 
 def _drawn(
-    number: int,
-    stream: Stream,
-    index: int,
-    due: float,
-    chance: random.Random,
-    node_names: Sequence[str],
-    users: Sequence[str],
+    number: int, stream: Stream, index: int, due: float, chance: random.Random, names: Names
 ) -> list[Request]:
     draw, length = chance.random(), chance.random()
     shortest, longest = stream.run
     run = stream.ends_at - due if stream.ends_at else shortest + (longest - shortest) * length
     values = {
-        "nodes": chance.choice(stream.nodes) or len(node_names),
-        "node": node_names[min(int(draw * len(node_names)), len(node_names) - 1)],
+        "nodes": chance.choice(stream.nodes) or len(names.nodes),
+        "node": names.nodes[min(int(draw * len(names.nodes)), len(names.nodes) - 1)],
+        "partition": names.partition,
         "number": index,
-        "user": users[index % min(stream.users, len(users))] if stream.users and users else "",
+        "user": _in_turn(names.users, stream.users, index),
         "account": f"load{index % stream.accounts + 1}" if stream.accounts else "",
         "job": "{job}",
     }
@@ -80,9 +84,21 @@ def _drawn(
     if stream.then:
         lines.append(put_in(stream.then, values))
     return [
-        Request(due + place * stream.after, number, line, max(round(run, 3), 0.0), draw)
+        Request(
+            due + place * stream.after,
+            number,
+            line,
+            max(round(run, 3), 0.0),
+            draw,
+            index,
+            bool(place),
+        )
         for place, line in enumerate(lines)
     ]
+
+
+def _in_turn(users: Sequence[str], most: int, index: int) -> str:
+    return users[index % min(most, len(users))] if most and users else ""
 
 
 def due_times(stream: Stream, duration: float, chance: random.Random) -> Iterator[float]:

@@ -44,6 +44,7 @@ ReturnToService=2
 NodeName={names} CPUs={cpus} RealMemory=16000 State=UNKNOWN
 PartitionName=debug Nodes={names} Default=YES MaxTime=INFINITE State=UP
 """
+NO_ACCOUNTS: Final = "accounting_storage/none"
 NOT_VIRTUAL: Final = (
     "its time is virtual, and who loads it must take part in it from the start: "
     "understudy load --time virtual starts one"
@@ -58,7 +59,8 @@ class TargetError(Exception):
 @dataclass(slots=True)
 class Target:
     """A running cluster. `speed`: how much faster than real its time is. `daemons`: those of this
-    host.
+    host. What `learn` finds: its default partition, whether something keeps accounts, and after
+    how many of its seconds it forgets a job that has ended.
     """
 
     driver: str
@@ -69,6 +71,24 @@ class Target:
     location: locate.Location | None = None  # None: real Slurm
     daemons: list[Process] = field(default_factory=list)
     describes: str = ""
+    cpus: int = 0
+    partition: str = ""
+    has_accounting: bool = False
+    forgets_after_s: float = 300.0
+
+    def learn(self) -> None:
+        """Ask the cluster for its size and its settings.
+
+        Raises:
+            TargetError: it does not answer.
+        """
+        settings = _settings(self.command("scontrol", "show", "config"))
+        self.has_accounting = settings.get("AccountingStorageType", NO_ACCOUNTS) != NO_ACCOUNTS
+        self.forgets_after_s = float(settings.get("MinJobAge", "300").split()[0])
+        partitions = self.command("sinfo", "-h", "-o", "%P").split()
+        default = [name for name in partitions if name.endswith("*")]
+        self.partition = (default or partitions or [""])[0].rstrip("*")
+        self.cpus = int(self.command("sinfo", "-h", "-o", "%C").split()[0].split("/")[-1])
 
     def command(self, *words: str, timeout_s: float = _ASK_S) -> str:
         """What a command of the cluster prints.
@@ -107,6 +127,7 @@ class Target:
             "bin": str(self.path),
             "environment": self.environment,
             "nodes": self.nodes,
+            "partition": self.partition,
             "speed": self.speed,
             "location": location,
         }
@@ -133,7 +154,9 @@ def running_cluster(driver: str, run_dir: Path | None) -> Target:
         locate.BadConfigurationError,
     ) as error:
         raise TargetError(f"{run_dir or 'which cluster?'}: {error}") from None
-    return _ours(driver, location)
+    target = _ours(driver, location)
+    target.learn()
+    return target
 
 
 def _ours(driver: str, location: locate.Location) -> Target:
@@ -170,18 +193,19 @@ def slurm_cluster(conf: Path | None, path: str) -> Target:
     environment = {"SLURM_CONF": str(conf)} if conf is not None else {}
     target = Target(SLURM, Path(found).parent, environment, [])
     target.nodes = sorted(set(target.command("sinfo", "-h", "-N", "-o", "%N").split()))
-    settings = {
-        key.strip(): value.strip()
-        for key, _, value in (
-            line.partition("=")
-            for line in target.command("scontrol", "show", "config").splitlines()
-        )
-    }
+    settings = _settings(target.command("scontrol", "show", "config"))
     target.describes = f"Slurm {settings.get('SLURM_VERSION', '')}".strip()
     with contextlib.suppress(OSError, ValueError, ProcessLookupError):
         pid = int(Path(settings["SlurmctldPidFile"]).read_text())
         target.daemons = [identify("slurmctld", pid)]
+    target.learn()
     return target
+
+
+def _settings(text: str) -> dict[str, str]:
+    """What `scontrol show config` tells, by name."""
+    pairs = (line.partition("=") for line in text.splitlines())
+    return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 @contextlib.contextmanager
@@ -211,6 +235,7 @@ def started_cluster(driver: str, plan: Plan, executor: str) -> Iterator[Target]:
                 target = _ours(driver, location)
                 target.environment["UNDERSTUDY_REGISTRY"] = str(Path(folder) / "registry")
                 locate.register(location, target.environment["UNDERSTUDY_REGISTRY"])
+                target.learn()
                 yield target
             finally:
                 launch.stop(run_dir, started)

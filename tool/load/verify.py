@@ -1,15 +1,18 @@
-"""Whether each job that was acknowledged is there: in the controller's table, or in accounting.
+"""Whether each job that was acknowledged is there: in the controller's table, or in accounting;
+and where nothing keeps accounts, seen to end before the controller forgot it.
 
-Place: tool/load, after a load.
+Place: tool/load, after a load; a `Watch` looks while it lasts.
 """
 
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from understudy.commands.shared.client import RefusedError, pack
+from understudy.model.states import JobState
 from understudy.tool.load.target import TargetError
 
 if TYPE_CHECKING:
@@ -20,10 +23,23 @@ if TYPE_CHECKING:
 _PATIENCE_S: Final = 20.0  # ours: until accounting has heard of all
 _POLL_S: Final = 0.5  # ours
 _AT_ONCE: Final = 1000
+_MARGIN_S: Final = 120.0  # ours: what a load may take beyond its plan
+_LOOKS: Final = 3  # ours: while an ended job is still known
+# States of jobs that squeue names and that will not run again, as 22.05 does.
+_FINISHED: Final = frozenset(state.name for state in JobState if state.is_finished)
 
 
-def missing(target: Target, jobs: Collection[int]) -> set[int]:
-    """Those of the jobs that nobody knows.
+class Found(NamedTuple):
+    """Of the jobs asked for: those that nobody knows, and those that are forgotten, as they should
+    be a while after their end, which was seen.
+    """
+
+    lost: set[int]
+    forgotten: set[int]
+
+
+def missing(target: Target, jobs: Collection[int], ended: Collection[int] = ()) -> Found:
+    """What became of the jobs, of which `ended` were seen to end.
 
     Raises:
         RefusedError, TargetError: the cluster does not answer.
@@ -31,36 +47,67 @@ def missing(target: Target, jobs: Collection[int]) -> set[int]:
     left = set(jobs)
     deadline = time.monotonic() + _PATIENCE_S
     while left:
-        left -= _in_table(target)
-        if left:
+        left -= {number for numbers, _ in _table(target) for number in numbers}
+        if left and target.has_accounting:
             left -= _in_accounting(target, left)
-        if not left or not _has_accounting(target) or time.monotonic() >= deadline:
+        if not left or not target.has_accounting or time.monotonic() >= deadline:
             break
         time.sleep(_POLL_S)
-    return left
+    forgotten = left.intersection(ended)
+    return Found(left - forgotten, forgotten)
 
 
-def _has_accounting(target: Target) -> bool:
-    return target.location is None or bool(target.location.accounting_addresses)
+class Watch(threading.Thread):
+    """Sees jobs end, where nothing keeps accounts and the controller forgets ended jobs before the
+    load is over; elsewhere it does nothing.
+    """
+
+    def __init__(self, target: Target, duration: float) -> None:
+        super().__init__(daemon=True)
+        self._target = target
+        self._over = threading.Event()
+        self._period_s = target.forgets_after_s / target.speed / _LOOKS
+        lasts_s = duration / target.speed + _MARGIN_S
+        self._is_needed = not target.has_accounting and self._period_s * _LOOKS < lasts_s
+        self.ended: set[int] = set()
+
+    def run(self) -> None:
+        while self._is_needed and not self._over.wait(self._period_s):
+            # one that does not answer is asked again; in the end its silence is told
+            with contextlib.suppress(RefusedError, TargetError):
+                self.look()
+
+    def look(self) -> None:
+        """Remember who has ended; an array when all of its tasks that are left have."""
+        rows = _table(self._target)
+        busy = {number for numbers, has_ended in rows if not has_ended for number in numbers}
+        self.ended |= {number for numbers, _ in rows for number in numbers} - busy
+
+    def finish(self) -> None:
+        """Look no more."""
+        self._over.set()
+        self.join()
 
 
-def _in_table(target: Target) -> set[int]:
+def _table(target: Target) -> list[tuple[set[int], bool]]:
+    """Each job's numbers, its own and its array's, and whether it has ended."""
     if target.location is None:
-        return _numbers(target.command("squeue", "-a", "-h", "-t", "all", "-o", "%A %F").split())
+        lines = target.command("squeue", "-a", "-h", "-t", "all", "-o", "%A %F %T").splitlines()
+        words = [line.split() for line in lines]
+        return [(_numbers(each[:2]), each[-1] in _FINISHED) for each in words if each]
     with contextlib.closing(target.client()) as client:
-        rows = client.query("jobs", ["job_id", "array_job_id"]).rows
-    return {number for row in rows for number in row}
+        rows = client.query("jobs", ["job_id", "array_job_id", "state"]).rows
+    return [
+        ({job_id, array_job_id}, JobState(state).is_finished)
+        for job_id, array_job_id, state in rows
+    ]
 
 
 def _in_accounting(target: Target, jobs: Collection[int]) -> set[int]:
-    if not _has_accounting(target):
-        return set()
     if target.location is None:
-        with contextlib.suppress(TargetError):  # without accounting sacct fails
-            words = ("sacct", "-n", "-X", "-P", "-S", "now-1day", "-o", "jobidraw,jobid")
-            text = target.command(*words).replace("|", " ").replace("_", " ")
-            return _numbers(text.split())
-        return set()
+        words = ("sacct", "-n", "-X", "-P", "-S", "now-1day", "-o", "jobidraw,jobid")
+        text = target.command(*words).replace("|", " ").replace("_", " ")
+        return _numbers(text.split())
     from understudy.commands.shared.accounting_client import AccountingClient
 
     location = target.location

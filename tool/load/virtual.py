@@ -48,9 +48,11 @@ from understudy.tool.load.run import (
     users_of,
 )
 from understudy.tool.load.samples import PERIOD_S, Sampler
-from understudy.tool.load.schedule import requests
+from understudy.tool.load.schedule import Names, requests
 from understudy.tool.load.target import UNDERSTUDY, Target, conf_of, machine
+from understudy.tool.load.verify import Found
 from understudy.tool.load.worker import Sender
+from understudy.tool.replay.results import heeding_interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from understudy.protocol.messenger import Messenger
     from understudy.tool.cluster.cluster_run import Participant
     from understudy.tool.load.plan import Plan
+    from understudy.tool.load.schedule import Request
 
 VIRTUAL: Final = "virtual"
 _TOGETHER: Final = "the daemons and the load"
@@ -73,8 +76,10 @@ def check_virtual(plan: Plan) -> None:
     """Refuse what cannot be had in virtual time.
 
     Raises:
-        PlanError: a stream is of a command that does more than ask.
+        PlanError: a stream is of a command that does more than ask, or of another user.
     """
+    if plan.connect_as:
+        raise PlanError("--time virtual: connect_as needs connections, of which there are none")
     for stream in plan.streams:
         for line in filter(None, (stream.command, stream.then)):
             if not is_recordable(line):
@@ -158,28 +163,18 @@ class _Load:
 
     async def work(self, participant: Participant) -> dict[str, Any]:
         """Send all, and ask in the end whether all is there."""
-        loop, messenger = participant.loop, participant.messenger
+        messenger = participant.messenger
         await asyncio.sleep(_HEAD_START_S)
         nodes = [row[0] for row in await _rows(messenger, "nodes", ["name"])]
+        partitions = await _rows(messenger, "partitions", ["name", "is_default"])
+        default = next((name for name, is_default in partitions if is_default), "")
         target = Target(UNDERSTUDY, Path(sys.executable).parent, {}, nodes)
         target.daemons = [identify(_TOGETHER, os.getpid())]
-        todo = requests(self._plan, nodes, users_of(self._plan))
+        todo = requests(self._plan, Names(nodes, default, users_of(self._plan)))
         self.course.begin = time.monotonic()
         sampler = Sampler(target, self.course.begin)
         before = sampler.uses()
-        begin = loop.time()
-        sender = Sender(
-            self._plan, Messages(messenger), 1.0, clock=loop.time, stopwatch=time.monotonic
-        )
-        sending = asyncio.ensure_future(sender.run(todo, begin, asyncio.Event()))
-        told = time.monotonic()
-        for second in range(1, math.ceil(self._plan.duration) + 1):
-            await asyncio.sleep(begin + second - loop.time())
-            if time.monotonic() - told >= PERIOD_S:
-                told = time.monotonic()
-                await self._tell(messenger, sender, sampler)
-        await sending
-        await self._tell(messenger, sender, sampler)
+        await self._send(participant, todo, sampler)
         elapsed = time.monotonic() - self.course.begin
         after = settled = sampler.uses()
         lost = await self._missing(participant)
@@ -189,8 +184,9 @@ class _Load:
             await asyncio.sleep(_SETTLING_S)
             settled = sampler.uses()
         return {
-            **figures(self.course, elapsed, lost),
+            **figures(self.course, elapsed, Found(lost, set())),
             "not_asked": "",
+            "is_virtual": True,
             "driver": UNDERSTUDY,
             "cluster": "understudy, emulated jobs, virtual time",
             "nodes": len(nodes),
@@ -200,17 +196,45 @@ class _Load:
             "samples": sampler.samples,
         }
 
-    async def _tell(self, messenger: Messenger, sender: Sender, sampler: Sampler) -> None:
-        """Take a sample of the controller, and tell how far it has come."""
+    async def _send(self, participant: Participant, todo: list[Request], sampler: Sampler) -> None:
+        """Send all, or what there is time for until a signal comes."""
+        loop, messenger, stop = participant.loop, participant.messenger, asyncio.Event()
+
+        def interrupted(number: int) -> None:
+            self.course.interrupted_by = number
+            stop.set()
+
+        begin, told = loop.time(), time.monotonic()
+        sender = Sender(
+            self._plan, Messages(messenger), 1.0, clock=loop.time, stopwatch=time.monotonic
+        )
+        with heeding_interrupts(participant, interrupted, lambda _number: None):
+            sending = asyncio.ensure_future(sender.run(todo, begin, stop))
+            for second in range(1, math.ceil(self._plan.duration) + 1):
+                await asyncio.wait({sending}, timeout=begin + second - loop.time())
+                if stop.is_set():
+                    break
+                if not sending.done() and time.monotonic() - told >= PERIOD_S:
+                    told = time.monotonic()
+                    await self._tell(messenger, sender, sampler, loop.time() - begin)
+            await sending
+        await self._tell(messenger, sender, sampler, loop.time() - begin)
+
+    async def _tell(
+        self, messenger: Messenger, sender: Sender, sampler: Sampler, at: float
+    ) -> None:
+        """Take a sample of the controller, and tell how far it has come, `at` which second of the
+        cluster's time.
+        """
         asked = time.monotonic()
         answer = await messenger.call("controller", GetStatistics(), 600.0)
-        sample: dict[str, Any] = {"at": round(asked - self.course.begin, 3)}
+        sample: dict[str, Any] = {"at": round(at, 3), "real": round(asked - self.course.begin, 3)}
         if isinstance(answer, Statistics):
             sample.update(answer.numbers)
             sample["answered_ms"] = round((time.monotonic() - asked) * 1000, 3)
         sampler.samples.append({**sample, "daemons": sampler.uses()})
         self.course.take(0, sender.report())
-        self.course.end_second()
+        self.course.end_second(at)
         self._progress(self.course, sampler)
 
     async def _missing(self, participant: Participant) -> set[int]:

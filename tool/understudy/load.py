@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from contextlib import AbstractContextManager
 
     from understudy.tool.load.plan import Plan
@@ -42,7 +43,9 @@ _Time = Annotated[
 _Accounting = Annotated[
     bool, typer.Option("--accounting", help="A cluster that is started keeps accounting.")
 ]
-_Executor = Annotated[str, typer.Option(help="Of a cluster that is started: emulated or real.")]
+_Executor = Annotated[
+    str | None, typer.Option(help="Jobs in a cluster that is started: emulated or real.")
+]
 _Cluster = Annotated[Path | None, typer.Option(help="The run directory of a cluster that runs.")]
 _Running = Annotated[
     bool,
@@ -87,7 +90,7 @@ def load(
     nodes: _Nodes = None,
     time: _Time = None,
     accounting: _Accounting = False,
-    executor: _Executor = "emulated",
+    executor: _Executor = None,
     cluster: _Cluster = None,
     running: _Running = False,
     driver: _Driver = "understudy",
@@ -108,6 +111,7 @@ def load(
     """
     _require_histograms()
     import json
+    from contextlib import nullcontext
 
     from understudy.commands.shared.client import RefusedError
     from understudy.model.errors import ConfigError
@@ -119,20 +123,22 @@ def load(
 
     heed_termination()
     try:
-        chosen = _plan(
-            plan,
-            kind,
-            rate,
-            duration=duration,
-            connections=connections,
-            processes=processes,
-            seed=seed,
-            nodes=nodes,
-            time=time,
-            accounting=accounting or None,
-        )
+        _check_driver(driver)
+        started = {"nodes": nodes, "time": time, "accounting": accounting or None}
+        is_there = running or cluster is not None or driver == "slurm"
+        if is_there:
+            _refuse(started | {"executor": executor})
+        there = _running(driver, cluster, conf, path) if is_there else None
+        given = {
+            "duration": duration,
+            "connections": connections,
+            "processes": processes,
+            "seed": seed,
+            **started,
+        }
+        chosen = _plan(plan, kind, rate, there, given)
         other = json.loads((beside / "load.json").read_text()) if beside is not None else None
-        opened = _target(chosen, driver, cluster, conf, path, executor, running=running)
+        opened = nullcontext(there) if there else _starting(chosen, driver, executor or "emulated")
     except (PlanError, TargetError, OSError, ValueError) as error:
         _fail(str(error), FAILED if isinstance(error, TargetError) else BAD_USAGE)
     try:
@@ -162,7 +168,37 @@ def _fail(text: str, code: int) -> None:
     raise typer.Exit(code)
 
 
-def _plan(path: Path | None, kind: str, rate: float | None, **given: Any) -> Plan:
+def _check_driver(driver: str) -> None:
+    from understudy.tool.load.plan import PlanError
+    from understudy.tool.load.target import DRIVERS
+
+    if driver not in DRIVERS:
+        raise PlanError(f"--driver {driver}: one of {', '.join(DRIVERS)}")
+
+
+def _refuse(of_started: Mapping[str, object]) -> None:
+    """Options that say what a cluster is like that is started, where one is there."""
+    from understudy.tool.load.plan import PlanError
+
+    for name, value in of_started.items():
+        if value is not None:
+            raise PlanError(f"--{name}: the cluster is there already, and is as it is")
+
+
+def _running(driver: str, run_dir: Path | None, conf: Path | None, path: str) -> Target:
+    """The cluster that is there."""
+    from understudy.tool.load.target import SLURM, running_cluster, slurm_cluster
+
+    return slurm_cluster(conf, path) if driver == SLURM else running_cluster(driver, run_dir)
+
+
+def _plan(
+    path: Path | None,
+    kind: str,
+    rate: float | None,
+    there: Target | None,
+    given: Mapping[str, Any],
+) -> Plan:
     from dataclasses import replace
 
     from understudy.tool.load.kinds import plan_of
@@ -176,58 +212,42 @@ def _plan(path: Path | None, kind: str, rate: float | None, **given: Any) -> Pla
             raise PlanError(f"--rate goes with --kind; {path} has rates of its own")
         plan = read_plan(path)
     else:
-        sizes = {name: said[name] for name in ("duration", "nodes") if name in said}
+        sizes: dict[str, Any] = {name: said[name] for name in ("duration", "nodes") if name in said}
+        if there is not None:
+            sizes |= {"nodes": len(there.nodes), "cpus": there.cpus}
         plan = plan_of(kind, rate=rate, **sizes)
     plan = replace(plan, **said)
     if plan.connections < plan.processes:
         raise PlanError(f"--connections {plan.connections}: fewer than processes")
+    if plan.time not in ("real", "virtual") and not plan.time.startswith("scaled:"):
+        raise PlanError(f"--time {plan.time}: expected real, virtual or scaled:N")
     return plan
 
 
-def _target(
-    plan: Plan,
-    driver: str,
-    run_dir: Path | None,
-    conf: Path | None,
-    path: str,
-    executor: str,
-    *,
-    running: bool,
-) -> AbstractContextManager[Target | None]:
-    """The cluster; None for one in virtual time, which lasts as long as the load."""
+def _starting(
+    plan: Plan, driver: str, executor: str
+) -> AbstractContextManager[Target] | AbstractContextManager[None]:
+    """The cluster that is started; None for one in virtual time, which lasts as long as the
+    load.
+    """
     from contextlib import nullcontext
 
     from understudy.tool.load.plan import PlanError
-    from understudy.tool.load.target import (
-        DRIVERS,
-        SLURM,
-        UNDERSTUDY,
-        running_cluster,
-        slurm_cluster,
-        started_cluster,
-    )
+    from understudy.tool.load.target import UNDERSTUDY, started_cluster
 
-    if driver not in DRIVERS:
-        raise PlanError(f"--driver {driver}: one of {', '.join(DRIVERS)}")
     if executor not in ("emulated", "real"):
         raise PlanError(f"--executor {executor}: emulated or real")
-    if plan.time not in ("real", "virtual") and not plan.time.startswith("scaled:"):
-        raise PlanError(f"--time {plan.time}: expected real, virtual or scaled:N")
-    if plan.time == "virtual":
-        from understudy.tool.load.virtual import check_virtual
+    if plan.time != "virtual":
+        return started_cluster(driver, plan, executor)
+    from understudy.tool.load.virtual import check_virtual
 
-        if driver != UNDERSTUDY or running or run_dir is not None or executor != "emulated":
-            raise PlanError(
-                "--time virtual: a cluster of emulated jobs is started for it, and asked by "
-                "--driver understudy"
-            )
-        check_virtual(plan)
-        return nullcontext(None)
-    if driver == SLURM:
-        return nullcontext(slurm_cluster(conf, path))
-    if running or run_dir is not None:
-        return nullcontext(running_cluster(driver, run_dir))
-    return started_cluster(driver, plan, executor)
+    if driver != UNDERSTUDY or executor != "emulated":
+        raise PlanError(
+            "--time virtual: a cluster of emulated jobs is started for it, and asked by "
+            "--driver understudy"
+        )
+    check_virtual(plan)
+    return nullcontext(None)
 
 
 def _send(

@@ -14,7 +14,7 @@ from understudy.protocol.wire_table import WIRE
 from understudy.tool.load.drivers import Messages, Outcome, Processes, first_line, refusals_in
 from understudy.tool.load.lines import script_of
 from understudy.tool.load.plan import Plan, Stream
-from understudy.tool.load.schedule import requests
+from understudy.tool.load.schedule import Names, requests
 from understudy.tool.load.worker import Sender
 
 NAMES = {tag: name for name, (tag, _, _) in WIRE.items()}
@@ -151,7 +151,7 @@ async def sent(plan, driver, *, late_s=0.0):
     now = 1000.0
     sender = Sender(plan, driver, 1.0, clock=lambda: now)
     begin = now - plan.duration - late_s
-    await sender.run(requests(plan, ["n1"], []), begin, asyncio.Event())
+    await sender.run(requests(plan, Names(["n1"])), begin, asyncio.Event())
     return sender
 
 
@@ -200,5 +200,5 @@ async def test_nothing_is_sent_after_the_word_to_stop():
     stop.set()
     driver = FakeDriver()
     sender = Sender(plan, driver, 1.0, clock=lambda: 0.0)
-    await sender.run(requests(plan, ["n1"], []), 0.0, stop)
+    await sender.run(requests(plan, Names(["n1"])), 0.0, stop)
     assert driver.lines == []

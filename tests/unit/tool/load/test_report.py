@@ -13,10 +13,18 @@ from understudy.tool.cluster.processes import Process, identify
 from understudy.tool.load.kinds import plan_of
 from understudy.tool.load.measure import Tally, histogram, record
 from understudy.tool.load.plan import Plan
-from understudy.tool.load.report import live_line, page, table, verdict
+from understudy.tool.load.report import (
+    _answered,
+    controller_figures,
+    live_line,
+    page,
+    table,
+    verdict,
+)
 from understudy.tool.load.run import Course, daemons_of, exit_code
 from understudy.tool.load.samples import Sampler, process_use, slurm_numbers
 from understudy.tool.load.target import Target, TargetError, conf_of, slurm_cluster
+from understudy.tool.load.verify import Found
 from understudy.tool.understudy.app import app_with
 
 
@@ -40,7 +48,7 @@ def result(tmp_path, course, *, lost=(), **changes):
     from understudy.tool.load.run import figures
 
     found = {
-        **figures(course, 2.0, set(lost)),
+        **figures(course, 2.0, Found(set(lost), set())),
         "not_asked": "",
         "driver": "understudy",
         "cluster": "a <cluster>",
@@ -121,6 +129,52 @@ def test_the_page_needs_nothing_else_and_escapes_what_it_is_told(course, tmp_pat
     assert "sbatch: Slurm 22.05.8" in other
 
 
+def test_two_loads_are_on_one_page_in_every_part_of_it(course, tmp_path):
+    here = json.loads(json.dumps(result(tmp_path, course)))
+    course.take(0, told(0.01, errors=["too late"]))
+    course.end_second()
+    there = json.loads(json.dumps(result(tmp_path, course)))
+    text = page(here, there)
+    assert text.count("a &lt;cluster&gt; (beside)") > 10
+    assert "too late" in text
+    assert text.count("<svg") == page(here).count("<svg")
+    named = page(here, {**there, "cluster": "Slurm 22.05.8"})
+    assert "sbatch: Slurm 22.05.8" in named
+    assert "(beside)" not in named
+
+
+def test_greatest_values_from_before_the_load_are_told_as_such(course, tmp_path):
+    def figures(before, after):
+        samples = [
+            {"at": at, "daemons": {}, "connections": 1, "lock_longest_queue": 2} | loop
+            for at, loop in ((0, {"loop_longest_us": before}), (1, {"loop_longest_us": after}))
+        ]
+        found = controller_figures(result(tmp_path, course, samples=samples))
+        return found["loop late by at most, ms"], found["... at once, at most"]
+
+    assert figures(5000, 9000) == ("9.0", "no more than 2")
+    assert figures(5000, 5000) == ("no more than 5.0", "no more than 2")
+
+
+def test_a_sender_that_died_and_jobs_that_are_forgotten_are_told(course, tmp_path):
+    course.broken.append("sending process 1: it ended with -9")
+    found = result(tmp_path, course, forgotten=2)
+    assert found["exit_code"] == 1
+    text = table(found)
+    assert "sending process 1: it ended with -9: what it sent since" in text
+    assert "2 of them were seen to end, and forgotten by the controller" in text
+
+
+def test_in_virtual_time_pictures_are_over_the_clusters(course, tmp_path):
+    course.take(0, told(*[0.01] * 300))
+    course.end_second(at=course.seconds[0]["at"] + 100.0)
+    found = result(tmp_path, course, is_virtual=True)
+    assert "seconds of the cluster&#x27;s time since" in page(found)
+    (rates,) = _answered(found).values()
+    assert rates[1][1] == pytest.approx(3.0)
+    assert "cluster&#x27;s time" not in page(result(tmp_path, course))
+
+
 def test_the_live_line_tells_of_the_last_second(course):
     sampler = Sampler(target(), 0.0)
     sampler.samples.append({"pending": 5, "daemons": {"controller": {"mb": 77.0}}})
@@ -184,7 +238,10 @@ def test_real_slurm_must_be_there(tmp_path):
         (["--kind", "queries", "--processes", "4", "--connections", "3"], "fewer than processes"),
         (["--kind", "queries", "--time", "slow"], "--time slow: expected real,"),
         (["--kind", "launches", "--time", "virtual"], "srun does more than ask"),
-        (["--kind", "queries", "--time", "virtual", "--driver", "slurm"], "is started for it"),
+        (["--kind", "queries", "--time", "virtual", "--driver", "commands"], "is started for it"),
+        (["--kind", "queries", "--driver", "slurm", "--nodes", "3"], "--nodes: the cluster is"),
+        (["--kind", "queries", "--cluster", "x", "--accounting"], "--accounting: the cluster is"),
+        (["--kind", "queries", "--running", "--executor", "real"], "--executor: the cluster is"),
         (["--kind", "queries", "--executor", "maybe"], "--executor maybe"),
         (["--kind", "queries", "--beside", "/nowhere"], "/nowhere/load.json"),
     ],

@@ -3,13 +3,15 @@
 import pytest
 
 from understudy.tool.load.plan import Plan, Stream
-from understudy.tool.load.schedule import requests
+from understudy.tool.load.schedule import Names, requests
 
 NODES = ["n1", "n2", "n3"]
 
 
 def schedule(*streams, duration=100.0, seed=1, **settings):
-    return requests(Plan("p", streams, duration=duration, seed=seed), NODES, [], **settings)
+    return requests(
+        Plan("p", streams, duration=duration, seed=seed), Names(NODES, "batch"), **settings
+    )
 
 
 def test_the_same_seed_is_the_same_load_and_another_is_not():
@@ -59,9 +61,9 @@ def test_a_stream_has_its_times_and_its_count():
 
 
 def test_what_is_drawn_is_put_in_but_for_the_job():
-    (only,) = schedule(Stream("a", "x -N{nodes} {job} {number} {account}", count=1, accounts=2,
-                              nodes=(0,)))  # fmt: skip
-    assert only.line == "x -N3 {job} 0 load1"
+    line = "x -N{nodes} {job} {number} {account} {partition}"
+    (only,) = schedule(Stream("a", line, count=1, accounts=2, nodes=(0,)))
+    assert only.line == "x -N3 {job} 0 load1 batch"
     assert {each.line for each in schedule(Stream("a", "x {node}", count=50))} == {
         f"x {node}" for node in NODES
     }
@@ -69,7 +71,7 @@ def test_what_is_drawn_is_put_in_but_for_the_job():
 
 def test_users_take_turns():
     plan = Plan("p", (Stream("a", "sbatch --uid={user}", count=4, users=2),))
-    lines = [each.line for each in requests(plan, NODES, ["ann", "bob", "cid"])]
+    lines = [each.line for each in requests(plan, Names(NODES, users=["ann", "bob", "cid"]))]
     assert lines == ["sbatch --uid=ann", "sbatch --uid=bob"] * 2
 
 
@@ -78,6 +80,9 @@ def test_what_follows_is_of_the_same_draw_and_comes_after_the_end_too():
     found = schedule(stream, duration=50.0)
     assert any(each.due > 50 for each in found)
     down, up = ([each for each in found if each.line.startswith(word)] for word in ("d", "u"))
+    assert [each.number for each in up] == [each.number for each in down]
+    assert all(each.follows for each in up)
+    assert not any(each.follows for each in down)
     assert [(each.due, each.line[3:]) for each in up] == [
         (each.due + 2.0, each.line[5:]) for each in down
     ]
