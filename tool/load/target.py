@@ -80,15 +80,22 @@ class Target:
         """Ask the cluster for its size and its settings.
 
         Raises:
-            TargetError: it does not answer.
+            TargetError, RefusedError: it does not answer.
         """
-        settings = _settings(self.command("scontrol", "show", "config"))
+        if self.location is None:
+            settings = _settings(self.command("scontrol", "show", "config"))
+            partitions = self.command("sinfo", "-h", "-o", "%P").split()
+            self.cpus = int(self.command("sinfo", "-h", "-o", "%C").split()[0].split("/")[-1])
+        else:
+            with contextlib.closing(self.client()) as client:
+                settings = dict(client.query("config", ["name", "value"]).rows)
+                rows = client.query("partitions", ["name", "is_default"]).rows
+                self.cpus = sum(row[0] for row in client.query("nodes", ["effective_cpus"]).rows)
+            partitions = [name + "*" * is_default for name, is_default in rows]
         self.has_accounting = settings.get("AccountingStorageType", NO_ACCOUNTS) != NO_ACCOUNTS
         self.forgets_after_s = float(settings.get("MinJobAge", "300").split()[0])
-        partitions = self.command("sinfo", "-h", "-o", "%P").split()
         default = [name for name in partitions if name.endswith("*")]
         self.partition = (default or partitions or [""])[0].rstrip("*")
-        self.cpus = int(self.command("sinfo", "-h", "-o", "%C").split()[0].split("/")[-1])
 
     def command(self, *words: str, timeout_s: float = _ASK_S) -> str:
         """What a command of the cluster prints.
