@@ -29,8 +29,16 @@ async def serve(run_dir: Path) -> None:
     started = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
     pid_file = run_dir / "agent.pid"
     pid_file.write_text(f"{os.getpid()} {started}\n")
+    metrics = None
+    if AGENT in cluster.metrics:
+        from understudy.clock.metrics import serve as serve_metrics  # noqa: PLC0415  few ask for it
+
+        loop = asyncio.get_running_loop()
+        metrics = serve_metrics(cluster, AGENT, [agent.figures], loop)
     await ending.wait()
     ignore_signals()
+    if metrics is not None:
+        await metrics.close()
     agent.close()
     Path(cluster.agent.removeprefix("unix:")).unlink(missing_ok=True)
     pid_file.unlink(missing_ok=True)

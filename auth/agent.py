@@ -29,9 +29,11 @@ from understudy.auth.local import other_end
 from understudy.auth.refusals import PeerCounts, Refusals, most_of_one_user
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from understudy.auth.keys import Keys
+    from understudy.model.metrics import Family
 
 log = logging.getLogger("understudy.agent")
 
@@ -79,6 +81,22 @@ class CredentialAgent:
         self._server: asyncio.Server | None = None
         self._counts = PeerCounts(most_of_one_user())
         self._refusals: Refusals | None = None
+        self._vouched = self._refused = 0
+
+    def figures(self) -> Iterator[Family]:
+        """For Prometheus."""
+        from understudy.model.metrics import counter  # noqa: PLC0415  few ask for it
+
+        yield counter(
+            "understudy_agent_vouched_total",
+            "Connections of commands for which the agent has vouched.",
+            self._vouched,
+        )
+        yield counter(
+            "understudy_agent_refused_total",
+            "Requests that the agent has refused.",
+            self._refused,
+        )
 
     async def listen(self, path: Path) -> None:
         """Accept requests from all users of the host."""
@@ -97,6 +115,7 @@ class CredentialAgent:
         refusals = self._refusals
         user_id, group_id = other_end(writer.get_extra_info("socket"))
         if why := self._counts.refuses(user_id, is_trusted=False):
+            self._refused += 1
             refusals.warn("refused user %d: %s", user_id, why)
             writer.close()
             return
@@ -105,11 +124,14 @@ class CredentialAgent:
             async with asyncio.timeout(_PATIENCE_S):
                 length = int.from_bytes(await reader.readexactly(4), "big")
                 if length > 2 * MAX_HANDSHAKE:
+                    self._refused += 1
                     refusals.warn("refused user %d: request of %d bytes", user_id, length)
                     return
                 try:
                     answer = vouch(self._keys, await reader.readexactly(length), user_id, group_id)
+                    self._vouched += 1
                 except AuthError as error:
+                    self._refused += 1
                     refusals.warn("refused: %s", error)
                     answer = b""
                 writer.write(frame(answer))

@@ -20,21 +20,30 @@ from understudy.clock.service import ClockService
 from understudy.model.cluster import Cluster
 from understudy.model.signals import heed_signals, ignore_signals
 
+CLOCK = "clock"
+
 
 async def serve(run_dir: Path) -> None:
     """Serve until SIGTERM or SIGINT."""
     cluster = Cluster.load(run_dir)
     loop = asyncio.get_running_loop()
     check_folder(run_dir)
-    keys = Keys("clock", Path(cluster.key_folder))
+    keys = Keys(CLOCK, Path(cluster.key_folder))
     keys.refresh()
     service = ClockService(cluster, keys, loop, run_dir / rate_file.FILE_NAME)
     service.listen(cluster.clock)
     ending = asyncio.Event()
     heed_signals(loop, ending.set)
-    pid_file = write_pid_file(run_dir, "clock")
+    pid_file = write_pid_file(run_dir, CLOCK)
+    metrics = None
+    if CLOCK in cluster.metrics:
+        from understudy.clock.metrics import serve as serve_metrics  # noqa: PLC0415  few ask for it
+
+        metrics = serve_metrics(cluster, CLOCK, [service.figures], loop)
     await ending.wait()
     ignore_signals()
+    if metrics is not None:
+        await metrics.close()
     logging.getLogger("understudy.clock").info("%d windows", service.windows.windows)
     service.close()
     pid_file.unlink(missing_ok=True)

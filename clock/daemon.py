@@ -321,13 +321,11 @@ def serve_metrics(daemon: Daemon, loop: asyncio.AbstractEventLoop) -> None:
     Raises:
         OSError: nobody can listen there.
     """
-    address = daemon.cluster.metrics.get(daemon.name)
-    if address is None:
+    if daemon.name not in daemon.cluster.metrics:
         return
-    from understudy.clock.metrics import Metrics  # noqa: PLC0415  few ask for it
+    from understudy.clock.metrics import serve  # noqa: PLC0415  few ask for it
 
-    metrics = Metrics(loop, daemon.name, daemon.figures)
-    metrics.start(address)
+    metrics = serve(daemon.cluster, daemon.name, daemon.figures, loop)
     daemon.at_exit.append(metrics.close)
     daemon.log.info("figures for Prometheus at http://%s/metrics", metrics.address)
 

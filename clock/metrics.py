@@ -1,6 +1,7 @@
 """`/metrics` of one daemon: what Prometheus scrapes, over HTTP.
 
-Place: beside daemon.py, which starts it where cluster.json gives the daemon an address. The server
+Place: beside daemon.py, which starts it where cluster.json gives the daemon an address, as do the
+clock service and the agent. The server
 is prometheus-client's, in a thread of its own; the daemon's figures are gathered on its loop, in
 slices, so that a scrape never sees a table in the midst of a change and nobody waits for one. The
 text is made in the thread. A scrape changes nothing: in virtual time it takes no time.
@@ -21,10 +22,24 @@ from understudy.model.metrics import Family, gauge
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from understudy.model.cluster import Cluster
     from understudy.model.metrics import Samples, Source
 
 _PATIENCE_S: Final = 10.0  # ours, as long as Prometheus waits (its scrape_timeout)
 _TOTAL: Final = "_total"
+
+
+def serve(
+    cluster: Cluster, name: str, sources: list[Source], loop: asyncio.AbstractEventLoop
+) -> Metrics:
+    """Tell Prometheus the figures of a daemon to which the cluster gives an address for it.
+
+    Raises:
+        OSError: nobody can listen there.
+    """
+    metrics = Metrics(loop, name, sources)
+    metrics.start(cluster.metrics[name])
+    return metrics
 
 
 class Metrics:

@@ -32,11 +32,12 @@ from understudy.protocol.messages import ClockControl, ClockStatus, Failure, Mes
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterator
     from pathlib import Path
 
     from understudy.auth.keys import Keys
     from understudy.model.cluster import Cluster
+    from understudy.model.metrics import Family
 
 log = logging.getLogger("understudy.clock")
 
@@ -100,6 +101,26 @@ class ClockService:
             self._listener.close()
         for connection in list(self._connections):
             connection.close()
+
+    def figures(self) -> Iterator[Family]:
+        """For Prometheus."""
+        from understudy.model.metrics import counter, gauge  # noqa: PLC0415  few ask for it
+
+        yield gauge(
+            "understudy_clock_connections",
+            "Connections of daemons and commands.",
+            len(self._connections),
+        )
+        yield gauge(
+            "understudy_clock_participants",
+            "Daemons that take their time from the clock.",
+            len(self._participants),
+        )
+        yield counter(
+            "understudy_clock_windows_total",
+            "Stretches of virtual time that were granted.",
+            self.windows.windows,
+        )
 
     # --- connections ------------------------------------------------------------------------------
 

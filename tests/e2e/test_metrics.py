@@ -71,7 +71,8 @@ def scrape(url):
 @pytest.mark.parametrize("time", ["real", "scaled:60", "virtual"])
 def test_every_daemon_tells_its_figures(site, time):
     urls = up(site, "--metrics", "0", "--noded", "2", "--time", time)
-    assert list(urls) == ["controller", "accounting", "noded0", "noded1"]
+    helpers = ["agent"] if time == "real" else ["agent", "clock"]
+    assert list(urls) == ["controller", "accounting", "noded0", "noded1", *helpers]
     site("sbatch", "--hold", "-n3", "--output=/dev/null", "--wrap", "sleep 1000")
     found = scrape(urls["controller"])
     assert found["slurm_nodes_idle",] == 8
@@ -82,6 +83,12 @@ def test_every_daemon_tells_its_figures(site, time):
     for daemon, url in urls.items():
         assert scrape(url)["understudy_daemon_info", daemon] == 1
     assert scrape(urls["noded0"])["understudy_noded_nodes",] == 4
+    assert scrape(urls["agent"])["understudy_agent_vouched_total",] >= 0
+    if "clock" in urls:
+        told = scrape(urls["clock"])
+        assert told["understudy_clock_connections",] >= 4
+        assert told["understudy_clock_participants",] == 4
+        assert (told["understudy_clock_windows_total",] > 0) == (time == "virtual")
     assert any(
         name == "understudy_accounting_requests_total" for name, *_ in scrape(urls["accounting"])
     )

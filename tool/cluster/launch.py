@@ -340,13 +340,23 @@ def read_site(conf: Path) -> Site:
 
 
 def participants_of(site: Site, noded: int, one_process: bool = False) -> list[str]:
-    """The daemons for which virtual time waits, and which can tell Prometheus something: all but
-    the agent and the clock, or the one in whose process the others are.
+    """The daemons for which virtual time waits: all but those that help them, or the one in whose
+    process the others are.
     """
     if one_process:
         return [CONTROLLER]
     accounting = ["accounting"] if site.accounting_port is not None else []
     return ["controller", *accounting, *(f"noded{number}" for number in range(noded))]
+
+
+def helpers_of(time: str) -> list[str]:
+    """The daemons beside them: who vouches for users, and who keeps time that is not real."""
+    return ["agent"] if time == "real" else ["agent", "clock"]
+
+
+def figured(site: Site, noded: int, one_process: bool, time: str) -> list[str]:
+    """The processes that can tell Prometheus something."""
+    return participants_of(site, noded, one_process) + helpers_of(time)
 
 
 def tcp_ports(

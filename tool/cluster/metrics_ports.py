@@ -58,15 +58,18 @@ def on_one_host(text: str, daemons: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def on_many_hosts(text: str, daemons: Sequence[str]) -> dict[str, str]:
-    """The same port on each daemon's own host.
+def on_many_hosts(text: str, daemons: Sequence[str], helpers: Sequence[str]) -> dict[str, str]:
+    """The same port on each daemon's own host, and the next ones for those that may run beside it.
 
     Raises:
-        LaunchError: it is not an address, or names no port.
+        LaunchError: it is not an address, names no port, or leaves none for all.
     """
     if not text:
         return {}
     host, port = parse(text)
     if not port:
         raise LaunchError(f"--metrics {text}: daemons on hosts of their own need a port")
-    return dict.fromkeys(daemons, f"{host}:{port}")
+    if port + len(helpers) > _LAST_PORT:
+        raise LaunchError(f"--metrics {text}: {len(helpers) + 1} daemons need a port each")
+    beside = {name: f"{host}:{port + number}" for number, name in enumerate(helpers, 1)}
+    return dict.fromkeys(daemons, f"{host}:{port}") | beside

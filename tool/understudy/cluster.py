@@ -89,8 +89,8 @@ _Metrics = Annotated[
     typer.Option(
         "--metrics",
         metavar="[HOST:]PORT",
-        help="Tell Prometheus figures at /metrics: the controller at this port, accounting and "
-        "the node daemons at the next ones. 0: any that are free.",
+        help="Tell Prometheus figures at /metrics: the controller at this port, accounting, "
+        "the node daemons, the agent and the clock at the next ones. 0: any that are free.",
     ),
 ]
 
@@ -182,7 +182,7 @@ def up(
             site=site,
             hops=through,
             zygote=zygote,
-            metrics=on_one_host(metrics, launch.participants_of(site, noded, one_process)),
+            metrics=on_one_host(metrics, launch.figured(site, noded, one_process, mode)),
             one_process=one_process,
             state="memory" if one_process else "disk",
         )

@@ -123,31 +123,25 @@ def load(
 
     heed_termination()
     try:
-        _check_driver(driver)
         started = {"nodes": nodes, "time": time, "accounting": accounting or None}
-        is_there = running or cluster is not None or driver == "slurm"
-        if is_there:
+        there = None
+        if running or cluster is not None or driver == "slurm":
             _refuse(started | {"executor": executor})
-        there = _running(driver, cluster, conf, path) if is_there else None
-        given = {
-            "duration": duration,
-            "connections": connections,
-            "processes": processes,
-            "seed": seed,
-            **started,
-        }
+            there = _running(driver, cluster, conf, path)
+        senders = {"connections": connections, "processes": processes}
+        given = {**started, **senders, "duration": duration, "seed": seed}
         chosen = _plan(plan, kind, rate, there, given)
         other = json.loads((beside / "load.json").read_text()) if beside is not None else None
         opened = nullcontext(there) if there else _starting(chosen, driver, executor or "emulated")
-    except (PlanError, TargetError, OSError, ValueError) as error:
-        _fail(str(error), FAILED if isinstance(error, TargetError) else BAD_USAGE)
+    except (PlanError, OSError, ValueError) as error:
+        _fail(str(error), BAD_USAGE)
+    except (TargetError, RefusedError) as error:
+        _fail(str(error), FAILED)
     try:
         with opened as target:
             result = _send(chosen, target, tcp=tcp, leave=leave, quiet=as_json)
-    except (LoadError, LaunchError, ConfigError, TargetError, OSError) as error:
+    except (LoadError, LaunchError, ConfigError, TargetError, RefusedError, OSError) as error:
         _fail(str(error), FAILED)
-    except RefusedError as error:
-        _fail(error.text, FAILED)
     except KeyboardInterrupt as error:
         _fail("interrupted before there was a result", 128 + (error.args[0] if error.args else 2))
     _write(result, other, out, as_json=as_json)
@@ -168,14 +162,6 @@ def _fail(text: str, code: int) -> None:
     raise typer.Exit(code)
 
 
-def _check_driver(driver: str) -> None:
-    from understudy.tool.load.plan import PlanError
-    from understudy.tool.load.target import DRIVERS
-
-    if driver not in DRIVERS:
-        raise PlanError(f"--driver {driver}: one of {', '.join(DRIVERS)}")
-
-
 def _refuse(of_started: Mapping[str, object]) -> None:
     """Options that say what a cluster is like that is started, where one is there."""
     from understudy.tool.load.plan import PlanError
@@ -185,10 +171,19 @@ def _refuse(of_started: Mapping[str, object]) -> None:
             raise PlanError(f"--{name}: the cluster is there already, and is as it is")
 
 
+def _check_driver(driver: str) -> None:
+    from understudy.tool.load.plan import PlanError
+    from understudy.tool.load.target import DRIVERS
+
+    if driver not in DRIVERS:
+        raise PlanError(f"--driver {driver}: one of {', '.join(DRIVERS)}")
+
+
 def _running(driver: str, run_dir: Path | None, conf: Path | None, path: str) -> Target:
     """The cluster that is there."""
     from understudy.tool.load.target import SLURM, running_cluster, slurm_cluster
 
+    _check_driver(driver)
     return slurm_cluster(conf, path) if driver == SLURM else running_cluster(driver, run_dir)
 
 
@@ -235,6 +230,7 @@ def _starting(
     from understudy.tool.load.plan import PlanError
     from understudy.tool.load.target import UNDERSTUDY, started_cluster
 
+    _check_driver(driver)
     if executor not in ("emulated", "real"):
         raise PlanError(f"--executor {executor}: emulated or real")
     if plan.time != "virtual":

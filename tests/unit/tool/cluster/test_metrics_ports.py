@@ -25,7 +25,7 @@ def test_what_is_no_address_is_refused(text):
 
 
 def test_nobody_who_did_not_ask_has_figures():
-    assert on_one_host("", DAEMONS) == {} == on_many_hosts("", DAEMONS)
+    assert on_one_host("", DAEMONS) == {} == on_many_hosts("", DAEMONS, [])
 
 
 def test_zero_is_a_free_port_of_its_own_for_each_daemon():
@@ -51,6 +51,10 @@ def test_there_must_be_a_port_for_each_daemon():
 
 
 def test_hosts_of_their_own_have_the_same_port():
-    assert on_many_hosts("0.0.0.0:9341", DAEMONS) == dict.fromkeys(DAEMONS, "0.0.0.0:9341")
+    found = on_many_hosts("0.0.0.0:9341", DAEMONS, ["agent", "clock"])
+    beside = {"agent": "0.0.0.0:9342", "clock": "0.0.0.0:9343"}
+    assert found == dict.fromkeys(DAEMONS, "0.0.0.0:9341") | beside
+    with pytest.raises(LaunchError, match="2 daemons need a port each"):
+        on_many_hosts("65535", DAEMONS, ["agent"])
     with pytest.raises(LaunchError, match="need a port"):
-        on_many_hosts("0", DAEMONS)
+        on_many_hosts("0", DAEMONS, [])
