@@ -2,6 +2,10 @@
 
 import sys
 
-from understudy.controller.edge.main import main
+from understudy.model.vectors import import_numpy
+
+import_numpy()
+
+from understudy.controller.edge.main import main  # noqa: E402  what it imports has numpy
 
 sys.exit(main())

@@ -167,6 +167,9 @@ def replay(
     not ended; 130, 143 interrupted. What is known by then is in the folder. With --check: 3 jobs
     would be refused, 4 jobs can never start.
     """
+    from understudy.model.vectors import import_numpy
+
+    import_numpy()
     from understudy.tool.replay.request import ReplayRequest
 
     request = ReplayRequest(
