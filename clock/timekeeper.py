@@ -33,7 +33,9 @@ class Timekeeper:
         epoch, virtual = self.epoch, self._virtual
         if epoch is None:
             return time.time()
-        return epoch + (self.loop.time() if virtual is None else virtual.now_us / 1e6)
+        if virtual is not None:
+            return epoch + virtual.now_us / 1e6
+        return epoch + self.loop.time()
 
     def call_at(
         self, when: float, callback: Callable[..., object], *args: Any
@@ -41,7 +43,7 @@ class Timekeeper:
         """Call at `when` of the cluster's time; at once if that is past."""
         if self.epoch is None:
             return self.loop.call_later(max(0.0, when - time.time()), callback, *args)
-        after_us = self._loop_time_us(self.epoch, when)
+        after_us = _loop_time_us(self.epoch, when)
         if self._virtual is not None:
             return self._virtual.call_at_us(after_us, callback, args)
         return self.loop.call_at(after_us / 1e6, callback, *args)
@@ -55,7 +57,7 @@ class Timekeeper:
         if self._virtual is None or self.epoch is None:
             return self.call_at(when, callback, *args)
         return self._virtual.call_periodically(
-            self._loop_time_us(self.epoch, when) / 1e6, matters, callback, *args
+            _loop_time_us(self.epoch, when) / 1e6, matters, callback, *args
         )
 
     def call_after_wait(
@@ -73,15 +75,6 @@ class Timekeeper:
         """Seconds that go by as those of `call_after_wait`."""
         return self.now() if self._scaled is None else time.monotonic()
 
-    @staticmethod
-    def _loop_time_us(epoch: float, when: float) -> int:
-        after_us = round((when - epoch) * 1e6)
-        # never early by a rounding: who then finds that it is not yet time would wait for the same
-        # instant again
-        if epoch + after_us / 1e6 < when:
-            after_us += 1
-        return after_us
-
     def hold(self) -> contextlib.AbstractContextManager[None]:
         """Virtual time stands still meanwhile; nothing in real and scaled time."""
         return self._virtual.hold() if self._virtual is not None else contextlib.nullcontext()
@@ -90,3 +83,10 @@ class Timekeeper:
         """Stop virtual time after this window: a breakpoint that a daemon has reached."""
         if self._virtual is not None and self._virtual.authority is not None:
             self._virtual.authority.pause(reason)
+
+
+def _loop_time_us(epoch: float, when: float) -> int:
+    after_us = round((when - epoch) * 1e6)
+    # never early by a rounding: who then finds that it is not yet time would wait for the same
+    # instant again
+    return after_us if epoch + after_us / 1e6 >= when else after_us + 1

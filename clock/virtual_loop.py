@@ -38,7 +38,10 @@ from understudy.clock.timers import NEVER, Timer, TimerHeap
 
 if TYPE_CHECKING:
     import contextvars
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
+
+    # when, of whom, the sender's sequence number, and what to call
+    _Delivery = tuple[int, str, int, Callable[..., None], tuple[Any, ...]]
 
 Events = list[tuple[selectors.SelectorKey, int]]
 
@@ -112,7 +115,7 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
         # end
         self.on_window_end: Callable[[], None] | None = None
         self._timers = TimerHeap()
-        self._inbox: list[tuple[int, str, int, Callable[..., None], tuple[Any, ...]]] = []
+        self._inbox: list[_Delivery] = []
         self._holds = 0
         self._real_timers: list[tuple[float, int, RealTimer]] = []
         self._real_count = 0
@@ -310,10 +313,12 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
         else:
             to_us = self.now_us
         inbox, timers = self._inbox, self._timers
-        messages = []
-        while inbox and inbox[0][0] <= to_us:
-            messages.append(heappop(inbox))
-        fired: list[Timer] | None = None
+        messages: Sequence[_Delivery] = ()
+        if inbox and inbox[0][0] <= to_us:
+            messages = [heappop(inbox)]
+            while inbox and inbox[0][0] <= to_us:
+                messages.append(heappop(inbox))
+        fired: Sequence[Timer] = ()
         heap, periodic = timers.heap, timers.periodic
         if (heap and heap[0][0] <= to_us) or (periodic and periodic[0][0] <= to_us):
             fired = timers.pop_due(to_us)
@@ -322,14 +327,13 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
                 deliver(*args)
             except BaseException as error:  # noqa: BLE001  handed on
                 self._failed(deliver, error)
-        if fired is not None:
-            for timer in fired:
-                if timer.is_cancelled:
-                    continue
-                try:
-                    timer.callback(*timer.args)
-                except BaseException as error:  # noqa: BLE001  handed on
-                    self._failed(timer.callback, error)
+        for timer in fired:
+            if timer.is_cancelled:
+                continue
+            try:
+                timer.callback(*timer.args)
+            except BaseException as error:  # noqa: BLE001  handed on
+                self._failed(timer.callback, error)
 
     def _failed(self, callback: Callable[..., object], error: BaseException) -> None:
         """One delivery's failure is reported as asyncio reports a callback's."""

@@ -60,7 +60,8 @@ class Watched:
     def since(self, zero: float) -> Watched:
         """With times from there on."""
         found = Watched()
-        found.nodes = [each._replace(at=each.at - int(zero)) for each in self.nodes]
+        began = int(zero)
+        found.nodes = [Nodes(at - began, *counts) for at, *counts in self.nodes]
         found.shares = self.shares
         return found
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from understudy.auth.credential import CredentialError, order_expires
-from understudy.model.cluster import is_controller
 from understudy.model.errors import ERROR_TEXT
 from understudy.model.hostlist import compress, expand
 from understudy.noded.core import (
@@ -101,7 +100,7 @@ if TYPE_CHECKING:
     from understudy.noded.journal import Journal
     from understudy.noded.leader import FollowedLeader
     from understudy.noded.steps import StepKey
-    from understudy.protocol.messenger import Messenger, Peer, Request
+    from understudy.protocol.messenger import Messenger, Request
     from understudy.protocol.mishaps import Mishaps
 
 ACCESS_DENIED: Final = 2002
@@ -299,7 +298,7 @@ class FrontEnd:
     def handle(self, request: Request) -> Message | None:
         """Answer a request."""
         message = request.message
-        of_controller = _is_controller(request.sender)
+        of_controller = request.sender.is_controller
         if not of_controller and not isinstance(message, (Ping, Forward, *OF_COMMANDS)):
             return Failure(ACCESS_DENIED, "Access/permission denied")
         if self._leader is not None:
@@ -631,10 +630,6 @@ class FrontEnd:
         self.do(self.core.epilog_done(job, nodes, failed))
 
 
-def _is_controller(sender: Peer) -> bool:
-    return sender.is_daemon and is_controller(sender.name)
-
-
 def _merged(outcomes: dict[str, Outcome]) -> Message:
     return (
         OK
@@ -648,7 +643,7 @@ class _Forwarding:
 
     def __init__(self, front_end: FrontEnd, message: Forward, request: Request) -> None:
         # the controller's order; what a command sends, or has others hand on, shows a credential
-        self._is_trusted = _is_controller(request.sender) or front_end.is_order(message)
+        self._is_trusted = request.sender.is_controller or front_end.is_order(message)
         self._front_end, self._message, self._request = front_end, message, request
         self._nodes: list[str] = []
         self._known: dict[str, Outcome] = {}
@@ -680,7 +675,7 @@ class _Forwarding:
         if isinstance(inner, Reconfigure | Shutdown) and message.order:
             # of no run of a job, so it would have its effect whenever somebody sends it again
             is_again = front_end.is_obeyed(message.order)
-            if is_again and not _is_controller(self._request.sender):
+            if is_again and not self._request.sender.is_controller:
                 return Failure(ACCESS_DENIED, "Access/permission denied: an order of before")
         if isinstance(inner, Forward | LaunchBatch | StatTasks):
             return Failure(UNEXPECTED, f"{type(inner).__name__} is not for many nodes")

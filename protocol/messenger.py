@@ -23,7 +23,7 @@ import os
 import socket
 import time
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -42,6 +42,7 @@ from understudy.auth.handshake import (
 from understudy.auth.keys import AGENT, is_central
 from understudy.auth.local import LOCAL_END, LOCAL_HELLO, other_end
 from understudy.auth.refusals import PeerCounts, Refusals, most_of_one_user
+from understudy.model.cluster import is_controller
 from understudy.model.errors import SlurmError
 from understudy.protocol import addresses
 from understudy.protocol.connection import Connection, ProtocolError, Traffic
@@ -121,11 +122,14 @@ class Peer:
     user_id: int
     group_id: int
     is_daemon: bool
+    # worked out once, as it is asked of each request: whether it is a node daemon, a controller
+    is_node: bool = field(init=False, repr=False, compare=False)
+    is_controller: bool = field(init=False, repr=False, compare=False)
 
-    @property
-    def is_node(self) -> bool:
-        """Whether it is a node daemon."""
-        return self.is_daemon and not is_central(self.name)
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "is_node", self.is_daemon and not is_central(self.name))
+        put(self, "is_controller", self.is_daemon and is_controller(self.name))
 
 
 class Request:

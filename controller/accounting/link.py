@@ -29,6 +29,7 @@ from understudy.controller.accounting.records import (
 from understudy.controller.facts.tres import NodeBills
 from understudy.controller.later import Later
 from understudy.controller.pending.access import accounting_has_changed
+from understudy.controller.ports import NoJournal
 from understudy.controller.priority.tres import totals
 from understudy.controller.scheduling.api import Note
 from understudy.model import nodeset
@@ -77,11 +78,13 @@ class NotingJournal:
         self._journal = journal
         self.note_nodes: Callable[[int], None] = lambda _nodes: None
         self.note_reservation: Callable[[str], None] = lambda _name: None
+        # who is told of jobs, in order: the journal itself first, if it keeps any
         self.listeners: list[Callable[[int], None]] = []
+        if not isinstance(journal, NoJournal):
+            self.listeners.append(journal.job)
 
     def job(self, job_id: int) -> None:
         """A job's record was added, changed or forgotten."""
-        self._journal.job(job_id)
         for listener in self.listeners:
             listener(job_id)
 

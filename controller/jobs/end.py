@@ -106,5 +106,7 @@ def _all_given_back(core: Core, job: Job, now: float) -> None:
     advance(job, JobEvent.NODES_FREED, now)
     if job.array is not None and job.array.limit:
         core.changed(Note.CHANGE, now)  # another task may run now
-    if not any(takes(core, job, now) for takes in core.reactions.emptied):
-        job_over(core, job, now)
+    for takes in core.reactions.emptied:
+        if takes(core, job, now):
+            return
+    job_over(core, job, now)

@@ -151,22 +151,28 @@ class NodeCounts:
 
     def _note(self) -> None:
         self._idle = idle = self._core.tables.nodes.idle_nodes
-        every = (1 << len(self._core.tables.nodes.nodes)) - 1
-        busy = every & ~idle & ~self._down
-        left = every & ~busy & ~self._down
-        drained = left & self._drained
-        now = (
-            busy.bit_count(),
-            self._down.bit_count(),
-            drained.bit_count(),
-            (left & ~drained & self._off).bit_count(),
-        )
+        size = len(self._core.tables.nodes.nodes)
+        if self._down or self._drained or self._off:
+            now = self._counts(idle, (1 << size) - 1)
+        else:
+            now = size - idle.bit_count(), 0, 0, 0
         if now == self._told:
             return
         self._told, at = now, int(self._core.time.now())
         if self._lines and self._lines[-1][0] == at:
             self._lines.pop()
         self._lines.append((at, *now))
+
+    def _counts(self, idle: int, every: int) -> tuple[int, int, int, int]:
+        busy = every & ~idle & ~self._down
+        left = every & ~busy & ~self._down
+        drained = left & self._drained
+        return (
+            busy.bit_count(),
+            self._down.bit_count(),
+            drained.bit_count(),
+            (left & ~drained & self._off).bit_count(),
+        )
 
 
 def _shares(core: Core) -> list[tuple[str, str, float]]:

@@ -343,13 +343,14 @@ def _job_like(
         or spec.begin_time is not None
         or spec.deadline is not None
         or spec.reservation
-        or max(len(spec.name), len(spec.licenses)) > MAX_TEXT
+        or len(spec.name) > MAX_TEXT
+        or len(spec.licenses) > MAX_TEXT
         or (isinstance(message, SubmitJob) and len(message.script) > MAX_SCRIPT)
     ):
         return build_job(core, message, user_id, group_id, now, by_admin=by_admin), None
     licenses = spec.licenses if core.tables.limits.enforced else ""
-    alike = msgspec.structs.replace(spec, name="", licenses=licenses)
-    key = (user_id, group_id, by_admin, _encode(alike))
+    asked = msgspec.structs.replace(spec, name="", licenses=licenses)
+    key = (user_id, group_id, by_admin, _encode(asked))
     pattern = core.patterns.get(key)
     if pattern is None:
         job = build_job(core, message, user_id, group_id, now, by_admin=by_admin)
@@ -361,15 +362,16 @@ def _job_like(
         return job, pattern
     if spec.licenses:
         check_licenses(core, spec.licenses)
-    job = copy(pattern.job)
-    job.spec = (
-        spec
+    alike = pattern.job
+    job = msgspec.structs.replace(
+        alike,
+        spec=spec
         if pattern.is_as_asked
-        else msgspec.structs.replace(job.spec, name=spec.name, licenses=spec.licenses)
+        else msgspec.structs.replace(alike.spec, name=spec.name, licenses=spec.licenses),
+        submit_time=int(now),
+        emulation=message.emulation if isinstance(message, SubmitJob) else None,
+        log=[],
     )
-    job.submit_time = int(now)
-    job.emulation = message.emulation if isinstance(message, SubmitJob) else None
-    job.log = []
     return job, pattern
 
 

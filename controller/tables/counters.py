@@ -64,11 +64,9 @@ def _of_type(kind: type[Message]) -> tuple[str, int]:
 
 def _kind(message: Message) -> tuple[str, int]:
     kind = type(message)
-    return (
-        _QUERIES.get(message.table) or _of_type(kind)
-        if isinstance(message, Query)
-        else _of_type(kind)
-    )
+    if kind is Query:
+        return _QUERIES.get(message.table) or _of_type(kind)  # type: ignore[attr-defined]
+    return _of_type(kind)
 
 
 def request_name(message: Message) -> str:

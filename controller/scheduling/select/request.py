@@ -6,7 +6,6 @@ Place: scheduling, pure. Made from an `Ask` for one question to a selector.
 
 from __future__ import annotations
 
-from copy import copy
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -327,6 +326,4 @@ class Requests:
                 self._kept.clear()
             request.shape = Shape()
             self._kept[key] = kept = request
-        request = copy(kept)
-        request.user_id = job.user_id
-        return request
+        return msgspec.structs.replace(kept, user_id=job.user_id)

@@ -465,12 +465,15 @@ def _overlays(tables: Tables) -> bool:
     return tables.preemption is not None and tables.preemption.overlays
 
 
-def _offered(request: Request, usable: int, free: Free) -> Iterator[int]:
+def _offered(request: Request, usable: int, free: Free) -> list[int]:
     """The sets of nodes to try, one after the other."""
+    usable &= ~(free.full_nodes | free.exclusive_nodes)
+    found, required, least = [], request.required, request.min_nodes
     for allowed in request.choices:
-        nodes = usable & allowed & ~free.full_nodes & ~free.exclusive_nodes
-        if not request.required & ~nodes and nodes.bit_count() >= request.min_nodes:
-            yield nodes
+        nodes = usable & allowed
+        if not (required and required & ~nodes) and nodes.bit_count() >= least:
+            found.append(nodes)
+    return found
 
 
 def _nodes(choice: Choice) -> int:
