@@ -207,7 +207,8 @@ def _parquet(records: Sequence[JobRecord]) -> bytes:
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    table = as_table({name: list(map(attrgetter(name), records)) for name in FIELDS})
+    columns = zip(*map(_ROW, records), strict=True) if records else ([] for _ in FIELDS)
+    table = as_table(dict(zip(FIELDS, columns, strict=True)))
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
     content: bytes = sink.getvalue().to_pybytes()

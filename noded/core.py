@@ -13,9 +13,11 @@ a second one is answered as the first and has no effect.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from understudy.model.hostlist import compress, expand
 from understudy.noded.faults import FaultTable
@@ -78,8 +80,7 @@ TRANSITIONS: Final[Mapping[tuple[Phase, Event], Phase]] = {
 }
 
 
-@dataclass(slots=True)
-class NodeJob:
+class NodeJob(msgspec.Struct):
     """One run of a job. `nodes`: those of its nodes for which this daemon stands; `first_node`:
     where its script runs.
     """
@@ -90,7 +91,7 @@ class NodeJob:
     user_id: int
     phase: Phase = Phase.RUNNING
     epilogs: int = 0  # how many groups of nodes are still in their epilog
-    program_environment: list[str] = field(default_factory=list)  # for the epilog
+    program_environment: list[str] = []  # for the epilog
     why: str = ""  # it is ended
     lingers: bool = False  # on a node of another daemon its script is being killed
 
@@ -104,8 +105,7 @@ class NodeJob:
 # --- effects --------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class StartScript:
+class StartScript(msgspec.Struct):
     """Have the executor run the script; its end comes back as `script_ended`."""
 
     launch: LaunchBatch
@@ -150,8 +150,7 @@ class RunProlog:
     program_environment: list[str]
 
 
-@dataclass(slots=True)
-class Report:
+class Report(msgspec.Struct):
     """Tell the controller, until it acknowledges. `node` speaks."""
 
     message: BatchComplete | EpilogComplete | PrologComplete | StepComplete

@@ -16,8 +16,9 @@ import heapq
 import math
 import re
 import signal
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from understudy.protocol.messages import Emulation, LaunchBatch
 
@@ -85,8 +86,7 @@ def _nap_s(arguments: str) -> float:
 # --- the heap of ends -----------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class Ended:
+class Ended(msgspec.Struct):
     """A job's end."""
 
     key: Key
@@ -96,8 +96,7 @@ class Ended:
     fault: str = ""
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(msgspec.Struct):
     """`script_end`: when the script ends by itself, never while it is stopped; `limit_end`: when
     its exact limit ends it all the same.
     """

@@ -21,7 +21,6 @@ to each other are drawn as one where a job would have hundreds: so the page stay
 from __future__ import annotations
 
 import base64
-import json
 import re
 import zlib
 from dataclasses import dataclass, field
@@ -83,7 +82,7 @@ def pack(runs: Sequence[Run]) -> str:
     closest = 1
     while True:
         told = [columns(run, closest) for run in runs]
-        packed = zlib.compress(json.dumps(told, separators=(",", ":")).encode(), _LEVEL)
+        packed = zlib.compress(msgspec.json.encode(told), _LEVEL)
         rows = sum(each["rows"] for each in told)
         pieces = sum(len(each) // 2 for run in told for each in run["columns"]["nodes"][1])
         if len(packed) <= MOST_BYTES or pieces <= 2 * rows:
