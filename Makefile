@@ -34,7 +34,7 @@ $(VENV)/.prepared: requirements.lock pyproject.toml
 	@$(PIP_INSTALL) --require-hashes -r requirements.lock
 	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m understudy.tool.cluster.starters
-	@$(BIN)/python -m compileall -q -j0 $(ROOMS)
+	@$(BIN)/python -m compileall -q -j0 $(ROOMS) src/understudy/__init__.py
 	@touch $@
 
 $(VENV)/.prepared-dev: $(VENV)/.prepared requirements-dev.lock

@@ -8,13 +8,7 @@ import time
 
 from understudy.commands.shared.client import RefusedError, pack_named
 from understudy.commands.shared.context import Caller, Context, run
-from understudy.commands.submission.batch_script import (
-    OtherScriptError,
-    ScriptError,
-    directives,
-    other_options,
-    read_script,
-)
+from understudy.commands.submission.batch_script import ScriptError, directives, read_script
 from understudy.commands.submission.export import exported, limits, submitter
 from understudy.commands.submission.gres import GRES_ERRORS, gres_help, refuses_gres
 from understudy.commands.submission.job import CONTRARY_TIMES, BadOptionError, Job
@@ -36,7 +30,6 @@ from understudy.commands.submission.shape import (
     variables_agree,
     without_contrary,
 )
-from understudy.documents.states import COMPLETED, COMPLETING
 from understudy.model.environment import SBATCH, distribution, told, written
 
 TYPE_CHECKING = False
@@ -251,16 +244,20 @@ def _in_script(script: str, where: str, given: "Given", context: Context) -> "li
             raise BadOptionError(f"Invalid directive found in batch script: {operands[0]}")
         # which a script cannot be
         found.append([each for each in given if each[0].dest != "quiet"])
-    if not ignores_pbs:
-        try:
-            found[0] += [
-                (OPTIONS.by_long[name], value) for name, value in other_options(script, where)
-            ]
-        except OtherScriptError as error:
-            raise BadOptionError(
-                error.lines[-1], 1, *(f"{context.program}: {line}" for line in error.lines[:-1])
-            ) from None
+    if not ignores_pbs and ("#PBS" in script or "#BSUB" in script):
+        found[0] += _of_other_systems(script, where, context)
     return found
+
+
+def _of_other_systems(script: str, where: str, context: Context) -> "Given":
+    from understudy.commands.submission.other_script import OtherScriptError, other_options
+
+    try:
+        return [(OPTIONS.by_long[name], value) for name, value in other_options(script, where)]
+    except OtherScriptError as error:
+        raise BadOptionError(
+            error.lines[-1], 1, *(f"{context.program}: {line}" for line in error.lines[:-1])
+        ) from None
 
 
 def _sources(line: "list[Given]", script: "list[Given]", environment: "Given") -> "list[Given]":
@@ -389,6 +386,8 @@ def _read_environment_file(path: str) -> dict[str, str]:
 
 def _await_end(job_id: int, context: Context) -> int:
     """--wait: the job's exit code, when it has one."""
+    from understudy.documents.states import COMPLETED, COMPLETING
+
     pause, longest = _POLL_S
     columns = ["state", "flags", "exit_code", "exit_signal"]
     seen: list[list[int]] = []

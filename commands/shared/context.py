@@ -11,7 +11,6 @@ import sys
 from understudy.commands.shared.client import Client
 from understudy.commands.shared.locate import BadConfigurationError, NoClusterError
 from understudy.commands.shared.options import OptionError
-from understudy.documents.documents import VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,6 +51,8 @@ class Context:
         elif "usage" in given:
             self.print(usage)
         elif "version" in given:
+            from understudy.documents.documents import VERSION
+
             self.print(f"slurm {VERSION}")
         else:
             return False

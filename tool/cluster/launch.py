@@ -453,7 +453,9 @@ def compile_house() -> None:
     import compileall
     from pathlib import Path
 
-    for folder in sorted(Path(__file__).parents[2].iterdir()):
+    house = Path(__file__).parents[2]
+    compileall.compile_file(house / "__init__.py", quiet=2)
+    for folder in sorted(house.iterdir()):
         if (folder / "__init__.py").exists():
             compileall.compile_dir(folder, quiet=2)
 

@@ -28,6 +28,31 @@ HEAVY = (
     "sqlalchemy",
 )
 
+OF_SBATCH = [
+    "auth",
+    "auth.local",
+    "commands",
+    "commands.sbatch",
+    "commands.shared",
+    "commands.shared.client",
+    "commands.shared.context",
+    "commands.shared.locate",
+    "commands.shared.options",
+    "commands.shared.packing",
+    "commands.submission",
+    "commands.submission.batch_script",
+    "commands.submission.export",
+    "commands.submission.gres",
+    "commands.submission.job",
+    "commands.submission.options",
+    "commands.submission.shape",
+    "model",
+    "model.environment",
+    "model.times",
+    "protocol",
+    "protocol.wire_table",
+]
+
 
 @pytest.mark.parametrize(
     "command",
@@ -77,3 +102,14 @@ def test_plain_lists_of_nodes_are_read_and_written_without_re() -> None:
 def _with_paths(program: str) -> str:
     """Without site, whose .pth files may import anything, the search path has to be given."""
     return f"import sys; sys.path[:] = {sys.path!r}; {program}"
+
+
+def test_sbatch_imports_what_each_submission_needs_and_nothing_else() -> None:
+    program = (
+        "import sys, understudy.commands.sbatch; print(*sorted(name.removeprefix('understudy.') "
+        "for name in sys.modules if name.startswith('understudy.')))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split() == OF_SBATCH

@@ -1,7 +1,7 @@
 """sbatch: what it asks of the controller for given options, variables and scripts.
 
 Covers: commands/submission/batch_script, commands/submission/export, commands/submission/options,
-commands/submission/verbose.
+commands/submission/other_script, commands/submission/verbose.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from fake_controller import NOW, FakeClient, Outcome, record, run_command
 
 from understudy.commands.sbatch import USAGE_EXIT, sbatch
 from understudy.commands.shared.client import RefusedError
-from understudy.commands.submission.batch_script import ScriptError, directives, other_options
+from understudy.commands.submission.batch_script import ScriptError, directives
 from understudy.commands.submission.export import exported
 from understudy.commands.submission.options import ACTIONS, OPTIONS
+from understudy.commands.submission.other_script import other_options
 from understudy.protocol.messages import JobSpec
 
 if TYPE_CHECKING:
