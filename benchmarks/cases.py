@@ -63,7 +63,7 @@ CASES = {
         "what a job costs, 1,024 to 262,144 nodes", "at most log n", replays.growth_nodes, "CPU"
     ),
     "growth-jobs": Case(
-        "what a job costs, 1,000 to 100,000 jobs", "at most log n", replays.growth_jobs, "CPU"
+        "what a job costs, 1,000 to 1,000,000 jobs", "at most log n", replays.growth_jobs, "CPU"
     ),
     "up-16384": Case(
         "`understudy up`, 16,384 nodes", "1 s", clusters.up_16384, "until all are idle"

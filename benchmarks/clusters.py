@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 BIG = ROOT / "examples" / "16k.conf"
 HELD = ("sbatch", "-H", "-o", "/dev/null", "-t", "60", "--wrap", "true")
 MOST_WAIT_S = 600
-RANGE_LIMIT = 65_536  # names in one range of a host list
 IN_ALLOCATION = """
 import subprocess, time
 times = []
@@ -32,11 +31,11 @@ print(*times)
 
 
 def big_conf(folder: Path, nodes: int, more: str = "") -> Path:
-    """examples/16k.conf with as many nodes; a range has 65,536 names at most."""
+    """examples/16k.conf with as many nodes."""
+    from understudy.model.hostlist import numbered
+
     conf = folder / "slurm.conf"
-    starts = range(1, nodes + 1, RANGE_LIMIT)
-    ranges = ",".join(f"{first}-{min(first + RANGE_LIMIT - 1, nodes)}" for first in starts)
-    conf.write_text(BIG.read_text().replace("n[1-16384]", f"n[{ranges}]") + more)
+    conf.write_text(BIG.read_text().replace("n[1-16384]", numbered("n", nodes)) + more)
     return conf
 
 

@@ -110,7 +110,7 @@ def growth_nodes(run: Run) -> None:
 
 
 def growth_jobs(run: Run) -> None:
-    growth(run, [(1024, 10**power) for power in range(3, 6)])
+    growth(run, [(1024, 10**power) for power in range(3, 7)])
 
 
 def generated(name: str, **shape: float) -> Path:

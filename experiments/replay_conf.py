@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from understudy.model.hostlist import numbered
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -40,7 +42,7 @@ def replay_conf(
         for character in "\n\r\\#"
     ):
         raise ValueError("a parameter of slurm.conf is one line without comment")
-    names = f"n[1-{nodes}]" if nodes > 1 else "n1"
+    names = numbered("n", nodes)
     lines = [
         f"ClusterName={cluster}",
         "SlurmctldHost=localhost",

@@ -303,6 +303,19 @@ def _bracketed(prefix: str, ranges: list[str], *, single: bool) -> str:
     return f"{prefix}{ranges[0]}" if single else f"{prefix}[{','.join(ranges)}]"
 
 
+def numbered(prefix: str, count: int) -> str:
+    """The names from PREFIX1 on, as many as `count`, as an expression that can be read: a range has
+    no more than RANGE_LIMIT.
+    """
+    if count == 1:
+        return f"{prefix}1"
+    ranges = (
+        f"{first}-{last}" if (last := min(first + RANGE_LIMIT - 1, count)) > first else f"{first}"
+        for first in range(1, count + 1, RANGE_LIMIT)
+    )
+    return f"{prefix}[{','.join(ranges)}]"
+
+
 def compress(names: Iterable[str], *, sort: bool = True, widest: int = RANGE_LIMIT) -> str:
     """The shortest expression that Slurm would print for the names; every name as often as given.
 

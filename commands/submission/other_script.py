@@ -1,7 +1,7 @@
 """The `#PBS` and `#BSUB` lines of a batch script: what sbatch knows of qsub's and bsub's options.
 
-Place: under sbatch, imported for scripts that have such lines; no I/O. Follows: what 22.05 does with
-them.
+Place: under sbatch, imported for scripts that have such lines; no I/O. Follows: what 22.05 does
+with them.
 """
 
 from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionError, OptionTable

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from understudy.commands.shared import locate
 from understudy.commands.shared.client import Client
 from understudy.model.cluster import Cluster
+from understudy.model.hostlist import numbered
 from understudy.tool.cluster.processes import Process, identify
 from understudy.tool.cluster.run_dir import running
 
@@ -252,7 +253,7 @@ def conf_of(plan: Plan) -> str:
     """The slurm.conf of a cluster that is started for a load. Ended jobs stay until the load has
     asked for them, unless accounting keeps them.
     """
-    names = f"n[1-{plan.nodes}]" if plan.nodes > 1 else "n1"
+    names = numbered("n", plan.nodes)
     accounting = "AccountingStorageType=accounting_storage/slurmdbd\n"
     return _CONF.format(
         names=names,

@@ -37,7 +37,7 @@ from understudy.experiments.scenario import (
 )
 from understudy.experiments.trace import POOLS, Machine, Pool, Trace, TraceError
 from understudy.model.errors import ConfigError
-from understudy.model.hostlist import RANGE_LIMIT, compress
+from understudy.model.hostlist import LIMIT, compress
 from understudy.model.licenses import configured_licenses
 from understudy.model.nouns import many
 from understudy.tool.cluster import launch
@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from understudy.tool.replay.forks import Forks
 
 DEFAULT_EPOCH: Final = 946_684_800.0  # 2000-01-01 UTC, for traces that do not say when they began
-MAX_NODES: Final = RANGE_LIMIT  # they are written as one range
+MAX_NODES: Final = LIMIT
 SET_UP_S: Final = 60.0  # ours: how long before the trace begins accounting is set up, where it is
 
 

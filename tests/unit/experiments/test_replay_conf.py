@@ -55,3 +55,7 @@ def test_licences_are_a_line_of_it():
     made = settings(replay_conf(4, 1, "easy-bb", licenses=[("bb1", 10), ("bb2", 20)]))
     assert made["Licenses"] == "bb1:10,bb2:20"
     assert "Licenses" not in settings(replay_conf(4, 1, "easy-bb"))
+
+
+def test_more_nodes_than_a_range_can_have_are_several_ranges():
+    assert "NodeName=n[1-65536,65537-70000] CPUs=1 " in replay_conf(70_000, 1, jobs=1)

@@ -195,3 +195,18 @@ def test_a_short_text_cannot_ask_for_names_of_gigabytes():
     with pytest.raises(ValueError, match="Too long names in xxx"):
         hostlist.expand("x" * 70_000 + "[1-65000]")
     assert len(hostlist.expand("x" * 1000 + "[1-65000]")) == 65_000
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (1, "n1"),
+        (2, "n[1-2]"),
+        (65_536, "n[1-65536]"),
+        (65_537, "n[1-65536,65537]"),
+        (262_144, "n[1-65536,65537-131072,131073-196608,196609-262144]"),
+    ],
+)
+def test_names_from_one_on_can_be_read_again(count: int, text: str) -> None:
+    assert hostlist.numbered("n", count) == text
+    assert len(hostlist.expand(text)) == count
