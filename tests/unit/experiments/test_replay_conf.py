@@ -58,4 +58,4 @@ def test_licences_are_a_line_of_it():
 
 
 def test_more_nodes_than_a_range_can_have_are_several_ranges():
-    assert "NodeName=n[1-65536,65537-70000] CPUs=1 " in replay_conf(70_000, 1, jobs=1)
+    assert "NodeName=n[1-65536,65537-70000] CPUs=1 " in replay_conf(70_000, 1, "easy", jobs=1)

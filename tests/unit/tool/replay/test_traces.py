@@ -64,8 +64,8 @@ def test_a_bad_line_is_named_with_the_file_once(trace, tmp_path):
 
 
 def test_a_machine_of_which_only_the_processors_are_known_may_be_too_large(trace, tmp_path):
-    trace.write_text(trace.read_text().replace("MaxProcs: 1", "MaxProcs: 93312"))
-    with pytest.raises(ReplayError, match=r"93,312 nodes of 1 CPUs: .* --nodes, --cpus"):
+    trace.write_text(trace.read_text().replace("MaxProcs: 1", "MaxProcs: 293312"))
+    with pytest.raises(ReplayError, match=r"293,312 nodes of 1 CPUs: .* --nodes, --cpus"):
         replay(ReplayRequest(trace, tmp_path / "run"))
 
 
