@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Record = dict[str, Any]  # as benchmarks.measure prints it
+_FRAME = "│╭╮╰╯─ "  # that typer puts around what is wrong
 OWN = {
     "wall": ("wall_s", "s"),
     "CPU": ("cpu_s", "s"),
@@ -133,10 +134,18 @@ def table(result: Record) -> str:
             cells = [f"`{name}`", case["what"], row.what, f"{number(row.median)} {row.unit}"]
             cells += [*(beside.get(side, "") for side in others), target]
             lines.append("| " + " | ".join(cell.strip() for cell in cells) + " |")
-        for text in failures(case["rounds"]):
-            cells = [f"`{name}`", case["what"], text.splitlines()[-1].replace("|", "/")[:160]]
+        for text in dict.fromkeys(map(_last_words, failures(case["rounds"]))):
+            cells = [f"`{name}`", case["what"], text]
             lines.append("| " + " | ".join([*cells, "", *("" for _ in others), ""]) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _last_words(failure: str) -> str:
+    """Whose failure it is, and the last line of what was said, without a frame around it."""
+    side, _, _ = failure.partition(": ")
+    lines = [line.strip(_FRAME) for line in failure.splitlines()]
+    said = [line for line in lines if line][-1].removeprefix(f"{side}: ")
+    return f"{side}: {said}".replace("|", "/")[:160]
 
 
 def _shown(case: Record) -> list[Row]:

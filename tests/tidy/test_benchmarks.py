@@ -52,6 +52,19 @@ def test_nothing_is_said_where_this_tree_failed():
     assert results.rows([{"here": record(1.0, failed="broken"), "old": record(1.0)}]) == []
 
 
+def test_a_table_has_the_last_words_of_what_failed():
+    framed = "/a/b up: exit code 2: Usage\n╭─ Error ─╮\n│ No such option: --zygote │\n╰─────────╯\n"
+    rounds = [
+        {"here": record(1.0), "old": record(0.1, failed=framed)},
+        {"here": record(1.0), "old": record(0.1, failed=framed.replace("/a/b", "/a/c"))},
+    ]
+    machine = dict.fromkeys(("cores", "memory_gb", "processor", "system", "python", "load"), 1)
+    result = {"machine": machine, "commit": "c", "date": "d", "times": 2}
+    text = results.table({**result, "cases": {"x": case(*rounds)}})
+    (row,) = [line for line in text.splitlines() if "old: " in line and "beside" not in line]
+    assert row == "| `x` | a case | old: No such option: --zygote |  |  |  |"
+
+
 def test_schedules_that_differ_are_told():
     one, other = record(1.0), record(1.0)
     one["notes"], other["notes"] = {"schedule": "a"}, {"schedule": "b"}
