@@ -141,10 +141,13 @@ def table(result: Record) -> str:
 
 
 def _last_words(failure: str) -> str:
-    """Whose failure it is, and the last line of what was said, without a frame around it."""
+    """Whose failure it is, and the last error that was said, else the last line, without a frame
+    around it.
+    """
     side, _, _ = failure.partition(": ")
     lines = [line.strip(_FRAME) for line in failure.splitlines()]
-    said = [line for line in lines if line][-1].removeprefix(f"{side}: ")
+    said = ([line for line in lines if "error: " in line] or [line for line in lines if line])[-1]
+    said = said.removeprefix(f"{side}: ")
     return f"{side}: {said}".replace("|", "/")[:160]
 
 

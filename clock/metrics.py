@@ -1,10 +1,10 @@
 """`/metrics` of one daemon: what Prometheus scrapes, over HTTP.
 
 Place: beside daemon.py, which starts it where cluster.json gives the daemon an address, as do the
-clock service and the agent. The server
-is prometheus-client's, in a thread of its own; the daemon's figures are gathered on its loop, in
-slices, so that a scrape never sees a table in the midst of a change and nobody waits for one. The
-text is made in the thread. A scrape changes nothing: in virtual time it takes no time.
+clock service and the agent. The server is prometheus-client's, in a thread of its own; the daemon's
+figures are gathered on its loop, in slices, so that a scrape never sees a table in the midst of a
+change and nobody waits for one. The text is made in the thread. A scrape changes nothing: in
+virtual time it takes no time.
 """
 
 from __future__ import annotations

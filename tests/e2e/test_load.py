@@ -158,6 +158,13 @@ class Cluster:
         return done, json.loads((out / "load.json").read_text())
 
 
+def await_answers(process):
+    """Read what a load prints until it says that some requests were answered."""
+    for line in process.stdout:
+        if "answered" in line and "answered      0/s" not in line:
+            return
+
+
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     found = Cluster(tmp_path_factory.mktemp("loaded"))
@@ -252,9 +259,7 @@ def test_a_sending_process_that_is_killed_leaves_results(cluster, tmp_path):
     with subprocess.Popen(
         list(map(str, words)), env=cluster.environment, stdout=subprocess.PIPE, text=True
     ) as process:
-        for line in process.stdout:
-            if "answered" in line and "answered      0/s" not in line:
-                break
+        await_answers(process)
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         os.kill(int(children[0]), signal.SIGKILL)
         rest = process.communicate(timeout=120)[0]
@@ -292,9 +297,7 @@ def test_an_interrupted_load_tells_what_it_knows(cluster, tmp_path):
     with subprocess.Popen(
         list(map(str, words)), env=cluster.environment, stdout=subprocess.PIPE, text=True
     ) as process:
-        for line in process.stdout:
-            if "answered" in line and "answered      0/s" not in line:
-                break
+        await_answers(process)
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=120)
     assert process.returncode == 143

@@ -63,6 +63,10 @@ def test_a_table_has_the_last_words_of_what_failed():
     text = results.table({**result, "cases": {"x": case(*rounds)}})
     (row,) = [line for line in text.splitlines() if "old: " in line and "beside" not in line]
     assert row == "| `x` | a case | old: No such option: --zygote |  |  |  |"
+    replayed = "/a replay: exit code 1: 9 jobs\nreplay: error: it ended early\n30 jobs on 4 nodes"
+    rounds = [{"here": record(1.0), "old": record(0.1, failed=replayed)}]
+    text = results.table({**result, "cases": {"x": case(*rounds)}})
+    assert "| old: replay: error: it ended early |" in text
 
 
 def test_schedules_that_differ_are_told():

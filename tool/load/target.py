@@ -7,6 +7,7 @@ Place: tool/load; starts daemons by tool/cluster.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 import subprocess
@@ -94,7 +95,8 @@ class Target:
                 self.cpus = sum(row[0] for row in client.query("nodes", ["effective_cpus"]).rows)
             partitions = [name + "*" * is_default for name, is_default in rows]
         self.has_accounting = settings.get("AccountingStorageType", NO_ACCOUNTS) != NO_ACCOUNTS
-        self.forgets_after_s = float(settings.get("MinJobAge", "300").split()[0])
+        age = float(settings.get("MinJobAge", "300").split()[0])
+        self.forgets_after_s = age or math.inf  # 0: never, as Slurm has it
         default = [name for name in partitions if name.endswith("*")]
         self.partition = (default or partitions or [""])[0].rstrip("*")
 

@@ -3,6 +3,7 @@
 Covers: tool/load/verify, tool/load/target.
 """
 
+import math
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,6 @@ def test_a_target_is_asked_what_it_is_like(partitions, default):
     target = Told(scontrol=CONFIG.format(storage="slurmdbd", age=2), sinfo=["a*\n", "0/1/0/1\n"])
     target.learn()
     assert target.has_accounting
+    target = Told(scontrol=CONFIG.format(storage="none", age=0), sinfo=["a*\n", "0/1/0/1\n"])
+    target.learn()
+    assert target.forgets_after_s == math.inf  # never: nobody has to watch
