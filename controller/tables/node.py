@@ -150,6 +150,18 @@ class NodeKind:
         """A mask of the cores that jobs can have."""
         return (1 << self.cores) - 1 & ~self.spec_cores
 
+    def differs_in_space(self, other: NodeKind) -> bool:
+        """Whether memory and disk are all in which they differ."""
+        return (
+            self.cpus == other.cpus
+            and self.weight == other.weight
+            and self.sockets == other.sockets
+            and self.cores == other.cores
+            and self.threads == other.threads
+            and self.all_cpus == other.all_cpus
+            and self.spec_cores == other.spec_cores
+        )
+
 
 @dataclass(slots=True, eq=False)
 class NodeTable:
@@ -323,12 +335,11 @@ class NodeTable:
         for group in allocation.groups:
             if group.gres:
                 return False
-            kind = self.kind_of(group.nodes)
-            if kind is None:
-                return False
-            assert group.cpus <= kind.cpus, "nodes over-committed"
-            if group.cpus == kind.cpus:
-                full |= group.nodes
+            for kind in self.kinds:
+                if part := group.nodes & kind.nodes:
+                    assert group.cpus <= kind.cpus, "nodes over-committed"
+                    if group.cpus == kind.cpus:
+                        full |= part
         self.full_nodes |= full
         self._late[id(allocation)] = allocation
         return True
@@ -514,9 +525,8 @@ class NodeTable:
     def free_cpus_on(self, nodes: int) -> int:
         """CPUs of these nodes (a bitmap) that no job holds, taken together."""
         open_nodes = nodes & ~self.full_nodes
-        kind = None if open_nodes & ~self.idle_nodes else self.kind_of(open_nodes)
-        if kind is not None:
-            return open_nodes.bit_count() * kind.cpus
+        if not open_nodes & ~self.idle_nodes:
+            return sum((open_nodes & each.nodes).bit_count() * each.cpus for each in self.kinds)
         return int(self.free_cpus @ nodeset.to_flags(open_nodes, len(self.nodes)))
 
     def tree_for(self, switches: int) -> Tree | None:

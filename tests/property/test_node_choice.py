@@ -106,3 +106,72 @@ def test_a_job_that_fits_on_one_leaf_gets_one(drawn, usable, nodes):
         (usable & switch.nodes).bit_count() >= nodes for switch in made.nodes.tree.switches[:3]
     ):
         assert made.nodes.tree.leaves_of(got.nodes) == 1
+
+
+class NodeByNode(SelectConsTres):
+    """With no short way for idle nodes that are alike."""
+
+    def _idle_and_alike(self, request, usable, table, free):
+        del request, usable, table, free
+
+
+busy = st.lists(st.tuples(st.integers(1, 6), st.integers(1, 20)), max_size=4)
+requests = st.fixed_dictionaries(
+    {
+        "min_nodes": st.integers(1, 4),
+        "num_tasks": st.integers(1, 12),
+        "cpus_per_task": st.integers(1, 2),
+        "memory_per_cpu_mb": st.sampled_from((None, 500, 1000, 3000)),
+        "exclusive": st.booleans(),
+    }
+)
+
+
+def in_use(of_memory, cores, running):
+    """Nodes of one size, some with more memory, and jobs that hold whole ones until `end`."""
+    made = tables_of(
+        table_of([node(i, cores=cores, memory=mb) for i, mb in enumerate(of_memory)])
+    )
+    selector = SelectConsTres(frozenset({"CR_CORE_MEMORY"}))
+    for job_id, (nodes, end) in enumerate(running, start=1):
+        job = make_job(job_id, limit_s=end * 100, num_tasks=nodes, min_nodes=nodes, exclusive=True)
+        job.allocation = selector.select(Ask(job, made.partitions["main"], (1 << SIZE) - 1), made)
+        if job.allocation is not None:
+            job.start_time = 0
+            made.nodes.allocate(job.allocation)
+            made.running[job_id] = job
+    return made
+
+
+memories = st.lists(st.sampled_from((2000, 8000)), min_size=SIZE, max_size=SIZE)
+
+
+@given(memories, st.integers(1, 2), busy, sets, requests)
+def test_idle_nodes_that_are_alike_are_chosen_as_if_each_were_looked_at(
+    of_memory, cores, running, usable, request
+):
+    made = in_use(of_memory, cores, running)
+    job, kind = make_job(9, **request), frozenset({"CR_CORE_MEMORY"})
+    ask = Ask(job, made.partitions["main"], usable)
+    short, long = SelectConsTres(kind), NodeByNode(kind)
+    assert short.select(ask, made) == long.select(ask, made)
+    assert short.will_run(ask, made, 50) == long.will_run(ask, made, 50)
+    assert short.could_ever_run(ask, made) == long.could_ever_run(ask, made)
+
+
+@given(
+    memories,
+    busy,
+    st.lists(st.tuples(sets, requests, st.integers(0, 700), st.integers(0, 2000)), max_size=12),
+)
+def test_a_start_that_was_found_before_is_what_would_be_found_now(of_memory, running, questions):
+    made = in_use(of_memory, 1, running)
+    kind, main = frozenset({"CR_CORE_MEMORY"}), made.partitions["main"]
+    remembers, now = SelectConsTres(kind), 0
+    for usable, request, later, ahead in questions + questions:
+        now += later
+        ask = Ask(make_job(9, **request), main, usable)
+        for until in (None, now + ahead):
+            assert remembers.will_run(ask, made, now, until) == SelectConsTres(kind).will_run(
+                ask, made, now, until
+            )

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 _LAST = 1 << 48  # above the weights of nodes
 _NONE: Final[Mapping[int, int]] = MappingProxyType({})
 _FEW = 16  # nodes up to which a loop is quicker than vectors
+_MOST_SHAPES: Final = 16  # kinds of nodes of which is kept what they give for a request
 
 
 class _Has(NamedTuple):
@@ -291,34 +292,23 @@ class SelectConsTres(ChoosingSelector):
         # what the job would hold follows from the tasks
         nodes_only = nodes_only and not checks_memory
         by_load = self.least_loaded or request.least_loaded
-        kind = table.kind_of(usable)
-        is_simple = table.tree_for(request.switches) is None
-        is_special = (
-            request.required
-            or request.contiguous
-            or request.spreads
-            or by_load
-            or (request.is_serial and self.packs_serial)
-        )
-        is_special = (
-            is_special
-            or 0 < usable & request.spared < usable
-            or 0 < usable & request.favoured < usable
-            or 0 < usable & request.foremost < usable
-        )
         if request.gres is not None:
             choice = self._choose_with_gres(request, usable, table, free, by_load=by_load)
         elif (
-            kind is not None
-            and is_simple
-            and self._are_empty(usable, free)
-            and not is_special
-            and request.cpus_left is None
+            not by_load
+            and self._is_simple(request, table)
+            and (alike := self._idle_and_alike(request, usable, table, free)) is not None
         ):
-            choice = self._choose_alike(request, usable, table, free, kind, nodes_only=nodes_only)
+            choice = self._choose_alike(request, *alike, table, free, nodes_only=nodes_only)
         else:
             choice = self._choose_any_kind(
-                request, usable, table, free, kind, by_load=by_load, nodes_only=nodes_only
+                request,
+                usable,
+                table,
+                free,
+                table.kind_of(usable),
+                by_load=by_load,
+                nodes_only=nodes_only,
             )
         if choice is not None and checks_memory:
             lacking = self._lacking_memory(request, choice, usable, table, free)
@@ -386,6 +376,51 @@ class SelectConsTres(ChoosingSelector):
                     lacking |= 1 << index
         return lacking
 
+    def _is_simple(self, request: Request, table: NodeTable) -> bool:
+        """Whether the job asks for nodes that are as good as all others."""
+        return not (
+            request.required
+            or request.contiguous
+            or request.spreads
+            or request.cpus_left is not None
+            or (request.is_serial and self.packs_serial)
+            or table.tree_for(request.switches) is not None
+        )
+
+    def _idle_and_alike(
+        self, request: Request, usable: int, table: NodeTable, free: Free
+    ) -> tuple[int, NodeKind] | None:
+        """The nodes that are not full, if they are all idle and all the same to the job, and such a
+        node's kind.
+        """
+        nodes = usable & ~free.full_nodes
+        if not self._are_empty(nodes, free) or any(
+            0 < nodes & marked < nodes
+            for marked in (request.spared, request.favoured, request.foremost)
+            if marked
+        ):
+            return None
+        kind = self._kind_for(request, nodes, table)
+        return None if kind is None else (nodes, kind)
+
+    def _kind_for(self, request: Request, nodes: int, table: NodeTable) -> NodeKind | None:
+        """The kind of the nodes; of several that differ in memory and disk alone, and of which the
+        job could use as much of an idle node of each, the first. None if they are not the same.
+        """
+        found = table.kind_of(nodes)
+        if found is not None:
+            return found
+        for kind in table.kinds:
+            if not kind.nodes & nodes:
+                continue
+            if found is None:
+                found = kind
+            elif not found.differs_in_space(kind) or (
+                self._of_shape(request, kind).each != self._of_shape(request, found).each
+            ):
+                return None
+        return found
+
     def _are_empty(self, nodes: int, free: Free) -> bool:
         """Whether nobody holds anything there. A row in which nobody is says nothing of memory,
         which all rows share.
@@ -416,18 +451,11 @@ class SelectConsTres(ChoosingSelector):
                 return False
         if request.gres is not None:
             return self._might_with_gres(request, nodes, table, free)
-        kind = table.kind_of(nodes)
-        if (
-            kind is not None
-            and self._are_empty(nodes, free)
-            and not request.required
-            and not request.contiguous
-            and request.cpus_left is None
-        ):
-            return (
-                self._choose_alike(request, nodes, table, free, kind, nodes_only=True) is not None
-            )
-        cpus = self._could_give(request, nodes, table, free, kind)[1]
+        if self._is_simple(request, table):
+            alike = self._idle_and_alike(request, nodes, table, free)
+            if alike is not None:
+                return self._choose_alike(request, *alike, table, free, nodes_only=True) is not None
+        cpus = self._could_give(request, nodes, table, free, table.kind_of(nodes))[1]
         return int(np.count_nonzero(cpus)) >= request.min_nodes and int(cpus.sum()) >= request.cpus
 
     def _serving(self, request: Request, nodes: int, table: NodeTable, free: Free) -> Iterable[int]:
@@ -439,9 +467,9 @@ class SelectConsTres(ChoosingSelector):
         self,
         request: Request,
         usable: int,
+        kind: NodeKind,
         table: NodeTable,
         free: Free,
-        kind: NodeKind,
         *,
         nodes_only: bool,
     ) -> Choice | None:
@@ -455,9 +483,10 @@ class SelectConsTres(ChoosingSelector):
         if count > have or count > request.max_nodes or count < request.min_nodes:
             return None
         # what nodes keep back for each other is more than they have
+        kind_of_all = kind if not usable & ~kind.nodes else None
         if count > 1 and each < shape.of_core:
             return self._choose_any_kind(
-                request, usable, table, free, kind, by_load=False, nodes_only=nodes_only
+                request, usable, table, free, kind_of_all, by_load=False, nodes_only=nodes_only
             )
         on_each = request.tasks_on_node or (1 if count >= request.tasks or nodes_only else 0)
         # all that the nodes have
@@ -465,16 +494,20 @@ class SelectConsTres(ChoosingSelector):
             on_each = request.tasks // count
         if (not on_each and count > 1) or count > max(for_cpus, request.min_nodes):
             return self._choose_any_kind(
-                request, usable, table, free, kind, by_load=False, nodes_only=nodes_only
+                request, usable, table, free, kind_of_all, by_load=False, nodes_only=nodes_only
             )
         return [(alike(usable, count), on_each or request.tasks)]
 
     def _of_shape(self, request: Request, kind: NodeKind) -> Shape:
         """What an idle node of the kind can give."""
-        shape = request.shape or Shape()
-        if shape.kind is kind:
-            return shape
-        shape.kind, shape.shares = kind, {}
+        for shape in request.shapes or ():
+            if shape.kind is kind:
+                return shape
+        shape = Shape(kind)
+        if request.shapes is not None:
+            if len(request.shapes) >= _MOST_SHAPES:
+                request.shapes.clear()
+            request.shapes.append(shape)
         threads = kind.threads_of_core
         shape.of_core = of_core = self._of_core(request, threads)
         rules = self._rules(request, of_core)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 from msgspec import structs
@@ -19,7 +19,7 @@ from understudy.controller.tables.node import room_beside
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 KILL_WAIT_S: Final = 30
 FIRST_WINDOW_S: Final = 30  # of the search for a start in the future
 JOBS_IN_A_GROUP: Final = 200
+MOST_FOUND: Final = 4096  # starts of jobs that are remembered
 MOST_STATES: Final = 64  # of which vectors are kept
 _NOTHING: Final[frozenset[str]] = frozenset()
 
@@ -344,6 +345,19 @@ class _Seen:
     free: list[int] = field(default_factory=list)  # CPUs, after each
 
 
+class _Found(NamedTuple):
+    """(start, nodes) of a job of that shape, None if there is no start up to `until`."""
+
+    shape: object  # that it stays the only one with its id
+    until: int | None
+    what: tuple[int, int] | None
+
+    def holds(self, until: int | None) -> bool:
+        if self.what is None:
+            return self.until is None or (until is not None and until <= self.until)
+        return until is None or self.what[0] <= until
+
+
 class Timeline:
     """The running jobs in the order of their expected ends, and what is free after each of them.
 
@@ -375,6 +389,7 @@ class Timeline:
         self._ranked = False
         self._gres: dict[tuple[int, str], NDArray[np.int64]] = {}
         self._seen: dict[int, _Seen] = {}
+        self._found: dict[tuple[int, int], _Found] = {}
 
     def _refresh(self) -> None:
         table, running = self.tables.nodes, self.tables.running
@@ -387,6 +402,7 @@ class Timeline:
         self._memory_after.clear()
         self._gres.clear()
         self._seen.clear()
+        self._found.clear()
         self._ranked = False
         forever = float("inf")
         held: dict[int, _Held] = {}
@@ -447,6 +463,31 @@ class Timeline:
         self._first[self._at[::-1]] = ranks[::-1]
         self._first[self._left_jobs > 0] = -1
 
+    def once(
+        self,
+        shape: object,
+        usable: int,
+        now: int,
+        until: int | None,
+        look: Callable[[], tuple[int, int] | None],
+    ) -> tuple[int, int] | None:
+        """What `look` finds of a job of that shape, (start, nodes). Asked again, in the next pass
+        or for another job, that is known for as long as it is not yet to be.
+        """
+        self._refresh()
+        if self._completing & usable or not len(self._ends) or now >= self._ends[0]:
+            return look()
+        key = (id(shape), usable)
+        known = self._found.get(key)
+        if known is not None and known.holds(until):
+            return known.what
+        found = look()
+        if found is None or found[0] > now:
+            if len(self._found) >= MOST_FOUND:
+                self._found.clear()
+            self._found[key] = _Found(shape, until, found)
+        return found
+
     def by(self, until: int | None) -> StateAfter:
         """The state in which no job is left that is expected to end by then (None: ever), nor one
         that is completing.
@@ -480,7 +521,7 @@ class Timeline:
             if len(self._seen) >= MOST_STATES:
                 self._seen.clear()
             here = nodeset.to_flags(usable, len(table.nodes)).astype(np.int64)
-            seen = self._seen[usable] = _Seen(here, int(table.free_cpus @ here))
+            seen = self._seen[usable] = _Seen(here, table.free_cpus_on(usable))
         if seen.free_now >= least_cpus:
             yield now, table
         if self._completing & usable and (until is None or now < until):

@@ -75,14 +75,12 @@ def shape_key(job: Job) -> tuple[Any, ...]:
 
 
 class Shape:
-    """What follows for requests that are equal, on idle nodes of a kind that was asked about last;
-    kept by the selector.
-    """
+    """What follows for requests that are equal, on idle nodes of a kind; kept by the selector."""
 
     __slots__ = ("each", "kind", "of_core", "shares")
 
-    def __init__(self) -> None:
-        self.kind: NodeKind | None = None
+    def __init__(self, kind: NodeKind) -> None:
+        self.kind = kind
         self.each = 0  # CPUs of such a node for the tasks
         self.of_core = 0  # of them, of one core
         # by number of tasks: CPUs, cores (a mask), memory, tasks
@@ -149,7 +147,7 @@ class Request(msgspec.Struct, eq=False):
     counted: tuple[tuple[int, int], ...] = ()
 
     # what its selector has worked out for all of its shape; None: nobody else may have it
-    shape: Shape | None = None
+    shapes: list[Shape] | None = None
 
     @property
     def cpus(self) -> int:
@@ -157,7 +155,7 @@ class Request(msgspec.Struct, eq=False):
 
     def but(self, **changes: Any) -> Request:
         """Another one, with these changes."""
-        return msgspec.structs.replace(self, shape=None, **changes)
+        return msgspec.structs.replace(self, shapes=None, **changes)
 
     @classmethod
     def of(cls, ask: Ask, table: NodeTable, most_nodes: int | None = None) -> Request | None:
@@ -324,6 +322,6 @@ class Requests:
                 return request
             if len(self._kept) >= _MOST_KEPT:
                 self._kept.clear()
-            request.shape = Shape()
+            request.shapes = []
             self._kept[key] = kept = request
         return msgspec.structs.replace(kept, user_id=job.user_id)

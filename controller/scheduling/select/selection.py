@@ -235,6 +235,16 @@ class ChoosingSelector(Selector):
         found: tuple[int, int] | None = None
         if request.counted:
             return self._will_run_counted(request, usable, table, timeline, now, until)
+        if len(request.choices) == 1 and self._is_as_its_shape(request, tables):
+            return timeline.once(
+                request.shapes,
+                usable,
+                now,
+                until,
+                lambda: self._will_run_on(
+                    request, usable & request.choices[0], table, timeline, now, until
+                ),
+            )
         for allowed in request.choices:
             alone = request if len(request.choices) == 1 else request.but(choices=(allowed,))
             earlier = self._will_run_on(alone, usable & allowed, table, timeline, now, until)
@@ -244,6 +254,19 @@ class ChoosingSelector(Selector):
             if found is not None and found[0] <= now:
                 break
         return found
+
+    @staticmethod
+    def _is_as_its_shape(request: Request, tables: Tables) -> bool:
+        """Whether any other job that asks for the same would be given the same."""
+        return not (
+            request.shapes is None
+            or request.owns
+            or request.favoured
+            or request.foremost
+            or request.max_cpus_per_node is not None
+            or tables.nodes.owned_nodes
+            or tables.preemption is not None
+        )
 
     def _request(self, ask: Ask, tables: Tables) -> Request | None:
         """The job's request, with no more nodes than limits of associations and qualities of
@@ -321,21 +344,19 @@ class ChoosingSelector(Selector):
         is_checked = self.is_plain(request)
         shares = request.rows > 1 or _overlays(timeline.tables)
         for start, state in timeline.states(usable, now, until, 0 if shares else request.cpus):
-            if not is_checked and not shares:
-                is_checked, last = (
-                    True,
-                    restricted(timeline.by(until), table, request.blocked_cores),
-                )
-                if not any(
-                    self.might(request, nodes, table, last)
-                    for nodes in _offered(request, usable, last)
-                ):
-                    return None
             request.spared = table.idle_nodes if self.spares_idle and start > now else 0
             choice = self._choose_in(request, usable, timeline.tables, state, nodes_only=True)
             if choice is not None:
                 request.spared = 0  # the next question may be about now
                 return start, _nodes(choice)
+            if not is_checked and not shares:
+                is_checked, request.spared = True, 0
+                last = restricted(timeline.by(until), table, request.blocked_cores)
+                if not any(
+                    self.might(request, nodes, table, last)
+                    for nodes in _offered(request, usable, last)
+                ):
+                    return None
         request.spared = 0
         return None
 
