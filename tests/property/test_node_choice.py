@@ -129,9 +129,7 @@ requests = st.fixed_dictionaries(
 
 def in_use(of_memory, cores, running):
     """Nodes of one size, some with more memory, and jobs that hold whole ones until `end`."""
-    made = tables_of(
-        table_of([node(i, cores=cores, memory=mb) for i, mb in enumerate(of_memory)])
-    )
+    made = tables_of(table_of([node(i, cores=cores, memory=mb) for i, mb in enumerate(of_memory)]))
     selector = SelectConsTres(frozenset({"CR_CORE_MEMORY"}))
     for job_id, (nodes, end) in enumerate(running, start=1):
         job = make_job(job_id, limit_s=end * 100, num_tasks=nodes, min_nodes=nodes, exclusive=True)
