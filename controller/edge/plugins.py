@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from understudy.controller.edge.build import build_tables
 from understudy.controller.priority import registry as priorities
 from understudy.controller.scheduling import registry as scheduling
 from understudy.model.conf_scan import ERROR
 from understudy.model.conf_words import finding
+from understudy.model.licenses import configured_licenses
 
 if TYPE_CHECKING:
     from understudy.model.conf import SlurmConfig
@@ -37,5 +39,21 @@ def plugin_findings(config: SlurmConfig) -> list[Finding]:
     """
     return [
         finding(config, "schedulerparameters", word, "bad_value", ERROR, message)
-        for word, message in scheduling.wrong_values(config)
+        for word, message in wrong_parameters(config)
     ]
+
+
+def wrong_parameters(config: SlurmConfig) -> list[tuple[str, str]]:
+    """(word, what is wrong with its value) of the words of SchedulerParameters with which the
+    configuration's policy would not start.
+
+    Raises:
+        ConfigError: nobody offers the policy.
+    """
+    found = scheduling.wrong_values(config)
+    if found:
+        return found
+    tables, _ = build_tables(config)
+    tables.licenses.totals = configured_licenses(config.text("Licenses"))
+    wrong = scheduling.wrong_in_cluster(config, tables)
+    return [] if wrong is None else [wrong]

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.core.core import log
 from understudy.controller.edge.build import build_tables
+from understudy.controller.edge.plugins import wrong_parameters
 from understudy.controller.nodes.events import look_at_devices
 from understudy.controller.pending.access import accounting_has_changed
 from understudy.controller.pending.eligibility import review_all
-from understudy.controller.scheduling.registry import wrong_values
 from understudy.model.conf import SlurmConfig, load
 from understudy.model.errors import ConfigError, ErrorCode, SlurmError
 
@@ -104,7 +104,7 @@ def _read(path: Path, before: SlurmConfig) -> SlurmConfig:
         raise SlurmError(ErrorCode.RESTART_FOR_SELECT)
     if config.burst_buffer_kind != before.burst_buffer_kind:
         raise SlurmError(ErrorCode.RESTART_FOR_BURST_BUFFER)
-    for _, wrong in wrong_values(config):  # with which it would not start again
+    for _, wrong in wrong_parameters(config):  # with which it would not start again
         log.error("slurm.conf is not taken over: %s", wrong)
         raise SlurmError(-1, wrong)
     return config

@@ -236,6 +236,16 @@ class SchedulingPolicy(ABC):
         """
         del parameters
 
+    @classmethod
+    def check_cluster(cls, tables: Tables, parameters: PolicyParameters) -> None:
+        """Whether all the values together mean something in a cluster with these nodes, licences
+        and burst buffers; asked by `understudy conf check` and `scontrol reconfigure`.
+
+        Raises:
+            ConfigError: as `check_parameters`.
+        """
+        del tables, parameters
+
     @abstractmethod
     def note(self, what: Note, now: float) -> None:
         """Something happened. The first call, whatever it says, also marks the controller's start,

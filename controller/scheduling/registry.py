@@ -14,6 +14,7 @@ from understudy.controller.scheduling.api import SchedulingPolicy, Selector
 from understudy.model.errors import ConfigError
 
 if TYPE_CHECKING:
+    from understudy.controller.tables.tables import Tables
     from understudy.model.conf import SlurmConfig
 
 SCHEDULERS: Final = "understudy.schedulers"
@@ -93,6 +94,25 @@ def wrong_values(config: SlurmConfig) -> list[tuple[str, str]]:
             except ConfigError as error:
                 found.append((word, str(error)))
     return found
+
+
+def wrong_in_cluster(config: SlurmConfig, tables: Tables) -> tuple[str, str] | None:
+    """As `wrong_values`, the first of what cannot be known without the cluster's nodes, licences
+    and burst buffers. Only where a word is given that the configured policy alone reads.
+
+    Raises:
+        ConfigError: nobody offers the policy.
+    """
+    policy = scheduler(config.text("SchedulerType"))
+    parameters = policy_parameters(config.text("SchedulerParameters"))
+    own = {word.lower() for word in policy.parameter_words} & parameters.keys()
+    try:
+        if own:
+            policy.check_cluster(tables, parameters)
+    except ConfigError as error:
+        text = str(error)
+        return next((word for word in sorted(own) if f" {word}=" in text), min(own)), text
+    return None
 
 
 def policy_parameters(scheduler_parameters: str) -> dict[str, str]:

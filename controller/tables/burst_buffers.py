@@ -224,6 +224,11 @@ class BurstBuffers:
             return False
         return self.is_free(self.wanted(job), job.spec.reservation)
 
+    def lacks_persistent(self, job: Job) -> bool:
+        """Whether a persistent buffer that it uses is not there: no job that ends gives it that."""
+        request = job.burst_buffer
+        return request is not None and any(name not in self.persistent for name in request.uses)
+
     def exceeds(self, job: Job) -> bool:
         """Whether it asks for more than there is of a pool at all."""
         request = job.burst_buffer

@@ -43,7 +43,7 @@ from understudy.controller.scheduling.plan_based.planning import (
     in_order,
 )
 from understudy.controller.scheduling.plan_based.settings import RANDOM, WORDS, ZHENG, Settings
-from understudy.controller.scheduling.plan_based.supply import Supply
+from understudy.controller.scheduling.plan_based.supply import Supply, expected_end
 from understudy.controller.scheduling.plan_based.waiting import Queue
 from understudy.controller.scheduling.slurm.main_pass import is_too_late, run_length
 from understudy.controller.scheduling.slurm.queue import PendingQueue, slurm_order
@@ -240,6 +240,13 @@ class PlanBased(TextbookPolicy):
             asks = (Ask(each.job, each.partition, each.partition.nodes) for each in records)
             if not any(self.selector.could_ever_run(ask, self.tables) for ask in asks):
                 return BAD_CONSTRAINTS
+        nodes = waiting.nodes
+        for each in self.further:
+            wanted = sum(
+                each.of(records[0].job, records[0].partition) for records in waiting.members
+            )
+            if wanted > each.left_to_jobs(nodes):
+                return each.reason
         return "Resources"
 
     def _supply(self, place: Place, jobs: list[Waiting]) -> Supply:
@@ -341,24 +348,35 @@ class PlanBased(TextbookPolicy):
         return started
 
     def _plan_again(self, one: _Pass, refused: Waiting) -> None:
-        """Who was refused has to wait."""
-        when = self._earliest(one, refused)
+        """Who was refused has to wait; who is kept by what the plan knows nothing of, outside of
+        it.
+        """
+        is_kept = self.is_kept(refused.members[0][0])
+        when = None if is_kept else self._earliest(one, refused)
+        if when is not None and when <= one.second:
+            # there are nodes for each of its components, but not for all at once
+            ends = (expected_end(job, one.second) for job in self.tables.running.values())
+            when = min(ends, default=None)
         left = [each.waiting for each in one.plan if each.waiting.job.is_pending]
         if when is None:
-            self._leave_out(refused, "Resources")
+            self._leave_out(refused, refused.job.reason if is_kept else "Resources")
             left.remove(refused)
         else:
-            one.earliest[refused.job.job_id] = max(when, one.second + 1)
+            one.earliest[refused.job.job_id] = when
         profile = one.supply.profile(one.second, one.now)
         one.plan = in_order(one.supply, profile, left, one.earliest)
 
     def _start_one(self, waiting: Waiting, now: float) -> bool:
+        self._refused = None
         if len(waiting.members) > 1:
             return self._start_together(waiting, now)
         for record in waiting.members[0]:
             chosen = self._choose(record, 0, now)
-            if chosen is not None and self.planner.start(*chosen, now):
+            if chosen is None:
+                continue
+            if self.planner.start(*chosen, now):
                 return True
+            self._refused = record.job
         return False
 
     def _start_together(self, waiting: Waiting, now: float) -> bool:
@@ -372,7 +390,10 @@ class PlanBased(TextbookPolicy):
                 return False
             taken |= chosen[1].nodes
             plans.append(chosen)
-        return self.planner.start_together(plans, now)
+        if self.planner.start_together(plans, now):
+            return True
+        self._refused = waiting.job
+        return False
 
     def _choose(self, record: Record, taken: int, now: float) -> tuple[Ask, Allocation] | None:
         """Nodes for the job now, none of those taken."""

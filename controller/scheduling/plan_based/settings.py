@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.scheduling.plan_based.sequence import OBJECTIVES, WAIT, Objective
-from understudy.controller.scheduling.textbook.words import choice, fraction, whole
+from understudy.controller.scheduling.textbook.words import choice, fraction, switch, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,7 +80,7 @@ class Settings:
             choice(parameters, "plan_weight", NONE, (NONE, PRIORITY, PROCESSORS)),
             choice(parameters, "plan_order", "submit", ("submit", PRIORITY)) == PRIORITY,
             whole(parameters, "plan_depth", 0),
-            search == RANDOM or "plan_keep" in parameters,
+            switch(parameters, "plan_keep") or search == RANDOM,
             whole(parameters, "plan_seed", 1),
             whole(parameters, "plan_steps", steps),
             whole(parameters, "plan_moves", moves),

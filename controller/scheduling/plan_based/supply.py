@@ -167,12 +167,9 @@ class Supply:
         """What nobody who runs holds comes back then."""
         resources = self.resources
         last = resources.amounts(profile.amounts[-1])
-        missing = resources.need(
-            {
-                name: total - last[name]
-                for name, total in resources.amounts(resources.totals).items()
-            }
-        )
+        left = resources.amounts(resources.totals)
+        left.update((each.name, each.left_to_jobs(self.place.nodes)) for each in self.further)
+        missing = resources.need({name: max(left[name] - last[name], 0) for name in left})
         profile.release(when, profile.end, missing)
 
     def _reserve(self, profile: Profile, second: int, now: float) -> None:

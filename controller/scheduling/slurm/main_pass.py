@@ -48,7 +48,7 @@ def run_length(job: Job, partition: Partition, least_s: int | None = None) -> in
     would be content with that (--time-min).
     """
     return min(
-        least_s or job.time_limit_s or YEAR,
+        least_s or (YEAR if job.time_limit_s is None else job.time_limit_s),
         (not job.qos_flags and partition.max_time_s) or YEAR,
     )
 

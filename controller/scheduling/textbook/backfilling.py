@@ -72,7 +72,9 @@ class Amounts:
     def __init__(self, policy: TextbookPolicy, partition: Partition) -> None:
         self.policy, self.partition = policy, partition
         self.further = policy.further
-        self.capacity = self.there_is(partition.nodes)
+        self.capacity = {CPU: policy.capacity(partition.nodes)} | {
+            each.name: each.capacity(partition.nodes) for each in self.further
+        }
         # Jobs may hold more than there is, where it has become less.
         held = {each.name: -min(each.free(partition.nodes), 0) for each in self.further}
         self.kinds = Resources(
@@ -81,10 +83,10 @@ class Amounts:
         self._needs: dict[int, tuple[int, ...]] = {}
         self._packed: dict[int, int] = {}
 
-    def there_is(self, nodes: int) -> dict[str, int]:
-        """All that these nodes have, and that belongs to no node."""
+    def left_to_jobs(self, nodes: int) -> dict[str, int]:
+        """What is free of these nodes, and of what belongs to none, once all that run have ended."""
         found = {CPU: self.policy.capacity(nodes)}
-        found.update((each.name, each.capacity(nodes)) for each in self.further)
+        found.update((each.name, each.left_to_jobs(nodes)) for each in self.further)
         return found
 
     def free(self, nodes: int) -> int:
@@ -284,7 +286,9 @@ class Backfilling:
         """
         passed = 0
         for record in records:
-            if record.job.is_pending and not self.start(pool, record, now):
+            if record.job.is_pending and not (
+                self.start(pool, record, now) or self.policy.waits_alone(record)
+            ):
                 pool.head = record
                 break
             passed += 1
@@ -308,8 +312,17 @@ class Backfilling:
             return False
         if not self.policy.start(record, pool.nodes, now):
             return False
-        pool.free -= sum(self._enter(job, pool) for job in components(record.job))
+        taken = sum(self._enter(job, pool) for job in components(record.job))
+        if self._shares:  # some of what it took was in use before
+            pool.free = pool.amounts.free(pool.nodes)
+        else:
+            pool.free -= taken
         return True
+
+    @property
+    def _shares(self) -> bool:
+        """Whether jobs share CPUs."""
+        return any(self.policy.tables.nodes.sharing.held.values())
 
     # --- who may pass the head --------------------------------------------------------------------
 
@@ -422,7 +435,7 @@ class Backfilling:
         return kinds.need(
             {
                 name: max(total - free[name] - held[name], 0)
-                for name, total in pool.amounts.there_is(pool.nodes).items()
+                for name, total in pool.amounts.left_to_jobs(pool.nodes).items()
             }
         )
 
@@ -435,7 +448,7 @@ class Backfilling:
                 (end, job_id, pool.amounts.held(running[job_id], pool.nodes))
                 for end, job_id, _ in ends
             ]
-        if any(self.policy.tables.nodes.sharing.held.values()):
+        if self._shares:
             return _once(pool, ends)
         return ends
 
@@ -449,7 +462,8 @@ class Backfilling:
         available = pool.free + returning
         # A head that has all that it needs and was refused waits for somebody to end: there are
         # enough processors, but not where it can have them.
-        is_refused = not returning and pool.fits(pool.amounts.need(pool.head))
+        returns_processors = pool.amounts.kinds.amount(returning, CPU)
+        is_refused = not returns_processors and pool.fits(pool.amounts.need(pool.head))
         if not is_refused and (available - need) & guards == guards:
             return self._promised(pool, float(second), available - need)
         shadow = inf
@@ -491,7 +505,7 @@ class Backfilling:
         while left and promised < self.style.depth:
             record = left.pop(0)
             start = self._place(pool, profile, record, second, now)
-            if record.job.is_pending:
+            if record.job.is_pending and not self.policy.waits_alone(record):
                 promised += 1
                 self.tell(record, start)
         if self.style.shortest_first:
@@ -523,14 +537,23 @@ class Backfilling:
         When that is.
         """
         need = pool.amounts.need(record) & pool.counted
-        length = FOREVER if record.limit_s == inf else int(record.limit_s)
+        length = planned_length(record)
         start = profile.earliest(need, length, second)
         runs = start == second and self.start(pool, record, now)
         if start == second and not runs and pool.fits(pool.amounts.need(record)):
+            if self.policy.waits_alone(record):
+                return None
             start = self.after_refusal(profile, need, length)
         if start is not None and (runs or not only_now):
             profile.reserve(start, min(start + length, FOREVER), need)
         return start
+
+
+def planned_length(record: Record) -> int:
+    """For how many seconds a profile has room for the job: at least one, also where its limit has
+    been taken down to none.
+    """
+    return FOREVER if record.limit_s == inf else max(int(record.limit_s), 1)
 
 
 def _within(vectors: Sequence[NDArray[np.int64]], amounts: Sequence[int]) -> NDArray[np.bool_]:

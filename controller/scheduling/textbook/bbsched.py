@@ -85,7 +85,7 @@ class Options(NamedTuple):
     window: int
     bound: int
     order: str
-    objectives: tuple[str, ...]  # none: all resources
+    objectives: tuple[str, ...] | None  # None: all resources; processors are one always
     weights: tuple[Fraction, ...]
     rule: str
     tradeoff: Fraction | None  # None: as many as there are objectives
@@ -115,12 +115,9 @@ class Options(NamedTuple):
                 f"{kind}/{name}" if name else kind
                 for kind, name in named_kinds(words, "bbs_objectives")
             )
-            if words.get("bbs_objectives")
-            else (),
-            tuple(
-                fraction({"bbs_weights": each}, "bbs_weights", "")
-                for each in filter(None, words.get("bbs_weights", "").split("+"))
-            ),
+            if "bbs_objectives" in words
+            else None,
+            _weights(words),
             choice(words, "bbs_rule", "tradeoff", ("tradeoff", "code")),
             fraction(words, "bbs_tradeoff", "2") if "bbs_tradeoff" in words else None,
             whole(words, "bbs_exact", 20_000),
@@ -133,14 +130,55 @@ class Options(NamedTuple):
         )
 
 
+def _weights(words: Mapping[str, str]) -> tuple[Fraction, ...]:
+    """bbs_weights; none if nothing is said.
+
+    Raises:
+        ConfigError: one of them is no number, or none counts anything.
+    """
+    text = words.get("bbs_weights")
+    if text is None:
+        return ()
+    found = tuple(
+        fraction({"bbs_weights": text}, "bbs_weights", "", each) for each in text.split("+")
+    )
+    if not any(found):
+        raise ConfigError(f"SchedulerParameters bbs_weights={text}: one has to be more than 0")
+    return found
+
+
 def _objectives(options: Options, names: Sequence[str]) -> list[int]:
     """The places of the resources that are objectives; processors come first."""
     wanted = options.objectives
     return [
         k
         for k, name in enumerate(names)
-        if not wanted or name == CPU or name in wanted or name.split("/")[0] in wanted
+        if wanted is None or name == CPU or name in wanted or name.split("/")[0] in wanted
     ]
+
+
+def _options(tables: Tables, parameters: PolicyParameters) -> Options:
+    """The words, which are right for what counts in this cluster.
+
+    Raises:
+        ConfigError: as `Options.of`; an objective is not counted; there are more or fewer weights
+            than objectives.
+    """
+    options = Options.of(parameters)
+    names = [CPU, *(each.name for each in further_resources(tables, parameters))]
+    for wanted in options.objectives or ():
+        if wanted not in (*names, *(name.split("/")[0] for name in names)):
+            raise ConfigError(
+                f"SchedulerParameters bbs_objectives={parameters['bbs_objectives']}: {wanted} is "
+                f"not counted, {', '.join(names)} are (further_resources)"
+            )
+    counted = [names[k] for k in _objectives(options, names)]
+    if options.weights and len(options.weights) != len(counted):
+        raise ConfigError(
+            f"SchedulerParameters bbs_weights={parameters['bbs_weights']}: "
+            f"{len(options.weights)} for the {len(counted)} objectives {', '.join(counted)}"
+        )
+    return options
 
 
 class BBSched(TextbookPolicy):
@@ -153,7 +191,7 @@ class BBSched(TextbookPolicy):
         self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters
     ) -> None:
         super().__init__(tables, selector, planner, parameters)
-        self.options = self._options(parameters)
+        self.options = _options(tables, parameters)
         self.chance = seeded(self.options.seed)
         self.backfilling = Backfilling(self)
         self.ages: Counter[int] = Counter()  # by job id: windows that have passed it over
@@ -171,29 +209,19 @@ class BBSched(TextbookPolicy):
         super().check_parameters(parameters)
         Options.of(parameters)
 
+    @classmethod
+    def check_cluster(cls, tables: Tables, parameters: PolicyParameters) -> None:
+        """As in `SchedulingPolicy`."""
+        super().check_cluster(tables, parameters)
+        _options(tables, parameters)
+
     def reconfigure(self, parameters: PolicyParameters) -> None:
         """As in `SchedulingPolicy`. Chance goes on where it was, unless there is another seed."""
-        options = self._options(parameters)
+        options = _options(self.tables, parameters)
         super().reconfigure(parameters)
         if options.seed != self.options.seed:
             self.chance = seeded(options.seed)
         self.options = options
-
-    def _options(self, parameters: PolicyParameters) -> Options:
-        """The words, which are right for what counts in this cluster.
-
-        Raises:
-            ConfigError: as `Options.of`, or there are more or fewer weights than objectives.
-        """
-        options = Options.of(parameters)
-        names = [CPU, *(each.name for each in further_resources(self.tables, parameters))]
-        wanted = [names[k] for k in _objectives(options, names)]
-        if options.weights and len(options.weights) != len(wanted):
-            raise ConfigError(
-                f"SchedulerParameters bbs_weights={parameters['bbs_weights']}: "
-                f"{len(options.weights)} for the {len(wanted)} objectives {', '.join(wanted)}"
-            )
-        return options
 
     def decide(self, added: list[Record] | None, freed: bool, second: int, now: float) -> None:
         """One pass over each pool: a window, then backfilling."""
@@ -232,7 +260,9 @@ class BBSched(TextbookPolicy):
 
         def score(record: Record) -> float:
             wait = second - record.job.submit_time
-            return 0.0 if record.limit_s == inf else (wait / record.limit_s) ** 3 * record.cpus
+            return (
+                0.0 if record.limit_s == inf else (wait / max(record.limit_s, 1)) ** 3 * record.cpus
+            )
 
         return sorted(found, key=score, reverse=True)
 

@@ -18,11 +18,10 @@ queue's order.
 
 from __future__ import annotations
 
-from math import inf
 from typing import TYPE_CHECKING
 
 from understudy.controller.scheduling.profile import FOREVER
-from understudy.controller.scheduling.textbook.backfilling import Backfilling
+from understudy.controller.scheduling.textbook.backfilling import Backfilling, planned_length
 from understudy.controller.scheduling.textbook.pools import PASS_OFFSET_S, TextbookPolicy
 
 if TYPE_CHECKING:
@@ -99,8 +98,11 @@ class Conservative(TextbookPolicy):
                 if self._passes.start(pool, record, now):
                     _hold(pool, profile, record, start)
                     return
+                if self.waits_alone(record):
+                    self._passes.tell(record, None)
+                    return
                 need = pool.amounts.need(record)
-                start = self._passes.after_refusal(profile, need, _length(record))
+                start = self._passes.after_refusal(profile, need, planned_length(record))
             if start is not None:
                 _hold(pool, profile, record, start)
                 planned[record.job.job_id] = start
@@ -115,23 +117,19 @@ class Conservative(TextbookPolicy):
                 continue
             need = pool.amounts.need(record)
             profile.release(start, _end(record, start), need)
-            earlier = profile.earliest(need, _length(record), second)
+            earlier = profile.earliest(need, planned_length(record), second)
             assert earlier is not None
             assert earlier <= start
             settle(record, earlier)
         for record in records:
             if record.job.job_id not in kept:
                 need = pool.amounts.need(record)
-                settle(record, profile.earliest(need, _length(record), second))
+                settle(record, profile.earliest(need, planned_length(record), second))
         return planned
 
 
-def _length(record: Record) -> int:
-    return FOREVER if record.limit_s == inf else int(record.limit_s)
-
-
 def _end(record: Record, start: int) -> int:
-    return min(start + _length(record), FOREVER)
+    return min(start + planned_length(record), FOREVER)
 
 
 def _has_room(pool: Pool, profile: Profile, record: Record, start: int) -> bool:

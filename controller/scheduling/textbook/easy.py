@@ -160,7 +160,8 @@ class Easy(TextbookPolicy):
         passed = 0
         for record in records:
             if record.job.is_pending and (
-                record.cpus > pool.free or not self._start(pool, record, now)
+                record.cpus > pool.free
+                or not (self._start(pool, record, now) or self.waits_alone(record))
             ):
                 pool.head = record
                 break

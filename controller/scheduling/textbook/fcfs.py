@@ -44,7 +44,7 @@ class Fcfs(TextbookPolicy):
             for record in records:
                 if record.job.is_pending:
                     taken = self.start(record, nodes, now) if record.cpus <= free else 0
-                    if not taken:
+                    if not (taken or self.waits_alone(record)):
                         self.explain(record, "Resources")
                         break
                     free -= taken

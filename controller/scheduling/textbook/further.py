@@ -60,6 +60,10 @@ class Further(ABC):
     def capacity(self, nodes: int) -> int:
         """What there is in all."""
 
+    def left_to_jobs(self, nodes: int) -> int:
+        """What of it is free once all that run have ended."""
+        return self.capacity(nodes)
+
     @abstractmethod
     def free(self, nodes: int) -> int:
         """What nobody holds now; less than nothing where there has become less than is held."""
@@ -106,6 +110,10 @@ class BurstBuffer(Further):
         del nodes
         return self.tables.burst_buffers.pools[self.of_kind].total
 
+    def left_to_jobs(self, nodes: int) -> int:
+        made = self.tables.burst_buffers.persistent.values()
+        return self.capacity(nodes) - sum(each.space.get(self.of_kind, 0) for each in made)
+
     def free(self, nodes: int) -> int:
         del nodes
         return self.tables.burst_buffers.pools[self.of_kind].free
@@ -121,7 +129,11 @@ class BurstBuffer(Further):
 
 
 class Memory(Further):
-    """In MB. A job that says nothing of memory, nor its partition, asks for none."""
+    """In MB. A job that says nothing of memory, nor its partition, asks for none. Nobody holds any
+    where the selector gives none out: then nobody lacks it.
+    """
+
+    is_consumed = True
 
     def capacity(self, nodes: int) -> int:
         return _sum(self.tables.nodes.memory, nodes)
@@ -130,11 +142,13 @@ class Memory(Further):
         return _sum(self.tables.nodes.free_memory, nodes)
 
     def of(self, job: Job, partition: Partition) -> int:
+        if not self.is_consumed:
+            return 0
         each_node, each_cpu = memory_of(job, partition)
         return each_cpu * job.min_cpus if each_cpu is not None else (each_node or 0) * job.min_nodes
 
     def held(self, job: Job, nodes: int) -> int:
-        if job.allocation is None:
+        if job.allocation is None or not self.is_consumed:
             return 0
         return sum(
             group.memory_mb * (group.nodes & nodes).bit_count() for group in job.allocation.groups
@@ -192,6 +206,7 @@ def _sum(vector: NDArray[np.int64] | None, nodes: int) -> int:
 
 
 def _licenses(tables: Tables, name: str) -> Iterator[Further]:
+    # one of a name that nobody knows may come with accounting
     for each in [name] if name else tables.licenses.totals:
         yield License(tables, "license", each)
 
@@ -200,14 +215,21 @@ def _burst_buffers(tables: Tables, name: str) -> Iterator[Further]:
     pools = tables.burst_buffers.pools
     for each in [name] if name else pools:
         if each not in pools:
-            raise ConfigError(f"SchedulerParameters {KEY}: there is no pool {each}")
+            raise ConfigError(f"SchedulerParameters {KEY}=bb/{each}: there is no such pool")
         yield BurstBuffer(tables, "bb", each)
+
+
+def _gres(tables: Tables, name: str) -> Iterator[Further]:
+    gres = tables.nodes.gres
+    if gres is None or name.partition(":")[0] not in gres.names:
+        raise ConfigError(f"SchedulerParameters {KEY}=gres/{name}: GresTypes names no such devices")
+    yield Gres(tables, "gres", name)
 
 
 _KINDS: Final[Mapping[str, Callable[[Tables, str], Iterator[Further]]]] = {
     "license": _licenses,
     "mem": lambda tables, _: iter([Memory(tables, "mem")]),
-    "gres": lambda tables, name: iter([Gres(tables, "gres", name)]),
+    "gres": _gres,
     "fs": lambda tables, _: iter([LocalDisk(tables, "fs", "disk")]),
     "bb": _burst_buffers,
 }
@@ -230,13 +252,14 @@ def named_kinds(parameters: Mapping[str, str], key: str = KEY) -> list[tuple[str
     text = parameters.get(key, "") or _DEFAULT
     found = []
     for word in text.split("+"):
-        kind, _, name = word.strip().partition("/")
+        kind, slash, name = word.strip().partition("/")
         kind = kind.lower()
         if (kind, name) == ("none", "") and text.strip().lower() == "none":
             continue
         wants_name = _NAMED.get(kind, True)
         if (
             kind not in _KINDS
+            or (slash and not name)
             or (wants_name is not None and wants_name != bool(name))
             or (kind == "fs" and name != "disk")
         ):
@@ -248,8 +271,10 @@ def named_kinds(parameters: Mapping[str, str], key: str = KEY) -> list[tuple[str
     return found
 
 
-def further_resources(tables: Tables, parameters: Mapping[str, str]) -> tuple[Further, ...]:
-    """Those that count, as there are now; each once.
+def further_resources(
+    tables: Tables, parameters: Mapping[str, str], *, consumes_memory: bool = True
+) -> tuple[Further, ...]:
+    """Those that count, as there are now; each once. `consumes_memory`: the selector does.
 
     Raises:
         ConfigError: a word that names none.
@@ -257,5 +282,7 @@ def further_resources(tables: Tables, parameters: Mapping[str, str]) -> tuple[Fu
     found: dict[str, Further] = {}
     for kind, name in named_kinds(parameters):
         for each in _KINDS[kind](tables, name):
+            if isinstance(each, Memory):
+                each.is_consumed = consumes_memory
             found.setdefault(each.name, each)
     return tuple(found.values())

@@ -20,6 +20,7 @@ from abc import abstractmethod
 from math import floor, inf
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from understudy.controller.enforcement.reasons import is_limit
 from understudy.controller.scheduling.api import Ask, Note, SchedulingPolicy
 from understudy.controller.scheduling.slurm.queue import PendingQueue, first_come_order
 from understudy.controller.scheduling.textbook.further import KEY, further_resources, named_kinds
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
     from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector
     from understudy.controller.scheduling.slurm.queue import Record
+    from understudy.controller.scheduling.textbook.further import Further
+    from understudy.controller.tables.job import Job
     from understudy.controller.tables.partition import Partition
     from understudy.controller.tables.tables import Tables
 
@@ -54,10 +57,16 @@ class TextbookPolicy(SchedulingPolicy):
         # during a pass: something may be other than what a policy has kept of the tables
         self.is_stale = self._will_be_stale = True
         # what is counted beside processors
-        self.further = further_resources(tables, parameters)
+        self.further = self._what_counts(parameters)
         self._started = 0  # in this pass
+        # whom the controller has not let start last, though there were nodes for it
+        self._refused: Job | None = None
         self._due: float | None = None
         self.last_pass = -inf
+
+    def _what_counts(self, parameters: PolicyParameters) -> tuple[Further, ...]:
+        consumes_memory = self.selector.consumes_memory
+        return further_resources(self.tables, parameters, consumes_memory=consumes_memory)
 
     def note(self, what: Note, now: float) -> None:
         """As in `SchedulingPolicy`."""
@@ -77,13 +86,18 @@ class TextbookPolicy(SchedulingPolicy):
         """As in `SchedulingPolicy`."""
         named_kinds(parameters)
 
+    @classmethod
+    def check_cluster(cls, tables: Tables, parameters: PolicyParameters) -> None:
+        """As in `SchedulingPolicy`."""
+        further_resources(tables, parameters)
+
     def reconfigure(self, parameters: PolicyParameters) -> None:
         """As in `SchedulingPolicy`.
 
         Raises:
             ConfigError: a word cannot be read; nothing is changed then.
         """
-        further_resources(self.tables, parameters)
+        self._what_counts(parameters)
         super().reconfigure(parameters)
 
     def next_run(self) -> float | None:
@@ -101,7 +115,7 @@ class TextbookPolicy(SchedulingPolicy):
         self._due, self.last_pass = None, now
         self.is_stale, self._will_be_stale = self._will_be_stale, False
         if self.is_stale:
-            self.further = further_resources(self.tables, self.parameters)
+            self.further = self._what_counts(self.parameters)
         added = self.queue.refresh(now)
         waiting = sum(map(len, self.queue.lists.values()))
         self._started = 0
@@ -157,6 +171,7 @@ class TextbookPolicy(SchedulingPolicy):
         the selector or the controller refuses.
         """
         job = record.job
+        self._refused = None
         if not job.is_pending or job.het_offset:
             return 0
         if job.het is not None:
@@ -164,10 +179,31 @@ class TextbookPolicy(SchedulingPolicy):
         self.tables.looked_at = job
         ask = record.ask(nodes & ~self.tables.nodes.completing_nodes)
         allocation = self.selector.select(ask, self.tables)
-        if allocation is None or not self.planner.start(ask, allocation, now):
+        if allocation is None:
+            return 0
+        if not self.planner.start(ask, allocation, now):
+            self._refused = job
             return 0
         self._started += 1
         return allocation.cpus
+
+    def is_kept(self, record: Record) -> bool:
+        """Whether the controller has just refused to start the job for what no other job may give
+        back: a limit keeps it, or a persistent buffer that nobody has made.
+        """
+        buffers = self.tables.burst_buffers
+        return self._refused is record.job and any(
+            is_limit(job.reason) or buffers.lacks_persistent(job) for job in components(record.job)
+        )
+
+    def waits_alone(self, record: Record) -> bool:
+        """Whether nobody waits behind the job, as it `is_kept`: it is left out of the queue until
+        the next pass.
+        """
+        alone = self.is_kept(record)
+        if alone:
+            self.queue.note(Note.CHANGE)
+        return alone
 
     def _start_components(self, record: Record, nodes: int, now: float) -> int:
         """All components of a heterogeneous job, on nodes of their own."""
@@ -186,6 +222,7 @@ class TextbookPolicy(SchedulingPolicy):
             plans.append((ask, allocation))
             taken |= allocation.nodes
         if not self.planner.start_together(plans, now):
+            self._refused = record.job
             return 0
         self._started += len(plans)
         return sum(allocation.cpus_on(nodes) for _, allocation in plans)

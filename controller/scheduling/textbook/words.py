@@ -36,20 +36,39 @@ def whole(
     return value
 
 
-def fraction(parameters: Mapping[str, str], key: str, default: str) -> Fraction:
-    """A number of nought or more, exactly as it is written: 0.05 is a twentieth.
+def fraction(
+    parameters: Mapping[str, str], key: str, default: str, part: str | None = None
+) -> Fraction:
+    """A number from 0 to 2147483647, exactly as it is written: 0.05 is a twentieth. `part`: of
+    what is written.
 
     Raises:
         ConfigError: it is none.
     """
     text = parameters.get(key, default)
     try:
-        value = Fraction(text)
+        value = Fraction(text if part is None else part)
     except (ValueError, ZeroDivisionError):
         value = Fraction(-1)
-    if value < 0:
-        raise ConfigError(f"SchedulerParameters {key}={text}: not a number of 0 or more")
+    if not 0 <= value <= _MOST:
+        raise ConfigError(f"SchedulerParameters {key}={text}: not a number from 0 to {_MOST}")
     return value
+
+
+def switch(parameters: Mapping[str, str], key: str) -> bool:
+    """Whether a word is there: alone, or as `KEY=yes` and not `KEY=no`.
+
+    Raises:
+        ConfigError: another value.
+    """
+    text = parameters.get(key)
+    if text is None:
+        return False
+    if text.lower() in ("", "yes", "1"):
+        return True
+    if text.lower() in ("no", "0"):
+        return False
+    raise ConfigError(f"SchedulerParameters {key}={text}: yes or no")
 
 
 def choice(parameters: Mapping[str, str], key: str, default: str, known: Iterable[str]) -> str:

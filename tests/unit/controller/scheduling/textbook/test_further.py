@@ -115,5 +115,5 @@ def test_space_of_burst_buffers_is_counted_by_pools() -> None:
     assert [each.name for each in further_resources(tables, {"further_resources": "bb/b"})] == [
         "bb/b"
     ]
-    with pytest.raises(ConfigError, match="there is no pool c"):
+    with pytest.raises(ConfigError, match="bb/c: there is no such pool"):
         further_resources(tables, {"further_resources": "bb/c"})

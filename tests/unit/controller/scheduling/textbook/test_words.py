@@ -28,7 +28,7 @@ def test_what_is_no_whole_number_in_the_range_is_an_error(text):
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "1/0"])
 def test_what_is_no_fraction_is_an_error(text):
-    with pytest.raises(ConfigError, match="not a number of 0 or more"):
+    with pytest.raises(ConfigError, match="not a number from 0"):
         fraction({"t": text}, "t", "2")
 
 
