@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
-from understudy.controller.core.alarms import watch_limits
+from understudy.controller.core.alarms import watch_configuration, watch_limits
 from understudy.controller.core.changes import job_changed
 from understudy.controller.jobs.orders import signal_job, signal_steps
 from understudy.controller.scheduling.api import Note
@@ -21,7 +21,7 @@ from understudy.controller.tables.job import count_suspension
 from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.controller.tables.shared_cores import cores_of
 from understudy.model.errors import ErrorCode, SlurmError
-from understudy.model.states import JobState
+from understudy.model.states import JobFlag, JobState
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core
@@ -116,6 +116,8 @@ def continue_job(core: Core, job: Job, now: float, *, in_row: bool = False) -> N
         job.end_time += int(now) - job.suspend_time
     job.suspend_time = int(now)
     watch_limits(core, job)
+    if job.flags & JobFlag.CONFIGURING:  # its nodes may have come up while it stood still
+        watch_configuration(core, job)
     if not in_row:
         hold_again(core, job)
     signal_steps(core, job, _SIGCONT)

@@ -97,7 +97,8 @@ class PolicyRun(Run):
             self.outcome.waiting[job.reason] += 1
             if not job.reason:
                 self.fail(f"waits without a reason: {job.story} {job.spec.submit_line}")
-        strict = core.policy.name == "fcfs"
+        # later on others may have their turn, too, who are planned behind what can never start
+        strict = core.policy.name == "fcfs" or core.policy.next_run() is not None
         for job in waiting[:1] if strict else waiting:
             if job.het is not None and job is not waiting[0]:
                 continue  # there may be no nodes for all of its components at once

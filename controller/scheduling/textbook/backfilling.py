@@ -130,6 +130,13 @@ class Amounts:
             (e.reason for e in self.further if amount(need, e.name) > self.capacity[e.name]), ""
         )
 
+    def lacking_for_good(self, record: Record, nodes: int) -> str:
+        """The same of what is there now, less persistent burst buffers."""
+        need, amount = self.need(record), self.kinds.amount
+        return next(
+            (e.reason for e in self.further if amount(need, e.name) > e.left_to_jobs(nodes)), ""
+        )
+
     def lacking(self, need: int, free: int) -> str:
         """The reason of a job that does not fit: processors, if they are among what it lacks."""
         amount = self.kinds.amount
@@ -287,7 +294,7 @@ class Backfilling:
         passed = 0
         for record in records:
             if record.job.is_pending and not (
-                self.start(pool, record, now) or self.policy.waits_alone(record)
+                self.start(pool, record, now) or self._waits_alone(pool, record)
             ):
                 pool.head = record
                 break
@@ -318,6 +325,16 @@ class Backfilling:
         else:
             pool.free -= taken
         return True
+
+    def _waits_alone(self, pool: Pool, record: Record) -> bool:
+        """Whether nobody waits behind the job: it `waits_alone`, or needs more of a further resource
+        than there will be when all that run have ended.
+        """
+        reason = pool.amounts.lacking_for_good(record, pool.nodes)
+        if reason:
+            self.policy.explain(record, reason)
+            self.policy.leave_out()
+        return bool(reason) or self.policy.waits_alone(record)
 
     @property
     def _shares(self) -> bool:

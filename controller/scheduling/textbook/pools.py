@@ -202,8 +202,12 @@ class TextbookPolicy(SchedulingPolicy):
         """
         alone = self.is_kept(record)
         if alone:
-            self.queue.note(Note.CHANGE)
+            self.leave_out()
         return alone
+
+    def leave_out(self) -> None:
+        """Somebody is taken out of the queue, and back with the next pass."""
+        self.queue.note(Note.CHANGE)
 
     def _start_components(self, record: Record, nodes: int, now: float) -> int:
         """All components of a heterogeneous job, on nodes of their own."""
