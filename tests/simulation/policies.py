@@ -6,8 +6,8 @@
 
 Beside what must hold in any fuzzed schedule (at no step is more given out than there is) nobody may
 starve: when all is healed, everybody (under fcfs whoever is first in the queue) has been started
-who can be, however empty the cluster is. `--twice` runs each once more, its nodes dealt otherwise, for the same
-hash; what is printed at the end is one for all, the same under any PYTHONHASHSEED.
+who can be, however empty the cluster is. `--twice` runs each once more, its nodes dealt otherwise,
+for the same hash; what is printed at the end is one for all, the same under any PYTHONHASHSEED.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class PolicyRun(Run):
                 continue  # there may be no nodes for all of its components at once
             if core.tables.burst_buffers.fits(job) and self._could_start(job, job.partitions):
                 self.fail(
-                    f"{'is first, and ' * strict}waits for {job.reason} although the cluster is empty: "
+                    f"waits for {job.reason} although the cluster is empty: "
                     f"{job.story} {job.spec.submit_line}"
                 )
 

@@ -25,6 +25,22 @@ def test_under_each_policy_nobody_starves_and_nothing_is_given_out_twice(number,
     run_under(policy, 4 + number % 5, JOBS)
 
 
+@pytest.mark.parametrize(
+    ("policy", "seed", "jobs"),
+    [
+        ("easy-bb-3", 50090, 30),  # jobs share CPUs with others that are there already
+        ("easy-bb-3", 50105, 30),  # a team that can never start
+        ("conservative", 50083, 30),  # space of a persistent buffer, which nobody gives back
+        ("plan-annealing", 50082, 30),
+        ("plan-annealing", 70171, 40),  # planned in two places, and too late for its deadline
+        ("easy-nobb", 60141, 40),
+        ("easy", 60021, 40),  # suspended while its nodes boot
+    ],
+)
+def test_in_schedules_where_the_cluster_stood_still_everybody_starts(policy, seed, jobs):
+    run_under(policy, seed, jobs)
+
+
 @pytest.mark.parametrize("policy", ["easy-bb", "conservative", "bbsched-genetic", "plan-annealing"])
 def test_the_schedule_is_the_same_however_nodes_are_dealt(policy):
     first = run_under(policy, 13, JOBS, daemons=1)
@@ -106,7 +122,7 @@ def test_cpus_that_jobs_share_come_back_once(scheduler):
 
 def test_who_starves_or_is_given_too_much_is_noticed(monkeypatch):
     monkeypatch.setattr(TextbookPolicy, "start", lambda *_arguments: 0)
-    with pytest.raises(ScheduleFailed, match="is first, and waits for"):
+    with pytest.raises(ScheduleFailed, match=r"waits for .* although the cluster is empty"):
         run_schedule(of("easy", [(0.0, 10, ["--ntasks=1"])]), make=PolicyRun)
     monkeypatch.undo()
     monkeypatch.setattr(BurstBuffers, "is_free", lambda *_arguments: True)

@@ -214,6 +214,8 @@ class PlanBased(TextbookPolicy):
         for records in waiting.members:
             job, partition = records[0].job, records[0].partition
             self.tables.looked_at = job
+            if not job.is_pending:  # given up where it was looked at before
+                return False
             if is_too_late(job, second):
                 self.planner.give_up(job, now)
                 return False

@@ -97,7 +97,8 @@ def is_plain(job: Job, tables: Tables, nodes: int) -> bool:
 def waiting_of(members: list[list[Record]], tables: Tables, selector: Selector) -> Waiting:
     """A job by its records, of which there is one at least for each component."""
     table = tables.nodes
-    everything, processors, length_s, plain = 0, 0, 0, len(members) == 1
+    # a second at least, also of a limit that has been taken down to none
+    everything, processors, length_s, plain = 0, 0, 1, len(members) == 1
     for records in members:
         here = 0
         for record in records:

@@ -84,7 +84,7 @@ class Amounts:
         self._packed: dict[int, int] = {}
 
     def left_to_jobs(self, nodes: int) -> dict[str, int]:
-        """What is free of these nodes, and of what belongs to none, once all that run have ended."""
+        """What is free of these nodes, and of what belongs to none, when nobody runs any more."""
         found = {CPU: self.policy.capacity(nodes)}
         found.update((each.name, each.left_to_jobs(nodes)) for each in self.further)
         return found
@@ -327,8 +327,8 @@ class Backfilling:
         return True
 
     def _waits_alone(self, pool: Pool, record: Record) -> bool:
-        """Whether nobody waits behind the job: it `waits_alone`, or needs more of a further resource
-        than there will be when all that run have ended.
+        """Whether nobody waits behind the job: it `waits_alone`, or needs more of a further
+        resource than there will be when all that run have ended.
         """
         reason = pool.amounts.lacking_for_good(record, pool.nodes)
         if reason:

@@ -43,6 +43,7 @@ class Conservative(TextbookPolicy):
         super().__init__(tables, selector, planner, parameters)
         self._passes = Backfilling(self)
         self._planned: dict[str, dict[int, int]] = {}  # by partition: job id, start
+        self._alone: set[int] = set()  # ids of jobs for which none is kept in this pass
 
     def next_run(self) -> float | None:
         """As in `TextbookPolicy`; and when the next job's time comes."""
@@ -72,7 +73,11 @@ class Conservative(TextbookPolicy):
                 continue
             passes.open(pool)
             self._planned[name] = self._plan(pool, records, second, now, compress=freed)
-            records[:] = [record for record in records if record.job.is_pending]
+            records[:] = [
+                record
+                for record in records
+                if record.job.is_pending and record.job.job_id not in self._alone
+            ]
             if records:
                 need = pool.amounts.need(records[0])
                 self.explain(records[0], pool.amounts.lacking(need, pool.free))
@@ -81,6 +86,7 @@ class Conservative(TextbookPolicy):
         self, pool: Pool, records: list[Record], second: int, now: float, *, compress: bool
     ) -> dict[int, int]:
         """Start whose place is now. Where each of the others has its place, by its id."""
+        self._alone.clear()
         profile = self._passes.profile(pool, second)
         before = self._planned.get(pool.partition.name, {})
         kept: dict[int, int] = {}
@@ -99,6 +105,7 @@ class Conservative(TextbookPolicy):
                     _hold(pool, profile, record, start)
                     return
                 if self.waits_alone(record):
+                    self._alone.add(record.job.job_id)
                     self._passes.tell(record, None)
                     return
                 need = pool.amounts.need(record)

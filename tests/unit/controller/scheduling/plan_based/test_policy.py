@@ -384,7 +384,7 @@ def test_who_can_never_run_as_things_are_is_promised_nothing_and_holds_up_nobody
     assert w.starts == {1: 0, 4: 10}
     assert {w.tables.jobs[number].expected_start for number in (2, 3)} == {None}
     assert w.tables.jobs[2].reason == "BadConstraints"
-    assert w.tables.jobs[3].reason == "Resources"
+    assert w.tables.jobs[3].reason == "Licenses"
 
 
 def test_a_job_that_no_node_would_do_for_is_told_so():
