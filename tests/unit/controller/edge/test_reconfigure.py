@@ -71,6 +71,8 @@ def test_words_with_which_the_policy_would_not_start_again_are_refused(tmp_path:
     changed(tmp_path, "plan_alpha=2", "plan_alpha=3", conf)
     with pytest.raises(SlurmError, match="plan_alpha=x: not a whole number from 1 to 9"):
         changed(tmp_path, "plan_alpha=2", "plan_alpha=x", conf)
+    with pytest.raises(SlurmError, match="further_resources=bb/zz: there is no such pool"):
+        changed(tmp_path, "plan_alpha=2", "further_resources=bb/zz", conf)
 
 
 def test_complete_wait_and_the_switches_are_taken_over(tmp_path: Path) -> None:

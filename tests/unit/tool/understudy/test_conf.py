@@ -51,6 +51,12 @@ def test_a_plugin_that_is_not_there_is_an_error(
         ("plan", "plan_search", "plan_search=: there are annealing, zheng, random, none"),
         ("easy-bb", "reservation_depth=0", "reservation_depth=0: not a whole number from 1 to"),
         ("easy", "further_resources=disk", "further_resources=disk: 'disk' is none of license"),
+        ("easy", "further_resources=bb/", "further_resources=bb/: 'bb/' is none of license"),
+        ("easy", "further_resources=bb/zz", "further_resources=bb/zz: there is no such pool"),
+        ("bbsched", "bbs_weights=1+2", "bbs_weights=1+2: 2 for the 1 objectives cpu"),
+        ("bbsched", "bbs_objectives=mem", "bbs_objectives=mem: mem is not counted, cpu are"),
+        ("plan", "plan_keep=maybe", "plan_keep=maybe: yes or no"),
+        ("plan", "plan_fairness=1e400", "plan_fairness=1e400: not a number from 0 to"),
     ],
 )
 def test_a_value_that_a_policy_cannot_read_is_an_error_with_its_line(

@@ -89,6 +89,21 @@ def test_objectives_are_those_that_are_named():
     assert {job for job, start in w.starts.items() if start == 10} == {3, 4, 5, 6}
 
 
+def test_processors_alone_are_the_objective_where_nothing_else_is():
+    w = world(100, {"bbs_objectives": "none", "bbs_weights": "1"}, bb=100)
+    assert w.policy.options.objectives == ()
+    assert replayed(EXAMPLE, 100, {"bbs_objectives": "none"}, bb=100).policy.figures[
+        "largest_front"
+    ] == 1  # fmt: skip
+
+
+def test_an_objective_has_to_be_counted():
+    with pytest.raises(
+        ConfigError, match="bbs_objectives=mem: mem is not counted, cpu, license/bb"
+    ):
+        world(100, {"bbs_objectives": "mem"}, bb=100)
+
+
 def test_it_counts_what_it_does():
     figures = replayed(EXAMPLE, 100, bb=100).policy.figures
     assert figures["windows"] == figures["exact_fronts"] >= 2
@@ -158,6 +173,9 @@ def test_the_same_seed_gives_the_same_schedule_and_everybody_starts(jobs, seed):
         ({"bbs_weights": "1+x"}, "bbs_weights=1\\+x: not a number from 0 to"),
         ({"bbs_objectives": "nodes"}, "bbs_objectives=nodes: 'nodes' is none of license"),
         ({"bbs_preset": "mine"}, "bbs_preset=mine: there are default, paper"),
+        ({"bbs_weights": ""}, "bbs_weights=: not a number from 0 to"),
+        ({"bbs_weights": "0+0"}, "bbs_weights=0\\+0: one has to be more than 0"),
+        ({"bbs_weights": "0.5++0.5"}, "bbs_weights=0.5\\+\\+0.5: not a number from 0 to"),
     ],
 )
 def test_a_word_that_cannot_be_read_is_an_error_that_names_it(words, text):

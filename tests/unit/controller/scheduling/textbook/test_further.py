@@ -87,6 +87,19 @@ def test_what_a_job_holds_of_its_nodes_counts_there_alone():
     assert (disk.held(job, 3), disk.held(job, 1), disk.free(1)) == (200, 100, 400)
 
 
+def test_memory_that_nobody_consumes_is_short_for_nobody():
+    w = World(table(1, cores=4, memory=1000), EasyBb, SelectConsTres(frozenset({"CR_CPU"})),
+              {"further_resources": "mem"})  # fmt: skip
+    w.submit(at=0, cpus=4, run_s=50, limit_s=50, memory_per_cpu_mb=600)
+    w.run()
+    assert w.starts == {1: 0}
+
+
+def test_devices_that_there_are_not_are_an_error():
+    with pytest.raises(ConfigError, match="gres/nosuch: GresTypes names no such devices"):
+        further_resources(tables_of(table(2)), {"further_resources": "gres/nosuch"})
+
+
 def test_memory_that_is_short_is_kept_for_the_head():
     w = World(table(4, cores=1, memory=100), EasyBb, SelectConsTres(frozenset({"CR_CPU_MEMORY"})),
               {"further_resources": "mem"})  # fmt: skip
