@@ -225,7 +225,7 @@ def _is_sound(job: Job, context: Context) -> bool:
         from understudy.commands.submission.host_file import use_host_file
 
         use_host_file(job, context.environ, job.spec.get("num_tasks"))
-    check_whole(job)
+    check_whole(job, bb="--bb")
     check_arbitrary(job)
     if job.spec.get("kill_signal_batch"):
         raise BadOptionError("Invalid --signal specification")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from understudy.model.burst_buffers import DIRECTIVE, STAGES, size_of
+from understudy.model.burst_buffers import DIRECTIVE, LUA, STAGES, size_of
 from understudy.model.conf_scan import ERROR, ConfLine, Finding, Scan
 
 if TYPE_CHECKING:
@@ -108,9 +108,15 @@ class BurstBufferConf:
             "the pools and times of burst_buffer.conf stand for it"
         )
 
-    @property
-    def shown_flags(self) -> tuple[str, ...]:
-        """As `scontrol show burstbuffer` names them."""
+    def shown_flags(self, kind: str) -> tuple[str, ...]:
+        """As `scontrol show burstbuffer` names them; with lua, which has no persistent buffers,
+        22.05.8 was seen to show what EnablePersistent says as its contrary.
+        """
+        if kind == LUA:
+            said = ("DisablePersistent", "EnablePersistent")
+            is_off = not self.flags or any(flag in self.flags for flag in said)
+            shown = [flag for flag in ("PrivateData", "TeardownFailure") if flag in self.flags]
+            return ("DisablePersistent", *shown) if is_off else tuple(shown)
         persistent = "EnablePersistent" in self.flags
         own = tuple(flag for flag in self.flags if not flag.endswith("Persistent"))
         return ("EnablePersistent" if persistent else "DisablePersistent", *own)

@@ -295,8 +295,11 @@ def _capacity(text: str) -> int:
     """A size as jobs give it: what follows the digits and is no unit counts for nothing, as 22.05.8
     has it (`1.5G` is 1, `12x` is 12).
     """
-    match = re.match(r"\d+", text, re.ASCII)
-    size = 0 if match is None else int(match[0]) * (_factor(text[match.end() :].strip()) or 1)
+    match = re.match(r"-?\d+", text, re.ASCII)
+    # what is less than nothing is taken for as much more than there can be
+    size = (
+        0 if match is None else int(match[0]) * (_factor(text[match.end() :].strip()) or 1) % 2**64
+    )
     if not size:
         raise InvalidRequestError(f"capacity={text}: a buffer needs a size")
     return size

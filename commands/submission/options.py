@@ -524,13 +524,18 @@ def _distribution(job: Job, option: Option, value: str) -> None:
         raise _bad(option) from None
 
 
-def check_whole(job: "Job") -> None:
-    """Read a file of nodes. Refuse a partition without a name, planes that are too few for the
+def check_whole(job: "Job", *, bb: str = "--burst-buffer") -> None:
+    """Read a file of nodes and that of a burst buffer. Refuse a buffer from two places (`bb`: as
+    the command names the other one), a partition without a name, planes that are too few for the
     nodes, and an arbitrary distribution over nodes that nobody named.
 
     Raises:
-        BadOptionError: they are, or the file cannot be read.
+        BadOptionError: they are, or a file cannot be read.
     """
+    if (file := job.extra.pop("bbf", None)) is not None:
+        if "bb" in job.extra:
+            raise BadOptionError(f"Cannot specify both {bb} and --bbf", 1)
+        job.extra["bb"] = _burst_buffer_of(file)
     if job.node_file is not None:
         _read_node_file(job, job.node_file)
     if job.spec.get("partition") == "":
@@ -945,12 +950,12 @@ def _get_user_env(job: Job, option: Option, value: str) -> None:
     job.extra[option.dest] = value
 
 
-def _burst_buffer_file(job: Job, option: Option, value: str) -> None:
+def _burst_buffer_of(path: str) -> str:
     try:
-        with open(value, encoding="utf-8") as file:
-            job.extra["bb"] = file.read()
-    except OSError:
-        raise BadOptionError(f"Invalid --{option.long} specification", 1) from None
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError):
+        raise BadOptionError("Invalid --bbf specification", 1) from None
 
 
 def _hint(job: Job, _option: Option, value: str) -> None:
@@ -966,7 +971,6 @@ def _hint(job: Job, _option: Option, value: str) -> None:
 ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "account": _text("account"),
     "acctg_freq": _acctg_freq,
-    "bbf": _burst_buffer_file,
     "core_spec": _core_spec,
     "cpu_freq": _cpu_freq,
     "delay_boot": _delay_boot,

@@ -40,7 +40,7 @@ def burst_buffer_rows(core: Core, is_shown: Callable[[int], bool]) -> list[dict[
             "total": own[2],
             "used": own[3],
             "pools": pools,
-            "flags": ",".join(conf.shown_flags),
+            "flags": ",".join(conf.shown_flags(table.kind)),
             "timeouts_s": list(conf.timeouts_s.values()),
             "allow_users": ",".join(conf.allow),
             "deny_users": ":".join(conf.deny),

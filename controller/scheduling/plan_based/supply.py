@@ -81,7 +81,10 @@ class Supply:
             }
             for each in self.further:
                 amounts[each.name] = self.beside(waiting, each)
-            need = self._needs[key] = self.resources.need(amounts)
+            need = self.resources.need(amounts)
+            buffer = waiting.job.burst_buffer
+            if buffer is None or not buffer.creates:  # which somebody else may have made by then
+                self._needs[key] = need
         return need
 
     def beside(self, waiting: Waiting, further: Further) -> int:

@@ -107,7 +107,10 @@ class Amounts:
             amounts += [
                 sum(each.of(job, self.partition) for job in wanted) for each in self.further
             ]
-            packed = self._packed[job_id] = self.kinds.packed(amounts)
+            packed = self.kinds.packed(amounts)
+            buffer = record.job.burst_buffer
+            if buffer is None or not buffer.creates:  # which somebody else may have made by then
+                self._packed[job_id] = packed
         return packed
 
     def further_of(self, record: Record) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ import pytest
 
 from understudy.model import conf as conf_module
 from understudy.model.burst_buffer_conf import PoolConf, read_burst_buffer
+from understudy.model.burst_buffers import DATAWARP, LUA
 from understudy.model.conf_check import not_emulated
 from understudy.model.conf_scan import scan_text
 
@@ -26,7 +27,11 @@ def test_an_empty_file_has_the_defaults():
         "ValidateTimeout": 5,
         "OtherTimeout": 300,
     }
-    assert (conf.directive, conf.shown_flags, conf.pools) == ("BB_LUA", ("DisablePersistent",), ())
+    assert (conf.directive, conf.shown_flags(DATAWARP), conf.pools) == (
+        "BB_LUA",
+        ("DisablePersistent",),
+        (),
+    )
 
 
 def test_all_keys_are_read_in_any_case():
@@ -37,7 +42,7 @@ def test_all_keys_are_read_in_any_case():
     )
     assert not findings
     assert conf.allow == ("ann", "bob")
-    assert conf.shown_flags == ("EnablePersistent", "TeardownFailure")
+    assert conf.shown_flags(DATAWARP) == ("EnablePersistent", "TeardownFailure")
     assert (conf.directive, conf.default_pool, conf.program) == ("BURST", "b", "/site/stage")
     assert conf.timeouts_s["StageInTimeout"] == 40
     assert conf.pools == (
@@ -91,3 +96,19 @@ def test_the_file_is_read_where_burst_buffers_are_on(tmp_path, value, kind, pool
     config = conf_module.load(tmp_path / "slurm.conf")
     assert (config.burst_buffer_kind, len(config.burst_buffer.pools)) == (kind, pools)
     assert not not_emulated(config)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("", "DisablePersistent"),
+        ("Flags=EnablePersistent,TeardownFailure\n", "DisablePersistent,TeardownFailure"),
+        ("Flags=TeardownFailure,PrivateData,EmulateCray\n", "PrivateData,TeardownFailure"),
+        ("Flags=EmulateCray\n", ""),
+    ],
+)
+def test_flags_are_shown_as_slurm_shows_them_with_lua(text, shown):
+    """As recorded from 22.05.8 with burst_buffer/lua."""
+    conf, findings = read(text)
+    assert not findings
+    assert ",".join(conf.shown_flags(LUA)) == shown
