@@ -41,8 +41,8 @@ def test_an_option_of_a_job_does_something_or_is_listed_as_without_effect(name):
     assert not [
         option.long
         for option in Command(name).options.options
-        # --bb is read by the controller, from what is kept
-        if option.dest not in (*ACTIONS, *OWN[name], "clusters", "bb")
+        # --bb is read by the controller, from what is kept; --bbf with all others (check_whole)
+        if option.dest not in (*ACTIONS, *OWN[name], "clusters", "bb", "bbf")
         and option.long not in ACCEPTED_OF_JOBS
     ]
 
