@@ -51,7 +51,7 @@ def wrong_parameters(config: SlurmConfig) -> list[tuple[str, str]]:
         ConfigError: nobody offers the policy.
     """
     found = scheduling.wrong_values(config)
-    if found:
+    if found or not scheduling.own_parameters(config):
         return found
     tables, _ = build_tables(config)
     tables.licenses.totals = configured_licenses(config.text("Licenses"))

@@ -85,33 +85,39 @@ def wrong_values(config: SlurmConfig) -> list[tuple[str, str]]:
         ConfigError: nobody offers the policy.
     """
     policy = scheduler(config.text("SchedulerType"))
-    own = {word.lower() for word in policy.parameter_words}
     found = []
-    for word, value in policy_parameters(config.text("SchedulerParameters")).items():
-        if word in own:
-            try:
-                policy.check_parameters({word: value})
-            except ConfigError as error:
-                found.append((word, str(error)))
+    for word, value in own_parameters(config).items():
+        try:
+            policy.check_parameters({word: value})
+        except ConfigError as error:
+            found.append((word, str(error)))
     return found
 
 
-def wrong_in_cluster(config: SlurmConfig, tables: Tables) -> tuple[str, str] | None:
-    """As `wrong_values`, the first of what cannot be known without the cluster's nodes, licences
-    and burst buffers. Only where a word is given that the configured policy alone reads.
+def own_parameters(config: SlurmConfig) -> dict[str, str]:
+    """Those words of SchedulerParameters that the configured policy alone reads.
 
     Raises:
         ConfigError: nobody offers the policy.
     """
-    policy = scheduler(config.text("SchedulerType"))
-    parameters = policy_parameters(config.text("SchedulerParameters"))
-    own = {word.lower() for word in policy.parameter_words} & parameters.keys()
+    own = {word.lower() for word in scheduler(config.text("SchedulerType")).parameter_words}
+    given = policy_parameters(config.text("SchedulerParameters"))
+    return {word: value for word, value in given.items() if word in own}
+
+
+def wrong_in_cluster(config: SlurmConfig, tables: Tables) -> tuple[str, str] | None:
+    """As `wrong_values`, the first of what cannot be known without the cluster's nodes, licences
+    and burst buffers.
+
+    Raises:
+        ConfigError: nobody offers the policy.
+    """
+    policy, own = scheduler(config.text("SchedulerType")), own_parameters(config)
     try:
-        if own:
-            policy.check_cluster(tables, parameters)
+        policy.check_cluster(tables, policy_parameters(config.text("SchedulerParameters")))
     except ConfigError as error:
         text = str(error)
-        return next((word for word in sorted(own) if f" {word}=" in text), min(own)), text
+        return next((word for word in own if f" {word}=" in text), ""), text
     return None
 
 

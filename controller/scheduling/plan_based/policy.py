@@ -43,7 +43,7 @@ from understudy.controller.scheduling.plan_based.planning import (
     in_order,
 )
 from understudy.controller.scheduling.plan_based.settings import RANDOM, WORDS, ZHENG, Settings
-from understudy.controller.scheduling.plan_based.supply import Supply, expected_end
+from understudy.controller.scheduling.plan_based.supply import Supply, beside, expected_end
 from understudy.controller.scheduling.plan_based.waiting import Queue
 from understudy.controller.scheduling.slurm.main_pass import is_too_late, run_length
 from understudy.controller.scheduling.slurm.queue import PendingQueue, slurm_order
@@ -242,14 +242,14 @@ class PlanBased(TextbookPolicy):
             asks = (Ask(each.job, each.partition, each.partition.nodes) for each in records)
             if not any(self.selector.could_ever_run(ask, self.tables) for ask in asks):
                 return BAD_CONSTRAINTS
-        nodes = waiting.nodes
-        for each in self.further:
-            wanted = sum(
-                each.of(records[0].job, records[0].partition) for records in waiting.members
-            )
-            if wanted > each.left_to_jobs(nodes):
-                return each.reason
-        return "Resources"
+        return next(
+            (
+                each.reason
+                for each in self.further
+                if beside(waiting, each) > each.left_to_jobs(waiting.nodes)
+            ),
+            "Resources",
+        )
 
     def _supply(self, place: Place, jobs: list[Waiting]) -> Supply:
         sets, supply = self._supplies.get(place, ({}, None))

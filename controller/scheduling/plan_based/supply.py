@@ -39,6 +39,11 @@ def expected_end(job: Job, second: int) -> int:
     return max(job.start_time + job.pre_suspend_s + limit_s, second + 1)
 
 
+def beside(waiting: Waiting, further: Further) -> int:
+    """How much a job takes of a resource that is counted beside CPUs."""
+    return sum(further.of(records[0].job, records[0].partition) for records in waiting.members)
+
+
 class Supply:
     """The resources of a place, for jobs with these sets of nodes."""
 
@@ -80,26 +85,22 @@ class Supply:
                 if not waiting.nodes & ~nodes
             }
             for each in self.further:
-                amounts[each.name] = self.beside(waiting, each)
+                amounts[each.name] = beside(waiting, each)
             need = self.resources.need(amounts)
             buffer = waiting.job.burst_buffer
             if buffer is None or not buffer.creates:  # which somebody else may have made by then
                 self._needs[key] = need
         return need
 
-    def beside(self, waiting: Waiting, further: Further) -> int:
-        """How much it takes of a resource that is counted beside CPUs."""
-        return sum(further.of(records[0].job, records[0].partition) for records in waiting.members)
-
     def beside_processors(self, waiting: Waiting) -> float:
         """How much it takes of the one resource that is counted beside CPUs; of several, the
         largest part that it takes of any.
         """
         if len(self.further) == 1:
-            return self.beside(waiting, self.further[0])
+            return beside(waiting, self.further[0])
         return max(
             (
-                self.beside(waiting, each) / max(each.capacity(self.place.nodes), 1)
+                beside(waiting, each) / max(each.capacity(self.place.nodes), 1)
                 for each in self.further
             ),
             default=0,
