@@ -82,10 +82,13 @@ def split_ended(core: Core, job: Job, now: float) -> None:
     if job.dependency is None:
         return
     for term in job.dependency.terms:
-        if term.kind == CORRESPONDING and term.job_id in core.arrays:
+        if term.kind != CORRESPONDING:
+            continue
+        if term.job_id in core.arrays:
             for other in list(core.arrays[term.job_id].records.values()):
                 split_corresponding(core, job, other, now)
-            core.unsplit[job.job_id] = None
+        # of a job that is no array each task waits for all of it
+        core.unsplit[job.job_id] = None
     if not job.array_tasks:
         review(core, job, now)
 

@@ -357,6 +357,17 @@ def test_a_task_without_a_counterpart_waits_for_all() -> None:
     assert states(h, second) == {"2": "RUNNING", "3": "RUNNING"}
 
 
+@pytest.mark.parametrize(("code", "state"), [(0, "RUNNING"), (1, "DependencyNeverSatisfied")])
+def test_tasks_wait_for_a_job_that_is_no_array_as_with_afterok(code: int, state: str) -> None:
+    """As recorded from 22.05.8."""
+    h = Harness()
+    first = h.submit().job_id
+    second = h.submit(array="1-2", dependency=f"aftercorr:{first}").job_id
+    assert states(h, second) == {"1": "Dependency", "2": "Dependency"}
+    h.complete(h.core.job(str(first)), code=code)
+    assert states(h, second) == {"1": state, "2": state}
+
+
 def test_a_requeued_task_waits_again_as_the_task_that_it_was() -> None:
     h = Harness()
     array = h.submit(ROOT, array="1-2").job_id
