@@ -23,13 +23,8 @@ from understudy.commands.submission.allocation import (
 from understudy.commands.submission.export import submitter
 from understudy.commands.submission.gres import GRES_ERRORS, gres_help, refuses_gres
 from understudy.commands.submission.job import BadOptionError, Job
-from understudy.commands.submission.options import (
-    KEPT,
-    apply,
-    check_arbitrary,
-    check_whole,
-    check_x11,
-)
+from understudy.commands.submission.option_table import KEPT
+from understudy.commands.submission.options import apply
 from understudy.commands.submission.shape import (
     fit_nodes,
     heed_hint,
@@ -40,6 +35,7 @@ from understudy.commands.submission.shape import (
     variables_agree,
     without_contrary,
 )
+from understudy.commands.submission.whole import check_arbitrary, check_whole, check_x11
 from understudy.model.environment import (
     COMMAND,
     COMPONENT,

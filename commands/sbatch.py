@@ -12,13 +12,8 @@ from understudy.commands.submission.batch_script import ScriptError, directives,
 from understudy.commands.submission.export import exported, limits, submitter
 from understudy.commands.submission.gres import GRES_ERRORS, gres_help, refuses_gres
 from understudy.commands.submission.job import CONTRARY_TIMES, BadOptionError, Job
-from understudy.commands.submission.options import (
-    KEPT,
-    OPTIONS,
-    USAGE,
-    apply,
-    check_whole,
-)
+from understudy.commands.submission.option_table import KEPT, OPTIONS, USAGE
+from understudy.commands.submission.options import apply
 from understudy.commands.submission.shape import (
     fit_nodes,
     heed_hint,
@@ -30,6 +25,7 @@ from understudy.commands.submission.shape import (
     variables_agree,
     without_contrary,
 )
+from understudy.commands.submission.whole import check_whole
 from understudy.model.environment import SBATCH, distribution, told, written
 
 TYPE_CHECKING = False

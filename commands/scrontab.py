@@ -9,7 +9,7 @@ from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionError, OptionTable
 from understudy.commands.submission.batch_script import ScriptError, directives
 from understudy.commands.submission.job import BadOptionError, Job
-from understudy.commands.submission.options import OPTIONS as JOB_OPTIONS
+from understudy.commands.submission.option_table import OPTIONS as JOB_OPTIONS
 from understudy.commands.submission.options import apply
 from understudy.model.cron import CronError, CronTime
 

@@ -24,13 +24,13 @@ from understudy.commands.submission.allocation import (
 )
 from understudy.commands.submission.gres import GRES_ERRORS, gres_help, refuses_gres
 from understudy.commands.submission.job import BadOptionError
-from understudy.commands.submission.options import check_whole, check_x11
 from understudy.commands.submission.shape import (
     ignore_specialised,
     options_agree,
     say_ignored,
     variables_agree,
 )
+from understudy.commands.submission.whole import check_whole, check_x11
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

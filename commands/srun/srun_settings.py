@@ -10,7 +10,8 @@ from understudy.commands.shared.context import Context
 from understudy.commands.srun.srun_options import HANDED_ON, OPTIONS, OWN
 from understudy.commands.submission.allocation import immediate_s
 from understudy.commands.submission.job import BadOptionError, Job
-from understudy.commands.submission.options import KEPT, apply, number
+from understudy.commands.submission.option_table import KEPT
+from understudy.commands.submission.options import apply, number
 from understudy.commands.submission.shape import (
     heed_hint,
     loudness,

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.commands.submission.job import Job
-from understudy.commands.submission.options import OPTIONS, apply
+from understudy.commands.submission.option_table import OPTIONS
+from understudy.commands.submission.options import apply
 from understudy.experiments.past import Count, HistoryError, PastJob
 from understudy.experiments.past_options import Mapped
 from understudy.experiments.past_scenario import make_scenario

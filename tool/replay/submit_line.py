@@ -12,7 +12,7 @@ import re
 from typing import Final
 
 from understudy.commands.shared.options import Option, OptionError, OptionTable
-from understudy.commands.submission.options import OPTIONS as SBATCH
+from understudy.commands.submission.option_table import OPTIONS as SBATCH
 
 _Said = dict[str, str | None]
 _COMMANDS: Final = ("sbatch", "srun", "salloc")

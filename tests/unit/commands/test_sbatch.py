@@ -1,7 +1,8 @@
 """sbatch: what it asks of the controller for given options, variables and scripts.
 
-Covers: commands/submission/batch_script, commands/submission/export, commands/submission/options,
-commands/submission/other_script, commands/submission/verbose.
+Covers: commands/submission/batch_script, commands/submission/export,
+commands/submission/option_table, commands/submission/options, commands/submission/other_script,
+commands/submission/verbose, commands/submission/whole.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from understudy.commands.sbatch import USAGE_EXIT, sbatch
 from understudy.commands.shared.client import RefusedError
 from understudy.commands.submission.batch_script import ScriptError, directives
 from understudy.commands.submission.export import exported
-from understudy.commands.submission.options import ACTIONS, OPTIONS
+from understudy.commands.submission.option_table import OPTIONS
+from understudy.commands.submission.options import ACTIONS
 from understudy.commands.submission.other_script import other_options
 from understudy.protocol.messages import JobSpec
 

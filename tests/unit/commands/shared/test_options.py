@@ -18,7 +18,7 @@ from understudy.commands.shared.options import (
 )
 from understudy.commands.sinfo import sinfo
 from understudy.commands.squeue import squeue
-from understudy.commands.submission import options as sbatch_options
+from understudy.commands.submission import option_table as sbatch_options
 
 TABLE = OptionTable(
     [

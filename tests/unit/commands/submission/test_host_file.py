@@ -8,7 +8,7 @@ import pytest
 
 from understudy.commands.submission.host_file import entries, use_host_file
 from understudy.commands.submission.job import BadOptionError, Job
-from understudy.commands.submission.options import check_arbitrary
+from understudy.commands.submission.whole import check_arbitrary
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,0 +1,103 @@
+"""What is read and checked once all options of a submission are known: files that they name, and
+what does not go together.
+
+Place: under sbatch, salloc and srun. Follows the real commands, where sbatch(1) is silent.
+"""
+
+from understudy.commands.submission.job import BadOptionError, Job
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_X11_NODES = {"", "all", "batch", "first", "last"}
+
+
+def check_whole(job: Job, *, bb: str = "--burst-buffer") -> None:
+    """Read a file of nodes and that of a burst buffer. Refuse a buffer from two places (`bb`: as
+    the command names the other one), a partition without a name, planes that are too few for the
+    nodes, and an arbitrary distribution over nodes that nobody named.
+
+    Raises:
+        BadOptionError: they are, or a file cannot be read.
+    """
+    if (file := job.extra.pop("bbf", None)) is not None:
+        if "bb" in job.extra:
+            raise BadOptionError(f"Cannot specify both {bb} and --bbf", 1)
+        job.extra["bb"] = _burst_buffer_of(file)
+    if job.node_file is not None:
+        _read_node_file(job, job.node_file)
+    if job.spec.get("partition") == "":
+        raise BadOptionError(
+            "{submission}: Invalid partition name specified",
+            1,
+            "{program}: error: invalid partition specified: (null)",
+        )
+    distribution = job.spec.get("distribution", "")
+    if distribution.startswith("arbitrary") and not job.spec.get("required_nodes"):
+        raise BadOptionError(
+            "With Arbitrary distribution you need to specify a nodelist or hostfile with "
+            "the -w option",
+            1,
+        )
+    if distribution.startswith("plane="):
+        size = int(distribution[6:])
+        nodes = job.spec.get("min_nodes", 1)
+        tasks = job.spec.get("num_tasks", nodes)
+        if -(-tasks // size) < nodes:
+            raise BadOptionError("Too few processes for the requested {plane,node} distribution", 1)
+
+
+def check_arbitrary(job: Job) -> None:
+    """Let tasks of an arbitrary distribution be as many as the nodes that are named, each of which
+    is named once.
+
+    Raises:
+        BadOptionError: they are more.
+    """
+    if job.spec.get("distribution") != "arbitrary":
+        return
+    from understudy.model.hostlist import expand
+
+    try:
+        names = list(dict.fromkeys(expand(job.spec["required_nodes"])))
+    except ValueError:
+        return  # the controller refuses it
+    tasks = job.spec.setdefault("num_tasks", len(names))
+    if tasks > len(names):
+        raise BadOptionError(
+            f"Asked for {tasks} tasks have {len(names)} in the nodelist.  Check your "
+            f"nodelist, or set the -n option to be {len(names)}",
+            1,
+        )
+    job.spec["required_nodes"] = ",".join(names)
+
+
+def check_x11(own: "Mapping[str, str | None]", environ: "Mapping[str, str]") -> None:
+    """--x11: there must be a display to forward to.
+
+    Raises:
+        BadOptionError: there is none.
+    """
+    if "x11" in own and (own["x11"] or "") in _X11_NODES and not environ.get("DISPLAY"):
+        raise BadOptionError("No DISPLAY variable set, cannot setup x11 forwarding.", 255)
+
+
+def _read_node_file(job: Job, path: str) -> None:
+    """When all options are known to be good."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            words = file.read().replace(",", " ").split()
+    except OSError as error:
+        said = f"slurm_allocate_resources error opening file {path}, {error.strerror}"
+        lines = [f"{{program}}: error: {said}"] if path else []
+        raise BadOptionError("Invalid --nodefile node file", 255, *lines) from None
+    job.spec["required_nodes"] = ",".join(words)
+
+
+def _burst_buffer_of(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError):
+        raise BadOptionError("Invalid --bbf specification", 1) from None
