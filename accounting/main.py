@@ -34,7 +34,7 @@ from understudy.protocol.messages import AssociationsChanged, Failure, Message
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from understudy.protocol.messenger import Request
+    from understudy.protocol.requests import Request
 
 NAME: Final = "accounting"
 FROM_DBD_CONF: Final = "slurmdbd.conf"  # in place of a URL

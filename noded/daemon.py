@@ -100,8 +100,9 @@ if TYPE_CHECKING:
     from understudy.noded.journal import Journal
     from understudy.noded.leader import FollowedLeader
     from understudy.noded.steps import StepKey
-    from understudy.protocol.messenger import Messenger, Request
+    from understudy.protocol.messenger import Messenger
     from understudy.protocol.mishaps import Mishaps
+    from understudy.protocol.requests import Request
 
 ACCESS_DENIED: Final = 2002
 # with a credential in it; by itself, or in a Forward

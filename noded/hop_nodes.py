@@ -48,8 +48,9 @@ if TYPE_CHECKING:
     from understudy.noded.faults import FaultTable
     from understudy.noded.leader import FollowedLeader
     from understudy.protocol.hops import HopLinks
-    from understudy.protocol.messenger import Messenger, Request
+    from understudy.protocol.messenger import Messenger
     from understudy.protocol.mishaps import Mishaps
+    from understudy.protocol.requests import Request
 
 _PAST_RUNS: Final = 100  # ours: of each node; for all of them it is a megabyte a run
 _MOMENT_S: Final = 0.02  # ours: what all nodes are told within it, the process does once

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from understudy.protocol.messages import Lead
-    from understudy.protocol.messenger import Messenger, Request
+    from understudy.protocol.messenger import Messenger
+    from understudy.protocol.requests import Request
 
 NOT_LEADING: Final = Failure(2027, "another controller leads the cluster")
 

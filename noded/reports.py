@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from understudy.protocol.envelopes import STANDBY
 from understudy.protocol.messages import (
     BatchComplete,
     EpilogComplete,
@@ -18,7 +19,6 @@ from understudy.protocol.messages import (
     PrologComplete,
     StepComplete,
 )
-from understudy.protocol.messenger import STANDBY
 
 if TYPE_CHECKING:
     import asyncio

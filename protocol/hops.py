@@ -37,8 +37,7 @@ from understudy.model.cluster import SPARE_DESCRIPTORS
 from understudy.model.hostlist import expand
 from understudy.protocol import addresses
 from understudy.protocol.connection import Connection, ProtocolError
-from understudy.protocol.messages import Failure, Message
-from understudy.protocol.messenger import (
+from understudy.protocol.envelopes import (
     ANSWER,
     ASK,
     CONNECT_FAILED,
@@ -46,6 +45,7 @@ from understudy.protocol.messenger import (
     TIMED_OUT,
     Envelope,
 )
+from understudy.protocol.messages import Failure, Message
 from understudy.protocol.mishaps import SAFE, Mishaps
 
 if TYPE_CHECKING:

@@ -25,6 +25,7 @@ from understudy.controller.saved.database import DatabaseError
 from understudy.controller.saved.lease import LeaseLostError
 from understudy.model.cluster import CONTROLLER
 from understudy.model.errors import ERROR_TEXT
+from understudy.protocol.envelopes import STANDBY
 from understudy.protocol.messages import (
     Failure,
     GetLeader,
@@ -35,14 +36,13 @@ from understudy.protocol.messages import (
     Shutdown,
     TakeOver,
 )
-from understudy.protocol.messenger import STANDBY
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from understudy.clock.daemon import Daemon
     from understudy.controller.saved.lease import Lease, Row
-    from understudy.protocol.messenger import Request
+    from understudy.protocol.requests import Request
 
     Elsewhere = Callable[[Callable[[], Any]], Awaitable[Any]]
 

@@ -19,7 +19,7 @@ from understudy.protocol.messages import Message, Rows
 if TYPE_CHECKING:
     from collections.abc import Generator, Hashable
 
-    from understudy.protocol.messenger import Request
+    from understudy.protocol.requests import Request
 
 MOST_BYTES: Final = 32 << 20  # ours: of the listings that are kept
 

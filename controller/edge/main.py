@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     from understudy.model.cluster import Hops
     from understudy.model.metrics import Family
     from understudy.protocol.messages import Message
-    from understudy.protocol.messenger import Request
+    from understudy.protocol.requests import Request
 
     # carries out the first, and then calls the second with None or what went wrong
     Writer = Callable[[Callable[[], None], Callable[[BaseException | None], None]], None]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from understudy.controller.core.locks import Locks
     from understudy.controller.edge.passes import Passes
     from understudy.controller.saved.store import Commits
-    from understudy.protocol.messenger import Request
+    from understudy.protocol.requests import Request
 
 SLICE_S: Final = 0.01  # ours: for as long a listing is made at a stretch
 TURN_S: Final = 0.01  # ours: for as long requests are handled before the loop has its turn

@@ -29,7 +29,8 @@ from understudy.controller.edge.rpc import RPCS
 from understudy.model.errors import SlurmError
 from understudy.protocol.connection import Connection
 from understudy.protocol.messages import AnyMessage, Forward, Message, Ok
-from understudy.protocol.messenger import Messenger, Peer, _Accepted, _Link
+from understudy.protocol.messenger import Messenger, _Link
+from understudy.protocol.requests import Peer
 
 if TYPE_CHECKING:
     import random
@@ -92,14 +93,7 @@ class _Server:
 
     def connect(self, family: int) -> tuple[Connection, _Socket]:
         sock = _Socket(family)
-        messenger = self.messenger
-        connection = Connection(
-            _Loop(), sock, messenger._take_hello, messenger._accepted_closed, peer="fuzz"  # type: ignore[arg-type]
-        )  # fmt: skip
-        connection.tag = _Accepted(1000)
-        connection.logs = False
-        messenger.counts.opened(1000)
-        messenger._connections[connection] = None
+        connection = self.messenger.reception.let_in(sock, 1000, peer="fuzz")  # type: ignore[arg-type]
         return connection, sock
 
 
@@ -109,7 +103,11 @@ _server = _Server()
 def nothing_is_left() -> str:
     """What refused connections have left behind."""
     messenger = _server.messenger
-    left = [*messenger._connections, *messenger.counts._open, *messenger._pending]
+    left = [
+        *messenger._wires.open,
+        *messenger.reception.counts._open,
+        *messenger._pending,
+    ]
     return f"{len(left)} things are left" if left else ""
 
 

@@ -31,7 +31,7 @@ from understudy.protocol.messages import (
     Registered,
     RegisterNodes,
 )
-from understudy.protocol.messenger import Peer, Request
+from understudy.protocol.requests import Peer, Request
 from understudy.protocol.tree import Routes
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from understudy.tool.cluster.run_dir import LaunchError, exclusive, make_socket_
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from understudy.protocol.messenger import Request
+    from understudy.protocol.requests import Request
 
 _PATIENCE_S: Final = 60.0  # ours: until all processes are there
 _ALONE: Final = 25  # ours: at most so many nodes get one alone: the median is what a hop takes

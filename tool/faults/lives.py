@@ -24,15 +24,9 @@ import msgspec
 
 from understudy.auth.keys import is_central
 from understudy.clock.timekeeper import Timekeeper
+from understudy.protocol.envelopes import CONNECT_FAILED, CONNECTION_LOST, STANDBY, TIMED_OUT
 from understudy.protocol.messages import Failure, FollowJobs, JobRuns, Message, Rows, SubmitJob
-from understudy.protocol.messenger import (
-    CONNECT_FAILED,
-    CONNECTION_LOST,
-    STANDBY,
-    TIMED_OUT,
-    MemoryNetwork,
-    Messenger,
-)
+from understudy.protocol.messenger import MemoryNetwork, Messenger
 
 if TYPE_CHECKING:
     import asyncio

@@ -35,7 +35,7 @@ from understudy.protocol.messages import (
     SignalJob,
     TerminateJob,
 )
-from understudy.protocol.messenger import Peer
+from understudy.protocol.requests import Peer
 from understudy.protocol.tree import ForwardTree, Routes
 
 AWAY = Failure(1005, "Unable to contact slurm controller (connect failure)")

@@ -68,11 +68,11 @@ async def test_each_message_has_a_connection_of_its_own_which_is_closed_with_the
     links = links_to(tmp_path)
     asked = [asyncio.ensure_future(ask(links, f"n{i}")) for i in range(600)]
     await until(lambda: len(nodes.requests) == 600)  # more than wait in a listener's queue
-    assert len(nodes.messenger._connections) == 600
+    assert nodes.messenger.connections == 600
     for request in nodes.requests:
         request.reply(Ok())
     assert await asyncio.gather(*asked) == [Ok()] * 600
-    await until(lambda: not nodes.messenger._connections)
+    await until(lambda: not nodes.messenger.connections)
 
 
 async def test_over_tcp(tmp_path):

@@ -1,7 +1,8 @@
 """Requests and answers over sockets and in memory; what is broken or forged is refused with one
 line in the log.
 
-Covers: auth/local, protocol/connection.
+Covers: auth/local, protocol/connection, protocol/envelopes, protocol/reception,
+protocol/requests, protocol/wires.
 """
 
 import asyncio
@@ -261,7 +262,7 @@ async def test_a_command_on_this_host_is_who_the_kernel_says(server):
 async def test_over_tcp_nobody_is_believed_by_word(caplog):
     messenger = Messenger("controller", asyncio.get_running_loop(), keys_of("controller"))
     messenger.listen(["tcp:127.0.0.1:0"])
-    port = messenger._listeners[0].getsockname()[1]
+    port = messenger.reception.listeners[0].getsockname()[1]
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(frame(LOCAL_HELLO) + frame(msgpack.packb([0, 1, 0, 0, [23]])))
     assert await reader.read() == b""

@@ -18,7 +18,8 @@ from understudy.auth import refusals
 from understudy.auth.handshake import SealedChannel, client_hello, frame
 from understudy.auth.refusals import MOST_LINES, MOST_UNPROVEN, PeerCounts, Refusals
 from understudy.protocol.connection import Connection
-from understudy.protocol.messenger import Messenger, _has_proven
+from understudy.protocol.messenger import Messenger
+from understudy.protocol.reception import _has_proven
 
 
 def test_the_log_has_so_many_lines_in_a_period_and_a_count_of_the_rest(caplog):
@@ -116,17 +117,17 @@ async def test_a_daemon_without_descriptors_stops_accepting_for_a_while(
     loop = asyncio.get_running_loop()
     messenger = Messenger("controller", loop, keys_of("controller"))
     messenger.listen([f"unix:{tmp_path}/s"])
-    [listener] = messenger._listeners
+    [listener] = messenger.reception.listeners
     full = SimpleNamespace(
         accept=lambda: (_ for _ in ()).throw(OSError(24, "Too many open files")),
         fileno=listener.fileno,
     )
-    messenger._listeners = [full]
-    messenger._accept(full)
+    messenger.reception.listeners = [full]
+    messenger.reception.accept(full)
     assert not loop.remove_reader(listener.fileno())  # it is off the loop
     assert caplog.messages == ["cannot accept a connection: Too many open files"]
-    messenger._listeners = [listener]
-    messenger._accept_again(listener)
+    messenger.reception.listeners = [listener]
+    messenger.reception.accept_again(listener)
     assert loop.remove_reader(listener.fileno())
     messenger.close()
 
@@ -173,7 +174,7 @@ async def test_under_virtual_time_a_daemon_proves_itself_before_its_messages_are
     tmp_path, proves
 ):
     messenger = Messenger("controller", asyncio.get_running_loop(), keys_of("controller"))
-    messenger._virtual = SimpleNamespace(authority=Paused())
+    messenger._wires.virtual = SimpleNamespace(authority=Paused())
     messenger.listen([f"unix:{tmp_path}/s"])
     keys_of("noded0")
     hello = client_hello("noded0", 0, 0, is_daemon=True)
@@ -191,7 +192,7 @@ async def test_under_virtual_time_a_daemon_proves_itself_before_its_messages_are
             "by the key": proof + message,
         }
         await loop.sock_sendall(sock, sent[proves])
-        [connection] = messenger._virtual.authority.peers
+        [connection] = messenger._wires.virtual.authority.peers
         assert isinstance(connection, Connection)
         assert _has_proven(connection, connection.tag) is (proves == "by the key")
         assert connection.closed is (proves == "by noise")
