@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from understudy.clock.rates import Rates
 
 FILE_NAME: Final = "clock.json"
+_INEXACT_S: Final = 1.0  # ours: a line is written a moment after it begins to hold
 log = logging.getLogger("understudy.clock")
 
 
@@ -45,6 +46,22 @@ def write(path: Path, epoch: float, rates: Rates, until_us: float | None) -> Non
         temporary.replace(path)
     except OSError as error:
         log.error("cannot write %s: %s", path, error.strerror)  # noqa: TRY400
+
+
+def reached(path: Path, epoch: float, seen: float) -> float | None:
+    """The latest time that the cluster with this epoch can have had when its last daemon died,
+    which was seen at this time of day. None: it has left no line.
+    """
+    try:
+        line = Line(**json.loads(path.read_text()))
+        base_us, _, rate = map(float, line.segment)
+        until_us = float("inf") if line.until_us is None else float(line.until_us)
+        lasted_s = max(0.0, seen - line.written) + _INEXACT_S
+    except (OSError, ValueError, TypeError):
+        return None
+    if line.epoch != epoch:
+        return None
+    return epoch + min(base_us + lasted_s * rate * 1e6, max(base_us, until_us)) / 1e6
 
 
 def read(path: Path, epoch: float, rates: Rates) -> float | None:

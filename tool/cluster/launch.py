@@ -24,6 +24,7 @@ import time as clock_time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
+from understudy.clock import rate_file
 from understudy.commands.shared import locate
 from understudy.model.cluster import CONTROLLER, Backup, Cluster, NodeDaemon, backup_name, is_backup
 from understudy.model.conf_copy import copy_configuration
@@ -406,7 +407,22 @@ def first_time(run_dir: Path, time: str, wanted: float | None = None) -> float:
     except (OSError, ValueError, TypeError):
         return now
     # The time of jobs in the saved state must not lie in the future.
-    return max(now, earlier.epoch) if time != "real" else now
+    return max(now, earlier.epoch, _reached(run_dir, earlier)) if time != "real" else now
+
+
+def _reached(run_dir: Path, earlier: Cluster) -> float:
+    """The time that the cluster had come to whose daemons have died; `understudy down` writes the
+    time of one that it ends into cluster.json.
+    """
+    written = [
+        path.stat().st_mtime
+        for folder in ("state", "accounting", "logs")
+        for path in (run_dir / folder).glob("*")
+    ]
+    reached = rate_file.reached(
+        run_dir / rate_file.FILE_NAME, earlier.epoch, max(written, default=0.0)
+    )
+    return 0.0 if reached is None else float(int(reached) + 1)
 
 
 # --- processes ------------------------------------------------------------------------------------

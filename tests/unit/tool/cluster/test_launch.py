@@ -9,10 +9,13 @@ import socket
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from understudy.clock import rate_file
+from understudy.clock.rates import Rates
 from understudy.model import burst_buffer_conf
 from understudy.model.cluster import Cluster
 from understudy.tool.cluster import launch
@@ -159,6 +162,19 @@ def test_time_does_not_go_back_from_one_life_of_a_cluster_to_the_next(run_dir, c
     ahead = launch.prepare(run_dir, conf, port=0, time="virtual", epoch=4e9)
     assert launch.prepare(run_dir, conf, port=0, time="virtual").epoch == ahead.epoch
     assert launch.prepare(run_dir, conf, port=0, time="virtual", epoch=5.0).epoch == 5.0
+
+
+def test_scaled_time_does_not_go_back_when_all_daemons_have_been_killed(run_dir, conf):
+    killed = launch.prepare(run_dir, conf, port=0, time="scaled", rate=1000.0)
+    rate_file.write(run_dir / "clock.json", killed.epoch, Rates(1000.0, 0.0), None)
+    last_sign = run_dir / "state" / "state.sqlite-wal"
+    last_sign.touch()
+    for path in (run_dir / "logs").glob("*"):
+        path.unlink()
+    os.utime(last_sign, (time.time() + 30, time.time() + 30))
+    again = launch.prepare(run_dir, conf, port=0, time="scaled", rate=1000.0)
+    assert 30_000 <= again.epoch - killed.epoch < 40_000
+    assert launch.prepare(run_dir, conf, port=0, time="scaled", rate=1.0).epoch == again.epoch
 
 
 @pytest.mark.parametrize("time", ["virtual", "scaled"])
