@@ -54,9 +54,9 @@ from understudy.controller.priority import registry as priority_registry
 from understudy.controller.priority.accounts import AccountsOf
 from understudy.controller.priority.basic import BasicPriority
 from understudy.controller.priority.options import read_options
-from understudy.controller.saved.database import FILE_NAME, open_database
+from understudy.controller.saved.database import FILE_NAME, DatabaseError, open_database
 from understudy.controller.saved.lease import Lease
-from understudy.controller.saved.records import StateError
+from understudy.controller.saved.records import DAMAGED, StateError
 from understudy.controller.saved.recover import recover
 from understudy.controller.saved.store import Commits, Dirty, HeldWire, Store
 from understudy.controller.scheduling import registry
@@ -72,8 +72,9 @@ from understudy.model.scheduler_parameters import number
 from understudy.protocol.messages import Lead
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
+    from understudy.controller.accounting.queue import Record
     from understudy.controller.edge.leadership import Elsewhere
     from understudy.controller.scheduling.api import SchedulingPolicy
     from understudy.controller.tables.settings import Settings
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
     Writer = Callable[[Callable[[], None], Callable[[BaseException | None], None]], None]
 
 NAME = CONTROLLER
+_QUEUE_NAME = "accounting.sqlite"
 _BUSY_S = 10.0  # ours: so long others are waited for who write into the queue for accounting
 
 
@@ -291,7 +293,9 @@ class Controller:
     ) -> AccountingLink:
         """The link over which records go to accounting, which follows the journal."""
         daemon, config, cluster = self.daemon, self.config, self.daemon.cluster
-        saved = None if self.lease is None else QueueFile(open_queue(daemon), self.lease.fence)
+        saved = None
+        if self.lease is not None:
+            saved = _KeptQueue(daemon, self.lease.fence, self._cannot_write)
         nodes = len(self.core.tables.nodes.nodes)
         link = AccountingLink(
             self.core,
@@ -552,6 +556,9 @@ class Controller:
     def _cannot_write(self, error: BaseException) -> None:
         """Answer nothing any more, and leave the cluster to another controller if there is one."""
         self.daemon.log.critical("cannot save the state, ending: %s", error)
+        if self.commits is not None:
+            self.commits.close()
+        self.daemon.failure = error
         if self.lease is not None:
             self.lease.lose()
         self.daemon.begins_again = bool(self.daemon.cluster.backups)
@@ -599,9 +606,33 @@ def open_queue(daemon: Daemon) -> Database:
     """The database of what accounting has yet to be told."""
     place = state_place(daemon)
     if isinstance(place, Path):
-        place /= "accounting.sqlite"
+        place /= _QUEUE_NAME
     one_host = bool(daemon.cluster.controller_unix)
     return open_database(place, daemon.name, one_host=one_host, busy_s=_BUSY_S, durable=False)
+
+
+class _KeptQueue(QueueFile):
+    """The queue, of which is said in a sentence that it is damaged or cannot be written. `failed`
+    is told of the latter, as of any state that cannot be saved.
+    """
+
+    def __init__(self, daemon: Daemon, fence: int, failed: Callable[[DatabaseError], None]) -> None:
+        super().__init__(open_queue(daemon), fence)
+        place = state_place(daemon)
+        self._shown = place / _QUEUE_NAME if isinstance(place, Path) else "the queue on the server"
+        self._failed = failed
+
+    def read(self) -> list[tuple[int, Record]]:
+        try:
+            return super().read()
+        except DAMAGED as error:
+            raise StateError(f"{self._shown}: damaged record: {error}") from error
+
+    def write(self, added: Sequence[tuple[int, Record]], gone: Sequence[int]) -> None:
+        try:
+            super().write(added, gone)
+        except DatabaseError as error:
+            self._failed(error)
 
 
 def open_lease(daemon: Daemon, timeout_s: float | None) -> Lease:
@@ -632,6 +663,7 @@ async def start(
     Raises:
         ConfigError: slurm.conf cannot be used, or names a scheduler that nobody offers.
         StateError: the saved state cannot be read.
+        DatabaseError: it cannot be written.
     """
     lease = None
     if daemon.cluster.state == "disk":
@@ -742,6 +774,6 @@ def main(arguments: list[str] | None = None) -> int:
             verbose=options.verbose,
             listener=options.listener,
         )
-    except (ConfigError, StateError) as error:
+    except (ConfigError, StateError, DatabaseError) as error:
         print(f"understudy.controller: {error}", file=sys.stderr)
         return 1

@@ -314,7 +314,9 @@ class Store:
         """
         try:
             return self._read(core, in_full=in_full)
-        except (DatabaseError, *DAMAGED) as error:
+        except DatabaseError as error:  # which names the database
+            raise StateError(str(error)) from error
+        except (StateError, *DAMAGED) as error:
             raise StateError(f"{self.place}: {error}") from error
 
     def _read(self, core: Core, *, in_full: bool) -> list[Job]:

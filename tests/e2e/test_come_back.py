@@ -3,8 +3,10 @@
 Covers: tool/cluster/come_back.
 """
 
+import contextlib
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -89,6 +91,38 @@ def test_up_and_the_hand_start_just_the_daemon_that_died(site):
         site.await_other("noded0", killed)
         assert site.tool("status").returncode == 0
         by_hand.terminate()
+
+
+@pytest.mark.parametrize(("file", "table"), [("state", "jobs"), ("accounting", "queue")])
+def test_a_controller_whose_disk_is_full_says_so_and_ends_with_a_failure(site, file, table):
+    with open(site.conf, "a", encoding="utf-8") as conf:
+        conf.write("AccountingStorageType=accounting_storage/slurmdbd\n")
+    up = site.tool("up", "--conf", site.conf, "--port", "0")
+    assert up.returncode == 0, up.stderr
+    killed = site.kill("controller")
+    command = [str(BIN / "understudy"), "daemon", "controller", "--run-dir", str(site.run_dir)]
+    said = site.run_dir / "said"
+    with (
+        said.open("w") as output,
+        subprocess.Popen(command, env=site.environment, stderr=output) as by_hand,
+    ):
+        site.await_other("controller", killed)
+        path = site.run_dir / "state" / f"{file}.sqlite"
+        with contextlib.closing(sqlite3.connect(path, timeout=10)) as database, database:
+            database.execute(
+                f"CREATE TRIGGER no BEFORE INSERT ON {table} "
+                "BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+            )
+        submit = [str(BIN / "sbatch"), "--wrap", "true"]
+        with subprocess.Popen(submit, env=site.environment, stderr=subprocess.DEVNULL) as sbatch:
+            try:
+                assert by_hand.wait(30) == 1
+            finally:
+                sbatch.kill()
+                by_hand.kill()
+    log = said.read_text() + (site.run_dir / "logs" / "controller.log").read_text()
+    assert f"cannot save the state, ending: {path}: database or disk is full" in log
+    assert "Traceback" not in log
 
 
 def test_a_supervisor_starts_what_dies_until_the_cluster_is_ended(site):
