@@ -9,6 +9,7 @@ RUN_DIR/keys, holds
              name is the key in use; those above it are accepted, too, while keys are being changed.
              `NAME.former` are keys that are no more: they open nothing, but what the controller had
              signed with them is known again.
+    .lock    held by whoever writes here: several may start daemons or change keys at a time.
 
 All commands of one host, of whichever user, are vouched for with the key of the credential agent,
 whose name here is `agent`.
@@ -21,7 +22,9 @@ that of Diffie and Hellman's exchange of their two keys, and derive each connect
 
 from __future__ import annotations
 
+import fcntl
 import os
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hmac import digest as hmac_digest
@@ -42,13 +45,14 @@ from understudy.auth.handshake import (
 from understudy.model.cluster import is_controller
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 PRIVATE_BYTES: Final = 32
 PUBLIC_BYTES: Final = 2 * EXCHANGE_BYTES
 PUBLIC: Final = "public"
 FORMER: Final = ".former"
 AGENT: Final = "agent"
+_LOCK: Final = ".lock"
 _CENTRAL: Final = ("accounting", "clock", AGENT, "replay")
 _BELIEVED: Final = ("cluster.json", "slurm.conf", "state", "logs", "spool")
 _SECRET: Final = ("state", "accounting")
@@ -217,6 +221,11 @@ def create_keys(folder: Path, names: Iterable[str], private: Path | None = None)
         AuthError: a file that is there cannot be used.
     """
     _make_folder(folder)
+    with _locked(folder):
+        _create(folder, names, private)
+
+
+def _create(folder: Path, names: Iterable[str], private: Path | None) -> None:
     is_there = (folder / PUBLIC).exists()
     public = read_public(folder / PUBLIC) if is_there else {}
     for name in names:
@@ -237,7 +246,7 @@ def create_keys(folder: Path, names: Iterable[str], private: Path | None = None)
 @dataclass(slots=True)
 class Change:
     """New keys for some daemons, while the cluster runs. The old ones are accepted beside them
-    until `finish`.
+    until `finish`. Others may change keys meanwhile, those of the same daemons, too.
     """
 
     folder: Path
@@ -251,25 +260,32 @@ class Change:
         Raises:
             AuthError, OSError: the files cannot be used.
         """
-        public = read_public(self.folder / PUBLIC)
-        for name in self.names:
-            if name not in public:
-                raise AuthError(f"{name!r} has no key in {self.folder / PUBLIC}")
-        for name in self.names:
-            seed = self._new[name] = os.urandom(PRIVATE_BYTES)
-            path = self._path(name)
-            _replace(path, read_private(path)[-1] + seed, 0o600)
-            _retire(public, name, public[name][:-1])
-            public[name].append(_Private(seed).public)
-        _write_public(self.folder / PUBLIC, public)
+        with _locked(self.folder):
+            public = read_public(self.folder / PUBLIC)
+            for name in self.names:
+                if name not in public:
+                    raise AuthError(f"{name!r} has no key in {self.folder / PUBLIC}")
+            for name in self.names:
+                seed = os.urandom(PRIVATE_BYTES)
+                self._new[name] = _Private(seed).public
+                path = self._path(name)
+                _replace(path, read_private(path)[-1] + seed, 0o600)
+                _retire(public, name, public[name][:-1])
+                public[name].append(self._new[name])
+            _write_public(self.folder / PUBLIC, public)
 
     def finish(self) -> None:
-        """Have the old keys open nothing any more."""
-        public = read_public(self.folder / PUBLIC)
-        for name, seed in self._new.items():
-            _retire(public, name, public[name][:-1])
-            _replace(self._path(name), seed, 0o600)
-        _write_public(self.folder / PUBLIC, public)
+        """Have the old keys open nothing any more. Keys that came after ours stay."""
+        with _locked(self.folder):
+            public = read_public(self.folder / PUBLIC)
+            for name, new in self._new.items():
+                if new not in public[name]:  # another change has retired it
+                    continue
+                _retire(public, name, public[name][: public[name].index(new)])
+                path, kept = self._path(name), public[name]
+                seeds = [seed for seed in read_private(path) if _Private(seed).public in kept]
+                _replace(path, b"".join(seeds), 0o600)
+            _write_public(self.folder / PUBLIC, public)
 
     def _path(self, name: str) -> Path:
         return self.folder / name if self.private is None else self.private / name / name
@@ -326,6 +342,19 @@ def _retire(public: dict[str, list[bytes]], name: str, keys: list[bytes]) -> Non
 def _write_public(path: Path, public: dict[str, list[bytes]]) -> None:
     lines = (f"{name} {key.hex()}\n" for name, keys in public.items() for key in keys)
     _replace(path, "".join(lines).encode(), 0o644)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Alone to write in the folder: who reads, changes and writes beside another would undo the
+    other's change.
+    """
+    descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _make_folder(path: Path) -> None:

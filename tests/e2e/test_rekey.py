@@ -21,15 +21,14 @@ def test_jobs_and_steps_run_on_while_all_keys_are_changed(cluster):
     )
     job = cluster.script("until [ -e go ]; do sleep 0.1; done", "-N1", "--overcommit")
     cluster.until(lambda: "R" in cluster.run("squeue", "-h", "-s", "-o", "%i R").stdout)
-    keys = {path.name: path.read_bytes() for path in (cluster.run_dir / "keys").iterdir()}
+    folder = cluster.run_dir / "keys"
+    keys = {path.name: path.read_bytes() for path in folder.glob("[!.]*")}
     result = cluster.run("understudy", "rekey", "--run-dir", cluster.run_dir, "--keep", 0)
     assert result.returncode == 0, result.stderr
     assert sorted(result.stdout.removeprefix("New keys: ").strip().split(", ")) == [
         "agent", "controller", "noded0", "noded1",
     ]  # fmt: skip
-    assert all(
-        (cluster.run_dir / "keys" / name).read_bytes() != content for name, content in keys.items()
-    )
+    assert all((folder / name).read_bytes() != content for name, content in keys.items())
     # daemons have seen it, and let those go whose keys are none any more
     logs = (cluster.run_dir / "logs").glob
     cluster.until(lambda: any("has been changed" in log.read_text() for log in logs("*.log")))
@@ -48,3 +47,15 @@ def test_a_daemon_that_has_no_key_is_named(cluster):
     result = cluster.run("understudy", "rekey", "--run-dir", cluster.run_dir, "noded7")
     assert result.returncode == 1
     assert result.stderr.startswith("understudy rekey: error: 'noded7' has no key in ")
+
+
+def test_who_no_longer_waits_leaves_no_old_key_behind(cluster):
+    before = (cluster.run_dir / "keys" / "noded0").read_bytes()
+    rekey = cluster.start("understudy", "rekey", "--run-dir", cluster.run_dir, "noded0")
+    assert rekey.stdout.readline().startswith("New keys are in use; old ones are good for 120 s")
+    rekey.terminate()
+    assert rekey.communicate(timeout=30)[0] == "New keys: noded0\n"
+    assert rekey.returncode == 0
+    after = (cluster.run_dir / "keys" / "noded0").read_bytes()
+    assert len(after) == len(before)
+    assert after != before

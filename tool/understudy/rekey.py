@@ -5,7 +5,8 @@ Place: a sub-command of `understudy`; the words around understudy.auth.keys, whi
 
 from __future__ import annotations
 
-import time
+import signal
+import threading
 from pathlib import Path  # noqa: TC003  typer reads the annotations when it runs
 from typing import Annotated
 
@@ -43,13 +44,27 @@ def rekey(
 
     folder = (site or choose_run_dir("rekey", run_dir)) / "keys"
     try:
+        is_over = _told_to_end()
         known = [each for each in read_public(folder / PUBLIC) if not each.endswith(FORMER)]
         change = Change(folder, names or known, keys)
         change.begin()
         if keep:
-            typer.echo(f"New keys are in use; old ones are good for {keep} s more.")
-            time.sleep(keep)
+            typer.echo(
+                f"New keys are in use; old ones are good for {keep} s more, or until Ctrl-C."
+            )
+            is_over.wait(keep)
         change.finish()
     except (AuthError, OSError) as error:
         fail("rekey", str(error))
     typer.echo(f"New keys: {', '.join(change.names)}")
+
+
+def _told_to_end() -> threading.Event:
+    """Set by the signals that end a program: who waits no longer must not leave old keys behind,
+    or half of a change.
+    """
+    told = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda *_: told.set())
+    return told

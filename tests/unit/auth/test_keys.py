@@ -5,6 +5,7 @@ Covers: auth/credential.
 """
 
 import stat
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -109,6 +110,42 @@ def test_a_key_is_changed_without_a_moment_in_which_nobody_is_understood(folder)
     assert after[0] == after[1]
     assert old != after
     assert verifier.verify(late).job_id == 8
+
+
+def test_keys_of_several_are_changed_at_a_time(folder):
+    first, second = Change(folder, ["controller", "noded0"]), Change(folder, ["noded0", "noded1"])
+    first.begin()
+    second.begin()
+    noded, controller = Keys("noded0", folder), Keys("controller", folder)
+    assert shake(noded, controller)
+    first.finish()
+    after = shake(noded, controller)
+    second.finish()
+    assert shake(noded, controller)[0] != after[0]
+    assert shake(Keys("noded1", folder), controller)
+    assert [len((folder / name).read_bytes()) for name in ("controller", "noded0")] == [32, 32]
+
+
+def test_a_change_that_another_has_overtaken_takes_no_key_away(folder):
+    first, second = Change(folder, ["noded0"]), Change(folder, ["noded0"])
+    first.begin()
+    second.begin()
+    second.finish()
+    first.finish()
+    assert shake(Keys("noded0", folder), Keys("controller", folder))
+
+
+def test_who_changes_keys_waits_for_who_writes_there(folder):
+    changes = [Change(folder, [name]) for name in ("noded0", "noded1", "agent") * 5]
+
+    def change(each):
+        each.begin()
+        each.finish()
+
+    with ThreadPoolExecutor(len(changes)) as pool:
+        list(pool.map(change, changes))
+    assert shake(Keys("noded0", folder), Keys("noded1", folder))
+    assert shake(Keys("agent", folder), Keys("noded1", folder))
 
 
 def test_what_was_signed_with_a_former_key_is_known_again_and_no_more(folder):
