@@ -1,6 +1,6 @@
 """sstat: what the tasks of running steps use. Follows sstat(1) of 22.05."""
 
-from understudy.commands.shared.client import RefusedError
+from understudy.commands.shared.client import UNANSWERED, RefusedError
 from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.options import (
     NONE,
@@ -234,7 +234,12 @@ def sstat(arguments: list[str], context: Context) -> int:
         return 1
     convert_units(convert="noconvert" not in options)
     parsable = "parsable" in options or "parsable2" in options
-    steps = [step for word in wanted for step in _steps(word, options, context)]
+    steps: list[dict[str, Any]] = []
+    for word in wanted:
+        try:
+            steps += _steps(word, options, context)
+        except RefusedError:  # the controller is away, observed at 22.05.8
+            context.error(f"couldn't get steps for job {word.partition('.')[0]}")
     if "noheader" not in options:
         context.print(
             _line(
@@ -308,7 +313,9 @@ def _steps(word: str, options: "dict[str, str | None]", context: Context) -> "li
     if name.isdigit():
         try:
             return [_statistics(int(job), int(name), context)]
-        except RefusedError:
+        except RefusedError as error:
+            if error.code in UNANSWERED:
+                raise
             _say_none(job, word, context)
             return []
     if not name and "allsteps" in options:

@@ -41,6 +41,15 @@ def test_what_does_not_run_is_named_and_no_failure(client):
     assert (wrong.code, wrong.err) == (1, "sstat: fatal: Bad job/step specified: abc\n")
 
 
+def test_a_controller_that_is_away_is_said_once_for_each_job_and_no_failure(client):
+    client.answers["GetStep"] = client.answers["Query"] = RefusedError(1005, "connect failure")
+    away = said(client, "-P -o jobid -j 7,8.1,9.batch -a")
+    assert (away.code, away.out) == (0, "JobID\n")
+    assert away.err == "".join(
+        f"sstat: error: couldn't get steps for job {job}\n" for job in (7, 8, 9)
+    )
+
+
 @pytest.mark.parametrize(
     ("line", "error"),
     [
