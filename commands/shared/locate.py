@@ -189,7 +189,8 @@ def latest(environ: "Mapping[str, str] | None" = None) -> Location | None:
 
 
 def find(environ: "Mapping[str, str] | None" = None) -> Location:
-    """The cluster to which a command speaks.
+    """The cluster to which a command speaks. Its `conf` is the file that the command goes by: what
+    SLURM_CONF names, else the run directory's own, which the daemons have read.
 
     Raises:
         NoClusterError: nothing says which.
@@ -203,6 +204,7 @@ def find(environ: "Mapping[str, str] | None" = None) -> Location:
             raise NoClusterError(
                 "SLURM_CONF is not set, and no running cluster of this user is registered"
             )
+        location.conf = location.run_dir + "/slurm.conf"
         return location
     real = os.path.realpath(conf)
     known = registered(env)
@@ -213,6 +215,7 @@ def find(environ: "Mapping[str, str] | None" = None) -> Location:
         ):
             if not _is_read(location, real):
                 _check(conf)
+            location.conf = conf
             return location
     values = _values(conf)
     known += _of_slurm_user(values.get("slurmuser", ""), env)
@@ -227,6 +230,7 @@ def find(environ: "Mapping[str, str] | None" = None) -> Location:
                 and _is_read(location, os.path.realpath(location.conf))
             ):
                 _check(conf)
+            location.conf = conf
             return location
     _check(conf)
     return stated

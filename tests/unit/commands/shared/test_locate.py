@@ -14,6 +14,7 @@ from understudy.commands.shared.locate import (
     find,
     from_configuration,
     latest,
+    message_timeout_s,
     register,
     takeover_timeout_s,
     unregister,
@@ -57,6 +58,23 @@ def test_the_latest_cluster_is_found_without_slurm_conf(
     assert unregister("b", str(tmp_path / "b"))
     assert not unregister("b", str(tmp_path / "b"))
     assert find(environ).name == "c"
+
+
+def test_how_long_a_command_waits_is_said_by_the_file_that_it_goes_by(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    register(cluster(tmp_path, "a", 1.0))
+    timeouts = {"a.conf": 20, "a/slurm.conf": 30, "elsewhere.conf": 40}
+    for name, seconds in timeouts.items():
+        (tmp_path / name).write_text(
+            f"ClusterName=a\nSlurmctldHost=localhost\nSlurmctldPort=1\nMessageTimeout={seconds}\n"
+            "NodeName=n1\nPartitionName=p Nodes=n1\n"
+        )
+    for name, seconds in timeouts.items():
+        found = find({**environ, "SLURM_CONF": str(tmp_path / name)})
+        assert (found.name, message_timeout_s(found)) == ("a", seconds)
+    (tmp_path / "a.conf").unlink()
+    assert message_timeout_s(find(environ)) == 30
 
 
 def test_slurm_conf_names_a_registered_cluster_by_its_file_or_its_copy(
