@@ -66,14 +66,27 @@ class _Link:
     the peer, who it was last first.
     """
 
-    __slots__ = ("addresses", "connection", "name", "proven_by", "queue")
+    __slots__ = ("addresses", "complaint", "connection", "name", "proven_by", "queue")
 
     def __init__(self, name: str, addresses: list[str]) -> None:
         self.name, self.addresses = name, addresses
+        self.complaint = ""  # why the two do not understand each other, as the log says
         self.connection: Connection | None = None
         self.proven_by = (name, b"")  # whose key it is, and the key
         # while connecting: kind, number, deliver_us, sequence, message
         self.queue: list[tuple[int, int, int, int, Message]] | None = None
+
+
+def _complain(link: _Link, error: Exception) -> None:
+    """Who is not there may come. Who is of another version, or has other keys, stays so until
+    somebody reads of it: once, however often it is tried again.
+    """
+    text = str(error) if isinstance(error, AuthError) else ""
+    if text and text != link.complaint:
+        log.error("no connection with %s: %s", link.name, text)
+    else:
+        log.debug("no connection with %s: %s", link.name, error)
+    link.complaint = text or link.complaint
 
 
 class MemoryNetwork:
@@ -419,7 +432,7 @@ class Messenger:
                     if isinstance(error, OSError) and time.monotonic() < until:
                         await self._pause_real(0.02)
                         continue
-                    log.debug("no connection with %s: %s", link.name, error)
+                    _complain(link, error)
                     queue, link.queue = link.queue, None
                     failure = Failure(
                         CONNECT_FAILED,
@@ -431,7 +444,7 @@ class Messenger:
                         self._loop.call_soon(self._answered, number, failure)
                     return
             queue, link.queue = link.queue, None
-            link.connection = connection
+            link.connection, link.complaint = connection, ""
             for kind, number, deliver_us, sequence, message in queue or ():
                 connection.send(encode((kind, number, deliver_us, sequence, message)))
                 if self._virtual is not None and self._virtual.authority is not None:

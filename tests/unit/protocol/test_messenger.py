@@ -114,6 +114,28 @@ async def test_a_peer_that_is_not_there_is_a_failure_not_an_exception(tmp_path):
     messenger.close()
 
 
+async def test_who_is_of_another_version_than_its_controller_says_so_once(tmp_path, caplog):
+    async def answer(_, writer):
+        body = msgpack.packb(["understudy/9", "what is new there"])
+        writer.write(frame(body))
+        await writer.drain()
+        writer.close()
+
+    path = tmp_path / "controller.sock"
+    server = await asyncio.start_unix_server(answer, path)
+    noded = Messenger("noded0", asyncio.get_running_loop(), keys_of("noded0"))
+    noded.add_peer("controller", f"unix:{path}")
+    for _ in range(3):
+        assert (await noded.call("controller", Ping())).code == 1005
+    [record] = caplog.records
+    assert record.levelname == "ERROR"
+    assert record.getMessage() == (
+        "no connection with controller: protocol version 'understudy/9', expected 'understudy/2'"
+    )
+    noded.close()
+    server.close()
+
+
 async def test_a_connection_that_breaks_fails_what_is_outstanding_and_a_new_one_is_made(tmp_path):
     loop = asyncio.get_running_loop()
     server, asked = Messenger("controller", loop, keys_of("controller")), loop.create_future()
