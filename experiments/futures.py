@@ -119,7 +119,7 @@ def read_futures(path: Path) -> tuple[Future, ...]:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise FuturesError(f"{path}: {error.strerror}") from None
-    except ValueError as error:  # of TOML, or of UTF-8
+    except (ValueError, RecursionError) as error:  # of TOML, or of UTF-8
         raise FuturesError(f"{path}: {error}") from None
     tables = content.pop("future", None)
     if content:

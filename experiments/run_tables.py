@@ -93,7 +93,7 @@ def read_object(path: Path) -> dict[str, Any]:
         return {}
     try:
         found = json.loads(path.read_bytes())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RunError(f"{path}: no JSON: {error}") from None
     if not isinstance(found, dict):
         raise RunError(f"{path}: not an object")

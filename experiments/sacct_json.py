@@ -34,7 +34,6 @@ def read_json(file: TextIO, counts: Count, choices: Choices = NO_CHOICES) -> Ite
     clusters: set[str] = set()
     for number, job in enumerate(_jobs(file, counts.source), 1):
         counts.lines += 1
-        counts.left_out[STEPS] += len(job.get("steps") or ())
         name = str(job.get("cluster") or "")
         if name and choices.cluster and name != choices.cluster:
             counts.left_out[OTHER_CLUSTER] += 1
@@ -46,8 +45,9 @@ def read_json(file: TextIO, counts: Count, choices: Choices = NO_CHOICES) -> Ite
                 f"({', '.join(sorted(clusters))}): choose one with --cluster"
             )
         try:
+            counts.left_out[STEPS] += len(job.get("steps") or ())
             record = _record(number, job)
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
+        except (TypeError, ValueError, OverflowError, KeyError, AttributeError) as error:
             counts.bad_line(0, f"job {number} of the list: {error}")
             continue
         if record.state == "REVOKED":
@@ -90,6 +90,8 @@ def _jobs(file: TextIO, source: str) -> Iterator[dict[str, Any]]:
             return
         try:
             job, at = decoder.raw_decode(text, at)
+        except RecursionError as error:
+            raise HistoryError(f"{source}: damaged JSON: {error}") from None
         except ValueError as error:
             if more():
                 continue

@@ -167,7 +167,7 @@ def read_scenario(folder: Path, *, needs_conf: bool = True, is_faulty: bool = Fa
         zero, lead_s = about.get("zero"), float(about.get("lead", recorded_machine().lead_s))
         zero = None if zero is None else float(zero)
         owners = {str(name): dict(each) for name, each in about.get("users", {}).items()}
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ScenarioError(f"{folder / 'about.json'}: {error}") from error
     accounting = read_set_up(folder / "sacctmgr.txt") if (folder / "sacctmgr.txt").exists() else []
     events = _lines(folder / "events.jsonl", _event)
@@ -254,7 +254,7 @@ def _lines(
             found.append(read(json.loads(line)))
         except KeyError as error:
             raise ScenarioError(f"{path} line {number}: {error} is missing") from error
-        except (ValueError, TypeError, OverflowError) as error:
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise ScenarioError(f"{path} line {number}: {error}") from error
     return found
 

@@ -194,8 +194,8 @@ def _read(path: Path, kind: type[_Content]) -> _Content:
         return msgspec.convert(tomllib.loads(path.read_text("utf-8")), kind)
     except OSError as error:
         raise ComparisonError(f"{path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
-        raise ComparisonError(f"{path}: {error}") from error
+    except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, or of msgspec
+        raise ComparisonError(f"{path}: {error}") from None
 
 
 def _doubles(comparison: Comparison) -> list[str]:

@@ -56,7 +56,7 @@ def read_recording(path: Path, content: bytes) -> Recorded:
                 _take(told, found)
         except KeyError as error:
             raise RunError(f"{path} line {number}: it has no {error.args[0]}") from None
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise RunError(f"{path} line {number}: no job of a recording: {error}") from None
     if not found.records:
         raise RunError(f"{path}: no job of a recording")

@@ -153,6 +153,8 @@ def read_sweep(path: Path, *, short: bool = False) -> SweepFile:
         raise SweepError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise SweepError(f"{path}: it is not in UTF-8: {error.reason}") from error
+    except RecursionError as error:
+        raise SweepError(f"{path}: {error}") from None
     except tomllib.TOMLDecodeError as error:
         raise SweepError(f"{path}: {_with_line(str(error))}") from error
     other: dict[str, Any] = content.pop("short", {})

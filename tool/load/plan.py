@@ -90,7 +90,7 @@ def read_plan(path: Path) -> Plan:
     """
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # of TOML, or of UTF-8
         reason = getattr(error, "strerror", None) or error
         raise PlanError(f"{path}: {reason}") from None
     return parse_plan(table, str(path), path.stem)

@@ -80,6 +80,7 @@ def test_one_without_a_change_is_an_unchanged_one():
         ("[[future]]\nload = nan", "load nan: expected a number"),
         ("[[future]]\nload = true", "load True: expected a number"),
         ("[[future]]\nseed = 1.5", "seed 1.5: expected a whole number"),
+        ("future = " + "[" * 9999, "maximum recursion depth exceeded"),
         ("[[future]]\nfailures = 'gamma'", "failures gamma: 'gamma' is none of exponential"),
     ],
 )

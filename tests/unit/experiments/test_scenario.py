@@ -45,6 +45,7 @@ def test_one_daemon_answers_for_all_nodes_unless_the_scenario_says_otherwise(
         ('{"id": "a", "at": 0, "user": "u"}', "line 1: 'run' is missing"),
         ('{"id": "a", "at": "x", "user": "u", "run": 1}', "line 1: could not"),
         ('{"id": "a", "at": 0, "user": "u", "run": 1, "exit": Infinity}', "line 1: cannot"),
+        ("[" * 99_999, "line 1: maximum recursion depth exceeded"),
     ],
 )
 def test_a_line_that_does_not_serve_is_named(tmp_path: Path, line: str, said: str) -> None:

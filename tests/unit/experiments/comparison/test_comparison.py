@@ -77,6 +77,7 @@ def test_a_file_says_all_that_is_run(tmp_path):
         ("jobs = 5", "job = 5", "unknown field `job` - at `$.short`"),
         ("jobs = 5", "jobs = -5", "`int` >= 0 - at `$.short.jobs`"),
         ("jobs = 5", "jobs = ", "Invalid value"),
+        ("jobs = 5", "jobs = " + "[" * 9999, "maximum recursion depth exceeded"),
         ('kind = "levels"', 'kind = "pie"', "'pie'"),
     ],
 )

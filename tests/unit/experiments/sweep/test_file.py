@@ -49,6 +49,7 @@ def test_the_short_form_has_what_it_says_and_else_what_the_file_says(tmp_path):
         ('trace = "some.swf"', "", "line 3: a workload needs a trace, traces or a model"),
         ('trace = "some.swf"', 'trace = "a"\ntraces = ["b"]', "trace and traces: one of them"),
         ('title = "A sweep"', "", ": 'title' is missing"),
+        ("[1, 2]", "[" * 9999, ": maximum recursion depth exceeded"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(tmp_path, before, after, said):

@@ -92,6 +92,9 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     path.write_text("duration = \n")
     with pytest.raises(PlanError, match=r"bad\.toml: .*line 1"):
         read_plan(path)
+    path.write_text("duration = " + "[" * 9999)
+    with pytest.raises(PlanError, match=r"bad\.toml: maximum recursion depth exceeded"):
+        read_plan(path)
 
 
 @pytest.mark.parametrize("kind", kinds())

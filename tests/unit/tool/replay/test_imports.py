@@ -348,12 +348,18 @@ def test_a_job_of_json_that_cannot_be_used_is_named(tmp_path):
     document = json.loads((HISTORIES / "jobs.json").read_text())
     document["jobs"][1]["state"]["current"] = "DONE"
     del document["jobs"][2]["time"]
+    document["jobs"][3]["steps"] = 5
+    document["jobs"][4]["time"]["elapsed"] = float("inf")
     path = tmp_path / "jobs.json"
     path.write_text(json.dumps(document, indent=1))
     said: list[str] = []
     import_history(ImportRequest((path,), tmp_path / "out", say=said.append))
     assert said[0] == f"{path}: job 2 of the list: 'DONE' is no state of a job"
-    assert said[1].startswith(f"{path}: job 3 of the list: ")
+    for number, text in enumerate(said[1:4], 3):
+        assert text.startswith(f"{path}: job {number} of the list: ")
+    path.write_text('{"jobs": [' + "[" * 99_999)
+    with pytest.raises(HistoryError, match=r"jobs\.json: damaged JSON: maximum recursion depth"):
+        import_history(ImportRequest((path,), tmp_path / "other"))
 
 
 def test_what_json_of_22_05_writes_for_reservations_and_limits_is_understood(tmp_path):
