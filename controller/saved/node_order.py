@@ -4,8 +4,9 @@ which is another when nodes came or went.
 Place: saved, between the store and the tables. The order of the nodes is saved as a document of its
 own; where it differs from slurm.conf's when the state is read, what jobs say of nodes is put to
 their new places. A job that holds a node which is gone, or whose batch host would be another, has
-no allocation then, and is lost when it comes back (recover.py). One that waits for a node which is
-gone is held with BadConstraints.
+no allocation then, and is lost when it comes back (recover.py). If it had asked for that node by
+name it is not requeued, as 22.05.8 does: it would run where it was not to. One that waits for a
+node which is gone is held with BadConstraints.
 """
 
 from __future__ import annotations
@@ -41,8 +42,11 @@ class Moves:
 
     def job(self, job: Job) -> None:
         """Have the job name nodes by their places now."""
-        if self._are_gone(job.required_nodes) and job.is_pending:
-            job.priority, job.admin_priority, job.held_by = 0, None, BAD_CONSTRAINTS
+        if self._are_gone(job.required_nodes):
+            if job.is_pending:
+                job.priority, job.admin_priority, job.held_by = 0, None, BAD_CONSTRAINTS
+            else:
+                job.requeue = False
         job.required_nodes = self._moved(job.required_nodes)
         job.excluded_nodes = self._moved(job.excluded_nodes)
         if job.allocation is not None:

@@ -67,6 +67,22 @@ def test_a_job_that_lost_a_node_or_has_another_batch_host_is_lost(
     assert h.core.tables.jobs[job.job_id].state is JobState.NODE_FAIL
 
 
+def test_a_lost_job_is_requeued_unless_it_had_asked_for_the_node_that_is_gone(
+    restart: Callable[[Sequence[str]], Harness],
+) -> None:
+    h = restart(["n1", "n2", "n3", "n4"])
+    h.register("noded0")
+    asked = h.submit(required_nodes="n[2-3]", min_nodes=2)
+    not_asked = h.submit(excluded_nodes="n[1-3]")
+    assert asked.is_running
+    assert not_asked.is_running
+    h = restart(["n1", "n2"])
+    jobs = h.core.tables.jobs
+    assert jobs[asked.job_id].state is JobState.NODE_FAIL
+    assert jobs[not_asked.job_id].state is JobState.PENDING
+    assert jobs[not_asked.job_id].restarts == 1
+
+
 @pytest.mark.parametrize("requeue", [False, True])
 def test_a_job_whose_nodes_have_become_too_small_for_it_is_lost_and_the_others_go_on(
     restart: Callable[..., Harness], caplog: pytest.LogCaptureFixture, *, requeue: bool

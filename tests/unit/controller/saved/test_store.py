@@ -486,7 +486,8 @@ def test_forgotten_jobs_are_forgotten_on_disk(disk: Disk) -> None:
 def test_a_job_on_nodes_that_are_no_longer_configured_is_lost(tmp_path: Path) -> None:
     disk = Disk(tmp_path)
     job = disk.h.submit(required_nodes="n4", requeue=False)
-    other = disk.h.submit(required_nodes="n3")
+    other = disk.h.submit(excluded_nodes="n[1-2,4]")
+    assert other.is_running
     disk.save()
     disk.store.close()
     h = Harness(make_tables(2), register=False, time=disk.time)
