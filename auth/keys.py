@@ -54,7 +54,7 @@ FORMER: Final = ".former"
 AGENT: Final = "agent"
 _LOCK: Final = ".lock"
 _CENTRAL: Final = ("accounting", "clock", AGENT, "replay")
-_BELIEVED: Final = ("cluster.json", "slurm.conf", "state", "logs", "spool")
+_BELIEVED: Final = ("cluster.json", "slurm.conf", "keys", "state", "logs", "spool")
 _SECRET: Final = ("state", "accounting")
 
 
@@ -358,6 +358,8 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _make_folder(path: Path) -> None:
+    if path.exists():  # what is in it may be another's by now, whatever its mode is from here on
+        _refuse_open(path)
     path.mkdir(parents=True, exist_ok=True)
     if path.stat().st_mode & 0o022:
         path.chmod(0o755)
@@ -381,11 +383,15 @@ def check_folder(run_dir: Path) -> None:
         AuthError: somebody may.
     """
     for path in (run_dir, *(run_dir / name for name in _BELIEVED)):
-        if _mode(path) & 0o002:
-            raise AuthError(f"{path} may be written by everybody: chmod o-w it")
+        _refuse_open(path)
     for name in _SECRET:
         if _mode(run_dir / name) & 0o007:
             raise AuthError(f"{run_dir / name} may be read by everybody: chmod 700 it")
+
+
+def _refuse_open(path: Path) -> None:
+    if _mode(path) & 0o002:
+        raise AuthError(f"{path} may be written by everybody: chmod o-w it")
 
 
 def _mode(path: Path) -> int:

@@ -186,6 +186,13 @@ def test_only_daemons_that_have_keys_change_them(folder):
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
+def test_keys_in_a_folder_that_everybody_may_write_are_not_made_good(folder):
+    folder.chmod(0o777)
+    with pytest.raises(AuthError, match="keys may be written by everybody: chmod o-w it"):
+        create_keys(folder, ["controller"])
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o777
+
+
 def test_private_keys_are_their_owners_alone(folder):
     assert {stat.S_IMODE((folder / name).stat().st_mode) for name in ("agent", "noded0")} == {0o600}
     (folder / "noded0").chmod(0o640)
@@ -232,11 +239,12 @@ def test_another_version_is_told_so_by_both_ends(folder):
         Keys("noded0", folder).secret(b"hello", server_challenge("a").replace(b"/2", b"/1"))
 
 
-@pytest.mark.parametrize("name", [".", "cluster.json", "slurm.conf", "state"])
+@pytest.mark.parametrize("name", [".", "cluster.json", "slurm.conf", "state", "keys"])
 def test_a_run_directory_that_everybody_may_write_is_refused(tmp_path, name):
     for file in ("cluster.json", "slurm.conf"):
         (tmp_path / file).write_text("")
     (tmp_path / "state").mkdir(mode=0o700)
+    (tmp_path / "keys").mkdir()
     check_folder(tmp_path)
     (tmp_path / name).chmod(0o777)
     with pytest.raises(AuthError, match="may be written by everybody: chmod o-w it"):

@@ -74,7 +74,7 @@ def test_a_host_has_a_copy_and_no_private_key_but_its_own(prepare, tmp_path, has
     Keys("noded1", keys).refresh()
     assert (tmp_path / "run" / "slurm.conf").read_text() == CONF
     if folder:
-        assert [path.name for path in (tmp_path / "site" / "keys").iterdir()] == ["public"]
+        assert [path.name for path in (tmp_path / "site" / "keys").glob("[!.]*")] == ["public"]
 
 
 @pytest.mark.parametrize(("url", "mode"), [("", 0o644), ("mysql://me:secret@db/slurm", 0o600)])

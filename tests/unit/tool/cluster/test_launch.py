@@ -95,7 +95,7 @@ def test_a_prepared_run_directory_describes_the_cluster(run_dir, conf):
         key = run_dir / "keys" / name
         assert stat.S_IMODE(key.stat().st_mode) == 0o600
         assert len(key.read_bytes()) == 32
-    assert len({key.read_bytes() for key in (run_dir / "keys").iterdir()}) == 8  # and `public`
+    assert len({key.read_bytes() for key in (run_dir / "keys").glob("[!.]*")}) == 8  # and `public`
     assert (run_dir / "slurm.conf").read_text() == conf.read_text()
     assert cluster.controller == "tcp:127.0.0.1:0"
     assert cluster.address_of("controller") == cluster.controller
