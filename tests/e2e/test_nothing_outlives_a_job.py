@@ -94,7 +94,7 @@ def nothing_is_left(cluster: RealCluster, mark: str) -> None:
     ],
 )
 def test_of_a_batch_job(cluster, by, end, keeps):
-    mark = f"{by}-{end}-{keeps}"
+    mark = f"{by}-{end}-{keeps}-{os.getpid()}"
     escape = (
         f"python3 {cluster.home}/escape.py {mark} {keeps}; while [ ! -e {mark} ]; do "
         f"sleep 0.02; done; touch {mark}.up"
@@ -113,6 +113,7 @@ def test_of_a_batch_job(cluster, by, end, keeps):
 
 
 def test_of_a_step_while_its_job_goes_on(cluster):
+    mark = f"of-step-{os.getpid()}"
     job = cluster.script("sleep 500", "--output=/dev/null")
     cluster.until(lambda: cluster.state(job) == "RUNNING")
     result = cluster.run(
@@ -121,19 +122,19 @@ def test_of_a_step_while_its_job_goes_on(cluster):
         "--overlap",
         "bash",
         "-c",
-        f"python3 {cluster.home}/escape.py of-step closes; sleep 0.3; cat of-step",
+        f"python3 {cluster.home}/escape.py {mark} closes; sleep 0.3; cat {mark}",
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout
-    assert processes_with("of-step") == []
+    assert processes_with(mark) == []
     assert cluster.state(job) == "RUNNING"
     cluster.run("scancel", job)
     cluster.ended(job)
-    nothing_is_left(cluster, "of-step")
+    nothing_is_left(cluster, mark)
 
 
 def test_when_the_job_kills_what_watches_over_it(cluster):
-    mark = "killer"
+    mark = f"killer-{os.getpid()}"
     script = (
         f"python3 {cluster.home}/escape.py {mark} closes\n"
         f"while [ ! -e {mark} ]; do sleep 0.02; done\nkill -9 $PPID\nsleep 500\n"
@@ -144,7 +145,7 @@ def test_when_the_job_kills_what_watches_over_it(cluster):
 
 
 def test_when_a_task_kills_what_watches_over_it(cluster):
-    mark = "task-killer"
+    mark = f"task-killer-{os.getpid()}"
     run = (
         f"python3 {cluster.home}/escape.py {mark} closes; while [ ! -e {mark} ]; do sleep "
         "0.02; done; kill -9 $PPID; sleep 500"
@@ -167,13 +168,14 @@ def start_away(cluster: RealCluster, mark: str) -> int:
 
 
 def test_of_a_job_that_is_cancelled_while_its_node_daemon_is_away(cluster):
-    job = start_away(cluster, "away")
+    mark = f"away-{os.getpid()}"
+    job = start_away(cluster, mark)
     cluster.kill_daemon()
     cluster.run("scancel", job)
-    assert processes_with("away")
+    assert processes_with(mark)
     cluster.start_daemon()
     assert cluster.ended(job) == "CANCELLED"
-    nothing_is_left(cluster, "away")
+    nothing_is_left(cluster, mark)
 
 
 def test_when_the_cluster_goes_down_without_its_node_daemon(tmp_path):

@@ -24,7 +24,6 @@ import time as clock_time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
-from understudy.clock import rate_file
 from understudy.commands.shared import locate
 from understudy.model.cluster import CONTROLLER, Backup, Cluster, NodeDaemon, backup_name, is_backup
 from understudy.model.conf_copy import copy_configuration
@@ -414,6 +413,8 @@ def _reached(run_dir: Path, earlier: Cluster) -> float:
     """The time that the cluster had come to whose daemons have died; `understudy down` writes the
     time of one that it ends into cluster.json.
     """
+    from understudy.clock import rate_file  # noqa: PLC0415  a new cluster has no earlier life
+
     written = [
         path.stat().st_mtime
         for folder in ("state", "accounting", "logs")
