@@ -413,7 +413,7 @@ def _reached(run_dir: Path, earlier: Cluster) -> float:
     """The time that the cluster had come to whose daemons have died; `understudy down` writes the
     time of one that it ends into cluster.json.
     """
-    from understudy.clock import rate_file  # noqa: PLC0415  a new cluster has no earlier life
+    from understudy.clock import rate_file
 
     written = [
         path.stat().st_mtime
