@@ -5,8 +5,8 @@ Place: saved, between the store and the tables. The order of the nodes is saved 
 own; where it differs from slurm.conf's when the state is read, what jobs say of nodes is put to
 their new places. A job that holds a node which is gone, or whose batch host would be another, has
 no allocation then, and is lost when it comes back (recover.py). If it had asked for that node by
-name it is not requeued, as 22.05.8 does: it would run where it was not to. One that waits for a
-node which is gone is held with BadConstraints.
+name it is not requeued, as 22.05.8 does: it would run where it was not to; one that waits for such
+a node is lost, too. A node that a job does not want, and that comes back, is unwanted again.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
-from understudy.controller.tables.job import BAD_CONSTRAINTS
-from understudy.model import hostlist, nodeset
+from understudy.model import bits, hostlist, nodeset
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core
@@ -32,23 +31,30 @@ def encode(core: Core) -> bytes:
     return hostlist.compress([each.name for each in core.tables.nodes.nodes], sort=False).encode()
 
 
+def wants_what_is_gone(core: Core, job: Job) -> bool:
+    """Whether the job asked by name for nodes of which slurm.conf does not have all any more."""
+    try:
+        core.names.to_bitmap(job.spec.required_nodes)
+    except ValueError:
+        return True
+    return False
+
+
 class Moves:
     """From the places of nodes in a saved order to those in the table."""
 
     def __init__(self, saved: bytes, core: Core) -> None:
+        self._core = core
         index_of = core.tables.nodes.index_of
         # None: it is gone
         self._now = [index_of.get(name) for name in hostlist.expand(saved.decode())]
 
     def job(self, job: Job) -> None:
         """Have the job name nodes by their places now."""
-        if self._are_gone(job.required_nodes):
-            if job.is_pending:
-                job.priority, job.admin_priority, job.held_by = 0, None, BAD_CONSTRAINTS
-            else:
-                job.requeue = False
+        if wants_what_is_gone(self._core, job):
+            job.required_nodes, job.requeue = 0, False
         job.required_nodes = self._moved(job.required_nodes)
-        job.excluded_nodes = self._moved(job.excluded_nodes)
+        job.excluded_nodes = self._moved(job.excluded_nodes) | self._known(job.spec.excluded_nodes)
         if job.allocation is not None:
             job.allocation = self._allocation(job.allocation)
         if job.allocation is not None:  # else it is lost, with all that it holds
@@ -80,6 +86,11 @@ class Moves:
             places.append(place._replace(node=node))
         step.places, step.open_nodes = places, self._moved(step.open_nodes)
         return step
+
+    def _known(self, names: str) -> int:
+        index_of = self._core.tables.nodes.index_of
+        found = (index_of.get(name) for name in hostlist.expand(names)) if names else ()
+        return bits.from_positions([index for index in found if index is not None])
 
     def _moved(self, nodes: int) -> int:
         moved = 0

@@ -4,7 +4,7 @@ Place: saved. Running jobs go on: their node daemons know them, and what has end
 meanwhile is reported again until it is acknowledged. A job of which it is not known whether its
 launch arrived is launched again when its node daemon registers
 (understudy.controller.nodes.events). A job on nodes that are no longer where they were in
-slurm.conf is lost, as if its nodes had failed.
+slurm.conf is lost, as if its nodes had failed, and so is one that waits for a node which is gone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from understudy.controller.core.alarms import (
     watch_deadline,
     watch_limits,
 )
-from understudy.controller.core.changes import job_changed
+from understudy.controller.core.changes import job_changed, job_over
 from understudy.controller.core.core import LOCAL_IDS, log
 from understudy.controller.jobs.buffer_requests import request_again
 from understudy.controller.jobs.buffers import resume as resume_buffers
@@ -33,6 +33,7 @@ from understudy.controller.pending.eligibility import review
 from understudy.controller.pending.prioritise import arm as arm_priorities
 from understudy.controller.pending.purge import schedule_purge
 from understudy.controller.reservations.over_time import watch_end
+from understudy.controller.saved.node_order import wants_what_is_gone
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.allocation import Allocation
 from understudy.controller.tables.het_job import restore as restore_component
@@ -82,6 +83,8 @@ def recover(core: Core, jobs: Iterable[Job]) -> None:
     for job in tables.pending.values():
         if job.dependency is not None:
             watch_dependency(core, job)
+    for job in [job for job in tables.pending.values() if wants_what_is_gone(core, job)]:
+        _lose_pending(core, job, now)
     for job in list(tables.pending.values()):
         review(core, job, now)
         if job.begin_time is not None and job.begin_time > now:
@@ -145,6 +148,17 @@ def _lose(
     else:
         schedule_purge(core, job, now)
     job_changed(core, job, now)
+
+
+def _lose_pending(core: Core, job: Job, now: float) -> None:
+    """A job that waits for a node by name does not run anywhere else (as 22.05.8)."""
+    wanted = job.spec.required_nodes
+    log.error("job %d waits for %s, which slurm.conf does not have any more", job.job_id, wanted)
+    del core.tables.pending[job.job_id]
+    advance(job, JobEvent.NODE_FAILED, now)
+    job.reason, job.reason_detail = "NodeDown", ""
+    job.start_time = job.end_time = int(now)
+    job_over(core, job, now)
 
 
 def _is_free(nodes: NodeTable, allocation: Allocation) -> bool:

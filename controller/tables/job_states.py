@@ -105,6 +105,7 @@ TRANSITIONS: Final[Mapping[tuple[JobState, JobEvent], Change[JobState, JobFlag]]
     (_P, JobEvent.CANNOT_RUN): Change(JobState.FAILED, loses=_HELD),
     (_P, JobEvent.CANCELLED): Change(JobState.CANCELLED, loses=_HELD),
     (_P, JobEvent.DEADLINE_PASSED): Change(JobState.DEADLINE, loses=_HELD),
+    (_P, JobEvent.NODE_FAILED): Change(JobState.NODE_FAIL, loses=_HELD),
     (_P, JobEvent.ALLOCATED): Change(_R, loses=_HELD, bars=_COMPLETING),
     (_R, JobEvent.CONFIGURES): Change(_R, gains=JobFlag.CONFIGURING),
     (_R, JobEvent.CONFIGURED): Change(_R, loses=JobFlag.CONFIGURING, needs=JobFlag.CONFIGURING),

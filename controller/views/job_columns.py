@@ -230,6 +230,12 @@ def _names(path: str) -> Unless:
     return Unless(path, 0, "", lambda c, j, _n: c.names.to_expression(bitmap(j)))
 
 
+def _asked_nodes(name: str) -> Callable[[Core, Job, float], str]:
+    """As said where slurm.conf has none of them any more."""
+    bitmap, said = attrgetter(name), attrgetter(f"spec.{name}")
+    return lambda c, j, _n: c.names.to_expression(bitmap(j)) if bitmap(j) else said(j)
+
+
 def _delay_boot_s(said: str | None) -> int:
     try:
         return parse_limit(said or "0") or 0
@@ -369,8 +375,8 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "min_tmp_disk_mb": lambda _c, j, _n: j.spec.tmp_disk_mb or 0,
     "features": Attribute("spec.features"),
     "prefer": Attribute("spec.prefer"),
-    "required_nodes": _names("required_nodes"),
-    "excluded_nodes": _names("excluded_nodes"),
+    "required_nodes": _asked_nodes("required_nodes"),
+    "excluded_nodes": _asked_nodes("excluded_nodes"),
     "exclusive": Attribute("exclusive"),
     "oversubscribe": oversubscribe,
     "overcommit": Attribute("spec.overcommit"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from controller_harness import FakeTime, Harness, make_tables
@@ -11,12 +11,14 @@ from understudy.controller.edge.validate import validate
 from understudy.controller.saved.lease import Lease, LeaseLostError
 from understudy.controller.saved.recover import recover
 from understudy.controller.saved.store import Dirty, Store
-from understudy.controller.tables.job import BAD_CONSTRAINTS
+from understudy.controller.views.job_columns import JOB_COLUMNS
 from understudy.model.states import JobState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from understudy.controller.tables.job import Job
 
 
 @pytest.fixture
@@ -38,6 +40,10 @@ def restart(tmp_path: Path) -> Callable[[Sequence[str]], Harness]:
         return h
 
     return start
+
+
+def _shown(h: Harness, job: Job, column: str) -> str:
+    return JOB_COLUMNS[column](h.core, job, h.core.time.now())
 
 
 def test_a_job_runs_on_where_nodes_before_its_own_are_gone(
@@ -107,15 +113,56 @@ def test_nodes_that_a_pending_job_wants_or_not_stay_those_of_their_names(
 ) -> None:
     h = restart(["n1", "n2", "n3", "n4"])
     wants = h.submit(required_nodes="n3", excluded_nodes="n[1,4]", hold=True)
-    gone = h.submit(required_nodes="n2")
-    h = restart(["n4", "n3"])
+    for names, excluded in (
+        (["n4", "n3"], "n4"),
+        (["n3"], "n[1,4]"),
+        (["n1", "n3", "n4"], "n[1,4]"),
+    ):
+        h = restart(names)
+        h.register("noded0")
+        again = h.core.tables.jobs[wants.job_id]
+        assert h.core.names.to_expression(again.required_nodes) == "n3"
+        assert _shown(h, again, "required_nodes") == "n3"
+        assert _shown(h, again, "excluded_nodes") == excluded
+    assert h.core.names.to_expression(again.excluded_nodes) == "n[1,4]"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"min_nodes": 4},
+        {"hold": True},
+        {"array": "1-3"},
+        {"begin_time": 1e10},
+        {"dependency": "afterany:1"},
+        {"required_nodes": "n[1-2]"},
+        {"requeue": False},
+    ],
+    ids=lambda said: next(iter(said)),
+)
+def test_a_job_that_waits_for_a_node_by_name_is_lost_with_it(
+    restart: Callable[[Sequence[str]], Harness], said: dict[str, Any]
+) -> None:
+    """As 22.05.8: NODE_FAIL, not requeued, whatever it waited for besides; and what depends on it
+    goes on.
+    """
+    h = restart(["n1", "n2", "n3"])
+    first = h.submit(hold=True)
+    waits = h.submit(**{"required_nodes": "n2", **said})
+    after = h.submit(dependency=f"afternotok:{waits.job_id}")
+    never = h.submit(dependency=f"afterok:{waits.job_id}")
+    h = restart(["n1", "n3"])
+    jobs = h.core.tables.jobs
+    lost = jobs[waits.job_id]
+    assert (lost.state, lost.reason, lost.requeue) == (JobState.NODE_FAIL, "NodeDown", False)
+    assert lost.start_time == lost.end_time == int(h.core.time.now())
+    assert _shown(h, lost, "required_nodes") == said.get("required_nodes", "n2")
     h.register("noded0")
-    again = h.core.tables.jobs[wants.job_id]
-    assert h.core.names.to_expression(again.required_nodes) == "n3"
-    assert h.core.names.to_expression(again.excluded_nodes) == "n4"
-    held = h.core.tables.jobs[gone.job_id]
-    assert held.is_pending
-    assert (held.priority, held.reason) == (0, BAD_CONSTRAINTS)
+    assert jobs[after.job_id].is_running
+    assert jobs[never.job_id].reason == "DependencyNeverSatisfied"
+    assert jobs[first.job_id].is_pending
+    h = restart(["n1", "n2", "n3"])
+    assert h.core.tables.jobs[waits.job_id].state is JobState.NODE_FAIL
 
 
 def test_a_job_that_is_over_forgets_steps_on_nodes_that_are_gone(
