@@ -74,8 +74,10 @@ class Rows(Protocol):
 
 class Database(Protocol):
     """One connection to a database, used by one thread at a time (understudy.controller.saved.
-    database). Statements have `?` for values.
+    database). Statements have `?` for values. `shown`: where it is, without a password.
     """
+
+    shown: str
 
     def execute(self, text: str, values: Sequence[object] = ()) -> Rows: ...
 

@@ -666,13 +666,13 @@ async def start(
         DatabaseError: it cannot be written.
     """
     lease = None
+    config = load(daemon.run_dir / "slurm.conf")
     if daemon.cluster.state == "disk":
         lease = open_lease(daemon, None)
+        lease.belong_to(config.cluster_name)
         lease.take(lease.read())
         daemon.at_exit.append(lease.close)
-    controller = Controller(
-        daemon, load(daemon.run_dir / "slurm.conf"), lease, write_elsewhere, clock
-    )
+    controller = Controller(daemon, config, lease, write_elsewhere, clock)
     controller.start(in_full=in_full)
     return controller
 
@@ -698,6 +698,7 @@ async def start_one_of_several(
     if daemon.logs is not None:
         daemon.logs.configure(config.text("SlurmctldDebug"), config.text("LogTimeFormat"))
     lease = lease_of(daemon, float(config.seconds("SlurmctldTimeout") or 120))
+    lease.belong_to(config.cluster_name)
 
     def lead() -> Controller:
         config = load(daemon.run_dir / "slurm.conf")

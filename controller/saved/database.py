@@ -73,7 +73,7 @@ class FileDatabase:
     """SQLite's."""
 
     def __init__(self, path: Path | str, *, one_host: bool, busy_s: float, durable: bool) -> None:
-        self._path = path
+        self.shown = str(path)
         with self._errors():
             self._connection = sqlite3.connect(
                 path,
@@ -92,7 +92,7 @@ class FileDatabase:
         except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter of what is damaged
             code = getattr(error, "sqlite_errorcode", None)
             kind = LockedError if code == sqlite3.SQLITE_BUSY else DatabaseError
-            raise kind(f"{self._path}: {error}") from error
+            raise kind(f"{self.shown}: {error}") from error
 
     def _patiently(self, text: str) -> None:
         """Execute what SQLite does not wait for by itself while another has the database."""
@@ -186,9 +186,9 @@ class ServerDatabase:
         self._own_error, self._name = DBAPIError, name
         self._connection: Connection | None = None
         try:
-            self._shown = make_url(url).render_as_string(hide_password=True)
-            if not self._shown.startswith("postgresql"):
-                raise DatabaseError(f"{self._shown}: the state may be in PostgreSQL alone")
+            self.shown = make_url(url).render_as_string(hide_password=True)
+            if not self.shown.startswith("postgresql"):
+                raise DatabaseError(f"{self.shown}: the state may be in PostgreSQL alone")
             options = f"-c lock_timeout={round(1000 * busy_s)}"
             self._engine = create_engine(
                 url,
@@ -201,14 +201,14 @@ class ServerDatabase:
 
     def _run(self, text: str, values: Any) -> CursorResult[Any]:
         if self._connection is None:
-            raise DatabaseError(f"{self._shown} is closed")
+            raise DatabaseError(f"{self.shown} is closed")
         try:
             return self._connection.exec_driver_sql(text.replace("?", "%s"), values)
         except self._own_error as error:
             self._connection.rollback()  # so that a connection that was lost is made again
             is_locked = getattr(error.orig, "sqlstate", "") == "55P03"  # lock_not_available
             kind = LockedError if is_locked else DatabaseError
-            raise kind(f"{self._shown}: {error.orig}") from error
+            raise kind(f"{self.shown}: {error.orig}") from error
 
     def execute(self, text: str, values: Sequence[object] = ()) -> Rows:
         return _ServerRows(self._run(text, _storable(values)))

@@ -45,7 +45,8 @@ _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS lease (
     one INTEGER PRIMARY KEY CHECK (one = 1), fence INTEGER NOT NULL, holder TEXT NOT NULL,
     beats INTEGER NOT NULL, wanted TEXT NOT NULL, because TEXT NOT NULL, process TEXT NOT NULL
-)
+);
+CREATE TABLE IF NOT EXISTS cluster (one INTEGER PRIMARY KEY CHECK (one = 1), name TEXT NOT NULL)
 """
 _NOBODYS: Final = "INSERT INTO lease VALUES (1, 0, '', 0, '', '', '') ON CONFLICT DO NOTHING"
 
@@ -132,6 +133,26 @@ class Lease:
                 self._database.create(_NOBODYS)
         except DatabaseError as error:
             raise StateError(str(error)) from error
+
+    def belong_to(self, cluster_name: str) -> None:
+        """Have the state be this cluster's, if it is nobody's yet. Case does not matter.
+
+        Raises:
+            StateError: it is another cluster's, which may be running.
+            DatabaseError: the database cannot be read or written.
+        """
+        with self._lock:
+            database = self._database
+            database.execute(
+                "INSERT INTO cluster VALUES (1, ?) ON CONFLICT DO NOTHING", (cluster_name,)
+            )
+            (known,) = database.execute("SELECT name FROM cluster").fetchone()
+        if known.lower() != cluster_name.lower():
+            raise StateError(
+                f'{database.shown}: is the state of cluster "{known}", and slurm.conf says '
+                f"ClusterName={cluster_name}. Give each cluster a state of its own, or forget the "
+                "jobs of the earlier one (understudy up --clean, slurmctld -c)"
+            )
 
     def holds(self) -> bool:
         """Whether nobody else can lead yet."""

@@ -248,17 +248,24 @@ class Store:
             place /= FILE_NAME
         self.place = place
         self.fence: int | None = None  # of our lease; None: nobody shares the state
-        self._database = open_database(place, name, one_host=one_host, busy_s=_BUSY_S)
+        self._database = database = open_database(place, name, one_host=one_host, busy_s=_BUSY_S)
         try:
-            version = self._database.version()
-            if version > SCHEMA_VERSION:
-                raise StateError(
-                    f"{place} is of version {version}, this program knows {SCHEMA_VERSION}"
-                )
-            self._database.create(_SCHEMA)
-            self._database.set_version(SCHEMA_VERSION)
+            self._take_over(database)
         except DatabaseError as error:
+            database.close()
             raise StateError(str(error)) from error
+        except StateError:
+            database.close()
+            raise
+
+    def _take_over(self, database: Database) -> None:
+        version = database.version()
+        if version > SCHEMA_VERSION:
+            raise StateError(
+                f"{database.shown} is of version {version}, this program knows {SCHEMA_VERSION}"
+            )
+        database.create(_SCHEMA)
+        database.set_version(SCHEMA_VERSION)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[Database]:
@@ -317,7 +324,7 @@ class Store:
         except DatabaseError as error:  # which names the database
             raise StateError(str(error)) from error
         except (StateError, *DAMAGED) as error:
-            raise StateError(f"{self.place}: {error}") from error
+            raise StateError(f"{self._database.shown}: {error}") from error
 
     def _read(self, core: Core, *, in_full: bool) -> list[Job]:
         database = self._database

@@ -6,7 +6,9 @@ import contextlib
 from typing import TYPE_CHECKING
 
 import pytest
+from controller_harness import Harness, make_tables
 from database_servers import postgresql
+from sqlalchemy import make_url
 
 from understudy.controller.accounting.queue import QueueFile
 from understudy.controller.saved.database import DatabaseError, LockedError, open_database
@@ -15,7 +17,7 @@ from understudy.controller.saved.records import StateError
 from understudy.controller.saved.store import Batch, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 NOTHING = Batch([], [], [], [], [], [], [], None, [], [], [])
@@ -161,3 +163,39 @@ def test_a_server_that_cannot_be_used_is_said_to_be_none(url: str, text: str) ->
     with pytest.raises(StateError, match=text) as error:
         open_database(url, "controller", busy_s=1.0)
     assert "secret" not in str(error.value)
+
+
+def test_a_state_belongs_to_one_cluster(place: Path | str) -> None:
+    lease, other = open_lease(place, "controller"), open_lease(place, "controller")
+    lease.belong_to("Alpha")
+    lease.take(lease.read())
+    other.belong_to("alpha")
+    with pytest.raises(StateError, match=r'is the state of cluster "Alpha".*ClusterName=beta'):
+        other.belong_to("beta")
+    assert lease.beat().fence == 1
+    lease.close()
+    other.close()
+
+
+def test_no_message_has_the_password_of_a_server(server: str) -> None:
+    url = make_url(server).set(password="0pen-Sesame").render_as_string(hide_password=False)
+    store, lease = Store(url), open_lease(url, "controller")
+    lease.belong_to("alpha")
+    messages = [message_of(lambda: lease.belong_to("beta"))]
+    store._database.execute("INSERT INTO jobs VALUES (1, ?)", (b"\xc1",))
+    messages.append(message_of(lambda: store.read(Harness(make_tables(), daemons={}).core)))
+    store._database.set_version(99)
+    messages.append(message_of(lambda: Store(url)))
+    store._database.execute("DROP SCHEMA public CASCADE")
+    store._database.execute("CREATE SCHEMA public")
+    store.close()
+    lease.close()
+    for message in messages:
+        assert "0pen-Sesame" not in message
+        assert "***@" in message or "localhost" in message
+
+
+def message_of(refused: Callable[[], object]) -> str:
+    with pytest.raises(StateError) as raised:
+        refused()
+    return str(raised.value)
