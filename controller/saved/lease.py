@@ -48,6 +48,7 @@ CREATE TABLE IF NOT EXISTS lease (
 );
 CREATE TABLE IF NOT EXISTS cluster (one INTEGER PRIMARY KEY CHECK (one = 1), name TEXT NOT NULL)
 """
+_TYPES: Final = [int, str, int, str, str, str]  # of its columns, as `Row` has them
 _NOBODYS: Final = "INSERT INTO lease VALUES (1, 0, '', 0, '', '', '') ON CONFLICT DO NOTHING"
 
 
@@ -147,7 +148,7 @@ class Lease:
                 "INSERT INTO cluster VALUES (1, ?) ON CONFLICT DO NOTHING", (cluster_name,)
             )
             (known,) = database.execute("SELECT name FROM cluster").fetchone()
-        if known.lower() != cluster_name.lower():
+        if str(known).lower() != cluster_name.lower():
             raise StateError(
                 f'{database.shown}: is the state of cluster "{known}", and slurm.conf says '
                 f"ClusterName={cluster_name}. Give each cluster a state of its own, or forget the "
@@ -173,10 +174,17 @@ class Lease:
         return not self._is_lost
 
     def read(self) -> Row:
-        """The lease as it is now."""
+        """The lease as it is now.
+
+        Raises:
+            DatabaseError: the database cannot be read, or has none.
+        """
         text = "SELECT fence, holder, beats, wanted, because, process FROM lease"
         with self._lock:
-            return Row(*self._database.execute(text).fetchone())
+            found = self._database.execute(text).fetchone() or ()
+            if [type(each) for each in found] != _TYPES:
+                raise DatabaseError(f"{self._database.shown}: damaged lease")
+            return Row(*found)
 
     def _change(self, text: str, values: tuple[object, ...]) -> bool:
         """Execute an UPDATE; whether it met the row."""

@@ -119,6 +119,20 @@ def test_with_a_clock_service_it_is_the_same(site, kind):
     assert not any(process.is_running for process in daemons)
 
 
+def test_a_cluster_that_was_ahead_of_real_time_does_not_go_back_into_it(site):
+    conf = site.conf()
+    assert site.up("--conf", conf, "--time", "scaled:36000").returncode == 0
+    site("sbatch", "--wait", "--wrap", "sleep 7200")
+    assert site("understudy", "down").returncode == 0
+    refused = site.up("--conf", conf)
+    assert refused.returncode == 1
+    assert "would lie in the future: use --time scaled:36000 again, or --clean" in refused.stderr
+    assert site.up("--conf", conf, "--time", "scaled:36000").returncode == 0
+    assert site("understudy", "down").returncode == 0
+    assert site.up("--conf", conf, "--clean").returncode == 0
+    assert site("understudy", "down").returncode == 0
+
+
 def test_status_shows_daemons_nodes_and_jobs(site):
     site.up("--conf", site.conf())
     status = site("understudy", "status")

@@ -397,7 +397,11 @@ def shares(nodes: list[str], count: int) -> list[str]:
 
 
 def first_time(run_dir: Path, time: str, wanted: float | None = None) -> float:
-    """The cluster's time at its start."""
+    """The cluster's time at its start.
+
+    Raises:
+        LaunchError: real time has not come to where an earlier cluster was, whose state is there.
+    """
     if wanted is not None:
         return wanted
     now = float(int(clock_time.time()))
@@ -406,7 +410,16 @@ def first_time(run_dir: Path, time: str, wanted: float | None = None) -> float:
     except (OSError, ValueError, TypeError):
         return now
     # The time of jobs in the saved state must not lie in the future.
-    return max(now, earlier.epoch, _reached(run_dir, earlier)) if time != "real" else now
+    reached = max(now, earlier.epoch, _reached(run_dir, earlier))
+    if time == "real" and reached > now + 1 and any((run_dir / "state").glob("*")):
+        came_to = clock_time.strftime("%Y-%m-%dT%H:%M:%S", clock_time.localtime(reached))
+        before = f"scaled:{earlier.rate:g}" if earlier.time == "scaled" else earlier.time
+        raise LaunchError(
+            f"the cluster in {run_dir} has come to {came_to} in {earlier.time} time, "
+            f"in real time its jobs would lie in the future: use --time {before} again, or --clean "
+            "to forget them"
+        )
+    return reached
 
 
 def _reached(run_dir: Path, earlier: Cluster) -> float:

@@ -76,6 +76,22 @@ def test_a_state_that_cannot_be_written_is_told_in_a_line(run_dir):
     assert "state.sqlite: attempt to write a readonly database" in refusal(run_dir)
 
 
+@pytest.mark.parametrize("damage", ["fence = 'x'", "holder = x'00'", "beats = 1.5"])
+def test_a_damaged_lease_is_told_with_its_file(run_dir, damage):
+    path = run_dir / "state" / "state.sqlite"
+    Lease(path, "controller", None).close()
+    with_(path, f"UPDATE lease SET {damage}")
+    assert "state/state.sqlite: damaged lease" in refusal(run_dir)
+
+
+def test_another_clusters_state_is_told_with_its_file(run_dir):
+    path = run_dir / "state" / "state.sqlite"
+    lease = Lease(path, "controller", None)
+    lease.belong_to("another")
+    lease.close()
+    assert 'state/state.sqlite: is the state of cluster "another"' in refusal(run_dir)
+
+
 def test_a_damaged_record_is_told_with_its_file(run_dir):
     Store(run_dir / "state").close()
     path = run_dir / "state" / "state.sqlite"
