@@ -72,7 +72,9 @@ USAGE = """Usage: scancel [-A account] [--batch] [--full] [--interactive] [-n jo
 # though others are taken, too
 _VALID_STATES = "Valid job states are PENDING, RUNNING, and SUSPENDED"
 # Job id; component, task, tasks or all tasks; step.
-_JOB = re.compile(r"(\d+)(?:\+\d*|_(?:\d+|\*|\[[\d,:%-]+\])|_?)(?:\.\d+)?")
+# number and task, the task's list if it is one, and the step
+_JOB = re.compile(r"((\d+)(?:\+\d*|_(?:\d+|\*|\[([^]]*)\])|_?))(?:\.(\d*))?(?=,|$)")
+_OFFSET = re.compile(r"\+\d*")  # of a component of a heterogeneous job
 _TEXT_FILTERS = (
     ("account", "account"),
     ("name", "name"),
@@ -90,6 +92,7 @@ INVALID_JOB_ID, IN_TRANSITION, ALREADY_DONE, CONNECT_FAILED, NOT_FEDERATED = (
 )
 _INVALID_USER = 2010
 _ANY_TASK = 1 << 26
+_MOST_STEP = 0xFFFFFFFF  # numbers of steps are kept in 32 bits
 _PAUSES_S = range(5, 15)  # between ten further attempts, as 22.05.8 makes them
 # unless --verbose: what was to end has ended
 _NOT_WORTH_A_WORD = frozenset((INVALID_JOB_ID, ALREADY_DONE))
@@ -210,20 +213,35 @@ def _environment(context: Context) -> "dict[str, str | None]":
 
 
 def _job_ids(operand: str, context: Context) -> list[str]:
-    """The jobs that an operand names, lists in commas too. Commas within brackets part tasks."""
-    found = [""]
-    depth = 0
-    for letter in operand:
-        if letter == "," and not depth:
-            found.append("")
-            continue
-        depth += (letter == "[") - (letter == "]")
-        found[-1] += letter
-    for each in found:
-        if not _JOB.fullmatch(each) or not int(_JOB.fullmatch(each)[1]):  # type: ignore[index]
-            context.error(f"Invalid job id {each}")
-            raise _RefusedLineError
-    return found
+    """The jobs that an operand names, lists in commas too. Behind a list of tasks nothing comes."""
+    found: list[str] = []
+    while True:
+        match = _JOB.match(operand)
+        if match is None or not int(match[2]):
+            raise _no_job(operand, context)
+        job, _, tasks, step = match.groups()
+        if tasks is not None:
+            for part in tasks.split(","):
+                first, dash, last = part.partition("-")
+                if not first.isdecimal() or (last and not last.isdecimal()):
+                    wrong = True
+                else:
+                    wrong = bool(dash and last) and int(last) < int(first)
+                if wrong:
+                    context.error(f"_parse_single_range: Invalid range: `{part}'")
+                    raise _no_job(operand, context)
+            job = job.replace("-]", "]").replace("-,", ",")
+            if match.end() != len(operand) or step is not None:
+                raise _no_job(operand, context)
+        found.append(job if step is None else f"{job}.{int(step or 0) & _MOST_STEP}")
+        if match.end() == len(operand):
+            return found
+        operand = operand[match.end() + 1 :]
+
+
+def _no_job(text: str, context: Context) -> _RefusedLineError:
+    context.error(f"Invalid job id {text}")
+    return _RefusedLineError()
 
 
 def _signal(text: str | None, context: Context) -> int | None:
@@ -340,7 +358,7 @@ def _only_active(
         for each in missing if "quiet" not in options else ():
             kind = "job step id" if "." in each else "job id"
             context.error(
-                f"Kill job error on {kind} {each.partition('+')[0]}: Invalid job id specified"
+                f"Kill job error on {kind} {_OFFSET.sub('', each)}: Invalid job id specified"
             )
     return found, int(code)
 
@@ -501,9 +519,12 @@ def _cancel(
                 + (f"Terminating {name}" if signal is None else f"Signal {signal} to {name}")
             )
     if "sibling" in options:
-        for job in jobs:
+        rows = context.client.query("jobs", ["job_id", "array_job_id"]).rows
+        known = {str(number) for row in rows for number in row}
+        theirs = [job for job in jobs if "." not in job and re.split("[_+]", job)[0] in known]
+        for job in theirs:
             context.error(f"Kill job error on job id {job}: Not a valid federated job")
-        return NOT_FEDERATED & 0xFF
+        return NOT_FEDERATED & 0xFF if theirs else 0
     where = (
         {"state": [state for state, flag in states if not flag]}
         if states and not states[0][1]

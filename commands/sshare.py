@@ -104,6 +104,7 @@ LONG_CLASSIC = (
     "account,user,rawshares,normshares,rawusage,normusage,effectvusage,fairshare,"
     "grptresmins,tresrunmins"
 )
+_NO_FORMAT = "account"  # what is printed where --format names nothing
 _COLUMNS = [
     "association_id",
     "parent_id",
@@ -133,7 +134,9 @@ def sshare(arguments: "list[str]", context: Context) -> int:
     let_last_parsable_count(given, options)
     _last_of_users(given, options)
     if formats := [text for option, text in given if option.dest == "format" and text]:
-        options["format"] = ",".join(formats)
+        options["format"] = ",".join(formats).strip(",") or _NO_FORMAT
+    elif "format" in options:
+        options["format"] = _NO_FORMAT
     if "verbose" in options:
         options["verbose"] = str(sum(option.dest == "verbose" for option, _ in given))
     if "help" in options or "usage" in options:

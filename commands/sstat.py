@@ -217,14 +217,14 @@ def sstat(arguments: list[str], context: Context) -> int:
     except ValueError as error:
         context.fatal(str(error))
         return 1
-    names = (
-        "jobid,nodelist,pids" if "pidformat" in options else options.get("format") or DEFAULT_FIELDS
-    )
+    names = "jobid,nodelist,pids" if "pidformat" in options else options.get("format")
+    if names is None:
+        names = DEFAULT_FIELDS
     cells = []
-    for word in names.split(","):
+    for word in filter(None, names.split(",,")[0].split(",")):
         name, _, size = word.partition("%")
         matches = [key for key in fields if key.startswith(name.lower())]
-        if not name or not matches:
+        if not matches:
             context.error(f'Invalid field requested: "{name}"')
             return 1
         header, width, value = fields[name.lower() if name.lower() in fields else matches[0]]
@@ -240,6 +240,8 @@ def sstat(arguments: list[str], context: Context) -> int:
             steps += _steps(word, options, context)
         except RefusedError:  # the controller is away, observed at 22.05.8
             context.error(f"couldn't get steps for job {word.partition('.')[0]}")
+    if not cells:
+        return 0
     if "noheader" not in options:
         context.print(
             _line(

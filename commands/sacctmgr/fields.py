@@ -292,9 +292,7 @@ def columns_of(text: str) -> "list[Column]":
         UnknownFieldError: with the field.
     """
     found = []
-    for part in text.split(","):
-        if not part and "," in text:
-            continue
+    for part in filter(None, text.split(",")) if text.strip(",") else ("",):
         name, _, width = part.partition("%")
         lowered = name.lower()
         column = next(

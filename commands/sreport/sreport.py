@@ -190,6 +190,9 @@ class Report:
         is_tree = name == "account" and "tree" in self.given and self.kind != "user"
         return -20 if is_tree else width
 
+    def _parted(self, texts: "list[str]") -> str:
+        return "|".join(texts) + ("|" if texts and self.parsable == 1 else "")
+
     def print(
         self,
         title: str,
@@ -201,9 +204,7 @@ class Report:
         if self.header:
             context.stdout.write("\n".join([_RULE, title, *lines, _RULE]) + "\n")
             if self.parsable:
-                context.print(
-                    "|".join([head for head, _, _ in columns]) + ("|" if self.parsable == 1 else "")
-                )
+                context.print(self._parted([head for head, _, _ in columns]))
             else:
                 context.print(
                     "".join([_fit(head[: abs(width)], width) for head, width, _ in columns])
@@ -212,7 +213,7 @@ class Report:
         for row in rows:
             texts = [str(row.get(name, "")) for _, _, name in columns]
             if self.parsable:
-                context.print("|".join(texts) + ("|" if self.parsable == 1 else ""))
+                context.print(self._parted(texts))
             else:
                 context.print(
                     "".join(
@@ -476,16 +477,16 @@ def _time(report: Report, text: str, now: float) -> "int | None":
 def _format(report: Report, default: str) -> "list[str]":
     """The fields to print. With -T the resource's name comes before the amounts."""
     asked = report.given.get("format")
-    if not asked:
+    if asked is None:
         return default.split(",")
     found = []
-    for part in asked:
+    for part in asked or ("",):
         name = part.partition("%")[0].lower()
         field = next(
             (
                 _OTHER_NAMES.get(each, each)
                 for each in (*_COLUMNS, *_OTHER_NAMES)
-                if each.startswith(name)
+                if name and each.startswith(name)
             ),
             None,
         )

@@ -189,6 +189,8 @@ class Settings:
         """An arbitrary distribution: a node for each task."""
         spec, tasks = self.job.spec, self._tasks_asked(inside=inside)
         if not spec.get("required_nodes"):
+            if not (inside or tasks):
+                raise BadOptionError("invalid number of tasks (-n 0)", 1)
             text = (
                 "With Arbitrary distribution you need to specify a nodelist or hostfile "
                 "with the -w option"

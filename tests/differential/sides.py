@@ -33,6 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 CLUSTER = "conform"
 LIMIT_S = 25
+MOST_READ = 1_000_000  # octets; some commands of Slurm ask for ever where the input is at its end
 FIRST_JOB = 7301
 JOB = re.compile(r"(?<![\w.])7[3-4]\d\d(?!\d)")
 AT_A_TIME = 6  # commands that change nothing are typed together
@@ -151,7 +152,8 @@ class Side:
                 os.killpg(process.pid, 9)
             out, err = process.communicate()
             code = "timeout"
-        return out.decode(errors="replace"), err.decode(errors="replace"), code
+        texts = [each[:MOST_READ].decode(errors="replace") for each in (out, err)]
+        return texts[0], texts[1], code
 
     def begin(self, first: int) -> None:
         """A new sequence, whose first job will have this number."""
