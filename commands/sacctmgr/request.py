@@ -104,7 +104,7 @@ def read_words(session: "Session", entity: str, words: list[str], *, sets: bool)
             session.context.complain(unknown)
             continue
         try:
-            values = sw.read_condition(place, value, session.words)
+            values = sw.read_condition(place, value, session.words, word)
         except sw.ValueRefusedError as error:
             refuse(session, error)
             request.is_well = False

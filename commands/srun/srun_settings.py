@@ -11,7 +11,7 @@ from understudy.commands.srun.srun_options import HANDED_ON, OPTIONS, OWN
 from understudy.commands.submission.allocation import immediate_s
 from understudy.commands.submission.job import BadOptionError, Job
 from understudy.commands.submission.option_table import KEPT
-from understudy.commands.submission.options import apply, number
+from understudy.commands.submission.options import apply, check_limits, number
 from understudy.commands.submission.shape import (
     heed_hint,
     loudness,
@@ -47,7 +47,7 @@ _BINDINGS = frozenset(
     )
 )
 # what is no option of the job here, and has the values that sbatch knows
-_AS_SBATCH = frozenset(("open_mode", "propagate"))
+_AS_SBATCH = frozenset(("open_mode",))
 # least values, and names in errors
 _COUNTS = (
     ("threads", 1, "threads"),
@@ -117,6 +117,7 @@ class Settings:
                 apply(self.job, option, value)
         heed_hint(self.job)
         own = self.own
+        check_limits(own.get("propagate") or "")
         self.quiet = "quiet" in own
         self.verbose = loudness(given, environ, "SLURM_DEBUG")
         self.immediate = immediate_s(own["immediate"]) if "immediate" in own else 0

@@ -552,7 +552,12 @@ _LIMITS = {
 }
 
 
-def _propagate(job: Job, option: Option, value: str) -> None:
+def check_limits(value: str) -> None:
+    """The limits that --propagate names: what all options say is known before.
+
+    Raises:
+        BadOptionError: one of them is none.
+    """
     for word in value.split(","):
         if word and word.removeprefix("RLIMIT_") not in _LIMITS:
             raise BadOptionError(
@@ -560,6 +565,9 @@ def _propagate(job: Job, option: Option, value: str) -> None:
                 1,
                 f"{{program}}: error: Bad rlimit name: {word}",
             )
+
+
+def _propagate(job: Job, option: Option, value: str) -> None:
     job.extra[option.dest] = value or "ALL"
 
 

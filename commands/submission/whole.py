@@ -5,6 +5,7 @@ Place: under sbatch, salloc and srun. Follows the real commands, where sbatch(1)
 """
 
 from understudy.commands.submission.job import BadOptionError, Job
+from understudy.commands.submission.options import check_limits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ def check_whole(job: Job, *, bb: str = "--burst-buffer") -> None:
             1,
             "{program}: error: invalid partition specified: (null)",
         )
+    if "propagate" in job.extra:
+        check_limits(job.extra["propagate"])
     distribution = job.spec.get("distribution", "")
     if distribution.startswith("arbitrary") and not job.spec.get("required_nodes"):
         raise BadOptionError(

@@ -215,6 +215,8 @@ def _account(change: Change, text: str) -> None:
 def _qos(change: Change, text: str) -> None:
     if change.core.job_limits is None and not change.core.associations.qos:
         return
+    if not text and not change.job.is_pending:
+        return
     change.need_pending()
     if change.by_admin and text in change.core.associations.qos:
         change.lift("qos")
@@ -528,7 +530,8 @@ def _reservation(change: Change, text: str) -> None:
     try:
         if text:
             check_reservation(change.core, job)
-        change.need_pending()
+        if text != before.reservation:
+            change.need_pending()
     finally:
         job.spec = before
     change.spec["reservation"] = text
