@@ -28,7 +28,14 @@ from understudy.commands.shared.options import (
 )
 from understudy.commands.shared.past_times import midnight, past_time
 from understudy.documents.documents import VERSION
-from understudy.documents.states import REQUEUE, RESIZING, job_state, job_state_from
+from understudy.documents.states import (
+    REQUEUE,
+    RESIZING,
+    RUNNING,
+    SUSPENDED,
+    job_state,
+    job_state_from,
+)
 from understudy.documents.use import was_measured
 
 TYPE_CHECKING = False
@@ -207,6 +214,13 @@ def sacct(arguments: "list[str]", context: Context) -> int:
     try:
         given, words = OPTIONS.parse(arguments)
     except OptionError as error:
+        try:  # what is wrong with jobs is told where they are read
+            for option, value in error.given:
+                for word in (value or "").split(",") if option.dest == "jobs" else ():
+                    if word:
+                        _job(word, context)
+        except _BadRequestError:
+            return 1
         context.complain(f"sacct: {error}")
         return 1
     options = last_values([*OPTIONS.from_environment(context.environ), *given])
@@ -765,7 +779,7 @@ def _minutes(text: "str | None", context: Context) -> "int | None":
 def _job(word: str, context: Context) -> JobName:
     """`17`, `17.batch`, `17_3`, `17_3.0`, `17+1`."""
     job, dot, step = word.partition(".")
-    job, _, offset = job.partition("+")
+    job, plus, offset = job.partition("+")
     number, underscore, task = job.partition("_")
     if match := _LEADING_NUMBER.match(number):
         number = match[0]  # what follows it is not looked at
@@ -774,6 +788,8 @@ def _job(word: str, context: Context) -> JobName:
         if not number.isdigit()
         else "job array element"
         if underscore and not task.isdigit()
+        else "hetjob offset"
+        if plus and not offset.isdigit()
         else ""
     )
     wrong = wrong or ("step" if dot and not (step.isdigit() or step in _SPECIAL_STEPS) else "")
@@ -861,6 +877,8 @@ def _with_steps(
         ):
             if not only or step["step"] in only:
                 step["job"] = job
+                if job["state"] == SUSPENDED and step["state"] == RUNNING:
+                    step["state"] = SUSPENDED
                 found.append(step)
             for name in ("user_cpu_us", "system_cpu_us"):
                 job[name] = job.get(name, 0) + (step[name] or 0)

@@ -66,7 +66,7 @@ def _numbered(core: Core, job: Job, step: Step, now: float) -> dict[str, Any]:
         **_common(core, job),
         "step": str(step.step_id),
         "name": step.name,
-        "state": int(job.state if job.state is JobState.SUSPENDED else JobState.RUNNING),
+        "state": int(JobState.RUNNING),  # of a suspended job, too, as in 22.05.8
         "start_time": step.start_time,
         "run_time_s": max(int(now) - step.start_time, 0),
         "time_limit_s": step.time_limit_s,
@@ -99,7 +99,7 @@ def _batch(core: Core, job: Job, now: float) -> dict[str, Any]:
         **_common(core, job),
         "step": "batch",
         "name": "batch",
-        "state": int(job.state),
+        "state": int(JobState.RUNNING),
         "start_time": job.start_time,
         "run_time_s": max(int(now) - job.start_time, 0),
         "time_limit_s": None,
