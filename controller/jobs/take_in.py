@@ -491,14 +491,15 @@ def _heed_deadline(job: Job, partition: Partition, now: int) -> None:
 
 
 def _partitions(core: Core, spec: JobSpec, user_id: int) -> list[Partition]:
+    wanted = spec.partition
+    if not wanted and (reservation := core.tables.reservations.by_name.get(spec.reservation)):
+        wanted = reservation.partition
     try:
-        partitions = find_partitions(core, spec.partition)
+        partitions = find_partitions(core, wanted)
     except SlurmError as error:
         if error.code != ErrorCode.INVALID_PARTITION:
             raise
-        missing = next(
-            name for name in spec.partition.split(",") if name not in core.tables.partitions
-        )
+        missing = next(name for name in wanted.split(",") if name not in core.tables.partitions)
         raise SlurmError(
             ErrorCode.INVALID_PARTITION, f"invalid partition specified: {missing}\n{error.text}"
         ) from None

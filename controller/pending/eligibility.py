@@ -26,6 +26,8 @@ from understudy.controller.tables.partition import (
     PARTITION_TIME_LIMIT,
     QOS_NOT_ALLOWED,
 )
+from understudy.controller.tables.reservation import WAITS
+from understudy.model.reservations import TIME_FLOAT
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core
@@ -144,6 +146,12 @@ def review(core: Core, job: Job, now: float, *, is_looked_at: bool = True) -> No
         if job.is_finished:
             return
     begin = job.begin_time
+    reservations = core.tables.reservations
+    is_early = bool(reservations) and reservations.keeps(job, now)
+    if is_early:
+        for reservation in reservations.of(job):
+            if reservation.start(now) > now and not reservation.flags & TIME_FLOAT:
+                wait_until(core, reservation.start_time, job.job_id)
     if begin is not None and begin > now:
         if job.eligible_time != begin:
             job.eligible_time = begin
@@ -154,7 +162,7 @@ def review(core: Core, job: Job, now: float, *, is_looked_at: bool = True) -> No
         if job.eligible_time is not None and job.eligible_time > now:
             job.eligible_time = None
     elif job.eligible_time is None or job.eligible_time > now:
-        job.eligible_time = int(now)
+        job.eligible_time = None if is_early else int(now)
     if not job.is_eligible(now):
         job.expected_start, job.expected_nodes = None, 0
     limits = partition_reason(core, job)
@@ -164,6 +172,8 @@ def review(core: Core, job: Job, now: float, *, is_looked_at: bool = True) -> No
     reason = NONE
     if job.priority == 0:
         reason = job.held_by or HELD_BY_USER
+    elif is_early:
+        reason = WAITS
     elif outlook is not Outlook.MET:
         reason = DEPENDENCY if outlook is Outlook.WAITING else NEVER_SATISFIED
     elif begin is not None and begin > now:
@@ -211,10 +221,13 @@ def notify_dependents(core: Core, job: Job, now: float) -> None:
 
 
 def begin_time_has_come(core: Core, job: Job, now: float) -> None:
-    """The job has waited for a time that is here, or for a delay of its dependency."""
+    """The job has waited for a time that is here, or for a delay of its dependency. That its
+    reservation has begun asks nobody to schedule yet.
+    """
+    was_early = job.reason == WAITS
     review(core, job, now)
     job_changed(core, job, now)
-    if job.is_eligible(now):
+    if job.is_eligible(now) and not was_early:
         core.changed(Note.MET, now)
 
 

@@ -19,6 +19,7 @@ from understudy.controller.later import Later
 from understudy.controller.pending.awaited import describe, is_met
 from understudy.controller.scheduling.slurm.main_pass import MainPass
 from understudy.controller.scheduling.slurm.queue import Record, slurm_order
+from understudy.controller.tables.job import BAD_CONSTRAINTS
 from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.protocol.messages import Allocated, Ok
@@ -60,7 +61,7 @@ def allocate(core: Core, message: AllocateJob, sender: Sender) -> Allocated:
         _try(core, job, now)
     if job.is_pending and message.immediate:
         eligible, reason = job.is_eligible(now), job.reason
-        _give_up(core, job, now)
+        _give_up(core, job, now)  # which has another reason then
         if reason.startswith("Partition"):
             raise SlurmError(
                 ErrorCode.PARTITION_DOWN
@@ -118,7 +119,8 @@ def _give_up(core: Core, job: Job, now: float) -> None:
     del core.tables.pending[job.job_id]
     advance(job, JobEvent.CANNOT_RUN, now)
     job.start_time = job.end_time = int(now)
-    job.exit_code = 1
+    job.reason, job.reason_detail = BAD_CONSTRAINTS, ""
+    job.exit_signal = 1
     job_over(core, job, now)
 
 

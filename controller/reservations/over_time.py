@@ -91,6 +91,10 @@ def catch_up(core: Core, now: float) -> None:
         if not reservation.was_active and reservation.start_time <= begins:
             reservation.was_active = has_begun = True
             _run(core, core.settings.reservation_prolog, reservation)
+            for job in jobs_in(core, reservation):
+                if job.is_pending:
+                    review(core, job, now)
+                    job_changed(core, job, now)
         if (
             reservation.flags & PURGE_COMP
             and reservation.end_time > now

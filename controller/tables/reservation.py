@@ -161,6 +161,15 @@ class ReservationTable:
             if (found := self.by_name.get(name)) is not None
         ]
 
+    def keeps(self, job: Job, now: float) -> bool:
+        """Whether the job, or a component of it, names reservations none of which has begun: it is
+        not eligible before.
+        """
+        own = self.of(job)
+        if own and all(not each.flags & FLEX and now < each.start(now) for each in own):
+            return True
+        return self.keeps_whole(job, now)
+
     def keeps_whole(self, job: Job, now: float) -> bool:
         """Whether a component of the heterogeneous job names reservations none of which has begun:
         all of them wait for that.

@@ -29,6 +29,8 @@ from understudy.protocol.messages import (
     Ok,
     ReservationChanged,
     SubmitJob,
+    UpdateJobs,
+    UpdatePartition,
     UpdateReservation,
 )
 
@@ -429,6 +431,47 @@ def test_jobs_start_when_their_reservation_begins(scheduled: Harness) -> None:
     assert job.start_time is not None
     assert job.start_time >= NOW + 100
     assert job.node_list == "n[1-2]"
+
+
+def test_a_job_is_eligible_when_its_reservation_begins(scheduled: Harness) -> None:
+    """As 22.05.8: nothing else is told of before, and a begin time counts all the same."""
+    h = scheduled
+    create(h, start=100, nodes="n1")
+    create(h, name="flexible", start=100, nodes="n2", flags="flex")
+    first = h.submit(reservation="r", time_limit_s=600)
+    second = h.submit(reservation="r", time_limit_s=600)
+    after = h.submit(reservation="r", time_limit_s=600, dependency=f"afterok:{first.job_id}")
+    later = h.submit(reservation="r", begin_time=NOW + 50)
+    held = h.submit(reservation="r", hold=True)
+    flexible = h.submit(reservation="flexible")
+    assert flexible.eligible_time == NOW
+    h.run(60)
+    reasons = ["Reservation"] * 4 + ["JobHeldUser"]
+    assert [job.reason for job in (first, second, after, later, held)] == reasons
+    times = [job.eligible_time for job in (first, second, after, later, held)]
+    assert times == [None, None, None, NOW + 50, None]
+    h.run(50)
+    assert first.is_running
+    assert [job.eligible_time for job in (first, second, after)] == [NOW + 100, NOW + 100, None]
+    assert after.reason == "Dependency"
+
+
+def test_a_job_that_was_eligible_stays_so_in_a_reservation_that_has_not_begun(h: Harness) -> None:
+    create(h, start=1000, nodes="n1")
+    job = h.submit(exclusive=True, required_nodes="n2")
+    waiting = h.submit(exclusive=True, required_nodes="n2")
+    assert job.is_running
+    h.run(5)
+    h.ask(UpdateJobs([str(waiting.job_id)], {"reservationname": "r", "reqnodelist": ""}), ROOT)
+    assert waiting.spec.reservation == "r"
+    assert waiting.eligible_time == NOW
+
+
+def test_a_job_without_a_partition_is_in_its_reservations(h: Harness) -> None:
+    h.ask(UpdatePartition("create", "batch", {"nodes": "n1"}), ROOT)
+    create(h, start=100, partitionname="batch", nodes="n1")
+    assert h.submit(reservation="r").partition == "batch"
+    assert h.submit(reservation="r", partition="main").partition == "main"
 
 
 def test_nodes_are_shown_as_reserved_or_under_maintenance(h: Harness) -> None:
