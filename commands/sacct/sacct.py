@@ -214,17 +214,12 @@ def sacct(arguments: "list[str]", context: Context) -> int:
     try:
         given, words = OPTIONS.parse(arguments)
     except OptionError as error:
-        try:  # what is wrong with jobs is told where they are read
-            for option, value in error.given:
-                for word in (value or "").split(",") if option.dest == "jobs" else ():
-                    if word:
-                        _job(word, context)
-        except _BadRequestError:
-            return 1
-        context.complain(f"sacct: {error}")
+        _complain(error, context)
         return 1
     options = last_values([*OPTIONS.from_environment(context.environ), *given])
     let_last_parsable_count(given, options)
+    if not _formats_agree(given, options, context):
+        return 1
     if "verbose" in options:
         options["verbose"] = str(sum(option.dest == "verbose" for option, _ in given))
     for name in _LISTS & options.keys():  # one that is given again adds to the list
@@ -260,6 +255,35 @@ def sacct(arguments: "list[str]", context: Context) -> int:
     except RefusedError as error:
         context.error(error.text)
         return 1
+
+
+def _complain(error: OptionError, context: Context) -> None:
+    """Of an option that is none; what is wrong with jobs before it is told first."""
+    try:
+        for option, value in error.given:
+            for word in (value or "").split(",") if option.dest == "jobs" else ():
+                if word:
+                    _job(word, context)
+    except _BadRequestError:
+        return
+    context.complain(f"sacct: {error}")
+
+
+def _formats_agree(
+    given: "list[tuple[Option, str | None]]", options: "dict[str, str | None]", context: Context
+) -> bool:
+    """Whether there is no --long beside --format. The environment's format is for neither."""
+    if {"brief", "long"}.isdisjoint(options):
+        return True
+    if all(option.dest != "format" for option, _ in given):
+        options.pop("format", None)
+    elif "long" in options:
+        context.fatal(
+            "Options -o(--format) and -l(--long) are mutually exclusive. Please remove "
+            "one and retry."
+        )
+        return False
+    return True
 
 
 _COMPLETION_FIELDS = {
@@ -479,13 +503,10 @@ def _scripts(jobs: "list[Row]", options: "dict[str, str | None]", context: Conte
 def _read_fields(options: "dict[str, str | None]", context: Context) -> "list[sacct_fields.Field]":
     unit = (options.get("units") or "").upper()[:1]
     set_units(unit, convert=bool(unit) or "noconvert" not in options)
-    text: str = (
-        sacct_fields.BRIEF
-        if "brief" in options
-        else sacct_fields.LONG
-        if "long" in options
-        else options.get("format", sacct_fields.DEFAULT) or ""
-    )
+    lists = [options["format"]] if "format" in options else []
+    lists += [sacct_fields.BRIEF] if "brief" in options else []
+    lists += [sacct_fields.LONG] if "long" in options else []
+    text = ",".join([each or "" for each in lists or [sacct_fields.DEFAULT]])
     try:
         return sacct_fields.fields_of(",".join(name.strip() for name in text.split(",")))
     except sacct_fields.UnknownFieldError as error:

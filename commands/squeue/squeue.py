@@ -161,6 +161,10 @@ def squeue(arguments: list[str], context: Context) -> int:
     try:
         options = _options(given, line, operands, arguments, context)
         wanted = _read_filter(options, context)
+        if operands:
+            context.error(f"Unrecognized option: {operands[0]}")
+            context.print(USAGE)
+            return 1
         interval = _read_interval(options.get("iterate"), context)
         if "verbose" in options:
             from understudy.commands.shared.verbose import squeue_options
@@ -235,10 +239,6 @@ def _options(
     if context.refuses_clusters(
         options.get("clusters"), "--cluster" if "clusters" in line else "SLURM_CLUSTERS"
     ):
-        raise _RefusedError
-    if operands:
-        context.error(f"Unrecognized option: {operands[0]}")
-        context.print(USAGE)
         raise _RefusedError
     return options
 
@@ -658,7 +658,7 @@ def _read_format(options: "dict[str, str | None]", context: Context) -> list[Cel
         context.error(f"Invalid job format specification: {name}")
 
     long_format = options.get("long_format")
-    if long_format is not None and "format" not in options:
+    if long_format is not None and options.keys().isdisjoint({"format", "start"}):
         return FIELDS.parse_long(long_format, unknown_name, negative_suffix=" ")
     if "SLURM_BITSTR_LEN" in os.environ:
         FIELDS.by_letter["i"].whole = "tasks"

@@ -146,23 +146,8 @@ def review(core: Core, job: Job, now: float, *, is_looked_at: bool = True) -> No
         if job.is_finished:
             return
     begin = job.begin_time
-    reservations = core.tables.reservations
-    is_early = bool(reservations) and reservations.keeps(job, now)
-    if is_early:
-        for reservation in reservations.of(job):
-            if reservation.start(now) > now and not reservation.flags & TIME_FLOAT:
-                wait_until(core, reservation.start_time, job.job_id)
-    if begin is not None and begin > now:
-        if job.eligible_time != begin:
-            job.eligible_time = begin
-            wait_until(core, begin, job.job_id)
-    elif outlook is not Outlook.MET:
-        job.eligible_time = None
-    elif job.priority == 0:
-        if job.eligible_time is not None and job.eligible_time > now:
-            job.eligible_time = None
-    elif job.eligible_time is None or job.eligible_time > now:
-        job.eligible_time = None if is_early else int(now)
+    is_early = bool(core.tables.reservations) and _is_early(core, job, now)
+    _set_eligible_time(core, job, now, is_met=outlook is Outlook.MET, is_early=is_early)
     if not job.is_eligible(now):
         job.expected_start, job.expected_nodes = None, 0
     limits = partition_reason(core, job)
@@ -191,6 +176,32 @@ def review(core: Core, job: Job, now: float, *, is_looked_at: bool = True) -> No
                 ),
                 "",
             )
+
+
+def _is_early(core: Core, job: Job, now: float) -> bool:
+    """Whether its reservation has not begun; it is looked at again then."""
+    reservations = core.tables.reservations
+    if not reservations.keeps(job, now):
+        return False
+    for reservation in reservations.of(job):
+        if reservation.start(now) > now and not reservation.flags & TIME_FLOAT:
+            wait_until(core, reservation.start_time, job.job_id)
+    return True
+
+
+def _set_eligible_time(core: Core, job: Job, now: float, *, is_met: bool, is_early: bool) -> None:
+    begin = job.begin_time
+    if begin is not None and begin > now:
+        if job.eligible_time != begin:
+            job.eligible_time = begin
+            wait_until(core, begin, job.job_id)
+    elif not is_met:
+        job.eligible_time = None
+    elif job.priority == 0:
+        if job.eligible_time is not None and job.eligible_time > now:
+            job.eligible_time = None
+    elif job.eligible_time is None or job.eligible_time > now:
+        job.eligible_time = None if is_early else int(now)
 
 
 def review_all(core: Core, now: float, *, partition: str | None = None) -> None:
