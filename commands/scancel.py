@@ -71,8 +71,7 @@ USAGE = """Usage: scancel [-A account] [--batch] [--full] [--interactive] [-n jo
                [job_id[_array_id][.step_id]]"""
 # though others are taken, too
 _VALID_STATES = "Valid job states are PENDING, RUNNING, and SUSPENDED"
-# Job id; component, task, tasks or all tasks; step.
-# number and task, the task's list if it is one, and the step
+# Job id with component, task, tasks or all tasks; its number; the list of tasks; step.
 _JOB = re.compile(r"((\d+)(?:\+\d*|_(?:\d+|\*|\[([^]]*)\])|_?))(?:\.(\d*))?(?=,|$)")
 _OFFSET = re.compile(r"\+\d*")  # of a component of a heterogeneous job
 _TEXT_FILTERS = (

@@ -162,13 +162,9 @@ class ReservationTable:
         ]
 
     def keeps(self, job: Job, now: float) -> bool:
-        """Whether the job, or a component of it, names reservations none of which has begun: it is
-        not eligible before.
-        """
+        """Whether the job names reservations none of which has begun: it is not eligible before."""
         own = self.of(job)
-        if own and all(not each.flags & FLEX and now < each.start(now) for each in own):
-            return True
-        return self.keeps_whole(job, now)
+        return bool(own) and all(not each.flags & FLEX and now < each.start(now) for each in own)
 
     def keeps_whole(self, job: Job, now: float) -> bool:
         """Whether a component of the heterogeneous job names reservations none of which has begun:
