@@ -241,6 +241,7 @@ def sstat(arguments: list[str], context: Context) -> int:
         except RefusedError:  # the controller is away, observed at 22.05.8
             context.error(f"couldn't get steps for job {word.partition('.')[0]}")
     if not cells:
+        context.stdout.write("\n\n")  # of the header
         return 0
     if "noheader" not in options:
         context.print(

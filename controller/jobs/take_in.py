@@ -453,6 +453,7 @@ def build_job(
     if (wanted := spec.batch_features) and not set(wanted.split(",")) <= set(
         re.split(r"[&|,]", spec.features)
     ):
+        core.take_job_id()  # it is used up
         raise SlurmError(ErrorCode.INVALID_BATCH_FEATURES)
     enforce_limits(core, job, partitions)
     return job

@@ -57,11 +57,15 @@ def allocate(core: Core, message: AllocateJob, sender: Sender) -> Allocated:
     job = take_in(core, message, sender)
     note_submission(core, message, sender, job.job_id)
     now = core.time.now()
-    if not core.policy.exact_limits and job.is_eligible(now) and not _is_behind(core, job):
+    is_waiting = job.is_eligible(now) or job.reason.startswith("Partition")
+    is_behind = is_waiting and _is_behind(core, job)
+    if not core.policy.exact_limits and job.is_eligible(now) and not is_behind:
         _try(core, job, now)
     if job.is_pending and message.immediate:
         eligible, reason = job.is_eligible(now), job.reason
         _give_up(core, job, now)  # which has another reason then
+        if is_behind:
+            raise SlurmError(ErrorCode.NOT_TOP_PRIORITY)
         if reason.startswith("Partition"):
             raise SlurmError(
                 ErrorCode.PARTITION_DOWN
