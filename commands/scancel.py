@@ -73,6 +73,7 @@ USAGE = """Usage: scancel [-A account] [--batch] [--full] [--interactive] [-n jo
 _VALID_STATES = "Valid job states are PENDING, RUNNING, and SUSPENDED"
 # Job id with component, task, tasks or all tasks; its number; the list of tasks; step.
 _JOB = re.compile(r"((\d+)(?:\+\d*|_(?:\d+|\*|\[([^]]*)\])|_?))(?:\.(\d*))?(?=,|$)")
+_TASKS = re.compile(r"(\d+)(?:-(\d*))?")
 _OFFSET = re.compile(r"\+\d*")  # of a component of a heterogeneous job
 _TEXT_FILTERS = (
     ("account", "account"),
@@ -221,12 +222,8 @@ def _job_ids(operand: str, context: Context) -> list[str]:
         job, _, tasks, step = match.groups()
         if tasks is not None:
             for part in tasks.split(","):
-                first, dash, last = part.partition("-")
-                if not first.isdecimal() or (last and not last.isdecimal()):
-                    wrong = True
-                else:
-                    wrong = bool(dash and last) and int(last) < int(first)
-                if wrong:
+                bounds = _TASKS.fullmatch(part)
+                if bounds is None or int(bounds[2] or bounds[1]) < int(bounds[1]):
                     context.error(f"_parse_single_range: Invalid range: `{part}'")
                     raise _no_job(operand, context)
             job = job.replace("-]", "]").replace("-,", ",")

@@ -55,6 +55,15 @@ def end_job(
         react(core, job, end, now)
 
 
+def end_pending(core: Core, job: Job, event: JobEvent, now: float, *, reason: str) -> None:
+    """End a job that waits: it will not run any more."""
+    del core.tables.pending[job.job_id]
+    advance(job, event, now)
+    job.reason, job.reason_detail = reason, ""
+    job.start_time = job.end_time = int(now)
+    job_over(core, job, now)
+
+
 def end_components(core: Core, job: Job, end: End, now: float) -> None:
     """The components of a heterogeneous job end with their leader."""
     if job.het is None:

@@ -11,15 +11,15 @@ import math
 from typing import TYPE_CHECKING
 
 from understudy.controller.core.alarms import PERIOD_S, over_time_limit_s, watch
-from understudy.controller.core.changes import job_changed, job_over
+from understudy.controller.core.changes import job_changed
 from understudy.controller.core.core import log
-from understudy.controller.jobs.end import end_job
+from understudy.controller.jobs.end import end_job, end_pending
 from understudy.controller.jobs.orders import signal_job, signal_steps
 from understudy.controller.jobs.preempt import end_preempted
 from understudy.controller.reservations.admission import latest_end
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.alarms import Alarm
-from understudy.controller.tables.job_states import JobEvent, advance
+from understudy.controller.tables.job_states import JobEvent
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core
@@ -104,8 +104,4 @@ def deadline_is_past(core: Core, job: Job, now: float) -> None:
 
 def end_by_deadline(core: Core, job: Job, now: float) -> None:
     """A pending job's deadline is past, or too near."""
-    del core.tables.pending[job.job_id]
-    advance(job, JobEvent.DEADLINE_PASSED, now)
-    job.reason, job.reason_detail = "DeadLine", ""
-    job.start_time = job.end_time = int(now)
-    job_over(core, job, now)
+    end_pending(core, job, JobEvent.DEADLINE_PASSED, now, reason="DeadLine")

@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.alarms import watch_command
-from understudy.controller.core.changes import job_over
 from understudy.controller.jobs.cancel import cancel
-from understudy.controller.jobs.end import end_job
+from understudy.controller.jobs.end import end_job, end_pending
 from understudy.controller.jobs.site_rules import review_allocation
 from understudy.controller.jobs.start import Planning
 from understudy.controller.jobs.take_in import note_submission, take_in, take_in_components
@@ -20,7 +19,7 @@ from understudy.controller.pending.awaited import describe, is_met
 from understudy.controller.scheduling.slurm.main_pass import MainPass
 from understudy.controller.scheduling.slurm.queue import Record, slurm_order
 from understudy.controller.tables.job import BAD_CONSTRAINTS
-from understudy.controller.tables.job_states import JobEvent, advance
+from understudy.controller.tables.job_states import JobEvent
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.protocol.messages import Allocated, Ok
 
@@ -58,7 +57,9 @@ def allocate(core: Core, message: AllocateJob, sender: Sender) -> Allocated:
     note_submission(core, message, sender, job.job_id)
     now = core.time.now()
     is_waiting = job.is_eligible(now) or job.reason.startswith("Partition")
-    is_behind = is_waiting and _is_behind(core, job)
+    is_behind = (
+        is_waiting and (message.immediate or not core.policy.exact_limits) and _is_behind(core, job)
+    )
     if not core.policy.exact_limits and job.is_eligible(now) and not is_behind:
         _try(core, job, now)
     if job.is_pending and message.immediate:
@@ -120,12 +121,8 @@ def _try(core: Core, job: Job, now: float) -> None:
 
 
 def _give_up(core: Core, job: Job, now: float) -> None:
-    del core.tables.pending[job.job_id]
-    advance(job, JobEvent.CANNOT_RUN, now)
-    job.start_time = job.end_time = int(now)
-    job.reason, job.reason_detail = BAD_CONSTRAINTS, ""
-    job.exit_signal = 1
-    job_over(core, job, now)
+    job.exit_signal = 1  # so Slurm shows it: 0:1
+    end_pending(core, job, JobEvent.CANNOT_RUN, now, reason=BAD_CONSTRAINTS)
 
 
 def await_job(core: Core, message: AwaitJob, sender: Sender) -> Message | Later:

@@ -142,13 +142,16 @@ class Lease:
             StateError: it is another cluster's, which may be running.
             DatabaseError: the database cannot be read or written.
         """
+        database, name_of = self._database, "SELECT name FROM cluster"
         with self._lock:
-            database = self._database
-            database.execute(
-                "INSERT INTO cluster VALUES (1, ?) ON CONFLICT DO NOTHING", (cluster_name,)
-            )
-            (known,) = database.execute("SELECT name FROM cluster").fetchone()
-        if str(known).lower() != cluster_name.lower():
+            found = database.execute(name_of).fetchone()
+            if found is None:  # else nothing is written: who leads may stand still within a write
+                database.execute(
+                    "INSERT INTO cluster VALUES (1, ?) ON CONFLICT DO NOTHING", (cluster_name,)
+                )
+                found = database.execute(name_of).fetchone()
+        known = str(found[0])
+        if known.lower() != cluster_name.lower():
             raise StateError(
                 f'{database.shown}: is the state of cluster "{known}", and slurm.conf says '
                 f"ClusterName={cluster_name}. Give each cluster a state of its own, or forget the "

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
-from understudy.model import bits, hostlist, nodeset
+from understudy.model import hostlist, nodeset
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core
@@ -90,7 +90,7 @@ class Moves:
     def _known(self, names: str) -> int:
         index_of = self._core.tables.nodes.index_of
         found = (index_of.get(name) for name in hostlist.expand(names)) if names else ()
-        return bits.from_positions([index for index in found if index is not None])
+        return nodeset.from_positions([index for index in found if index is not None])
 
     def _moved(self, nodes: int) -> int:
         moved = 0

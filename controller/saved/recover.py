@@ -19,10 +19,11 @@ from understudy.controller.core.alarms import (
     watch_deadline,
     watch_limits,
 )
-from understudy.controller.core.changes import job_changed, job_over
+from understudy.controller.core.changes import job_changed
 from understudy.controller.core.core import LOCAL_IDS, log
 from understudy.controller.jobs.buffer_requests import request_again
 from understudy.controller.jobs.buffers import resume as resume_buffers
+from understudy.controller.jobs.end import end_pending
 from understudy.controller.jobs.gang import takes_turns
 from understudy.controller.jobs.launch import buffer_is_ready
 from understudy.controller.jobs.suspend import hold_what_is_free
@@ -154,11 +155,7 @@ def _lose_pending(core: Core, job: Job, now: float) -> None:
     """A job that waits for a node by name does not run anywhere else (as 22.05.8)."""
     wanted = job.spec.required_nodes
     log.error("job %d waits for %s, which slurm.conf does not have any more", job.job_id, wanted)
-    del core.tables.pending[job.job_id]
-    advance(job, JobEvent.NODE_FAILED, now)
-    job.reason, job.reason_detail = "NodeDown", ""
-    job.start_time = job.end_time = int(now)
-    job_over(core, job, now)
+    end_pending(core, job, JobEvent.NODE_FAILED, now, reason="NodeDown")
 
 
 def _is_free(nodes: NodeTable, allocation: Allocation) -> bool:

@@ -251,12 +251,9 @@ class Store:
         self._database = database = open_database(place, name, one_host=one_host, busy_s=_BUSY_S)
         try:
             self._take_over(database)
-        except DatabaseError as error:
+        except (DatabaseError, StateError) as error:
             database.close()
             raise StateError(str(error)) from error
-        except StateError:
-            database.close()
-            raise
 
     def _take_over(self, database: Database) -> None:
         version = database.version()

@@ -58,15 +58,21 @@ class Extra:
 
 
 class Unless:
-    """A column that is `none` wherever an attribute of the record is `empty`, as it is for most. A
-    batch of which all are so is not asked one by one.
+    """A column that is `none` wherever an attribute of the record is `empty`, or several are, as
+    they are for most. A batch of which all are so is not asked one by one.
     """
 
     __slots__ = ("empty", "none", "of", "path", "work_out")
 
-    def __init__(self, path: str, empty: object, none: Any, work_out: Callable[..., Any]) -> None:
+    def __init__(
+        self,
+        path: str | tuple[str, ...],
+        empty: object,
+        none: Any,
+        work_out: Callable[..., Any],
+    ) -> None:
         self.path: Final = path
-        self.of: Final = attrgetter(path)
+        self.of: Final = attrgetter(path) if isinstance(path, str) else attrgetter(*path)
         self.empty, self.none, self.work_out = empty, none, work_out
 
     def __call__(self, context: object, record: object, *more: object) -> Any:
@@ -83,7 +89,7 @@ def rows_of(
     columns: list[Iterable[Any]] = []
     said: list[dict[str, str]] | None = None
     words: set[str] = set()
-    looked_at: dict[str, list[Any]] = {}
+    looked_at: dict[str | tuple[str, ...], list[Any]] = {}
     for getter in getters:
         if type(getter) is Attribute:
             columns.append(map(getter.of, records))

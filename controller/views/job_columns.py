@@ -230,10 +230,16 @@ def _names(path: str) -> Unless:
     return Unless(path, 0, "", lambda c, j, _n: c.names.to_expression(bitmap(j)))
 
 
-def _asked_nodes(name: str) -> Callable[[Core, Job, float], str]:
-    """As said where slurm.conf has none of them any more."""
-    bitmap, said = attrgetter(name), attrgetter(f"spec.{name}")
-    return lambda c, j, _n: c.names.to_expression(bitmap(j)) if bitmap(j) else said(j)
+def _asked_nodes(name: str) -> Unless:
+    """The nodes of a bitmap; as said where slurm.conf has none of them any more."""
+    both = (name, f"spec.{name}")
+    bitmap, said = map(attrgetter, both)
+    return Unless(
+        both,
+        (0, ""),
+        "",
+        lambda c, j, _n: c.names.to_expression(bitmap(j)) if bitmap(j) else said(j),
+    )
 
 
 def _delay_boot_s(said: str | None) -> int:

@@ -177,6 +177,20 @@ def test_a_state_belongs_to_one_cluster(place: Path | str) -> None:
     other.close()
 
 
+def test_whose_a_state_is_is_seen_while_its_leader_stands_still_within_a_write(
+    place: Path | str,
+) -> None:
+    """A backup controller that starts then must not end for it."""
+    lease = open_lease(place, "controller")
+    lease.belong_to("alpha")
+    backup = open_lease(place, "backup1")
+    with lease._database.transaction():
+        lease._database.execute("UPDATE lease SET beats = beats + 1")
+        backup.belong_to("alpha")
+    lease.close()
+    backup.close()
+
+
 def test_no_message_has_the_password_of_a_server(server: str) -> None:
     url = make_url(server).set(password="0pen-Sesame").render_as_string(hide_password=False)
     store, lease = Store(url), open_lease(url, "controller")
