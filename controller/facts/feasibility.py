@@ -14,6 +14,7 @@ from understudy.controller.scheduling.api import Ask
 from understudy.controller.scheduling.select.request import Request, shape_key, wants_whole_nodes
 from understudy.controller.tables.partition import MEMORY_LIMIT, limit_broken
 from understudy.controller.tables.shape import cpus_for_memory, least_cpus
+from understudy.model.bits import without
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,6 +58,15 @@ def nodes_if_empty(core: Core, job: Job, partition: Partition) -> int:
     return answer
 
 
+def has_too_few_nodes(core: Core, job: Job, partition: Partition) -> bool:
+    """Whether the job asks for more nodes than the partition has, up or not."""
+    question = (1, partition.name)
+    count = core.feasible.get(question)
+    if count is None:
+        count = core.feasible[question] = partition.nodes.bit_count()
+    return job.asked_nodes > count
+
+
 def unavailable_nodes(core: Core, job: Job) -> str:
     """Which of the nodes that it could have are out of service, where it has too few others; "" if
     it has enough, or names several partitions.
@@ -65,9 +75,12 @@ def unavailable_nodes(core: Core, job: Job) -> str:
         return ""
     all_up = core.tables.nodes.up_nodes
     partition = core.tables.partitions[job.partitions[0]]
-    wanted = job.required_nodes or partition.nodes & ~job.excluded_nodes
+    wanted = job.required_nodes or without(partition.nodes, job.excluded_nodes)
+    missing = without(wanted, all_up)
+    if not missing:
+        return ""
     is_enough = not job.required_nodes and (wanted & all_up).bit_count() >= job.min_nodes
-    return "" if is_enough else core.names.to_expression(wanted & ~all_up)
+    return "" if is_enough else core.names.to_expression(missing)
 
 
 def largest_node(core: Core, partitions: tuple[str, ...]) -> int:

@@ -17,6 +17,7 @@ from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.het_job import others
 from understudy.controller.tables.job import count_suspension
 from understudy.controller.tables.job_states import JobEvent, advance
+from understudy.model.bits import without
 from understudy.model.states import JobState
 
 if TYPE_CHECKING:
@@ -89,12 +90,12 @@ def give_back(core: Core, job: Job, nodes: int, now: float, *, by_epilog: bool =
         table.release(allocation, nodes)
     elif job.held.nodes & nodes:
         table.release(job.held, nodes)
-    job.completing_nodes &= ~nodes
+    job.completing_nodes = without(job.completing_nodes, nodes)
     freed = nodes
     if len(core.completing) > 1:
         for other in core.completing.values():
             freed &= ~other.completing_nodes
-    table.completing_nodes &= ~freed
+    table.completing_nodes = without(table.completing_nodes, freed)
     table.note_departure(nodes & table.idle_nodes, int(now))
     for react in core.reactions.freed:
         react(core, job, nodes, now)

@@ -22,6 +22,7 @@ from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.job import BAD_CONSTRAINTS, HELD_BY_ADMIN
 from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.controller.tables.partition import limit_broken
+from understudy.model.bits import are_among
 from understudy.model.gres import SHARED
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class Planning:
         if (
             not job.is_eligible(now)
             or not taken
-            or taken & ~nodes.up_nodes & ~nodes.completing_nodes
+            or not are_among(taken, nodes.up_nodes | nodes.completing_nodes)
             or taken & nodes.exclusive_nodes
         ):
             return False

@@ -25,6 +25,7 @@ from understudy.controller.core.lookups import find_partitions, node_bitmap
 from understudy.controller.facts.feasibility import (
     complaint,
     could_ever_run,
+    has_too_few_nodes,
     is_too_large,
     unavailable_nodes,
 )
@@ -601,7 +602,7 @@ def _may_wait_in_one(core: Core, job: Job, partitions: list[Partition]) -> bool:
 
 
 def _is_larger(core: Core, job: Job, partition: Partition) -> bool:
-    return is_too_large(core, job, partition) or job.asked_nodes > partition.nodes.bit_count()
+    return is_too_large(core, job, partition) or has_too_few_nodes(core, job, partition)
 
 
 def _could_hold(core: Core, job: Job, partition: Partition) -> bool:

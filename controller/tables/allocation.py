@@ -135,7 +135,7 @@ class Allocation(msgspec.Struct, frozen=True):
 
     def cpus_on(self, nodes: int) -> int:
         """The CPUs held on those nodes of the allocation that are in the bitmap."""
-        if not self.nodes & ~nodes:
+        if bits.are_among(self.nodes, nodes):
             return self.cpus
         return sum(group.cpus * (group.nodes & nodes).bit_count() for group in self.groups)
 

@@ -320,11 +320,11 @@ class NodeTable:
             self.owned_nodes |= nodes
         if allocation.is_shared:
             self._take_shared(allocation)
-        elif nodes & ~self.idle_nodes or not self._take_later(allocation):
+        elif not nodeset.are_among(nodes, self.idle_nodes) or not self._take_later(allocation):
             if self._late:
                 self._catch_up()
             self._take(allocation)
-        self.idle_nodes &= ~nodes
+        self.idle_nodes = nodeset.without(self.idle_nodes, nodes)
         if whole or allocation.whole:
             self.exclusive_nodes |= nodes
         self.generation += 1
@@ -419,7 +419,7 @@ class NodeTable:
         """Give back the shares on those of the allocation's nodes that are in `nodes` (a
         bitmap).
         """
-        if id(allocation) in self._late and not allocation.nodes & ~nodes:
+        if id(allocation) in self._late and nodeset.are_among(allocation.nodes, nodes):
             del self._late[id(allocation)]
             freed = idle = allocation.nodes
         else:
@@ -428,10 +428,10 @@ class NodeTable:
             freed, idle = (self._give_back_shared if allocation.is_shared else self._give_back)(
                 allocation, nodes
             )
-        self.full_nodes &= ~freed
+        self.full_nodes = nodeset.without(self.full_nodes, freed)
         self.idle_nodes |= idle
-        self.exclusive_nodes &= ~idle
-        self.owned_nodes &= ~idle
+        self.exclusive_nodes = nodeset.without(self.exclusive_nodes, idle)
+        self.owned_nodes = nodeset.without(self.owned_nodes, idle)
         self.generation += 1
 
     def _give_back(self, allocation: Allocation, nodes: int) -> tuple[int, int]:
@@ -518,14 +518,14 @@ class NodeTable:
     def kind_of(self, nodes: int) -> NodeKind | None:
         """The kind to which all nodes of the bitmap belong, None if there are several."""
         for kind in self._kinds or self.kinds:
-            if not nodes & ~kind.nodes:
+            if nodeset.are_among(nodes, kind.nodes):
                 return kind
         return None
 
     def free_cpus_on(self, nodes: int) -> int:
         """CPUs of these nodes (a bitmap) that no job holds, taken together."""
-        open_nodes = nodes & ~self.full_nodes
-        if not open_nodes & ~self.idle_nodes:
+        open_nodes = nodeset.without(nodes, self.full_nodes)
+        if nodeset.are_among(open_nodes, self.idle_nodes):
             return sum((open_nodes & each.nodes).bit_count() * each.cpus for each in self.kinds)
         return int(self.free_cpus @ nodeset.to_flags(open_nodes, len(self.nodes)))
 

@@ -25,7 +25,10 @@ def site(folder, more=""):
     program.write_text(PROGRAM.format(folder=folder))
     program.chmod(0o755)
     (folder / "go").touch()
-    cluster = RealCluster(folder, more=f"Prolog={program}\nEpilog={program}\n{more}", noded=2)
+    # what is killed in a second may not have had its turn on a busy machine, and says nothing
+    cluster = RealCluster(
+        folder, more=f"Prolog={program}\nEpilog={program}\n{more}", noded=2, kill_wait_s=30
+    )
     cluster.up()
     return cluster
 

@@ -27,6 +27,7 @@ def test_positions_come_back_in_ascending_order(chosen: set[int]) -> None:
     assert nodeset.indices(bits) == sorted(chosen)
     assert list(nodeset.iterate(bits)) == sorted(chosen)
     assert nodeset.positions_array(bits).tolist() == sorted(chosen)
+    assert nodeset.positions_of_few(bits).tolist() == sorted(chosen)
     assert nodeset.from_array(nodeset.positions_array(bits)) == bits
     assert not chosen or nodeset.first(bits) == min(chosen)
 
@@ -47,6 +48,14 @@ def test_rank_and_position_are_inverse(chosen: set[int], at: int) -> None:
     assert nodeset.position(bits, at) == expected
     assert nodeset.first(bits) == min(chosen, default=-1)
     assert nodeset.last(bits) == max(chosen, default=-1)
+
+
+@given(positions, positions)
+def test_bits_are_compared_as_sets_are(chosen: set[int], others: set[int]) -> None:
+    bits, rest = nodeset.from_positions(chosen), nodeset.from_positions(others)
+    assert set(nodeset.indices(nodeset.without(bits, rest))) == chosen - others
+    assert nodeset.are_among(bits, rest) == chosen.issubset(others)
+    assert nodeset.are_among(bits & rest, rest)
 
 
 @given(positions)

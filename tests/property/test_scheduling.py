@@ -209,7 +209,7 @@ def test_promises_that_nobody_asks_for_decide_nothing(drawn, parameters):
 @given(st.integers(1, 2**40 - 1), st.data())
 def test_nodes_that_are_alike_are_taken_as_their_number_says(bits, data):
     count = data.draw(st.integers(1, bits.bit_count()))
-    chosen = alike(bits, count)
+    chosen = alike(bits, bits.bit_count(), count)
     assert chosen & ~bits == 0
     assert chosen.bit_count() == count
     runs = nodeset.runs(bits)

@@ -32,14 +32,16 @@ _MANY_RUNS = 20
 _HUGE = np.iinfo(np.int64).max
 
 
-def alike(nodes: int, count: int) -> int:
-    """`count` of the nodes, which are all equally good: the tightest run that suffices, else the
-    largest and then the same with the rest.
+def alike(nodes: int, have: int, count: int) -> int:
+    """`count` of the nodes, which are `have` and all equally good: the tightest run that suffices,
+    else the largest and then the same with the rest.
     """
-    have = nodes.bit_count()
     assert 0 < count <= have
     if count == have:
         return nodes
+    first = nodeset.first(nodes)
+    if nodes.bit_length() - first == have:
+        return nodeset.span(first, count)  # one run
     return alike_narrow(nodes, count) if nodes.bit_length() <= _NARROW else alike_wide(nodes, count)
 
 
@@ -70,9 +72,7 @@ def alike_wide(nodes: int, count: int) -> int:
     """On vectors of the runs. The largest are used up until one of those left suffices for the
     rest; of these the tightest is taken.
     """
-    size = nodes.bit_length()
-    flags = nodeset.to_flags(nodes << 1, size + 2)
-    edges = np.flatnonzero(flags[1:] != flags[:-1])
+    edges = nodeset.positions_of_few(nodes ^ (nodes << 1))
     starts = edges[::2]
     lengths = edges[1::2] - starts
     order = np.argsort(-lengths, kind="stable")
@@ -87,7 +87,7 @@ def alike_wide(nodes: int, count: int) -> int:
     last = int(starts[left[lengths[left] == tightest]].min())
     chosen = ((1 << need) - 1) << last
     if used:
-        taken = np.zeros(size + 1, dtype=np.int8)
+        taken = np.zeros(nodes.bit_length() + 1, dtype=np.int8)
         taken[starts[order[:used]]] = 1
         np.subtract.at(taken, starts[order[:used]] + by_length[:used], 1)
         chosen |= nodeset.from_flags(np.cumsum(taken, dtype=np.int8).view(np.bool_))

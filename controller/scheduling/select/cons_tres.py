@@ -393,7 +393,7 @@ class SelectConsTres(ChoosingSelector):
         """The nodes that are not full, if they are all idle and all the same to the job, and such a
         node's kind.
         """
-        nodes = usable & ~free.full_nodes
+        nodes = nodeset.without(usable, free.full_nodes)
         if not self._are_empty(nodes, free) or any(
             0 < nodes & marked < nodes
             for marked in (request.spared, request.favoured, request.foremost)
@@ -425,7 +425,7 @@ class SelectConsTres(ChoosingSelector):
         """Whether nobody holds anything there. A row in which nobody is says nothing of memory,
         which all rows share.
         """
-        return not nodes & ~free.idle_nodes and not (
+        return nodeset.are_among(nodes, free.idle_nodes) and not (
             self.consumes_memory and isinstance(free, RowView)
         )
 
@@ -483,7 +483,7 @@ class SelectConsTres(ChoosingSelector):
         if count > have or count > request.max_nodes or count < request.min_nodes:
             return None
         # what nodes keep back for each other is more than they have
-        kind_of_all = kind if not usable & ~kind.nodes else None
+        kind_of_all = kind if nodeset.are_among(usable, kind.nodes) else None
         if count > 1 and each < shape.of_core:
             return self._choose_any_kind(
                 request, usable, table, free, kind_of_all, by_load=False, nodes_only=nodes_only
@@ -496,7 +496,7 @@ class SelectConsTres(ChoosingSelector):
             return self._choose_any_kind(
                 request, usable, table, free, kind_of_all, by_load=False, nodes_only=nodes_only
             )
-        return [(alike(usable, count), on_each or request.tasks)]
+        return [(alike(usable, have, count), on_each or request.tasks)]
 
     def _of_shape(self, request: Request, kind: NodeKind) -> Shape:
         """What an idle node of the kind can give."""
@@ -764,7 +764,7 @@ class SelectConsTres(ChoosingSelector):
         if len(choice) == 1 and not (blocked or most):
             ((nodes, tasks),) = choice
             kind = table.kind_of(nodes)
-            if kind is not None and not nodes & ~free.idle_nodes:
+            if kind is not None and nodeset.are_among(nodes, free.idle_nodes):
                 return self._hold_alike(request, nodes, tasks, kind)
         held: dict[tuple[int, int, int, int], int] = {}  # what a job holds on a node -> the nodes
         open_nodes = free.idle_nodes & ~sum(1 << node for node in (*blocked, *most))

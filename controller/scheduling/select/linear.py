@@ -160,8 +160,8 @@ class SelectLinear(ChoosingSelector):
         if count > have or count > request.max_nodes or count < request.min_nodes:
             return None
         if nodes_only:
-            return [(alike(usable, count), 1)]
-        return spread(alike(usable, count), max(request.tasks, count))
+            return [(alike(usable, have, count), 1)]
+        return spread(alike(usable, have, count), max(request.tasks, count))
 
     def _choose_mixed(
         self, request: Request, nodes: int, kinds: list[tuple[NodeKind, int]], table: NodeTable

@@ -488,11 +488,11 @@ def _overlays(tables: Tables) -> bool:
 
 def _offered(request: Request, usable: int, free: Free) -> list[int]:
     """The sets of nodes to try, one after the other."""
-    usable &= ~(free.full_nodes | free.exclusive_nodes)
+    usable = nodeset.without(usable, free.full_nodes | free.exclusive_nodes)
     found, required, least = [], request.required, request.min_nodes
     for allowed in request.choices:
         nodes = usable & allowed
-        if not (required and required & ~nodes) and nodes.bit_count() >= least:
+        if nodeset.are_among(required, nodes) and nodes.bit_count() >= least:
             found.append(nodes)
     return found
 

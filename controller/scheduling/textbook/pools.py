@@ -148,7 +148,9 @@ class TextbookPolicy(SchedulingPolicy):
     def free_processors(self, nodes: int) -> int:
         """Free CPUs on the nodes."""
         table = self.tables.nodes
-        return table.free_cpus_on(nodes & ~table.exclusive_nodes & ~table.completing_nodes)
+        return table.free_cpus_on(
+            nodeset.without(nodes, table.exclusive_nodes | table.completing_nodes)
+        )
 
     def capacity(self, nodes: int) -> int:
         """All CPUs of the nodes."""
