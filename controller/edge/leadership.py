@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from understudy.controller.saved.database import DatabaseError
+from understudy.controller.saved.database import DatabaseError, LockedError
 from understudy.controller.saved.lease import LeaseLostError
 from understudy.model.cluster import CONTROLLER
 from understudy.model.errors import ERROR_TEXT
@@ -188,9 +188,12 @@ class Leadership:
                 if await self._has_taken(row, silent_s):
                     break
                 if silent_s < self._timeout_s and row.wanted != name:
-                    await self._ask_for_it(row)
+                    await self._ask_for_it(row, silent_s)
                 await self._pause(self._look_s)
                 row = await self._do(lease.read)
+            except LockedError as error:  # by whom we may be about to follow
+                self._complain(f"cannot use the lease yet: {error}")
+                await self._pause(self._look_s)
             except DatabaseError as error:  # as of a full disk, which may be another's soon
                 self._complain(f"cannot use the lease: {error}")
                 self._leave_it()
@@ -208,17 +211,18 @@ class Leadership:
         by_force = not is_left_to_us
         return await self._do(partial(self._lease.take, row, by_force=by_force))
 
-    async def _ask_for_it(self, row: Row) -> None:
+    async def _ask_for_it(self, row: Row, silent_s: float) -> None:
         """Ask for the lease if somebody told us to, or the leader does not answer any more though
-        it beats.
+        it beats. `silent_s`: for how long it has not.
         """
         if self._is_told or self._wants_back:
             because = TAKEOVER if self._is_told else RETURN
-            self._is_told = self._wants_back = False
             await self._do(self._lease.want, because)
+            self._is_told = self._wants_back = False
             return
         self._look_at(row.holder)
-        if self._clock() - self._answered < self._timeout_s:
+        is_beating = silent_s < 2 * self._timeout_s / BEATS
+        if not is_beating or self._clock() - self._answered < self._timeout_s:
             return
         self._answered = self._clock()  # whatever comes of it, wait as long until the next time
         if await self._reaches_nodes():

@@ -54,7 +54,12 @@ from understudy.controller.priority import registry as priority_registry
 from understudy.controller.priority.accounts import AccountsOf
 from understudy.controller.priority.basic import BasicPriority
 from understudy.controller.priority.options import read_options
-from understudy.controller.saved.database import FILE_NAME, DatabaseError, open_database
+from understudy.controller.saved.database import (
+    FILE_NAME,
+    DatabaseError,
+    LockedError,
+    open_database,
+)
 from understudy.controller.saved.lease import Lease
 from understudy.controller.saved.records import DAMAGED, StateError
 from understudy.controller.saved.recover import recover
@@ -88,7 +93,7 @@ if TYPE_CHECKING:
 
 NAME = CONTROLLER
 _QUEUE_NAME = "accounting.sqlite"
-_BUSY_S = 10.0  # ours: so long others are waited for who write into the queue for accounting
+_BUSY_S = 2.0  # ours: so long who led before is waited for to write into accounting's queue
 
 
 class Controller:
@@ -295,7 +300,7 @@ class Controller:
         daemon, config, cluster = self.daemon, self.config, self.daemon.cluster
         saved = None
         if self.lease is not None:
-            saved = _KeptQueue(daemon, self.lease.fence, self._cannot_write)
+            saved = KeptQueue(daemon, self.lease, self._cannot_write)
         nodes = len(self.core.tables.nodes.nodes)
         link = AccountingLink(
             self.core,
@@ -611,13 +616,23 @@ def open_queue(daemon: Daemon) -> Database:
     return open_database(place, daemon.name, one_host=one_host, busy_s=_BUSY_S, durable=False)
 
 
-class _KeptQueue(QueueFile):
+class KeptQueue(QueueFile):
     """The queue, of which is said in a sentence that it is damaged or cannot be written. `failed`
     is told of the latter, as of any state that cannot be saved.
     """
 
-    def __init__(self, daemon: Daemon, fence: int, failed: Callable[[DatabaseError], None]) -> None:
-        super().__init__(open_queue(daemon), fence)
+    def __init__(
+        self, daemon: Daemon, lease: Lease, failed: Callable[[DatabaseError], None]
+    ) -> None:
+        """Open it, and have who led before write nothing more: who stands still within a write is
+        ended for it, as for the lease.
+        """
+        try:
+            super().__init__(open_queue(daemon), lease.fence)
+        except LockedError:
+            if not lease.end_former():
+                raise
+            super().__init__(open_queue(daemon), lease.fence)
         place = state_place(daemon)
         self._shown = place / _QUEUE_NAME if isinstance(place, Path) else "the queue on the server"
         self._failed = failed

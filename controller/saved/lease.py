@@ -126,6 +126,7 @@ class Lease:
         self.fence = 0  # our fencing number; 0: we have never led
         self._until = float("-inf")
         self._is_lost = True
+        self._former: Row | None = None  # of whom it was taken by force
         self._lock = Lock()
         self._database = open_database(place, name, one_host=one_host, busy_s=_BUSY_S)
         try:
@@ -216,10 +217,17 @@ class Lease:
             taken = self._change(text, changes)
         if taken:
             self.fence, self._is_lost = seen.fence + 1, False
+            self._former = seen if by_force else None
             if by_force and isinstance(self._database, ServerDatabase):
                 self._end(seen)  # what it has open may keep other tables locked
             self._extend(began)
         return taken
+
+    def end_former(self) -> bool:
+        """End who had the lease and did not beat, as it keeps something else of the state locked;
+        whether that was done.
+        """
+        return self._former is not None and self._end(self._former)
 
     def _end(self, seen: Row) -> bool:
         """End who keeps the database locked; whether that was done."""

@@ -6,6 +6,11 @@ import asyncio
 import heapq
 import itertools
 import logging
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
 from collections import deque
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -309,3 +314,71 @@ async def test_who_has_lost_the_lease_says_nothing_more_and_begins_again(world: 
     assert primary.daemon.begins_again
     await primary.close()
     assert thief.read().holder == "backup1"
+
+
+async def test_an_order_to_take_over_outlives_a_write_of_the_leader_that_lasts(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("understudy.controller.saved.lease._BUSY_S", 0.0)
+    primary, backup = One(world, "controller"), One(world, "backup1")
+    primary.leadership.start()
+    backup.leadership.start()
+    locked = sqlite3.connect(world.path / "state.sqlite", isolation_level=None)
+    locked.execute("BEGIN IMMEDIATE")
+    assert backup.ask(TakeOver()) == Ok()
+    began = world.now
+    await backup.until(lambda: world.now > began + T / 4)
+    locked.execute("ROLLBACK")
+    locked.close()
+    await primary.until(primary.ended.is_set)
+    await primary.close()
+    await backup.until(lambda: backup.served)
+    assert world.now < began + T  # it did not have to wait for the leader to be silent
+    await backup.close()
+
+
+STUCK = """
+import sqlite3, sys
+from pathlib import Path
+from understudy.controller.saved.lease import Lease
+lease = Lease(Path(sys.argv[1]), "controller", 8.0)
+assert lease.take(lease.read())
+print("leads", flush=True)
+sys.stdin.readline()
+lease.beat()
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def another_process(path: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", STUCK, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+
+
+async def test_who_neither_beats_nor_answers_within_a_write_is_followed_in_time(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That the lease is locked says nothing against the standby's own disk."""
+    monkeypatch.setattr("understudy.controller.saved.lease._BUSY_S", 0.2)
+    with another_process(world.path / "state.sqlite") as stuck:
+        assert stuck.stdout is not None
+        assert stuck.stdin is not None
+        assert stuck.stdout.readline() == b"leads\n"
+        world.answering.discard("controller")
+        backup = One(world, "backup1")
+        backup.leadership.start()
+        began = world.now
+        await backup.until(lambda: world.now >= began + 1)
+        began = world.now
+        stuck.stdin.write(b"\n")
+        stuck.stdin.flush()
+        assert stuck.stdout.readline() == b"locked\n"
+        os.kill(stuck.pid, signal.SIGSTOP)
+        await backup.until(lambda: backup.served)
+        assert T <= world.now - began <= T + 1
+        assert stuck.wait() == -signal.SIGKILL
+    await backup.close()
