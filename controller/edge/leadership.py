@@ -190,7 +190,7 @@ class Leadership:
                 if silent_s < self._timeout_s and row.wanted != name:
                     await self._ask_for_it(row, silent_s)
                 await self._pause(self._look_s)
-                row = await self._do(lease.read)
+                row = await self._read(row, since)
             except LockedError as error:  # by whom we may be about to follow
                 self._complain(f"cannot use the lease yet: {error}")
                 await self._pause(self._look_s)
@@ -200,6 +200,21 @@ class Leadership:
                 self._answered = self._clock()  # nobody has asked the leader meanwhile
                 await self._pause(self._look_s)
         self._begin(row.holder)
+
+    async def _read(self, seen: Row, since: float) -> Row:
+        """The lease as it is now. Who was stopped while it kept others even from reading is ended
+        when nothing has been seen of it for the timeout.
+        """
+        reading = asyncio.ensure_future(self._do(self._lease.read))
+        try:
+            while not reading.done():
+                left_s = since + self._timeout_s - self._clock()
+                await asyncio.wait((reading,), timeout=max(left_s, self._look_s))
+                if not reading.done() and self._clock() - since >= self._timeout_s:
+                    await asyncio.to_thread(self._lease.end_if_stopped, seen)
+            return reading.result()
+        finally:
+            reading.cancel()
 
     async def _has_taken(self, row: Row, silent_s: float) -> bool:
         """Take the lease if it was left to us, or its holder is silent; whether it is ours now."""

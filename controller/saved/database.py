@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 FILE_NAME: Final = "state.sqlite"
 _IN_MEMORY: Final = "file:/"
+# the latter after 100 tries, when another holds what readers lock for a moment
+_LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL)
 _LOOK_S: Final = 0.05  # ours: so long SQLite waits by itself
 _PAUSE_S: Final = 0.01  # ours: before it is tried again
 _OPEN_S: Final = 10.0  # ours: so long others that open it at the same time are waited for
@@ -93,7 +95,7 @@ class FileDatabase:
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter of what is damaged
             code = getattr(error, "sqlite_errorcode", None)
-            kind = LockedError if code == sqlite3.SQLITE_BUSY else DatabaseError
+            kind = LockedError if code in _LOCKED else DatabaseError
             raise kind(f"{self.shown}: {error}") from error
 
     def _patiently(self, text: str) -> None:

@@ -229,6 +229,13 @@ class Lease:
         """
         return self._former is not None and self._end(self._former)
 
+    def end_if_stopped(self, seen: Row) -> None:
+        """End the holder if it is a process of this host that was stopped (SIGSTOP): it may keep
+        others even from reading.
+        """
+        if not isinstance(self._database, ServerDatabase):
+            _kill(seen.process, only_stopped=True)
+
     def _end(self, seen: Row) -> bool:
         """End who keeps the database locked; whether that was done."""
         if isinstance(self._database, ServerDatabase):
@@ -286,16 +293,18 @@ class Lease:
             self._database.close()
 
 
-def _kill(process: str) -> bool:
+def _kill(process: str, *, only_stopped: bool = False) -> bool:
     """Kill a process of this host that keeps the database from others; whether that was done."""
     boot, pid, start = process.split() if process else ("", "0", "")
     try:
         if boot != _here() or start != _start_of(int(pid)) or int(pid) == os.getpid():
             return False
+        if only_stopped and _state_of(int(pid)) != "T":
+            return False
         os.kill(int(pid), signal.SIGKILL)
         log.error("the controller with pid %s stood still within a write, and was killed", pid)
         with contextlib.suppress(OSError):  # gone, and its lock with it
-            while start == _start_of(int(pid)) and not _is_dead(int(pid)):
+            while start == _start_of(int(pid)) and _state_of(int(pid)) not in "ZX":
                 time.sleep(0.01)
     except OSError as error:
         log.error("cannot end the controller that keeps the state locked: %s", error)  # noqa: TRY400
@@ -303,6 +312,7 @@ def _kill(process: str) -> bool:
     return True
 
 
-def _is_dead(pid: int) -> bool:
+def _state_of(pid: int) -> str:
+    """The letter of proc(5)."""
     with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-        return file.read().rpartition(")")[2].split()[0] in "ZX"
+        return file.read().rpartition(")")[2].split()[0]

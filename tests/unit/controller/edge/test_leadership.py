@@ -12,13 +12,14 @@ import sqlite3
 import subprocess
 import sys
 from collections import deque
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from understudy.controller.edge.leadership import Leadership
-from understudy.controller.saved.lease import Lease
+from understudy.controller.saved.lease import Lease, _start_of, this_process
 from understudy.model.cluster import Backup, Cluster, NodeDaemon
 from understudy.protocol.messages import (
     Failure,
@@ -353,9 +354,23 @@ sys.stdin.read()
 """
 
 
-def another_process(path: Path) -> subprocess.Popen[bytes]:
+READS = """
+import fcntl, sys
+from pathlib import Path
+from understudy.controller.saved.lease import Lease
+lease = Lease(Path(sys.argv[1]), "controller", 8.0)
+assert lease.take(lease.read())
+shared = open(f"{sys.argv[1]}-shm", "r+b")
+marks = 120 + 3, 5  # SQLite's, of readers: the first and how many
+fcntl.lockf(shared, fcntl.LOCK_EX, marks[1], marks[0])
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def another_process(path: Path, program: str = STUCK) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-c", STUCK, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", program, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
 
 
@@ -382,3 +397,26 @@ async def test_who_neither_beats_nor_answers_within_a_write_is_followed_in_time(
         assert T <= world.now - began <= T + 1
         assert stuck.wait() == -signal.SIGKILL
     await backup.close()
+
+
+async def test_who_was_stopped_as_it_began_to_read_is_ended_so_that_others_can(
+    world: World,
+) -> None:
+    backup = One(world, "backup1")
+    seen = backup.lease.read()
+    leadership = backup.leadership
+    leadership._do = partial(Leadership._do, leadership)  # type: ignore[method-assign]
+    with another_process(world.path / "state.sqlite", READS) as stuck:
+        assert stuck.stdout is not None
+        assert stuck.stdout.readline() == b"locked\n"
+        seen = seen._replace(process=seen_by(stuck.pid))
+        os.kill(stuck.pid, signal.SIGSTOP)
+        row = await leadership._read(seen, world.now - T)
+        assert (row.holder, row.fence) == ("controller", 1)
+        assert stuck.wait() == -signal.SIGKILL
+    backup.lease.close()
+
+
+def seen_by(pid: int) -> str:
+    here, _, _ = this_process().split()
+    return f"{here} {pid} {_start_of(pid)}"
