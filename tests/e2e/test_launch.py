@@ -121,7 +121,8 @@ def test_the_clock_and_the_agent_end_after_those_who_need_them(cluster, run_dir)
 def test_a_daemon_that_does_not_end_is_killed_and_named(cluster, run_dir):
     started = launch.start_daemons(cluster, run_dir, commands(noded1=STUBBORN))
     launch.wait_listening(started)
-    assert launch.stop(run_dir, started, patience_s=0.1).killed == ["noded1"]
+    # so long that all others end on a busy machine, too
+    assert launch.stop(run_dir, started, patience_s=3.0).killed == ["noded1"]
 
 
 def test_a_daemon_that_dies_at_its_start_is_named_with_the_end_of_its_log_and_the_others_are_ended(
