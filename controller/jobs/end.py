@@ -94,7 +94,7 @@ def give_back(core: Core, job: Job, nodes: int, now: float, *, by_epilog: bool =
     freed = nodes
     if len(core.completing) > 1:
         for other in core.completing.values():
-            freed &= ~other.completing_nodes
+            freed = without(freed, other.completing_nodes)
     table.completing_nodes = without(table.completing_nodes, freed)
     table.note_departure(nodes & table.idle_nodes, int(now))
     for react in core.reactions.freed:

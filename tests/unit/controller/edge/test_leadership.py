@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from understudy.controller.edge.leadership import Leadership
-from understudy.controller.saved.lease import Lease, _start_of, this_process
+from understudy.controller.saved.lease import Lease
 from understudy.model.cluster import Backup, Cluster, NodeDaemon
 from understudy.protocol.messages import (
     Failure,
@@ -360,6 +360,8 @@ from pathlib import Path
 from understudy.controller.saved.lease import Lease
 lease = Lease(Path(sys.argv[1]), "controller", 8.0)
 assert lease.take(lease.read())
+print("leads", flush=True)
+sys.stdin.readline()
 shared = open(f"{sys.argv[1]}-shm", "r+b")
 marks = 120 + 3, 5  # SQLite's, of readers: the first and how many
 fcntl.lockf(shared, fcntl.LOCK_EX, marks[1], marks[0])
@@ -403,20 +405,18 @@ async def test_who_was_stopped_as_it_began_to_read_is_ended_so_that_others_can(
     world: World,
 ) -> None:
     backup = One(world, "backup1")
-    seen = backup.lease.read()
     leadership = backup.leadership
     leadership._do = partial(Leadership._do, leadership)  # type: ignore[method-assign]
     with another_process(world.path / "state.sqlite", READS) as stuck:
         assert stuck.stdout is not None
+        assert stuck.stdin is not None
+        assert stuck.stdout.readline() == b"leads\n"
+        seen = backup.lease.read()
+        stuck.stdin.write(b"\n")
+        stuck.stdin.flush()
         assert stuck.stdout.readline() == b"locked\n"
-        seen = seen._replace(process=seen_by(stuck.pid))
         os.kill(stuck.pid, signal.SIGSTOP)
         row = await leadership._read(seen, world.now - T)
         assert (row.holder, row.fence) == ("controller", 1)
         assert stuck.wait() == -signal.SIGKILL
     backup.lease.close()
-
-
-def seen_by(pid: int) -> str:
-    here, _, _ = this_process().split()
-    return f"{here} {pid} {_start_of(pid)}"
