@@ -99,17 +99,17 @@ def prepare(core: Core, now: float) -> None:
         if each.burst_buffer and each.is_active(now)
     }
     if core.policy.stages_buffers:
-        _split_arrays(core, now)
+        _split_arrays(core)
 
 
-def _split_arrays(core: Core, now: float) -> None:
+def _split_arrays(core: Core) -> None:
     """Of arrays that ask for buffers some tasks get records of their own, as the array's has no
-    buffer.
+    buffer: of those that are held or wait for others, too.
     """
     for array in core.arrays.values():
         records = list(array.records.values())
         whole = next((job for job in records if job.array_tasks and job.is_pending), None)
-        if whole is None or whole.burst_buffer is None or not whole.is_eligible(now):
+        if whole is None or whole.burst_buffer is None:
             continue
         alone = sum(1 for job in records if job.is_pending and not job.array_tasks)
         while whole.array_tasks and alone < core.settings.array_stage_count:

@@ -79,6 +79,8 @@ CHECKS = [
     f"{HELD} --bbf=nosuch",
     f"{HELD} --bbf=lines --bb='#BB_LUA pool=fast capacity=1'",
     f"{HELD} --array=1-3 --bb='#BB_LUA pool=fast capacity=1'",
+    # a pass gives each task a record, held as it is
+    "for i in $(seq 90); do squeue -h -O JobID:8 | grep -q '^21 ' && break; sleep 0.3; done",
     "squeue -h -o '%i %T %r' -O JobArrayID:8,State:10,Reason:22,BurstBuffer:60,BurstBufferState:12",
     "scontrol show job | grep -i '^ *burst'",
     "scontrol show burstbuffer",

@@ -23,7 +23,7 @@ SchedulerType=sched/backfill
 SchedulerParameters=batch_sched_delay=0
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
-MessageTimeout=1
+MessageTimeout=10
 KillWait=1
 SlurmdTimeout=300
 NodeName=n[1-40] CPUs=4 RealMemory=16000 State=UNKNOWN
@@ -131,6 +131,8 @@ def test_jobs_end_as_with_hops_in_memory_and_so_do_steps(site):
 
 
 def test_links_that_lose_and_heads_that_die_lose_no_job_and_no_node(site):
+    # a head's death is noticed by its silence
+    site.conf.write_text(CONF.replace("MessageTimeout=10", "MessageTimeout=1"))
     up = site.up(
         "--hops", "sockets", "--hop-width", "3", "--hop-processes", "2", "--link-loss", "0.05",
         "--head-deaths", "0.3", "--link-latency-ms", "2", "--hop-seed", "4",

@@ -272,13 +272,17 @@ def test_a_sending_process_that_is_killed_leaves_results(cluster, tmp_path):
 
 def test_jobs_that_the_controller_forgets_during_a_load_are_not_lost(forgetful, tmp_path):
     plan = tmp_path / "plan.toml"
-    plan.write_text(
-        'duration = 200\n[[stream]]\ncommand = "sbatch --output=/dev/null"\n'
-        "rate = 0.5\nuntil = 60\nrun = 1\n"
-    )
-    done, result = forgetful.load(tmp_path / "out", plan)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert (result["lost"], result["forgotten"] > 0) == (0, True)
+    for duration in (200, 1000, 4000):  # a machine may be slow to run the jobs
+        plan.write_text(
+            f'duration = {duration}\n[[stream]]\ncommand = "sbatch --output=/dev/null"\n'
+            "rate = 0.5\nuntil = 60\nrun = 1\n"
+        )
+        done, result = forgetful.load(tmp_path / f"out{duration}", plan)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert result["lost"] == 0
+        if result["forgotten"]:
+            break
+    assert result["forgotten"]
     assert "were seen to end, and forgotten" in done.stdout
 
 

@@ -346,6 +346,15 @@ def test_of_an_array_some_tasks_get_buffers():
     assert house.table.pools["fast"].used == 2 * GIB
 
 
+def test_a_pass_gives_tasks_records_also_where_the_array_is_held():
+    house = BufferHarness(array_stage_count=2)
+    job = house.ask_for("#BB_LUA pool=fast capacity=1G", array="0-5", hold=True)
+    house.run(60)
+    tasks = list(job.array.records.values())
+    assert sorted(each.array_task_id for each in tasks if not each.array_tasks) == [0, 1]
+    assert not any(house.stage_of(each) for each in tasks)
+
+
 def test_root_may_have_no_buffer():
     house = BufferHarness()
     assert house.refused(ROOT, extra={"bb": LINE}) == ErrorCode.BURST_BUFFER_DENIED
