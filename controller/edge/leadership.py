@@ -190,7 +190,7 @@ class Leadership:
                 if silent_s < self._timeout_s and row.wanted != name:
                     await self._ask_for_it(row, silent_s)
                 await self._pause(self._look_s)
-                row = await self._read(row, since)
+                row = await self._attended(lease.read, since + self._timeout_s)
             except LockedError as error:  # by whom we may be about to follow
                 self._complain(f"cannot use the lease yet: {error}")
                 await self._pause(self._look_s)
@@ -201,20 +201,24 @@ class Leadership:
                 await self._pause(self._look_s)
         self._begin(row.holder)
 
-    async def _read(self, seen: Row, since: float) -> Row:
-        """The lease as it is now. Who was stopped while it kept others even from reading is ended
-        when nothing has been seen of it for the timeout.
+    async def _attended(self, call: Callable[[], T], until: float) -> T:
+        """What is done with the lease. From that instant on, whoever was stopped as it kept the
+        lease from others is ended: it may keep them even from reading.
         """
-        reading = asyncio.ensure_future(self._do(self._lease.read))
+        doing = asyncio.ensure_future(self._do(call))
         try:
-            while not reading.done():
-                left_s = since + self._timeout_s - self._clock()
-                await asyncio.wait((reading,), timeout=max(left_s, self._look_s))
-                if not reading.done() and self._clock() - since >= self._timeout_s:
-                    await asyncio.to_thread(self._lease.end_if_stopped, seen)
-            return reading.result()
+            while not doing.done():
+                left_s = until - self._clock()
+                await asyncio.wait((doing,), timeout=max(left_s, self._look_s))
+                if not doing.done() and self._clock() >= until:
+                    await asyncio.to_thread(self._lease.end_stopped)
+            return doing.result()
+        except LockedError:
+            if self._clock() >= until:
+                await asyncio.to_thread(self._lease.end_stopped)
+            raise
         finally:
-            reading.cancel()
+            doing.cancel()
 
     async def _has_taken(self, row: Row, silent_s: float) -> bool:
         """Take the lease if it was left to us, or its holder is silent; whether it is ours now."""
@@ -296,15 +300,17 @@ class Leadership:
     async def _keep(self) -> None:
         """Beat, until another is to lead."""
         lease, beat_s = self._lease, self._timeout_s / BEATS
-        beaten = float("-inf")
+        beaten, well = float("-inf"), self._clock()  # when it last tried to, and did
         while True:
             try:
+                until = well + 2 * beat_s
                 if self._clock() - beaten >= beat_s:
                     beaten = self._clock()
                     self._look_at_backups()
-                    row = await self._do(lease.beat)
+                    row = await self._attended(lease.beat, until)
+                    well = beaten
                 else:
-                    row = await self._do(lease.read)
+                    row = await self._attended(lease.read, until)
             except LeaseLostError:
                 self._step_down("lost control of the cluster to another controller")
                 return

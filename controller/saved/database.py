@@ -9,8 +9,10 @@ Place: saved, under the store and the lease. The statements and tables are the s
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller.saved.records import StateError
@@ -18,7 +20,6 @@ from understudy.controller.saved.records import StateError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from sqlalchemy import Connection, CursorResult
 
@@ -78,6 +79,7 @@ class FileDatabase:
 
     def __init__(self, path: Path | str, *, one_host: bool, busy_s: float, durable: bool) -> None:
         self.shown, self._busy_s = str(path), busy_s
+        self._place, self._is_logged = path, one_host
         with self._errors():
             self._connection = sqlite3.connect(
                 path,
@@ -150,8 +152,42 @@ class FileDatabase:
                 self.execute("ROLLBACK")
             raise
 
+    def locked_by(self) -> set[int]:
+        """The pids of other processes of this host that keep it from others now (proc_locks(5))."""
+        if not isinstance(self._place, Path):
+            return set()
+        files = []
+        for path in (self._place, Path(f"{self._place}-shm")):
+            with contextlib.suppress(OSError):
+                files.append((path.stat(), "WRITE" if self._is_logged else "READ WRITE"))
+        by_number = {str(stat.st_ino): (stat, kinds) for stat, kinds in files}
+        found, lines = set(), []
+        with contextlib.suppress(OSError):  # a host may not tell
+            lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+        for line in lines:
+            words = line.split()
+            if "->" in words:  # waits for it
+                continue
+            kind, pid, file = words[3:6]
+            stat, kinds = by_number.get(file.rpartition(":")[2], (None, ""))
+            if stat is not None and kind in kinds and _has_open(int(pid), stat):
+                found.add(int(pid))
+        return found - {os.getpid()}
+
     def close(self) -> None:
         self._connection.close()
+
+
+def _has_open(pid: int, file: os.stat_result) -> bool:
+    """Whether a process, if it is ours to look at, has this file open."""
+    try:
+        for each in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(each.stat(), file):
+                    return True
+    except OSError:
+        pass
+    return False
 
 
 class _FileRows:
@@ -266,6 +302,10 @@ class ServerDatabase:
             (_known_as(name),),
         )
         return bool(list(ended))
+
+    def locked_by(self) -> set[int]:
+        """Of the server's locks nothing is known here."""
+        return set()
 
     def close(self) -> None:
         if self._connection is not None:

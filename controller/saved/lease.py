@@ -12,7 +12,9 @@ of beats is compared, and each measures by a clock of its own, which also goes o
 sleeps.
 
 Who stands still within a write keeps the database's lock, as long as the process is there. If it is
-on the same host, it is killed by who takes the lease; a server is told to end its sessions.
+on the same host, it is killed by who takes the lease; a server is told to end its sessions. Any
+process that was stopped (SIGSTOP) and keeps the database from others, a standby's too, is killed by
+who cannot beat for it, or sees no beat.
 """
 
 from __future__ import annotations
@@ -229,19 +231,21 @@ class Lease:
         """
         return self._former is not None and self._end(self._former)
 
-    def end_if_stopped(self, seen: Row) -> None:
-        """End the holder if it is a process of this host that was stopped (SIGSTOP): it may keep
-        others even from reading.
+    def end_stopped(self) -> None:
+        """End processes of this host that were stopped (SIGSTOP) as they kept the database from
+        others, be it for the instructions in which a reader changes its mark in the log.
         """
-        if not isinstance(self._database, ServerDatabase):
-            _kill(seen.process, only_stopped=True)
+        for pid in self._database.locked_by():
+            with contextlib.suppress(OSError):  # gone
+                if _state_of(pid) == "T":
+                    _kill(pid, _start_of(pid))
 
     def _end(self, seen: Row) -> bool:
         """End who keeps the database locked; whether that was done."""
         if isinstance(self._database, ServerDatabase):
             with self._lock:
                 return self._database.end_sessions_of(seen.holder)
-        return _kill(seen.process)
+        return _end_process(seen.process)
 
     def beat(self) -> Row:
         """Hold it for longer. The lease as it is then.
@@ -293,23 +297,28 @@ class Lease:
             self._database.close()
 
 
-def _kill(process: str, *, only_stopped: bool = False) -> bool:
-    """Kill a process of this host that keeps the database from others; whether that was done."""
+def _end_process(process: str) -> bool:
+    """End a process of this host that keeps the database from others, given as `this_process` says;
+    whether that was done.
+    """
     boot, pid, start = process.split() if process else ("", "0", "")
     try:
         if boot != _here() or start != _start_of(int(pid)) or int(pid) == os.getpid():
             return False
-        if only_stopped and _state_of(int(pid)) != "T":
-            return False
-        os.kill(int(pid), signal.SIGKILL)
-        log.error("the controller with pid %s stood still within a write, and was killed", pid)
-        with contextlib.suppress(OSError):  # gone, and its lock with it
-            while start == _start_of(int(pid)) and _state_of(int(pid)) not in "ZX":
-                time.sleep(0.01)
+        _kill(int(pid), start)
     except OSError as error:
         log.error("cannot end the controller that keeps the state locked: %s", error)  # noqa: TRY400
         return False
     return True
+
+
+def _kill(pid: int, start: str) -> None:
+    """Kill it, and wait until its locks are gone."""
+    os.kill(pid, signal.SIGKILL)
+    log.error("process %s, which stood still with the state locked, was killed", pid)
+    with contextlib.suppress(OSError):  # gone
+        while start == _start_of(pid) and _state_of(pid) not in "ZX":
+            time.sleep(0.01)
 
 
 def _state_of(pid: int) -> str:

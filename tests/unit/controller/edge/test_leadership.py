@@ -411,12 +411,41 @@ async def test_who_was_stopped_as_it_began_to_read_is_ended_so_that_others_can(
         assert stuck.stdout is not None
         assert stuck.stdin is not None
         assert stuck.stdout.readline() == b"leads\n"
-        seen = backup.lease.read()
         stuck.stdin.write(b"\n")
         stuck.stdin.flush()
         assert stuck.stdout.readline() == b"locked\n"
         os.kill(stuck.pid, signal.SIGSTOP)
-        row = await leadership._read(seen, world.now - T)
+        row = await leadership._attended(backup.lease.read, world.now)
         assert (row.holder, row.fence) == ("controller", 1)
         assert stuck.wait() == -signal.SIGKILL
     backup.lease.close()
+
+
+LOCKS = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+async def test_another_controller_that_is_stopped_with_the_lease_locked_does_not_end_who_leads(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("understudy.controller.saved.lease._BUSY_S", 0.2)
+    primary = One(world, "controller")
+    primary.leadership.start()
+    with another_process(world.path / "state.sqlite", LOCKS) as stuck:
+        assert stuck.stdout is not None
+        assert stuck.stdout.readline() == b"locked\n"
+        began = world.now
+        await primary.until(lambda: world.now >= began + T / 4)
+        os.kill(stuck.pid, signal.SIGSTOP)
+        await primary.until(lambda: stuck.poll() is not None)
+        assert stuck.returncode == -signal.SIGKILL
+        assert began + T / 2 <= world.now < began + T
+        await primary.until(lambda: world.now >= began + 2 * T)
+    assert not primary.ended.is_set()
+    assert primary.lease.may_act()
+    await primary.close()

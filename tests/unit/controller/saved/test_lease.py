@@ -159,6 +159,16 @@ sys.stdin.read()
 """
 
 
+ONE_LOCKS_AND_ONE_HAS_IT_OPEN = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("SELECT * FROM lease").fetchall()
+database.execute(sys.argv[2]).fetchall()
+print("there", flush=True)
+sys.stdin.read()
+"""
+
+
 def test_who_stands_still_within_a_write_is_killed_by_who_takes_the_lease(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +188,33 @@ def test_who_stands_still_within_a_write_is_killed_by_who_takes_the_lease(
         assert lease.take(lease.read(), by_force=True)
         assert lease.fence == 2
         assert stuck.wait() == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("one_host", [True, False])
+def test_of_those_who_lock_the_database_only_who_was_stopped_is_ended(
+    tmp_path: Path, clock: Clock, *, one_host: bool
+) -> None:
+    path = tmp_path / "state.sqlite"
+    lease = Lease(path, "backup1", 10.0, one_host=one_host, clock=clock)
+    words = [sys.executable, "-c", ONE_LOCKS_AND_ONE_HAS_IT_OPEN, str(path)]
+    locks, other = (
+        subprocess.Popen([*words, text], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for text in ("BEGIN IMMEDIATE", "SELECT 1")
+    )
+    with locks, other:
+        for each in (locks, other):
+            assert each.stdout is not None
+            assert each.stdout.readline() == b"there\n"
+        lease.end_stopped()
+        assert locks.poll() is None
+        for each in (locks, other):
+            os.kill(each.pid, signal.SIGSTOP)
+            os.waitpid(each.pid, os.WUNTRACED)
+        lease.end_stopped()
+        assert locks.wait() == -signal.SIGKILL
+        assert other.poll() is None
+        other.kill()
+    assert lease.take(lease.read())
 
 
 def test_a_process_of_another_boot_or_another_life_is_left_alone(
