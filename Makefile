@@ -45,15 +45,19 @@ $(VENV)/.prepared-dev: $(VENV)/.prepared requirements-dev.lock
 demo: $(VENV)/.prepared
 	$(BIN)/understudy replay $(TRACE) $(if $(NODES),--nodes $(NODES)) --cpus 1 --scheduler easy --out $(OUT) $(if $(ANSWERS),--answers $(ANSWERS))
 
+# Most of what starts processes waits: one tester more than there are processors, six at most. `make test TESTERS=0` has one process run all.
+TESTERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); [ $$n -le 5 ] || n=5; expr $$n + 1)
+PYTEST := $(BIN)/python -m pytest -n $(TESTERS) --dist loadfile --no-loadscope-reorder
+
 test: $(VENV)/.prepared-dev
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 check: $(VENV)/.prepared-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 format: $(VENV)/.prepared-dev
 	$(BIN)/ruff format .

@@ -246,6 +246,7 @@ async def test_a_holder_of_a_wrong_key_is_refused_with_one_line(server, caplog):
         client_hello("nobody", 0, 0, is_daemon=True),
         b"x" * 5000,
     ],
+    ids=["http", "zeros", "nobody", "long"],
 )
 async def test_strangers_are_refused_before_they_cost_anything(server, caplog, hello):
     caplog.set_level(logging.WARNING)
