@@ -150,7 +150,9 @@ def run(path, *words, environment, **more):
     ],
 )
 def test_a_command_says_and_ends_as_without_a_zygote(line, quick, site, real, tmp_path):
-    (tmp_path / "slurm.conf").write_text("ClusterName=none\nSlurmctldHost=localhost(127.0.0.1)\n")
+    (tmp_path / "slurm.conf").write_text(
+        "ClusterName=none\nSlurmctldHost=localhost(127.0.0.1)\nMessageTimeout=2\n"
+    )
     name, *words = line.split()
     plain = run(quick / "plain" / name, *words, environment=site, cwd=tmp_path)
     for _ in range(2):
