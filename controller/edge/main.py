@@ -23,7 +23,7 @@ from understudy.auth.keys import Keys
 from understudy.clock.daemon import Daemon, load_cluster, run_daemon
 from understudy.clock.logs import VERBOSE
 from understudy.controller.accounting.link import AccountingLink, NotingJournal
-from understudy.controller.accounting.queue import LEAST_BOUND, QueueFile, RecordQueue
+from understudy.controller.accounting.queue import LEAST_BOUND, RecordQueue
 from understudy.controller.accounting.records import kept_of
 from understudy.controller.core.agents import Agents
 from understudy.controller.core.core import Core
@@ -40,6 +40,7 @@ from understudy.controller.edge.rate_limit import RateLimit
 from understudy.controller.edge.reactions import connect
 from understudy.controller.edge.reconfigure import take_over
 from understudy.controller.edge.server import Server
+from understudy.controller.edge.state_files import KeptQueue, open_lease, state_place
 from understudy.controller.edge.users import HostUsers, user_id_of
 from understudy.controller.jobs.gang import set_gang
 from understudy.controller.jobs.site_rules import load_plugins
@@ -49,19 +50,15 @@ from understudy.controller.nodes.health import start_checking
 from understudy.controller.nodes.power import Power, set_plan
 from understudy.controller.notices.job_completion import FILE_TEXT, CompletionLog
 from understudy.controller.notices.mail import Mailer
-from understudy.controller.ports import Database, Journal, NoJournal, Wire
+from understudy.controller.ports import Journal, NoJournal, Wire
 from understudy.controller.priority import registry as priority_registry
 from understudy.controller.priority.accounts import AccountsOf
 from understudy.controller.priority.basic import BasicPriority
 from understudy.controller.priority.options import read_options
 from understudy.controller.saved.database import (
-    FILE_NAME,
     DatabaseError,
-    LockedError,
-    open_database,
 )
-from understudy.controller.saved.lease import Lease
-from understudy.controller.saved.records import DAMAGED, StateError
+from understudy.controller.saved.records import StateError
 from understudy.controller.saved.recover import recover
 from understudy.controller.saved.store import Commits, Dirty, HeldWire, Store
 from understudy.controller.scheduling import registry
@@ -77,10 +74,10 @@ from understudy.model.scheduler_parameters import number
 from understudy.protocol.messages import Lead
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
-    from understudy.controller.accounting.queue import Record
     from understudy.controller.edge.leadership import Elsewhere
+    from understudy.controller.saved.lease import Lease
     from understudy.controller.scheduling.api import SchedulingPolicy
     from understudy.controller.tables.settings import Settings
     from understudy.model.cluster import Hops
@@ -92,8 +89,6 @@ if TYPE_CHECKING:
     Writer = Callable[[Callable[[], None], Callable[[BaseException | None], None]], None]
 
 NAME = CONTROLLER
-_QUEUE_NAME = "accounting.sqlite"
-_BUSY_S = 2.0  # ours: so long who led before is waited for to write into accounting's queue
 
 
 class Controller:
@@ -599,69 +594,6 @@ def _write_in_thread(loop: asyncio.AbstractEventLoop) -> Writer:
         future.add_done_callback(lambda ended: done(ended.exception()))
 
     return run
-
-
-def state_place(daemon: Daemon) -> Path | str:
-    """Where the state lies that controllers share: a folder, or a server's URL."""
-    cluster = daemon.cluster
-    return cluster.state_url or Path(cluster.state_dir or daemon.run_dir / "state")
-
-
-def open_queue(daemon: Daemon) -> Database:
-    """The database of what accounting has yet to be told."""
-    place = state_place(daemon)
-    if isinstance(place, Path):
-        place /= _QUEUE_NAME
-    one_host = bool(daemon.cluster.controller_unix)
-    return open_database(place, daemon.name, one_host=one_host, busy_s=_BUSY_S, durable=False)
-
-
-class KeptQueue(QueueFile):
-    """The queue, of which is said in a sentence that it is damaged or cannot be written. `failed`
-    is told of the latter, as of any state that cannot be saved.
-    """
-
-    def __init__(
-        self, daemon: Daemon, lease: Lease, failed: Callable[[DatabaseError], None]
-    ) -> None:
-        """Open it, and have who led before write nothing more: who stands still within a write is
-        ended for it, as for the lease.
-        """
-        try:
-            super().__init__(open_queue(daemon), lease.fence)
-        except LockedError:
-            if not lease.end_former():
-                raise
-            super().__init__(open_queue(daemon), lease.fence)
-        place = state_place(daemon)
-        self._shown = place / _QUEUE_NAME if isinstance(place, Path) else "the queue on the server"
-        self._failed = failed
-
-    def read(self) -> list[tuple[int, Record]]:
-        try:
-            return super().read()
-        except DAMAGED as error:
-            raise StateError(f"{self._shown}: damaged record: {error}") from error
-
-    def write(self, added: Sequence[tuple[int, Record]], gone: Sequence[int]) -> None:
-        try:
-            super().write(added, gone)
-        except DatabaseError as error:
-            self._failed(error)
-
-
-def open_lease(daemon: Daemon, timeout_s: float | None) -> Lease:
-    """The lease under which the state is written. `timeout_s`: see `Lease`.
-
-    Raises:
-        StateError: the saved state cannot be opened.
-    """
-    place = state_place(daemon)
-    if isinstance(place, Path):
-        place.mkdir(parents=True, exist_ok=True)
-        place /= FILE_NAME
-    one_host = bool(daemon.cluster.controller_unix)
-    return Lease(place, daemon.name, timeout_s, one_host=one_host)
 
 
 async def start(
