@@ -16,6 +16,27 @@ NO_GPU_IS_ADDED = (
 )
 
 
+_FREQUENCIES = ("low", "medium", "high", "highm1", "verbose")
+
+
+def is_gpu_binding(text: str) -> bool:
+    """Whether `--gpu-bind` may be this, numbers apart. Of `closest` and `none` the first letter
+    counts; the others need their colon, and what is behind it may be missing.
+    """
+    kind, colon, numbers = text.removeprefix("verbose,").partition(":")
+    if kind in {"map_gpu", "mask_gpu"} and colon:
+        return True
+    if kind in {"single", "per_task"} and colon:
+        return not numbers.startswith("-")
+    return kind[:1].lower() in {"c", "n"}
+
+
+def is_gpu_frequency(text: str) -> bool:
+    """Whether `--gpu-freq` may be this."""
+    values = [word.rpartition("=")[2] for word in text.split(",")]
+    return all(value in _FREQUENCIES or value.isdecimal() for value in values)
+
+
 class GpuOptions:
     """What a job says of its GPUs, of one kind, and of the numbers that these must agree with;
     0: nothing. `threads_per_node`: as far as a node is described. No dataclass: commands start in

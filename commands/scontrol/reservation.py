@@ -4,7 +4,7 @@ Place: under scontrol. Keys may be written in any case and shortened; what is ch
 Slurm's scontrol checks before it asks the controller, in its words.
 """
 
-from understudy.commands.scontrol.words import UNEXPECTED
+from understudy.commands.scontrol.words import UNEXPECTED, full_key
 from understudy.commands.shared.client import UNANSWERED, RefusedError
 from understudy.commands.shared.context import Context
 
@@ -97,15 +97,7 @@ def _refuse(context: Context, text: str) -> None:
 
 
 def _key(word: str) -> str | None:
-    lowered = word.lower()
-    found = next(
-        (
-            name.lower()
-            for name, least in KEYS
-            if len(lowered) >= least and name.lower().startswith(lowered)
-        ),
-        None,
-    )
+    found = full_key(word, KEYS)
     return None if found is None else _SAME_KEY.get(found, found)
 
 

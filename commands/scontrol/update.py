@@ -26,20 +26,61 @@ if TYPE_CHECKING:
 
     from understudy.commands.scontrol.session import Session
 
+# With how many letters of it must be written at least.
 NODE_KEYS = (
-    "ActiveFeatures", "AvailableFeatures", "Comment", "CpuBind", "Extra", "Features", "Gres",
-    "NodeAddr", "NodeHostName", "Reason", "State", "Weight",
-)  # fmt: skip
+    ("ActiveFeatures", 3),
+    ("AvailableFeatures", 3),
+    ("Comment", 2),
+    ("CpuBind", 7),
+    ("Extra", 1),
+    ("Features", 1),
+    ("Gres", 1),
+    ("NodeAddr", 5),
+    ("NodeHostName", 5),
+    ("Reason", 1),
+    ("State", 1),
+    ("Weight", 1),
+)
 PARTITION_KEYS = (
-    "AllocNodes", "AllowAccounts", "AllowGroups", "AllowQos", "Alternate", "CpuBind", "Default",
-    "DefaultTime", "DefMemPerCPU", "DefMemPerNode",
-    "DenyAccounts", "DenyQos", "DisableRootJobs", "ExclusiveUser", "GraceTime", "Hidden",
-    "JobDefaults", "LLN", "MaxCPUsPerNode",
-    "MaxMemPerCPU", "MaxMemPerNode", "MaxNodes", "MaxTime", "MinNodes", "Nodes", "OverSubscribe",
-    "OverTimeLimit", "PreemptMode", "Priority",
-    "PriorityJobFactor", "PriorityTier", "QoS", "ReqResv", "RootOnly", "Shared", "State",
-    "TresBillingWeights",
-)  # fmt: skip
+    ("AllocNodes", 6),
+    ("AllowAccounts", 6),
+    ("AllowGroups", 6),
+    ("AllowQos", 6),
+    ("Alternate", 3),
+    ("CpuBind", 7),
+    ("Default", 7),
+    ("DefaultTime", 8),
+    ("DefMemPerCPU", 10),
+    ("DefMemPerNode", 10),
+    ("DenyAccounts", 5),
+    ("DenyQos", 5),
+    ("DisableRootJobs", 1),
+    ("ExclusiveUser", 1),
+    ("GraceTime", 5),
+    ("Hidden", 1),
+    ("JobDefaults", 4),
+    ("LLN", 1),
+    ("MaxCPUsPerNode", 4),
+    ("MaxMemPerCPU", 10),
+    ("MaxMemPerNode", 10),
+    ("MaxNodes", 4),
+    ("MaxTime", 4),
+    ("MinNodes", 2),
+    ("Nodes", 1),
+    ("OverSubscribe", 5),
+    ("OverTimeLimit", 5),
+    ("PreemptMode", 3),
+    ("Priority", 3),
+    ("PriorityJobFactor", 9),
+    ("PriorityTier", 9),
+    ("QoS", 3),
+    ("ReqResv", 3),
+    ("RootOnly", 3),
+    ("Shared", 2),
+    ("State", 2),
+    ("TresBillingWeights", 1),
+)
+_FRONTEND_KEYS = (("FrontendName", 1), ("Reason", 1), ("State", 1))
 # Keys that one may write but that mean another.
 _SAME_KEY = {"shared": "oversubscribe"}
 NODE_STATES = (
@@ -50,15 +91,16 @@ NODE_STATES = (
 _MOST_WEIGHT = 4_294_967_280
 _NEED_REASON = ("DOWN", "DRAIN", "FAIL")
 _PARTITION_STATES = ("UP", "DOWN", "DRAIN", "INACTIVE")
-# What one may update, each by the names of its key (enough letters of it) and in the order in which
-# they are looked for.
+# What one may update, each by the names of its key (enough letters of it). Any of the words may say
+# which it is; the first here that one says counts.
 _ENTITIES = (
-    ("node", "nodename", 2),
-    ("partition", "partitionname", 2),
     ("job", "jobid", 3),
+    ("job", "jobname", 4),
     ("step", "stepid", 4),
     ("reservation", "reservationname", 3),
+    ("node", "nodename", 3),
     ("frontend", "frontendname", 2),
+    ("partition", "partitionname", 3),
     ("debug", "slurmctlddebug", 2),
 )
 
@@ -70,16 +112,15 @@ def update(words: "Sequence[str]", session: "Session") -> int:
         from understudy.commands.scontrol.reservation import update as update_reservation
 
         return update_reservation(words, context)
-    kind = ""
-    for word in words:
-        key = word.partition("=")[0].rstrip("+-").lower()
-        kind = next(
-            (kind for kind, name, least in _ENTITIES if len(key) >= least and name.startswith(key)),
-            "",
-        )
-        if kind or key == "jobname":
-            kind = kind or "job"
-            break
+    keys = [key.lower() for key, _, _ in pairs(words)]
+    kind = next(
+        (
+            kind
+            for kind, name, least in _ENTITIES
+            if any(len(key) >= least and name.startswith(key) for key in keys)
+        ),
+        "",
+    )
     try:
         if kind == "node":
             return _update_nodes(list(words), session)
@@ -122,7 +163,14 @@ def update(words: "Sequence[str]", session: "Session") -> int:
 
 def _update_frontend(words: "Sequence[str]", session: "Session") -> int:
     """There are no front ends."""
-    values = {key.lower(): value.lower() for key, _, value in pairs(words)}
+    values: dict[str, str] = {}
+    for word, (key, _, value) in zip(words, pairs(words), strict=True):
+        known = full_key(key, _FRONTEND_KEYS)
+        if known is None:
+            session.context.complain(f"Update of this parameter is not supported: {word}")
+            session.context.complain("Request aborted")
+            return 1
+        values[known] = value.lower()
     if values.get("state", "").startswith(("down", "drain")) and not values.get("reason"):
         session.context.complain(
             "You must specify a reason when DOWNING or DRAINING a frontend node"
@@ -167,10 +215,10 @@ def _update_nodes(words: list[str], session: "Session") -> int:
         if "=" not in words[position]:
             context.error(f"Invalid input: {words[position]}  Request aborted")
             raise RefusedError(0, "No error")
-        if len(key) > 1 and "nodename".startswith(key.lower()):
+        if "nodename".startswith(key.lower()):
             nodes = value
             continue
-        known = full_key(key, NODE_KEYS, least=1)
+        known = full_key(key, NODE_KEYS)
         if known == "weight":
             try:
                 changes[known] = str(_weight(value))

@@ -24,21 +24,77 @@ if TYPE_CHECKING:
     from understudy.commands.scontrol.session import Session
     from understudy.commands.shared.context import Context
 
+# With how many letters of it must be written at least.
 JOB_KEYS = (
-    "Account", "AdminComment", "ArrayTaskThrottle", "BurstBuffer", "ClusterFeatures", "Clusters",
-    "Comment", "Contiguous", "CoreSpec",
-    "CPUsPerTask", "CpusPerTres", "Deadline", "DelayBoot", "Dependency", "EligibleTime", "EndTime",
-    "ExcNodeList", "ExcludedNodeList", "Features",
-    "Gres", "JobName", "Licenses", "MailType", "MailUser", "MemPerTres", "MinCPUsNode",
-    "MinMemoryCPU", "MinMemoryNode", "MinTmpDiskNode", "Name",
-    "Nice", "NodeList", "NumCPUs", "NumNodes", "NumTasks", "OverSubscribe", "Partition", "Prefer",
-    "Priority", "QOS", "Reboot", "ReqCores",
-    "ReqNodeList", "ReqNodes", "ReqProcs", "ReqSockets", "ReqThreads", "Requeue", "ReservationName",
-    "ResetAccrueTime", "Shared", "SiteFactor",
-    "StartTime", "StdOut", "Switches", "TasksPerNode", "ThreadSpec", "TimeLimit", "TimeMin",
-    "TresBind", "TresFreq", "TresPerJob", "TresPerNode",
-    "TresPerSocket", "TresPerTask", "UserID", "Wait-for-switch", "WCKey", "WorkDir",
-)  # fmt: skip
+    ("Account", 1),
+    ("AdminComment", 6),
+    ("ArrayTaskThrottle", 10),
+    ("BurstBuffer", 1),
+    ("ClusterFeatures", 8),
+    ("Clusters", 8),
+    ("Comment", 3),
+    ("Contiguous", 3),
+    ("CoreSpec", 4),
+    ("CPUsPerTask", 9),
+    ("CpusPerTres", 9),
+    ("Dependency", 1),
+    ("Deadline", 3),
+    ("DelayBoot", 5),
+    ("EligibleTime", 2),
+    ("EndTime", 2),
+    ("ExcNodeList", 3),
+    ("Features", 1),
+    ("Gres", 2),
+    ("JobName", 4),
+    ("Licenses", 1),
+    ("MailType", 5),
+    ("MailUser", 5),
+    ("MemPerTres", 5),
+    ("MinCPUsNode", 4),
+    ("MinMemoryCPU", 10),
+    ("MinMemoryNode", 10),
+    ("MinTmpDiskNode", 5),
+    ("Name", 2),
+    ("Nice", 2),
+    ("NodeList", 8),
+    ("NumCPUs", 6),
+    ("NumNodes", 8),
+    ("NumTasks", 8),
+    ("OverSubscribe", 2),
+    ("Partition", 2),
+    ("Priority", 2),
+    ("Prefer", 3),
+    ("QOS", 2),
+    ("Reboot", 3),
+    ("ReqCores", 4),
+    ("ReqNodeList", 8),
+    ("ReqNodes", 8),
+    ("ReqProcs", 8),
+    ("ReqSockets", 4),
+    ("ReqThreads", 4),
+    ("Requeue", 4),
+    ("ReservationName", 3),
+    ("ResetAccrueTime", 5),
+    ("Shared", 2),
+    ("SiteFactor", 5),
+    ("StartTime", 2),
+    ("StdOut", 6),
+    ("Switches", 5),
+    ("TasksPerNode", 2),
+    ("ThreadSpec", 4),
+    ("TimeLimit", 5),
+    ("TimeMin", 5),
+    ("TresBind", 5),
+    ("TresFreq", 5),
+    ("TresPerJob", 8),
+    ("TresPerNode", 8),
+    ("TresPerSocket", 8),
+    ("TresPerTask", 8),
+    ("UserID", 3),
+    ("Wait-for-switch", 5),
+    ("WCKey", 1),
+    ("WorkDir", 2),
+)
 # Keys that one may write but that mean another.
 _SAME_KEY = {
     "reqnodes": "numnodes",
@@ -50,17 +106,6 @@ _NODES = frozenset(
     ("numnodes", "nodelist", "reqnodelist")
 )  # keys that change which nodes a running job has
 _NEED_NO_VALUE = {"nice", "resetaccruetime"}
-# Keys that want more letters than three.
-_LEAST_LETTERS = {
-    "cpuspertask": 9,
-    "cpuspertres": 9,
-    "numnodes": 8,
-    "numcpus": 6,
-    "timelimit": 5,
-    "timemin": 5,
-    "minmemorynode": 10,
-    "minmemorycpu": 10,
-}
 _UNFINISHED = 3  # states below: pending, running, suspended
 _MOST_NICE = 2_147_483_645
 # from here on numbers mean something else, those of 16 bits and of 64 as well
@@ -97,18 +142,14 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
             context.complain(f"Invalid input: {words[position]}")
             context.complain("Request aborted")
             return 1
-        if lowered in {"jobid", "job"}:
+        if len(lowered) >= 3 and "jobid".startswith(lowered):
             jobs, named = jobs + jobs_in(value), value
             continue
-        if position == 0 and lowered == "jobname":
+        if position == 0 and len(lowered) > 3 and "jobname".startswith(lowered):
             name = value
             continue
         known = full_key(key, JOB_KEYS)
-        if (
-            known is None
-            or len(lowered) < _LEAST_LETTERS.get(known, 0)
-            or (known == "resetaccruetime" and "=" in words[position])
-        ):
+        if known is None or (known == "resetaccruetime" and "=" in words[position]):
             context.complain(f"Update of this parameter is not supported: {shown[position]}")
             context.complain("Request aborted")
             return 1
@@ -391,7 +432,10 @@ def _site_factor(value: str, context: "Context") -> str:
 
 
 def _task_limit(value: str, context: "Context") -> str:
-    if value[:1] == "-" and value[1:].strip("0"):
+    digits = value.removeprefix("+")
+    if (value[:1] == "-" and value[1:].strip("0")) or (
+        digits.isdigit() and int(digits) >= _NO_COUNT
+    ):
         raise _refuse(context, "Invalid ArrayTaskThrottle value")
     return value
 
@@ -434,7 +478,7 @@ _CHECKS: "dict[str, Callable[[str, Context], str | None]]" = {
     "reboot": _words("reboot", _YES_NO),
     "reqcores": _count("ReqCores", below=_NO_SHORT),
     "reqnodes": _node_count,
-    "reqprocs": _count("ReqProcs", 1),
+    "reqprocs": _count("NumTasks"),
     "reqsockets": _count("ReqSockets", below=_NO_SHORT),
     "reqthreads": _count("ReqThreads", below=_NO_SHORT),
     "requeue": _count("Requeue", below=_NO_SHORT),
@@ -446,4 +490,5 @@ _CHECKS: "dict[str, Callable[[str, Context], str | None]]" = {
     "threadspec": _count("ThreadSpec", below=_NO_SHORT, takes_minus_one=True),
     "timelimit": _limit("TimeLimit"),
     "timemin": _limit("TimeMin"),
+    "wait-for-switch": _count("wait-for-switch"),
 }

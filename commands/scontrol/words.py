@@ -32,16 +32,18 @@ class SilentlyDoneError(RefusedInputError):
     code = 0
 
 
-def full_key(word: str, known: "Sequence[str]", least: int = 3) -> str | None:
-    """The full key in lower case: exact, or the first that begins so, with as many letters at
-    least.
+def full_key(word: str, known: "Sequence[tuple[str, int]]") -> str | None:
+    """The full key in lower case: the first that begins so. Of each as many letters as stand beside
+    it must be written.
     """
     lowered = word.lower()
-    names = [name.lower() for name in known]
-    if lowered in names:
-        return lowered
     return next(
-        (name for name in names if len(lowered) >= least and name.startswith(lowered)), None
+        (
+            name.lower()
+            for name, least in known
+            if len(lowered) >= least and name.lower().startswith(lowered)
+        ),
+        None,
     )
 
 

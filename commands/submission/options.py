@@ -331,12 +331,13 @@ def _gres_flags(job: Job, option: Option, value: str) -> None:
 
 
 def _tres_bind(job: Job, _option: Option, value: str) -> None:
-    """Of `closest` and `none` the first letter counts; the others need their colon, and what is
-    behind it may be missing.
-    """
-    kind, colon, numbers = value.removeprefix("verbose,").partition(":")
+    from understudy.model.gpu_options import is_gpu_binding
+
     wrong = BadOptionError(f"Invalid --gpu-bind argument: gpu:{value}")
-    if kind in {"map_gpu", "mask_gpu"} and colon:
+    if not is_gpu_binding(value):
+        raise wrong
+    kind, _, numbers = value.removeprefix("verbose,").partition(":")
+    if kind in {"map_gpu", "mask_gpu"}:
         digits = "0123456789" if kind == "map_gpu" else "0123456789abcdefABCDEF"
         for number_ in numbers.split(","):
             plain = (
@@ -348,21 +349,14 @@ def _tres_bind(job: Job, _option: Option, value: str) -> None:
                     f"character is {found}"
                 )
                 raise BadOptionError(wrong.text, wrong.exit_code, said)
-    elif not (
-        kind[:1].lower() in {"c", "n"}
-        or (kind in {"single", "per_task"} and colon and not numbers.startswith("-"))
-    ):
-        raise wrong
     job.extra["tres_bind"] = f"gpu:{value}"
 
 
 def _tres_freq(job: Job, _option: Option, value: str) -> None:
-    for word in value.split(","):
-        if (
-            word.rpartition("=")[2] not in {"low", "medium", "high", "highm1", "verbose"}
-            and not word.rpartition("=")[2].isdecimal()
-        ):
-            raise BadOptionError(f"Invalid --gpu-freq argument: gpu:{value}")
+    from understudy.model.gpu_options import is_gpu_frequency
+
+    if not is_gpu_frequency(value):
+        raise BadOptionError(f"Invalid --gpu-freq argument: gpu:{value}")
     job.extra["tres_freq"] = f"gpu:{value}"
 
 

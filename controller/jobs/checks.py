@@ -97,7 +97,8 @@ def check_licenses(core: Core, text: str) -> None:
         licenses = read_licenses(text)
     except ValueError:
         raise SlurmError(ErrorCode.INVALID_LICENSES) from None
-    if any(count > core.tables.licenses.totals.get(name, 0) for name, count in licenses):
+    totals = core.tables.licenses.totals
+    if any(name not in totals or count > totals[name] for name, count in licenses):
         raise SlurmError(ErrorCode.INVALID_LICENSES)
 
 

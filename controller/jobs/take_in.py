@@ -128,7 +128,7 @@ def checked(
     if core.tables.reservations:
         catch_up(core, now)
     if spec.reservation:
-        check_reservation(core, job)
+        _check_reservation(core, job)
     return job, tasks, task_limit, pattern
 
 
@@ -316,7 +316,7 @@ def _keep_apart(jobs: list[Job]) -> None:
         )
 
 
-def check_reservation(core: Core, job: Job) -> None:
+def _check_reservation(core: Core, job: Job) -> None:
     """Refuse reservations that the user may not use. The job id is used up."""
     try:
         check_access(core, job.spec.reservation, job.user_id, job.spec.account)

@@ -19,10 +19,10 @@ class Change:
     """The job, and what is to become of its specification.
 
     `by_admin`: an operator asks, who may do more than the job's owner; `of_cluster`: even an
-    administrator.
+    administrator. `complaint`: what is said when all is changed.
     """
 
-    __slots__ = ("by_admin", "core", "job", "now", "of_cluster", "spec")
+    __slots__ = ("by_admin", "complaint", "core", "job", "now", "of_cluster", "spec")
 
     def __init__(
         self, core: Core, job: Job, now: float, *, by_admin: bool, of_cluster: bool
@@ -35,6 +35,7 @@ class Change:
             of_cluster,
         )
         self.spec: dict[str, Any] = {}  # fields of the job's spec to replace
+        self.complaint: ErrorCode | None = None
 
     def lift(self, what: str) -> None:
         """What an administrator sets, limits of associations and QOS do not matter to."""
@@ -48,6 +49,15 @@ class Change:
     def need_admin(self) -> None:
         if not self.by_admin:
             raise SlurmError(ErrorCode.ACCESS_DENIED)
+
+    def doubt_cpus(self) -> None:
+        """More CPUs than its partition has in all: that is said, and stays asked for."""
+        tables = self.core.tables
+        partition = tables.partitions.get(self.job.partition)
+        nodes = 0 if partition is None else partition.nodes
+        total = sum((kind.nodes & nodes).bit_count() * kind.cpus for kind in tables.nodes.kinds)
+        if self.job.min_cpus > total:
+            self.complaint = ErrorCode.NOT_AVAILABLE_NOW
 
     def set_extra(self, key: str, text: str) -> None:
         """An option that is kept as text, "" for none."""

@@ -14,6 +14,7 @@ import msgspec
 from understudy.controller.facts.job import MIN_CPUS_NODE, min_cpus_node
 from understudy.controller.jobs.checks import check_gpu_kinds, check_gres
 from understudy.model.errors import ErrorCode, SlurmError
+from understudy.model.gpu_options import is_gpu_binding, is_gpu_frequency
 from understudy.model.gres import read_request
 from understudy.model.switches import read_switches
 from understudy.model.times import leading_number
@@ -28,17 +29,11 @@ _LARGEST_FACTOR: Final = 2_147_483_645
 
 def _cpus_of_a_node(change: Change, text: str) -> None:
     change.need_pending()
-    cpus = leading_number(text)
-    partition = change.core.tables.partitions.get(change.job.partition)
-    nodes = 0 if partition is None else partition.nodes
-    most = max(
-        (kind.cpus for kind in change.core.tables.nodes.kinds if kind.nodes & nodes), default=0
-    )
-    if cpus > most:
-        raise SlurmError(ErrorCode.NOT_AVAILABLE_NOW)
+    cpus = max(leading_number(text), 1)
     change.spec["min_cpus_node"] = cpus
     change.job.min_cpus = max(change.job.min_cpus, cpus * change.job.min_nodes)
     change.set_extra(MIN_CPUS_NODE, str(cpus))
+    change.doubt_cpus()
 
 
 def keep_min_cpus_node(change: Change) -> None:
@@ -134,6 +129,20 @@ def _devices(field: str, *, is_memory: bool = False) -> Callable[[Change, str], 
     return change_devices
 
 
+def _for_gpus(field: str, is_right: Callable[[str], bool]) -> Callable[[Change, str], None]:
+    """`gpu:closest`, one of `closest` and its like for each kind of device; "" for nothing."""
+
+    def change_words(change: Change, text: str) -> None:
+        for each in text.split(";") if text else ():
+            kind, _, words = each.partition(":")
+            if kind != "gpu" or not is_right(words):
+                raise SlurmError(ErrorCode.INVALID_TRES)
+        change.need_pending()
+        change.set_extra(field, text)
+
+    return change_words
+
+
 LAYOUT_SETTERS: Final[dict[str, Callable[[Change, str], None]]] = {
     "corespec": _specialized("core_spec"),
     "cpuspertres": _devices("cpus_per_tres"),
@@ -150,6 +159,8 @@ LAYOUT_SETTERS: Final[dict[str, Callable[[Change, str], None]]] = {
     "tasksnode": _tasks_of_a_node,
     "taskspernode": _tasks_of_a_node,
     "threadspec": _specialized("thread_spec"),
+    "tresbind": _for_gpus("tres_bind", is_gpu_binding),
+    "tresfreq": _for_gpus("tres_freq", is_gpu_frequency),
     "trespernode": _devices("gres"),
     "tresperjob": _devices("tres_per_job"),
     "trespersocket": _devices("tres_per_socket"),

@@ -23,7 +23,6 @@ from understudy.controller.jobs.checks import check_licenses
 from understudy.controller.jobs.resize import keep_nodes, keep_number
 from understudy.controller.jobs.site_rules import review_modification
 from understudy.controller.jobs.sizes import set_time_limit
-from understudy.controller.jobs.take_in import check_reservation
 from understudy.controller.pending.access import check_policy, resolve
 from understudy.controller.pending.arrays import TASK_LIMIT, explain_limit
 from understudy.controller.pending.dependencies import (
@@ -35,6 +34,7 @@ from understudy.controller.pending.eligibility import review
 from understudy.controller.requests.job_change import Change
 from understudy.controller.requests.select import for_each_task
 from understudy.controller.requests.update_job_layout import LAYOUT_SETTERS, keep_min_cpus_node
+from understudy.controller.reservations.admission import check_access
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.dependency import parse as parse_dependency
 from understudy.controller.tables.het_job import components
@@ -118,6 +118,8 @@ def _update(core: Core, job: Job, changes: dict[str, str], sender: Sender, now: 
     job_changed(core, job, now, Note.CHANGE)
     if has_moved and not job.spec.reservation and _must_have_reservation(core, job):
         raise SlurmError(ErrorCode.NOT_AVAILABLE_NOW)  # and there it is, as in 22.05.8
+    if change.complaint is not None:
+        raise SlurmError(change.complaint)
 
 
 def _must_have_reservation(core: Core, job: Job) -> bool:
@@ -179,9 +181,10 @@ def _priority(change: Change, text: str) -> None:
         raise SlurmError(ErrorCode.HELD)
     if not change.by_admin and value > job.priority:
         raise SlurmError(ErrorCode.ACCESS_DENIED)
-    # it would be worked out again
-    if not change.by_admin and value and change.core.priorities.weights():
-        raise SlurmError(ErrorCode.NOT_PERSISTENT)
+    if not change.by_admin and value and (value < job.priority or change.core.priorities.weights()):
+        change.complaint = ErrorCode.NOT_PERSISTENT
+        if change.core.priorities.weights():  # it would be worked out again
+            return
     if not job.is_pending:
         job.priority = value or job.priority
         job.nice = 0 if value else job.nice
@@ -263,6 +266,8 @@ def _nice(change: Change, text: str) -> None:
         return
     if job.admin_priority is not None:  # a priority that was given stays as it is
         return
+    if nice == job.nice:
+        return
     if job.held_by and change.core.priorities.weights():
         job.nice = nice
         return
@@ -288,6 +293,7 @@ def _num_nodes(change: Change, text: str) -> None:
         job.num_tasks = change.spec["num_tasks"] = low
     job.min_nodes, job.max_nodes = low, high
     change.spec |= {"min_nodes": low, "max_nodes": high}
+    change.doubt_cpus()
 
 
 def _num_cpus(change: Change, text: str) -> None:
@@ -296,6 +302,7 @@ def _num_cpus(change: Change, text: str) -> None:
     least, _, most = text.partition("-")
     change.job.min_cpus = _positive(least, ErrorCode.INVALID_CPU_COUNT)
     change.set_extra("max_cpus", most)
+    change.doubt_cpus()
 
 
 def _num_tasks(change: Change, text: str) -> None:
@@ -362,7 +369,8 @@ def _excluded_nodes(change: Change, text: str) -> None:
 
 def _prefer(change: Change, text: str) -> None:
     change.need_pending()
-    check_features(change.core, text, ErrorCode.INVALID_PREFERENCE)
+    if text:
+        check_features(change.core, text, ErrorCode.INVALID_PREFERENCE)
     change.spec["prefer"] = text
 
 
@@ -525,15 +533,10 @@ def _no_federation(_change: Change, _text: str) -> None:
 
 def _reservation(change: Change, text: str) -> None:
     job = change.job
-    before = job.spec
-    job.spec = msgspec.structs.replace(job.spec, reservation=text)
-    try:
-        if text:
-            check_reservation(change.core, job)
-        if text != before.reservation:
-            change.need_pending()
-    finally:
-        job.spec = before
+    if text:
+        check_access(change.core, text, job.user_id, job.spec.account)
+    if text != job.spec.reservation:
+        change.need_pending()
     change.spec["reservation"] = text
 
 

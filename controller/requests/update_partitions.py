@@ -17,6 +17,7 @@ from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.partition import Partition
 from understudy.model.cpu_binding import cpu_binding
 from understudy.model.errors import ErrorCode, SlurmError
+from understudy.model.hostlist import expand
 from understudy.model.times import parse_limit, parse_memory
 from understudy.model.tres import BASE, TresError
 from understudy.model.tres_weights import read_weights
@@ -39,6 +40,7 @@ def update_partition(core: Core, message: UpdatePartition, sender: Sender) -> Me
     core.require_admin(sender)
     now = core.time.now()
     table = core.tables.partitions
+    has_unknown_nodes = False
     if message.action == "create":
         if message.name in table or not message.name:
             raise SlurmError(ErrorCode.INVALID_PARTITION)
@@ -53,7 +55,7 @@ def update_partition(core: Core, message: UpdatePartition, sender: Sender) -> Me
         partition = table[message.name]
         most_s = partition.max_time_s
         changes = {key.lower(): value for key, value in message.changes.items()}
-        _change(core, partition, changes)
+        has_unknown_nodes = _change(core, partition, changes)
         _follow(core, partition, most_s)
     else:
         raise SlurmError(-1, f"unknown action {message.action}")
@@ -64,6 +66,8 @@ def update_partition(core: Core, message: UpdatePartition, sender: Sender) -> Me
     core.last_partition_update = now
     review_all(core, now, partition=message.name)
     core.changed(Note.CHANGE, now)
+    if has_unknown_nodes:
+        raise SlurmError(ErrorCode.INVALID_NODE)
     return Ok()
 
 
@@ -85,9 +89,9 @@ def _delete(core: Core, name: str) -> None:
     del core.tables.partitions[name]
 
 
-def _change(core: Core, partition: Partition, changes: dict[str, str]) -> None:
-    """All changes or none; except that Slurm leaves a partition without nodes when it is given
-    nodes that do not exist.
+def _change(core: Core, partition: Partition, changes: dict[str, str]) -> bool:
+    """All changes or none; whether nodes were named that do not exist, in which case it has the
+    others, as in 22.05.8 (which goes on showing those that it had).
     """
     trial = replace(partition)
     known, qos = core.associations.qos, changes.get("qos")
@@ -116,11 +120,27 @@ def _change(core: Core, partition: Partition, changes: dict[str, str]) -> None:
         text = changes["nodes"]
         if text.startswith("-"):  # no name begins so, and none is taken away
             raise SlurmError(ErrorCode.INVALID_NODE)
-        nodes = core.tables.nodes
-        partition.place(0, nodes)
-        partition.node_expression = ""
-        partition.place(core.names.all if text.upper() == "ALL" else node_bitmap(core, text), nodes)
+        nodes, are_all = _known_nodes(core, text)
+        partition.place(nodes, core.tables.nodes)
+        if not are_all:
+            return True
         partition.node_expression = text
+    return False
+
+
+def _known_nodes(core: Core, text: str) -> tuple[int, bool]:
+    """The nodes that there are, and whether these are all."""
+    if text.upper() == "ALL":
+        return core.names.all, True
+    try:
+        return node_bitmap(core, text), True
+    except SlurmError:
+        pass
+    try:
+        names = expand(text)
+    except ValueError:
+        return 0, False
+    return node_bitmap(core, ",".join(name for name in names if name in core.names.index_of)), False
 
 
 def _time(text: str) -> int | None:
