@@ -3,10 +3,11 @@ and where higher partitions suspend lower ones.
 
 Place: tables, no I/O; part of the node table. The jobs that share in a partition are
 kept in rows. Within a row no core is given twice; a partition has as many rows as jobs may share a
-core. A new job goes into the first row that has its cores. When one leaves, the others are laid out
-anew, those with the lowest cores first; of those that begin with the same core, those of the
-emptiest row. Jobs that share with nobody of their partition, and only make room for those of higher
-ones, are in no row.
+core. A new job goes into the first row that has its cores. When some have left, the others are laid
+out anew, those with the lowest cores first; of those that begin with the same core, those of the
+emptiest row. That is done when somebody asks for the rows: in how many messages, and in which order
+nodes said that those who left are gone, makes no difference. Jobs that share with nobody of their
+partition, and only make room for those of higher ones, are in no row.
 """
 
 from __future__ import annotations
@@ -33,19 +34,22 @@ class SharedCores:
     held: dict[str, dict[int, Cores]] = field(default_factory=dict)
     # what each of them holds of a node, by the node's index
     masks: dict[int, list[int]] = field(default_factory=dict)
-    rows: dict[str, list[Cores]] = field(default_factory=dict)
-    members: dict[str, list[list[int]]] = field(default_factory=dict)  # who is in each row
+    # the rows, and who is in each of them
+    _rows: dict[str, list[Cores]] = field(default_factory=dict)
+    _members: dict[str, list[list[int]]] = field(default_factory=dict)
+    _left: set[str] = field(default_factory=set)  # the partitions whose rows are to be laid out
 
     def add(self, allocation: Allocation) -> Cores:
         """Take a job in; the cores of it that no sharing job had so far."""
         cores = cores_of(allocation)
         before = self.on(cores)
         name, key = allocation.shared_in, id(allocation)
+        self._lay_out()
         self.held.setdefault(name, {})[key] = cores
         for node, mask in cores.items():
             self.masks.setdefault(node, []).append(mask)
         if name:
-            lay(self.rows.setdefault(name, []), cores, self.members.setdefault(name, []), key)
+            lay(self._rows.setdefault(name, []), cores, self._members.setdefault(name, []), key)
         return {node: mask & ~before[node] for node, mask in cores.items()}
 
     def remove(self, allocation: Allocation, nodes: int) -> Cores:
@@ -60,25 +64,41 @@ class SharedCores:
         }
         for node, mask in left.items():
             self.masks[node].remove(mask)
-        order = self.order(name)
         if not cores:
             del held[id(allocation)]
-            if name:
-                order.remove(id(allocation))
         if name:
-            self.rows[name], self.members[name] = [], []
-            for key in sorted(order, key=lambda each: lowest(held[each])):
-                lay(self.rows[name], held[key], self.members[name], key)
+            self._left.add(name)
         others = self.on(left)
         return {node: mask & ~others[node] for node, mask in left.items()}
 
+    @property
+    def rows(self) -> dict[str, list[Cores]]:
+        """By partition: the cores that are given in each of its rows."""
+        self._lay_out()
+        return self._rows
+
     def order(self, partition: str) -> list[int]:
         """The allocations as they are taken to be laid out anew: row by row, the emptiest first."""
+        self._lay_out()
+        return self._order(partition)
+
+    def _lay_out(self) -> None:
+        """Lay out anew who is left in the partitions from which jobs have gone."""
+        for partition in self._left:
+            held, order = self.held[partition], self._order(partition)
+            self._rows[partition], self._members[partition] = [], []
+            for key in sorted(order, key=lambda each: lowest(held[each])):
+                lay(self._rows[partition], held[key], self._members[partition], key)
+        self._left.clear()
+
+    def _order(self, partition: str) -> list[int]:
         held = self.held.get(partition, {})
-        rows = sorted(
-            self.members.get(partition, []), key=lambda row: sum(size(held[key]) for key in row)
-        )
-        return [key for row in rows for key in row]
+        rows = [[key for key in row if key in held] for row in self._members.get(partition, [])]
+        return [
+            key
+            for row in sorted(rows, key=lambda row: sum(size(held[key]) for key in row))
+            for key in row
+        ]
 
     def on(self, nodes: Iterable[int]) -> Cores:
         """The cores that such jobs hold on these nodes, whatever their partition."""

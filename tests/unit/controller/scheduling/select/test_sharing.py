@@ -198,6 +198,27 @@ def test_the_others_are_laid_out_anew_when_a_job_leaves():
     assert shared.rows["p"] == [{0: 0b0110}, {0: 0b1100}]
 
 
+def test_in_how_many_parts_and_in_which_order_jobs_leave_makes_no_difference():
+    def held(nodes, cores):
+        groups = (ShareGroup(nodes, cores.bit_count(), cores, 0),)
+        return Allocation(nodes, 4, groups, shared_in="p")
+
+    def left(*parts):
+        shared = SharedCores()
+        jobs = [held(0b11, 0b1100), held(0b110, 0b111), held(0b10, 0b1111), held(1, 0b111)]
+        for each in jobs:
+            shared.add(each)
+        for job, nodes in parts:
+            shared.remove(jobs[job], nodes)
+        return shared.rows["p"]
+
+    assert left((0, 0b11)) == [{0: 0b111, 1: 0b1111}, {1: 0b111, 2: 0b111}]
+    assert left((0, 0b01), (0, 0b10)) == left((0, 0b11))
+    both = left((0, 0b11), (1, 0b110))
+    assert both == [{0: 0b111, 1: 0b1111}]
+    assert left((1, 0b100), (0, 0b10), (0, 0b01), (1, 0b010)) == both
+
+
 def test_no_start_is_planned_where_others_run_as_long_as_they_do_if_the_nodes_are_to_be_one_users():
     cluster = Cluster()
     cluster.start("main", 8, user=1, limit_s=600)
