@@ -406,13 +406,13 @@ class NodeCore:
                 program_environment=order.program_environment,
                 why=order.why,
             )
-            job.lingers = order.lingers and not self._past.get(key, False)
         else:
             known = set(expand(job.nodes))
             nodes = compress([node for node in expand(nodes) if node not in known])
             if not nodes:
                 return OK, []
             job.nodes = f"{job.nodes},{nodes}"
+        job.lingers = order.lingers and not self._past.get(key, False)
         return OK, self._begin_epilog(job, nodes)
 
     def signal(self, message: SignalJob) -> Step:

@@ -149,6 +149,16 @@ def test_the_nodes_of_an_unknown_job_may_come_in_several_parts(core):
     ]
 
 
+def test_each_part_lingers_as_its_own_order_says(core):
+    """A node that fails is to be clean at once; the others of the job, whose script is being killed
+    elsewhere, are not, in whichever part they come.
+    """
+    _, effects = core.terminate(TerminateJob(9, 0, "n3"))
+    assert [effect.job.lingers for effect in effects] == [False]
+    _, effects = core.terminate(TerminateJob(9, 0, "n[1-2]", lingers=True))
+    assert [(effect.nodes, effect.job.lingers) for effect in effects] == [("n[1-2]", True)]
+
+
 def test_a_launch_that_arrives_after_its_termination_does_not_start(core):
     _, [effect] = core.terminate(TerminateJob(7, 0, "n[0-3]"))
     core.epilog_done(effect.job, effect.nodes)
