@@ -1,5 +1,5 @@
-"""Runs the cells of a comparison, each as a replay in a process of its own, and keeps what came of
-them.
+"""Runs the cells of comparisons, each as a replay in a process of its own, and keeps what came of
+them. One pool of workers takes the cells of all: a long one does not keep the others waiting.
 
 Place: the edge of comparisons; beside it is the command line. What a cell gives is in
 
@@ -26,7 +26,8 @@ import msgspec
 import numpy as np
 
 from understudy.controller import scheduling
-from understudy.experiments.comparison.cells import Cell, Pair, Row, key
+from understudy.experiments.comparison.cells import Cell, Pair, Row
+from understudy.experiments.comparison.cells import key as key_of
 from understudy.experiments.comparison.figures import FIGURES, Ran, figures
 from understudy.experiments.comparison.workloads import Made, make
 from understudy.experiments.run_tables import JOBS, read_vectors
@@ -62,42 +63,9 @@ class Replays:
             if drawn.pair not in self.made:
                 self.made[drawn.pair] = make(drawn, self._traces, self._kept / "workloads")
 
-    def run(
-        self, cells: Sequence[Cell], workers: int, seconds: float, told: Callable[[Row], None]
-    ) -> list[Row]:
-        """Run what is not there yet, `workers` at a time; no new one is begun once so many seconds
-        are over. `told` hears of each row as it comes.
-        """
-        until = time.monotonic() + seconds
-        of_key: dict[str, list[Cell]] = {}
-        for cell in cells:
-            of_key.setdefault(self._key(cell), []).append(cell)
-        rows: list[Row] = []
-        with ThreadPoolExecutor(workers) as pool:
-            waiting = iter(of_key.values())
-            busy: dict[Future[Row], list[Cell]] = {}
-            try:
-                while True:
-                    for alike in waiting:
-                        if time.monotonic() >= until and self._found(alike[0]) is None:
-                            continue
-                        busy[pool.submit(self.run_cell, alike[0])] = alike
-                        if len(busy) >= workers:
-                            break
-                    if not busy:
-                        return rows
-                    for done in wait(busy, return_when=FIRST_COMPLETED).done:
-                        for cell in busy.pop(done):
-                            row = _called(done.result(), cell)
-                            rows.append(row)
-                            told(row)
-            except BaseException:
-                self._end_all()
-                raise
-
     def run_cell(self, cell: Cell) -> Row:
         """One cell: what is kept of it, else a replay."""
-        found = self._found(cell)
+        found = self.found(cell)
         if found is not None:
             return found
         made = self.made[cell.drawn.pair]
@@ -127,14 +95,15 @@ class Replays:
                         path.replace(place / path.name)
         return row
 
-    def _key(self, cell: Cell) -> str:
+    def key(self, cell: Cell) -> str:
+        """By what it is kept: a hash of all that its schedule depends on."""
         made = self.made[cell.drawn.pair]
-        return key(cell, made.sha256, made.processors)
+        return key_of(cell, made.sha256, made.processors)
 
     def _place(self, cell: Cell) -> Path:
-        return self._kept / "cells" / self._key(cell)
+        return self._kept / "cells" / self.key(cell)
 
-    def _found(self, cell: Cell) -> Row | None:
+    def found(self, cell: Cell) -> Row | None:
         """What is kept, if it still says what a row says."""
         place = self._place(cell)
         try:
@@ -160,10 +129,46 @@ class Replays:
             finally:
                 self._running.discard(process)
 
-    def _end_all(self) -> None:
+    def end_all(self) -> None:
         """End the replays that are running: nobody waits for them any more."""
         for process in tuple(self._running):
             process.terminate()
+
+
+def run(
+    wanted: Sequence[tuple[Replays, Cell]],
+    workers: int,
+    seconds: float,
+    told: Callable[[int, Row], None],
+) -> None:
+    """Run what is not there yet, `workers` at a time; no new one is begun once so many seconds are
+    over. `told` hears of each row as it comes, after its place in `wanted`.
+    """
+    until = time.monotonic() + seconds
+    of_key: dict[str, list[int]] = {}
+    for place, (replays, cell) in enumerate(wanted):
+        of_key.setdefault(replays.key(cell), []).append(place)
+    with ThreadPoolExecutor(workers) as pool:
+        waiting = iter(of_key.values())
+        busy: dict[Future[Row], list[int]] = {}
+        try:
+            while True:
+                for alike in waiting:
+                    replays, cell = wanted[alike[0]]
+                    if time.monotonic() >= until and replays.found(cell) is None:
+                        continue
+                    busy[pool.submit(replays.run_cell, cell)] = alike
+                    if len(busy) >= workers:
+                        break
+                if not busy:
+                    return
+                for done in wait(busy, return_when=FIRST_COMPLETED).done:
+                    for place in busy.pop(done):
+                        told(place, _called(done.result(), wanted[place][1]))
+        except BaseException:
+            for replays in {id(replays): replays for replays, _ in wanted}.values():
+                replays.end_all()
+            raise
 
 
 @cache

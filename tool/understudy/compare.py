@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,8 +21,8 @@ from understudy.tool.understudy.compare_runs import compare_runs
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from understudy.experiments.comparison.cells import Row
-    from understudy.experiments.comparison.comparison import Comparison, Form
+    from understudy.experiments.comparison.cells import Cell, Row
+    from understudy.experiments.comparison.comparison import Comparison, Form, PublishedTable
     from understudy.tool.comparison.replays import Replays
 
 _Files = Annotated[
@@ -182,7 +183,7 @@ def _compare_policies(
     changed = "".join(
         f" --{name} {value}" for name, value in chosen_options.items() if value not in ("", None)
     )
-    failed = False
+    failed, asked = False, []
     try:
         for path in files:
             try:
@@ -190,12 +191,12 @@ def _compare_policies(
                 form = chosen(comparison.full if full else comparison.short, **choice)
                 replays = Replays(traces, kept, any_code=any_code)
                 command = f"understudy compare {path.name}{' --full' if full else ''}{changed}"
-                rows = _run(path, comparison, form, replays, command, pages, workers, seconds)
+                asked.append(_asked(path, comparison, form, replays, command))
             except ComparisonError as error:
                 typer.echo(f"understudy compare: error: {error}", err=True)
                 failed = True
-            else:
-                failed |= any(row.failed for row in rows)
+        for rows in _run(asked, pages, workers, seconds, full=full):
+            failed |= any(row.failed for row in rows)
     except KeyboardInterrupt as error:
         typer.echo("understudy compare: interrupted; what was complete is kept", err=True)
         raise typer.Exit(128 + (error.args[0] if error.args else 2)) from None
@@ -204,20 +205,25 @@ def _compare_policies(
     raise typer.Exit(1 if failed else 0)
 
 
-def _run(
-    path: Path,
-    comparison: Comparison,
-    form: Form,
-    replays: Replays,
-    command: str,
-    pages: Path,
-    workers: int | None,
-    seconds: float | None,
-) -> list[Row]:
+@dataclass
+class _Asked:
+    """A comparison whose cells are to be run."""
+
+    path: Path
+    comparison: Comparison
+    replays: Replays
+    command: str
+    cells: list[Cell]
+    published: dict[str, list[tuple[str, PublishedTable]]]  # by workload
+    rows: dict[int, Row] = field(default_factory=dict)  # by place among its cells
+
+
+def _asked(
+    path: Path, comparison: Comparison, form: Form, replays: Replays, command: str
+) -> _Asked:
     from understudy.experiments.comparison.cells import cells
     from understudy.experiments.comparison.comparison import ComparisonError
-    from understudy.experiments.comparison.page import Run
-    from understudy.tool.comparison.write import published_of, write_page
+    from understudy.tool.comparison.write import published_of
 
     published = published_of(comparison, path.parent)  # before hours of replays
     wanted = cells(comparison, form)
@@ -230,26 +236,52 @@ def _run(
             raise ComparisonError(f"{path}: no {what} {unknown[0]!r}; there are {', '.join(known)}")
     replays.prepare(wanted)
     typer.echo(f"{comparison.title}: {len(wanted)} cells")
+    return _Asked(path, comparison, replays, command, wanted, published)
+
+
+def _run(
+    asked: list[_Asked], pages: Path, workers: int | None, seconds: float | None, *, full: bool
+) -> list[list[Row]]:
+    """Run the cells of all, and write the page of each once its rows are there."""
+    from understudy.experiments.comparison.cells import cells
+    from understudy.experiments.comparison.page import Run
+    from understudy.tool.comparison.replays import run
+    from understudy.tool.comparison.write import write_page
+
+    places = [(each, place) for each in asked for place in range(len(each.cells))]
     done = 0
 
-    def told(row: Row) -> None:
+    def told(number: int, row: Row) -> None:
         nonlocal done
         done += 1
         said = row.failed or f"mean wait {row.figures['mean_wait']:,.0f} s"
         typer.echo(
-            f"{done} of {len(wanted)}: {row.policy} on {row.pair}: {said}, {row.seconds:.0f} s"
+            f"{done} of {len(places)}: {row.policy} on {row.pair}: {said}, {row.seconds:.0f} s"
         )
+        mine, place = places[number]
+        mine.rows[place] = row
+        if len(mine.rows) == len(mine.cells):
+            write(mine)
 
-    found = replays.run(
-        wanted, workers or os.cpu_count() or 1, math.inf if seconds is None else seconds, told
+    def write(each: _Asked) -> None:
+        comparison = each.comparison
+        whole = cells(comparison, comparison.full if full else comparison.short)
+        rows = [row for _, row in sorted(each.rows.items())]
+        form = "full" if full else "short"
+        made = Run(each.cells, rows, each.replays.made, each.command, form, len(whole))
+        page = write_page(each.path.stem, comparison, made, each.published, pages)
+        typer.echo(f"page {page}")
+
+    run(
+        [(each.replays, each.cells[place]) for each, place in places],
+        workers or os.cpu_count() or 1,
+        math.inf if seconds is None else seconds,
+        told,
     )
-    place = {(cell.policy.name, cell.drawn.pair): number for number, cell in enumerate(wanted)}
-    rows = sorted(found, key=lambda row: place[row.policy, row.pair])
-    name = "full" if " --full" in command else "short"
-    whole = cells(comparison, comparison.full if name == "full" else comparison.short)
-    run = Run(wanted, rows, replays.made, command, name, len(whole))
-    typer.echo(f"page {write_page(path.stem, comparison, run, published, pages)}")
-    return rows
+    for each in asked:
+        if len(each.rows) < len(each.cells):  # the time was over
+            write(each)
+    return [list(each.rows.values()) for each in asked]
 
 
 def _names(text: str) -> tuple[str, ...] | None:

@@ -31,12 +31,14 @@ def cells(*policies):
 
 
 def run(folder, *policies, seconds=math.inf, **options):
-    told: list[Row] = []
+    told: dict[int, Row] = {}
     replays = Replays(folder, folder / "kept", **options)
     replays.prepare(cells(*policies))
-    rows = replays.run(cells(*policies), 2, seconds, told.append)
-    assert sorted(told, key=repr) == sorted(rows, key=repr)
-    return {row.policy: row for row in rows}
+    module.run(
+        [(replays, cell) for cell in cells(*policies)], 2, seconds, lambda *it: told.update([it])
+    )
+    assert all(policies[place].name == row.policy for place, row in told.items())
+    return {row.policy: row for row in told.values()}
 
 
 def kept(folder):
@@ -82,12 +84,29 @@ def test_a_replay_that_fails_says_why_and_is_not_kept(folder):
 
 
 def test_what_is_complete_is_kept_when_it_is_interrupted(folder):
-    def interrupt(_row):
+    def interrupt(_place, _row):
         raise KeyboardInterrupt(15)
 
     replays = Replays(folder, folder / "kept")
     replays.prepare(cells(EASY, FCFS))
     with pytest.raises(KeyboardInterrupt):
-        replays.run(cells(EASY, FCFS), 1, math.inf, interrupt)
+        module.run([(replays, cell) for cell in cells(EASY, FCFS)], 1, math.inf, interrupt)
     assert len(kept(folder)) == 1
     assert list((folder / "kept" / "running").iterdir()) == []
+
+
+def test_comparisons_share_workers_and_the_cells_that_they_have_in_common(folder, monkeypatch):
+    began = []
+    replay = Replays._replay
+    monkeypatch.setattr(
+        Replays, "_replay", lambda *it: began.append(it[1].policy.name) or replay(*it)
+    )
+    first, second = (Replays(folder, folder / "kept") for _ in range(2))
+    wanted = [(first, each) for each in cells(EASY, FCFS)]
+    wanted += [(second, each) for each in cells(ALIKE, FCFS)]
+    for replays in (first, second):
+        replays.prepare(cells(EASY))
+    told = {}
+    module.run(wanted, 2, math.inf, lambda place, row: told.update({place: row.policy}))
+    assert told == {0: "easy", 1: "fcfs", 2: "also", 3: "fcfs"}
+    assert sorted(began) == ["easy", "fcfs"]
