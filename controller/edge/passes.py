@@ -37,6 +37,9 @@ PUT_OFF_S: Final = 1.0  # ours: until the schedulers check again whether there a
 # slurm.conf(5), the default of bf_yield_sleep: until a backfill pass checks again
 YIELD_S: Final = 0.5
 LONGEST_PUT_OFF_S: Final = 60.0  # ours: after passes that failed
+# ours: by how much a pass that is due at once is later under virtual time: after all that other
+# daemons say at that instant, in whichever order it comes
+_MOMENT_S: Final = 0.001
 FEW_REQUESTS: Final = 20  # with as many at most, or a tenth of max_rpc_cnt, such a pass goes on
 
 
@@ -91,7 +94,9 @@ class Passes:
         when = self._core.policy.next_run()
         if when is not None and when < self._not_before:
             when = self._not_before
-        timer = self._timer
+        core, timer = self._core, self._timer
+        if when is not None and core.time.is_virtual and when <= core.time.now():
+            when += _MOMENT_S
         if timer is not None:
             if timer[0] == when:
                 return
@@ -99,7 +104,6 @@ class Passes:
             self._timer = None
         if when is None or when == math.inf:
             return
-        core = self._core
         if core.crontabs.entries:
             self._timer = (
                 when,

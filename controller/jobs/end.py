@@ -48,6 +48,8 @@ def end_job(
     del tables.running[job.job_id]
     if job.array is not None:
         job.array.running -= 1
+        if job.array.limit:
+            core.changed(Note.MET, now)  # another task may run now
     core.completing[job.job_id] = job
     tables.nodes.completing_nodes |= allocation.nodes
     core.last_node_update = now
@@ -105,17 +107,16 @@ def give_back(core: Core, job: Job, nodes: int, now: float, *, by_epilog: bool =
         job_changed(core, job, now)
     else:
         _all_given_back(core, job, now)
-    core.changed(
-        Note.FREE if job.script_ended or job.completing_nodes or not by_epilog else Note.CLEANED,
-        now,
-    )
+    if job.completing_nodes:
+        note = Note.POWERED  # Slurm asks for no run before all of them are clean
+    else:
+        note = Note.FREE if job.script_ended or not by_epilog else Note.CLEANED
+    core.changed(note, now)
 
 
 def _all_given_back(core: Core, job: Job, now: float) -> None:
     del core.completing[job.job_id]
     advance(job, JobEvent.NODES_FREED, now)
-    if job.array is not None and job.array.limit:
-        core.changed(Note.CHANGE, now)  # another task may run now
     for takes in core.reactions.emptied:
         if takes(core, job, now):
             return

@@ -1,7 +1,7 @@
 """Fuzzed schedules: random configurations with jobs and administrators, each through a whole
 cluster in one process, with a look at each step.
 
-    python tests/simulation/fuzz.py --count 500 [--first 1]     many
+    python tests/simulation/fuzz.py --count 500 [--first 1] [--twice]       many
     python tests/simulation/fuzz.py --seed 17 [--shrink] [--keep FOLDER] [--trace]
 
 A failure names its seed and the command that shows it again. `--shrink` leaves out jobs, events and
@@ -689,6 +689,12 @@ def _size(schedule: Schedule) -> int:
     )
 
 
+def _compare(schedule: Schedule, outcome: Outcome) -> None:
+    for daemons in {1, 2, 3} - {schedule.node_daemons}:
+        if run_schedule(replace(schedule, node_daemons=daemons)).hash != outcome.hash:
+            raise ScheduleFailed(schedule, f"another schedule with {daemons} node daemons")
+
+
 def main() -> int:
     """Run the seeds; 1 if one of them fails."""
     parser = argparse.ArgumentParser(
@@ -700,6 +706,9 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--jobs", type=int, default=JOBS, help="submissions of each")
     parser.add_argument("--trace", action="store_true", help="print what was refused")
+    parser.add_argument(
+        "--twice", action="store_true", help="with other node daemons, too, for the same hash"
+    )
     parser.add_argument("--shrink", action="store_true", help="make what fails smaller")
     parser.add_argument(
         "--keep", type=Path, help="write a schedule that fails as a scenario folder"
@@ -718,6 +727,8 @@ def main() -> int:
         schedule = draw(seed, arguments.jobs)
         try:
             outcome = run_schedule(schedule, print if arguments.trace else None)
+            if arguments.twice:
+                _compare(schedule, outcome)
         except ScheduleFailed as failure:
             problem = failure.problem
             if arguments.shrink:

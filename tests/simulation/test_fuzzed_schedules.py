@@ -30,7 +30,8 @@ def test_whatever_is_configured_and_done_nothing_fails_and_no_job_is_lost(batch)
     assert ends["COMPLETED"] > EACH
 
 
-@pytest.mark.parametrize("seed", [3, 8, 22])
+# from 400002 on: passes that nodes asked for in parts, two jobs of one instant, a team with a limit
+@pytest.mark.parametrize("seed", [3, 8, 22, 400002, 400116, 420008, 430198])
 def test_schedules_do_not_depend_on_how_nodes_are_dealt_to_daemons(seed):
     schedule = draw(seed, 40)
     assert (
