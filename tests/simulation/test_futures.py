@@ -302,6 +302,19 @@ def test_who_interrupts_ends_all_futures_and_each_leaves_what_it_knows(tmp_path,
         os.waitpid(-1, os.WNOHANG)
 
 
+def test_a_future_that_is_interrupted_while_it_ends_ends(tmp_path, monkeypatch):
+    parent, rmdir = os.getpid(), Path.rmdir
+
+    def interrupted(folder):
+        if os.getpid() != parent and folder.name == "logs":  # it is leaving
+            os.kill(os.getpid(), signal.SIGINT)
+        rmdir(folder)
+
+    monkeypatch.setattr(Path, "rmdir", interrupted)
+    outcome = run(tmp_path, Future("a"))
+    assert [(each.code, each.error) for each in outcome.futures] == [(0, "")]
+
+
 def test_the_shipped_tuesday_has_its_scenario_and_its_futures_can_be_read(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "examples" / "experiments" / "tuesday"))
     tuesday = importlib.import_module("tuesday")

@@ -209,18 +209,18 @@ class Forks:
             ReplayError: as `run`, of what failed before the instant.
         """
         try:
-            code, error = run(), ""
+            code = run()
+            if self.is_fork:
+                self.leave(code, "")
         except _AllOver:
-            code, error = self.code(), ""
+            code = self.code()
             if self.signal:
                 raise InterruptedRunError("interrupted", self.signal) from None
         except BaseException as raised:
-            if not self.is_fork:
-                self._end_all(raised)
-                raise
-            code, error = told(raised)
-        if self.is_fork:
-            self.leave(code, error)
+            if self.is_fork:
+                self.leave(*told(raised))
+            self._end_all(raised)
+            raise
         folder.has_failed |= any(each.code == FAILED for each in self.results)
         if self._instants:
             left = ", ".join(each.text for each in self._instants)
@@ -498,7 +498,8 @@ class Forks:
         self.leave(FAILED, why, keeps_logs=False)
 
     def leave(self, code: int, error: str, *, keeps_logs: bool = True) -> NoReturn:
-        """End, and say how."""
+        """End, and say how. Who interrupts now comes too late: what called is the parent's."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
         if not (keeps_logs and error):
             (self.out / "logs" / "replay.log").unlink(missing_ok=True)
         for folder in (self.out / "logs", self.out):

@@ -242,12 +242,15 @@ def _asked(
 def _run(
     asked: list[_Asked], pages: Path, workers: int | None, seconds: float | None, *, full: bool
 ) -> list[list[Row]]:
-    """Run the cells of all, and write the page of each once its rows are there."""
+    """Run the cells of all, and write the page of each once its rows are there. Small comparisons
+    come first: the many cells of a large one keep all workers busy to the end.
+    """
     from understudy.experiments.comparison.cells import cells
     from understudy.experiments.comparison.page import Run
     from understudy.tool.comparison.replays import run
     from understudy.tool.comparison.write import write_page
 
+    asked = sorted(asked, key=lambda each: len(each.cells))
     places = [(each, place) for each in asked for place in range(len(each.cells))]
     done = 0
 
