@@ -19,6 +19,7 @@ from understudy.controller.core.alarms import wait_until, watch_deadline
 from understudy.controller.core.changes import job_changed
 from understudy.controller.pending.dependencies import watch_dependency
 from understudy.controller.pending.purge import schedule_purge
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.job import JobArray
 from understudy.model import nodeset
 from understudy.model.errors import ErrorCode, SlurmError
@@ -155,6 +156,7 @@ def fill_up(core: Core, job: Job, _now: float) -> None:
 def explain_limit(core: Core, array: JobArray) -> None:
     """As many tasks run as may: the others wait for that."""
     if array.is_full:
+        core.changed(Note.MET, core.time.now())  # the queue is another one now
         for job in array.records.values():
             if (
                 job.is_pending

@@ -383,7 +383,8 @@ class Run:
         for job in core.tables.jobs.values():
             self.outcome.ends[job.state.name] += 1
             rows.append(
-                f"{job.job_id} {job.start_time} {job.end_time} {job.state.name} {job.node_list}"
+                f"{job.job_id} {job.start_time} {job.end_time} {job.state.name} {job.node_list} "
+                f"{job.reason} {job.expected_start}"
             )
         self.outcome.hash = sha256("\n".join(rows).encode()).hexdigest()
         for job, buffer in self._left_in_buffers():

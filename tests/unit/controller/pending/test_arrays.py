@@ -9,6 +9,7 @@ from controller_harness import OTHER, ROOT, USER, Harness, make_tables
 
 from understudy.controller.facts.environment import job_environment
 from understudy.controller.saved.records import decode_job, encode_job
+from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.job import HELD_BY_USER
 from understudy.controller.tables.settings import Settings
 from understudy.model.errors import SlurmError
@@ -136,6 +137,22 @@ def test_no_more_tasks_run_at_a_time_than_the_limit_says() -> None:
         "3": "RUNNING",
         "[4-5%2]": "JobArrayTaskLimit",
     }
+
+
+def test_a_limit_that_is_reached_and_one_that_is_not_any_more_make_another_queue(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """That nodes are free keeps the queue as it is."""
+    h, told = Harness(), list[Note]()
+    note = h.core.policy.note
+    monkeypatch.setattr(
+        h.core.policy, "note", lambda what, now: (told.append(what), note(what, now))
+    )
+    h.submit(array="1-3%1")
+    assert told.count(Note.MET) == 1
+    del told[:]
+    h.complete(h.core.tables.jobs[2])
+    assert told.count(Note.MET) == 2, "a task is over, and the next one runs"
 
 
 def test_the_limit_can_be_changed() -> None:
