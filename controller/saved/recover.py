@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import structs
-
 from understudy.controller.core.alarms import (
     wait_until,
     watch_configuration,
@@ -36,7 +34,6 @@ from understudy.controller.pending.purge import schedule_purge
 from understudy.controller.reservations.over_time import watch_end
 from understudy.controller.saved.node_order import wants_what_is_gone
 from understudy.controller.scheduling.api import Note
-from understudy.controller.tables.allocation import Allocation
 from understudy.controller.tables.het_job import restore as restore_component
 from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.model import nodeset
@@ -46,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from understudy.controller.core.core import Core
+    from understudy.controller.tables.allocation import Allocation
     from understudy.controller.tables.job import Job
     from understudy.controller.tables.node import NodeTable
 
@@ -195,18 +193,8 @@ def _take_back(core: Core, job: Job) -> None:
         if job.array is not None:
             job.array.running += 1
         return
-    held = job.completing_nodes  # others may be on what it has given back
-    if allocation.is_shared:
-        nodes.allocate(allocation)
-        nodes.release(allocation, allocation.nodes & ~held)
-        core.completing[job.job_id] = job
-        nodes.completing_nodes |= held
-        return
-    groups = tuple(
-        structs.replace(group, nodes=group.nodes & held)
-        for group in allocation.groups
-        if group.nodes & held
-    )
-    nodes.allocate(Allocation.of_groups(groups, whole=allocation.whole))
+    # others may be on what it has given back
+    job.held = allocation.without(allocation.nodes & ~job.completing_nodes)
+    nodes.allocate(job.held)
     core.completing[job.job_id] = job
     nodes.completing_nodes |= job.completing_nodes

@@ -394,6 +394,27 @@ def test_nodes_that_a_completing_job_has_given_back_belong_to_whoever_is_there_n
     assert h.core.tables.nodes.idle_nodes == 0b1111
 
 
+def test_so_do_those_on_which_it_shared_cores(disk: Disk) -> None:
+    h = disk.h
+    h.core.tables.partitions["main"].oversubscribe = "FORCE:2"
+    second = h.submit(min_nodes=2, begin_time=h.time.now() + 100)
+    first = h.submit(min_nodes=4)
+    assert first.allocation is not None
+    assert first.allocation.is_shared
+    h.acknowledge()
+    h.finish(first)
+    h.epilog(first, "n[1-3]")
+    h.core.tables.partitions["main"].oversubscribe = "NO"
+    h.run(101)
+    assert second.is_running
+    disk.save()
+    h = disk.crash(running=[second.job_id])
+    validate(h.core)
+    h.complete(h.core.tables.jobs[second.job_id])
+    h.epilog(h.core.tables.jobs[first.job_id], "n4")
+    assert h.core.tables.nodes.idle_nodes == 0b1111
+
+
 def _change(h: Harness) -> None:
     h.update_nodes(
         "n2",
