@@ -108,6 +108,8 @@ ACCESS_DENIED: Final = 2002
 # with a credential in it; by itself, or in a Forward
 OF_COMMANDS: Final = (LaunchTasks, SignalTasks, AttachTasks, StatTasks, SendFile)
 UNEXPECTED: Final = 1000
+# ours: a boot is told in whole seconds, and worked out of the time since
+_BOOT_TIME_S: Final = 2.0
 _LONGEST_FORWARD_S: Final = 3600.0  # ours: for a node's answer; nobody's MessageTimeout is longer
 NO_SPACE: Final = 4010
 PROLOG_FAILED: Final = 4022
@@ -396,6 +398,9 @@ class FrontEnd:
                 ), []
 
     def _launch_batch(self, message: LaunchBatch) -> Step:
+        if message.boot_time and self._boot_time > message.boot_time + _BOOT_TIME_S:
+            self._log.info("job %d was sent to a former life of this node", message.job_id)
+            return None, []  # it was perhaps launched there; the registration tells of the boot
         credential = None
         try:
             # Without a time: an order that waited for this daemon to come back is still

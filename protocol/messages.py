@@ -757,6 +757,9 @@ class LaunchBatch(Message, frozen=True, tag=60):
     program_environment: list[str] = []  # for the prolog
     # an emulated job begins so much later, as others are launched before it
     begins_after_s: float = 0.0
+    # of its first node, as far as the sender knows (epoch); a node that has booted since does not
+    # take it: a former life of it may have. 0: nobody said
+    boot_time: int = 0
 
 
 class LaunchProlog(Message, frozen=True, tag=72):
@@ -1205,13 +1208,15 @@ class ReservationRecord(Message, frozen=True, tag=109):
 
 class AccountingRecords(Message, frozen=True, tag=110):
     """What has happened on a cluster, in order. Answered by `Ok` when it is in the database; may
-    come twice.
+    come twice, the first time behind the second.
     """
 
     bulk: ClassVar[bool] = True
 
     cluster: str
     records: list[JobRecord | StepRecord | EventRecord | ReservationRecord | JobText]
+    since: float = 0.0  # epoch: when who sends it began to lead
+    last: int = 0  # the number of the last record, among those of the sender; 0: it counts none
 
 
 class DumpArchive(Message, frozen=True, tag=113):

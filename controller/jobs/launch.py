@@ -171,6 +171,8 @@ def _launch_together(core: Core) -> None:
 def _launch(core: Core, job: Job, daemon: DaemonRecord, begins_after_s: float = 0.0) -> None:
     run, job_id = job.restarts, job.job_id
     assert job.start_time is not None
+    assert job.allocation is not None
+    first_node = core.tables.nodes.nodes[job.allocation.first_node]
     credential = b""
     if core.signer is not None:
         credential = core.signer.sign(job_id, run, job.node_list, job.user_id, job.start_time)
@@ -196,6 +198,7 @@ def _launch(core: Core, job: Job, daemon: DaemonRecord, begins_after_s: float = 
         environment,
         job.time_limit_s if core.policy.exact_limits else None,
         begins_after_s=begins_after_s,
+        boot_time=first_node.boot_time or 0,
     )
     if not core.settings.emulates_jobs:
         told = node_environment(core, job, is_over=False)

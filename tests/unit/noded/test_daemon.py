@@ -136,6 +136,16 @@ def test_a_launch_that_waited_for_the_daemon_to_come_back_is_still_good():
     assert len(node.executor.jobs) == 1
 
 
+def test_what_was_sent_to_a_life_before_the_last_boot_is_not_launched_again():
+    node = Harness()
+    booted = int(node.time.now())
+    assert node.ask(node.launch(1, boot_time=booted - 60)) is None
+    assert len(node.executor.jobs) == 0
+    # the times of one boot may differ by what telling the time takes
+    assert node.ask(node.launch(1, boot_time=booted - 1)) == Ok()
+    assert len(node.executor.jobs) == 1
+
+
 def test_users_may_ping_and_nothing_else():
     node = Harness()
     user = Peer("squeue", 1000, 1000, is_daemon=False)
