@@ -97,6 +97,8 @@ class Accounting:
             stop,
         )
         self._gathers, self._configuration = gathers, configuration
+        # by cluster: who told something last, and up to which of its records
+        self._told: dict[str, tuple[float, int]] = {}
         self._waiting: dict[str, list[Any]] = {}  # by cluster
         self.number = 1
         self.counters = Counters(now())
@@ -136,7 +138,8 @@ class Accounting:
                 return self._change(message, sender)
             case AccountingRecords():
                 self._require_daemon(sender)
-                self._add_records(message)
+                if not self._is_late(message):
+                    self._add_records(message)
                 return Ok(), []
             case GetAssociations():
                 self._require_daemon(sender)
@@ -382,6 +385,16 @@ class Accounting:
                 "", int(self._now()), None, 0, CLUSTER_REGISTERED, None, message.tres, message.nodes
             )
             self._add_records(AccountingRecords(message.cluster, [record]))
+
+    def _is_late(self, message: AccountingRecords) -> bool:
+        """Whether it has been overtaken by a message that begins with the same records, and goes on
+        with newer ones of the same jobs.
+        """
+        told = message.since, message.last
+        is_late = message.last > 0 and told < self._told.get(message.cluster, (0.0, 0))
+        if message.last and not is_late:
+            self._told[message.cluster] = told
+        return is_late
 
     def _add_records(self, message: AccountingRecords) -> None:
         waiting = self._waiting.setdefault(message.cluster, [])

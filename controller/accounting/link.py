@@ -138,6 +138,7 @@ class AccountingLink:
             soon,
         )
         self._cluster, self._host, self._port = cluster, host, port
+        self._since = core.time.now()
         self.kept, self._slurm_user = kept, slurm_user
         self._recorded: dict[int, tuple[object, ...]] = {}
         self._blocked: dict[int, str] = {}  # by job id: for what else than its turn it has waited
@@ -469,7 +470,8 @@ class AccountingLink:
             return
         self._is_sending = True
         numbers = [number for number, _ in batch]
-        message = AccountingRecords(self._cluster, [record for _, record in batch])
+        records = [record for _, record in batch]
+        message = AccountingRecords(self._cluster, records, self._since, numbers[-1])
         self._wire.send(PEER, message, lambda answer: self._sent(numbers, answer), _ANSWER_S)
 
     def _sent(self, numbers: list[int], answer: Message) -> None:

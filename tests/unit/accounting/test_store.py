@@ -135,6 +135,17 @@ def test_a_record_replaces_what_was_known_of_the_same_run(house):
     assert rows[0]["work_dir"] == "/tmp/ü"
 
 
+def test_a_message_that_a_newer_one_has_overtaken_changes_nothing(house):
+    over = job(1, state=int(JobState.COMPLETED))
+    house.tell(AccountingRecords("conform", [job(1), over], since=NOW, last=2))
+    house.tell(AccountingRecords("conform", [job(1)], since=NOW, last=1))
+    house.tell(AccountingRecords("conform", [job(1)], since=NOW - 60, last=9))
+    assert [row["state"] for row in house.store.find(schema.jobs)] == [3]
+    # who leads next counts from 1
+    house.tell(AccountingRecords("conform", [job(2)], since=NOW + 60, last=1))
+    assert len(house.store.find(schema.jobs)) == 2
+
+
 def test_records_of_all_kinds_come_back_as_they_went(house):
     records = [
         StepRecord(1, NOW, 0, "batch", state=3, tasks=1, tres_allocated={"cpu": 1}),
