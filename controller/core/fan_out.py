@@ -15,6 +15,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from understudy.model.hostlist import expand
+from understudy.protocol.envelopes import STANDBY
 from understudy.protocol.tree import ForwardTree, Target
 
 if TYPE_CHECKING:
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("understudy.controller.core.fan_out")
 
-# failures that say nothing about the message itself
-UNREACHABLE: Final = frozenset({1001, 1005, 1006, 5004})
+# failures that say nothing about the message itself, the last that a node daemon does not follow
+# this controller yet, or not any more
+UNREACHABLE: Final = frozenset({1001, 1005, 1006, 5004, STANDBY})
 FIRST_PAUSE_S: Final = 1.0  # ours: before nodes are asked again, twice as long each time
 LONGEST_PAUSE_S: Final = 60.0  # ours: the longest such pause
 

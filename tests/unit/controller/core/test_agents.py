@@ -8,6 +8,7 @@ from controller_harness import FakeTime, FakeWire
 
 from understudy.controller.core.agents import Agents
 from understudy.model.hostlist import expand
+from understudy.noded.leader import NOT_LEADING
 from understudy.protocol.messages import (
     Failure,
     Forward,
@@ -116,6 +117,15 @@ def test_the_owner_hears_the_answer_and_whether_daemons_respond() -> None:
     s.time.run_until(1.0)
     s.answer(Failure(2017, "Invalid job id specified"))
     assert heard == [("noded0", False), ("noded0", True), Failure(2017, "Invalid job id specified")]
+
+
+def test_a_daemon_that_does_not_follow_this_controller_yet_is_asked_again() -> None:
+    s = Setup()
+    s.send(1)
+    s.answer(NOT_LEADING)
+    assert s.on_the_way() == []
+    s.time.run_until(1.0)
+    assert s.on_the_way() == [1]
 
 
 def test_the_watchdog_sends_again_what_got_neither_answer_nor_failure() -> None:
