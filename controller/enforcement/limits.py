@@ -793,8 +793,8 @@ class JobLimits:
     def restore(self, saved: dict[str, SavedUse]) -> None:
         """Go on from what was saved before a restart."""
         self._restored = dict(saved)
-        # what ran then has gone on meanwhile
-        self._saved_until = max((as_of for as_of, _, _ in saved.values()), default=None)
+        # what ran then has gone on meanwhile; where nothing was saved, nothing of it is counted yet
+        self._saved_until = max((as_of for as_of, _, _ in saved.values()), default=0)
         self._give_saved()
 
     def _give_saved(self) -> None:

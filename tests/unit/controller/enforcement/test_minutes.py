@@ -180,7 +180,10 @@ def test_use_goes_on_after_a_restart() -> None:
     assert waiting.reason == "AssocGrpCPUMinutesLimit"
 
 
-def test_what_ran_while_the_controller_was_away_is_counted_when_it_is_back() -> None:
+@pytest.mark.parametrize("could_save", [True, False])
+def test_what_ran_while_the_controller_was_away_is_counted_when_it_is_back(
+    *, could_save: bool
+) -> None:
     house = House()
     house.set_association(4, grp_wall=1000)
     job = submit(house, time_limit_s=6000)
@@ -190,7 +193,7 @@ def test_what_ran_while_the_controller_was_away_is_counted_when_it_is_back() -> 
     assert job.is_running
     house.core.start_time = now = house.time.now()  # it has been away since it saved that
     again = make_limits(house.core, PriorityOptions(calc_period_s=60), counts_use=True)
-    again.restore(saved)
+    again.restore(saved if could_save else {})  # its disk may have been full all the while
     again.rebuild(now)
     assert job.start_time is not None
     assert again.of_association[4].wall_s == pytest.approx(now - job.start_time, abs=1, rel=0.01)
