@@ -6,7 +6,7 @@ Place: a sub-command of `understudy`; the words around understudy.auth.keys, whi
 from __future__ import annotations
 
 import signal
-import threading
+import time
 from pathlib import Path  # noqa: TC003  typer reads the annotations when it runs
 from typing import Annotated
 
@@ -44,7 +44,7 @@ def rekey(
 
     folder = (site or choose_run_dir("rekey", run_dir)) / "keys"
     try:
-        is_over = _told_to_end()
+        ending = _held_back()
         known = [each for each in read_public(folder / PUBLIC) if not each.endswith(FORMER)]
         change = Change(folder, names or known, keys)
         change.begin()
@@ -52,19 +52,21 @@ def rekey(
             typer.echo(
                 f"New keys are in use; old ones are good for {keep} s more, or until Ctrl-C."
             )
-            is_over.wait(keep)
+            if ending:
+                signal.sigtimedwait(ending, keep)
+            else:
+                time.sleep(keep)
         change.finish()
     except (AuthError, OSError) as error:
         fail("rekey", str(error))
     typer.echo(f"New keys: {', '.join(change.names)}")
 
 
-def _told_to_end() -> threading.Event:
-    """Set by the signals that end a program: who waits no longer must not leave old keys behind,
-    or half of a change.
+def _held_back() -> list[signal.Signals]:
+    """The signals that end a program are kept until they are asked for: who waits no longer must
+    not leave old keys behind, or half of a change.
     """
-    told = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, lambda *_: told.set())
-    return told
+    every = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    heeded = [each for each in every if signal.getsignal(each) is not signal.SIG_IGN]
+    signal.pthread_sigmask(signal.SIG_BLOCK, heeded)
+    return heeded
