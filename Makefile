@@ -90,11 +90,11 @@ SECONDS ?= 60
 fuzz-guided: $(VENV)/.prepared-dev
 	$(BIN)/python tests/fuzz/guided.py --kind $(KIND) --seconds $(SECONDS)
 
-# Random configurations with 60 jobs each through whole clusters; `make fuzz-schedules SEED=17` shows one again.
+# Random configurations with 60 jobs each through whole clusters; `make fuzz-schedules SEED=17` shows one again, TWICE=1 runs each with other node daemons, too.
 N ?= 500
 FIRST ?= 1
 fuzz-schedules: $(VENV)/.prepared-dev
-	$(BIN)/python tests/simulation/fuzz.py $(if $(SEED),--seed $(SEED) --shrink,--first $(FIRST) --count $(N))
+	$(BIN)/python tests/simulation/fuzz.py $(if $(SEED),--seed $(SEED) --shrink,--first $(FIRST) --count $(N)) $(if $(TWICE),--twice)
 
 # Whole clusters under faults, each seed with a configuration, jobs and faults of its own; `make chaos SEED=17` shows one again, and makes it smaller.
 SEEDS ?= 500

@@ -357,6 +357,7 @@ class Accounting:
         self.flush()
         self._note_size(message)
         self.controllers[message.cluster] = sender.name
+        self._told.pop(message.cluster, None)  # its clock may be behind that of who led before
         log.info("cluster %s: controller at %s:%d", message.cluster, message.host, message.port)
         ledger = self.ledger
         return Associations(

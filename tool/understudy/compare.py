@@ -195,8 +195,7 @@ def _compare_policies(
             except ComparisonError as error:
                 typer.echo(f"understudy compare: error: {error}", err=True)
                 failed = True
-        for rows in _run(asked, pages, workers, seconds, full=full):
-            failed |= any(row.failed for row in rows)
+        failed |= _run(asked, pages, workers, seconds, full=full)
     except KeyboardInterrupt as error:
         typer.echo("understudy compare: interrupted; what was complete is kept", err=True)
         raise typer.Exit(128 + (error.args[0] if error.args else 2)) from None
@@ -241,9 +240,9 @@ def _asked(
 
 def _run(
     asked: list[_Asked], pages: Path, workers: int | None, seconds: float | None, *, full: bool
-) -> list[list[Row]]:
-    """Run the cells of all, and write the page of each once its rows are there. Small comparisons
-    come first: the many cells of a large one keep all workers busy to the end.
+) -> bool:
+    """Run the cells of all, and write the page of each once its rows are there; whether any failed.
+    Small comparisons come first: the many cells of a large one keep all workers busy to the end.
     """
     from understudy.experiments.comparison.cells import cells
     from understudy.experiments.comparison.page import Run
@@ -284,7 +283,7 @@ def _run(
     for each in asked:
         if len(each.rows) < len(each.cells):  # the time was over
             write(each)
-    return [list(each.rows.values()) for each in asked]
+    return any(row.failed for each in asked for row in each.rows.values())
 
 
 def _names(text: str) -> tuple[str, ...] | None:

@@ -6,7 +6,6 @@ Place: a sub-command of `understudy`; the words around understudy.auth.keys, whi
 from __future__ import annotations
 
 import signal
-import time
 from pathlib import Path  # noqa: TC003  typer reads the annotations when it runs
 from typing import Annotated
 
@@ -52,10 +51,7 @@ def rekey(
             typer.echo(
                 f"New keys are in use; old ones are good for {keep} s more, or until Ctrl-C."
             )
-            if ending:
-                signal.sigtimedwait(ending, keep)
-            else:
-                time.sleep(keep)
+            signal.sigtimedwait(ending, keep)
         change.finish()
     except (AuthError, OSError) as error:
         fail("rekey", str(error))

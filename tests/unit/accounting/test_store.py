@@ -144,6 +144,10 @@ def test_a_message_that_a_newer_one_has_overtaken_changes_nothing(house):
     # who leads next counts from 1
     house.tell(AccountingRecords("conform", [job(2)], since=NOW + 60, last=1))
     assert len(house.store.find(schema.jobs)) == 2
+    # or comes with a clock that is behind
+    house.register("conform")
+    house.tell(AccountingRecords("conform", [job(3)], since=NOW - 60, last=1))
+    assert len(house.store.find(schema.jobs)) == 3
 
 
 def test_records_of_all_kinds_come_back_as_they_went(house):
