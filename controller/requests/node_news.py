@@ -38,6 +38,7 @@ from understudy.protocol.messages import (
     Ok,
     Registered,
     RegisterNodes,
+    TerminateJob,
 )
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def batch_complete(core: Core, message: BatchComplete, sender: Sender) -> Messag
     changes nothing but the exit code.
     """
     _require_daemon(sender)
+    _forget_run(core, message)
     job = core.tables.jobs.get(message.job_id)
     if job is None or job.restarts != message.restart or job.is_pending:
         return _OK
@@ -100,6 +102,24 @@ def batch_complete(core: Core, message: BatchComplete, sender: Sender) -> Messag
     if cleaned and job.completing_nodes:
         give_back(core, job, cleaned, now)
     return _OK
+
+
+def _forget_run(core: Core, message: BatchComplete) -> None:
+    """Have the daemon clean up after a script of a run that is over and completes nowhere: its
+    launch was under way when the run's nodes were given back, and nobody else will tell it.
+    """
+    index = core.tables.nodes.index_of.get(message.node)
+    job = core.tables.jobs.get(message.job_id)
+    lives = (
+        job is not None and job.restarts == message.restart and (job.is_active or job.is_completing)
+    )
+    if index is not None and not lives and not message.epilog_nodes:
+        for daemon, _ in core.parts(1 << index):
+            core.agents.send(
+                daemon.name,
+                TerminateJob(message.job_id, message.restart, message.node),
+                node=message.node,
+            )
 
 
 def epilog_complete(core: Core, message: EpilogComplete, sender: Sender) -> Message:
@@ -193,9 +213,8 @@ def register_nodes(core: Core, message: RegisterNodes, sender: Sender) -> Messag
     if booted:  # else what was there before has been lost already
         _lose_jobs_from_before(core, nodes, boot_time)
     core.agents.daemon_is_back(message.daemon)
-    unknown = _stray_steps(core, message.jobs_of_steps, nodes) + _settle_jobs(
-        core, record, message.running_jobs, is_new_life=is_new_life
-    )
+    unknown = [run for run in message.jobs_of_steps if not _is_on(core, run, nodes)]
+    unknown += _settle_jobs(core, record, message.running_jobs, is_new_life=is_new_life)
     core.last_node_update = now
     core.journal.nodes(nodes)
     if core.power is not None:
@@ -217,17 +236,8 @@ def _settle_jobs(
     again to a daemon that was restarted, and one that knows it already says so. If it arrived, the
     daemon is asked what has become of it.
     """
-    unknown = []
-    for job_id, restart in runs:
-        job = core.tables.jobs.get(job_id)
-        is_here = (
-            job is not None
-            and job.is_active
-            and job.allocation is not None
-            and record.nodes >> job.allocation.first_node & 1
-        )
-        if job is None or job.restarts != restart or not (job.is_completing or is_here):
-            unknown.append((job_id, restart))  # it is over, or runs elsewhere by now
+    # those that are over, or run elsewhere by now
+    unknown = [run for run in runs if not _is_on(core, run, record.nodes, with_script=True)]
     present = set(runs)
     for job in list(core.completing.values()):
         part = job.completing_nodes & record.nodes
@@ -302,18 +312,16 @@ def _found(
             lose_node(core, core.tables.running[run[0]], 0, core.time.now())
 
 
-def _stray_steps(core: Core, runs: list[tuple[int, int]], nodes: int) -> list[tuple[int, int]]:
-    """Those of the runs whose steps have nothing to do on the nodes (a bitmap) any more."""
-    unknown = []
-    for job_id, restart in runs:
-        job = core.tables.jobs.get(job_id)
-        allocation = job.allocation if job is not None and job.is_active else None
-        is_there = job is not None and job.restarts == restart
-        if not (is_there and allocation is not None and allocation.nodes & nodes) and not (
-            is_there and job is not None and job.is_completing
-        ):
-            unknown.append((job_id, restart))
-    return unknown
+def _is_on(core: Core, run: tuple[int, int], nodes: int, *, with_script: bool = False) -> bool:
+    """Whether the run has anything, or its script, on the nodes (a bitmap), or ends there."""
+    job = core.tables.jobs.get(run[0])
+    if job is None or job.restarts != run[1]:
+        return False
+    allocation = job.allocation if job.is_active else None
+    mine = 0
+    if allocation is not None:
+        mine = 1 << allocation.first_node if with_script else allocation.nodes
+    return bool((mine | job.completing_nodes) & nodes)
 
 
 def prolog_complete(core: Core, message: PrologComplete, sender: Sender) -> Message:

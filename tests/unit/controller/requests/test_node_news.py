@@ -10,6 +10,7 @@ from controller_harness import FakeSender, Harness
 from understudy.controller.ports import NoJournal
 from understudy.model.states import JobState
 from understudy.protocol.messages import (
+    BatchComplete,
     EpilogComplete,
     Failure,
     LaunchBatch,
@@ -25,6 +26,37 @@ def test_an_epilog_that_failed_on_nodes_that_nobody_knows_is_refused(nodes: str)
     answer = Harness().ask(EpilogComplete(1, 0, "n1", failed=nodes), daemon)
     assert isinstance(answer, Failure)
     assert answer.code == 2018
+
+
+@pytest.mark.parametrize("over", [True, False])
+def test_a_script_of_a_run_whose_nodes_were_given_back_long_ago_is_cleaned_up(over: bool) -> None:
+    h = Harness()
+    job = h.submit()
+    h.acknowledge()
+    h.finish(job)
+    h.acknowledge()
+    if over:
+        h.epilog(job)
+    h.wire.sent.clear()
+    late = BatchComplete(job.job_id, job.restarts, 0, 0, node="n1")
+    h.ask(late, FakeSender("noded0", 0, 0, is_daemon=True))
+    assert [sent.message for sent in h.wire.sent] == (
+        [TerminateJob(job.job_id, job.restarts, "n1")] if over else []
+    )
+
+
+def test_a_script_whose_node_was_given_back_is_cleaned_up_though_its_job_completes_elsewhere() -> (
+    None
+):
+    h = Harness(daemons={"noded0": "n[1-2]", "noded1": "n[3-4]"})
+    job = h.submit(min_nodes=4, exclusive=True, num_tasks=4)
+    h.acknowledge()
+    h.finish(job)
+    h.acknowledge()
+    h.epilog(job, "n[1-2]")
+    assert job.is_completing
+    taken = h.register("noded0", running=[(job.job_id, job.restarts)])
+    assert taken == Registered([(job.job_id, job.restarts)])
 
 
 @pytest.mark.parametrize("when", [float("inf"), float("nan")])
