@@ -108,7 +108,7 @@ def give_back(core: Core, job: Job, nodes: int, now: float, *, by_epilog: bool =
     else:
         _all_given_back(core, job, now)
     if job.completing_nodes:
-        note = Note.POWERED  # Slurm asks for no run before all of them are clean
+        note = Note.PARTLY_FREE  # Slurm asks for no run before all of them are clean
     else:
         note = Note.FREE if job.script_ended or not by_epilog else Note.CLEANED
     core.changed(note, now)

@@ -34,6 +34,9 @@ class Note(StrEnum):
     # the same of a job that was ended from outside, whose nodes say so themselves: Slurm's main
     # scheduler runs at once
     CLEANED = "cleaned"
+    # the same of some of a job's nodes, while others are not clean yet; FREE or CLEANED comes with
+    # the last of them. No run is asked for
+    PARTLY_FREE = "partly free"
     # anything else that matters to a pending job: an update, a hold or release, a requeue, a
     # pending job cancelled, a node or partition changed, a time limit changed
     CHANGE = "change"

@@ -67,7 +67,7 @@ FIGURES: Final = ("searches", "evaluations", "searched_jobs", "mean_gain_percent
 _MOST_REFUSALS: Final = 100
 # ours: of passes one after the other that are given up; the next lets nobody in
 _MOST_GIVEN_UP: Final = 2
-_NO_CHANGE: Final = (Note.SUBMIT, Note.FREE, Note.CLEANED, Note.PRIORITY)
+_NO_CHANGE: Final = (Note.SUBMIT, Note.FREE, Note.CLEANED, Note.PARTLY_FREE, Note.PRIORITY)
 
 
 @dataclass(slots=True)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from understudy.model.qos import Qos
 
 _SUBMIT: Final = Note.SUBMIT
-_FREED: Final = (Note.FREE, Note.CLEANED)  # which jobs wait is as before
+_FREED: Final = (Note.FREE, Note.CLEANED, Note.PARTLY_FREE)  # which jobs wait is as before
 
 
 class Rank:
@@ -235,6 +235,21 @@ class PendingQueue:
     def records(self) -> list[Record]:
         """The one list of all partitions."""
         return self.lists.get("", [])
+
+    def in_turn(self) -> list[tuple[str, list[Record]]]:
+        """The lists of partitions, that whose first job has waited longest before the others,
+        whatever the order in which the lists have come about.
+        """
+        if len(self.lists) == 1:
+            return list(self.lists.items())
+
+        def key(name: str) -> tuple[Key, int]:
+            for record in self.lists[name]:
+                if record.job.is_pending:
+                    return record.key, record.job.partitions.index(name)
+            return (), 0
+
+        return [(name, self.lists[name]) for name in sorted(self.lists, key=key)]
 
     def refresh(self, now: float) -> list[Record] | None:
         """Bring the queue up to date. The records that have been added, or None if it was built

@@ -38,7 +38,7 @@ FULL: Final = sys.maxsize  # queue depth
 _FAR_S: Final = 86_400.0  # ours: what lies further ahead is not worked out tick by tick
 
 # what is no reason for a tick to run
-_UNASKED: Final = (Note.PRIORITY, Note.MET, Note.POWERED, Note.TURN)
+_UNASKED: Final = (Note.PRIORITY, Note.MET, Note.POWERED, Note.PARTLY_FREE, Note.TURN)
 
 
 class MainTrigger:

@@ -218,18 +218,32 @@ class Backfilling:
             self.rebuild()
             freed = True
         freed |= len(self.pools) > 1  # what one pool starts may take from another
-        for name, records in self.policy.queue.lists.items():
-            pool = self.pools.get(name)
-            if pool is None or not records:
+        for pool, records, new in self.take_in(added):
+            if not records:
                 continue
-            new = self.take_in(pool, records, added)
             if new is None or freed or pool.head is None or self.style.depth > 1:
                 self.open(pool)
                 self.review(pool, records, second, now)
             elif new and self.style.passes:
                 self._backfill(pool, records, range(len(records) - new, len(records)), second, now)
 
-    def take_in(self, pool: Pool, records: list[Record], added: list[Record] | None) -> int | None:
+    def take_in(self, added: list[Record] | None) -> list[tuple[Pool, list[Record], int | None]]:
+        """Look at what has been added to the queues. Each pool that has one in its turn, with how
+        many new records are behind all others (None if some are not).
+        """
+        lists = self.policy.queue.lists
+        new = {
+            name: self._take_in(self.pools[name], records, added)
+            for name, records in lists.items()
+            if name in self.pools
+        }
+        return [
+            (self.pools[name], records, new[name])
+            for name, records in self.policy.queue.in_turn()
+            if name in new
+        ]
+
+    def _take_in(self, pool: Pool, records: list[Record], added: list[Record] | None) -> int | None:
         """Look at what has been added to a queue, and leave out who can never start. How many new
         records are behind all others; None if some are not.
         """

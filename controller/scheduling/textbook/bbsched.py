@@ -231,11 +231,9 @@ class BBSched(TextbookPolicy):
             passes.rebuild()
             for job_id in [each for each in self.ages if each not in self.tables.pending]:
                 del self.ages[job_id]
-        for name, records in self.queue.lists.items():
-            pool = passes.pools.get(name)
-            if pool is None or not records:
+        for pool, records, _ in passes.take_in(added):
+            if not records:
                 continue
-            passes.take_in(pool, records, added)
             passes.open(pool)
             if self.options.method == BASELINE and self.options.order == "fcfs":
                 passes.review(pool, records, second, now)

@@ -62,11 +62,8 @@ class Conservative(TextbookPolicy):
         if self.is_stale or not passes.pools:
             passes.rebuild()
             self._planned.clear()
-        for name, records in self.queue.lists.items():
-            pool = passes.pools.get(name)
-            if pool is None:
-                continue
-            passes.take_in(pool, records, added)
+        for pool, records, _ in passes.take_in(added):
+            name = pool.partition.name
             records[:] = [record for record in records if record.job.is_pending]
             if not records:
                 self._planned.pop(name, None)

@@ -107,7 +107,7 @@ class Easy(TextbookPolicy):
             freed = True
             self._rebuild()
         freed |= len(self._pools) > 1  # what one pool starts may take from another
-        for name, records in self.queue.lists.items():
+        for name, records in self.queue.in_turn():
             pool = self._pools.get(name)
             if pool is None or not records:
                 continue

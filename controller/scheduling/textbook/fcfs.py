@@ -35,7 +35,7 @@ class Fcfs(TextbookPolicy):
             self._with_further.decide(added, freed, second, now)
             return
         del added, freed, second
-        for name, records in self.queue.lists.items():
+        for name, records in self.queue.in_turn():
             if not records:
                 continue
             nodes = self.usable(self.tables.partitions[name])

@@ -37,7 +37,10 @@ if TYPE_CHECKING:
     from understudy.controller.tables.partition import Partition
     from understudy.controller.tables.tables import Tables
 
-_PRIORITY, _SUBMIT = Note.PRIORITY, Note.SUBMIT
+_SUBMIT = Note.SUBMIT
+# the order is that of submission; and with one node daemon for a job none of its nodes is free
+# before the others
+_UNHEEDED: Final = (Note.PRIORITY, Note.PARTLY_FREE)
 _KNOWN: Final = (Note.SUBMIT, Note.FREE, Note.CLEANED)  # of these it is seen what has changed
 PASS_OFFSET_S = 0.5  # ours: whatever comes within a second is one instant
 
@@ -70,8 +73,8 @@ class TextbookPolicy(SchedulingPolicy):
 
     def note(self, what: Note, now: float) -> None:
         """As in `SchedulingPolicy`."""
-        if what is _PRIORITY:
-            return  # the order is that of submission
+        if what in _UNHEEDED:
+            return
         self.queue.note(what)
         self.must_review |= what is not _SUBMIT
         self._will_be_stale |= what not in _KNOWN
