@@ -210,7 +210,10 @@ def nodes_down(core: Core, nodes: int, now: float) -> None:
         if lost:
             lose_nodes(core, job, lost, now)
     for job in list(core.completing.values()):
-        give_back(core, job, job.completing_nodes & nodes, now)
+        left = job.completing_nodes & nodes
+        if left:
+            _clean_up(core, job, left)
+            give_back(core, job, left, now)
 
 
 def lose_nodes(core: Core, job: Job, lost: int, now: float) -> None:

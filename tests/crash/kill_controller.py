@@ -363,13 +363,14 @@ def run(
                 )
         cluster.await_listening("controller")
         stop.set()
+        outcome.take(submitters)
+        say(f"waiting until all {len(outcome.acknowledged)} jobs have ended")
+        await_end(cluster, outcome, drain_s)  # on a busy machine the waiter's is behind thousands
         waiter.join(2 * MESSAGE_TIMEOUT_S)
         if waiter.is_alive():
             outcome.violations.append("the waiter hangs")
         outcome.waited = waiter.done
         outcome.violations += [f"failed: {text}" for text in waiter.failed]
-        outcome.take(submitters)
-        say(f"waiting until all {len(outcome.acknowledged)} jobs have ended")
         check(outcome, await_end(cluster, outcome, drain_s))
         cluster.kill("controller")  # and once more, now that nothing changes
         cluster.start("controller")

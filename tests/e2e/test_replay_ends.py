@@ -47,7 +47,7 @@ class Replay:
             "--out",
             str(self.out),
             "--patience",
-            "1",
+            "6",
         ]
         self.process = subprocess.Popen(
             [UNDERSTUDY, *arguments],

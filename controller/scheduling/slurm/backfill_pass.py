@@ -64,7 +64,7 @@ def _least_time(job: Job) -> Iterator[None]:
     try:
         yield
     finally:
-        if job.is_pending:
+        if not job.is_active:  # it waits, or is over, as by its deadline
             job.time_limit_s = asked_s
 
 

@@ -252,6 +252,18 @@ def test_a_node_that_is_set_down_while_its_daemon_is_well_hears_that_its_job_is_
     ]
 
 
+def test_a_node_set_down_while_its_job_ends_hears_of_that_when_it_can_be_reached() -> None:
+    h = Harness()
+    job = h.submit()
+    h.acknowledge()
+    h.cancel(job)
+    h.lose()
+    h.update_nodes("n1", state="down", reason="broken")
+    assert not job.is_completing
+    h.run(60)
+    assert h.sent(TerminateJob, job)
+
+
 @pytest.mark.parametrize(
     ("returns", "front_end", "state", "reason"),
     [

@@ -526,6 +526,14 @@ def test_a_job_that_cannot_be_over_by_its_deadline_any_more_is_ended_when_a_sche
     assert (job.state is JobState.DEADLINE, 3 in w.starts) == (ends, not ends)
 
 
+def test_a_job_that_backfill_ends_by_its_deadline_keeps_the_limit_that_it_asked_for(monkeypatch):
+    w = blocked()
+    monkeypatch.setattr(type(w.tables.limits), "enforced", True)
+    job = w.submit(at=11, cpus=1, run_s=60, limit_s=600, deadline=500.0, time_min_s=540)
+    w.run(until=60)
+    assert (job.state, job.time_limit_s) == (JobState.DEADLINE, 600)
+
+
 def test_the_main_scheduler_ends_a_job_that_is_too_late_and_goes_on():
     w = world()
     late = w.submit(at=5, cpus=4, run_s=60, limit_s=600, deadline=500.0)
