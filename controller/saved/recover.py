@@ -157,13 +157,14 @@ def _lose_pending(core: Core, job: Job, now: float) -> None:
 
 
 def _is_free(nodes: NodeTable, allocation: Allocation) -> bool:
-    """Whether nobody holds the cores; two jobs may share some after one was suspended and
-    resumed.
+    """Whether nobody holds the cores but those with whom it shares them; two other jobs may share
+    some after one was suspended and resumed.
     """
     if not allocation.nodes & ~nodes.idle_nodes:
         return True
-    used = nodes.used_cores
-    return not any(used[share.node] & share.cores for share in allocation.shares)
+    used, shares = nodes.used_cores, allocation.shares
+    beside = nodes.sharing.on(share.node for share in shares) if allocation.is_shared else {}
+    return not any(used[share.node] & share.cores & ~beside.get(share.node, 0) for share in shares)
 
 
 def _take_back(core: Core, job: Job) -> None:

@@ -76,7 +76,8 @@ class Trial(NamedTuple):
 
 class Plans:
     """Plans of the same jobs on what is free: the present one is `order`, with `starts` by entry,
-    and a `score`. `evaluations` counts orders tried.
+    and a `score`. `evaluations` counts orders tried; `given_up` is what the last that was given up
+    costs at the least.
     """
 
     def __init__(self, profile: Profile, entries: Sequence[Entry], objective: Objective) -> None:
@@ -84,6 +85,7 @@ class Plans:
         self.entries, self.objective = entries, objective
         self.now = profile.times[0]
         self.evaluations = 0
+        self.given_up: float = 0
         resources = profile.resources
         self._guards = resources.guards
         # what each job needs at the least: a step without it is of no use to any
@@ -142,7 +144,9 @@ class Plans:
         return self._place(order, first, self._states[first], ahead, limit, lift)
 
     def take(self, trial: Trial) -> None:
-        """Make a trial the present plan; none has been taken since it was made."""
+        """Make a trial the present plan. None has been taken since it was made, or it is of the
+        whole order.
+        """
         first = trial.first
         self.order, self.score = trial.order, trial.score
         del self._states[first + 1 :]
@@ -203,6 +207,7 @@ class Plans:
                 if lift is not None:
                     limit, lift = lift(), None
                 if score + ahead > limit:
+                    self.given_up = score + ahead
                     return None
             starts.append(start)
             states.append(State(times, free, lead, score))

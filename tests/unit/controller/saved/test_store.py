@@ -415,6 +415,25 @@ def test_so_do_those_on_which_it_shared_cores(disk: Disk) -> None:
     assert h.core.tables.nodes.idle_nodes == 0b1111
 
 
+def test_jobs_that_run_side_by_side_on_the_same_cores_do_so_after_a_restart(disk: Disk) -> None:
+    h = disk.h
+    h.core.tables.partitions["main"].oversubscribe = "FORCE:2"
+    jobs = [h.submit(min_nodes=4, num_tasks=16, mem_per_node_mb=100) for _ in range(2)]
+    h.acknowledge()
+    assert all(job.is_running for job in jobs)
+    disk.save()
+    h = disk.crash(running=[job.job_id for job in jobs])
+    h.core.tables.partitions["main"].oversubscribe = "FORCE:2"
+    validate(h.core)
+    first, second = (h.core.tables.jobs[job.job_id] for job in jobs)
+    assert first.held is None
+    assert second.held is None
+    h.complete(first)
+    third = h.submit(min_nodes=4, num_tasks=16, mem_per_node_mb=100)
+    assert third.is_running
+    validate(h.core)
+
+
 def _change(h: Harness) -> None:
     h.update_nodes(
         "n2",

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from reference.planned import Hold, Work, best_score, nine_orders, plan, score, search
 from scheduling_harness import finished
 
+from understudy.controller.scheduling.plan_based import annealing
 from understudy.controller.scheduling.plan_based.annealing import (
     Annealing,
     Descent,
     Found,
+    accepted,
     best_of_all,
     best_of_candidates,
 )
@@ -150,6 +152,23 @@ def test_no_search_ends_worse_than_an_order_it_began_with(holds, queue, seed):
     assert annealed.score <= min(orders)
     descended = finished(Descent(10, 20).search(plans_of(holds, queue), sizes, Random(seed)))
     assert descended.score <= orders[0] == descended.before
+
+
+@settings(max_examples=40, deadline=None)
+@given(machines(), queues, st.integers(0, 9), st.sampled_from([1, 2]))
+def test_what_a_descent_knows_of_orders_changes_nothing_but_the_time(holds, queue, seed, power):
+    def placed_each_time(plans, order, first, temperature, rng, known):
+        return accepted(plans, order, first, temperature, rng)
+
+    def run():
+        rng, plans = Random(seed), plans_of(holds, queue, power)
+        found = finished(Descent(20, 20).search(plans, sizes_of(queue), rng))
+        return found, plans.order, plans.evaluations, rng.getstate()
+
+    mine = run()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(annealing, "accepted", placed_each_time)
+        assert run() == mine
 
 
 @given(queues)
