@@ -318,8 +318,12 @@ class FaultyCluster:
     async def _end_in_order(self, name: str, life: Life) -> None:
         """A controller of several gives the lead back, and may be begun again as a standby."""
         daemon = self.daemons[name]
-        await daemon.close()
-        if not life.is_alive:
+        try:
+            await daemon.close()
+        except DatabaseError:
+            if life.is_alive:
+                raise
+        if not life.is_alive:  # it was killed as it gave the lead back
             return
         self.die(name)
         if daemon.begins_again:
