@@ -181,19 +181,26 @@ class AccountingLink:
         and runs that never were. Nobody has been told of them.
         """
         waiting = self._queue.batch(len(self._queue))
-        gone = [number for number, record in waiting if self._is_undone(record)]
+        newest = max(
+            (job.submit_time for job in self._core.tables.jobs.values() if not job.restarts),
+            default=0,
+        )
+        gone = [number for number, record in waiting if self._is_undone(record, newest)]
         if gone and self._saved is not None:
             self._queue.taken(gone)
             self._saved.write([], gone)
 
-    def _is_undone(self, record: Record) -> bool:
+    def _is_undone(self, record: Record, newest: int) -> bool:
         if type(record) is not JobRecord:
             return False
         core = self._core
         job = core.tables.jobs.get(record.job_id)
         if job is None:
-            # numbers that come next; those that are long over may have begun again at the first
-            return 0 <= record.job_id - core.next_job_id < len(self._queue)
+            # Numbers that come next, submitted no sooner than the newest that is known: those of
+            # jobs that are long over may have begun again at the first.
+            ahead = record.job_id - core.next_job_id
+            span = core.settings.max_job_id - core.settings.first_job_id
+            return 0 <= ahead <= span // 2 and record.submit_time >= newest
         return (record.restarts, record.submit_time) > (job.restarts, job.submit_time)
 
     def _note_cold_start(self) -> None:

@@ -359,11 +359,14 @@ def test_records_wait_on_disk_while_accounting_is_away_and_come_in_order_once(tm
     told.file.close()
 
 
-def test_what_a_controller_could_not_save_is_told_by_none_that_comes_back(tmp_path):
-    """Its queue is on disk before its tables are."""
+@pytest.mark.parametrize("others", [0, 50])
+def test_what_a_controller_could_not_save_is_told_by_none_that_comes_back(tmp_path, others):
+    """Its queue is on disk before its tables are; `others`: jobs of which not even that is."""
     told = Told(file=QueueFile(open_database(tmp_path / "q.sqlite", "c", busy_s=1.0), 1))
     told.answers = False
-    jobs = [told.harness.submit(hold=True) for _ in range(3)]
+    jobs = [told.harness.submit(hold=True) for _ in range(2)]
+    told.harness.core.next_job_id += others
+    jobs.append(told.harness.submit(hold=True))
     told.settle()
     told.file.close()
 
@@ -372,7 +375,7 @@ def test_what_a_controller_could_not_save_is_told_by_none_that_comes_back(tmp_pa
         for job in jobs[:2]:
             core.tables.jobs[job.job_id] = job
         jobs[1].submit_time -= 5
-        core.next_job_id = jobs[2].job_id
+        core.next_job_id = jobs[1].job_id + 1
 
     again = Told(
         file=QueueFile(open_database(tmp_path / "q.sqlite", "c", busy_s=1.0), 1), before=come_back
@@ -380,6 +383,27 @@ def test_what_a_controller_could_not_save_is_told_by_none_that_comes_back(tmp_pa
     assert [record.job_id for record in again.of(JobRecord)] == [jobs[0].job_id]
     assert again.file.read() == []
     again.file.close()
+
+
+def test_what_is_long_over_is_told_though_numbers_have_begun_again_at_the_first(tmp_path):
+    told = Told(file=QueueFile(open_database(tmp_path / "q.sqlite", "c", busy_s=1.0), 1))
+    told.answers = False
+    old = told.harness.submit(hold=True)
+    new = told.harness.submit(hold=True)
+    told.settle()
+    told.file.close()
+
+    def come_back(core):
+        new.submit_time += 1000
+        new.job_id = 1
+        core.tables.jobs[1] = new
+        core.next_job_id = old.job_id - 5
+
+    file = QueueFile(open_database(tmp_path / "q.sqlite", "c", busy_s=1.0), 1)
+    assert old.job_id in [
+        record.job_id for record in Told(file=file, before=come_back).of(JobRecord)
+    ]
+    file.close()
 
 
 def test_a_batch_that_was_lost_on_the_way_is_told_again_as_it_was():
