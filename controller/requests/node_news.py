@@ -105,21 +105,14 @@ def batch_complete(core: Core, message: BatchComplete, sender: Sender) -> Messag
 
 
 def _forget_run(core: Core, message: BatchComplete) -> None:
-    """Have the daemon clean up after a script of a run that is over and completes nowhere: its
-    launch was under way when the run's nodes were given back, and nobody else will tell it.
+    """Have the daemon clean up after a script of a run whose nodes were given back already: its
+    launch was under way then, or a controller was that knew, and nobody else will tell it.
     """
-    index = core.tables.nodes.index_of.get(message.node)
-    job = core.tables.jobs.get(message.job_id)
-    lives = (
-        job is not None and job.restarts == message.restart and (job.is_active or job.is_completing)
-    )
-    if index is not None and not lives and not message.epilog_nodes:
-        for daemon, _ in core.parts(1 << index):
-            core.agents.send(
-                daemon.name,
-                TerminateJob(message.job_id, message.restart, message.node),
-                node=message.node,
-            )
+    run, index = (message.job_id, message.restart), core.tables.nodes.index_of.get(message.node)
+    if index is None or message.epilog_nodes or _is_on(core, run, 1 << index):
+        return
+    for daemon, _ in core.parts(1 << index):
+        core.agents.send(daemon.name, TerminateJob(*run, message.node), node=message.node)
 
 
 def epilog_complete(core: Core, message: EpilogComplete, sender: Sender) -> Message:

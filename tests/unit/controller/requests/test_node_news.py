@@ -57,6 +57,10 @@ def test_a_script_whose_node_was_given_back_is_cleaned_up_though_its_job_complet
     assert job.is_completing
     taken = h.register("noded0", running=[(job.job_id, job.restarts)])
     assert taken == Registered([(job.job_id, job.restarts)])
+    h.wire.sent.clear()
+    late = BatchComplete(job.job_id, job.restarts, 0, 0, node="n1")
+    h.ask(late, FakeSender("noded0", 0, 0, is_daemon=True))
+    assert [sent.message for sent in h.wire.sent] == [TerminateJob(job.job_id, job.restarts, "n1")]
 
 
 @pytest.mark.parametrize("when", [float("inf"), float("nan")])
