@@ -48,6 +48,9 @@ def test_in_schedules_where_the_cluster_stood_still_everybody_starts(policy, see
         ("plan-annealing", 13, JOBS),
         ("bbsched-genetic", 110007, 40),  # jobs that share cores leave their nodes in parts
         ("fcfs", 320015, 40),  # a node of a job fails
+        ("filler", 120000, 40),  # partitions have nodes in common
+        ("fcfs", 120508, 40),  # at the head of a queue is who is never to start
+        ("conservative", 120003, 40),  # some nodes of a job are clean before others
     ],
 )
 def test_the_schedule_is_the_same_however_nodes_are_dealt(policy, seed, jobs):
