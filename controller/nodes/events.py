@@ -199,7 +199,7 @@ def forget_reasons(core: Core, job: Job, _now: float) -> None:
 
 def nodes_down(core: Core, nodes: int, now: float) -> None:
     """The nodes (a bitmap) have failed, or were set down: end or requeue the jobs there, and wait
-    for no epilog from them.
+    for no epilog from them. If they are there after all they hear of it.
     """
     if not nodes & ~core.tables.nodes.idle_nodes:
         return

@@ -32,7 +32,7 @@ class Shortest(TextbookPolicy):
             is_patient = record.job.submit_time > patient_until
             return is_patient, record.limit_s if is_patient else record.job.submit_time
 
-        for name, records in self.queue.lists.items():
+        for name, records in self.queue.in_turn():
             nodes = self.usable(self.tables.partitions[name])
             free = self.free_processors(nodes)
             records[:] = [record for record in records if record.job.is_pending]

@@ -10,8 +10,9 @@ enforced by the second. What arrives in the second half of a second, after the p
 next instant.
 
 A pool is a partition: as many processors as its usable nodes have CPUs. Partitions that overlap are
-pools of their own that share what is free, as all share licences. What jobs hold beside processors
-is counted by understudy.controller.scheduling.textbook.further.
+pools of their own that share what is free, as all share licences; a pass asks the pool first whose
+first job has waited longest (`PendingQueue.in_turn`). What jobs hold beside processors is counted
+by understudy.controller.scheduling.textbook.further.
 """
 
 from __future__ import annotations
