@@ -140,7 +140,7 @@ def _known_or_placed(
         if what.score > limit:
             lift()
         return what
-    if what is None:
+    if what is None or what <= limit:
         trial = plans.evaluate(order, 0, limit, lift)
     else:
         limit = lift()

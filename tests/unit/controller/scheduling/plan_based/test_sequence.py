@@ -154,9 +154,9 @@ def test_no_search_ends_worse_than_an_order_it_began_with(holds, queue, seed):
     assert descended.score <= orders[0] == descended.before
 
 
-@settings(max_examples=40, deadline=None)
-@given(machines(), queues, st.integers(0, 9), st.sampled_from([1, 2]))
-def test_what_a_descent_knows_of_orders_changes_nothing_but_the_time(holds, queue, seed, power):
+def is_the_same_if_all_is_placed_each_time(holds, queue, seed, power):
+    """Whether a descent that remembers orders decides and draws as one that does not."""
+
     def placed_each_time(plans, order, first, temperature, rng, known):
         return accepted(plans, order, first, temperature, rng)
 
@@ -168,7 +168,23 @@ def test_what_a_descent_knows_of_orders_changes_nothing_but_the_time(holds, queu
     mine = run()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(annealing, "accepted", placed_each_time)
-        assert run() == mine
+        return run() == mine
+
+
+@settings(max_examples=40, deadline=None)
+@given(machines(), queues, st.integers(0, 9), st.sampled_from([1, 2]))
+def test_what_a_descent_knows_of_orders_changes_nothing_but_the_time(holds, queue, seed, power):
+    assert is_the_same_if_all_is_placed_each_time(holds, queue, seed, power)
+
+
+@pytest.mark.parametrize("seed", [3, 80, 107])
+def test_what_was_given_up_may_be_taken_when_the_walk_has_gone_up(seed):
+    rng = Random(seed)
+    count, longest = rng.randint(5, 9), rng.randint(1, 3)
+    queue = [
+        Work(i, NOW, 0, rng.randint(1, longest), rng.randint(1, CPUS), 0) for i in range(count)
+    ]
+    assert is_the_same_if_all_is_placed_each_time([], queue, seed, 1)
 
 
 @given(queues)
