@@ -202,9 +202,15 @@ def register_nodes(core: Core, message: RegisterNodes, sender: Sender) -> Messag
     booted = any(
         core.tables.nodes.nodes[index].boot_time != boot_time for index in nodeset.indices(nodes)
     )
+    # else what was there before has been lost already
+    from_before = _jobs_from_before(core, nodes, message) if booted else []
     up = bring_up(core, nodes, message, now)
-    if booted:  # else what was there before has been lost already
-        _lose_jobs_from_before(core, nodes, boot_time)
+    for job, lost in from_before:
+        if job.is_active:  # a component may have gone with another one
+            log.warning(
+                "job %d has lost %s, which rebooted", job.job_id, core.names.to_expression(lost)
+            )
+            lose_nodes(core, job, lost, now)
     core.agents.daemon_is_back(message.daemon)
     unknown = [run for run in message.jobs_of_steps if not _is_on(core, run, nodes)]
     unknown += _settle_jobs(core, record, message.running_jobs, is_new_life=is_new_life)
@@ -262,24 +268,26 @@ def _settle_jobs(
     return unknown
 
 
-def _lose_jobs_from_before(core: Core, nodes: int, boot_time: int) -> None:
-    """The nodes (a bitmap) have booted: what was there before is gone, also what may have been
-    launched there without anybody hearing of it.
+def _jobs_from_before(core: Core, nodes: int, message: RegisterNodes) -> list[tuple[Job, int]]:
+    """The nodes (a bitmap) have booted. Jobs that were there before, and are gone with what may
+    have been launched there without anybody hearing of it, each with those of its nodes. A script
+    that began in the second of the boot came before it, unless the daemon has it.
     """
-    for job in list(core.tables.running.values()):
+    boot_time, present = int(message.boot_time), set(message.running_jobs)
+    found = []
+    for job in core.tables.running.values():
         allocation = job.allocation
         assert allocation is not None
         lost = allocation.nodes & nodes
-        if (
-            lost
-            and not job.flags & JobFlag.CONFIGURING
-            and job.start_time is not None
-            and job.start_time < boot_time
+        if not lost or job.flags & JobFlag.CONFIGURING or job.start_time is None:
+            continue
+        if job.start_time < boot_time or (
+            job.start_time == boot_time
+            and nodes >> allocation.first_node & 1
+            and (job.job_id, job.restarts) not in present
         ):
-            log.warning(
-                "job %d has lost %s, which rebooted", job.job_id, core.names.to_expression(lost)
-            )
-            lose_nodes(core, job, lost, core.time.now())
+            found.append((job, lost))
+    return found
 
 
 def _runs(core: Core, run: tuple[int, int]) -> bool:

@@ -30,6 +30,7 @@ from understudy.protocol.messages import (
     Failure,
     GetAllocation,
     JobSpec,
+    Registered,
     SignalTasks,
     StepCreated,
     StepSpec,
@@ -104,6 +105,20 @@ def test_the_columns_tell_of_the_whole(harness: Harness) -> None:
     )
     ids = f"{first.job_id}-{second.job_id}"
     assert rows == [[first.job_id, first.job_id, 0, ids], [second.job_id, first.job_id, 1, ids]]
+
+
+@pytest.mark.parametrize(
+    ("requeue", "state"), [(True, JobState.PENDING), (False, JobState.NODE_FAIL)]
+)
+def test_nodes_that_have_booted_end_all_components_once(
+    harness: Harness, requeue: bool, state: JobState
+) -> None:
+    jobs = submit(harness, JobSpec(requeue=requeue), JobSpec(requeue=requeue))
+    harness.acknowledge()
+    harness.run(10)
+    now = harness.time.now()
+    assert isinstance(harness.register("noded0", started=now, booted=now), Registered)
+    assert states(jobs) == [state] * 2
 
 
 def test_all_components_end_as_the_leader_ends(harness: Harness) -> None:

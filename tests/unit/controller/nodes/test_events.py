@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import pytest
 from controller_harness import START, USER, FakeSender, Harness
 
@@ -25,6 +27,9 @@ from understudy.protocol.messages import (
     TerminateJob,
     UpdateJobs,
 )
+
+if TYPE_CHECKING:
+    from understudy.controller.core.core import Core
 
 DAEMON = FakeSender("noded0", 0, 0, is_daemon=True)
 GONE = Failure(1005, "no connection")
@@ -94,9 +99,12 @@ def test_jobs_are_looked_through_only_when_a_node_has_booted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looked: list[int] = []
-    monkeypatch.setattr(
-        node_news, "_lose_jobs_from_before", lambda _core, _nodes, boot: looked.append(boot)
-    )
+
+    def look(_core: Core, _nodes: int, message: RegisterNodes) -> list[Any]:
+        looked.append(int(message.boot_time))
+        return []
+
+    monkeypatch.setattr(node_news, "_jobs_from_before", look)
     h = Harness()
     assert len(looked) == 1
     h.submit()
