@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,7 @@ SHORT = {  # requests a second
     "signals": 40,
     "launches": 2,
 }
+LONG = {"mass-completion": 15}  # seconds: the load ends at once what has not when it is over
 
 
 class Seen:
@@ -82,11 +84,14 @@ def had_a_day(seen):
 
 def completed_together(seen):
     seen.answered("sbatch", "squeue")
-    ends = seen.cluster("squeue", "-t", "CD", "-h", "-S", "i", "-O", "EndTime").stdout.split()
-    found = set(ends[-seen.jobs :])
-    assert len(ends) >= seen.jobs
-    # one second, and what they started late
-    assert len(found) <= 3, found
+    columns = "State,SubmitTime,StartTime,EndTime"
+    rows = seen.cluster("squeue", "-t", "all", "-h", "-S", "i", "-O", columns).stdout.splitlines()
+    found = []
+    for state, *times in map(str.split, rows[-seen.jobs :]):
+        if state == "COMPLETED":  # in time; on a busy machine some start late, and end late
+            submitted, started, ended = map(datetime.fromisoformat, times)
+            found.append(ended - (started - submitted))
+    assert max(found) - min(found) <= timedelta(seconds=3)  # they came within six
 
 
 def launched(seen):
@@ -176,7 +181,7 @@ def cluster(tmp_path_factory):
 @pytest.mark.parametrize("kind", kinds())
 def test_a_load_of_each_kind_does_what_it_says_and_loses_nothing(cluster, tmp_path, kind):
     rate = SHORT.get(kind, 20)
-    sizes = ("--rate", rate, "--duration", 4, "--seed", 2)
+    sizes = ("--rate", rate, "--duration", LONG.get(kind, 4), "--seed", 2)
     done, result = cluster.load(tmp_path, "--kind", kind, *sizes)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (result["lost"], result["exit_code"]) == (0, 0)
