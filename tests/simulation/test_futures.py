@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import tempfile
 from dataclasses import replace
@@ -178,6 +179,19 @@ def test_more_jobs_of_a_trace_come_and_are_told_of(tmp_path, trace):
     assert all(row["state"] == "COMPLETED" for row in [*added, *twice])
     # the run waits for what is yet to be submitted, though the cluster is empty
     assert (late[20]["submit"], late[20]["run"]) == ("5600", "30")
+
+
+def test_sbatch_does_not_wait_for_what_is_still_to_come(tmp_path, monkeypatch):
+    """It would wait in the process that has the job run."""
+    sbatch = importlib.import_module("understudy.commands.sbatch")
+    monkeypatch.setattr(sbatch, "_await_end", lambda *_: 9)
+    folder = tmp_path / "scenario"
+    shutil.copytree(FAULTS, folder)
+    words = ["sbatch", "--wait", "-n1", "-t9", "--wrap=x"]
+    (folder / "events.jsonl").write_text(json.dumps({"at": 50, "cmd": words}) + "\n")
+    outcome = run(tmp_path / "out", Future("a", (Deed(tuple(words), run_s=30.0),)), trace=folder)
+    assert (outcome.futures[0].error, outcome.code) == ("", 0)
+    assert len(rows(outcome.futures[0].folder)) == len(rows(outcome.original.folder)) + 1
 
 
 def test_a_trace_that_is_forked_is_to_the_byte_what_it_is_without(tmp_path, trace):

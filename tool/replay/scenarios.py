@@ -512,7 +512,12 @@ class ScenarioRun:
                 f"({', '.join(COMMANDS)})"
             )
         outcome = await run_command(
-            self._p.messenger, self._p.cluster.name, words[0], command, words[1:]
+            self._p.messenger,
+            self._p.cluster.name,
+            words[0],
+            command,
+            words[1:],
+            ends_with=Submitted,  # whatever `sbatch --wait` would wait for is still to come
         )
         if outcome.code:
             print(
