@@ -85,6 +85,8 @@ def _show(comparison: Comparison) -> None:
     first = comparison.runs[0].letter
     for line in tables.runs(comparison):
         terminal.print(line, soft_wrap=True)
+    if comparison.matched_by == "place":
+        terminal.print("Jobs are matched by their places: no id is in all runs")
     terminal.print(_rich(tables.figures(comparison)))
     for against in comparison.against:
         terminal.print(f"{against.letter} against {first}", style="bold")

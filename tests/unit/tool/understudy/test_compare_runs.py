@@ -34,6 +34,13 @@ def test_it_says_what_the_difference_is(folder):
     assert [path.name for path in folder.iterdir() if path.suffix != ".csv"] == []
 
 
+def test_it_says_where_jobs_are_matched_by_their_places(folder):
+    said = "Jobs are matched by their places: no id is in all runs"
+    assert said not in compare("a.csv", "b.csv").output
+    written(folder / "c.csv", [JobRecord(1, 0, 5, 9, "COMPLETED", 1, "n1", 60, "other")])
+    assert said in compare("a.csv", "c.csv").output
+
+
 def test_files_are_written_where_out_says(folder):
     ran = compare("a.csv", "b.csv", "--out", "new/out", "--first", "0")
     assert ran.exit_code == 0, ran.output
