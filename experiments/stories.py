@@ -50,10 +50,12 @@ def story_of(
     """What the controller told of a run; None: nothing. `name_of`: the id in jobs.csv of what the
     controller knows by that name.
     """
-    reasons = told.reasons
+    reasons, events = told.reasons, told.events
     if reasons and reasons[-1][0] == told.start:  # it waited for that for less than a second
         reasons = reasons[:-1]
-    if not (reasons or told.promises or told.events):
+    if told.start is None and told.end is not None:  # jobs.csv has ends of runs alone
+        events = [*events, (told.end, told.state, "")]
+    if not (reasons or told.promises or events):
         return None
     zero = told.submit - record.submit
     return Story(
@@ -61,7 +63,7 @@ def story_of(
         record.submit,
         [(at - zero, reason) for at, reason in reasons],
         [(at - zero, start - zero) for at, start in told.promises],
-        [(at - zero, what, name_of(who)) for at, what, who in told.events],
+        [(at - zero, what, name_of(who)) for at, what, who in events],
     )
 
 

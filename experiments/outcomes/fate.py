@@ -69,7 +69,8 @@ class Fate:
     """One run of a job; times in seconds from the trace's zero, None where it did not come to that.
 
     `ahead` counts those that started while it waited and were submitted before it, `passed` those
-    that were submitted later, or had less priority; of the last the first few are `passers`.
+    that were submitted later, or had less priority; of the last the first few are `passers`. `end`
+    of one that never started is when it was cancelled.
     """
 
     submit: int
@@ -128,8 +129,12 @@ class Others:
         """What became of it; at most `shown` of each kind of others are named."""
         story = self.run.story(record)
         since = record.submit if record.eligible is None else max(record.submit, record.eligible)
+        end = record.end
+        if record.start is None and story.events:
+            end = story.events[-1][0]
+        waited_until = end if record.start is None else record.start
         could_start = self._same_partition(record) & (self._start >= since)
-        could_start &= self._start < (NOT_YET if record.start is None else record.start)
+        could_start &= self._start < (NOT_YET if waited_until is None else waited_until)
         earlier = self._submit <= record.submit
         lower = (
             self._priority < record.priority
@@ -142,7 +147,7 @@ class Others:
             record.submit,
             record.eligible,
             record.start,
-            record.end,
+            end,
             record.state,
             record.nodes,
             record.cpus,
@@ -151,7 +156,7 @@ class Others:
             record.exit_code,
             record.waited_for,
             record.reason,
-            _stretches(story, record),
+            _stretches(story, waited_until),
             _promises(story),
             tuple(Happening(*event) for event in story.events),
             len(ahead),
@@ -179,9 +184,8 @@ def _name(record: JobRecord) -> str:
     return record.id or str(record.job)
 
 
-def _stretches(story: Story, record: JobRecord) -> tuple[Stretch, ...]:
+def _stretches(story: Story, last: int | None) -> tuple[Stretch, ...]:
     begins = [at for at, _ in story.reasons]
-    last = record.start if record.start is not None else record.end
     return tuple(
         Stretch(at, until, "" if reason == NO_REASON else reason)
         for (at, reason), until in zip(story.reasons, [*begins[1:], last], strict=False)

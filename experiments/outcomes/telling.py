@@ -35,9 +35,9 @@ def lines(fate: Fate, zero: float | None = None) -> list[str]:
         return instant(when, zero)
 
     told = [f"submitted   {at(fate.submit)}"]
-    if fate.eligible is None:
+    if fate.eligible is None and fate.start is None:
         told.append("eligible    never: it was held, or waited for what did not come")
-    elif fate.eligible > fate.submit:
+    elif fate.eligible is not None and fate.eligible > fate.submit:
         told.append(f"eligible    {at(fate.eligible)}")
     told += _some([f"waited      {at(each.at)}: {_waited(each)}" for each in fate.stretches])
     if not fate.stretches and fate.waited_for:
@@ -49,6 +49,9 @@ def lines(fate: Fate, zero: float | None = None) -> list[str]:
         ]
     )
     told += _others(fate, zero)
+    if fate.start is None and fate.end is not None:
+        told.append(f"ended       {at(fate.end)} {fate.state}, before it started")
+        return told
     if fate.start is None:
         told.append(f"never started: {fate.reason or fate.state}")
         return told

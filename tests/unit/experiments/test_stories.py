@@ -2,6 +2,7 @@
 
 import gzip
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,6 +63,13 @@ def test_times_are_from_the_zero_and_names_those_of_the_trace():
 def test_of_a_job_of_which_there_is_nothing_to_tell_nothing_is_told():
     assert recorded([run_of("7", 10, 10)]) == []
     assert recorded([run_of("7", 10, 10, reasons=[(ZERO + 10, "None")])]) == []
+
+
+def test_when_a_job_was_cancelled_before_it_started_is_told():
+    run = run_of("7", 10, 10)
+    told = msgspec.structs.replace(run, start=None, end=ZERO + 40, state="CANCELLED")
+    (story,) = recorded([told])
+    assert story == Story("n7", 10, events=[(40, "CANCELLED", "")])
 
 
 def test_tasks_for_which_one_record_stands_have_stories_of_their_own():

@@ -2,6 +2,7 @@
 
 import csv
 
+import msgspec
 import pytest
 from outcomes_harness import text_of, written
 
@@ -75,6 +76,30 @@ def test_who_never_starts_is_passed_to_the_end(tmp_path):
     fate = fate_of(tmp_path, [job(1, 10, None, reason="Dependency"), job(2, 20, 9999)], "j1")
     assert fate.passed == 1
     assert lines(fate)[-1] == "never started: Dependency"
+
+
+def test_whose_wait_was_ended_was_passed_by_nobody_after_that(tmp_path):
+    story = Story("j1", 10, [(10, "Priority")], events=[(50, "CANCELLED", "")])
+    records = [
+        msgspec.structs.replace(job(1, 10, None, eligible=10), state="CANCELLED"),
+        job(2, 0, 40),
+        job(3, 0, 60),
+        job(4, 20, 60),
+    ]
+    fate = fate_of(tmp_path, records, "j1", [story])
+    assert (fate.ahead_jobs, fate.passed) == (("j2",), 0)
+    assert lines(fate) == [
+        "submitted   00:00:10",
+        "waited      00:00:10: 40 s of Priority",
+        "behind      1 job that had come before it: j2",
+        "ended       00:00:50 CANCELLED, before it started",
+    ]
+
+
+def test_what_does_not_say_when_a_job_was_eligible_does_not_say_never(tmp_path):
+    assert not any("never" in line for line in lines(fate_of(tmp_path, [job(1, 0, 60)], "j1")))
+    fate = fate_of(tmp_path, [job(1, 0, None)], "j1")
+    assert "eligible    never: it was held, or waited for what did not come" in lines(fate)
 
 
 def test_each_run_of_a_requeued_job_is_told(tmp_path):
