@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.experiments.node_failures import FailuresError, Model
+from understudy.experiments.toml_lines import line_of
+from understudy.model.conf_edit import EditError, read_edit
 from understudy.model.durations import duration_s
 
 if TYPE_CHECKING:
@@ -116,7 +118,8 @@ def read_futures(path: Path) -> tuple[Future, ...]:
         FuturesError: it cannot be read, or says what cannot be.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        content = tomllib.loads(text)
     except OSError as error:
         raise FuturesError(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:  # of TOML, or of UTF-8
@@ -132,13 +135,12 @@ def read_futures(path: Path) -> tuple[Future, ...]:
             if not isinstance(table, dict):
                 raise FuturesError("expected a table")
             found.append(_future(table, str(number), path.parent))
+            check_names(found)
         except FuturesError as error:
             name = table.get("name", number) if isinstance(table, dict) else number
-            raise FuturesError(f"{path}: future {name}: {error}") from None
-    try:
-        check_names(found)
-    except FuturesError as error:
-        raise FuturesError(f"{path}: {error}") from None
+            key = re.split("[ :]", str(error))[0]
+            line = line_of(text, ["future", str(number), key])
+            raise FuturesError(f"{path} line {line}: future {name}: {error}") from None
     return tuple(found)
 
 
@@ -182,6 +184,8 @@ def _future(table: dict[str, Any], name: str, folder: Path) -> Future:
     if type(seed) is not int:
         raise FuturesError(f"seed {seed!r}: expected a whole number")
     trace = _text(table, "trace")
+    if trace and not (folder / trace).exists():
+        raise FuturesError(f"trace {folder / trace}: there is no such file")
     return Future(
         name=_text(table, "name") or name,
         deeds=tuple(map(_deed, _list(table, "do"))),
@@ -196,6 +200,10 @@ def _future(table: dict[str, Any], name: str, folder: Path) -> Future:
 def _setting(value: object) -> str:
     if not isinstance(value, str):
         raise FuturesError(f"set {value!r}: expected a text")
+    try:
+        read_edit(value)
+    except EditError as error:
+        raise FuturesError(f"set {str(error).removeprefix('--set ')}") from None
     return value
 
 

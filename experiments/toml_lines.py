@@ -1,11 +1,12 @@
 """On which line of a TOML file a key stands: the standard reader does not tell.
 
-Place: below the reader of sweeps. Text in, a number out.
+Place: below the readers of sweeps and futures. Text in, a number out.
 """
 
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,19 +15,24 @@ if TYPE_CHECKING:
 
 def line_of(text: str, path: Sequence[str]) -> int:
     """The line (from 1) of the key at that path, else of the closest table above it that stands in
-    the file; 0 if nothing of it does. Of tables that are given several times, the first.
+    the file; 0 if nothing of it does. Of tables that are given several times the first, or the one
+    whose number (from 1) stands behind their name.
     """
     places: dict[tuple[str, ...], int] = {}
-    table: tuple[str, ...] = ()
+    tables: list[tuple[str, ...]] = [()]
+    seen: Counter[tuple[str, ...]] = Counter()
     for number, line in enumerate(text.splitlines(), 1):
         words = line.strip()
         if words.startswith("["):
             header = words.partition("]")[0].strip("[ ")
             if found := _path(f"{header}=0"):
-                table = found
-                _note(places, table, (), number)
+                seen[found] += 1
+                tables = [found, (*found, str(seen[found]))]
+                for table in tables:
+                    _note(places, table, (), number)
         elif "=" in words and (found := _path(f"{words.partition('=')[0]}=0")):
-            _note(places, table, found, number)
+            for table in tables:
+                _note(places, table, found, number)
     for length in range(len(path), 0, -1):
         if number := places.get(tuple(path[:length]), 0):
             return number

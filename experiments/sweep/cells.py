@@ -21,10 +21,13 @@ import msgspec
 
 from understudy.controller.offers import offered
 from understudy.controller.scheduling import registry
+from understudy.experiments.faults import read_words
+from understudy.experiments.node_failures import Model
 from understudy.experiments.sweep.file import Replay, SweepError, Workload, understood
 from understudy.model.conf_edit import EditError, read_edit
 from understudy.model.conf_words import WORDS
 from understudy.model.errors import ConfigError
+from understudy.model.scheduler_parameters import complaints
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -80,6 +83,7 @@ def cells(file: SweepFile) -> list[Cell]:
     """
     sweep = file.sweep
     axes = {name: _values(file, name, given) for name, given in sweep.axes.items()}
+    _cell(file, {}, sweep.seeds[0], 0)
     for name, values in axes.items():
         if isinstance(values, list):
             for value in values:
@@ -197,17 +201,44 @@ def _cell(file: SweepFile, point: Mapping[str, Any], seed: int, number: int) -> 
             changes.make(name, point[name])
         except (SweepError, EditError, ConfigError) as error:
             text = str(error).removeprefix("--set ")
-            raise file.fault(["axes", name], f"axes.{name}: {text}") from None
-    where = ["axes", *point] if len(point) == 1 else ["axes"]
+            raise file.fault(["axes", name], f"{_told(name, point[name])}: {text}") from None
+    where = ["axes", *point] if len(point) == 1 else ["axes"] if point else ["replay"]
+    told = ", ".join(_told(*each) for each in point.items()) or "replay"
     try:
         workload = msgspec.convert(changes.workload, Workload)
         replay = msgspec.convert(_with_seed(changes.replay, seed), Replay)
+        _check(replay)
     except msgspec.ValidationError as error:
         what, _ = understood(error)
-        raise file.fault(where, f"{'.'.join(where)}: {what}") from None
+        raise file.fault(where, f"{told}: {what}") from None
+    except ValueError as error:
+        raise file.fault(where, f"{told}: {error}") from None
     return Cell(
         number, {name: _shown(value) for name, value in point.items()}, seed, workload, replay
     )
+
+
+def _told(axis: str, value: Any) -> str:
+    """An axis in what is said to be wrong; of variants, which one."""
+    variant = f" {value['name']!r}" if isinstance(value, dict) and "name" in value else ""
+    return f"axes.{axis}{variant}"
+
+
+def _check(replay: Replay) -> None:
+    """What each of its cells would fail by, or, as Slurm does, take the default for.
+
+    Raises:
+        ValueError: there is such a thing; says which.
+    """
+    for setting in (f"SchedulerParameters={replay.parameters}", *replay.set):
+        name, _, words = setting.partition("=")
+        if name.rstrip("+-").lower() == "schedulerparameters":
+            for complaint in complaints(words):
+                raise SweepError(f"{complaint}: the default would be taken")
+    if replay.failures:
+        Model.read(replay.failures)
+    for fault in replay.fault:
+        read_words(fault)
 
 
 class _Changes:

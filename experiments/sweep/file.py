@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
 
-from understudy.experiments.sweep.toml_lines import line_of
+from understudy.experiments.toml_lines import line_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ class Workload(_Part, frozen=True):
     begin: float | str = 0.0
     end: float | str = ""
     jobs: _Count = 0  # the first so many; 0: all
-    thin: float = 1.0  # share of the jobs
+    thin: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0  # share of the jobs
     run_times: _Positive = 1.0
     interarrival: _Positive = 1.0
     load: _Positive | None = None  # offered, by what `load_by` says

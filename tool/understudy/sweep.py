@@ -30,7 +30,7 @@ _Dask = Annotated[
         help="Run on the Dask cluster whose scheduler is there, as tcp://HOST:8786.",
     ),
 ]
-_Short = Annotated[bool, typer.Option("--short", help="The form of the file's table [short].")]
+_Short = Annotated[bool, typer.Option("--short", help="The form of the file's table \\[short].")]
 _Traces = Annotated[
     Path | None, typer.Option(help="The folder of traces that are not beside the file.")
 ]
@@ -51,8 +51,8 @@ def sweep(
     """Run a replay for each choice of values of all axes, many at a time, and write one table and
     one page of all. Interrupted, the same command goes on where it stopped.
 
-    Exit codes: 0 all cells have figures; 1 some have none, or the cluster was lost; 2 the command
-    line or the file is wrong; 130, 143 interrupted. Cells that were run are kept.
+    Exit codes: 0 all cells have figures; 1 some have none, or the file or the cluster cannot be
+    used; 2 the command line is wrong; 130, 143 interrupted. Cells that were run are kept.
     """
     from understudy.experiments.sweep.file import SweepError, read_sweep
     from understudy.model.nouns import many

@@ -28,6 +28,7 @@ def test_a_file_of_alternatives_is_read(tmp_path):
     failures = "exponential:mtbf=1h"
     seed = 3
     """
+    (tmp_path / "more.swf").touch()
     first, second = read(tmp_path, text)
     drain = Deed(("scontrol", "update", "NodeName=n1", "State=DRAIN", "Reason=a b"))
     sbatch = Deed(("sbatch", "-n1", "--wrap=x"), 3600.0, 30.0, "ada")
@@ -76,6 +77,8 @@ def test_one_without_a_change_is_an_unchanged_one():
         ("[[future]]\ndo = [{command='sbatch a', run=-3}]", "do: run -3: expected seconds"),
         ("[[future]]\ndo = [{cmd='scancel 1'}]", "do: cmd: unknown; there are after, command"),
         ("[[future]]\nset = [1]", "set 1: expected a text"),
+        ("[[future]]\nset = ['Nonsense=3']", "future 1: set Nonsense=3: slurm.conf has no key"),
+        ("[[future]]\ntrace = 'none.swf'", "/none.swf: there is no such file"),
         ("[[future]]\nload = 0.5", "load 0.5: from 1 to 100"),
         ("[[future]]\nload = nan", "load nan: expected a number"),
         ("[[future]]\nload = true", "load True: expected a number"),
@@ -88,8 +91,17 @@ def test_what_is_none_is_said_in_a_line_with_the_file(tmp_path, text, said):
     with pytest.raises(FuturesError) as caught:
         read(tmp_path, text)
     (line,) = str(caught.value).splitlines()
-    assert line.startswith(f"{tmp_path}/futures.toml: ")
+    assert line.startswith(f"{tmp_path}/futures.toml")
     assert said in line
+
+
+def test_a_mistake_is_told_with_its_line(tmp_path):
+    text = "[[future]]\nload = 2\nname = 'a'\n[[future]]\nname = 'b'\n{}\n"
+    for wrong, line in (("load = 0.5", 6), ("nam = 1", 6), ("do = 'rm x'", 4)):
+        with pytest.raises(FuturesError, match=rf"futures.toml line {line}: future b: "):
+            read(tmp_path, text.format(wrong))
+    with pytest.raises(FuturesError, match="line 4: future a: two have the name 'a'"):
+        read(tmp_path, text.replace("'b'", "'a'").format(""))
 
 
 def test_a_file_that_is_not_there_or_no_text_is_said(tmp_path):

@@ -11,14 +11,15 @@ BASE = """title = "t"
 model = {{ kind = "synthetic", jobs = 10 }}
 [replay]
 set = ["PriorityType=priority/basic"]
+{replay}
 [axes]
 {axes}
 """
 
 
-def made(tmp_path, axes, head=""):
+def made(tmp_path, axes, head="", replay=""):
     path = tmp_path / "sweep.toml"
-    path.write_text(BASE.format(axes=axes, head=head))
+    path.write_text(BASE.format(axes=axes, head=head, replay=replay))
     return cells(read_sweep(path))
 
 
@@ -94,11 +95,19 @@ replay = { nodes = 5 }
 @pytest.mark.parametrize(
     ("axes", "said"),
     [
-        ('scheduler = ["esay"]', "line 8: axes.scheduler: SchedulerType=esay is not known"),
+        ('scheduler = ["esay"]', "line 9: axes.scheduler: SchedulerType=esay is not known"),
         ('"word.bf_intervall" = [1]', "is bf_interval meant"),
-        ('"word.bf_interval" = ["a\\nb"]', "line 8: axes.word.bf_interval"),
+        ('"word.bf_interval" = ["a\\nb"]', "line 9: axes.word.bf_interval"),
+        (
+            '"word.bf_interval" = [30, "soon"]',
+            "Invalid SchedulerParameters bf_interval: 0: the def",
+        ),
+        ('parameters = ["bf_window=99999"]', "Invalid SchedulerParameters bf_window: 99999"),
+        ('"replay.failures" = ["never"]', "axes.replay.failures: 'never' is none of exponential"),
+        ('"replay.fault" = ["crash of=n1"]', "axes.replay.fault: at= is missing"),
+        ('"workload.thin" = [2]', "axes.workload.thin: thin: Expected `float` <= 1.0"),
         ('"conf.MaxJobCout" = [1]', "did you mean MaxJobCount"),
-        ('"conf.MaxJobCount" = ["many"]', "line 8: axes.conf.MaxJobCount"),
+        ('"conf.MaxJobCount" = ["many"]', "line 9: axes.conf.MaxJobCount"),
         ('"workload.lod" = [1]', "there is no 'lod'; there are trace"),
         ('"workload.load" = [-1]', "load: Expected `float` > 0"),
         ('"model.jobs" = [0]', "model.jobs: Expected `int` >= 1"),
@@ -110,7 +119,7 @@ replay = { nodes = 5 }
         ('"workload.load" = { form = 1, to = 2 }', "a range has from, to"),
         ("[[axes.policy]]\nset = []", "a variant needs a name"),
         ('[[axes.policy]]\nname = "x"\ncolor = 1', "a variant has no 'color'"),
-        ('[[axes.policy]]\nname = "x"\nset = ["A"]', "it reads KEY=VALUE"),
+        ('[[axes.policy]]\nname = "x"\nset = ["A"]', "axes.policy 'x': A: it reads KEY=VALUE"),
         ('[[axes.policy]]\nname = "x"\nconf = 1', "conf is a table"),
     ],
 )
@@ -118,7 +127,12 @@ def test_an_axis_that_cannot_be_is_said_with_its_line(tmp_path, axes, said):
     with pytest.raises(SweepError) as raised:
         made(tmp_path, axes)
     assert said in str(raised.value)
-    assert "line 8" in str(raised.value)
+    assert "line 9" in str(raised.value)
+
+
+def test_what_is_wrong_with_the_replay_itself_is_not_blamed_on_an_axis(tmp_path):
+    with pytest.raises(SweepError, match="line 5: replay: 'never' is none of exponential"):
+        made(tmp_path, 'scheduler = ["easy"]', replay='failures = "never"')
 
 
 def test_too_many_cells_are_refused_before_they_are_made(tmp_path):

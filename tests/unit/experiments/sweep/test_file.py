@@ -1,11 +1,11 @@
 """A sweep's file: what it may say, and what is said of one that is wrong.
-Covers: experiments/sweep/toml_lines.
+Covers: experiments/toml_lines.
 """
 
 import pytest
 
 from understudy.experiments.sweep.file import SweepError, read_sweep
-from understudy.experiments.sweep.toml_lines import line_of
+from understudy.experiments.toml_lines import line_of
 
 WHOLE = """title = "A sweep"
 seeds = [1, 2]
@@ -87,7 +87,10 @@ def test_the_line_of_a_key_is_found(path, line):
     assert line_of(WHOLE, path) == line
 
 
-def test_tables_that_are_given_several_times_have_the_line_of_the_first():
-    assert (
-        line_of("[[axes.policy]]\nname = 1\n[[axes.policy]]\nname = 2\n", ["axes", "policy"]) == 1
-    )
+def test_tables_that_are_given_several_times_have_the_line_of_the_first_or_of_their_number():
+    text = "[[axes.policy]]\nname = 1\n[[axes.policy]]\nname = 2\n"
+    assert line_of(text, ["axes", "policy"]) == 1
+    assert line_of(text, ["axes", "policy", "name"]) == 2
+    assert line_of(text, ["axes", "policy", "2"]) == 3
+    assert line_of(text, ["axes", "policy", "2", "name"]) == 4
+    assert line_of(text, ["axes", "policy", "3"]) == 1
