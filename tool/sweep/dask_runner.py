@@ -13,6 +13,7 @@ import importlib
 import itertools
 import logging
 import queue
+import re
 import time
 import warnings
 from pathlib import Path
@@ -32,6 +33,7 @@ _AT_A_WORKER: Final = 2  # ours: cells, for each that runs there one that waits
 _LOOK_S: Final = 0.3  # ours: between two looks whether all are there
 _CONNECT_S: Final = 15.0  # ours: how long a scheduler may take to answer
 _FEW_S: Final = 5.0  # ours: after which it is said that there are no workers
+_ADDRESS: Final = re.compile(r"(\w+://)?[^\s/]+:\d+(/\S*)?")
 _MOST_RESTARTS: Final = 20  # of our own scheduler
 NEEDED: Final = (
     "a sweep runs on Dask distributed, which is not installed: pip install 'understudy[sweep]'"
@@ -76,8 +78,10 @@ class DaskRunner:
         """On a cluster that is there.
 
         Raises:
-            SweepError: its scheduler does not answer, or is gone.
+            SweepError: the address is none, or its scheduler does not answer, or is gone.
         """
+        if not _ADDRESS.fullmatch(address):
+            raise SweepError(f"--dask {address}: expected an address as tcp://HOST:8786")
         _quiet()
         try:
             self._run(orders, address, None, None)

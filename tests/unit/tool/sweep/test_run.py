@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from understudy.experiments.sweep.file import SweepError
 from understudy.experiments.sweep.rows import Row
 from understudy.tool.sweep import run as module
+from understudy.tool.sweep.dask_runner import DaskRunner
 from understudy.tool.sweep.progress import SweepProgress
 from understudy.tool.sweep.run import sweep
 from understudy.tool.sweep.version import program_version
@@ -142,6 +143,13 @@ def test_the_command_lists_runs_and_refuses(path, tmp_path):
     wrong = cli("sweep", path, "--out", tmp_path / "other")
     assert (wrong.exit_code, wrong.output.count("\n")) == (1, 1)
     assert not (tmp_path / "other").exists()
+
+
+def test_an_address_that_is_none_is_said_before_anybody_is_asked(path, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "DaskRunner", DaskRunner)
+    for address in ("somewhere", "tcp://somewhere", "tcp://a b:1"):
+        with pytest.raises(SweepError, match=r"expected an address as tcp://HOST:8786$"):
+            sweep(path, tmp_path / "out", dask=address)
 
 
 def test_interrupted_and_lost_ones_say_how_to_go_on(path, tmp_path):
