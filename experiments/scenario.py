@@ -36,6 +36,7 @@ _Value = TypeVar("_Value")
 FIRST_USER_ID: Final = 7101
 GROUP_ID: Final = 7100
 UNKNOWN_JOB: Final = 999_999
+_NAMED: Final = re.compile(r"\{(\w+)\}")
 
 # What a scenario's slurm.conf need not say.
 BASE_CONF: Final = {
@@ -294,6 +295,11 @@ def _event(line: Mapping[str, Any]) -> Event | Fault:
     return Event(at=float(line["at"]), command=tuple(str(word) for word in line["cmd"]))
 
 
+def named_jobs(word: str) -> list[str]:
+    """The submissions that stand in it as `{j012}`."""
+    return _NAMED.findall(word)
+
+
 def with_job_ids(word: str, ids: Mapping[str, int]) -> str:
     """`{j012}` becomes the job id that submission got."""
-    return re.sub(r"\{(\w+)\}", lambda match: str(ids.get(match[1], UNKNOWN_JOB)), word)
+    return _NAMED.sub(lambda match: str(ids.get(match[1], UNKNOWN_JOB)), word)

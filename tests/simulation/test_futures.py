@@ -83,6 +83,7 @@ def test_the_call_of_the_page_gives_what_the_command_gives(tmp_path, monkeypatch
         (["--at", "1999-01-01T00:00:00", "--", "scancel", "1"], 2, "the run begins later"),
         (["--at", "60", "--at", "60", "--", "scancel", "1"], 2, "--at 60: given twice"),
         (["--at", "60", "--file", "none.toml"], 2, "none.toml: No such file or directory"),
+        (["--at", "60", "--", "scancel", "{j99}"], 2, "the scenario has no submission j99"),
         (["--at", "9d", "--", "scancel", "1"], 2, "--at 9d: the run was over before"),
     ],
 )

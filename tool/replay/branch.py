@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from understudy.experiments.futures import ORIGINAL, FuturesError, check_names
-from understudy.experiments.scenario import read_scenario
+from understudy.experiments.scenario import named_jobs, read_scenario
 from understudy.tool.replay.conf import edits_of
 from understudy.tool.replay.forks import Forks, FutureResult, Instant
 from understudy.tool.replay.results import UsageError
@@ -20,7 +20,7 @@ from understudy.tool.replay.scenarios import replay_scenario
 from understudy.tool.replay.traces import replay
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
     from understudy.experiments.futures import Future
@@ -139,7 +139,8 @@ def _check(request: BranchRequest) -> None:
         if given:
             raise UsageError(f"{option}: a run with it cannot be forked")
     if run.trace.is_dir():
-        read_scenario(run.trace, needs_conf=run.conf is None, is_faulty=run.is_faulty)
+        scenario = read_scenario(run.trace, needs_conf=run.conf is None, is_faulty=run.is_faulty)
+        _check_names(request.futures, {each.id for each in scenario.submissions})
     for future in request.futures:
         if future.trace is not None and run.trace.is_dir():
             raise UsageError(
@@ -150,6 +151,22 @@ def _check(request: BranchRequest) -> None:
         request.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"--out {request.out}: {error.strerror}") from None
+
+
+def _check_names(futures: Sequence[Future], submissions: Collection[str]) -> None:
+    """Whether the jobs of a scenario that commands name are there. In what sbatch is given, a
+    script may have braces of its own.
+
+    Raises:
+        UsageError: one is not.
+    """
+    for future in futures:
+        for deed in future.deeds:
+            named = [name for word in deed.words for name in named_jobs(word)]
+            if not deed.submits and (unknown := [n for n in named if n not in submissions]):
+                raise UsageError(
+                    f"future {future.name}: {deed}: the scenario has no submission {unknown[0]}"
+                )
 
 
 def _cpus() -> int:
