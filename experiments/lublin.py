@@ -37,6 +37,7 @@ from itertools import accumulate
 from typing import Final
 
 from understudy.experiments.trace import TraceJob
+from understudy.model.nouns import many
 
 DAY_S: Final = 86_400
 SLOTS: Final = 48  # half hours of a day
@@ -266,10 +267,13 @@ def _timed(drafts: list[_Draft], wanted: float) -> list[tuple[int, int]]:
         return sum(draft.procs * _run_and_limit(draft, factor)[0] for draft in drafts)
 
     low, high = 1e-3, 1e3
-    if not work(low) <= wanted <= work(high):
+    least, most = work(low), work(high)
+    if not least <= wanted <= most:
         raise ValueError(
-            f"{len(drafts)} jobs of 1 s to {LONGEST_RUN_S // 3600} h make {work(low):.3g} to "
-            f"{work(high):.3g} processor seconds, not {wanted:.3g}"
+            f"{many(len(drafts), 'job')} of 1 s to {LONGEST_RUN_S // 3600} h make {least:.3g} to "
+            f"{most:.3g} processor seconds, and this load over these days is {wanted:.3g}: "
+            + ("more jobs or fewer days" if wanted > most else "fewer jobs or more days")
+            + f" are needed, or a {'lower' if wanted > most else 'higher'} load"
         )
     for _ in range(24):
         middle = math.sqrt(low * high)

@@ -22,7 +22,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import shutil
 from dataclasses import asdict
 from importlib.util import find_spec
@@ -37,6 +36,7 @@ from understudy.experiments.report import Told, report
 from understudy.experiments.run_tables import column_types, read_object, read_records
 from understudy.experiments.stories import STORIES, StoriesFile
 from understudy.experiments.watched import NODES, SHARES, Watched
+from understudy.experiments.whole_file import write_whole
 from understudy.model.conf import read_text
 from understudy.model.errors import ConfigError
 
@@ -226,10 +226,3 @@ def as_table(columns: Mapping[str, Sequence[Any]]) -> Any:
 
 def _json(value: Mapping[str, Any]) -> bytes:
     return (json.dumps(value, indent=1, default=str) + "\n").encode()
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write the file whole or not at all; an earlier one is replaced."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_bytes(content)
-    temporary.replace(path)

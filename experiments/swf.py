@@ -27,17 +27,17 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from understudy.experiments.trace import BadLine, Trace, TraceError, TraceJob
+from understudy.experiments.trace import LARGEST, BadLine, Trace, TraceError, TraceJob
+from understudy.experiments.whole_file import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 COLUMNS: Final = 18
 NAMED_BAD_LINES: Final = 100  # of more than these only the count is kept
-_LARGEST: Final = 10**12  # a time or processor count beyond this is a broken number
 _STATUS_CANCELLED: Final = 5
 _GZIP_MAGIC: Final = b"\x1f\x8b"
-_HEADER: Final = re.compile(r";\s*([A-Za-z][A-Za-z0-9 _-]*?)\s*:\s*(.*)")
+_HEADER: Final = re.compile(r";\s*([A-Za-z][A-Za-z0-9 _-]*?)\s*:(?!//)\s*(.*)")
 _UNITS: Final = re.compile(r"-?\d{1,12}")
 _NUMBER: Final = re.compile(r"[+-]?\d")
 
@@ -81,7 +81,7 @@ def parse_swf(lines: Iterable[str], *, strict: bool = False, name: str = "trace"
         try:
             columns: tuple[Any, ...] = tuple(map(int, fields[:COLUMNS]))
             is_plain = (
-                len(columns) == COLUMNS and min(columns) >= -_LARGEST and max(columns) <= _LARGEST
+                len(columns) == COLUMNS and min(columns) >= -LARGEST and max(columns) <= LARGEST
             )
         except ValueError:
             # some logs have fractions of seconds
@@ -129,8 +129,8 @@ def _kept(columns: tuple[Any, ...], fields: list[str]) -> tuple[Any, ...]:
 def write_swf(
     path: str | Path, jobs: Sequence[TraceJob], header: Mapping[str, str] | None = None
 ) -> None:
-    """Write jobs as a trace; compressed if the name ends with `.gz`. The same jobs give the same
-    bytes.
+    """Write jobs as a trace, whole or not at all; compressed if the name ends with `.gz`. The same
+    jobs give the same bytes.
     """
     lines = [
         f"; {key}: {text}" for key, value in (header or {}).items() for text in value.split("\n")
@@ -154,9 +154,8 @@ def write_swf(
     content = ("\n".join(lines) + "\n").encode()
     # No time stamp and no file name in the gzip header: they would make every writing a different
     # file.
-    Path(path).write_bytes(
-        gzip.compress(content, 9, mtime=0) if str(path).endswith(".gz") else content
-    )
+    packed = gzip.compress(content, 9, mtime=0) if str(path).endswith(".gz") else content
+    write_whole(Path(path), packed)
 
 
 def _read_header(line: str, header: dict[str, str]) -> None:
@@ -185,7 +184,7 @@ def _fault(columns: Sequence[int | None], fields: Sequence[str], pools: int) -> 
         place = columns.index(None)
         return f"column {place + 1} is not a number: {fields[place][:40]!r}"
     for place in (0, 1, 3, 4, 7, 8):
-        if abs(columns[place] or 0) > _LARGEST:
+        if abs(columns[place] or 0) > LARGEST:
             return f"column {place + 1} is out of range: {fields[place][:40]}"
     for place, text in enumerate(fields[COLUMNS].split()[:pools] if len(fields) > COLUMNS else ()):
         if not _UNITS.fullmatch(text):

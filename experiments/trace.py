@@ -30,6 +30,7 @@ _UNUSED: Final = {
 
 
 POOLS: Final = "BurstBuffer"  # the header's key
+LARGEST: Final = 10**12  # a time or processor count beyond this is a broken number
 
 
 class TraceError(ValueError):

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from understudy.experiments.trace import POOLS, Trace, TraceError
+from understudy.experiments.trace import LARGEST, POOLS, Trace, TraceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 UNIX_START: Final = "UnixStartTime"
 DEFAULT_START: Final = 946_684_800  # 2000-01-01 UTC, as replays of traces that do not say it
 _SIZES: Final = ("MaxNodes", "MaxProcs")
-_COUNTS: Final = ("MaxJobs", "MaxRecords")  # of the file; wrong when there are others
+# of the file; wrong when there are other jobs
+_OF_FILE: Final = ("MaxJobs", "MaxRecords", "StartTime", "EndTime")
 # what of a header says nothing of who and where
 _NAMELESS: Final = ("Version", *_SIZES, UNIX_START, POOLS)
 # columns of whom and what, and what each is called where a number is drawn for it
@@ -63,7 +64,8 @@ def interarrival(trace: Trace, factor: float) -> Trace:
     """
     _positive("a factor of interarrival times", factor)
     jobs = [
-        msgspec.structs.replace(job, submit=math.floor(job.submit * factor)) for job in trace.jobs
+        msgspec.structs.replace(job, submit=math.floor(_times(job.submit, factor)))
+        for job in trace.jobs
     ]
     return _made(trace, sorted(jobs, key=_ORDER))
 
@@ -77,8 +79,8 @@ def run_times(trace: Trace, factor: float) -> Trace:
     _positive("a factor of run times", factor)
     jobs = []
     for job in trace.jobs:
-        req = max(1, math.ceil(job.req * factor))
-        raw = max(1, round(job.raw_run * factor))
+        req = max(1, math.ceil(_times(job.req, factor)))
+        raw = max(1, round(_times(job.raw_run, factor)))
         jobs.append(msgspec.structs.replace(job, run=min(raw, req), raw_run=raw, req=req))
     return _made(trace, jobs)
 
@@ -141,7 +143,10 @@ def clip(trace: Trace, begin: float = 0.0, end: float = math.inf, jobs: int | No
     """
     kept = [job for job in trace.jobs if begin <= job.submit < end][:jobs]
     if not kept:
-        raise TraceError(f"no job is submitted from {begin:g} s on and before {end:g} s")
+        raise TraceError(
+            f"no job is submitted from {begin:.15g} s on and before {end:.15g} s: its last is at "
+            f"{trace.jobs[-1].submit} s"
+        )
     return _made(trace, kept)
 
 
@@ -204,7 +209,7 @@ def merge(traces: Sequence[Trace], *, by_date: bool = False) -> Trace:
             above[name] = max(above[name], *(getattr(job, name) + 1 for job in jobs))
     largest = max(traces, key=lambda trace: trace.max_procs or trace.max_nodes or 0)
     sizes = {key: largest.header[key] for key in _SIZES if key in largest.header}
-    header = {key: text for key, text in traces[0].header.items() if key not in _COUNTS} | sizes
+    header = {key: text for key, text in traces[0].header.items() if key not in _OF_FILE} | sizes
     if by_date:
         header[UNIX_START] = str(first)
     return _made(Trace(header=header), sorted(jobs, key=_ORDER))
@@ -213,7 +218,8 @@ def merge(traces: Sequence[Trace], *, by_date: bool = False) -> Trace:
 def anonymise(trace: Trace, key: bytes) -> Trace:
     """Users, groups and executables under numbers that only who has the key can lead back. Equal
     ones stay equal and different ones different, in all traces under the same key. Of the header
-    only what figures need is kept.
+    only what figures need is kept, and of columns behind the 18th the units that it counts: others
+    may name hosts, queues or people.
 
     Raises:
         TraceError: a number is too large.
@@ -229,8 +235,13 @@ def anonymise(trace: Trace, key: bytes) -> Trace:
             drawn[name, value] = _permuted(value, key + name.encode())
         return drawn[name, value]
 
+    pools = len(trace.pools)
     jobs = [
-        msgspec.structs.replace(job, **{name: of(name, getattr(job, name)) for name in _NAMED})
+        msgspec.structs.replace(
+            job,
+            extra=job.extra[:pools],
+            **{name: of(name, getattr(job, name)) for name in _NAMED},
+        )
         for job in trace.jobs
     ]
     kept = {name: text for name, text in trace.header.items() if name in _NAMELESS}
@@ -286,7 +297,7 @@ def _drawn(jobs: Sequence[TraceJob], seed: int) -> list[int]:
 
 def _made(trace: Trace, jobs: Sequence[TraceJob]) -> Trace:
     """A trace of these jobs, which are in order, with the header of another."""
-    header = {name: text for name, text in trace.header.items() if name not in _COUNTS}
+    header = {name: text for name, text in trace.header.items() if name not in _OF_FILE}
     first = jobs[0].submit if jobs else 0
     if first and trace.unix_start_time is not None:
         header[UNIX_START] = str(trace.unix_start_time + first)
@@ -297,6 +308,13 @@ def _made(trace: Trace, jobs: Sequence[TraceJob]) -> Trace:
         ],
         header=header,
     )
+
+
+def _times(seconds: int, factor: float) -> float:
+    found = seconds * factor
+    if found > LARGEST:
+        raise TraceError(f"{factor:g} times {seconds} s is longer than a trace can say")
+    return found
 
 
 def _positive(what: str, value: float) -> None:

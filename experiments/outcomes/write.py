@@ -12,7 +12,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from understudy.experiments.outcomes.page import page
-from understudy.experiments.run_folder import write_whole
+from understudy.experiments.whole_file import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

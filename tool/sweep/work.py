@@ -95,6 +95,8 @@ def modelled(model: Model, seed: int) -> Trace:
     Raises:
         ValueError: numbers that go together with no workload.
     """
+    if not model.users and (model.groups or model.queues):
+        raise ValueError("accounts and QOS are those of users: say how many users there are")
     processors = model.nodes * model.cpus
     jobs: list[TraceJob]
     if model.kind == "lublin":

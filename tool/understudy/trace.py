@@ -50,12 +50,17 @@ def show(
 ) -> None:
     """Say what a trace holds: jobs, machine, offered load, quantiles."""
     from understudy.experiments.trace_facts import facts, picture
+    from understudy.experiments.whole_file import write_whole
 
     read = _read("show", trace)
     found = facts(read, nodes, cpus)
+    if out is not None:
+        try:
+            write_whole(out, picture(read, found.processors).encode())
+        except OSError as error:
+            _end("show", f"--out {out}: {error.strerror}")
     typer.echo(found.text())
     if out is not None:
-        _write("show", out, picture(read, found.processors).encode())
         typer.echo(f"picture {out}")
 
 
@@ -136,7 +141,7 @@ def merge(
     from understudy.experiments import transform
 
     read = [_read("merge", each) for each in traces]
-    _made("merge", traces[0], lambda: transform.merge(read, by_date=by_date), out)
+    _made("merge", ", ".join(map(str, traces)), lambda: transform.merge(read, by_date=by_date), out)
 
 
 @app.command()
@@ -192,13 +197,13 @@ def _read(command: str, path: Path) -> Trace:
         text = str(error)
         _end(command, text if text.startswith(str(path)) else f"{path}: {text}")
     if not trace.jobs:
-        first = trace.bad_lines[0] if trace.bad_lines else None
-        why = f"; line {first.number}: {first.why}" if first else ""
-        _end(command, f"{path}: no job that can be replayed{why}")
+        why = [f"{count:,} with {reason}" for reason, count in trace.dropped.items()]
+        why += [f"line {line.number}: {line.why}" for line in trace.bad_lines[:1]]
+        _end(command, "; ".join((f"{path}: no job that can be replayed", *why)))
     return trace
 
 
-def _made(command: str, source: Path, make: Callable[[], Trace], out: Path) -> None:
+def _made(command: str, source: Path | str, make: Callable[[], Trace], out: Path) -> None:
     """Make it, write it, and say what it is."""
     from understudy.experiments.swf import write_swf
     from understudy.experiments.trace import TraceError
@@ -209,23 +214,11 @@ def _made(command: str, source: Path, make: Callable[[], Trace], out: Path) -> N
         trace = make()
     except TraceError as error:
         _end(command, f"{source}: {error}")
-    temporary = out.with_name(f".{os.getpid()}.{out.name}")
     try:
-        write_swf(temporary, written(trace), trace.header)
-        temporary.replace(out)
+        write_swf(out, written(trace), trace.header)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         _end(command, f"--out {out}: {error.strerror}")
     typer.echo(f"{many(len(trace.jobs), 'job')}, {out}")
-
-
-def _write(command: str, path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{os.getpid()}.{path.name}")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    except OSError as error:
-        _end(command, f"--out {path}: {error.strerror}")
 
 
 def _end(command: str, text: str) -> NoReturn:

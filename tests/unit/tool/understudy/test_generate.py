@@ -89,4 +89,29 @@ def test_a_load_that_no_jobs_make_is_one_line(tmp_path):
     result = CliRunner().invoke(app_with("generate"), [*words, "--out", str(tmp_path / "o.swf")])
     assert result.exit_code == 1
     assert result.output.count("\n") == 1
+    assert "more jobs or fewer days are needed, or a lower load" in result.output
     assert not list(tmp_path.iterdir())
+
+
+def test_what_cannot_be_generated_is_said_and_writes_nothing(tmp_path):
+    out = tmp_path / "o.swf"
+    for model in ("lublin", "synthetic"):
+        for words in (["--days", "nan"], ["--days", "0"], ["--load", "-1"], ["--load", "inf"]):
+            result = CliRunner().invoke(app, [model, *words, "--out", str(out)])
+            assert result.exit_code == 2
+            assert "not above 0" in result.output
+        for words, said in (
+            (["--out", "/"], "--out /: Is a directory"),
+            (["--accounts", "3", "--out", str(out)], "say how many users there are"),
+            (["--qos", "3", "--out", str(out)], "say how many users there are"),
+            (["--out", str(tmp_path / "none" / "o.swf")], "o.swf: No such file or directory"),
+        ):
+            result = CliRunner().invoke(app, [model, *words])
+            assert (result.exit_code, result.output.count("\n")) == (1, 1)
+            assert said in result.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_buffers_that_cannot_be_written_name_the_file_to_write(source, tmp_path):
+    out = tmp_path / "none" / "o.swf"
+    assert f"--out {out}: No such file or directory" in run("kth", source, "--out", out).output

@@ -67,11 +67,22 @@ def test_anonymised_traces_have_the_same_numbers_under_the_same_key(path, tmp_pa
     assert users.isdisjoint({0, 1, 2})
 
 
+def test_anonymised_traces_keep_units_of_further_columns_and_no_names(path, tmp_path):
+    out = tmp_path / "out.swf"
+    named = "\n".join(f"{line} 77 {{node1,node2}} q_ada" for line in LINES[3:])
+    for header, kept in ((["; BurstBuffer: 500"], ("77",)), ([], ())):
+        path.write_text("\n".join((*LINES[:3], *header, named)))
+        assert run("anonymise", path, "--key", tmp_path / "key", "--out", out).exit_code == 0
+        assert {job.extra for job in read_swf(out).jobs} == {kept}
+
+
 def test_what_cannot_be_is_one_line_and_writes_nothing(path, tmp_path):
     out = tmp_path / "out.swf"
     (tmp_path / "short").write_text("abc")
     (tmp_path / "empty.swf").write_text("")
     (tmp_path / "bad.swf").write_text("1 2 3\n")
+    (tmp_path / "unknown.swf").write_text("1 0" + 16 * " -1" + "\n")
+    (tmp_path / "undated.swf").write_text("\n".join(LINES[-2:]))
     for words, said in (
         (("show", tmp_path / "none.swf"), "none.swf: No such file"),
         (("show", tmp_path / "empty.swf"), "no job that can be replayed"),
@@ -83,6 +94,17 @@ def test_what_cannot_be_is_one_line_and_writes_nothing(path, tmp_path):
         (("clip", path, "--out", tmp_path / "none" / "out.swf"), "No such file"),
         (("anonymise", path, "--key", tmp_path / "short", "--out", out), "at least 16"),
         (("anonymise", path, "--key", tmp_path / "none" / "key", "--out", out), "No such file"),
+        (("show", tmp_path / "none.swf.gz"), "none.swf.gz: No such file"),
+        (("show", tmp_path / "unknown.swf"), "no job that can be replayed; 1 with no processors"),
+        (("scale", path, "--interarrival", "1e300", "--out", out), "longer than a trace can say"),
+        (("scale", path, "--run-times", "1e305", "--out", out), "longer than a trace can say"),
+        (("clip", path, "--out", tmp_path), f"--out {tmp_path}: Is a directory"),
+        (("clip", path, "--out", "/"), "--out /: Is a directory"),
+        (("show", path, "--out", "."), "--out .: Is a directory"),
+        (
+            ("merge", path, tmp_path / "undated.swf", "--by-date", "--out", out),
+            f"{path}, {tmp_path}/undated.swf: trace 2 does not say when it began",
+        ),
     ):
         result = run(*words)
         assert result.exit_code == 1
