@@ -192,7 +192,7 @@ def time_axis(first: float, last: float) -> Axis:
 def wait_axis(largest: float, title: str) -> Axis:
     top = math.log1p(max(largest, _MINUTE) * 1.1 / _WAIT_BEND_S)
     ticks = [(float(s), duration(s)) for s in _WAIT_TICKS if s <= max(largest, _MINUTE) * 1.1]
-    return Axis(lambda value: math.log1p(value / _WAIT_BEND_S) / top, ticks, title)
+    return Axis(lambda value: math.log1p(max(value, 0.0) / _WAIT_BEND_S) / top, ticks, title)
 
 
 def log_axis(largest: float, title: str) -> Axis:

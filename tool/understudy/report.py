@@ -30,15 +30,15 @@ def report(
 ) -> None:
     """Make the page of a run, or of two, to explore in a browser."""
     from understudy.experiments.report import report as page
-    from understudy.experiments.run_folder import write_whole
+    from understudy.experiments.whole_file import write_whole
 
     runs = [run] if other is None else [run, other]
     path = out or run / ("report.html" if other is None else "beside.html")
     told = _read(runs)
     try:
         text = page(*told)
-    except ValueError as error:  # a node list that is none
-        raise _failed(f"{' or '.join(map(str, runs))}: jobs.csv: {error}") from None
+    except ValueError as error:
+        raise _failed(_bad_nodes(runs, told) or str(error)) from None
     try:
         write_whole(path, text.encode())
     except OSError as error:
@@ -63,6 +63,20 @@ def _read(runs: Sequence[Path]) -> list[Told]:
     if len({each.title for each in told}) < len(told):
         told = [replace(each, title=str(run)) for each, run in zip(told, runs, strict=True)]
     return told
+
+
+def _bad_nodes(runs: Sequence[Path], told: Sequence[Told]) -> str:
+    """The first node list that is none, with its file and line."""
+    from understudy.model.hostlist import expand
+
+    for run, each in zip(runs, told, strict=True):
+        for name, records in (("jobs.csv", each.records), ("attempts.csv", each.attempts)):
+            for line, record in enumerate(records, 2):
+                try:
+                    expand(record.nodes)
+                except ValueError as error:
+                    return f"{run / name} line {line}: nodes: {error}"
+    return ""
 
 
 def _failed(text: str) -> typer.Exit:

@@ -60,12 +60,22 @@ def test_what_cannot_be_read_or_written_is_said_in_a_line(folders):
     for words, said in (
         ([folders / "none"], f"{folders}/none/jobs.csv: No such file or directory"),
         ([folders / "b"], f"{folders}/b/jobs.csv: empty"),
-        ([folders / "c" / "a"], f"{folders}/c/a: jobs.csv: Invalid hostlist: n[1-: unbalanced"),
+        (
+            [folders / "c" / "a"],
+            f"{folders}/c/a/jobs.csv line 2: nodes: Invalid hostlist: n[1-: unb",
+        ),
         ([folders / "a", "--out", folders / "no" / "x"], f"{folders}/no/x: No such file or dir"),
         ([folders / "a", "--out", folders / "b"], f"{folders}/b: Is a directory"),
+        ([folders / "a", "--out", "/"], "/: Is a directory"),
     ):
         result = run(*words)
         assert result.exit_code == 1
         (line,) = result.output.splitlines()
         assert line.startswith("understudy report: error: ")
         assert said in line
+
+
+def test_a_job_that_starts_before_it_is_submitted_is_drawn(folders):
+    jobs = folders / "a" / "jobs.csv"
+    jobs.write_text(jobs.read_text().replace("1,0,0,100,", "1,7,0,100,"))
+    assert run(folders / "a").exit_code == 0
