@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from understudy.api.clock import Clock
-from understudy.api.errors import UnderstudyError, in_our_words
+from understudy.api.errors import UnderstudyError, in_our_words, several
 from understudy.api.records import JOB_COLUMNS, NODE_COLUMNS, Job, Node
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Cluster:
         self._conf = None if conf is None else Path(conf)
         self._nodes, self._time, self._executor = nodes, time, executor
         self._wanted_dir = None if run_dir is None else Path(run_dir)
-        self._settings, self._noded, self._port = tuple(settings), noded, port
+        self._settings, self._noded, self._port = several("settings", settings), noded, port
         self._run_dir: Path | None = None
         self._started: Started | None = None
         self._location: Location | None = None
@@ -147,6 +147,8 @@ class Cluster:
             raise LaunchError(f"executor {self._executor}: emulated or real")
         if self._port is not None and not 0 <= self._port <= _LAST_PORT:
             raise LaunchError(f"port={self._port}: 0 to {_LAST_PORT}")
+        if self._noded < 1:
+            raise LaunchError(f"noded={self._noded}: at least one")
         mode, rate = parse_time(self._time)
         is_temporary = self._wanted_dir is None
         run_dir = self._make_run_dir(stack)

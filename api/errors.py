@@ -6,16 +6,31 @@ Place: under the modules of the API.
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import os
+    from collections.abc import Iterable, Iterator
+
+
+_Text = TypeVar("_Text", bound="str | os.PathLike[str]")
 
 
 class UnderstudyError(Exception):
     """A cluster, a command or a replay could not do what it was asked for; the text says why, for
     a person, in words of the command line where one was run.
     """
+
+
+def several(name: str, texts: Iterable[_Text]) -> tuple[_Text, ...]:
+    """The texts of an argument that takes several.
+
+    Raises:
+        UnderstudyError: it is one text, whose letters would be taken for them.
+    """
+    if isinstance(texts, str):
+        raise UnderstudyError(f"{name}={texts!r}: a list is expected, [{texts!r}]")
+    return tuple(texts)
 
 
 @contextlib.contextmanager

@@ -47,7 +47,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Its marker."""
+    """Its marker; and a wrong scope, which pytest itself would end at with a traceback."""
+    _checked(config.getini("slurm_scope"))
     config.addinivalue_line(
         "markers",
         "slurm_cluster(conf, nodes, time, executor, settings, scope): the cluster of these tests "
@@ -69,7 +70,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             f"it takes {', '.join(sorted(known))}, by name"
         )
     scope = _checked(said.pop("scope", None) or metafunc.config.getini("slurm_scope"))
-    if "settings" in said:
+    if "settings" in said and not isinstance(said["settings"], str):  # which the cluster refuses
         said["settings"] = tuple(said["settings"])
     hidden = getattr(pytest, "HIDDEN_PARAM", _FIXTURE)
     kinds = [tuple(sorted(said.items()))]
@@ -83,7 +84,7 @@ def _checked(scope: str) -> str:
 
 
 def _scope(fixture_name: str, config: pytest.Config) -> Any:  # noqa: ARG001  as pytest calls it
-    return _checked(config.getini("slurm_scope"))
+    return config.getini("slurm_scope")
 
 
 @pytest.fixture(scope=_scope)

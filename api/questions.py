@@ -9,7 +9,7 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from understudy.api.errors import UnderstudyError, in_our_words
+from understudy.api.errors import UnderstudyError, in_our_words, several
 
 if TYPE_CHECKING:
     import os
@@ -34,7 +34,7 @@ def compare(runs: Sequence[str | os.PathLike[str]], *, seed: int = 0) -> Compari
     from understudy.experiments.outcomes import compare as outcomes
 
     with _in_our_words():
-        return outcomes.compare([Path(run) for run in runs], seed=seed)
+        return outcomes.compare([Path(run) for run in several("runs", runs)], seed=seed)
 
 
 def why(run: str | os.PathLike[str], job: str | int) -> Stories:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from understudy.api.errors import UnderstudyError, in_our_words
+from understudy.api.errors import UnderstudyError, in_our_words, several
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,13 +114,13 @@ def replay(
     for option, value in values.items():
         if value not in (None, ""):
             given += [option, str(value)]
-    for setting in settings:
+    for setting in several("settings", settings):
         given += ["--set", setting]
-    for fault in faults:
+    for fault in several("faults", faults):
         given += ["--fault", fault]
     if one_process:
         given.append("--one-process")
-    given += options
+    given += several("options", options)
     with in_our_words():
         if out is not None:
             return _replay(os.fspath(trace), given, Path(out), timeout_s, stays=True)

@@ -392,6 +392,8 @@ class ClockService:
                 windows.resume()
             case "step":
                 windows.step(max(1, int(value)))
+            case "step-for" if value < 0:
+                raise SlurmError(-1, "time does not run backwards: a step is of 0 s or more")
             case "step-for":
                 windows.run_until(windows.now_us + round(value * 1e6))
             case "run-until" | "break" if value_us <= windows.now_us:

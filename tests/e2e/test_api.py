@@ -94,6 +94,10 @@ def test_virtual_time_stands_until_it_is_told_to_go_on():
             clock.run_until(at)
         with pytest.raises(UnderstudyError, match="'soon' is neither"):
             clock.run_until("soon")
+        at = clock.now
+        with pytest.raises(UnderstudyError, match="time does not run backwards"):
+            clock.advance(-60)
+        assert clock.now == at
         clock.resume()
         held = cluster.submit("true", "--hold")
         with pytest.raises(UnderstudyError, match=r"JobHeldUser.*time is idle"):
@@ -265,6 +269,8 @@ def test_what_a_newcomer_gets_wrong_is_said_in_one_line(tmp_path):
         ({"run_dir": tmp_path / "a:b"}, "with a colon in it"),
         ({"run_dir": "/proc/none"}, "^/proc/none: No such file"),
         ({"port": 99999}, "port=99999: 0 to 65535"),
+        ({"noded": 0}, "noded=0: at least one"),
+        ({"settings": "ReturnToService=2"}, r"settings='ReturnToService=2': a list is expected"),
         ({"noded": 9, "nodes": 2}, "9 node daemons cannot share 2 nodes"),
     ):
         with pytest.raises(UnderstudyError, match=said) as caught:

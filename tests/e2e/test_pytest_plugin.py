@@ -135,12 +135,17 @@ def test_fails(slurm_cluster):
             *([], "", "import pytest\npytestmark = pytest.mark.slurm_cluster(node=3)\n"),
             "it takes conf, executor, nodes, scope, settings, time, by name",
         ),
+        (
+            *([], "", "import pytest\npytestmark = pytest.mark.slurm_cluster(settings='A=1')\n"),
+            "settings='A=1': a list is expected",
+        ),
     ],
 )
 def test_what_cannot_be_is_said(run, options, ini, text, why):
     code, said = run(text + "def test_it(slurm_cluster): pass\n", *options, ini=ini)
     assert code != 0
     assert why in said, said
+    assert "INTERNALERROR" not in said
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])

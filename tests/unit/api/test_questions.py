@@ -30,6 +30,7 @@ def test_runs_are_compared_and_a_job_tells_its_story(tmp_path):
     ("ask", "text"),
     [
         (lambda path: understudy.compare([path / "none", path]), "none"),
+        (lambda path: understudy.compare(str(path)), "a list is expected"),
         (lambda path: understudy.compare([path]), "expected 2 to 26 runs, not 1"),
         (lambda path: understudy.why(run_of(path / "a", 1), "17"), "no job '17'"),
         (lambda path: understudy.sweep(path / "none.toml", path / "out"), "none.toml"),

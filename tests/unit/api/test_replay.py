@@ -93,3 +93,9 @@ def test_it_ends_with_who_called_it(tmp_path):
 def test_a_time_that_is_over_ends_it(trace):
     with pytest.raises(TimeoutError, match=r"ended after 0\.01 s"):
         understudy.replay(trace, timeout_s=0.01)
+
+
+def test_one_text_where_several_are_expected_is_said(trace):
+    for name in ("settings", "faults", "options"):
+        with pytest.raises(UnderstudyError, match=f"^{name}='A=1': a list is expected"):
+            understudy.replay(trace, **{name: "A=1"})

@@ -132,6 +132,17 @@ async def test_what_is_no_number_is_refused_and_the_connection_lives(clock, valu
     assert not caplog.records
 
 
+async def test_a_step_does_not_go_back(clock):
+    def conversation(raw):
+        raw.control("step-for", 5.0)
+        return raw.control("step-for", -60.0), raw.control("status")
+
+    refusal, status = await talk(clock, conversation)
+    assert isinstance(refusal, Failure)
+    assert "backwards" in refusal.text
+    assert status.now >= 1000
+
+
 async def test_a_second_participant_of_a_name_is_refused_and_the_first_stays(clock, caplog):
     def conversation(raw):
         raw.send(frames.JOIN, False)
