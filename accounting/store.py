@@ -24,6 +24,7 @@ from understudy.accounting.ledger import (
 )
 from understudy.accounting.rollup import hour_of
 from understudy.model.associations import AccountingUser, Association, Tres, Wckey
+from understudy.model.errors import with_extra
 from understudy.model.qos import Qos
 from understudy.protocol.messages import (
     EventRecord,
@@ -82,7 +83,8 @@ class Store:
             self.engine = create_engine(url, pool_pre_ping=not url.startswith("sqlite"))
         except (SQLAlchemyError, ImportError) as error:
             raise StoreError(
-                f"the accounting database {_without_password(url)} cannot be used: {error}"
+                f"the accounting database {_without_password(url)} cannot be used: "
+                f"{with_extra(error)}"
             ) from error
         try:
             if self.engine.dialect.name == "sqlite":

@@ -45,8 +45,8 @@ class ReplayResult:
         Raises:
             UnderstudyError: pyarrow is not installed.
         """
-        from understudy.experiments.run_folder import as_table, has_parquet
-        from understudy.experiments.run_tables import column_types
+        from understudy.experiments.run_folder import as_table
+        from understudy.experiments.run_tables import column_types, has_parquet
 
         if not has_parquet():
             raise UnderstudyError(

@@ -24,7 +24,6 @@ import io
 import json
 import shutil
 from dataclasses import asdict
-from importlib.util import find_spec
 from itertools import accumulate
 from operator import attrgetter
 from pathlib import Path
@@ -33,7 +32,12 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 from understudy.experiments.metrics import groups, summarize
 from understudy.experiments.records import FIELDS, JobRecord
 from understudy.experiments.report import Told, report
-from understudy.experiments.run_tables import column_types, read_object, read_records
+from understudy.experiments.run_tables import (
+    column_types,
+    has_parquet,
+    read_object,
+    read_records,
+)
 from understudy.experiments.stories import STORIES, StoriesFile
 from understudy.experiments.watched import NODES, SHARES, Watched
 from understudy.experiments.whole_file import write_whole
@@ -194,11 +198,6 @@ def _csv(records: Sequence[JobRecord]) -> bytes:
     writer.writerow(FIELDS)
     writer.writerows(map(_ROW, records))
     return out.getvalue().encode()
-
-
-def has_parquet() -> bool:
-    """Whether Parquet can be written and read here."""
-    return find_spec("pyarrow") is not None
 
 
 def _parquet(records: Sequence[JobRecord]) -> bytes:

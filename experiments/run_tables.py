@@ -11,6 +11,7 @@ import io
 import json
 import math
 import zlib
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -35,6 +36,11 @@ _PARQUET: Final = b"PAR1"
 
 class RunError(ValueError):
     """What was named is no run, or its files cannot be used. Says which, and the line."""
+
+
+def has_parquet() -> bool:
+    """Whether Parquet can be written and read here."""
+    return find_spec("pyarrow") is not None
 
 
 def column_types() -> dict[str, type]:
@@ -253,6 +259,11 @@ def _numbered(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _of_parquet(path: Path, content: bytes) -> list[JobRecord]:
+    if not has_parquet():
+        raise RunError(
+            f"{path}: pyarrow, which reads it, is not installed: "
+            "pip install 'understudy[parquet]'; a run's jobs.csv has the same"
+        )
     # Imported here: it takes a good part of a second, which readers of jobs.csv need not pay.
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415

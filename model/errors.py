@@ -368,3 +368,12 @@ class ConfigError(Exception):
         self.file, self.line, self.message = file, line, message
         where = f"{file} line {line}: " if line else f"{file}: " if file else ""
         super().__init__(where + message)
+
+
+_EXTRAS: Final = {"psycopg": "postgresql", "pymysql": "mariadb"}
+
+
+def with_extra(error: Exception) -> str:
+    """The error's text; of a module that is not installed, with the extra that has it."""
+    extra = _EXTRAS.get(error.name or "") if isinstance(error, ImportError) else None
+    return f"{error}: pip install 'understudy[{extra}]'" if extra else str(error)

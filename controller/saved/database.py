@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller.saved.records import StateError
+from understudy.model.errors import with_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -242,7 +243,7 @@ class ServerDatabase:
             )
             self._connection = self._engine.connect()
         except (SQLAlchemyError, ImportError) as error:
-            raise DatabaseError(f"the state cannot be had: {error}") from error
+            raise DatabaseError(f"the state cannot be had: {with_extra(error)}") from error
 
     def _run(self, text: str, values: Any) -> CursorResult[Any]:
         if self._connection is None:

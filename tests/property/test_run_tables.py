@@ -8,8 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.experiments.records import FIELDS, JobRecord
-from understudy.experiments.run_folder import JobsFile, as_table, has_parquet
-from understudy.experiments.run_tables import JOBS, column_types, read_jobs, read_records
+from understudy.experiments.run_folder import JobsFile, as_table
+from understudy.experiments.run_tables import (
+    JOBS,
+    column_types,
+    has_parquet,
+    read_jobs,
+    read_records,
+)
 
 # what a job's name may hold: all but what no command line can
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), max_size=8)

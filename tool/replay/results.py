@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from understudy.experiments.metrics import CANCELLED, has_never_started, summarize
 from understudy.experiments.records import REJECTED
-from understudy.experiments.run_folder import NO_PARQUET, has_parquet, write_run_folder
+from understudy.experiments.run_folder import NO_PARQUET, write_run_folder
+from understudy.experiments.run_tables import has_parquet
 from understudy.experiments.watched import Watched
 
 if TYPE_CHECKING:

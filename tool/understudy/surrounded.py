@@ -8,6 +8,7 @@ and the signals that it gets are its own. A real Slurm on the same host is never
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -75,6 +76,7 @@ def _become(
         fail(command, str(error))
     tell(cluster.name)
     try:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # which Python ignores, and would hand on
         os.execvpe(words[0], words, environment)  # noqa: S606  no shell is wanted
     except FileNotFoundError:
         typer.echo(f"understudy {command}: {words[0]}: no such command", err=True)

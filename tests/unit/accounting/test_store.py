@@ -6,6 +6,7 @@ accounting/fields, accounting/ledger, accounting/migrate, accounting/schema, acc
 
 import contextlib
 import itertools
+import sys
 
 import pytest
 from accounting_harness import NOW, House
@@ -411,3 +412,16 @@ def test_what_is_archived_goes_into_files_and_comes_back_once(house, tmp_path):
             ),
         )
     assert [sorted(map(str, house.store.find(table))) for table in tables] == before
+
+
+@pytest.mark.parametrize(
+    ("url", "module", "extra"),
+    [
+        ("postgresql+psycopg://u@127.0.0.1:1/d", "psycopg", "postgresql"),
+        ("mysql+pymysql://u@127.0.0.1:1/d", "pymysql", "mariadb"),
+    ],
+)
+def test_a_database_without_its_driver_names_the_extra(url, module, extra, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(StoreError, match=rf"pip install 'understudy\[{extra}\]'"):
+        Store(url)

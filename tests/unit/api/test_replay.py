@@ -14,7 +14,7 @@ import pytest
 
 import understudy
 from understudy import UnderstudyError
-from understudy.experiments.run_folder import has_parquet
+from understudy.experiments.run_tables import has_parquet
 from understudy.experiments.swf import write_swf
 from understudy.experiments.trace import TraceJob
 

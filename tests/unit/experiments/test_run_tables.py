@@ -7,6 +7,7 @@ import gzip
 import numpy as np
 import pytest
 
+from understudy.experiments import run_tables
 from understudy.experiments.records import FIELDS, JobRecord
 from understudy.experiments.run_tables import (
     RunError,
@@ -54,3 +55,11 @@ def test_a_value_is_named_with_its_line(table):
     table.write_text(TABLE.replace("PENDING,1", "PENDING,one"))
     with pytest.raises(RunError, match="line 3: cpus is 'one', not a whole number"):
         read_records(table)
+
+
+def test_without_pyarrow_a_parquet_file_names_the_extra(tmp_path, monkeypatch):
+    path = tmp_path / "jobs.parquet"
+    path.write_bytes(b"PAR1")
+    monkeypatch.setattr(run_tables, "find_spec", lambda _name: None)
+    with pytest.raises(RunError, match=r"jobs.parquet: pyarrow, .*understudy\[parquet\]"):
+        read_records(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -163,6 +164,12 @@ def test_a_server_that_cannot_be_used_is_said_to_be_none(url: str, text: str) ->
     with pytest.raises(StateError, match=text) as error:
         open_database(url, "controller", busy_s=1.0)
     assert "secret" not in str(error.value)
+
+
+def test_a_server_without_its_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(StateError, match=r"psycopg.*pip install 'understudy\[postgresql\]'"):
+        open_database("postgresql+psycopg://u@127.0.0.1:1/d", "controller", busy_s=1.0)
 
 
 def test_a_state_belongs_to_one_cluster(place: Path | str) -> None:

@@ -52,6 +52,8 @@ def test_options_of_the_command_are_its_own_and_so_are_exit_code_and_signals(run
     assert run("exec", "--run-dir", run_dir, "squeue", "--version").stdout == "slurm 22.05.8\n"
     killed = run("exec", "--run-dir", run_dir, "sh", "-c", "kill -TERM $$")
     assert killed.returncode == -signal.SIGTERM
+    piped = run("exec", "--run-dir", run_dir, "sh", "-c", "kill -PIPE $$")
+    assert piped.returncode == -signal.SIGPIPE
 
 
 def test_a_shell_is_the_users_own_and_says_whose_it_is(run_dir, tmp_path):
