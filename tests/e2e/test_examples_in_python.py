@@ -1,9 +1,11 @@
-"""What examples/ has for who uses Understudy in Python and in continuous integration does what it
-says: the notebook, the workflow, the shell script.
+"""What examples/ and docs/python.md have for who uses Understudy in Python and in continuous
+integration does what it says: the notebook, the workflow, the shell script, the page's programs.
 """
 
+import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +13,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+import understudy
+from understudy.experiments.lublin import generate
+from understudy.experiments.swf import write_swf
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
+PAGE = (EXAMPLES.parent / "docs" / "python.md").read_text()
 BIN = Path(sys.executable).parent
 
 
@@ -43,6 +50,30 @@ def test_the_notebooks_cells_run_in_turn(monkeypatch):
     assert names["said"].startswith("from n1")
     means = {policy: each.summary["mean_wait"] for policy, each in names["results"].items()}
     assert means["easy"] < means["fcfs"]
+
+
+def test_the_programs_of_the_page_run_in_turn(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    sizes = {"MaxNodes": "16", "MaxProcs": "16"}
+    write_swf("history.swf.gz", generate(60, 16, 1, 0.7, seed=1), sizes)
+    blocks = re.findall(r"(?:^    .*\n|^\n(?=    ))+", PAGE, re.MULTILINE)
+    programs = [inspect.cleandoc(block) for block in blocks if "understudy." in block]
+    assert len(programs) == 3
+    names: dict[str, object] = {}
+    for program in programs:
+        exec(compile(program, "docs/python.md", "exec"), names)
+    assert "JOBID PARTITION" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["Cluster", "replay", "compare", "why", "sweep"])
+def test_what_is_called_takes_what_the_page_says(name):
+    (said,) = re.findall(rf"`understudy\.{name}\((.*?)\)`", PAGE)
+    said = said.replace("[run, run, ...]", "runs")
+    taken = inspect.signature(getattr(understudy, name)).parameters.values()
+    for each in taken:
+        default = "" if each.default is each.empty else f"={each.default!r}"
+        assert f"{each.name}{default}" in said.replace('"', "'").split(", ")
+    assert len(taken) == len(said.replace("*, ", "").split(", "))
 
 
 def test_the_steps_of_the_workflow_that_use_a_cluster_run(environment, tmp_path):
