@@ -139,7 +139,7 @@ def test_nothing_else_is_left_in_the_folder(folder):
 def test_without_pyarrow_all_but_the_parquet_file_is_there_and_an_old_one_is_not(
     folder, monkeypatch
 ):
-    monkeypatch.setattr("understudy.experiments.run_folder.find_spec", lambda _name: None)
+    monkeypatch.setattr("understudy.experiments.run_tables.find_spec", lambda _name: None)
     write(folder)
     assert sorted(path.suffix for path in folder.iterdir()) == [
         *(".conf", ".csv", ".html", ".json", ".json"),
