@@ -74,7 +74,7 @@ FORMATS: Final = (SWF, EVENTS, SACCT_JSON, SACCT)
 
 def format_of(path: Path, otherwise: Format) -> Format:
     """Which kind of file this is, by its name or else by its beginning; `otherwise` where nothing
-    says anything, so that its reader says what is wrong.
+    says anything, as of a pipe, so that its reader says what is wrong.
 
     Raises:
         OSError: the file cannot be opened. TraceError: it is damaged.
@@ -83,6 +83,8 @@ def format_of(path: Path, otherwise: Format) -> Format:
     for each in FORMATS:
         if name.endswith(each.endings):
             return each
+    if not path.is_file():  # a pipe, which can be read but once
+        return otherwise
     first = next((line for line in read_head(path).splitlines() if line.strip()), "")
     return next((each for each in FORMATS if each.begins.match(first)), otherwise)
 

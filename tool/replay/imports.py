@@ -287,6 +287,8 @@ def _records(
 
 def _kind(path: Path, request: ImportRequest) -> Format:
     """Where columns are named, only a file's name says that it has none of sacct's rows."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise HistoryError(f"{path}: a pipe is read but once: write it to a file first")
     if not request.columns and not read_head(path).strip():
         raise HistoryError(f"{path}: empty")
     found = format_of(path, SACCT)

@@ -1,7 +1,9 @@
 """Kinds of files with jobs of the past are known by their names or by how they begin."""
 
+import os
 import re
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -55,3 +57,14 @@ def test_a_line_more_is_a_kind_more(tmp_path, monkeypatch):
     monkeypatch.setattr(formats, "FORMATS", (*FORMATS, line))
     (tmp_path / "a.toy").touch()
     assert formats.read_trace(tmp_path / "a.toy").header == {"read": "a.toy", "strict": "False"}
+
+
+def test_a_pipe_is_read_whole():
+    lines = [f"{number} {number} 0 9 1 -1 -1 1 9 -1 1{7 * ' -1'}" for number in range(1, 1000)]
+    reading, writing = os.pipe()
+    with open(writing, "w") as file:  # as much as a pipe holds
+        file.write("\n".join(lines))
+    try:
+        assert len(formats.read_trace(Path(f"/dev/fd/{reading}")).jobs) == len(lines)
+    finally:
+        os.close(reading)

@@ -7,6 +7,7 @@ experiments/swf_rows, tool/replay/submit_line, tool/understudy/import_history.
 
 import gzip
 import json
+import os
 import re
 from pathlib import Path
 
@@ -429,3 +430,12 @@ def test_what_really_happened_is_written_beside_the_scenario(tmp_path):
     request = ImportRequest((tmp_path / "few.events",), tmp_path / "out", say=lambda _line: None)
     assert import_history(request) == 0
     assert not (tmp_path / "out" / "past.csv").exists()
+
+
+def test_a_pipe_is_refused_in_one_line(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(HistoryError, match="pipe: a pipe is read but once"):
+        import_history(
+            ImportRequest((tmp_path / "pipe",), tmp_path / "out", say=lambda _line: None)
+        )
+    assert not (tmp_path / "out").exists()
