@@ -30,7 +30,6 @@ def test_one_job_is_told_in_full(run):
     assert ran.output.splitlines() == [
         "job 7: name sim, QOS high, 2 CPUs, no limit",
         "  submitted   00:00:00",
-        "  eligible    never: it was held, or waited for what did not come",
         "  started     00:00:09 on n1, after 9 s",
         "  ended       00:00:20 COMPLETED, after 11 s",
     ]
