@@ -76,6 +76,9 @@ def why(run: str | Path, job: str) -> Stories:
 
 
 def _find(records: Sequence[JobRecord], job: str) -> list[JobRecord]:
+    leader = job.removesuffix("+0")  # which has no number of its own in a run's files
+    if leader != job and any(record.id.startswith(f"{leader}+") for record in records):
+        return [record for record in records if record.id == leader]
     found = []
     for record in records:
         match = _PARTS.fullmatch(record.id)

@@ -118,6 +118,7 @@ class Sweep(_Part, frozen=True):
     sample_seed: int = 1
     seeds: tuple[_Count, ...] = (1,)
     executions: _Size = 1  # of each cell
+    runs: bool = False  # the folder of each cell's replay is kept
     figures: tuple[str, ...] = ()  # columns of the page
     pictures: tuple[Picture, ...] = ()
     notes: tuple[str, ...] = ()

@@ -29,6 +29,8 @@ class Row(msgspec.Struct, frozen=True):
 
     `measured`, in seconds: the cell on the wall and of CPU, all of it; the replay on the wall, from
     its first submission to its last end; simulated seconds over that.
+
+    `files`: the folder of its replay by name, where it is to be kept, on its way from a worker.
     """
 
     key: str
@@ -37,6 +39,7 @@ class Row(msgspec.Struct, frozen=True):
     schedule_sha256: str = ""
     measured: dict[str, int | float | None] = {}
     error: str = ""
+    files: dict[str, bytes] = {}
 
     @property
     def state(self) -> str:

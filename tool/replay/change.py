@@ -27,7 +27,7 @@ from understudy.experiments.node_failures import FailuresError, Model
 from understudy.model.conf import load
 from understudy.model.conf_edit import EditError
 from understudy.model.errors import ConfigError, SlurmError
-from understudy.protocol.messages import Emulation, Message, SubmitJob, Submitted
+from understudy.protocol.messages import Emulation, Message, SubmitJob
 from understudy.tool.replay.conf import edits_of, made_conf
 from understudy.tool.replay.in_time import run_command, submitted_as
 
@@ -204,10 +204,9 @@ async def _run(words: list[str], scene: Scene, shown: str, deed: Deed | None = N
         COMMANDS[words[0]],
         # nobody is there to be asked
         ["-i", *words[1:]] if words[0] == "sacctmgr" else words[1:],
-        stdin=SCRIPT,
+        stdin=SCRIPT if words[0] == "sbatch" else "",
         environ=environ,
         change=change,
-        ends_with=Submitted,  # whatever `sbatch --wait` would wait for is still to come
     )
     if outcome.code:
         said = outcome.err.strip() or outcome.out.strip() or "failed"

@@ -102,9 +102,8 @@ async def run_command(
     stdin: str = "",
     environ: Mapping[str, str] | None = None,
     change: Callable[[Message], Message] = lambda message: message,
-    ends_with: type[Message] | None = None,
 ) -> Outcome:
-    """Run a command now.
+    """Run a command now; one that submits a job until it is submitted.
 
     It is run from its beginning with the answers that are known until it asks something else. Its
     questions follow from its arguments and those answers alone, so it asks the same again.
@@ -118,7 +117,6 @@ async def run_command(
         stdin: what it reads.
         environ: its environment.
         change: may alter its requests (who submits, how an emulated job behaves).
-        ends_with: an answer with which it is through, whatever it would print.
     """
     answers: list[Message | None] = []
     while True:
@@ -141,31 +139,15 @@ async def run_command(
                 continue
             answer = await messenger.call(_peer(question.request), question.request, 600.0)
             answers.append(answer)
-            if ends_with is None or not isinstance(answer, ends_with):
+            if not isinstance(answer, Submitted):
                 continue
-            code = 0
+            code = 0  # whatever `sbatch --wait` would wait for is still to come
         told = tuple(answer for answer in answers if answer is not None)
         return Outcome(code, out.getvalue(), err.getvalue(), told)
 
 
 def _peer(request: Message) -> str:
     return "accounting" if isinstance(request, AccountingChange | AccountingQuery) else "controller"
-
-
-async def submit(
-    messenger: Messenger,
-    cluster_name: str,
-    program: str,
-    command: Callable[[list[str], Context], int],
-    arguments: list[str],
-    **settings: Any,
-) -> Outcome:
-    """As `run_command`, for one that submits a job: it is through when the job is submitted. A
-    history has a hundred thousand of them.
-    """
-    return await run_command(
-        messenger, cluster_name, program, command, arguments, ends_with=Submitted, **settings
-    )
 
 
 def submitted_as(

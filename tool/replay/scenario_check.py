@@ -27,7 +27,7 @@ from understudy.protocol.messages import (
     SubmitJob,
 )
 from understudy.tool.replay.check import machine_preview, understood
-from understudy.tool.replay.in_time import submit, submitted_as
+from understudy.tool.replay.in_time import run_command, submitted_as
 
 if TYPE_CHECKING:
     from understudy.experiments.preview import Preview
@@ -114,7 +114,7 @@ async def _ask(
         return ForeseeJob(changed) if isinstance(changed, SubmitJob) else changed
 
     options = [with_job_ids(word, {}) for word in each.options]
-    outcome = await submit(
+    outcome = await run_command(
         participant.messenger,
         participant.cluster.name,
         "sbatch",

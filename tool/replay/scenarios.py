@@ -54,7 +54,7 @@ from understudy.tool.replay.change import COMMANDS, SCRIPT, ChangeFailedError, c
 from understudy.tool.replay.check import show
 from understudy.tool.replay.conf import RunConf, edits_of, made_conf, site_conf
 from understudy.tool.replay.folder import replay_dir
-from understudy.tool.replay.in_time import run_command, submit, submitted_as
+from understudy.tool.replay.in_time import run_command, submitted_as
 from understudy.tool.replay.request import ReplayRequest, faults_of, run_in, virtual_cluster
 from understudy.tool.replay.results import (
     INTERRUPTED,
@@ -485,7 +485,7 @@ class ScenarioRun:
 
         options = [with_job_ids(word, self.ids) for word in submission.options]
         name = submission.name or submission.id
-        outcome = await submit(
+        outcome = await run_command(
             self._p.messenger,
             self._p.cluster.name,
             "sbatch",
@@ -517,7 +517,6 @@ class ScenarioRun:
             words[0],
             command,
             words[1:],
-            ends_with=Submitted,  # whatever `sbatch --wait` would wait for is still to come
         )
         if outcome.code:
             print(

@@ -70,6 +70,7 @@ class Order(msgspec.Struct, frozen=True):
     files: dict[str, bytes]
     recipe: str  # key
     version: str
+    keeps_run: bool = False
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -107,6 +108,7 @@ def plan(file: SweepFile, traces: Path | None = None) -> Plan:
                 files,
                 recipe.key,
                 program_version(),
+                file.sweep.runs,
             )
         )
     return found

@@ -6,6 +6,7 @@ Place: the edge that joins a sweep's file, Dask and a folder. What there is in t
 OUT/
     cells/KEY.json              what came of a cell; KEY is a hash of all that it depends on, this
                                 program to the letter among it
+    cells/KEY/                  the folder of its replay, where the sweep's file has `runs = true`
     sweep.parquet sweep.csv     a line for each cell, once all are there
     sweep.html                  the same to look at
     sweep.toml                  what was run
@@ -17,6 +18,7 @@ import contextlib
 import fcntl
 import importlib.util
 import os
+import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -32,13 +34,14 @@ from understudy.experiments.sweep.rows import (
     columns,
     outcomes,
 )
+from understudy.experiments.whole_file import write_whole
 from understudy.tool.sweep.dask_runner import NEEDED, DaskRunner
 from understudy.tool.sweep.local_cluster import remove_dead
 from understudy.tool.sweep.orders import Plan, plan
 from understudy.tool.sweep.progress import SweepProgress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from understudy.tool.sweep.orders import Order
@@ -93,7 +96,7 @@ def sweep(
     file = read_sweep(path, short=short)
     made = plan(file, traces)
     with _locked(out):
-        rows = _kept(out, made, again=again)
+        rows = _kept(out, made, again=again, runs=file.sweep.runs)
         wanted = list({each.key: each for each in made.orders if each.key not in rows}.values())
         names = {order.key: order.name for order in made.orders}
         if wanted:
@@ -102,6 +105,9 @@ def sweep(
             with progress(len(names), len(names) - len(wanted)) as shown:
 
                 def told(row: Row) -> None:
+                    if row.files:
+                        _write_folder(out / "cells" / row.key, row.files)
+                        row = msgspec.structs.replace(row, files={})
                     rows[row.key] = row
                     _write(out / "cells" / f"{row.key}.json", msgspec.json.encode(row))
                     shown.add(row, names[row.key])
@@ -138,14 +144,17 @@ def _finish(
     return SweepResult(tuple(found), out / "sweep.parquet", out / "sweep.html", ran)
 
 
-def _kept(out: Path, made: Plan, *, again: bool) -> dict[str, Row]:
-    """What is there of the sweep's cells; what cannot be read is as if it were not."""
+def _kept(out: Path, made: Plan, *, again: bool, runs: bool) -> dict[str, Row]:
+    """What is there of the sweep's cells; what cannot be read is as if it were not, nor what has no
+    folder where `runs` are wanted.
+    """
     found = {}
     for order in made.orders:
         with contextlib.suppress(OSError, msgspec.MsgspecError):
             content = (out / "cells" / f"{order.key}.json").read_bytes()
             row = msgspec.json.decode(content, type=Row)
-            if row.key == order.key and not (again and row.error):
+            has_run = row.error or not runs or (out / "cells" / order.key).is_dir()
+            if row.key == order.key and has_run and not (again and row.error):
                 found[order.key] = row
     return found
 
@@ -170,18 +179,32 @@ def _locked(out: Path) -> Iterator[None]:
         yield
 
 
+def _write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Whole or not at all.
+
+    Raises:
+        SweepError: it cannot be written.
+    """
+    temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
+    try:
+        temporary.mkdir()
+        for name, content in files.items():
+            (temporary / name).write_bytes(content)
+        shutil.rmtree(folder, ignore_errors=True)
+        temporary.replace(folder)
+    except OSError as error:
+        raise SweepError(f"{folder}: {error.strerror}") from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
 def _write(path: Path, content: bytes) -> None:
     """Whole or not at all.
 
     Raises:
         SweepError: it cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
+        write_whole(path, content)
     except OSError as error:
         raise SweepError(f"{path}: {error.strerror}") from None
-    finally:  # an interrupt may come at any time
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)

@@ -8,11 +8,13 @@ gives back what came of it. Knows nothing of Dask.
 from __future__ import annotations
 
 import contextlib
+import csv
 import random
 import resource
 import subprocess
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -190,6 +192,9 @@ def run_cell(
         try:
             summary = msgspec.json.decode((out / "summary.json").read_bytes())
             found = _row(order.key, summary, out)
+            files = (
+                {each.name: each.read_bytes() for each in out.iterdir()} if order.keeps_run else {}
+            )
         except (OSError, ValueError) as error:
             return Row(order.key, error=str(error))
     measured = {
@@ -198,7 +203,7 @@ def run_cell(
         "replay_seconds": summary["wall_seconds"],
         "speedup": summary["speedup"],
     }
-    return msgspec.structs.replace(found, measured=measured)
+    return msgspec.structs.replace(found, measured=measured, files=files)
 
 
 def _put(path: Path, content: bytes) -> None:
@@ -257,11 +262,13 @@ def _cpu_seconds() -> float:
 
 
 def _row(key: str, summary: dict[str, Any], out: Path) -> Row:
-    """The figures of a run's folder.
-
-    Raises:
-        ValueError: no job ran.
-    """
+    """The figures of a run's folder; where no job ran, why the most of them did not."""
+    if not summary["ran"]:
+        with (out / JOBS).open(newline="") as file:
+            reasons = Counter(row["reason"] or row["state"] for row in csv.DictReader(file))
+        return Row(
+            key, error=": ".join(["no job ran", *(most for most, _ in reasons.most_common(1))])
+        )
     columns = read_vectors(out / JOBS, ("submit", "start", "end", "cpus"))
     submit, start, end, cpus = columns.values()
     ran = Ran(submit, start, end, cpus, np.zeros(len(submit)))

@@ -123,10 +123,11 @@ def test_an_arrays_number_names_all_its_tasks_and_a_leaders_its_components(tmp_p
     written(tmp_path / "jobs.csv", records)
     found = {
         name: [story.job for story in why(tmp_path, name).stories]
-        for name in ("3", "3_2", "5+1", "x_y", "5")
+        for name in ("3", "3_2", "5+1", "5+0", "x_y", "5")
     }
     assert found == {
-        "3": ["3_1", "3_2"], "3_2": ["3_2"], "5+1": ["5+1"], "x_y": ["x_y_2"], "5": ["5", "5+1"],
+        "3": ["3_1", "3_2"], "3_2": ["3_2"], "5+1": ["5+1"],
+        "5+0": ["5"], "x_y": ["x_y_2"], "5": ["5", "5+1"],
     }  # fmt: skip
 
 

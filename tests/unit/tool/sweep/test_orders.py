@@ -21,9 +21,9 @@ PartitionName=p Nodes=n[1-4] Default=YES
 """
 
 
-def planned(tmp_path, workload, replay="", axes="", **options):
+def planned(tmp_path, workload, replay="", axes="", conf=CONF, **options):
     (tmp_path / "t.swf").write_text(TRACE)
-    (tmp_path / "slurm.conf").write_text(CONF)
+    (tmp_path / "slurm.conf").write_text(conf)
     (tmp_path / "base.txt").write_text("add account a1")
     (tmp_path / "fail.csv").write_text("time\n")
     path = tmp_path / "sweep.toml"
@@ -143,6 +143,23 @@ def test_a_worker_of_another_version_refuses(tmp_path):
     (order,) = found.orders
     with pytest.raises(OtherVersionError, match="1 was expected"):
         run_cell(msgspec.structs.replace(order, version="1"), made(found))
+
+
+def test_the_folder_of_a_replay_comes_back_if_it_is_to_be_kept(tmp_path):
+    found = planned(tmp_path, 'trace = "t.swf"')
+    (order,) = found.orders
+    assert run_cell(order, made(found), tmp_path).files == {}
+    files = run_cell(msgspec.structs.replace(order, keeps_run=True), made(found), tmp_path).files
+    assert files["jobs.csv"].count(b"COMPLETED") == 20
+    assert {"config.json", "summary.json"} <= set(files)
+
+
+def test_where_no_job_ran_the_cell_says_why(tmp_path):
+    conf = CONF.replace("Default=YES", "Default=YES MaxTime=1") + "EnforcePartLimits=ALL\n"
+    found = planned(tmp_path, 'trace = "t.swf"', 'conf = "slurm.conf"', conf=conf)
+    (order,) = found.orders
+    error = run_cell(order, made(found), tmp_path).error
+    assert error.startswith("no job ran: Requested time limit is invalid")
 
 
 def test_a_replay_that_fails_says_its_last_words(tmp_path, monkeypatch):

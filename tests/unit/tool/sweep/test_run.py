@@ -4,7 +4,9 @@ tool/understudy/sweep.
 """
 
 import io
+import shutil
 
+import msgspec
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
@@ -42,7 +44,9 @@ class Runner:
                 raise KeyboardInterrupt
             Runner.ran.append(order.name)
             failed = Runner.error if "fcfs" in order.name else ""
-            self.told(Row(order.key, {} if failed else {"mean_wait": 1.0}, error=failed))
+            files = {"jobs.csv": b"job\n"} if order.keeps_run and not failed else {}
+            figures = {} if failed else {"mean_wait": 1.0}
+            self.told(Row(order.key, figures, error=failed, files=files))
 
     def run_at(self, orders, address):
         raise SweepError(f"the Dask scheduler at {address} is gone")
@@ -95,6 +99,21 @@ def test_a_cell_whose_file_is_broken_is_run_again(path, tmp_path):
     sweep(path, tmp_path / "out")
     (one, *_) = (tmp_path / "out" / "cells").iterdir()
     one.write_text("{")
+    assert sweep(path, tmp_path / "out").ran == 1
+
+
+def test_runs_are_kept_where_the_file_says_so(path, tmp_path):
+    cells = tmp_path / "out" / "cells"
+    Runner.error = "no"
+    sweep(path, tmp_path / "out")
+    assert not [each for each in cells.iterdir() if each.is_dir()]
+    path.write_text(SWEEP.replace("[workload]", "runs = true\n[workload]"))
+    assert sweep(path, tmp_path / "out").ran == 2  # one has failed: that is kept
+    runs = [each for each in cells.iterdir() if each.is_dir()]
+    assert [(each / "jobs.csv").read_text() for each in runs] == ["job\n"] * 2
+    assert msgspec.json.decode(runs[0].with_suffix(".json").read_bytes(), type=Row).files == {}
+    assert sweep(path, tmp_path / "out").ran == 0
+    shutil.rmtree(runs[0])
     assert sweep(path, tmp_path / "out").ran == 1
 
 
