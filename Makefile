@@ -19,7 +19,7 @@ OUT     ?= runs/demo
 
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: all demo pictures test check conformance differential differential-schedules differential-histories fidelity sites clients format wire options states man bench experiments sweeps profile fuzz fuzz-guided fuzz-changes fuzz-schedules chaos lock clean compose-image compose-test
+.PHONY: all demo pictures test check conformance differential differential-schedules differential-histories fidelity sites clients format wire options states man bench experiments sweeps tuesday profile fuzz fuzz-guided fuzz-changes fuzz-schedules chaos lock clean compose-image compose-test
 .DELETE_ON_ERROR:
 
 all: $(VENV)/.prepared-dev
@@ -111,14 +111,17 @@ TIMES = 3
 bench: $(VENV)/.prepared-dev
 	$(BIN)/python -m benchmarks $(CASES) --times $(TIMES) $(if $(AGAINST),--against $(AGAINST)) $(if $(PAGE),--page $(PAGE)) $(if $(LIST),--list)
 
-# Policies side by side on the same workloads, and beside published numbers: parts of the traces, or with FULL=1 the pages of docs/experiments (hours).
+# All that examples/experiments has, in short forms (minutes). With FULL=1 the comparisons whole, and their pages of docs/experiments (an hour and more);
+# the sweeps and the Tuesday whole, as long again, are `make sweeps FULL=1` and `make tuesday FULL=1`.
+# Policies side by side on the same workloads, and beside published numbers:
 # `make experiments COMPARISONS=kth-parts` runs some; TRACES is where the traces are, WORKERS how many replays run at a time.
 TRACES ?= ../shared/traces
 COMPARISONS ?= $(basename $(notdir $(wildcard examples/experiments/*.toml)))
-experiments: $(VENV)/.prepared
+experiments: $(VENV)/.prepared-dev
 	$(BIN)/understudy compare $(COMPARISONS:%=examples/experiments/%.toml) --traces $(TRACES) \
 		$(if $(WORKERS),--workers $(WORKERS)) $(if $(FULL),--full --pages docs/experiments)
 	$(BIN)/python examples/experiments/fronts.py --traces $(TRACES) $(if $(FULL),--full --page docs/experiments/fronts.md)
+	$(if $(FULL)$(filter command,$(origin COMPARISONS)),,$(MAKE) --no-print-directory sweeps tuesday)
 
 # The pictures of docs/reports.md: of its own commands, in a browser.
 pictures: $(VENV)/.prepared-dev
@@ -127,11 +130,15 @@ pictures: $(VENV)/.prepared-dev
 	$(BIN)/understudy report runs/backfill runs/fcfs --out runs/both.html
 	$(BIN)/python tests/harness/report_pictures.py runs/backfill/report.html runs/both.html docs/reports
 
-# What is varied, each sweep in its short form, or with FULL=1 whole (hours): below runs/sweeps. `make sweeps SWEEPS=simulator-speed` runs some.
+# What is varied, each sweep in its short form, or with FULL=1 whole (an hour and more): below runs/sweeps. `make sweeps SWEEPS=simulator-speed` runs some.
 SWEEPS ?= $(basename $(notdir $(wildcard examples/experiments/sweeps/*.toml)))
 sweeps: $(VENV)/.prepared-dev
 	for name in $(SWEEPS); do $(BIN)/understudy sweep examples/experiments/sweeps/$$name.toml --out runs/sweeps/$$name \
 		$(if $(FULL),,--short) $(if $(WORKERS),--workers $(WORKERS)) || exit 1; done
+
+# A year on 16,384 nodes, and three futures of a Tuesday in it: its eight days on a sixteenth of the machine, or with FULL=1 all of it: below runs/tuesday.
+tuesday: $(VENV)/.prepared
+	$(BIN)/python examples/experiments/tuesday/tuesday.py $(if $(FULL),--form year)
 
 # A flame graph of all processes of a case: `make profile WHAT=kth-easy-many`.
 profile: $(VENV)/.prepared-dev
