@@ -175,7 +175,7 @@ def job_record(core: Core, job: Job, kept: Kept, blocked: str) -> JobRecord:
         tres_allocated=amounts(tres_allocated(core, job, now)) if ran else {},
         time_limit_min=_limit_min(core, job, ran=ran),
         priority=job.priority,
-        constraints=spec.features,
+        constraints=job.features,
         work_dir=spec.work_dir,
         submit_line=spec.submit_line,
         # Slurm keeps it when the job is over

@@ -126,7 +126,7 @@ def _requeue_one(
     job.killed_by = None
     job.suspend_time = job.preempt_time = job.resize_time = None
     job.pre_suspend_s = job.suspended_s = 0
-    job.preempt_suspended = False
+    job.preempt_suspended = job.as_preferred = False
     job.launch_acknowledged = False
     job.forget_promises()
     job.partition = job.partitions[0]

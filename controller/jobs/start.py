@@ -151,6 +151,7 @@ class Planning:
         job.allocation = allocation
         job.partition = partition.name
         job.used_reservation = "" if reservation is None else reservation.name
+        job.as_preferred = ask.prefers
         job.node_list = core.names.to_expression(taken)
         job.reason, job.reason_detail = "None", ""
         job.expected_start, job.expected_nodes = None, 0

@@ -215,6 +215,7 @@ def take_in(
 def _fail(core: Core, job: Job, now: float, *, is_admin: bool) -> NoReturn:
     """The job could never run: it stays in the tables as failed, and is refused."""
     job.reason, job.last_sched_eval, job.accrues = BAD_CONSTRAINTS, int(now), False
+    job.as_preferred = bool(job.spec.prefer)
     job.priority = _held_or_fixed(job, is_admin=is_admin)
     # elsewhere use would be brought up to date for it, and others' priorities with that
     if job.admin_priority is None and core.priorities.name == "basic":

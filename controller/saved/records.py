@@ -106,6 +106,7 @@ class JobRecord(msgspec.Struct, array_like=True):
     prolog_nodes: bytes = b""
     resize_time: int | None = None
     array_has_lost_tasks: bool = False
+    as_preferred: bool = False
 
 
 class NodeRecord(msgspec.Struct, array_like=True):
@@ -143,7 +144,7 @@ _SAME: Final = (  # noqa: SIM905 - easier to read
     "requeue held_by admin_comment emulation kill_sent killed_by "
     "lifted qos_flags used_reservation "
     "suspend_time pre_suspend_s suspended_s preempt_time preempt_suspended interactive "
-    "next_step_id resize_time"
+    "next_step_id resize_time as_preferred"
 ).split()
 
 
@@ -243,14 +244,14 @@ def encode_job(job: Job) -> bytes:
         job.suspended_s,
         job.preempt_time,
         job.preempt_suspended,
-        0 if job.het is None else job.het.job_id,
-        job.het_offset,
+        *((0, 0) if job.het is None else (job.het.job_id, job.het_offset)),
         job.interactive,
         [step.pack() for step in job.steps.values()] if job.steps else [],
         job.next_step_id,
         _bytes(job.prolog_nodes),
         job.resize_time,
         job.array is not None and job.array.has_lost_tasks,
+        job.as_preferred,
     )
     return _encode(record)
 

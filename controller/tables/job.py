@@ -155,6 +155,7 @@ class Job(msgspec.Struct, eq=False):
     # when it was first looked at with --switches: from then it waits for few leaf switches
     switches_since: int | None = None
     used_reservation: str = ""  # the one in which it runs
+    as_preferred: bool = False  # its run has the features that it prefers (--prefer)
     last_sched_eval: int | None = None
     last_scheduler: str = ""  # Main, Backfill, or Submit: started as it was submitted
     # "time", "qos" or resources that an administrator set: their limits of associations and QOS do
@@ -228,6 +229,11 @@ class Job(msgspec.Struct, eq=False):
         task = "" if self.array_task_id is None else f"_{self.array_task_id}"
         component = f"+{self.het_offset}" if self.het_offset else ""
         return f"{self.emulation.tag}{task}{component}"
+
+    @property
+    def features(self) -> str:
+        """What was asked of its nodes: those that it prefers, once it has started on them."""
+        return self.spec.prefer if self.as_preferred else self.spec.features
 
     @property
     def is_pending(self) -> bool:

@@ -2,13 +2,13 @@
 
     python examples/experiments/tuesday/tuesday.py [--form FORM] [--out FOLDER] [--jobs N]
 
-The year is examples/year.swf.gz, each job 64 times as wide, on the machine of examples/16k.conf:
-65,536 CPUs at an offered load of 0.7. Each Monday a rack of 128 nodes is drained for two days, each
-node fails every twenty years in the mean and is back after eight hours, and each quarter has twelve
-hours of maintenance. On a Tuesday in October, day 302, at ten o'clock, in one of the busiest weeks,
-the cooling of 2,048 nodes fails; what then might be done is in futures.toml. Forms: `year` is all
-of it, `week` the eight days around the Tuesday alone, and `short`, if none is said, the same on a
-machine and with jobs of a sixteenth.
+The year is examples/year.swf.gz, each job 64 times as wide, but for at most three quarters of the
+machine of examples/16k.conf: 65,536 CPUs at an offered load of 0.64. Each Monday a rack of 128
+nodes is drained for two days, each node fails every twenty years in the mean and is back after
+eight hours, and each quarter has twelve hours of maintenance. On a Tuesday in October, day 302, at
+ten o'clock, in one of the busiest weeks, the cooling of 2,048 nodes fails; what then might be done
+is in futures.toml. Forms: `year` is all of it, `week` the eight days around the Tuesday alone, and
+`short`, if none is said, the same on a machine and with jobs of a sixteenth.
 
 OUT/scenario is the scenario, OUT/original and the folders beside it are the runs.
 """
@@ -58,6 +58,7 @@ FORMS = {
 def scenario(form: Form, folder: Path) -> None:
     """Write the year, or its part, as a scenario folder."""
     folder.mkdir(parents=True, exist_ok=True)
+    widest = form.nodes * 4 * 3 // 4  # CPUs; a job of all waits until no node is down or drained
     conf = (EXAMPLES / "16k.conf").read_text().replace("n[1-16384]", f"n[1-{form.nodes}]")
     (folder / "slurm.conf").write_text(conf)
     jobs = [
@@ -66,7 +67,10 @@ def scenario(form: Form, folder: Path) -> None:
             "at": job.submit - form.first,
             "user": "ada",
             "run": job.raw_run,
-            "options": [f"--ntasks={job.procs * form.times}", f"--time={-(-job.req // 60)}"],
+            "options": [
+                f"--ntasks={min(job.procs * form.times, widest)}",
+                f"--time={-(-job.req // 60)}",
+            ],
         }
         for job in read_trace(EXAMPLES / "year.swf.gz").jobs
         if form.first <= job.submit < form.last

@@ -155,6 +155,7 @@ def test_every_field_of_a_job_survives(disk: Disk) -> None:
         h.submit(hold=True, excluded_nodes="n1"),
         h.submit(begin_time=2e9),
     ]
+    first.as_preferred = True
     for job in jobs:
         again = decode_job(encode_job(job))
         assert same(job, again)
@@ -168,6 +169,7 @@ def test_every_field_of_a_job_survives(disk: Disk) -> None:
             "excluded_nodes",
             "begin_time",
             "priority",
+            "as_preferred",
         ):
             assert getattr(again, name) == getattr(job, name), name
 
