@@ -334,6 +334,8 @@ class Page {
     this.useChart = add(el('use'), this.runs.map((run, k) => ({ label: name('CPUs in use', run),
       stroke: stroke(k), fill: several ? undefined : () => wash(css('--blue')),
       dash: k ? [6, 4] : undefined, value: (u, v) => share(v) })), percent);
+    this.runningChart = add(el('running'), this.runs.map((run, k) => ({ label: name('mean', run),
+      stroke: stroke(k), dash: k ? [6, 4] : undefined, value: (u, v) => one(v) })), count);
     this.queueChart = add(el('queue'), this.runs.flatMap((run, k) => [
       { label: name('mean', run), stroke: stroke(several ? k : 1), value: (u, v) => one(v),
         dash: k ? [6, 4] : undefined },
@@ -450,7 +452,10 @@ class Page {
       return means(run.rows, first, last, n, i => chosen(i) ? start[i] : NaN, i => run.until[i],
         i => cpus[i] * weigh);
     };
+    const running = run => means(run.rows, from, to, count, i => run.columns.start[i],
+      i => run.until[i], () => 1);
     this.useChart.setData([xs, ...this.runs.map(run => closed(held(run, () => true)))]);
+    this.runningChart.setData([xs, ...this.runs.map(run => closed(running(run)))]);
     const queues = this.runs.map(run => queueBuckets(run.queue, from, to, count));
     this.queueChart.setData([xs, ...queues.flatMap(({ mean, most }) =>
       this.runs.length > 1 ? [closed(mean)] : [closed(mean), closed(most)])]);

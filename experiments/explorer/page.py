@@ -109,6 +109,7 @@ def section() -> str:
         '<ul class="legend" id="legend"></ul><div id="gantts"></div>'
         '<div id="story" role="status"></div>'
         '<h3>CPUs in use</h3><div class="chart" id="use"></div>'
+        '<h3>Jobs that run</h3><div class="chart" id="running"></div>'
         '<h3>Jobs that wait</h3><div class="chart" id="queue"></div>'
         '<div id="nodes" hidden><h3>Nodes by state</h3><div id="states"></div></div>'
         '<h3>Use by <span id="by">user</span></h3><div class="controls"><label>Show '

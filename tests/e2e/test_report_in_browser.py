@@ -174,14 +174,15 @@ def test_the_browser_decodes_what_was_packed(name, window, tmp_path):
 def test_means_over_time_hold_all_cpu_time_and_all_waiting(window, tmp_path):
     run = told(busy(), "n[1-64]")
     show(window, tmp_path, run)
-    used, waited = window.run(
+    used, waited, ran = window.run(
         "const page = window.page, [use] = page.useChart.data.slice(1), xs = page.useChart.data[0];"
         "const sum = of => xs.slice(1).reduce((all, x, k) => all + of[k] * (x - xs[k]), 0);"
-        "return [sum(use), sum(page.queueChart.data[1])]"
+        "return [use, page.queueChart.data[1], page.runningChart.data[1]].map(sum)"
     )
     records = run.records
     assert used == pytest.approx(100 * sum(r.cpus * r.run for r in records) / run.cpus)
     assert waited == pytest.approx(sum(r.wait for r in records))
+    assert ran == pytest.approx(sum(r.run for r in records))
 
 
 def test_a_job_under_the_pointer_tells_its_story(window, tmp_path):
