@@ -197,11 +197,20 @@ class MainPass:
         if tables.preemption is not None:
             tables.preemption.spared_until = None
         charge.begin(now)
-        self._waiting = _Waiting()
+        waiting = self._waiting = _Waiting()
         tested = 0
         for record in records:
             job = record.job
             if not job.is_pending:
+                continue
+            # most of a long queue: it waits as before (`_is_behind`, in short)
+            if (
+                job.reason == "Priority"
+                and record.partition.name in waiting.partitions
+                and record.reservation is None
+                and not job.reason_detail
+                and not job.spec.reservation
+            ):
                 continue
             tables.looked_at = job
             if self._is_behind(record) or not self._may_start(record, now):

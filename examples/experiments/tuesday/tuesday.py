@@ -4,7 +4,7 @@
 
 The year is examples/year.swf.gz, each job 64 times as wide, but for at most three quarters of the
 machine of examples/16k.conf: 65,536 CPUs at an offered load of 0.64. Each Monday a rack of 128
-nodes is drained for two days, each node fails every twenty years in the mean and is back after
+nodes is drained for two days, each node fails every forty years in the mean and is back after
 eight hours, and each quarter has twelve hours of maintenance. On a Tuesday in October, day 302, at
 ten o'clock, in one of the busiest weeks, the cooling of 2,048 nodes fails; what then might be done
 is in futures.toml. Forms: `year` is all of it, `week` the eight days around the Tuesday alone, and
@@ -101,7 +101,7 @@ def _events(form: Form) -> list[dict[str, Any]]:
         update(week * WEEK + 8 * HOUR, nodes, "DRAIN", "inspection")
         update(week * WEEK + 8 * HOUR, nodes, "RESUME", "", 48 * HOUR)
     names = [f"n{number}" for number in range(1, form.nodes + 1)]
-    model = Model.read("weibull:mtbf=7305d,shape=0.7,repair=8h,repairs=lognormal")
+    model = Model.read("exponential:mtbf=14610d,repair=8h,repairs=lognormal")
     for fault in model.failures(names, {}, seed=1):
         if fault.at > form.last:
             break
