@@ -171,6 +171,9 @@ def accounting_has_changed(core: Core) -> None:
     """
     core.patterns.clear()
     now = core.time.now()
+    core.tables.unreserving_qos = frozenset(
+        [name for name, qos in core.associations.qos.items() if qos.has("NoReserve")]
+    )
     for job in core.tables.pending.values():
         job.qos_flags = flags_for_partitions(core, job.spec.qos)
     if core.job_limits is not None:

@@ -102,6 +102,8 @@ class Tables:
     licenses: LicensePool = field(default_factory=LicensePool)
     burst_buffers: BurstBuffers = field(default_factory=BurstBuffers)
     limits: Limits = field(default_factory=NoLimits)
+    # QOS whose jobs have no place in backfill's plan (NoReserve), whatever is enforced
+    unreserving_qos: frozenset[str] = frozenset()
     reservations: ReservationTable = field(default_factory=ReservationTable)
     rhythm: Rhythm = field(default_factory=lambda: Rhythm(0.0))  # of the controller's loop
     preemption: Preemption | None = None  # None: no job may preempt another

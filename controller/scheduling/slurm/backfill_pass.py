@@ -515,6 +515,8 @@ class BackfillPass:
                 return
             if limits.keeps_no_nodes(job, partition, in_plan=True):
                 return
+        if job.spec.qos in self.tables.unreserving_qos:
+            return
         walk.slots.promise(when, end, nodes)
         self.promises_anew |= bool(nodes & self.promised_nodes)
         self.promised_nodes |= nodes

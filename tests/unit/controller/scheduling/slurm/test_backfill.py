@@ -195,6 +195,17 @@ def test_jobs_below_the_priority_to_reserve_for_hold_nobody_back():
     assert w.tables.jobs[2].expected_start is None
 
 
+def test_jobs_of_a_qos_with_no_reserve_hold_nobody_back():
+    """As 22.05.8 does whatever AccountingStorageEnforce says."""
+    w = world()
+    w.tables.unreserving_qos = frozenset({"low"})
+    w.submit(at=5, cpus=3, run_s=3600, limit_s=3600)
+    w.submit(at=10, cpus=4, run_s=600, limit_s=600, qos="low")
+    w.submit(at=11, cpus=1, run_s=7200, limit_s=7200)
+    w.run(until=100)
+    assert w.starts == {1: 6, 3: 30}
+
+
 def test_the_earliest_of_the_promises_in_several_partitions_is_shown():
     tables = tables_of(
         table(4),
