@@ -16,9 +16,10 @@ from understudy.commands.shared.options import (
 from understudy.documents.states import (
     COMPLETED,
     COMPLETING,
+    PENDING,
     SPECIAL_EXIT,
-    job_state,
     job_state_from,
+    job_state_name,
 )
 
 TYPE_CHECKING = False
@@ -74,6 +75,7 @@ _VALID_STATES = "Valid job states are PENDING, RUNNING, and SUSPENDED"
 # Job id with component, task, tasks or all tasks; its number; the list of tasks; step.
 _JOB = re.compile(r"((\d+)(?:\+\d*|_(?:\d+|\*|\[([^]]*)\])|_?))(?:\.(\d*))?(?=,|$)")
 _TASKS = re.compile(r"(\d+)(?:-(\d*))?")
+_NO_TASK = re.compile(r"_(?=\.|$)")
 _OFFSET = re.compile(r"\+\d*")  # of a component of a heterogeneous job
 _TEXT_FILTERS = (
     ("account", "account"),
@@ -112,7 +114,7 @@ def scancel(arguments: list[str], context: Context) -> int:
         if _has_wrong_value(error.given, context):
             return 1
         raise
-    line = last_values(given)
+    line = _line(given)
     if context.tells(OPTIONS, line, USAGE):
         return 0
     try:
@@ -131,7 +133,7 @@ def scancel(arguments: list[str], context: Context) -> int:
         where, states = _filters(options, context)
     except _RefusedLineError:
         return 1
-    _say_options(given, options, signal, where, states, jobs, context)
+    _say_options(given, options, signal, where, jobs, context)
     has_filters = bool(where or states is not None or options.get("nodelist") is not None)
     if not jobs and not has_filters:
         context.error("No job identification provided")
@@ -145,17 +147,29 @@ def scancel(arguments: list[str], context: Context) -> int:
     try:
         if is_plain:
             return _cancel(jobs, None, options, context)
-        missing = 0
-        if jobs:
-            jobs, missing = _only_active(jobs, options, context)
-        jobs = _matching(jobs, bool(jobs or missing), where, states, options, context)
-        return _cancel(jobs, signal, options, context, states) or missing
+        missing, ahead, is_list = 0, frozenset[int](), bool(jobs)
+        if is_list:
+            jobs, missing, ahead = _only_active(jobs, options, context)
+        code = missing
+        for each in _matching(jobs if is_list else None, ahead, where, states, options, context):
+            code = _cancel(each, signal, options, context, states) or code
     except RefusedError as error:
         if is_plain:
             context.error(f"Kill job error on job id {jobs[0]}: {error.text}")
             return 8 if error.code == CONNECT_FAILED else error.code & 0xFF
         context.complain(f"slurm_load_jobs error: {error.text}")
         return 1
+    return code
+
+
+def _line(given: "list[tuple[Option, str | None]]") -> "dict[str, str | None]":
+    """What the line asks for; --me is --user with one's own number."""
+    values = last_values(given)
+    of_users = [each for each in given if each[0].dest in ("me", "user")]
+    if of_users:
+        option, value = of_users[-1]
+        values["user"] = str(os.getuid()) if option.dest == "me" else value
+    return values
 
 
 def _has_wrong_value(given: "list[tuple[Option, str | None]]", context: Context) -> bool:
@@ -176,7 +190,6 @@ def _say_options(
     options: "dict[str, str | None]",
     signal: int | None,
     where: "dict[str, list[Any]]",
-    states: "list[tuple[int, int]] | None",
     jobs: list[str],
     context: Context,
 ) -> None:
@@ -190,7 +203,7 @@ def _say_options(
         return
     from understudy.commands.shared.verbose import scancel_options
 
-    state = job_state(max(states[0][0], 0), states[0][1]) if states else ""
+    state = job_state_name(options.get("state") or "")
     for entry in scancel_options(
         options, times, signal, state, where["user_id"][0] if "user_id" in where else None, jobs
     ):
@@ -261,8 +274,6 @@ def _filters(
     }
     if options.get("user") is not None:
         where["user_id"] = [_user_id(options["user"] or "", context)]
-    if "me" in options:
-        where["user_id"] = [os.getuid()]
     return where, _states(options.get("state"), context)
 
 
@@ -282,9 +293,9 @@ def _user_id(word: str, context: Context) -> int:
     try:
         return pwd.getpwuid(int(word)).pw_uid if word.isdigit() else pwd.getpwnam(word).pw_uid
     except (KeyError, OverflowError):
-        if (
-            word.isdigit()
-            and context.client.query("jobs", ["job_id"], {"user_id": [int(word)]}).rows
+        if word.isdigit() and (
+            int(word) == os.getuid()
+            or context.client.query("jobs", ["job_id"], {"user_id": [int(word)]}).rows
         ):
             return int(word)  # an emulated cluster has users whom this host does not know
         context.error(f"Invalid user name: {word}")
@@ -338,13 +349,26 @@ def _stands_for(job: "dict[str, Any]", name: str) -> bool:
     return bool(wanted & own)
 
 
+def _listed(
+    columns: list[str], where: "dict[str, list[Any]] | None", context: Context
+) -> "list[dict[str, Any]]":
+    """Jobs that have not ended, in the order of Slurm's list."""
+    from understudy.documents.job_texts import in_places
+
+    rows = in_places(context.client.query("jobs", columns, where).rows, columns)
+    jobs = (dict(zip(columns, row, strict=True)) for row in rows)
+    return [job for job in jobs if _is_active(job)]
+
+
 def _only_active(
     jobs: list[str], options: "dict[str, str | None]", context: Context
-) -> tuple[list[str], int]:
-    """Those of the jobs that have not ended; and 1 if others were named, which has been said."""
-    known = [job for job in context.client.query("jobs", _COLUMNS).dicts() if _is_active(job)]
+) -> tuple[list[str], int, frozenset[int]]:
+    """Those of the jobs that have not ended; 1 if others were named, which has been said; and the
+    numbers of all that are listed before one that waits.
+    """
+    known = _listed(_COLUMNS, None, context)
     found, code = [], 0
-    for name in jobs:
+    for name in (_NO_TASK.sub("_0", job) for job in jobs):
         missing = [
             each for each in _tasks(name) if not any(_stands_for(job, each) for job in known)
         ]
@@ -356,7 +380,8 @@ def _only_active(
             context.error(
                 f"Kill job error on {kind} {_OFFSET.sub('', each)}: Invalid job id specified"
             )
-    return found, int(code)
+    last = max((at for at, job in enumerate(known) if job["state"] == PENDING), default=0)
+    return found, int(code), frozenset(job["job_id"] for job in known[:last])
 
 
 def _tasks(name: str) -> list[str]:
@@ -376,17 +401,17 @@ def _texts(options: "dict[str, str | None]") -> "list[str | None]":
 
 
 def _matching(
-    jobs: list[str],
-    is_list: bool,
+    jobs: list[str] | None,
+    ahead: frozenset[int],
     where: "dict[str, list[Any]]",
     states: "list[tuple[int, int]] | None",
     options: "dict[str, str | None]",
     context: Context,
-) -> list[str]:
-    """Those of the jobs (of all, unless it is a list that they are from) that match all filters,
-    and that the user confirms.
+) -> tuple[list[str], list[str]]:
+    """Those of the jobs (of all, if None) that match all filters, and that the user confirms: first
+    those that wait, then the others. Steps of jobs `ahead` are among both.
     """
-    found: dict[str, dict[str, Any]] = {}
+    found: list[dict[str, Any]] = []
     hosts: set[str] | None = None
     if options.get("nodelist"):
         from understudy.model.hostlist import expand
@@ -395,10 +420,8 @@ def _matching(
             hosts = set(expand(options["nodelist"] or ""))
         except ValueError:
             hosts = set()
-    listed = context.client.query("jobs", [*_COLUMNS, "name", "partition"], where).dicts()
+    listed = _listed([*_COLUMNS, "name", "partition"], where, context)
     for job in listed if "" not in _texts(options) else ():  # no job matches an empty one
-        if not _is_active(job):
-            continue
         if states is not None and not any(
             job["state"] == state if not flag else job["flags"] & flag & ~SPECIAL_EXIT
             for state, flag in states
@@ -409,32 +432,53 @@ def _matching(
 
             if not job["nodes"] or hosts.isdisjoint(expand(job["nodes"])):
                 continue
-        found[str(job["job_id"])] = job
-    chosen: dict[str, dict[str, Any]] = {}
-    if is_list:  # a record goes as a whole, whatever part of it was named
-        for name in jobs:
-            number, dot, step = name.partition(".")
-            if dot and number in found:  # one step, of the task that has the array's number
-                chosen[name] = found[number]
-                continue
-            for job in found.values():
-                if _stands_for(job, name):
-                    called = str(job["job_id"]) if dot and job["array_job_id"] else _name(job)
-                    chosen[called + dot + step] = job
-    else:
-        leads = {job["job_id"] for job in found.values()}
-        chosen = {
-            _name(job): job
-            for job in found.values()
-            if not job["het_job_offset"] or job["het_job_id"] not in leads
-        }
-    if not chosen and "verbose" in options and _said(where, states, options):
+        found.append(job)
+    if "verbose" in options and not (found and jobs != []) and _said(where, states, options):
         context.error(
             f"No active jobs match ALL job filters, including: {_said(where, states, options)}"
         )
+    leads = {job["job_id"] for job in found}
+    chosen = (
+        [
+            (_name(job), _name(job), job)
+            for job in found
+            if not job["het_job_offset"] or job["het_job_id"] not in leads
+        ]
+        if jobs is None
+        else _named(jobs, found)
+    )
+    waiting = [each for each in chosen if _is_early(*each, ahead)]
+    others = [each for each in chosen if each[2]["state"] != PENDING]
     if "interactive" in options:
-        return [name for name, job in chosen.items() if _confirmed(name, job, context)]
-    return list(chosen)
+        early = [each for each in waiting if _confirmed(each[1], each[2], context)]
+        left = [each for each in others if each in early or each not in waiting]
+        waiting, others = early, [each for each in left if _confirmed(each[1], each[2], context)]
+    return [each[0] for each in waiting], [each[0] for each in others]
+
+
+def _is_early(name: str, _shown: str, job: "dict[str, Any]", ahead: frozenset[int]) -> bool:
+    """Whether it is ended among those that wait. Steps of what waits are not."""
+    return job["job_id"] in ahead if "." in name else job["state"] == PENDING
+
+
+def _named(
+    jobs: list[str], found: "list[dict[str, Any]]"
+) -> "list[tuple[str, str, dict[str, Any]]]":
+    """What the names stand for: how it is called, how it is called in a question, and its job. A
+    record goes as a whole, whatever part of it was named, and once; steps go as often as they are
+    named.
+    """
+    chosen: list[tuple[str, str, dict[str, Any]]] = []
+    for name in jobs:
+        number, dot, step = name.partition(".")
+        # one step, of the task that has the array's number
+        own = [job for job in found if dot and str(job["job_id"]) == number]
+        for job in own or [job for job in found if _stands_for(job, name)]:
+            called = str(job["job_id"]) if dot else _name(job)
+            each = (called + dot + step, _name(job) + dot + step, job)
+            if dot or each not in chosen:
+                chosen.append(each)
+    return chosen
 
 
 def _said(
@@ -458,11 +502,9 @@ def _said(
         if name == "nodelist" and options.get("nodelist") is not None:
             words.append(f"nodelist={options['nodelist']} ")
         elif name == "state" and states is not None:
-            words.append(f"state={job_state(max(states[0][0], 0), states[0][1])} ")
+            words.append(f"state={job_state_name(options['state'] or '')} ")
         elif name == "user_name" and "user_id" in where:
-            words.append(
-                f"user_name={where['user_id'][0] if 'me' in options else options['user']} "
-            )
+            words.append(f"user_name={options['user']} ")
         elif column in where:
             words.append(f"{name}={where[column][0]} ")
     return "".join(words)
@@ -551,32 +593,14 @@ def _cancel(
             continue
         if is_step:
             is_known = error in (*_NOT_WORTH_A_WORD, _INVALID_USER)
-            if signal is not None and is_known:
+            if signal is not None and is_known and "ctld" not in options:
                 continue
-            # once for the step, once for its job; of an array once
-            for name in _tellings(base, context) if is_known else [job]:
-                context.error(f"Kill job error on job step id {name}: {text}")
+            context.error(f"Kill job error on job step id {base if is_known else job}: {text}")
         else:
             context.error(f"Kill job error on job id {job}: {text}")
         if error not in _NOT_WORTH_A_WORD or is_step:
             code = error
     return code & 0xFF
-
-
-def _tellings(name: str, context: Context) -> list[str]:
-    """What the job of a step that is not there is called, as often as that is said."""
-    number, _, task = name.partition("_")
-    if not number.isdecimal():
-        return [name, name]
-    where: dict[str, list[int]] = (
-        {"array_job_id": [int(number)]} if task else {"job_id": [int(number)]}
-    )
-    columns = ["job_id", "array_job_id", "array_task_id"]
-    for job in context.client.query("jobs", columns, where).dicts():
-        array = job["array_job_id"]
-        if array and name in {str(job["job_id"]), f"{array}_{job['array_task_id']}"}:
-            return [str(job["job_id"])]
-    return [name, name]
 
 
 def main() -> int:

@@ -9,6 +9,7 @@ from understudy.documents.states import PENDING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     Row = dict[str, Any]
@@ -100,3 +101,25 @@ def step_id_text(job_id: int, array_job_id: int, task_id: int | None, step: str)
         if array_job_id and task_id is not None
         else f"{job_id}.{step}"
     )
+
+
+def in_places(jobs: "list[list[Any]]", columns: "Sequence[str]") -> "list[list[Any]]":
+    """In the order of Slurm's list of jobs: a task that is split off takes the place of its array's
+    record, which goes to the end.
+    """
+    own, whole = columns.index("job_id"), columns.index("array_job_id")
+    split: dict[int, list[int]] = {}
+    for job in jobs:
+        if job[whole] and job[own] != job[whole]:
+            split.setdefault(job[whole], []).append(job[own])
+    if not split:
+        return sorted(jobs, key=lambda job: job[whole] or job[own])
+
+    def place(job: "list[Any]") -> tuple[int, int]:
+        number, array = job[own], job[whole]
+        before = [each for each in split.get(array, ()) if each < number or number == array]
+        if not before:
+            return (array or number, 0)
+        return (max(before), 1)
+
+    return sorted(jobs, key=place)

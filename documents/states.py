@@ -93,6 +93,13 @@ def job_state_from(text: str) -> tuple[int, int] | None:
     return None
 
 
+def job_state_name(text: str) -> str:
+    """The state that a user names, in full; "" if there is no such state."""
+    wanted = text.upper()
+    names = [*JOB_STATES, *((full, code) for _, full, code in JOB_FLAGS)]
+    return next((full for full, code in names if wanted in (full, code)), "")
+
+
 # --- nodes ----------------------------------------------------------------------------------------
 
 UNKNOWN, DOWN, IDLE, ALLOCATED, ERROR, MIXED, FUTURE = range(7)

@@ -21,7 +21,7 @@ from understudy.documents.job_texts import task_numbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from typing import Any
 
     from understudy.commands.scontrol.session import Session
@@ -63,6 +63,7 @@ def _show_jobs(session: "Session", words: list[str]) -> int:
 
 def _show_all_jobs(session: "Session", columns: list[str]) -> int:
     from understudy.commands.scontrol.job_forms import JobTexts
+    from understudy.documents.job_texts import in_places
 
     context = session.context
     found = context.client.query("jobs", columns, all_partitions=session.shows_all)
@@ -74,28 +75,6 @@ def _show_all_jobs(session: "Session", columns: list[str]) -> int:
     texts = JobTexts(one_line=session.one_line)
     context.stdout.write("".join(map(texts.text, rows)))
     return 0
-
-
-def in_places(jobs: "list[list[Any]]", columns: "Sequence[str]") -> "list[list[Any]]":
-    """In the order of Slurm's list of jobs: a task that is split off takes the place of its array's
-    record, which goes to the end.
-    """
-    own, whole = columns.index("job_id"), columns.index("array_job_id")
-    split: dict[int, list[int]] = {}
-    for job in jobs:
-        if job[whole] and job[own] != job[whole]:
-            split.setdefault(job[whole], []).append(job[own])
-    if not split:
-        return sorted(jobs, key=lambda job: job[whole] or job[own])
-
-    def place(job: "list[Any]") -> tuple[int, int]:
-        number, array = job[own], job[whole]
-        before = [each for each in split.get(array, ()) if each < number or number == array]
-        if not before:
-            return (array or number, 0)
-        return (max(before), 1)
-
-    return sorted(jobs, key=place)
 
 
 def _show_component(session: "Session", name: str) -> int:

@@ -182,7 +182,7 @@ def scancel_options(
     }
     entries |= {
         "user_id": str(user or 0),
-        "user_name": str(user) if "me" in options else options.get("user", "(null)"),
+        "user_name": options.get("user", "(null)"),
     }
     if signal is not None:
         entries["signal"] = str(signal)

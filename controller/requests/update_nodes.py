@@ -163,7 +163,7 @@ def _describe(node: Node, changes: dict[str, str]) -> None:
     node.extra = changes.get("extra", node.extra)
     if "cpubind" in changes:
         try:
-            node.cpu_bind = cpu_binding(changes["cpubind"])
+            node.cpu_bind = cpu_binding(changes["cpubind"], node.cpu_bind)
         except ValueError:
             raise SlurmError(-1, f"Invalid input cpubind={changes['cpubind']}") from None
 

@@ -189,6 +189,10 @@ def _set_memory(field: str, other: str) -> Callable[[Partition, str], None]:
     return change
 
 
+def _cpu_binding(partition: Partition, text: str) -> None:
+    partition.cpu_bind = cpu_binding(text, partition.cpu_bind)
+
+
 def _over_time_limit(partition: Partition, text: str) -> None:
     partition.over_time_limit_is_unlimited = text.lower() in _INFINITE
     partition.over_time_limit_s = None if partition.over_time_limit_is_unlimited else 60 * int(text)
@@ -246,7 +250,7 @@ _SETTERS: Final[dict[str, Callable[[Partition, str], None]]] = {
     "reqresv": _set("requires_reservation", _yes),
     "allocnodes": _set("alloc_nodes", lambda text: text or "ALL"),
     "alternate": _set("alternate", lambda text: "" if text.upper() == "NONE" else text),
-    "cpubind": _set("cpu_bind", cpu_binding),
+    "cpubind": _cpu_binding,
     "qos": _set("qos", str),
     "jobdefaults": _set("job_defaults", _job_defaults),
     "tresbillingweights": _set("tres_billing_weights", str),

@@ -5,6 +5,8 @@ Covers: commands/shared/verbose, controller/jobs/cancel.
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 from fake_controller import FakeClient, Outcome, record, run_command
 
@@ -28,6 +30,10 @@ def cancel(
     return outcome, [fields for _, fields in client.asked]
 
 
+def job_ids(asked: list[dict[str, object]]) -> list[str]:
+    return [job for fields in asked for job in cast("list[str]", fields["job_ids"])]
+
+
 @pytest.mark.parametrize(
     ("arguments", "jobs"),
     [
@@ -43,7 +49,7 @@ def cancel(
 )
 def test_jobs_are_named_or_found_by_filters(arguments: list[str], jobs: list[str]) -> None:
     outcome, asked = cancel(*arguments)
-    assert (outcome.code, [fields["job_ids"] for fields in asked]) == (0, [jobs])
+    assert (outcome.code, job_ids(asked)) == (0, jobs)
 
 
 def test_nothing_is_asked_where_nothing_matches() -> None:
@@ -221,7 +227,7 @@ def test_verbose_says_what_of_the_job_is_meant() -> None:
     assert (
         cancel("-v", "-b", "-s", "USR1", "7301")[0].err == "scancel: Signal 10 to batch job 7301\n"
     )
-    assert cancel("-v", "7301.0")[0].err == "scancel: Terminating step 7301.0\n"
+    assert cancel("-v", "7303.0")[0].err == "scancel: Terminating step 7303.0\n"
 
 
 ARRAY = [
@@ -297,8 +303,11 @@ ARRAY = [
         (["-s", "KILL", "7310_[0,5]"], ["7310_[2-9%2]", "7310_0"]),
         (["-b", "7310_1"], ["7310_1"]),
         (["-n", "a", "7310_4,7310_[2,3]"], ["7310_[2-9%2]"]),
-        (["-t", "R", "7310_0.3"], ["7311.3"]),
-        (["7310.3"], ["7310.3"]),
+        (["-t", "R", "7310_0.3"], ["7311.3", "7311.3"]),  # once before the tasks that wait
+        (["7310.3"], []),
+        (["-n", "a"], ["7310_[2-9%2]", "7310_0", "7310_1"]),
+        (["-t", "R", "7310_"], ["7310_0"]),
+        (["7320.1", "7320.1"], ["7320.1", "7320.1"]),
         (["-t", "R", "7320"], ["7320"]),
         (["-t", "R", "7320+1"], ["7320"]),
         (["-t", "R", "7321"], ["7321"]),
@@ -333,41 +342,55 @@ def test_each_task_that_is_not_there_is_told_of() -> None:
     assert client.asked == []
 
 
-def test_a_step_that_an_array_has_not_is_said_once() -> None:
+def test_a_step_is_ended_twice_where_a_job_behind_its_own_waits() -> None:
     client = FakeClient(jobs=ARRAY)
-    client.answers["CancelJobs"] = [[("7311.0", 2017, "no such")]]
-    outcome = run_command(scancel, "7310_0.0", client=client)
     error = "scancel: error: Kill job error on job step id 7311: no such\n"
-    assert (outcome.code, outcome.err) == (225, error)
-    client.answers["CancelJobs"] = [[("7320.0", 2017, "no such")]]
-    assert run_command(scancel, "7320.0", client=client).err == error.replace("7311", "7320") * 2
+    for name, number, times in (("7310_0", 7311, 2), ("7320", 7320, 1)):
+        client.answers["CancelJobs"] = [[(f"{number}.0", 2017, "no such")]]
+        outcome = run_command(scancel, f"{name}.0", client=client)
+        told = error.replace("7311", str(number)) * times
+        assert (outcome.code, outcome.err) == (225, told)
 
 
-def test_a_step_of_others_is_told_of_twice_and_a_signal_not_at_all() -> None:
-    refused = [("7301.0", 2010, "Invalid user id")]
-    outcome = cancel("7301.0", results=refused)[0]
-    error = "scancel: error: Kill job error on job step id 7301: Invalid user id\n"
-    assert (outcome.code, outcome.err) == (218, error * 2)
-    outcome = cancel("-s", "USR1", "7301.0", results=refused)[0]
+def test_a_signal_to_a_step_that_is_not_there_is_told_of_by_the_controller_alone() -> None:
+    refused = [("7303.0", 2017, "no such")]
+    outcome = cancel("-s", "USR1", "7303.0", results=refused)[0]
     assert (outcome.code, outcome.err) == (0, "")
+    outcome = cancel("-s", "USR1", "--ctld", "7303.0", results=refused)[0]
+    error = "scancel: error: Kill job error on job step id 7303: no such\n"
+    assert (outcome.code, outcome.err) == (225, error)
 
 
-def test_for_the_name_of_an_array_it_alone_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_question_names_the_task_of_a_step() -> None:
     client = FakeClient(jobs=ARRAY)
-    client.answers["CancelJobs"] = [[("7311.0", 2017, "no such")]]
-    asked: list[object] = []
-    query = client.query
+    client.answers["CancelJobs"] = [[]]
+    question = "Cancel step_id=7310_1.0 name=a partition=debug [y/n]? "
+    for answers, times in (("y\ny\n", 2), ("n\ny\n", 1)):
+        said = run_command(scancel, "-i", "7310_1.0", client=client, stdin=answers).out
+        assert said == question * times
 
-    def noting(table: str, columns: list[str], where: object = None, **more: object) -> object:
-        if columns == ["job_id", "array_job_id", "array_task_id"]:
-            asked.append(where)
-        return query(table, columns, where, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(client, "query", noting)
-    run_command(scancel, "7310_0.0", client=client)
-    client.answers["CancelJobs"] = [[("7310_1.0", 2017, "no such")]]
-    run_command(scancel, "7310_1.0", client=client)
-    assert asked == [{"job_id": [7311]}, {"array_job_id": [7310]}]
+@pytest.mark.parametrize(
+    ("arguments", "jobs"),
+    [
+        (["--user=1", "--me"], ["7301", "7303"]),
+        (["--me", "--user=1"], ["7302"]),
+        (["-u1", "-uroot"], ["7301", "7303"]),
+    ],
+)
+def test_the_user_named_last_counts(
+    arguments: list[str], jobs: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.getuid", lambda: 0)
+    assert job_ids(cancel(*arguments)[1]) == jobs
+
+
+@pytest.mark.parametrize(
+    ("state", "name"), [("rv", "REVOKED"), ("SI", "SIGNALING"), ("s", "SUSPENDED")]
+)
+def test_a_state_is_told_in_full(state: str, name: str) -> None:
+    error = "scancel: error: No active jobs match ALL job filters, including: state="
+    assert cancel("-v", "-t", state)[0].err == f"{error}{name} \n"
 
 
 def test_a_state_that_was_asked_for_goes_along() -> None:

@@ -14,7 +14,6 @@ import pytest
 from fake_controller import NOW, FakeClient, Outcome, record, run_command
 
 from understudy.commands.scontrol.scontrol import scontrol
-from understudy.commands.scontrol.show import in_places
 from understudy.commands.shared.client import RefusedError
 from understudy.model.records import NO_TASKS
 
@@ -477,12 +476,6 @@ def test_of_arrays_it_is_told_which_tasks_met_with_what(client: FakeClient) -> N
     ]
     result = ask(client, "resume 7")
     assert (result.code, result.err) == (1, "7_1: Job is not suspended\n7_2-3: No error\n")
-
-
-def test_split_tasks_take_the_place_of_their_array() -> None:
-    jobs = [[3, 3], [4, 0], [7, 3], [8, 3], [9, 0]]
-    rows = in_places(jobs, ["job_id", "array_job_id"])
-    assert rows == [[7, 3], [4, 0], [8, 3], [3, 3], [9, 0]]
 
 
 def test_ping_says_whether_the_controller_is_there(client: FakeClient) -> None:
