@@ -122,6 +122,8 @@ def _read(words: "Sequence[str]", context: Context, outcome: str) -> tuple[str, 
         if key is None:
             _refuse(context, f"Unknown parameter {word}.  {outcome}")
         assert key is not None
+        if key in {"nodecnt", "corecnt"}:
+            _read_counts(key, value, changes, context)
         if sign and key not in (*_LISTS, "starttime", "endtime", "reservationname"):
             _refuse(
                 context,
@@ -136,15 +138,13 @@ def _read(words: "Sequence[str]", context: Context, outcome: str) -> tuple[str, 
             changes[key] = _time(key, value, now, word, context, outcome)
         elif key in {"duration", "maxstartdelay"}:
             changes[key + sign] = _duration(value, word, context, outcome)
-        elif key in {"nodecnt", "corecnt"}:
-            _read_counts(key, value, changes, context)
         elif key == "watts" and not _is_power(value):
             _refuse(context, f"Invalid Watts value: {value}")
         elif key == "tres":
             _read_tres(value, changes, context)
         elif key == "flags" and value:
             changes[key + sign] = _flags(value, sign, context, outcome)
-        elif key != "flags":
+        elif key not in {"flags", "nodecnt", "corecnt"}:
             if key in _ONCE and any(each.rstrip("+-") == key for each in changes):
                 _refuse(context, f"Parameter {word} specified more than once")
             changes[key + (sign if key in _LISTS else "")] = value
@@ -152,15 +152,17 @@ def _read(words: "Sequence[str]", context: Context, outcome: str) -> tuple[str, 
 
 
 def _read_counts(key: str, value: str, changes: dict[str, str], context: Context) -> None:
-    """Numbers at commas, of nodes also in thousands (`2k`); none at all says nothing."""
+    """Numbers at commas, of nodes also in thousands (`2k`); none at all says nothing. A negative
+    count of cores is one of 32 bits: more than there are.
+    """
     counts = []
     for part in filter(None, value.split(",")):
         text = part.removeprefix("+")
-        digits = text.rstrip("kKmM") if key == "nodecnt" else text
+        digits = text.rstrip("kKmM") if key == "nodecnt" else text.removeprefix("-")
         if not digits.isdecimal():
             _refuse(context, f"Invalid {'node' if key == 'nodecnt' else 'core'} count {value}")
-        scale = _SCALES.get(text[len(digits) :][:1].lower(), 1)
-        counts.append(str(int(digits) * scale))
+        scale = _SCALES.get(text[-1].lower(), 1)
+        counts.append(str(int(text.rstrip("kKmM")) * scale & 0xFFFFFFFF))
     if counts:
         changes[key] = ",".join(counts)
 
@@ -246,7 +248,7 @@ def _check_new(changes: dict[str, str], context: Context) -> None:
     from understudy.model.reservations import PART_NODES, read_flags
 
     flags = read_flags(changes["flags"])[0] if changes.get("flags") else 0
-    counts = any(changes.get(key, "").replace(",", "").strip("0") for key in ("nodecnt", "corecnt"))
+    counts = any(int(changes.get(key, "0").partition(",")[0]) for key in ("nodecnt", "corecnt"))
     is_empty = "watts" not in changes and not (
         counts or any(changes.get(key) for key in ("nodes", "burstbuffer", "licenses"))
     )

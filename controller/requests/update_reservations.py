@@ -8,6 +8,7 @@ UPDATE, AND DELETE COMMANDS": administrators only.
 from __future__ import annotations
 
 from copy import copy
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.lookups import check_features, find_partitions, node_bitmap
@@ -47,7 +48,7 @@ from understudy.model.times import YEAR, parse_limit
 from understudy.protocol.messages import Message, Ok, ReservationChanged
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from understudy.controller.core.core import Core
     from understudy.controller.ports import Sender
@@ -215,20 +216,26 @@ def _check_licenses(core: Core, reservation: Reservation, text: str, now: float)
 def _set_people(core: Core, reservation: Reservation, changes: dict[str, str]) -> None:
     for key in ("users", "users+", "users-"):
         if key in changes:
-            words, excludes = _listed(
-                reservation.users, changes[key], key[5:], ErrorCode.INVALID_USER
+            text, sign = _as_less(reservation.users, changes[key], key[5:])
+            _check_listed(
+                text,
+                sign,
+                ErrorCode.INVALID_USER,
+                lambda word: core.users.user_id(word) is not None,
             )
-            ids = []
-            for word in words:
-                user_id = core.users.user_id(word.lstrip("-"))
+            names, excludes = _listed(reservation.users, text, sign, ErrorCode.INVALID_USER)
+            kept = list(names)
+            ids: list[int] = []
+            for word in names:
+                user_id = core.users.user_id(word)
                 if user_id is None:
                     raise SlurmError(ErrorCode.INVALID_USER)
-                ids.append(user_id)
-            reservation.users, reservation.user_ids, reservation.excludes_users = (
-                words,
-                tuple(ids),
-                excludes,
-            )
+                if sign == "+" and user_id in ids:  # `Users+=0` where root is one
+                    kept.remove(word)
+                else:
+                    ids.append(user_id)
+            reservation.users, reservation.user_ids = tuple(kept), tuple(ids)
+            reservation.excludes_users = excludes
     for key in ("groups", "groups+", "groups-"):
         if key in changes:
             words, excludes = _listed(
@@ -239,9 +246,11 @@ def _set_people(core: Core, reservation: Reservation, changes: dict[str, str]) -
             reservation.groups = words
     for key in ("accounts", "accounts+", "accounts-"):
         if key in changes:
-            words, excludes = _listed(
-                reservation.accounts, changes[key], key[8:], ErrorCode.INVALID_ACCOUNT
-            )
+            old = reservation.accounts
+            text, sign = _as_less(old, changes[key], key[8:])
+            is_there = old.__contains__ if sign == "-" else bool
+            _check_listed(text, sign, ErrorCode.INVALID_ACCOUNT, is_there)
+            words, excludes = _listed(old, text, sign, ErrorCode.INVALID_ACCOUNT)
             known = core.associations
             if known.associations and not all(known.account(word) for word in words):
                 raise SlurmError(ErrorCode.INVALID_ACCOUNT)
@@ -259,6 +268,21 @@ def _set_people(core: Core, reservation: Reservation, changes: dict[str, str]) -
         for user_id in reservation.user_ids
     ):
         raise SlurmError(ErrorCode.INVALID_ACCOUNT)
+
+
+def _as_less(old: tuple[str, ...], text: str, sign: str) -> tuple[str, str]:
+    """(words, sign): `Users=-a` where others are named is `Users-=a`."""
+    given = [word for word in text.split(",") if word]
+    if sign or not (old and given) or not all(word.startswith("-") for word in given):
+        return text, sign
+    return ",".join(word.removeprefix("-") for word in given), "-"
+
+
+def _check_listed(text: str, sign: str, code: int, is_there: Callable[[str], bool]) -> None:
+    """What is added or taken away is something, and each name of it is one."""
+    given = [word for word in text.split(",") if word]
+    if sign and not (given and all(map(is_there, given))):
+        raise SlurmError(code)
 
 
 def _listed(old: tuple[str, ...], text: str, sign: str, code: int) -> tuple[tuple[str, ...], bool]:
@@ -283,8 +307,8 @@ def _listed(old: tuple[str, ...], text: str, sign: str, code: int) -> tuple[tupl
 
 def _choose(core: Core, new: Reservation, changes: dict[str, str], now: float) -> None:
     """Set the nodes and cores: those named, or so many of a partition."""
-    counts = _numbers(changes.get("nodecnt", ""))
-    core_counts = _numbers(changes.get("corecnt", ""))
+    counts = _node_counts(changes.get("nodecnt", ""))
+    core_counts = [each for each in _numbers(changes.get("corecnt", "")) if each]
     named = changes.get("nodes", "")
     if new.flags & ANY_NODES and not named:
         if counts or core_counts or not (new.licenses or new.burst_buffer):
@@ -293,6 +317,8 @@ def _choose(core: Core, new: Reservation, changes: dict[str, str], now: float) -
     if named:
         new.features = changes.get("features", "")  # kept, and no matter
         _take_named(core, new, named)
+        if not new.nodes:
+            raise SlurmError(ErrorCode.INVALID_NODE)
         if new.flags & (REPLACE | REPLACE_DOWN):
             raise SlurmError(ErrorCode.INVALID_NODE)
         check_overlap(core, new, now)
@@ -320,7 +346,12 @@ def _choose(core: Core, new: Reservation, changes: dict[str, str], now: float) -
 
 
 def _numbers(text: str) -> list[int]:
-    return [int(word) for word in text.split(",") if word and int(word)]
+    return [int(word) for word in text.split(",") if word]
+
+
+def _node_counts(text: str) -> list[int]:
+    """Those before the first nothing."""
+    return list(takewhile(bool, _numbers(text)))
 
 
 def _take_named(core: Core, new: Reservation, text: str) -> None:
@@ -417,11 +448,15 @@ def _update(core: Core, reservation: Reservation, changes: dict[str, str], now: 
     if "corecnt" in changes:
         raise SlurmError(ErrorCode.CORES_ARE_FIXED)
     if changes.get("nodes"):
-        if not new.flags & SPEC_NODES or new.flags & (REPLACE | REPLACE_DOWN):
+        if new.flags & (REPLACE | REPLACE_DOWN):
             raise SlurmError(ErrorCode.NOT_SUPPORTED)
         _take_named(core, new, changes["nodes"])
     elif changes.get("nodecnt"):
-        _resize(core, new, sum(_numbers(changes["nodecnt"])), now)
+        _resize(core, new, sum(_node_counts(changes["nodecnt"])), now)
+    elif "nodes" in changes:
+        new.flags &= ~SPEC_NODES
+    if not new.nodes and (changes.get("nodes") or changes.get("nodecnt")):
+        raise SlurmError(ErrorCode.INVALID_RESERVATION)
     if new.nodes and new.cores is None:
         check_overlap(core, new, now)
         if not new.flags & (IGNORE_JOBS | TIME_FLOAT) and busy_nodes(core, new, now) & new.nodes:
