@@ -5,10 +5,10 @@ from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.fields import Cell, Field, FieldTable, header_line, lines
 from understudy.commands.shared.options import (
     NONE,
+    OPTIONAL,
     REQUIRED,
     Option,
     OptionTable,
-    is_written_out,
     last_values,
 )
 from understudy.documents.documents import VERSION
@@ -48,7 +48,7 @@ OPTIONS = OptionTable(
             env="SPRIO_FEDERATION",
         ),
         Option("help", "", NONE, "print this text"),
-        Option("jobs", "j", REQUIRED, "LIST: only these jobs"),
+        Option("jobs", "j", OPTIONAL, "LIST: only these jobs"),
         Option("local", "", NONE, "accepted; only this cluster is shown", env="SPRIO_LOCAL"),
         Option("long", "l", NONE, "more about each job"),
         Option("cluster", "", REQUIRED, "", dest="clusters"),
@@ -154,13 +154,11 @@ _COLUMNS = [
 
 def sprio(arguments: "list[str]", context: Context) -> int:
     """The command. Returns the exit code."""
-    # a list of none means all
-    given, words = OPTIONS.parse(
-        arguments[:-1] if arguments[-1:] in (["-j"], ["--jobs"]) else arguments
-    )
+    given, words = OPTIONS.parse(arguments)
     options = last_values([*OPTIONS.from_environment(context.environ), *given])
-    if words and is_written_out("jobs", arguments):
-        options["jobs"] = words.pop(0)
+    if "jobs" in options:
+        lists = [value for option, value in given if option.dest == "jobs" and value is not None]
+        options["jobs"] = lists[-1] if lists else None  # a list of none means all
     if "usage" in options:
         context.stdout.write(_USAGE)
         return 0
@@ -190,7 +188,10 @@ def _show(options: "dict[str, str | None]", words: "list[str]", context: Context
             "one and retry."
         )
         return 1
-    jobs = _job_numbers(options, context)
+    jobs = _job_numbers(options.get("jobs"), context)
+    if jobs is not None and words and "jobs" in options:
+        options["jobs"] = words.pop(0)
+        jobs = _job_numbers(options["jobs"], context)
     if jobs is None:
         return 1
     if words:
@@ -208,19 +209,20 @@ def _show(options: "dict[str, str | None]", words: "list[str]", context: Context
             context.print(header_line(cells))
         _print_weights(cells, context)
         return 0
-    where = {"job_id": jobs} if "jobs" in options else {}
+    where = {} if options.get("jobs") is None else {"job_id": jobs}
     if options.get("user"):
         where["user_id"] = users
     return _print_jobs(cells, options, where, context, header=header)
 
 
-def _job_numbers(options: "dict[str, str | None]", context: Context) -> "list[int] | None":
-    """Those of -j; None if one of them is none, which has been said then."""
-    words = [word for word in (options.get("jobs") or "").split(",") if word]
+def _job_numbers(text: "str | None", context: Context) -> "list[int] | None":
+    """Those of a list; None if one of them is none, which has been said then."""
+    words = [word for word in (text or "").split(",") if word]
     numbers = []
     for word in words:
         number, plus, component = word.lstrip().partition("+")
-        if not number.isdigit() or not int(number) or (plus and not component.isdigit()):
+        is_number = number.isdigit() and 0 < int(number) <= _MOST
+        if not is_number or (plus and not component.isdigit()):
             context.error(f"Invalid job id: {word}")
             return None
         numbers.append(int(number))
@@ -285,12 +287,24 @@ def _print_options(options: "dict[str, str | None]", context: Context) -> None:
     """What was asked for, as -v shows it."""
     rule = "-" * 29
     names = ("format", "job_flag", "jobs", "partition", "users", "verbose")
-    given = {"job_flag": "0", "users": options.get("user"), "verbose": "1"} | {
-        name: options.get(name) for name in ("format", "jobs", "partition")
-    }
+    given = {
+        "job_flag": str(int("jobs" in options)),
+        "users": options.get("user"),
+        "verbose": "1",
+    } | {name: options.get(name) for name in ("format", "jobs", "partition")}
     context.stdout.write(
         "\n".join(
-            [rule, *(f"{name:<10} = {given[name] or '(null)'}" for name in names), rule, "", "", ""]
+            [
+                rule,
+                *(
+                    f"{name:<10} = {'(null)' if given[name] is None else given[name]}"
+                    for name in names
+                ),
+                rule,
+                "",
+                "",
+                "",
+            ]
         )
     )
 

@@ -528,7 +528,7 @@ def test_root_has_a_level_where_no_plugin_counts_shares():
     ("words", "said"),
     [
         (["--jobs=7333", "7334_9"], "sprio: error: Invalid job id: 7334_9\n"),  # the latter counts
-        (["--job", "7333", "7333", "x"], "sprio: error: Unrecognized option: x\n"),
+        (["--job", "7333", "7334", "x"], "sprio: error: Unrecognized option: 7334\n"),
         (["-j", "7333", "7334"], "sprio: error: Unrecognized option: 7334\n"),
         (["x"], "sprio: error: Unrecognized option: x\n"),
         (
