@@ -4,8 +4,7 @@ id. Follows sacct(1) "DEFAULT TIME WINDOW" of 22.05.
 Place: commands alone; pure.
 """
 
-from understudy.commands.sacct.fields import cpus
-from understudy.documents.job_texts import nodes
+from understudy.documents.job_texts import amount
 from understudy.documents.states import COMPLETED, PENDING, RESIZING, RUNNING, SUSPENDED
 
 TYPE_CHECKING = False
@@ -133,8 +132,8 @@ def _is_meant(row: "Row", wanted: Wanted) -> bool:
         and _is_in(row["qos"], wanted.qos)
         and _is_in(row["reason"], wanted.reasons)
         and _is_in(row["wckey"], wanted.wckeys)
-        and _is_within(nodes(row), wanted.nodes)
-        and _is_within(cpus(row), wanted.cpus)
+        and _is_within(amount(row, "tres_allocated", "node"), wanted.nodes)
+        and _is_within(amount(row, "tres_allocated", "cpu"), wanted.cpus)
         and _is_within(
             row["time_limit_min"] if row["time_limit_min"] is not None else 1 << 32, wanted.limits
         )

@@ -202,6 +202,9 @@ _STEP_COLUMNS = [
     "usage",
 ]
 _LEADING_NUMBER = re.compile(r"[0-9]+")
+_MOST_OF_RANGE = 0x7FFFFFFF
+# what follows a second dash is not looked at
+_NUMBERS = re.compile(r"\s*([+-]?[0-9]+[km]?)?(?:-\s*(\+?[0-9]+[km]?)(?:-.*)?)?", re.IGNORECASE)
 _SPECIAL_STEPS = {"extern": -2, "batch": -1, "interactive": -1}
 
 
@@ -774,14 +777,28 @@ def _flag(word: str, context: Context) -> str:
 
 
 def _range(text: "str | None", what: str, context: Context) -> "tuple[int, int] | None":
-    if not text:
+    if text is None:
         return None
-    least, dash, rest = text.partition("-")
-    most = rest.partition("-")[0] if dash else least  # what follows is not looked at
-    if not (least.isdigit() and most.isdigit()) or (dash and not int(most)):
+    found = _NUMBERS.fullmatch(text)
+    least, most = (_with_unit(each) for each in found.groups()[:2]) if found else (-1, None)
+    if least is None:
+        return 1, _MOST_OF_RANGE  # no number: all that ran
+    if least < 0 or (most is not None and most <= 0):
         context.error(f'Invalid numeric value "{text}" for requested {what} range.')
         raise _BadRequestError
-    return (int(least), int(most)) if int(most) else None
+    too_big = next((each for each in (least, most or 0) if each > _MOST_OF_RANGE), None)
+    if too_big is not None:
+        context.error(f"Numeric argument ({too_big}) to big for requested {what} range.")
+        raise _BadRequestError
+    return (least, least if most is None else most) if least else None
+
+
+def _with_unit(text: "str | None") -> "int | None":
+    """`2`, `2k`, `2m`; None for no text."""
+    if not text:
+        return None
+    number = text.rstrip("kKmM")
+    return int(number) << {"": 0, "k": 10, "m": 20}[text[len(number) :].lower()]
 
 
 def _minutes(text: "str | None", context: Context) -> "int | None":
