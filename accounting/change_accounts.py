@@ -124,14 +124,17 @@ def modify(draft: Draft, message: AccountingChange) -> AccountingChanged:
             draft.note("Modify Accounts", any_of("name", names), info_text(own))
     if not limits and "parent" not in message.set:
         return AccountingChanged(names)
+    parent = message.set.get("parent")
     chosen = _associations(ledger, tree, where)
+    if parent is not None:  # who is there already, or is at the top, keeps the limits, too
+        chosen = [each for each in chosen if each.parent_id and tree.parent_account(each) != parent]
     answer = change_limits(draft, tree, chosen, limits)
-    if answer.problems or "parent" not in message.set:
+    if answer.problems or parent is None:
         return AccountingChanged(names, answer.associations, problems=answer.problems)
-    chosen = [each for each in chosen if each.account != message.set["parent"]]
+    chosen = [each for each in chosen if each.account != parent]
     listed = {name_of(tree, each): None for each in chosen} | dict.fromkeys(answer.associations)
     for association in chosen:
-        _move(draft, ledger.associations[association.id], message.set["parent"])
+        _move(draft, ledger.associations[association.id], parent)
     return AccountingChanged(names, list(listed), problems=answer.problems)
 
 

@@ -48,9 +48,9 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
     """
     ledger, values = draft.ledger, message.set
     default = values.get("default_account", "")
-    accounts = [name for name in dict.fromkeys(values.get("accounts", [])) if name != default] + (
-        [default] if default else []
-    )
+    accounts = [
+        name for name in dict.fromkeys(values.get("accounts", [])) if not name or name != default
+    ] + ([default] if default else [])
     clusters, problems = clusters_meant(ledger, message)
     if problems:
         return AccountingChanged(problems=problems)

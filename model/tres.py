@@ -10,7 +10,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Final
 
 # Slurm numbers these 1 to 8
@@ -19,7 +19,7 @@ FIRST_DYNAMIC_ID: Final = 1001  # from here on those that a site names in Accoun
 IN_MEGABYTES: Final = frozenset(("mem", "vmem"))
 
 _UNITS: Final = "KMGTP"
-_MEGABYTE: Final = 1024 * 1024
+_NO_LIMIT: Final = (0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFE)
 
 
 class TresError(ValueError):
@@ -37,48 +37,72 @@ def split_name(name: str) -> tuple[str, str]:
     return kind, rest
 
 
-def parse(text: str, known: Iterable[str]) -> dict[str, int]:
-    """Read `cpu=4,mem=1G`. -1 stands for "no limit". Names may be in any case.
+def parse(
+    text: str, known: Mapping[str, int], complain: Callable[[str], None] = lambda _text: None
+) -> dict[str, int]:
+    """Read `cpu=4,mem=1G`, or `1=4,2=1G`, by names and their numbers. -1 stands for "no limit".
+    Names may be in any case and cut short; what is wrong with an amount is complained of, and the
+    amount is what stands before it.
 
     Raises:
-        TresError: an unknown name, or no amount.
+        TresError: an unknown resource.
     """
-    names = {name.lower(): name for name in known}
     amounts: dict[str, int] = {}
-    for part in text.split(","):
-        if not part:
-            continue
-        name, equals, amount = part.partition("=")
-        found = names.get(name.strip().lower())
-        if not equals or (found is not None and not amount):
-            raise TresError(f"no TRES id found for {name}")
-        if found is None:
-            raise TresError(f"no TRES known by type {name}")
-        amounts[found] = parse_amount(found, amount)
+    rest: str | None = text.removeprefix(",")
+    while rest is not None:
+        name, rest = _resource(rest, known)
+        amount, comma, behind = rest.partition(",")
+        amounts[name] = _amount(name, amount, complain)
+        rest = behind if comma else None
     return amounts
 
 
-def parse_amount(name: str, text: str) -> int:
-    """Read one amount: a number with a unit or without; memory in MB unless a unit says otherwise.
+def _resource(text: str, known: Mapping[str, int]) -> tuple[str, str]:
+    """Which resource a text begins with, by name or number, and what follows the `=`."""
+    word, equals, rest = text.partition("=")
+    digits = text[: len(text) - len(text.lstrip("0123456789"))]
+    if digits:
+        if not int(digits):
+            raise TresError(f"cannot convert {text} to ID.")
+        name = next((each for each, number in known.items() if number == int(digits)), None)
+        if name is None:
+            raise TresError(f"no TRES known by id {int(digits)}")
+        if not equals:
+            raise TresError("no value given as TRES type/id.")
+        return name, rest
+    if not equals:
+        raise TresError(f"no TRES id found for {text}")
+    by_number = sorted(known, key=known.__getitem__)
+    name = next((each for each in by_number if each.lower().startswith(word.lower())), None)
+    if name is None:
+        raise TresError(f"no TRES known by type {word}")
+    return name, rest
 
-    Raises:
-        TresError: not a number, or an unknown unit.
+
+def _amount(name: str, text: str, complain: Callable[[str], None]) -> int:
+    """One amount: a number with a unit or without; memory in MB unless a unit says otherwise. As
+    in C, what is below zero is counted down from 2^64, and the last two of these are no limit.
     """
-    text = text.strip()
-    digits = text[: len(text) - len(text.lstrip("-0123456789"))]
-    unit = text[len(digits) : len(digits) + 1].upper()
-    if unit and unit not in _UNITS:
-        raise TresError(f"Invalid unit type '{unit.lower()}'. Possible options are '{_UNITS}'")
-    try:
-        number = int(digits)
-    except ValueError:
-        raise TresError(f"Invalid TRES amount '{text}'") from None
-    if number < 0:
-        return -1
-    if not unit:
-        return number
-    factor = 1 << 10 * (_UNITS.index(unit) + 1)
-    return number * factor // _MEGABYTE if is_in_megabytes(name) else number * factor
+    text = text.lstrip()
+    sign = text[:1] if text[:1] in {"+", "-"} else ""
+    digits = text[len(sign) : len(text) - len(text[len(sign) :].lstrip("0123456789"))]
+    unit = text[len(sign + digits) :][:1] if digits else text[:1]
+    number = min(int(digits or 0), _NO_LIMIT[0])
+    if sign == "-":
+        number = -number & _NO_LIMIT[0]
+    if unit and unit.upper() not in _UNITS:
+        complain(f"Invalid unit type '{unit}'. Possible options are '{_UNITS}'")
+    elif unit:
+        number = number * _factor(name, unit.upper()) & _NO_LIMIT[0]
+    return -1 if number in _NO_LIMIT else number
+
+
+def _factor(name: str, unit: str) -> int:
+    """What a unit makes of a number: 22.05 counts K of memory as MB, and T and P of others as 1."""
+    power = _UNITS.index(unit)
+    if is_in_megabytes(name):
+        return 1 << 10 * max(power - 1, 0)
+    return 1 << 10 * (power + 1) if power <= _UNITS.index("G") else 1
 
 
 def text_of(amounts: Mapping[str, int], order: Mapping[str, int] | None = None) -> str:

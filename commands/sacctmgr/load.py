@@ -127,7 +127,12 @@ class _Load:
                 )
             try:
                 found[key.field] = sw.read_value(
-                    key, "=", sw.unquoted(text), part, self.session.words
+                    key,
+                    "=",
+                    sw.unquoted(text),
+                    part,
+                    self.session.words,
+                    self.session.context.error,
                 )
             except sw.ValueRefusedError as error:
                 raise _BadFileError(

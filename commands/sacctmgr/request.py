@@ -4,6 +4,7 @@ Place: under sacctmgr. It knows what words mean (`sacctmgr_words.py`), not what 
 """
 
 from understudy.commands.sacctmgr import words as sw
+from understudy.commands.sacctmgr.texts import NOTHING_NEW
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
 
     from understudy.commands.sacctmgr.session import Session
 
+_NO_NAMES_IN_SET = {  # what is said of a word in `set` that stands alone
+    "account": " Can't modify the name of an account",
+    "user": " Bad format on {}: End your option with an '=' sign",
+}
 _TO_STDOUT = frozenset(("job", "qos", "resource"))  # where Slurm says what it does not know
 
 
@@ -28,6 +33,10 @@ class Request:
         """Whether it can be added; says so where nobody named it."""
         if self.is_well and not self.names:
             session.context.complain(f" Need name of {what} to add.")
+        elif self.is_well and "" in self.names:
+            session.context.print(NOTHING_NEW)
+            session.context.complain(" No blank names are allowed when adding.")
+            return False
         return self.is_well and bool(self.names)
 
     def is_new(self, session: "Session", what: str) -> bool:
@@ -46,8 +55,8 @@ def read_addition(session: "Session", entity: str, words: list[str]) -> Request:
     request = Request()
     for word in words:
         key, operator, value = sw.split_word(word)
-        if not key:
-            if value.lower() not in {"where", "set", ""}:
+        if not operator:
+            if value.lower() not in {"where", "set"}:
                 request.names += sw.names_in(value)
             continue
         place = sw.find_key(sw.ADDED_TO[entity], key)
@@ -78,20 +87,26 @@ def read_words(session: "Session", entity: str, words: list[str], *, sets: bool)
     hint = "SLURM_PRINT_VALUE" if entity in {"qos", "resource"} else "value"
     for word in words:
         key, operator, value = sw.split_word(word)
-        if not key:
+        if not operator:
             if value.lower() == "set":
                 in_set = sets
             elif value.lower() == "where":
                 in_set = False
-            elif value and not in_set:
+            elif not in_set:
                 request.where.setdefault("names", []).extend(sw.names_in(value))
+            elif entity in _NO_NAMES_IN_SET:
+                request.is_well = False
+                session.context.complain(_NO_NAMES_IN_SET[entity].format(value))
             continue
         if in_set:
             found = sw.find_key(sw.SET[entity], key)
+            is_name = bool(key) and "names".startswith(key.lower())
+            if found is None and is_name and entity == "cluster":
+                continue
             if found is None:
                 request.is_well = False
-                if entity == "account" and "names".startswith(key.lower()):
-                    session.context.complain(" Can't modify the name of an account")
+                if entity == "account" and is_name:
+                    session.context.complain(_NO_NAMES_IN_SET[entity])
                 else:
                     _unknown_option(session, entity, word)
             else:
@@ -129,11 +144,13 @@ def _set(
 ) -> None:
     """Take one word of `set` over."""
     try:
-        read = sw.read_value(key, operator, value, word, session.words)
+        read = sw.read_value(key, operator, value, word, session.words, session.context.error)
     except sw.ValueRefusedError as error:
         refuse(session, error)
-        if key.kind == "classification" or (
-            entity in {"qos", "resource"} and key.kind in {"number", "factor"}
+        if (
+            key.kind == "classification"
+            or (entity in {"qos", "resource"} and key.kind in {"number", "factor"})
+            or (key.kind == "raw_usage" and error.text.startswith("Invalid"))
         ):
             return  # Slurm goes on as if it had not been there
         request.is_well = False

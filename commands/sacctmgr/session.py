@@ -61,7 +61,7 @@ class Session:
             from understudy.commands.sacctmgr.words import Vocabulary
 
             self._words = Vocabulary(
-                lambda: [row["tres"] for row in self.table.rows("tres", ["tres"])],
+                lambda: {row["tres"]: row["id"] for row in self.table.rows("tres", ["tres", "id"])},
                 lambda: [row["name"] for row in self.table.rows("qos", ["name"])],
                 self._read_time,
             )

@@ -301,8 +301,8 @@ def _read(
     form: str | None = None
     is_well = True
     for word in words:
-        key, _, value = sw.split_word(word)
-        if not key:
+        key, operator, value = sw.split_word(word)
+        if not operator:
             flag = next(
                 (
                     name
@@ -361,11 +361,11 @@ def _take(
             _complain_of_condition(session, entity, word)
         # Slurm goes on without
         return key.kind == "cpus" or (key.kind == "time" and entity != "reservation")
-    if not values and key.kind in {"names", "texts", "nodes"}:
-        means_all = key.field in {"reasons", "parents"} or (
-            entity in _PEOPLE and key.field in {"clusters", "accounts"}
-        )
-        values = [] if means_all else [""]  # which nothing is called
+    means_all = key.field == "reasons" or (
+        entity in _PEOPLE and key.field in {"clusters", "accounts"}
+    )
+    if values == [""] and means_all:
+        values = []  # else nothing is called so
     if values:
         where.setdefault(key.field, []).extend(values)
     if entity == "resource" and key.field == "clusters":
@@ -436,7 +436,9 @@ def _rows(
     rows = table.rows(_TABLES[entity], _COLUMNS[entity], conditions, wire)
     if named:
         rows = [
-            row for row in rows if not set(named).isdisjoint(sw.names_in(row["nodes"], lower=False))
+            row
+            for row in rows
+            if row["nodes"] and not set(named).isdisjoint(sw.names_in(row["nodes"], lower=False))
         ]
     return [
         _finish(session, entity, row)

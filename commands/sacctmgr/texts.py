@@ -50,7 +50,7 @@ def limits_text(values: "dict[str, Any]") -> "list[str]":
         text = ",".join(sorted(value)) if field == "qos" else sw.text_of_limit(field, value)
         if value is None:
             text = "(null)" if field == "default_qos" else "NONE"
-        if text:
+        if text or field == "qos":
             found.append(
                 f"  {label:<25}= {text}" if field == "grp_jobs_accrue" else f"  {label:<14}= {text}"
             )

@@ -12,11 +12,12 @@ from understudy.model import tres
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
 _DECIMALS = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|$", re.IGNORECASE)
-_DIGITS = re.compile(r"[+-]?\d+|$")
+_DIGITS = re.compile(r"\s*[+-]?\d+|$")
+_PARTS_OF_LIST = re.compile(r"[^,\[]*\[[^\]]*\]|[^,]+")
 PARENT_SHARES = 0x7FFFFFFF  # Fairshare=parent
 QOS_FLAGS = (
     *(
@@ -345,7 +346,7 @@ class ValueRefusedError(Exception):
 
 def split_word(word: str) -> "tuple[str, str, str]":
     """Key, operator (`=`, `+=`, `-=`, "" for a word that stands alone) and value. Quotes around the
-    value go.
+    value go, and so does a second `=`.
     """
     key, equals, value = word.partition("=")
     if not equals:
@@ -353,7 +354,7 @@ def split_word(word: str) -> "tuple[str, str, str]":
     operator = "="
     if key[-1:] in {"+", "-"}:
         operator, key = key[-1] + "=", key[:-1]
-    return key, operator, unquoted(value)
+    return key, operator, unquoted(value.removeprefix("="))
 
 
 def unquoted(text: str) -> str:
@@ -361,20 +362,31 @@ def unquoted(text: str) -> str:
 
 
 def names_in(text: str, *, lower: bool = True) -> "list[str]":
-    """A list with commas; `a[1-3]` as well.
+    """A list with commas, `a[1-3]` in it as well; an empty name where there is none. Behind a
+    quotation mark in front it ends at the next one; others become backticks.
 
     Raises:
         ValueRefusedError: brackets that enclose no numbers.
     """
     text = text.lower() if lower else text
-    if "[" in text:
-        from understudy.model.hostlist import expand
+    if text[:1] in {"'", '"'}:
+        text = text[1:].partition(text[0])[0]
+    found: list[str] = []
+    for part in _PARTS_OF_LIST.findall(text.replace("'", "`").replace('"', "`")):
+        found += _numbered(part) if part.endswith("]") and "[" in part else [part]
+    return found or [""]
 
-        try:
-            return list(expand(text))
-        except ValueError as error:
-            raise ValueRefusedError(str(error), is_error=True) from None
-    return [unquoted(name) for name in text.split(",") if unquoted(name)]
+
+def _numbered(part: str) -> "list[str]":
+    from understudy.model.hostlist import expand
+
+    try:
+        return list(expand(part))
+    except ValueError:
+        wrong = part.partition("[")[2].removesuffix("]")
+        raise ValueRefusedError(
+            f"_parse_single_range: Invalid range: `{wrong}'", is_error=True
+        ) from None
 
 
 class Vocabulary:
@@ -382,12 +394,12 @@ class Vocabulary:
     when first needed.
     """
 
-    def __init__(self, tres_names: "Any", qos_names: "Any", read_time: "Any") -> None:
-        self._tres, self._qos, self.read_time = tres_names, qos_names, read_time
+    def __init__(self, tres_numbers: "Any", qos_names: "Any", read_time: "Any") -> None:
+        self._tres, self._qos, self.read_time = tres_numbers, qos_names, read_time
 
-    def tres_names(self) -> "list[str]":
-        names: list[str] = self._tres()
-        return names
+    def tres_numbers(self) -> "dict[str, int]":
+        numbers: dict[str, int] = self._tres()
+        return numbers
 
     def qos_names(self) -> "list[str]":
         names: list[str] = self._qos()
@@ -395,6 +407,7 @@ class Vocabulary:
 
 
 _ALL_ONES = 0xFFFFFFFF
+_LARGEST = (1 << 64) - 1  # for which larger ones are taken
 
 
 def number(label: str, text: str) -> "int | None":
@@ -408,7 +421,8 @@ def number(label: str, text: str) -> "int | None":
     if digits is None:
         raise ValueRefusedError(f"Invalid value for {label} ({text})", is_error=True)
     value = int(digits[0] or 0)
-    return None if value < 0 or value == _ALL_ONES else value & _ALL_ONES
+    is_none = value < 0 or value == _ALL_ONES or value >= _LARGEST
+    return None if is_none else value & _ALL_ONES
 
 
 def minutes(label: str, text: str, word: str) -> "int | None":
@@ -442,8 +456,15 @@ _LABELS = {
 }
 
 
-def read_value(key: Key, operator: str, text: str, word: str, words: Vocabulary) -> "Any":
-    """The value of a key in `set`.
+def read_value(
+    key: Key,
+    operator: str,
+    text: str,
+    word: str,
+    words: Vocabulary,
+    complain: "Callable[[str], None]",
+) -> "Any":
+    """The value of a key in `set`; what is passed over in it is complained of.
 
     Raises:
         ValueRefusedError: with what to say.
@@ -459,14 +480,17 @@ def read_value(key: Key, operator: str, text: str, word: str, words: Vocabulary)
         return None if value is None else value * 60
     if kind == "shares":
         return PARENT_SHARES if text.lower() == "parent" else number("FairShare", text)
-    if kind.startswith("tres"):
-        return _tres(label, kind, text, words)
+    if kind.startswith("tres:"):
+        value = number(label, text)
+        return {kind.removeprefix("tres:"): -1 if value is None else value}
+    if kind == "tres":
+        return _tres(word.partition("=")[2].removeprefix("="), words, complain)
     if kind == "factor":
         return _factor(label, text)
     if kind == "level":
         return level(text)
     if kind in {"qos", "preempt"}:
-        return _qos_names(operator, text, words, takes_minus_one=kind == "qos")
+        return _qos_names(operator, text, words)
     if kind == "default_qos":
         return _default_qos(text, words)
     if kind == "flags":
@@ -506,7 +530,7 @@ def _signed(operator: str, text: str) -> "list[str]":
     go.
     """
     sign = operator[0] if operator in {"+=", "-="} else ""
-    return [sign + name for name in names_in(text)]
+    return [sign + name for name in names_in(text) if name]
 
 
 def _license(_operator: str, text: str) -> str:
@@ -532,25 +556,13 @@ _READERS = {
 }
 
 
-def _tres(label: str, kind: str, text: str, words: Vocabulary) -> "dict[str, int]":
-    name = kind.partition(":")[2]
-    if name:
-        value = number(label, text)
-        return {name: -1 if value is None else value}
+def _tres(text: str, words: Vocabulary, complain: "Callable[[str], None]") -> "dict[str, int]":
     if not text:
         raise ValueRefusedError("")
-    if text.isdigit():
-        raise ValueRefusedError(
-            "slurmdb_format_tres_str: no value given as TRES type/id.", is_error=True
-        )
     try:
-        return tres.parse(text, words.tres_names())
+        return tres.parse(text, words.tres_numbers(), complain)
     except tres.TresError as error:
-        said = str(error)
-        raise ValueRefusedError(
-            said if said.startswith("Invalid") else f"slurmdb_format_tres_str: {said}",
-            is_error=True,
-        ) from None
+        raise ValueRefusedError(f"slurmdb_format_tres_str: {error}", is_error=True) from None
 
 
 def _factor(label: str, text: str) -> "float | None":
@@ -568,24 +580,28 @@ def level(text: str) -> str:
     )
 
 
-def _qos_names(
-    operator: str, text: str, words: Vocabulary, *, takes_minus_one: bool
-) -> "list[str]":
+def _qos_names(operator: str, text: str, words: Vocabulary) -> "list[str]":
     """Names with + or - where they are to be added or taken away; [] for all that is inherited."""
-    sign = operator[0] if operator in {"+=", "-="} else ""
-    known: list[str] | None = None
+    names = [name for name in unquoted(text.lower()).split(",") if name]
+    if text and not names:
+        raise ValueRefusedError("You gave me an empty qos list", is_error=True)
+    known = words.qos_names() if names else []
+    by_lower = {each.lower(): each for each in known}
     found = []
-    for name in text.lower().split(","):
-        bare = unquoted(name).lstrip("+-")
-        if not bare or (unquoted(name) == "-1" and takes_minus_one):
-            continue
-        known = known if known is not None else words.qos_names()
-        by_lower = {each.lower(): each for each in known}
+    for name in names:
+        sign = name[0] if name[0] in "+-" else operator[:-1]
+        bare = name[1:] if name[0] in "+-" else name
         if bare not in by_lower:
             raise ValueRefusedError(
                 f"You gave a bad qos '{bare}'. Valid QOS's are {','.join(known)}", is_error=True
             )
-        found.append((sign or (name[0] if name[0] in "+-" else "")) + by_lower[bare])
+        found.append(sign + by_lower[bare])
+    if len({each[0] in "+-" for each in found}) > 1:
+        raise ValueRefusedError(
+            "You can't set qos equal to something and then add or subtract from it "
+            "in the same line",
+            is_error=True,
+        )
     return found
 
 
@@ -641,7 +657,7 @@ def read_condition(key: Key, text: str, words: Vocabulary, word: str = "") -> "l
     if key.kind == "classes":
         return [name for name in names_in(text) if name in _CLASSES]
     if key.kind == "known_qos":
-        return _qos_names("=", text, words, takes_minus_one=False)
+        return _qos_names("=", text, words) or [""]
     if key.kind == "levels":
         return [level(text)] if level(text) else []
     if key.kind == "modes":

@@ -40,13 +40,17 @@ def house():
 
 @pytest.mark.parametrize(
     "command",
-    ["-i add user x a[ fairshare=5", "-i add account a[1", "-i modify user a[ set fairshare=5",
-     "-i delete user a[", "show user a[", "show user name=a["],
+    ["-i add user x a[] fairshare=5", "-i add account a[]", "-i modify user a[] set fairshare=5",
+     "-i delete user a[]", "show user a[]", "show user name=a[]"],
 )  # fmt: skip
 def test_brackets_that_enclose_no_numbers_are_said_in_a_line(house, command):
     said = house.sacctmgr(command)
-    assert said.err.startswith("sacctmgr: error: Invalid hostlist: a[")
-    assert said.err.count("\n") == 1
+    assert said.err == "sacctmgr: error: _parse_single_range: Invalid range: `'\n"
+
+
+def test_a_bracket_that_is_left_open_is_a_part_of_the_name(house):
+    assert house.sacctmgr("-nP show user a[").err == ""
+    assert " a[1\n" in house.sacctmgr("-i add account a[1").out
 
 
 def test_adding_an_account_tells_of_it_and_of_its_limits(house):

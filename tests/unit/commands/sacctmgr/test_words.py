@@ -13,11 +13,11 @@ from understudy.commands.sacctmgr.words import (
     read_value,
 )
 
-WORDS = Vocabulary(lambda: ["cpu"], lambda: ["normal", "q1"], lambda text: text)
+WORDS = Vocabulary(lambda: {"cpu": 1}, lambda: ["normal", "q1"], lambda text: text)
 
 
 def read(kind, text, operator="="):
-    return read_value(Key("Name", 1, "name", kind), operator, text, f"Name={text}", WORDS)
+    return read_value(Key("Name", 1, "name", kind), operator, text, f"Name={text}", WORDS, print)
 
 
 @pytest.mark.parametrize(

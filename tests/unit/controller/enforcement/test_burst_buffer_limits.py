@@ -89,4 +89,4 @@ def test_its_part_of_all_there_is_counts_for_the_priority() -> None:
 
 def test_amounts_are_written_and_read_as_memory_is() -> None:
     assert amount_text("bb/lua", 2048) == "2G"
-    assert parse("bb/lua=2G", ["bb/lua"]) == {"bb/lua": 2048}
+    assert parse("bb/lua=2G", {"bb/lua": 1001}) == {"bb/lua": 2048}
