@@ -211,9 +211,10 @@ def sstat(arguments: list[str], context: Context) -> int:
         for at in range(0, len(headers), 4):
             context.print(" ".join(f"{header:<19}" for header in headers[at : at + 4]))
         return 0
-    wanted = [word for word in ",".join([*lists, *operands]).split(",") if word]
+    # of words the first counts alone, and what is named twice is shown once
+    wanted = [word for word in ",".join([*lists, *operands[:1]]).split(",") if word]
     try:
-        wanted = [_step_name(word) for word in wanted]
+        wanted = list(dict.fromkeys(map(_step_name, wanted)))
     except ValueError as error:
         context.fatal(str(error))
         return 1
