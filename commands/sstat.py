@@ -214,7 +214,7 @@ def sstat(arguments: list[str], context: Context) -> int:
     # of words the first counts alone, and what is named twice is shown once
     wanted = [word for word in ",".join([*lists, *operands[:1]]).split(",") if word]
     try:
-        wanted = list(dict.fromkeys(map(_step_name, wanted)))
+        wanted = [step for step, _ in dict.fromkeys(map(_step_name, wanted))]
     except ValueError as error:
         context.fatal(str(error))
         return 1
@@ -259,9 +259,9 @@ def sstat(arguments: list[str], context: Context) -> int:
     return 0
 
 
-def _step_name(word: str) -> str:
-    """A job or step, of whichever task or component: 12_3.0 and 12+1.0 are 12.0. What is behind a
-    number is passed over, as Slurm does.
+def _step_name(word: str) -> "tuple[str, str]":
+    """A job or step, of whichever task or component: 12_3.0 and 12+1.0 are 12.0; and which task or
+    component that was. What is behind a number is passed over, as Slurm does.
 
     Raises:
         ValueError: what Slurm says of a word that names none.
@@ -271,14 +271,15 @@ def _step_name(word: str) -> str:
     if not number:
         raise ValueError(f"Bad job/step specified: {word}")
     mark, which = job[len(number) :][:1], job[len(number) + 1 :]
-    if mark in {"_", "+"} and not _digits(which):
+    part = mark + _digits(which) if mark in {"_", "+"} else ""
+    if part == mark != "":
         what = "job array element" if mark == "_" else "hetjob offset"
         raise ValueError(f"Bad {what} specified: {number}")
     if dot and step not in _SPECIAL_STEPS:
         step = _digits(step)
         if not step:
             raise ValueError(f"Bad step specified: {job}")
-    return number + dot + step
+    return number + dot + step, part
 
 
 def _digits(text: str) -> str:

@@ -68,6 +68,8 @@ def test_what_is_no_step_is_named_up_to_where_it_ends(client, line, error):
 def test_lists_come_together_and_what_follows_a_number_is_passed_over(client):
     assert said(client, "-n -P -o jobid -j 7.0x -j 7.1.2").out == "7.0\n7.1\n"
     assert said(client, "-n -P -o jobid -j 7x 7_1_2").out == "7.0\n7.0\n"
+    assert said(client, "-n -P -o jobid -j 7x,7,7_1,7_1_2,7_2").out == "7.0\n7.0\n7.0\n"
+    assert said(client, "-n -P -o jobid 7.0 7.1").out == "7.0\n"
 
 
 def test_steps_of_no_job_are_said_of_the_job(client):
