@@ -115,11 +115,13 @@ def in_places(jobs: "list[list[Any]]", columns: "Sequence[str]") -> "list[list[A
     if not split:
         return sorted(jobs, key=lambda job: job[whole] or job[own])
 
+    behind: dict[int, int] = {}
+    for array, numbers in split.items():
+        numbers.sort()
+        behind |= dict(zip([*numbers[1:], array], numbers, strict=True))
+
     def place(job: "list[Any]") -> tuple[int, int]:
         number, array = job[own], job[whole]
-        before = [each for each in split.get(array, ()) if each < number or number == array]
-        if not before:
-            return (array or number, 0)
-        return (max(before), 1)
+        return (behind[number], 1) if number in behind else (array or number, 0)
 
     return sorted(jobs, key=place)
