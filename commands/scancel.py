@@ -322,13 +322,25 @@ def _is_active(job: "dict[str, Any]") -> bool:
     return job["state"] < COMPLETED and not job["flags"] & COMPLETING
 
 
-def _stands_for(job: "dict[str, Any]", name: str) -> bool:
-    """Whether a name on the command line means the record, or a part of it. Who names a component
+def _by_number(jobs: "list[dict[str, Any]]") -> "dict[str, list[dict[str, Any]]]":
+    """The records of each number, that of a job or of the array whose task it is."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for job in jobs:
+        for number in {job["job_id"], job["array_job_id"] or job["job_id"]}:
+            found.setdefault(str(number), []).append(job)
+    return found
+
+
+def _meant(name: str, records: "dict[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
+    """The records that a name on the command line means, or means a part of. Who names a component
     of a heterogeneous job means the first.
     """
     number, _, tasks = name.partition(".")[0].partition("+")[0].partition("_")
-    if str(job["job_id"]) != number and str(job["array_job_id"]) != number:
-        return False
+    return [job for job in records.get(number, ()) if _has_tasks(job, tasks)]
+
+
+def _has_tasks(job: "dict[str, Any]", tasks: str) -> bool:
+    """Whether some of these tasks of its array are in the record; "" for any record."""
     if not tasks:
         return True
     if not job["array_job_id"]:
@@ -367,11 +379,10 @@ def _only_active(
     numbers of all that are listed before one that waits.
     """
     known = _listed(_COLUMNS, None, context)
+    records = _by_number(known)
     found, code = [], 0
     for name in (_NO_TASK.sub("_0", job) for job in jobs):
-        missing = [
-            each for each in _tasks(name) if not any(_stands_for(job, each) for job in known)
-        ]
+        missing = [each for each in _tasks(name) if not _meant(each, records)]
         if missing != _tasks(name):
             found.append(name)
         code = code or bool(missing)
@@ -469,15 +480,18 @@ def _named(
     named.
     """
     chosen: list[tuple[str, str, dict[str, Any]]] = []
+    records, seen = _by_number(found), set()
     for name in jobs:
         number, dot, step = name.partition(".")
         # one step, of the task that has the array's number
-        own = [job for job in found if dot and str(job["job_id"]) == number]
-        for job in own or [job for job in found if _stands_for(job, name)]:
-            called = str(job["job_id"]) if dot else _name(job)
-            each = (called + dot + step, _name(job) + dot + step, job)
-            if dot or each not in chosen:
-                chosen.append(each)
+        own = [job for job in records.get(number, ()) if dot and str(job["job_id"]) == number]
+        for job in own or _meant(name, records):
+            shown = _name(job)
+            if dot:
+                chosen.append((f"{job['job_id']}.{step}", f"{shown}.{step}", job))
+            elif shown not in seen:
+                seen.add(shown)
+                chosen.append((shown, shown, job))
     return chosen
 
 

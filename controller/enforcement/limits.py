@@ -375,16 +375,12 @@ class JobLimits:
                 use.give_back(job.job_id, tres)
                 use.expect(tres, -seconds)
 
-    def keeps_no_nodes(self, job: Job, partition: Partition, *, in_plan: bool) -> bool:
-        """Whether no nodes are kept for it: its priority is too low (MinPrioThreshold), or
-        (`in_plan`) its QOS keeps it out of backfill's plan.
-        """
+    def keeps_no_nodes(self, job: Job, partition: Partition) -> bool:
+        """Whether its priority is too low for nodes to be kept for it (MinPrioThreshold)."""
         line = self.line(job, partition)
         if isinstance(line, str):
             return False
-        return (in_plan and line.no_reserve) or (
-            line.least_priority is not None and job.priority < line.least_priority
-        )
+        return line.least_priority is not None and job.priority < line.least_priority
 
     def _broken(
         self,

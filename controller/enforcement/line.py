@@ -100,7 +100,6 @@ class Line:
         "factor",
         "least_priority",
         "max_wall",
-        "no_reserve",
         "nodes",
         "safe_factor",
         "submit",
@@ -116,7 +115,7 @@ class Line:
         self.nodes: list[Test] = []
         self.after: list[Test] = []
         self.denials: list[Test] = []
-        self.denies = self.no_reserve = self.counts_time = False
+        self.denies = self.counts_time = False
         self.max_wall: int | None = None
         self.least_priority: int | None = None
         self.factor = self.safe_factor = 1.0
@@ -143,7 +142,6 @@ class LineMaker:
         if qos.max_wall is not None and line.max_wall is None:
             line.max_wall = qos.max_wall
         line.denies |= qos.has("DenyOnLimit")
-        line.no_reserve |= qos.has("NoReserve")
         self._nodes.sort(key=lambda each: _MOST_NODES.index(each[0]))
         self._end_scope(reasons.QOS)
 

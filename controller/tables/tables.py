@@ -49,8 +49,8 @@ class Limits(Protocol):
     def favoured_nodes(self, job: Job, partition: Partition) -> int:
         """The nodes (bitmap) that come first among those of a weight, 0 for none."""
 
-    def keeps_no_nodes(self, job: Job, partition: Partition, *, in_plan: bool) -> bool:
-        """Whether no nodes may be kept for it; `in_plan`: in backfill's plan."""
+    def keeps_no_nodes(self, job: Job, partition: Partition) -> bool:
+        """Whether no nodes may be kept for it."""
 
 
 class NoLimits:
@@ -80,8 +80,8 @@ class NoLimits:
         del job, partition
         return 0
 
-    def keeps_no_nodes(self, job: Job, partition: Partition, *, in_plan: bool) -> bool:
-        del job, partition, in_plan
+    def keeps_no_nodes(self, job: Job, partition: Partition) -> bool:
+        del job, partition
         return False
 
 

@@ -89,7 +89,11 @@ class Site:
         )
 
     async def end(self):
-        return await asyncio.wait_for(self.ends.get(), 60)
+        # longer than a login may take, so that one that hangs is seen for what it is
+        try:
+            return await asyncio.wait_for(self.ends.get(), 180)
+        except TimeoutError:
+            raise AssertionError(f"no end was told:\n{_processes()}") from None
 
     async def run(self, script, job_id=1, **fields):
         self.executor.start(self.launch(script, job_id, **fields))
@@ -104,6 +108,11 @@ class Site:
 
     def output(self, name="slurm-1.out"):
         return (self.work / name).read_text()
+
+
+def _processes():
+    command = ["ps", "-eo", "pid,ppid,stat,wchan:20,etimes,args", "--forest"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
 @pytest.fixture

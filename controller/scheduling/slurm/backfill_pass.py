@@ -513,7 +513,7 @@ class BackfillPass:
                 self._is_limited = True
                 self._explain(job, reason)
                 return
-            if limits.keeps_no_nodes(job, partition, in_plan=True):
+            if limits.keeps_no_nodes(job, partition):
                 return
         if job.spec.qos in self.tables.unreserving_qos:
             return

@@ -351,7 +351,7 @@ class MainPass:
         elif job.required_nodes and job.required_nodes.bit_count() >= job.min_nodes:
             waiting.nodes |= job.required_nodes
         elif self.reserves.holds_back(job, second) and not (
-            limits.enforced and limits.keeps_no_nodes(job, partition, in_plan=False)
+            limits.enforced and limits.keeps_no_nodes(job, partition)
         ):
             waiting.for_nodes_of(partition)
 

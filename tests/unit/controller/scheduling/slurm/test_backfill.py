@@ -160,6 +160,22 @@ def test_a_job_of_several_partitions_waits_in_those_only_whose_limits_it_keeps()
     assert w.tables.jobs[2].partition == "long"
 
 
+def test_a_long_queue_of_a_partition_takes_no_look_from_the_others():
+    """Who waits as before is passed over, and is as soon as nobody before him does."""
+    tables = tables_of(
+        table(4), [Partition("a", nodes=0b0011, priority_tier=2), Partition("b", nodes=0b1100)]
+    )
+    w = world(policy=Builtin, tables=tables, parameters={"default_queue_depth": "1"})
+    for at in range(1, 7):
+        w.submit(at=at, cpus=2, run_s=100, limit_s=100, partitions=("a",))
+    w.submit(at=50, cpus=1, run_s=60, limit_s=60, partitions=("b",))
+    w.run(until=60)
+    assert set(w.starts) == {1, 7}
+    assert [w.tables.jobs[job].reason for job in range(2, 7)] == ["Resources"] + ["Priority"] * 4
+    w.run()
+    assert [w.starts[job] // 100 for job in range(1, 7)] == [0, 1, 2, 3, 4, 5]
+
+
 def test_a_job_that_no_partition_could_ever_hold_stops_nobody():
     w = world(policy=Builtin)
     w.submit(at=1, cpus=5, run_s=60, limit_s=60)
