@@ -1,11 +1,10 @@
 """sacct: what accounting knows of jobs and their steps. Follows sacct(1) of 22.05."""
 
-import os
-import re
-
 from understudy.commands.sacct import fields as sacct_fields
-from understudy.commands.sacct.choice import JobName, Wanted, chosen, is_named
+from understudy.commands.sacct.choice import Wanted, chosen, is_named
+from understudy.commands.sacct.completions import show_completions
 from understudy.commands.sacct.use import set_units
+from understudy.commands.sacct.wanted import SPECIAL_STEPS, BadRequestError, job_name, read_wanted
 from understudy.commands.shared.accounting_client import (
     DEBUG,
     DEBUG2,
@@ -14,7 +13,7 @@ from understudy.commands.shared.accounting_client import (
     Table,
     say_connected,
 )
-from understudy.commands.shared.client import Client, RefusedError
+from understudy.commands.shared.client import RefusedError
 from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.options import (
     NONE,
@@ -26,21 +25,16 @@ from understudy.commands.shared.options import (
     last_values,
     let_last_parsable_count,
 )
-from understudy.commands.shared.past_times import midnight, past_time
 from understudy.documents.documents import VERSION
 from understudy.documents.states import (
-    REQUEUE,
-    RESIZING,
     RUNNING,
     SUSPENDED,
     job_state,
-    job_state_from,
 )
 from understudy.documents.use import was_measured
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     Row = dict[str, Any]
@@ -111,7 +105,6 @@ OPTIONS = OptionTable(
         Option("associations", "x", REQUIRED, "LIST: only jobs of these associations"),
     ]
 )
-_REVOKED = 0x100000  # asked for, though no job is ever in that state
 _LISTS = {
     "accounts",
     "associations",
@@ -201,15 +194,6 @@ _STEP_COLUMNS = [
     "system_cpu_us",
     "usage",
 ]
-_LEADING_NUMBER = re.compile(r"[0-9]+")
-_MOST_OF_RANGE = 0x7FFFFFFF
-# what follows a second dash is not looked at
-_NUMBERS = re.compile(r"\s*([+-]?[0-9]+[km]?)?(?:-\s*(\+?[0-9]+[km]?)(?:-.*)?)?", re.IGNORECASE)
-_SPECIAL_STEPS = {"extern": -2, "batch": -1, "interactive": -1}
-
-
-class _BadRequestError(Exception):
-    """What was asked for cannot be; the message has been printed."""
 
 
 def sacct(arguments: "list[str]", context: Context) -> int:
@@ -248,9 +232,9 @@ def sacct(arguments: "list[str]", context: Context) -> int:
         if "completion" in options or "file" in options:
             if words:
                 return _refused_words(words, context)
-            return _show_completions(options, context)
+            return show_completions(options, context)
         return _show(options, words, context)
-    except _BadRequestError:
+    except BadRequestError:
         return 1
     except NoAccountingError:
         context.complain("Slurm accounting storage is disabled")
@@ -266,8 +250,8 @@ def _complain(error: OptionError, context: Context) -> None:
         for option, value in error.given:
             for word in (value or "").split(",") if option.dest == "jobs" else ():
                 if word:
-                    _job(word, context)
-    except _BadRequestError:
+                    job_name(word, context)
+    except BadRequestError:
         return
     context.complain(f"sacct: {error}")
 
@@ -289,130 +273,12 @@ def _formats_agree(
     return True
 
 
-_COMPLETION_FIELDS = {
-    "jobid": ("JobID", "JobId"),
-    "uid": ("UID", "UserId"),
-    "user": ("User", "UserId"),
-    "gid": ("GID", "GroupId"),
-    "group": ("Group", "GroupId"),
-    "jobname": ("JobName", "Name"),
-    "partition": ("Partition", "Partition"),
-    "state": ("State", "JobState"),
-    "start": ("Start", "StartTime"),
-    "end": ("End", "EndTime"),
-    "timelimit": ("Timelimit", "TimeLimit"),
-    "nodelist": ("NodeList", "NodeList"),
-    "nnodes": ("NNodes", "NodeCnt"),
-    "ncpus": ("NCPUS", "ProcCnt"),
-    "workdir": ("WorkDir", "WorkDir"),
-    "exitcode": ("ExitCode", "ExitCode"),
-}
-_COMPLETION_WIDTHS = {
-    "jobid": 12,
-    "uid": 6,
-    "gid": 6,
-    "nnodes": 8,
-    "nodelist": 15,
-    "start": 19,
-    "end": 19,
-}
-_COMPLETION_LINE = re.compile(r"(\w+)=(.*?) (?=\w+=|$)")
-
-
-def _show_completions(options: "dict[str, str | None]", context: Context) -> int:
-    """What the job completion log says (jobcomp/filetxt)."""
-    settings = {}
-    if not options.get("file"):
-        wanted = ["JobCompType", "JobCompLoc"]
-        # of the controller, not of accounting
-        settings = dict(Client().query("config", ["name", "value"], {"name": wanted}).rows)
-        if settings.get("JobCompType") != "jobcomp/filetxt":
-            context.complain("Slurm job completion is disabled")
-            return 1
-    names = [
-        name
-        for name in (
-            options.get("format") or "jobid,uid,jobname,partition,nnodes,nodelist,state,end"
-        )
-        .lower()
-        .split(",")
-        if name
-    ]
-    for name in names:
-        if name.partition("%")[0] not in _COMPLETION_FIELDS:
-            context.error(f'Invalid field requested: "{name}"')
-            return 1
-    path = options.get("file") or settings["JobCompLoc"]
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            records = [dict(_COMPLETION_LINE.findall(line.rstrip("\n"))) for line in file]
-    except OSError:
-        context.complain(f"{path} is not a valid file")
-        return 1
-    for record in records:
-        # which Slurm writes and does not know
-        for key in ("ArrayJobId", "ArrayTaskId", "HetJobId", "HetJobOffset"):
-            if key in record:
-                context.error(f"Unknown type {key}: {record[key]}")
-    chosen_jobs = {word for word in (options.get("jobs") or "").split(",") if word}
-    if chosen_jobs:
-        records = [record for record in records if record.get("JobId") in chosen_jobs]
-    _print_completions(names, records, options, context)
-    return 0
-
-
-def _print_completions(
-    names: list[str],
-    records: "list[dict[str, str]]",
-    options: "dict[str, str | None]",
-    context: Context,
-) -> None:
-    parsable = "parsable" in options or "parsable2" in options
-    rows = (
-        []
-        if "noheader" in options
-        else [[_COMPLETION_FIELDS[name.partition("%")[0]][0] for name in names]]
-    )
-    rows += [
-        [_completion_value(name.partition("%")[0], record) for name in names] for record in records
-    ]
-    if parsable:
-        end = "|" if "parsable" in options else ""
-        for row in rows:
-            context.print("|".join(row) + end)
-        return
-    widths = [
-        int(name.partition("%")[2].lstrip("-") or _COMPLETION_WIDTHS.get(name, 10))
-        for name in names
-    ]
-    if "noheader" not in options:
-        rows.insert(1, ["-" * width for width in widths])
-    for row in rows:
-        cells = zip(names, row, widths, strict=True)
-        context.print(
-            " ".join(
-                f"{value[:width]:{'<' if name == 'jobid' else '>'}{width}}"
-                for name, value, width in cells
-            )
-            + " "
-        )
-
-
-def _completion_value(name: str, record: "dict[str, str]") -> str:
-    value = record.get(_COMPLETION_FIELDS[name][1], "")
-    if name in {"user", "group"}:
-        return value.partition("(")[0]
-    if name in {"uid", "gid"}:
-        return value.partition("(")[2].rstrip(")")
-    return value
-
-
 def _show(options: "dict[str, str | None]", words: "list[str]", context: Context) -> int:
     if "batch_script" in options and "env_vars" in options:
         context.fatal("Options --batch-script and --env-vars are mutually exclusive")
         return 1
     table = Table(context)
-    wanted = _read_wanted(options, context, table)
+    wanted = read_wanted(options, context, table)
     if words:
         return _refused_words(words, context)
     fields = _read_fields(options, context)
@@ -514,190 +380,7 @@ def _read_fields(options: "dict[str, str | None]", context: Context) -> "list[sa
         return sacct_fields.fields_of(",".join(name.strip() for name in text.split(",")))
     except sacct_fields.UnknownFieldError as error:
         context.error(f'Invalid field requested: "{error}"')
-        raise _BadRequestError from None
-
-
-# --- what is wanted -------------------------------------------------------------------------------
-
-
-def _read_wanted(options: "dict[str, str | None]", context: Context, table: Table) -> Wanted:
-    """What was asked for. Of several wrong values the one that was given first is told of."""
-    wanted = Wanted()
-    wanted.duplicates = "duplicates" in options
-    for name, text in options.items():
-        if name in _READERS:
-            unsaid = "yes" if name == "whole_hetjob" else ""
-            _READERS[name](wanted, unsaid if text is None else text, context)
-        elif name in {"starttime", "endtime"} and text:
-            _time(text, _now(table), context)
-        elif name in {"timelimit_min", "timelimit_max"}:
-            _minutes(text, context)
-    if "users" not in options and not (
-        "allusers" in options or "jobs" in options or not os.getuid()
-    ):
-        wanted.users = {os.getuid()}
-    if "qos" in options:
-        found = _qos(options["qos"] or "", context, table)
-        wanted.qos = found if found or wanted.jobs is None else None
-    least, most = (_minutes(options.get(f"timelimit_{end}"), context) for end in ("min", "max"))
-    if options.get("timelimit_min"):
-        wanted.limits = (least or 0, most if most is not None else least or 0)
-    _read_window(wanted, options, context, table)
-    return wanted
-
-
-def _listed(attribute: str, *, lower: bool = False) -> "Callable[[Wanted, str, Context], None]":
-    """A list of words; with `lower`, capital letters do not matter."""
-
-    def read(wanted: Wanted, text: str, _context: Context) -> None:
-        setattr(wanted, attribute, set((text.lower() if lower else text).split(",")))
-
-    return read
-
-
-def _read_flags(wanted: Wanted, text: str, context: Context) -> None:
-    wanted.flags = {_flag(word, context) for word in text.split(",") if word}
-
-
-def _read_associations(wanted: Wanted, text: str, _context: Context) -> None:
-    """Of each word the number that it begins with."""
-    wanted.associations = {
-        int(number[0]) if (number := _LEADING_NUMBER.match(word.strip())) else 0
-        for word in text.split(",")
-    }
-
-
-def _read_reasons(wanted: Wanted, text: str, context: Context) -> None:
-    from understudy.commands.sacct.reasons import known_reasons
-
-    known = known_reasons()
-    found = set()
-    for word in filter(None, text.split(",")):
-        if word.lower() not in known:
-            context.complain(f"sacct: fatal: unrecognized job reason value '{word}'")
-            raise _BadRequestError
-        found.add(known[word.lower()])
-    wanted.reasons = found or None
-
-
-def _read_hosts(wanted: Wanted, text: str, _context: Context) -> None:
-    from understudy.model.hostlist import expand
-
-    try:
-        wanted.node_names = set(expand(text))
-    except ValueError:
-        wanted.node_names = set()
-
-
-def _read_jobs(wanted: Wanted, text: str, context: Context) -> None:
-    named = [_job(word, context) for word in text.split(",") if word]
-    wanted.jobs = [each for each in named if each.job] or None  # 0 is none
-
-
-def _read_states(wanted: Wanted, text: str, context: Context) -> None:
-    wanted.states = {_state(word, context): None for word in text.split(",") if word} or None
-
-
-def _read_whole(wanted: Wanted, text: str, context: Context) -> None:
-    if text not in {"yes", "no"}:
-        context.error(f'Invalid --whole-hetjob value "{text}". Valid values: [yes|no].')
-        raise _BadRequestError
-    wanted.whole = text != "no"
-
-
-def _read_nodes(wanted: Wanted, text: str, context: Context) -> None:
-    wanted.nodes = _range(text, "node", context)
-
-
-def _read_cpus(wanted: Wanted, text: str, context: Context) -> None:
-    wanted.cpus = _range(text, "cpu", context)
-
-
-def _read_units(_wanted: Wanted, text: str, context: Context) -> None:
-    unit = text[:1]
-    if unit.upper() not in {"K", "M", "G", "T", "P"}:
-        context.error(
-            f"Invalid unit type '{unit}'. Possible options are 'KMGTP'"
-            if unit
-            else "Invalid unit type '"
-        )
-        context.fatal("Invalid unit type")
-        raise _BadRequestError
-
-
-def _read_groups(wanted: Wanted, text: str, context: Context) -> None:
-    wanted.groups = {_group(word, context) for word in text.split(",")}
-
-
-def _read_users(wanted: Wanted, text: str, context: Context) -> None:
-    if not text:
-        raise _BadRequestError
-    import pwd
-
-    found = set()
-    for word in filter(None, text.split(",")):
-        try:
-            found.add(
-                pwd.getpwuid(int(word)).pw_uid if word.isdigit() else pwd.getpwnam(word).pw_uid
-            )
-        except (KeyError, OverflowError):
-            context.error(f"Invalid user id: {word}")
-            raise _BadRequestError from None
-    wanted.users = found
-
-
-_READERS: "dict[str, Callable[[Wanted, str, Context], None]]" = {
-    "accounts": _listed("accounts", lower=True),
-    "associations": _read_associations,
-    "constraints": _listed("constraints"),
-    "flags": _read_flags,
-    "groups": _read_groups,
-    "jobs": _read_jobs,
-    "name": _listed("names"),
-    "ncpus": _read_cpus,
-    "nnodes": _read_nodes,
-    "nodelist": _read_hosts,
-    "partition": _listed("partitions", lower=True),
-    "reason": _read_reasons,
-    "state": _read_states,
-    "units": _read_units,
-    "users": _read_users,
-    "wckeys": _listed("wckeys"),
-    "whole_hetjob": _read_whole,
-}
-
-
-def _now(table: Table) -> float:
-    if not table.now:
-        table.rows("tres", ["id"], {"ids": [0]})
-    return table.now
-
-
-def _read_window(
-    wanted: Wanted, options: "dict[str, str | None]", context: Context, table: Table
-) -> None:
-    """-S and -E, and what holds without them: sacct(1) "DEFAULT TIME WINDOW"."""
-    now = _now(table)
-    start, end = options.get("starttime"), options.get("endtime")
-    if start:
-        wanted.start = _time(start, now, context)
-    elif wanted.jobs is None:
-        wanted.start = int(now) if wanted.states is not None else midnight(now)
-    if end:
-        wanted.end = _time(end, now, context)
-    elif wanted.states is not None:
-        wanted.end = wanted.start if start else int(now)
-    elif wanted.jobs is None:
-        wanted.end = int(now)
-    last = int(now) if wanted.end is None else wanted.end
-    if last < wanted.start:
-        from understudy.commands.shared.texts import timestamp
-
-        context.error(
-            f"Start time ({timestamp(wanted.start)}) requested is after end time "
-            f"({timestamp(last)})."
-        )
-        raise _BadRequestError
+        raise BadRequestError from None
 
 
 def _say_more(
@@ -758,133 +441,6 @@ def _moment(when: float) -> str:
     return time.ctime(when) if when else "Epoch 0"
 
 
-def _time(text: str, now: float, context: Context) -> int:
-    try:
-        return past_time(text, now)
-    except ValueError:
-        from understudy.model.moments import not_understood_from
-
-        context.complain(f"Invalid time specification (pos={not_understood_from(text)}): {text}")
-        raise _BadRequestError from None
-
-
-def _flag(word: str, context: Context) -> str:
-    for flag in ("SchedSubmit", "SchedMain", "SchedBackfill", "StartRecieved", "None"):
-        if flag.lower() == word.lower():
-            return flag
-    context.error(f"str_2_job_flags: Invalid job flag {word}")
-    raise _BadRequestError
-
-
-def _range(text: "str | None", what: str, context: Context) -> "tuple[int, int] | None":
-    if text is None:
-        return None
-    found = _NUMBERS.fullmatch(text)
-    least, most = (_with_unit(each) for each in found.groups()[:2]) if found else (-1, None)
-    if least is None:
-        return 1, _MOST_OF_RANGE  # no number: all that ran
-    if least < 0 or (most is not None and most <= 0):
-        context.error(f'Invalid numeric value "{text}" for requested {what} range.')
-        raise _BadRequestError
-    too_big = next((each for each in (least, most or 0) if each > _MOST_OF_RANGE), None)
-    if too_big is not None:
-        context.error(f"Numeric argument ({too_big}) to big for requested {what} range.")
-        raise _BadRequestError
-    return (least, least if most is None else most) if least else None
-
-
-def _with_unit(text: "str | None") -> "int | None":
-    """`2`, `2k`, `2m`; None for no text."""
-    if not text:
-        return None
-    number = text.rstrip("kKmM")
-    return int(number) << {"": 0, "k": 10, "m": 20}[text[len(number) :].lower()]
-
-
-def _minutes(text: "str | None", context: Context) -> "int | None":
-    from understudy.model.times import parse_limit
-
-    try:
-        seconds = None if text is None else parse_limit(text)
-        if seconds == 0:
-            raise ValueError
-    except ValueError:
-        context.fatal("Invalid time limit specification")
-        raise _BadRequestError from None
-    return None if seconds is None else -(-seconds // 60)
-
-
-def _job(word: str, context: Context) -> JobName:
-    """`17`, `17.batch`, `17_3`, `17_3.0`, `17+1`."""
-    job, dot, step = word.partition(".")
-    job, plus, offset = job.partition("+")
-    number, underscore, task = job.partition("_")
-    if match := _LEADING_NUMBER.match(number):
-        number = match[0]  # what follows it is not looked at
-    wrong = (
-        "job/step"
-        if not number.isdigit()
-        else "job array element"
-        if underscore and not task.isdigit()
-        else "hetjob offset"
-        if plus and not offset.isdigit()
-        else ""
-    )
-    wrong = wrong or ("step" if dot and not (step.isdigit() or step in _SPECIAL_STEPS) else "")
-    if wrong:
-        context.fatal(f"Bad {wrong} specified: {word if wrong == 'job/step' else number}")
-        raise _BadRequestError
-    return JobName(
-        int(number), int(task) if task else None, step, int(offset) if offset.isdigit() else None
-    )
-
-
-def _group(word: str, context: Context) -> int:
-    if not word:
-        raise _BadRequestError
-    import grp
-
-    if word.isdigit():
-        return int(word)
-    try:
-        return grp.getgrnam(word).gr_gid
-    except KeyError:
-        context.error(f"Invalid group id: {word}")
-        raise _BadRequestError from None
-
-
-def _qos(text: str, context: Context, table: Table) -> "set[str]":
-    known = [row["name"] for row in table.rows("qos", ["name"])]
-    by_lower = {name.lower(): name for name in known}
-    found = set()
-    for word in filter(None, text.split(",")):
-        name = by_lower.get(word.lower())
-        if name is None:
-            context.error(f"You gave a bad qos '{word}'. Valid QOS's are {','.join(known)}")
-            context.complain("sacct: fatal: problem processing qos list")
-            raise _BadRequestError
-        found.add(name)
-    if text and not found:
-        context.error("You gave me an empty qos list")
-        context.complain("sacct: fatal: problem processing qos list")
-        raise _BadRequestError
-    return found
-
-
-def _state(word: str, context: Context) -> int:
-    found = job_state_from(word)
-    if found is None:
-        context.complain(f"sacct: fatal: unrecognized job state value '{word}'")
-        raise _BadRequestError
-    base, flag = found
-    if word.upper() in {"RV", "REVOKED"}:
-        return _REVOKED
-    if base < 0 and flag not in {REQUEUE, RESIZING}:
-        context.fatal(f"job state {word} is not supported / accounted")
-        raise _BadRequestError
-    return base if base >= 0 else flag or REQUEUE
-
-
 # --- steps ----------------------------------------------------------------------------------------
 
 
@@ -926,7 +482,7 @@ def _with_steps(
 
 def _step_place(step: "Row") -> "tuple[int, int]":
     name = step["step"]
-    return (1, int(name)) if name.isdigit() else (0, -_SPECIAL_STEPS.get(name, 0))
+    return (1, int(name)) if name.isdigit() else (0, -SPECIAL_STEPS.get(name, 0))
 
 
 def _truncate(row: "Row", wanted: Wanted, now: float) -> None:
@@ -939,9 +495,6 @@ def _truncate(row: "Row", wanted: Wanted, now: float) -> None:
 def main() -> int:
     """Run as a program; does not return."""
     return run("sacct", sacct, client=AccountingClient())
-
-
-__all__ = ["main", "past_time", "sacct"]
 
 
 if __name__ == "__main__":

@@ -3,13 +3,13 @@
 import textwrap
 
 from understudy.commands.sacctmgr.fields import DEFAULTS, columns_of
-from understudy.commands.sacctmgr.words import ADDED_TO, SET, WHERE
+from understudy.commands.sacctmgr.keys import ADDED_TO, SET, WHERE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from understudy.commands.sacctmgr.words import Key
+    from understudy.commands.sacctmgr.keys import Key
 
 _COMMANDS = """
   Without a command it asks for one after the other, until the end of the input.

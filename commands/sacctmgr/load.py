@@ -9,6 +9,7 @@ import re
 import time
 
 from understudy.commands.sacctmgr import fields
+from understudy.commands.sacctmgr import keys as sk
 from understudy.commands.sacctmgr import words as sw
 
 TYPE_CHECKING = False
@@ -40,9 +41,9 @@ _FLUSH = (
     "Are you sure you want to continue? (You have 30 seconds to decide)"
 )
 _EXTRA = [
-    sw.Key("Coordinator", 2, "coordinator", "names"),
-    sw.Key("Partition", 4, "partition", "text"),
-    sw.Key("WCKeys", 2, "wckeys", "names"),
+    sk.Key("Coordinator", 2, "coordinator", "names"),
+    sk.Key("Partition", 4, "partition", "text"),
+    sk.Key("WCKeys", 2, "wckeys", "names"),
 ]
 
 
@@ -116,9 +117,9 @@ class _Load:
         for part in parts:
             name, _, text = part.partition("=")
             key = (
-                sw.find_key(_EXTRA, name)
-                or sw.find_key(sw.SET[entity], name)
-                or sw.find_key(sw.SET["account"], name)
+                sk.find_key(_EXTRA, name)
+                or sk.find_key(sk.SET[entity], name)
+                or sk.find_key(sk.SET["account"], name)
             )
             if key is None:
                 where = " error: Problem" if entity == "cluster" else " Problem"
@@ -384,7 +385,7 @@ def _placed(session: "Session", cluster: str) -> "list[Row]":
 _NUMBERS = {
     f"{of}_{what}" for of in ("grp", "max") for what in ("jobs", "jobs_accrue", "submit_jobs")
 }
-_LIMIT_FIELDS = {key.field for key in sw.SET["cluster"]} - {
+_LIMIT_FIELDS = {key.field for key in sk.SET["cluster"]} - {
     "classification",
     "features",
     "fed_state",
@@ -414,7 +415,7 @@ def _text(field: str, value: "Any") -> str:
 
 def _label(field: str) -> str:
     return _LABELS.get(field) or next(
-        (key.name for key in (*sw.SET["account"], *sw.SET["user"]) if key.field == field), field
+        (key.name for key in (*sk.SET["account"], *sk.SET["user"]) if key.field == field), field
     )
 
 

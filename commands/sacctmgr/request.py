@@ -1,8 +1,9 @@
 """The words behind sacctmgr add, modify and delete, read into one request.
 
-Place: under sacctmgr. It knows what words mean (`sacctmgr_words.py`), not what is done with them.
+Place: under sacctmgr. It knows what words mean (`words.py`), not what is done with them.
 """
 
+from understudy.commands.sacctmgr import keys as sk
 from understudy.commands.sacctmgr import words as sw
 from understudy.commands.sacctmgr.texts import NOTHING_NEW
 
@@ -59,7 +60,7 @@ def read_addition(session: "Session", entity: str, words: list[str]) -> Request:
             if value.lower() not in {"where", "set"}:
                 request.names += sw.names_in(value)
             continue
-        place = sw.find_key(sw.ADDED_TO[entity], key)
+        place = sk.find_key(sk.ADDED_TO[entity], key)
         if place is not None and place.field == "names":
             request.names += sw.names_in(value)
         elif place is not None:
@@ -67,7 +68,7 @@ def read_addition(session: "Session", entity: str, words: list[str]) -> Request:
                 sw.names_in(value, lower=place.kind == "names")
             )
             request.keys.add(place.field)
-        elif (found := sw.find_key(sw.SET[entity], key)) is not None:
+        elif (found := sk.find_key(sk.SET[entity], key)) is not None:
             _set(session, request, entity, found, operator, value, word, is_new=True)
         else:
             request.is_well = False
@@ -99,7 +100,7 @@ def read_words(session: "Session", entity: str, words: list[str], *, sets: bool)
                 session.context.complain(_NO_NAMES_IN_SET[entity].format(value))
             continue
         if in_set:
-            found = sw.find_key(sw.SET[entity], key)
+            found = sk.find_key(sk.SET[entity], key)
             is_name = bool(key) and "names".startswith(key.lower())
             if found is None and is_name and entity == "cluster":
                 continue
@@ -113,7 +114,7 @@ def read_words(session: "Session", entity: str, words: list[str], *, sets: bool)
                 _set(session, request, entity, found, operator, value, word)
             continue
         unknown = f" Unknown condition: {word}\n Use keyword 'set' to modify {hint}"
-        place = sw.find_key(sw.WHERE[entity], key)
+        place = sk.find_key(sk.WHERE[entity], key)
         if place is None:
             request.is_well = False
             session.context.complain(unknown)
@@ -135,7 +136,7 @@ def _set(
     session: "Session",
     request: Request,
     entity: str,
-    key: sw.Key,
+    key: sk.Key,
     operator: str,
     value: str,
     word: str,

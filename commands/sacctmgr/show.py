@@ -4,6 +4,7 @@ Place: under sacctmgr.
 """
 
 from understudy.commands.sacctmgr import fields
+from understudy.commands.sacctmgr import keys as sk
 from understudy.commands.sacctmgr import words as sw
 
 TYPE_CHECKING = False
@@ -51,12 +52,12 @@ _WITH_FLAG = {
 }
 # what a word without a key is; else a name
 _POSITIONAL = {
-    "association": sw.Key("", 0, "ids", "numbers"),
-    "event": sw.Key("", 0, "event", "event"),
-    "transaction": sw.Key("", 0, "ids", "transaction_numbers"),
-    "runawayjobs": sw.Key("", 0, "clusters", "names"),
+    "association": sk.Key("", 0, "ids", "numbers"),
+    "event": sk.Key("", 0, "event", "event"),
+    "transaction": sk.Key("", 0, "ids", "transaction_numbers"),
+    "runawayjobs": sk.Key("", 0, "clusters", "names"),
 }
-_NAME = sw.Key("", 0, "names", "names")
+_NAME = sk.Key("", 0, "names", "names")
 _NEED_ASSOCIATIONS = {  # conditions that Slurm looks at with WithAssoc alone
     "account": {"clusters", "parents", "qos", "default_qos", "users"},
     "user": {"accounts", "partitions", "qos", "default_qos"},
@@ -329,7 +330,7 @@ def _read(
         if len(key) >= least and "format".startswith(key.lower()):
             form = (form + "," if form else "") + value
             continue
-        found = sw.find_key(sw.WHERE[entity], key)
+        found = sk.find_key(sk.WHERE[entity], key)
         if found is None:
             _complain_of_condition(session, entity, word)
             is_well = False
@@ -349,7 +350,7 @@ def _take(
     session: "Session",
     entity: str,
     where: "dict[str, list[Any]]",
-    key: sw.Key,
+    key: sk.Key,
     value: str,
     word: str = "",
 ) -> bool:

@@ -128,9 +128,9 @@ _WORDS = {
     ),
     "sacctmgr": (
         ("Entities", "sacctmgr.sacctmgr", "_ENTITIES"),
-        ("Keys of accounts", "sacctmgr.words", "SET account"),
-        ("Keys of users", "sacctmgr.words", "SET user"),
-        ("Keys of qualities of service", "sacctmgr.words", "SET qos"),
+        ("Keys of accounts", "sacctmgr.keys", "SET account"),
+        ("Keys of users", "sacctmgr.keys", "SET user"),
+        ("Keys of qualities of service", "sacctmgr.keys", "SET qos"),
     ),
     "sreport": (("Reports", "sreport.sreport", "_REPORTS"),),
 }

@@ -1,8 +1,9 @@
 """sacct: which jobs are shown, and how. The lines are those that sacct of 22.05.8 printed of like
 jobs.
 
-Covers: commands/sacct/choice, commands/sacct/fields, commands/sacct/use,
-commands/shared/accounting_client, commands/shared/past_times, documents/accounting, documents/use.
+Covers: commands/sacct/choice, commands/sacct/completions, commands/sacct/fields,
+commands/sacct/use, commands/sacct/wanted, commands/shared/accounting_client,
+commands/shared/past_times, documents/accounting, documents/use.
 """
 
 import json

@@ -4,9 +4,9 @@ stderr, as the exit code.
 Covers: accounting/change_jobs, accounting/change_qos, accounting/configuration,
 commands/sacctmgr/account, commands/sacctmgr/answer, commands/sacctmgr/archive,
 commands/sacctmgr/ask, commands/sacctmgr/change, commands/sacctmgr/coordinator,
-commands/sacctmgr/fields, commands/sacctmgr/job, commands/sacctmgr/qos, commands/sacctmgr/raw_usage,
-commands/sacctmgr/request, commands/sacctmgr/session, commands/sacctmgr/show,
-commands/sacctmgr/texts, commands/sacctmgr/user, commands/sacctmgr/words.
+commands/sacctmgr/fields, commands/sacctmgr/job, commands/sacctmgr/keys, commands/sacctmgr/qos,
+commands/sacctmgr/raw_usage, commands/sacctmgr/request, commands/sacctmgr/session,
+commands/sacctmgr/show, commands/sacctmgr/texts, commands/sacctmgr/user, commands/sacctmgr/words.
 """
 
 import io

@@ -5,8 +5,8 @@ Covers: commands/sacctmgr/words.
 
 import pytest
 
+from understudy.commands.sacctmgr.keys import Key
 from understudy.commands.sacctmgr.words import (
-    Key,
     ValueRefusedError,
     Vocabulary,
     number,
