@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 import re
 import shlex
-import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.experiments.node_failures import FailuresError, Model
-from understudy.experiments.toml_lines import line_of
+from understudy.experiments.toml_lines import line_of, read_toml
 from understudy.model.conf_edit import EditError, read_edit
 from understudy.model.durations import duration_s
 
@@ -118,12 +117,9 @@ def read_futures(path: Path) -> tuple[Future, ...]:
         FuturesError: it cannot be read, or says what cannot be.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-        content = tomllib.loads(text)
-    except OSError as error:
-        raise FuturesError(f"{path}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:  # of TOML, or of UTF-8
-        raise FuturesError(f"{path}: {error}") from None
+        text, content = read_toml(path)
+    except ValueError as error:
+        raise FuturesError(str(error)) from None
     tables = content.pop("future", None)
     if content:
         raise FuturesError(f"{path}: {next(iter(content))}: it has [[future]] tables, nothing else")

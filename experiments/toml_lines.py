@@ -1,16 +1,51 @@
-"""On which line of a TOML file a key stands: the standard reader does not tell.
+"""TOML files as their readers need them: with a line in what is wrong, and on which line a key
+stands, which the standard reader does not tell.
 
-Place: below the readers of sweeps and futures. Text in, a number out.
+Place: below the readers of comparisons, sweeps, futures and loads.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
+
+
+def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
+    """Its text, and what that says.
+
+    Raises:
+        ValueError: it cannot be read, or is no TOML; with the file and the line.
+    """
+    text = ""
+    try:
+        text = path.read_text("utf-8")
+        return text, tomllib.loads(text)
+    except OSError as error:
+        what = str(error.strerror)
+    except UnicodeDecodeError as error:
+        what = f"it is not in UTF-8: {error.reason}"
+    except tomllib.TOMLDecodeError as error:
+        what = _with_line(str(error), text)
+    except (ValueError, RecursionError) as error:  # more digits than there are numbers; nested
+        what = str(error)
+    raise ValueError(f"{path}: {what}") from None
+
+
+def _with_line(said: str, text: str) -> str:
+    """`what (at line 3, column 5)` as `line 3: what`; at the end, the last line that says
+    something.
+    """
+    if match := re.fullmatch(r"(.*) \(at line (\d+), column \d+\)", said):
+        return f"line {match[2]}: {match[1]}"
+    if match := re.fullmatch(r"(.*) \(at end of document\)", said):
+        return f"line {len(text.rstrip().splitlines())}: {match[1]}"
+    return said
 
 
 def line_of(text: str, path: Sequence[str]) -> int:

@@ -7,10 +7,11 @@ docs/experiments/README.md describes the format.
 
 from __future__ import annotations
 
-import tomllib
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
 
 import msgspec
+
+from understudy.experiments.toml_lines import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -191,10 +192,12 @@ def read_published(folder: Path, beside: Beside) -> tuple[str, PublishedTable]:
 
 def _read(path: Path, kind: type[_Content]) -> _Content:
     try:
-        return msgspec.convert(tomllib.loads(path.read_text("utf-8")), kind)
-    except OSError as error:
-        raise ComparisonError(f"{path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, or of msgspec
+        _, content = read_toml(path)
+    except ValueError as error:
+        raise ComparisonError(str(error)) from None
+    try:
+        return msgspec.convert(content, kind)
+    except msgspec.ValidationError as error:
         raise ComparisonError(f"{path}: {error}") from None
 
 

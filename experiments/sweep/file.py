@@ -7,12 +7,11 @@ Place: the model of sweeps; reads their files and nothing else. What becomes of 
 from __future__ import annotations
 
 import re
-import tomllib
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
 
-from understudy.experiments.toml_lines import line_of
+from understudy.experiments.toml_lines import line_of, read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,16 +147,9 @@ def read_sweep(path: Path, *, short: bool = False) -> SweepFile:
         SweepError: it cannot be read, or has what no sweep has.
     """
     try:
-        text = path.read_text("utf-8")
-        content = tomllib.loads(text)
-    except OSError as error:
-        raise SweepError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise SweepError(f"{path}: it is not in UTF-8: {error.reason}") from error
-    except RecursionError as error:
-        raise SweepError(f"{path}: {error}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise SweepError(f"{path}: {_with_line(str(error))}") from error
+        text, content = read_toml(path)
+    except ValueError as error:
+        raise SweepError(str(error)) from None
     other: dict[str, Any] = content.pop("short", {})
     if short:
         if not other or not isinstance(other, dict):
@@ -189,12 +181,6 @@ def understood(error: msgspec.ValidationError) -> tuple[str, list[str]]:
     if missing := re.fullmatch(r"Object missing required field `(.*)`", what):
         return f"{missing[1]!r} is missing", where
     return f"{'.'.join(where)}: {what}" if where else what, where
-
-
-def _with_line(text: str) -> str:
-    """`what (at line 3, column 5)` as `line 3: what`."""
-    match = re.fullmatch(r"(.*) \(at line (\d+), column \d+\)", text)
-    return f"line {match[2]}: {match[1]}" if match else text
 
 
 def _merged(content: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:

@@ -7,9 +7,10 @@ kinds.py. It reads files and starts nothing. What each key means: docs/load-test
 from __future__ import annotations
 
 import shlex
-import tomllib
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
+
+from understudy.experiments.toml_lines import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,10 +90,9 @@ def read_plan(path: Path) -> Plan:
         PlanError: it cannot be used; with the file and the key.
     """
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:  # of TOML, or of UTF-8
-        reason = getattr(error, "strerror", None) or error
-        raise PlanError(f"{path}: {reason}") from None
+        _, table = read_toml(path)
+    except ValueError as error:
+        raise PlanError(str(error)) from None
     return parse_plan(table, str(path), path.stem)
 
 

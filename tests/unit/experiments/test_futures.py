@@ -108,7 +108,7 @@ def test_a_file_that_is_not_there_or_no_text_is_said(tmp_path):
     with pytest.raises(FuturesError, match="No such file"):
         read_futures(tmp_path / "none.toml")
     (tmp_path / "futures.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(FuturesError, match="utf-8"):
+    with pytest.raises(FuturesError, match="not in UTF-8"):
         read_futures(tmp_path / "futures.toml")
 
 

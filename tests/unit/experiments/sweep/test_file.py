@@ -46,6 +46,7 @@ def test_the_short_form_has_what_it_says_and_else_what_the_file_says(tmp_path):
         ("seeds = [1, 2]", "seeds = [1, 1]", "line 2: seeds: one is there twice"),
         ("seeds = [1, 2]", "seeds = []", "line 2: seeds: at least one is needed"),
         ("[axes]", "[axes", ": line 6: Expected ']'"),
+        ('"word.bf_interval" = [60]', '"word.bf_interval" = [60\n\n', ": line 12: Unclosed array"),
         ('trace = "some.swf"', "", "line 3: a workload needs a trace, traces or a model"),
         ('trace = "some.swf"', 'trace = "a"\ntraces = ["b"]', "trace and traces: one of them"),
         ('title = "A sweep"', "", ": 'title' is missing"),
