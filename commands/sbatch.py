@@ -399,7 +399,7 @@ def _await_end(job_id: int, context: Context) -> int:
             return max((1 if signal else code for _, _, code, signal in rows or seen), default=0)
         seen = rows
         time.sleep(pause)
-        pause = min(pause * 1.5, longest)
+        pause = min(pause * 1.2, longest)
 
 
 def main() -> int:
