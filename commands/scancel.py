@@ -76,6 +76,7 @@ _VALID_STATES = "Valid job states are PENDING, RUNNING, and SUSPENDED"
 _JOB = re.compile(r"((\d+)(?:\+\d*|_(?:\d+|\*|\[([^]]*)\])|_?))(?:\.(\d*))?(?=,|$)")
 _TASKS = re.compile(r"(\d+)(?:-(\d*))?")
 _NO_TASK = re.compile(r"_(?=\.|$)")
+_NUMBER = re.compile(r"\s*[+-]?[0-9]+")
 _OFFSET = re.compile(r"\+\d*")  # of a component of a heterogeneous job
 _TEXT_FILTERS = (
     ("account", "account"),
@@ -259,7 +260,11 @@ def _signal(text: str | None, context: Context) -> int | None:
     from understudy.model.times import parse_signal
 
     try:
-        return parse_signal(text)
+        if not _NUMBER.fullmatch(text):
+            return parse_signal(text)
+        if number := int(text) & 0xFFFF:  # so much of it is sent
+            return number
+        raise ValueError(text)
     except ValueError:
         context.complain(f"Unknown job signal: {text}")
         raise _RefusedLineError from None

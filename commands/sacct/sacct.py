@@ -26,11 +26,7 @@ from understudy.commands.shared.options import (
     let_last_parsable_count,
 )
 from understudy.documents.documents import VERSION
-from understudy.documents.states import (
-    RUNNING,
-    SUSPENDED,
-    job_state,
-)
+from understudy.documents.states import RUNNING, SUSPENDED, job_state
 from understudy.documents.use import was_measured
 
 TYPE_CHECKING = False

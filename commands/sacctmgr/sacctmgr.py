@@ -259,7 +259,8 @@ def _entity(words: list[str]) -> str:
 def _begins(name: str, word: str) -> bool:
     """Whether the word is a beginning of the entity's name or of its plural."""
     lowered = word.lower()
-    return (name + "s").startswith(lowered) or (name == "account" and "acct".startswith(lowered))
+    other = {"account": "acct", "transaction": "txn"}.get(name, "")
+    return (name + "s").startswith(lowered) or other.startswith(lowered)
 
 
 def _show(session: Session, words: list[str]) -> None:

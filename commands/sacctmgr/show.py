@@ -463,9 +463,12 @@ def _association_rows(
     if flags & {"WOPInfo", "WOPLimits"}:
         wire.append("raw")
     rows = session.table.rows("associations", _ASSOCIATION, where, wire)
-    if "WOPInfo" in flags:
-        rows = [{**row, "parent_id": 0, "parent_account": ""} for row in rows]
-    return _finish_associations(session, rows, is_tree="Tree" in flags)
+    if "WOPInfo" not in flags:
+        return _finish_associations(session, rows, is_tree="Tree" in flags)
+    # nobody knows what is below what: those of users come first
+    rows.sort(key=lambda row: (not row["user"], row["left"]))
+    rows = [{**row, "parent_id": 0, "parent_account": ""} for row in rows]
+    return _finish_associations(session, rows, is_tree=False)
 
 
 def _event_rows(

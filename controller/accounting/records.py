@@ -80,7 +80,7 @@ def signature(job: Job) -> tuple[object, ...]:
             job.submit_time,
             job.start_time,
             job.end_time if job.is_finished else None,
-            job.eligible_time,
+            job.shown_eligible_time,
         ),
         *(
             spec.account,
@@ -161,7 +161,7 @@ def job_record(core: Core, job: Job, kept: Kept, blocked: str) -> JobRecord:
         wckey_id=_wckey_id(core, user, spec.wckey) if kept.wckeys else 0,
         state=recorded_state(job),
         reason=blocked or "None",
-        eligible_time=job.eligible_time if job.resize_time is None else job.resize_time,
+        eligible_time=job.shown_eligible_time if job.resize_time is None else job.resize_time,
         start_time=_start(job) if ran or was_refused else None,
         end_time=job.end_time if job.is_finished else None,
         suspended_s=job.suspended_s,

@@ -36,7 +36,7 @@ from understudy.controller.jobs.time_limits import (
 from understudy.controller.nodes.events import forget_reasons
 from understudy.controller.nodes.reboot import reboot_idle
 from understudy.controller.notices.mail import mail_requeued
-from understudy.controller.pending.arrays import fill_up
+from understudy.controller.pending.arrays import fill_up, make_room
 from understudy.controller.pending.awaited import tell_waiting
 from understudy.controller.pending.eligibility import (
     begin_time_has_come,
@@ -81,6 +81,7 @@ def connect(core: Core) -> None:
         lambda core, job, _end, now: core.priorities.ended(job, now),
         lambda core, job, _end, now: job_changed(core, job, now),
         ended,
+        make_room,
         unwatch,
         tell_waiting,
         run_epilog,

@@ -28,6 +28,7 @@ from understudy.protocol.messages import Emulation
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core
+    from understudy.controller.core.reactions import End
     from understudy.controller.tables.job import Job
 
 TASK_LIMIT: Final = "JobArrayTaskLimit"
@@ -168,6 +169,24 @@ def explain_limit(core: Core, array: JobArray) -> None:
                 job.reason, job.reason_detail = TASK_LIMIT, ""
                 job.expected_start, job.expected_nodes = None, 0
                 job_changed(core, job, core.time.now())
+
+
+def make_room(core: Core, job: Job, _end: End, now: float) -> None:
+    """A task has ended: another may run."""
+    if job.array is not None and job.array.limit:
+        admit(core, job.array, now)
+
+
+def admit(core: Core, array: JobArray, now: float) -> None:
+    """Who waited for the array's limit is eligible from now on; its age goes on counting."""
+    if array.is_full:
+        return
+    for job in array.records.values():
+        if job.is_pending and job.reason == TASK_LIMIT and job.eligible_time is not None:
+            if job.accrue_time is None:
+                job.accrue_time = job.eligible_time
+            job.eligible_time = int(now)
+            job_changed(core, job, now)
 
 
 def separate(core: Core, job: Job, tasks: int) -> list[Job]:

@@ -24,7 +24,7 @@ from understudy.controller.jobs.resize import keep_nodes, keep_number
 from understudy.controller.jobs.site_rules import review_modification
 from understudy.controller.jobs.sizes import set_time_limit
 from understudy.controller.pending.access import check_policy, resolve
-from understudy.controller.pending.arrays import TASK_LIMIT, explain_limit
+from understudy.controller.pending.arrays import TASK_LIMIT, admit, explain_limit
 from understudy.controller.pending.dependencies import (
     check_circle,
     forget_dependency,
@@ -469,6 +469,7 @@ def _array_limit(change: Change, text: str) -> None:
     if limit < 0:
         raise SlurmError(-1, "Invalid ArrayTaskThrottle value")
     array.limit = limit
+    admit(change.core, array, change.now)
     if not array.is_full:
         for job in array.records.values():
             if job.reason == TASK_LIMIT:

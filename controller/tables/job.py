@@ -282,6 +282,12 @@ class Job(msgspec.Struct, eq=False):
         )
 
     @property
+    def shown_eligible_time(self) -> int | None:
+        """As it is told: of a task that waits for others of its array it is not known."""
+        is_behind = self.array is not None and self.array.is_full and self.is_pending
+        return None if is_behind else self.eligible_time
+
+    @property
     def asked_nodes(self) -> int:
         """The least number of nodes that was asked for, as limits look at it: what follows from
         --ntasks-per-node alone does not count.

@@ -323,7 +323,7 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "held_by": Attribute("held_by"),
     "submit_time": Attribute("submit_time"),
     "begin_time": Attribute("begin_time"),
-    "eligible_time": Attribute("eligible_time"),
+    "eligible_time": Attribute("shown_eligible_time"),
     "accrue_time": accrue_time,
     "start_time": start_time,
     "end_time": end_time,

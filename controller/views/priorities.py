@@ -33,7 +33,8 @@ def priority_rows(core: Core, now: float) -> list[dict[str, Any]]:
         *(core.tables.running.values() if core.priorities.includes_running else ()),
     ]
     for job in sorted(jobs, key=lambda job: job.job_id):
-        may_start = job.eligible_time is not None and job.eligible_time <= now
+        eligible = job.shown_eligible_time
+        may_start = eligible is not None and eligible <= now
         if (
             job.priority
             and (may_start or core.priorities.includes_ineligible)

@@ -5,6 +5,8 @@ the time is over. What differs is confirmed, made shorter, named, and kept in bu
 from __future__ import annotations
 
 import argparse
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -53,9 +55,8 @@ def look_into(pair: Pair, ledger: Ledger, sequence: Sequence, difference: Differ
     print(f"seed {sequence.seed}: {signature}", flush=True)
 
 
-def search(pair: Pair, ledger: Ledger, end: float, first: int | None, *, progress: bool) -> None:
-    """One seed after the other."""
-    seed = first or ledger.next_seed
+def search(pair: Pair, ledger: Ledger, end: float, seed: int, step: int, *, progress: bool) -> None:
+    """One seed after the other, `step` apart."""
     while time.monotonic() < end:
         sequence = drawn(seed)
         sequence.seed = seed
@@ -68,7 +69,7 @@ def search(pair: Pair, ledger: Ledger, end: float, first: int | None, *, progres
         for difference in differences:
             look_into(pair, ledger, sequence, difference)
         ledger.save()
-        seed += 1
+        seed += step
 
 
 def try_each(pair: Pair, ledger: Ledger, end: float, name: str) -> None:
@@ -107,6 +108,33 @@ def recheck(pair: Pair, ledger: Ledger, end: float) -> None:
         ledger.save()
 
 
+def side_by_side(ledger: Ledger, options: argparse.Namespace, first: int) -> None:
+    """Workers, each a process with a ledger of its own, which this one takes in at the end."""
+    folders = [options.folder / f"worker-{number}" for number in range(options.workers)]
+    workers = []
+    for number, folder in enumerate(folders):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        own = Ledger(folder)
+        own.causes = {name: each | {"times": 0} for name, each in ledger.causes.items()}
+        own.save()
+        words = [sys.executable, "-m", "differential", "--seconds", str(options.seconds)]
+        words += ["--seed", str(first + number), "--step", str(options.workers)]
+        words += ["--folder", str(folder), *["--progress"] * options.progress]
+        with (folder / "printed").open("w") as printed:
+            workers.append(subprocess.Popen(words, stdout=printed, stderr=subprocess.STDOUT))
+    try:
+        for worker in workers:
+            worker.wait()
+    finally:
+        for worker in workers:
+            worker.terminate()
+        for worker, folder in zip(workers, folders, strict=True):
+            worker.wait()
+            ledger.take_in(Ledger(folder))
+        ledger.save()
+
+
 def try_lines(pair: Pair, path: Path) -> None:
     """The command lines of a file, and what differs."""
     steps = read_lines(path.read_text())
@@ -121,6 +149,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, help="begin here, not where the last run ended")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "differential")
+    what = "so many pairs of clusters side by side, each with seeds of its own"
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help=what)
+    parser.add_argument("--step", type=int, default=1, help=argparse.SUPPRESS)
     parser.add_argument("--progress", action="store_true", help="a line for each sequence")
     what = "each option of a command with each value, or each key of job, partition, node"
     parser.add_argument("--each", metavar="NAME", help=what)
@@ -143,6 +174,11 @@ def main() -> int:
     options.folder.mkdir(parents=True, exist_ok=True)
     ledger = Ledger(options.folder)
     end_on_sigterm()
+    first = options.seed or ledger.next_seed
+    if options.workers > 1:
+        side_by_side(ledger, options, first)
+        print(ledger.statistics())
+        return 0
     end = time.monotonic() + options.seconds
     with tempfile.TemporaryDirectory(prefix="df") as folder:
         pair = Pair(Path(folder))
@@ -161,7 +197,7 @@ def main() -> int:
                 elif options.recheck:
                     recheck(pair, ledger, end)
                 else:
-                    search(pair, ledger, end, options.seed, progress=options.progress)
+                    search(pair, ledger, end, first, options.step, progress=options.progress)
         except KeyboardInterrupt:
             traceback.print_exc(limit=1)
     ledger.save()

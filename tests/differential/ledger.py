@@ -51,6 +51,17 @@ class Ledger:
             self.counts["differing_commands"][difference.run.split()[0]] += 1
         self.next_seed = sequence.seed + 1
 
+    def take_in(self, other: Ledger) -> None:
+        """Add what another has counted and found since it was given this one's causes."""
+        for name, counter in other.counts.items():
+            self.counts[name].update(counter)
+        for signature, cause in other.causes.items():
+            if signature in self.causes:
+                self.causes[signature]["times"] += cause["times"]
+            else:
+                self.causes[signature] = cause
+        self.next_seed = max(self.next_seed, other.next_seed)
+
     def again(self, signature: str) -> bool:
         """Whether the cause is known; then it was met once more."""
         if signature not in self.causes:

@@ -96,19 +96,20 @@ CLEAN = (
     "[ $t = 1 ] && scancel $j; sleep 0.$t; done; "
     'squeue -h -a -t all -o %A | sort -n | tail -1; [ -z "$j" ]'
 )
-CLEAN_MORE = (
-    "scontrol show reservation -o | sed -n 's/ReservationName=\\([^ ]*\\).*/\\1/p' | "
-    "xargs -r -n1 scontrol delete reservation; "
-    "for p in p1 p2; do scontrol delete partitionname=$p; done; "
-    "scontrol update nodename=n[1-4] state=resume reason= weight=1 "
-    "features=f1 activefeatures=f1 comment= extra=; "
+# what a command line touches, and what puts it back
+CLEAN_MORE = {
+    "reservation": "scontrol show reservation -o | "
+    "sed -n 's/ReservationName=\\([^ ]*\\).*/\\1/p' | xargs -r -n1 scontrol delete reservation",
+    "node": "scontrol update nodename=n[1-4] state=resume reason= weight=1 "
+    "features=f1 activefeatures=f1 comment= extra=",
+    "partition": "for p in p1 p2; do scontrol delete partitionname=$p; done; "
     "scontrol update partitionname=debug state=up maxtime=60 maxnodes=unlimited minnodes=0 "
     "hidden=no priority=1 defaulttime=none allowgroups=all; "
     "scontrol update partitionname=batch state=up maxtime=600 default=no maxnodes=unlimited "
-    "hidden=no priority=1 defaulttime=none allowgroups=all; "
-    "sacctmgr -i delete user daemon,bin,sys; sacctmgr -i delete account a1,a2; "
-    "sacctmgr -i delete qos q1,q2"
-)
+    "hidden=no priority=1 defaulttime=none allowgroups=all",
+    "sacctmgr": "sacctmgr -i delete user daemon,bin,sys; sacctmgr -i delete account a1,a2; "
+    "sacctmgr -i delete qos q1,q2",
+}
 
 
 def kit() -> Any:
@@ -399,11 +400,12 @@ class Pair:
     def _reset(self, steps: list[Step]) -> None:
         if not any(step.changes for step in steps):
             return
-        touched = any(
-            re.match(r"scontrol (update|create|delete|reconf|reboot)|sacctmgr", step.run)
-            for step in steps
-        )
-        line = f"{{ {CLEAN_MORE}; }} >&2; {CLEAN}" if touched else CLEAN
+        changing = [step.run for step in steps if step.changes]
+        text = "\n".join(run for run in changing if run.startswith(("scontrol", "sacctmgr"))).lower()
+        if re.search(r"\breconf|\breboot", text):
+            text += " ".join(CLEAN_MORE)
+        touched = [line for word, line in CLEAN_MORE.items() if word in text]
+        line = f"{{ {'; '.join(touched)}; }} >&2; {CLEAN}" if touched else CLEAN
         ended = self.both(lambda side: side.shell(line, limit_s=40))
         last = [str(out).split()[-1:] for out, _, _ in ended]
         self.next_job = [int(each[0]) + 1 if each else FIRST_JOB for each in last]

@@ -57,6 +57,12 @@ def test_nothing_is_asked_where_nothing_matches() -> None:
     assert (outcome.code, outcome.err, asked) == (0, "", [])
 
 
+@pytest.mark.parametrize(("text", "sent"), [("+9", 9), ("-1", 65535), ("99999999999", 59391)])
+def test_16_bits_of_a_number_are_sent(text: str, sent: int) -> None:
+    _, asked = cancel("-s", text, "7301")
+    assert asked[0]["signal"] == sent
+
+
 def test_a_signal_and_its_reach_are_passed_on() -> None:
     _, asked = cancel("-b", "-s", "USR1", "7301")
     assert (asked[0]["signal"], asked[0]["batch_only"], asked[0]["full"]) == (10, True, False)
@@ -77,6 +83,7 @@ def test_a_signal_and_its_reach_are_passed_on() -> None:
         (["-u", "nosuchuser"], "scancel: error: Invalid user name: nosuchuser\n"),
         (["-s", "NOSUCH", "7301"], "Unknown job signal: NOSUCH\n"),
         (["-s", "0", "7301"], "Unknown job signal: 0\n"),
+        (["-s", "65536", "7301"], "Unknown job signal: 65536\n"),
         (["-s", "NOSUCH", "-t", "nosuch", "abc"], "Unknown job signal: NOSUCH\n"),
         (
             ["-t", "no", "-s", "NOSUCH", "-u", "nosuchuser", "abc"],

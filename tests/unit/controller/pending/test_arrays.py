@@ -139,6 +139,24 @@ def test_no_more_tasks_run_at_a_time_than_the_limit_says() -> None:
     }
 
 
+def test_who_waits_for_the_limit_is_eligible_when_another_task_ends_and_its_age_counts_on() -> None:
+    """As 22.05.8 shows, and tells accounting."""
+    h = Harness()
+    array = h.submit(array="1-3%1")
+    assert array.shown_eligible_time is None
+    began = array.submit_time
+    h.run(30)
+    h.complete(h.core.job(f"{array.job_id}_1"))
+    second = h.core.job(f"{array.job_id}_2")
+    assert second.is_running
+    assert (second.shown_eligible_time, second.accrue_time) == (second.start_time, began)
+    assert (second.start_time or 0) >= began + 30
+    assert array.shown_eligible_time is None
+    act(h, UpdateJobs([str(array.job_id)], {"arraytaskthrottle": "2"}))
+    third = h.core.job(f"{array.job_id}_3")
+    assert (third.shown_eligible_time, third.accrue_time) == (third.start_time, began)
+
+
 def test_a_limit_that_is_reached_and_one_that_is_not_any_more_make_another_queue(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
