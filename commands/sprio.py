@@ -40,6 +40,15 @@ Usage: sprio [-j jid[s]] [-u user_name[s]] [-o format] [-p partitions]
 """
 OPTIONS = OptionTable(
     [
+        Option("help", "", NONE, "print this text"),
+        Option("jobs", "j", OPTIONAL, "LIST: only these jobs"),
+        Option("long", "l", NONE, "more about each job"),
+        Option("local", "", NONE, "accepted; only this cluster is shown", env="SPRIO_LOCAL"),
+        Option("cluster", "", REQUIRED, "", dest="clusters"),
+        Option("clusters", "M", REQUIRED, "LIST: clusters to ask", env="SLURM_CLUSTERS"),
+        Option("noheader", "h", NONE, "no header line"),
+        Option("norm", "n", NONE, "factors between 0 and 1 in place of what they contribute"),
+        Option("format", "o", REQUIRED, "FORMAT: what to print", env="SPRIO_FORMAT"),
         Option(
             "federation",
             "",
@@ -47,20 +56,12 @@ OPTIONS = OptionTable(
             "accepted; this cluster is in no federation",
             env="SPRIO_FEDERATION",
         ),
-        Option("help", "", NONE, "print this text"),
-        Option("jobs", "j", OPTIONAL, "LIST: only these jobs"),
-        Option("local", "", NONE, "accepted; only this cluster is shown", env="SPRIO_LOCAL"),
-        Option("long", "l", NONE, "more about each job"),
-        Option("cluster", "", REQUIRED, "", dest="clusters"),
-        Option("clusters", "M", REQUIRED, "LIST: clusters to ask", env="SLURM_CLUSTERS"),
-        Option("noheader", "h", NONE, "no header line"),
-        Option("norm", "n", NONE, "factors between 0 and 1 in place of what they contribute"),
-        Option("format", "o", REQUIRED, "FORMAT: what to print", env="SPRIO_FORMAT"),
         Option("partition", "p", REQUIRED, "LIST: only jobs in these partitions"),
-        Option("sibling", "", NONE, "accepted; this cluster is in no federation"),
         Option("sort", "S", REQUIRED, "LETTERS: in which order"),
-        Option("usage", "", NONE, "print a short summary of the options"),
+        Option("sib", "", NONE, "", dest="sibling"),
+        Option("sibling", "", NONE, "accepted; this cluster is in no federation"),
         Option("user", "u", REQUIRED, "LIST: only jobs of these users"),
+        Option("usage", "", NONE, "print a short summary of the options"),
         Option("verbose", "v", NONE, "say more"),
         Option("version", "V", NONE, "print the version"),
         Option("weights", "w", NONE, "print the weights of the factors"),
@@ -174,15 +175,25 @@ def sprio(arguments: "list[str]", context: Context) -> int:
     ):
         return 1
     try:
-        return _show(options, words, context)
+        return _show(options, given, words, context)
     except RefusedError as error:
         context.complain(f"slurm_load_ctl_conf error: {error.text}")
         return 1
 
 
-def _show(options: "dict[str, str | None]", words: "list[str]", context: Context) -> int:
-    users = _users(options["user"], context) if options.get("user") else []
-    if {"format", "long"} <= options.keys():
+def _show(
+    options: "dict[str, str | None]",
+    given: "list[tuple[Option, str | None]]",
+    words: "list[str]",
+    context: Context,
+) -> int:
+    users: list[int] = []
+    for option, value in given:
+        if option.dest == "user" and value:
+            users = _users(value, context)
+        elif option.dest == "jobs" and value and _job_numbers(value, context) is None:
+            return 1
+    if {"format", "long"} <= {option.dest for option, _ in given}:
         context.fatal(
             "Options -o(--format) and -l(--long) are mutually exclusive. Please remove "
             "one and retry."

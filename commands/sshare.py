@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 NO_SHARES = 255  # the exit code when the controller does not answer
 OPTIONS = OptionTable(
     [
-        Option("all", "a", NONE, "associations of all users"),
         Option("accounts", "A", REQUIRED, "LIST: only these accounts"),
+        Option("all", "a", NONE, "associations of all users"),
         Option("helpformat", "e", NONE, "print the names of fields"),
         Option("help", "", NONE, "print this text"),
         Option("long", "l", NONE, "more fields"),

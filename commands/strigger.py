@@ -16,11 +16,8 @@ OPTIONS = OptionTable(
     [
         Option("set", "", NONE, "keep a trigger"),
         Option("get", "", NONE, "show triggers"),
+        Option("cluster", "", REQUIRED, "", dest="clusters"),
         Option("clear", "", NONE, "forget triggers"),
-        Option("burst_buffer", "", NONE, "event: an error of a burst buffer"),
-        Option(
-            "front_end", "", NONE, "of front ends, of which there are none: kept, and never comes"
-        ),
         Option("primary_slurmctld_failure", "a", NONE, "event: the primary controller fails"),
         Option(
             "primary_slurmctld_resumed_operation",
@@ -44,6 +41,7 @@ OPTIONS = OptionTable(
         Option(
             "backup_slurmctld_assumed_control", "C", NONE, "event: the backup controller takes over"
         ),
+        Option("burst_buffer", "", NONE, "event: an error of a burst buffer"),
         Option("down", "d", NONE, "event: a node goes DOWN"),
         Option("drained", "D", NONE, "event: a node becomes DRAINED"),
         Option(
@@ -52,9 +50,12 @@ OPTIONS = OptionTable(
             NONE,
             "event: the controller can keep no more records for accounting",
         ),
-        Option("fail", "F", NONE, "event: a node is expected to fail"),
         Option("fini", "f", NONE, "event: the job has ended"),
+        Option("fail", "F", NONE, "event: a node is expected to fail"),
         Option("flags", "", REQUIRED, "PERM: stay when the event has come"),
+        Option(
+            "front_end", "", NONE, "of front ends, of which there are none: kept, and never comes"
+        ),
         Option("primary_slurmdbd_failure", "g", NONE, "event: the accounting daemon fails"),
         Option(
             "primary_slurmdbd_resumed_operation",
@@ -68,7 +69,6 @@ OPTIONS = OptionTable(
         Option("id", "i", REQUIRED, "NUMBER: of a trigger"),
         Option("idle", "I", NONE, "event: a node stays IDLE for as long as --offset says"),
         Option("jobid", "j", REQUIRED, "ID: about this job"),
-        Option("cluster", "", REQUIRED, "", dest="clusters"),
         Option("clusters", "M", REQUIRED, "LIST: clusters to ask"),
         Option("node", "n", OPTIONAL, "HOSTS: about these nodes, or all"),
         Option("noheader", "N", NONE, "no header line"),

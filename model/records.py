@@ -222,6 +222,7 @@ JOBS: Final[dict[str, Column]] = {
         "'JOB_WAS_RUNNING' ...",
     ),
     "comment": _text("--comment"),
+    "given_empty": _text("names of texts that were given, and are empty: 'comment qos'"),
     "admin_comment": _text("administrator's comment"),
     "system_comment": _text("system's comment"),
     "extra": _text("arbitrary text"),

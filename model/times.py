@@ -93,7 +93,7 @@ def parse_memory(text: str) -> int:
     number = text.lstrip().removeprefix("+").upper().removesuffix("B")
     unit = number[-1:] if number[-1:] in _UNITS else ""
     number = number.removesuffix(unit)
-    if not _is_number(number, 15):
+    if not _is_number(number, 19) or int(number) >= 1 << 63:
         raise ValueError(f"Invalid memory specification: {text[:80]!r}")
     return -(-int(number) // 1024) if unit == "K" else int(number) * _UNITS[unit]
 

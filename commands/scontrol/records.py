@@ -107,6 +107,8 @@ def job_lines(job: "Record", *, details: bool = False, times: "Record | None" = 
         ("SystemComment", "system_comment"),
         ("Comment", "comment"),
     )
+    if "comment" in job["given_empty"]:
+        comments.append("Comment=")
     lines += [f"{line} " for line in comments]
     if job["batch"]:
         lines += [f"StdErr={job['std_err']}", f"StdIn={job['std_in']}", f"StdOut={job['std_out']}"]

@@ -109,10 +109,17 @@ def convert_units(*, convert: bool) -> None:
     _convert = convert
 
 
+_EXACT = 1 << 24
+
+
 def megabytes(amount: int) -> str:
     """A size: `0`, `500M`, `4000M`, `4G`, `1.50G`. It goes to a larger unit only where a whole
     number of halves results.
     """
+    if amount > _EXACT:  # Slurm has it as a number of 24 bits and an exponent
+        import struct
+
+        amount = int(struct.unpack("f", struct.pack("f", amount))[0])
     return "0" if amount == 0 else _in_units(amount, _MEGABYTE_UNITS)
 
 

@@ -15,6 +15,7 @@ from understudy.documents.states import PENDING, job_state, job_state_code
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 PRIORITY_SCALE = 0xFFFFFFFF  # %p is the priority as a part of the greatest one
@@ -91,9 +92,18 @@ _ID = (
 )
 
 
+def _given(name: str) -> "Callable[[str, str], str]":
+    """A text, Slurm's word for none where none was given."""
+
+    def show(text: str, given_empty: str) -> str:
+        return text if name in given_empty else or_null(text)
+
+    return show
+
+
 FIELDS = FieldTable(
     [
-        Field("a", "account", "ACCOUNT", "account", or_null),
+        Field("a", "account", "ACCOUNT", "account given_empty", _given("account")),
         Field("A", "jobid", "JOBID", "job_id", _plain),
         Field("B", "batchhost", "EXEC_HOST", "batch_host", _batch_host),
         Field("c", "mincpus", "MIN_CPUS", "min_cpus_node", thousands),
@@ -118,7 +128,7 @@ FIELDS = FieldTable(
         Field("I", "cores", "CORES_PER_SOCKET", "cores_per_socket", _star),
         Field("j", "name", "NAME", "name", _plain),
         Field("J", "threads", "THREADS_PER_CORE", "threads_per_core", _star),
-        Field("k", "comment", "COMMENT", "comment", or_null),
+        Field("k", "comment", "COMMENT", "comment given_empty", _given("comment")),
         Field(
             "K",
             "arraytaskid",
@@ -136,7 +146,7 @@ FIELDS = FieldTable(
         Field("O", "contiguous", "CONTIGUOUS", "contiguous", _yes),
         Field("p", "priority", "PRIORITY", "priority", _fraction),
         Field("P", "partition", "PARTITION", "partition", _plain),
-        Field("q", "qos", "QOS", "qos", or_null),
+        Field("q", "qos", "QOS", "qos given_empty", _given("qos")),
         Field("Q", "prioritylong", "PRIORITY", "priority", _plain),
         Field(
             "r", "reason", "REASON", "reason reason_detail", lambda reason, detail: detail or reason

@@ -20,7 +20,6 @@ OPTIONS = OptionTable(
         Option(
             "exclude", "", REQUIRED, "PATHS: libraries that are not copied", env="SBCAST_EXCLUDE"
         ),
-        Option("force", "f", NONE, "replace a file that is there", env="SBCAST_FORCE"),
         Option(
             "fanout",
             "F",
@@ -28,6 +27,7 @@ OPTIONS = OptionTable(
             "COUNT: of nodes that are sent to at a time",
             env="SBCAST_FANOUT",
         ),
+        Option("force", "f", NONE, "replace a file that is there", env="SBCAST_FORCE"),
         Option("help", "", NONE, "print this text"),
         Option("jobid", "j", REQUIRED, "ID: to this job's nodes"),
         Option("preserve", "p", NONE, "keep times and mode", env="SBCAST_PRESERVE"),

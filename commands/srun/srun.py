@@ -48,6 +48,8 @@ def srun(arguments: list[str], context: Context) -> int:
         return _srun(arguments, context)
     except BadOptionError as error:
         return error.say(context)
+    except StepError:
+        return 1
 
 
 def _srun(whole: list[str], context: Context) -> int:
@@ -77,34 +79,29 @@ def _srun(whole: list[str], context: Context) -> int:
         return 0
     if not _is_sound(settings, context):
         return 1
-    name = os.path.basename(settings.command[0])
+    name = os.path.basename(settings.command[0]) if settings.command else ""
     if own.get("compress", "").lower() not in {"", "none", "lz4"}:
         context.error(
             f"Compression type '{own['compress']}' unknown, disabling compression support."
         )
     if "test_only" in own:
         return _test(settings, name, context)
-    try:
-        if "het_group" in own:
-            _groups(own["het_group"], context)
-        parts = [settings]
-        for each in others if not settings.job_id else ():
-            parts.append(Settings(each, context, before=parts[-1]))
-            _say_options(parts[-1], settings.verbose, context)
-        programs: list[Any] = []
-        if "multi_prog" in own:
-            from understudy.commands.srun.multi_prog import read_programs
+    parts = [settings]
+    for each in others if not settings.job_id else ():
+        parts.append(Settings(each, context, before=parts[-1]))
+        _say_options(parts[-1], settings.verbose, context)
+    programs: list[Any] = []
+    if "multi_prog" in own:
+        from understudy.commands.srun.multi_prog import read_programs
 
-            programs = read_programs(settings, context)
-        if "no_allocate" in own:
-            from understudy.commands.srun.no_allocate import run_without_job
+        programs = read_programs(settings, context)
+    if "no_allocate" in own:
+        from understudy.commands.srun.no_allocate import run_without_job
 
-            return run_without_job(settings, name, programs, context)
-        if settings.job_id:
-            return _inside(settings, others, name, programs, context)
-        return _outside(settings, parts[1:], name, programs, context)
-    except StepError:
-        return 1
+        return run_without_job(settings, name, programs, context)
+    if settings.job_id:
+        return _inside(settings, others, name, programs, context)
+    return _outside(settings, parts[1:], name, programs, context)
 
 
 def _say_options(settings: Settings, times: int, context: Context) -> None:
@@ -131,10 +128,12 @@ def _binding_is_sound(settings: Settings, context: Context) -> bool:
 
 def _is_sound(settings: Settings, context: Context) -> bool:
     """Whether what was asked for can be meant; else that is said."""
+    if "het_group" in settings.own:
+        _groups(settings.own["het_group"], context)
     clusters = [value for option, value in settings.given if option.dest == "clusters"]
     if context.refuses_clusters(clusters[-1] if clusters else None):
         return False
-    if not settings.command:
+    if not settings.command and "test_only" not in settings.own:
         context.fatal("No command given to execute.")
         return False
     say_ignored(settings.job, context)
@@ -155,7 +154,8 @@ def _binds(context: Context) -> bool:
 
 def _test(settings: Settings, name: str, context: Context) -> int:
     job = settings.job
-    complete(job, settings.command[0], settings.arguments, context, name)
+    command = settings.command[0] if settings.command else ""
+    complete(job, command, settings.arguments, context, name)
     try:
         _, note, *_ = context.client.call(
             "SubmitJob", pack_named("JobSpec", job.spec), "", None, job.user_id, job.group_id, True
@@ -412,7 +412,8 @@ def _by_group(
 def _groups(wanted: str, context: Context) -> list[int]:
     numbers = ranks(wanted)
     if numbers is None:
-        context.error(f"_parse_single_range: Invalid range: `{wanted}'")
+        wrong = next((word for word in wanted.split(",") if ranks(word) is None), wanted)
+        context.error(f"_parse_single_range: Invalid range: `{wrong}'")
         context.error(f"Invalid --het-group value: {wanted}")
         raise StepError
     return numbers

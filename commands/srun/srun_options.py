@@ -23,6 +23,7 @@ OPTIONS = table(
         ),
         Option("compress", "", OPTIONAL, "KIND: of compression with --bcast", env="SLURM_COMPRESS"),
         Option("cpu-bind", "", REQUIRED, "SPEC: tasks to CPUs", env="SLURM_CPU_BIND"),
+        Option("cpu_bind", "", REQUIRED, ""),
         Option("debugger-test", "", NONE, ""),
         Option(
             "disable-status", "X", NONE, "no status at the first Ctrl-C", env="SLURM_DISABLE_STATUS"

@@ -84,6 +84,13 @@ class AllocationError(Exception):
         super().__init__(text)
 
 
+# Options that ambiguities do not name by the alphabet: behind these words
+_PLACES = {
+    "bb": "bf", "bbf": "bg", "cluster-constraint": "c", "constraint": "contiguouz",
+    "jobid": "job", "threads": "ta", "use-min-nodes": "us",
+}  # fmt: skip
+
+
 def table(
     prefix: str, own: "Sequence[Option]", names: "dict[str, str]", lacks: "tuple[str, ...]"
 ) -> OptionTable:
@@ -115,7 +122,9 @@ def table(
                 dest=option.dest,
             )
         )
-    return OptionTable(sorted([*shared, *own], key=lambda option: option.long.lower()))
+    return OptionTable(
+        sorted([*shared, *own], key=lambda option: _PLACES.get(option.long, option.long.lower()))
+    )
 
 
 def immediate_s(value: str | None) -> int:

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+GIVEN_EMPTY = "given_empty"  # names of the texts that were given, and are empty
+NO_NODES = "no_nodes"  # what the job asks for is no node: the controller lets it fail
 DEFAULT_NICE = 100  # of --nice without a value
 _MOST_NICE = 2147483645
+_UNSAID_NICE = -2  # stands for nothing said
 _MAIL_TYPES = (
     "NONE", "BEGIN", "END", "FAIL", "REQUEUE", "ALL", "INVALID_DEPEND", "STAGE_OUT", "TIME_LIMIT",
     "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50",
@@ -38,6 +41,20 @@ def _text(field: str) -> "Callable[[Job, Option, str], None]":
     return set_text
 
 
+def _maybe_empty(field: str) -> "Callable[[Job, Option, str], None]":
+    """A text that is shown as given, though it is empty."""
+
+    def set_text(job: Job, _option: Option, value: str) -> None:
+        job.spec[field] = value
+        names = {*job.extra.pop(GIVEN_EMPTY, "").split()} - {field}
+        if not value:
+            names.add(field)
+        if names:
+            job.extra[GIVEN_EMPTY] = " ".join(sorted(names))
+
+    return set_text
+
+
 def _features(job: Job, _option: Option, value: str) -> None:
     job.spec["features"] = value if "[" in value or "(" in value else value.replace(",", "&")
 
@@ -47,6 +64,49 @@ def _count(field: str, least: int = 1) -> "Callable[[Job, Option, str], None]":
         job.spec[field] = number(option.long, value, least)
 
     return set_count
+
+
+def _half(field: str, *, all_ones_count: bool = True) -> "Callable[[Job, Option, str], None]":
+    """A count that the controller keeps in 16 bits."""
+
+    def set_half(job: Job, option: Option, value: str) -> None:
+        half = half_of(number(option.long, value), all_ones_count=all_ones_count)
+        if half is None:  # as if nothing was said
+            job.spec.pop(field, None)
+        else:
+            job.spec[field] = half
+
+    return set_half
+
+
+def _cpus_per_node(job: Job, option: Option, value: str) -> None:
+    if (count := number(option.long, value)) > 0:
+        job.spec["min_cpus_node"] = half_of(count)
+
+
+def _tasks_per_node(job: Job, option: Option, value: str) -> None:
+    count = number(option.long, value)
+    half = half_of(count)
+    job.spec["ntasks_per_node"] = half or None
+    if half != count:  # the tasks are counted before it is cut
+        job.spec.setdefault("num_tasks", max(count, 1))
+
+
+def _tasks(job: Job, option: Option, value: str) -> None:
+    tasks = number(option.long, value)
+    if tasks < 0:
+        raise BadOptionError(f"invalid number of tasks (-n {tasks})", 1)
+    if tasks:
+        job.spec["num_tasks"] = tasks
+    else:
+        job.extra[NO_NODES] = "1"
+
+
+def _cpus_per_task(job: Job, option: Option, value: str) -> None:
+    cpus = number(option.long, value)
+    if cpus <= 0:
+        raise BadOptionError(f"invalid number of cpus per task (-c {cpus})", 1)
+    job.spec["cpus_per_task"] = cpus
 
 
 def _flag(field: str, *, value: bool = True) -> "Callable[[Job, Option, str], None]":
@@ -67,16 +127,30 @@ def _own_text(field: str) -> "Callable[[Job, Option, str], None]":
     return set_text
 
 
+_MOST_INT = 0x7FFFFFFF
+_MOST_LONG = (1 << 63) - 1
+
+
 def number(name: str, value: str, least: int = 1, *, said: str = "") -> int:
-    """A whole number. `said`: what an error calls it, if not by the option's name.
+    """A whole number, of which 32 bits with a sign are kept. `said`: what an error calls it, if not
+    by the option's name.
 
     Raises:
-        BadOptionError: another text, or too small.
+        BadOptionError: another text, too small, or too large for 64 bits.
     """
     digits = value.lstrip().removeprefix("+")
-    if not digits.isdecimal() or int(digits) < least or int(digits) > 0x7FFFFFFF:
-        raise BadOptionError(f'Invalid numeric value "{value}" for {said or "--" + name}.', 1)
-    return int(digits)
+    said = said or f"--{name}"
+    if not digits.isdecimal() or int(digits) < least:
+        raise BadOptionError(f'Invalid numeric value "{value}" for {said}.', 1)
+    if int(digits) >= _MOST_LONG:
+        raise BadOptionError(f"Numeric argument ({_MOST_LONG}) to big for {said}.", 1)
+    return (int(digits) + _MOST_INT + 1) % (1 << 32) - _MOST_INT - 1
+
+
+def half_of(count: int, *, all_ones_count: bool = True) -> int | None:
+    """The 16 bits that the controller is told; None where these stand for nothing said."""
+    half = count & 0xFFFF
+    return None if half == 0xFFFE or (half == 0xFFFF and not all_ones_count) else half
 
 
 def _bad(option: Option, *lines: str) -> BadOptionError:
@@ -123,6 +197,8 @@ def _memory(field: str) -> "Callable[[Job, Option, str], None]":
             amount = parse_memory(value)
         except ValueError:
             raise _bad(option) from None
+        if field == "tmp_disk_mb":  # of which 32 bits are kept, and all but the last are none
+            amount = 0 if amount & 0xFFFFFFFF == 0xFFFFFFFE else amount & 0xFFFFFFFF
         if field in {"mem_per_node_mb", "mem_per_cpu_mb"}:
             job.spec.pop("mem_per_node_mb", None)
             job.spec.pop("mem_per_cpu_mb", None)
@@ -166,7 +242,7 @@ def _nice(job: Job, _option: Option, value: str) -> None:
     amount = leading_number(value) if value else DEFAULT_NICE
     if abs(amount) > _MOST_NICE:
         raise BadOptionError(f"Invalid --nice value, out of range (+/- {_MOST_NICE})")
-    job.spec["nice"] = amount
+    job.spec["nice"] = 0 if amount == _UNSAID_NICE else amount
 
 
 _NO_PRIORITY = 0xFFFFFFFE
@@ -312,7 +388,8 @@ def _gpus(field: str) -> "Callable[[Job, Option, str], None]":
 
 
 def _cpus_per_gpu(job: Job, option: Option, value: str) -> None:
-    job.spec["cpus_per_tres"] = f"gres:gpu:{number(option.long, value)}"
+    if count := number(option.long, value):
+        job.spec["cpus_per_tres"] = f"gres:gpu:{count}"
 
 
 def _mem_per_gpu(job: Job, option: Option, value: str) -> None:
@@ -377,8 +454,9 @@ def _node_list(job: Job, _option: Option, value: str) -> None:
             ) from None
     else:
         job.spec["required_nodes"] = value
+        job.extra.pop(NO_NODES, None)
         if not value:
-            job.spec["min_nodes"] = -1  # refused by the controller as a bad node count
+            job.extra[NO_NODES] = "1"
 
 
 def _require_root(option: Option) -> None:
@@ -417,22 +495,34 @@ def _node_info(job: Job, option: Option, value: str) -> None:
     if not value:
         return
     words = ("first", "second", "third")
+    tasks, is_cut = 1, False
     for name, which, part in zip(names, words, value.split(":"), strict=False):
-        least = part.partition("-")[0]
         if part in {"*", ""}:
             continue
-        if not least.isdigit():
-            raise BadOptionError(
-                f'Invalid numeric value "{part}" for {which} arg of -{option.short}.', 1
-            )
-        job.spec[name] = int(least)
+        said = f"{which} arg of -{option.short}"
+        least = part.partition("-")[0].lstrip().removeprefix("+")
+        scale = _SCALES.get(least[-1:].lower(), 1)
+        digits = least[:-1] if scale > 1 else least
+        if not digits.isdecimal():
+            raise BadOptionError(f'Invalid numeric value "{part}" for {said}.', 1)
+        if int(digits) * scale > _MOST_INT:
+            raise BadOptionError(f"Numeric argument ({digits}) to big for {said}.", 1)
+        count = int(digits) * scale
+        tasks *= count
+        is_cut = is_cut or half_of(count) != count
+        if (half := half_of(count)) is not None:
+            job.spec[name] = half
+    if not tasks:
+        job.extra[NO_NODES] = "1"
+    elif is_cut:  # the tasks are counted before that
+        job.spec.setdefault("num_tasks", tasks * (job.spec.get("min_nodes") or 1))
 
 
 def _switches(job: Job, option: Option, value: str) -> None:
     from understudy.model.switches import read_switches
 
-    number(option.long, value.partition("@")[0])
-    job.spec["switches"], job.spec["switches_wait_s"] = read_switches(value)
+    if (count := number(option.long, value.partition("@")[0])) > 0:
+        job.spec["switches"], job.spec["switches_wait_s"] = count, read_switches(value)[1]
 
 
 def _kill_on_invalid(job: Job, option: Option, value: str) -> None:
@@ -442,7 +532,7 @@ def _kill_on_invalid(job: Job, option: Option, value: str) -> None:
 
 
 def _wait_all(job: Job, option: Option, value: str) -> None:
-    if number(option.long, value, 0) > 1:
+    if number(option.long, value or "0", 0) & 0xFFFF > 1:
         raise _bad(option)
     job.extra[option.dest] = value
 
@@ -471,10 +561,13 @@ def _acctg_freq(job: Job, option: Option, value: str) -> None:
     """`30`, or `task=30,energy=5`. Of what stands for a number its beginning counts."""
     for part in filter(None, value.split(",")):
         kind, equals, seconds = part.rpartition("=")
-        if not seconds.lstrip().removeprefix("+")[:1].isdigit() or (
-            equals and kind.lower() not in {"task", "energy", "network", "filesystem"}
+        digits = seconds.lstrip().lstrip("+-")[:1]
+        if (
+            not digits.isdigit()
+            or min(leading_number(seconds), _MOST_LONG) & 0xFFFFFFFF == 0xFFFFFFFF
+            or (equals and kind.lower() not in {"task", "energy", "network", "filesystem"})
         ):
-            raise BadOptionError(f"Invalid --{option.long} specification: {value}")
+            raise BadOptionError(f"Invalid --{option.long} specification: {part}")
     job.extra[option.dest] = value
 
 
@@ -488,46 +581,53 @@ def _profile(job: Job, option: Option, value: str) -> None:
     job.extra[option.dest] = value
 
 
-_FREQUENCIES = {"low", "medium", "high", "highm1"}
+_FREQUENCIES = ("low", "medium", "highm1", "high")  # the least first, above all numbers
 _GOVERNORS = {"conservative", "ondemand", "performance", "powersave", "schedutil", "userspace"}
 
 
+def _frequency(word: str) -> int:
+    """To compare frequencies by: kHz; of a name more than any number.
+
+    Raises:
+        ValueError: the word says none.
+    """
+    if word.lower() in _FREQUENCIES:
+        return (1 << 32) + _FREQUENCIES.index(word.lower())
+    if (kilohertz := leading_number(word) & 0xFFFFFFFF) <= 0 or word.startswith("-"):
+        raise ValueError(word)
+    return kilohertz
+
+
 def _cpu_freq(job: Job, option: Option, value: str) -> None:
-    """`P1[-P2][:P3]`: frequencies by number or name, and a governor."""
-    frequencies, _, governors = value.lower().partition(":")
-    governor = governors.split(",")[0]
-    words = frequencies.split("-")
-    is_good = (
-        len(words) <= 2
-        and all(word.isdigit() or word in _FREQUENCIES for word in words)
-        and (not governor or governor in _GOVERNORS)
-    )
-    if is_good and governor and len(words) < 2 and not frequencies:
-        is_good = False
-    if is_good and governor and len(words) < 2:
-        names = {
-            name.lower(): name
-            for name in (
-                "Conservative",
-                "OnDemand",
-                "Performance",
-                "PowerSave",
-                "SchedUtil",
-                "UserSpace",
-            )
-        }
-        raise BadOptionError(
-            "Invalid --cpu-freq argument",
-            255,
-            f"{{program}}: error: gov on cpu-frec ({names[governor]}) illegal without max",
+    """`P1[-P2][:P3]`: frequencies by number or name, and a governor. A governor may stand alone."""
+
+    def wrong(text: str) -> BadOptionError:
+        return BadOptionError(
+            f"Invalid --{option.long} argument", 255, f"{{program}}: error: {text}"
         )
-    if not is_good and value.lower() not in _GOVERNORS:
-        raise BadOptionError(
-            "Invalid --cpu-freq argument",
-            255,
-            f'{{program}}: error: unrecognized --cpu-freq argument "{value}"',
-        )
-    job.extra[option.dest] = value
+
+    frequencies, colon, governor = value.partition(":")
+    least, dash, rest = frequencies.partition("-")
+    if least.lower().partition(",")[0] in _GOVERNORS:
+        if colon or dash:
+            raise wrong(f"governor cannot be specified twice {least}{{-}}:{governor} in --cpu-freq")
+        job.extra[option.dest] = least
+        return
+    words = [least, *([rest.partition("-")[0]] if dash else [])]
+    bounds = []
+    for word in words:
+        try:
+            bounds.append(_frequency(word))
+        except ValueError:
+            raise wrong(f'unrecognized --cpu-freq argument "{word}"') from None
+    if dash and bounds[1] < bounds[0]:
+        raise wrong(f"min cpu-frec ({words[0]}) must be < max cpu-freq ({words[1]})")
+    if colon and not dash:
+        raise wrong(f"gov on cpu-frec ({governor}) illegal without max")
+    if colon and governor.lower().partition(",")[0] not in _GOVERNORS:
+        raise wrong(f"illegal governor: {governor} on --cpu-freq")
+    named = [word if word.lower() in _FREQUENCIES else str(leading_number(word)) for word in words]
+    job.extra[option.dest] = "-".join(named) + colon + governor
 
 
 _LIMITS = {
@@ -590,17 +690,37 @@ _MEMORY_BINDINGS = {
 
 
 def _mem_bind(job: Job, option: Option, value: str) -> None:
-    name = value.lower().split(",")[0].partition(":")[0]
-    if name == "help":
-        from understudy.commands.shared.option_help import MEMORY_BINDINGS
+    words = value.split(",")
+    while words:
+        word = words.pop(0)
+        name, _, listed = word.partition(":")
+        name = name.lower()
+        if name == "help":
+            from understudy.commands.shared.option_help import MEMORY_BINDINGS
 
-        raise BadOptionError("", 255, help=MEMORY_BINDINGS)
-    if name not in _MEMORY_BINDINGS:
-        raise BadOptionError(f'unrecognized --mem-bind argument "{value}"')
+            raise BadOptionError("", 255, help=MEMORY_BINDINGS)
+        is_list = name in {"map_mem", "mask_mem"}
+        if name not in _MEMORY_BINDINGS or (":" in word and not is_list):
+            raise BadOptionError(f'unrecognized --mem-bind argument "{word}"')
+        if not is_list:
+            continue
+        if not listed:
+            raise BadOptionError(f'missing list for "--mem-bind={name}:<list>"')
+        numbers = [listed]
+        while words and words[0][:1].isdigit():
+            numbers.append(words.pop(0))
+        for each in numbers:
+            digits = each[2:] if each[:2].lower() == "0x" else each
+            if wrong := digits.lstrip("0123456789abcdefABCDEF")[:1]:
+                raise BadOptionError(
+                    f"Failed to validate number: {each}, the offending character is {wrong}"
+                )
     job.extra[option.dest] = value
 
 
 def _delay_boot(job: Job, option: Option, value: str) -> None:
+    if value == "-1":
+        value = "UNLIMITED"
     try:
         parse_limit(value)
     except ValueError:
@@ -626,7 +746,7 @@ def _hint(job: Job, _option: Option, value: str) -> None:
 
 
 ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
-    "account": _text("account"),
+    "account": _maybe_empty("account"),
     "acctg_freq": _acctg_freq,
     "core_spec": _core_spec,
     "cpu_freq": _cpu_freq,
@@ -640,12 +760,12 @@ ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "array": _text("array"),
     "begin": _moment("begin"),
     "chdir": _chdir,
-    "comment": _text("comment"),
+    "comment": _maybe_empty("comment"),
     "constraint": _features,
     "contiguous": _flag("contiguous"),
-    "cores_per_socket": _count("cores_per_socket"),
+    "cores_per_socket": _half("cores_per_socket"),
     "cpus_per_gpu": _cpus_per_gpu,
-    "cpus_per_task": _count("cpus_per_task"),
+    "cpus_per_task": _cpus_per_task,
     "deadline": _moment("deadline"),
     "dependency": _text("dependency"),
     "distribution": _distribution,
@@ -678,18 +798,18 @@ ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "mem": _memory("mem_per_node_mb"),
     "mem_per_cpu": _memory("mem_per_cpu_mb"),
     "mem_per_gpu": _mem_per_gpu,
-    "mincpus": _count("min_cpus_node"),
+    "mincpus": _cpus_per_node,
     "nice": _nice,
     "no_kill": _no_kill,
     "no_requeue": _flag("requeue", value=False),
     "nodefile": _node_file,
     "nodelist": _node_list,
     "nodes": _nodes,
-    "ntasks": _count("num_tasks"),
-    "ntasks_per_core": _count("ntasks_per_core"),
-    "ntasks_per_gpu": _count("ntasks_per_tres"),
-    "ntasks_per_node": _count("ntasks_per_node"),
-    "ntasks_per_socket": _count("ntasks_per_socket"),
+    "ntasks": _tasks,
+    "ntasks_per_core": _half("ntasks_per_core", all_ones_count=False),
+    "ntasks_per_gpu": _half("ntasks_per_tres"),
+    "ntasks_per_node": _tasks_per_node,
+    "ntasks_per_socket": _half("ntasks_per_socket", all_ones_count=False),
     "open_mode": _open_mode,
     "prefer": _text("prefer"),
     "output": _text("std_out"),
@@ -698,17 +818,17 @@ ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "parsable": _own,
     "partition": _text("partition"),
     "priority": _priority,
-    "qos": _text("qos"),
+    "qos": _maybe_empty("qos"),
     "quiet": _own,
     "reboot": _reboot,
     "requeue": _flag("requeue"),
     "reservation": _text("reservation"),
     "signal": _signal,
-    "sockets_per_node": _count("sockets_per_node"),
+    "sockets_per_node": _half("sockets_per_node"),
     "spread_job": _flag("spread_job"),
     "switches": _switches,
     "test_only": _own,
-    "threads_per_core": _count("threads_per_core"),
+    "threads_per_core": _half("threads_per_core"),
     "time": _limit("time_limit_s"),
     "time_min": _limit("time_min_s"),
     "tmp": _memory("tmp_disk_mb"),

@@ -112,7 +112,7 @@ def fit_nodes(job: "Job", context: "Context", *, quiet: bool = False) -> None:
     spec = job.spec
     tasks, nodes, most = spec.get("num_tasks"), spec.get("min_nodes"), spec.get("max_nodes")
     named = spec.get("required_nodes")
-    if named and nodes != -1:
+    if named:
         count = _count(named)
         if most and count > most:
             raise BadOptionError(f"invalid number of nodes (-N {count}-{most})", 1)
@@ -167,6 +167,9 @@ def say_ignored(job: "Job", context: "Context") -> None:
         context.error(f"Ignoring {what}")
 
 
+_OF_THREADS = 0x8000  # of the 16 bits that are kept of --core-spec and --thread-spec
+
+
 def ignore_specialised(job: "Job", context: "Context") -> bool:
     """Drop --core-spec or --thread-spec where AllowSpecResourcesUsage does not let jobs ask for it.
     False: both were given, which is said.
@@ -181,7 +184,8 @@ def ignore_specialised(job: "Job", context: "Context") -> bool:
             "config", ["name", "value"], {"name": ["AllowSpecResourcesUsage"]}
         ).rows
         if [value for _, value in rows] == ["No"]:
-            option = "-S" if given == ["core_spec"] else "--thread-spec"
+            is_of_cores = given == ["core_spec"] and not int(extra["core_spec"]) & _OF_THREADS
+            option = "-S" if is_of_cores else "--thread-spec"
             context.error(
                 f"Ignoring {option} since it's not allowed by configuration "
                 "(AllowSpecResourcesUsage = No)"

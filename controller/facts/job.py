@@ -18,6 +18,7 @@ from understudy.controller.tables.shape import (
     least_cpus,
     memory_asked_mb,
     nodes_of_size,
+    says_tasks,
     tasks_of,
 )
 from understudy.model.gres import gpus_in, is_unsaid
@@ -129,7 +130,9 @@ def tres_requested(core: Core, job: Job, _now: float) -> str:
     memory = _memory_of_gpus(job) or memory_asked_mb(job, nodes)
     if cpus < job.min_cpus:
         memory = (job.spec.mem_per_cpu_mb or 0) * cpus
-    if not memory and not job.spec.mem_per_tres:  # all of it, also where it is not counted
+    if not memory and not gpus_in(
+        job.spec.mem_per_tres or ""
+    ):  # all of it, also where it is not counted
         memory = _node_memory_mb(core, job.partition) * nodes
     plain = (
         f"cpu={cpus},{f'mem={memory_text(memory)},' if memory else ''}node={nodes},"
@@ -224,7 +227,17 @@ def min_memory_mb(_core: Core, job: Job, _now: float) -> int | None:
     return job.memory_per_node_mb or None
 
 
-def min_cpus_node(core: Core, job: Job, _now: float) -> int:
+def sixteen_bits(count: int) -> int:
+    """As Slurm keeps a number of CPUs of a task or a node; what stands for none said is 1."""
+    return 1 if count & 0xFFFF in (0, 0xFFFE) else count & 0xFFFF
+
+
+def min_cpus_node(core: Core, job: Job, now: float) -> int:
+    """The fewest CPUs of each of its nodes."""
+    return sixteen_bits(_min_cpus_node(core, job, now))
+
+
+def _min_cpus_node(core: Core, job: Job, _now: float) -> int:
     # updates of what it was made of leave it as it was
     known = job.spec.extra.get(MIN_CPUS_NODE, "")
     if known:
@@ -255,6 +268,6 @@ def _cpus_for_memory(job: Job) -> int:
 def num_tasks(_core: Core, job: Job, _now: float) -> int:
     """NO_TASKS where nothing was said of tasks and none ever ran."""
     never_ran = job.is_finished and not job.node_list
-    if never_ran and job.spec.num_tasks is None and not job.spec.ntasks_per_node:
+    if never_ran and not says_tasks(job.spec):
         return NO_TASKS
     return tasks_of(job)

@@ -7,6 +7,7 @@ EnforcePartLimits.
 
 from __future__ import annotations
 
+import re
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -73,22 +74,22 @@ def check_gpu_kinds(core: Core, spec: JobSpec) -> None:
         raise SlurmError(ErrorCode.UNSUPPORTED_GRES)
 
 
+def check_kinds(core: Core, spec: JobSpec) -> None:
+    """Refuse generic resources that there are none of, before anything else is looked at."""
+    check_gpu_kinds(core, spec)
+    check_gres(core, spec)
+
+
 def check_words(core: Core, spec: JobSpec) -> None:
+    """Refuse features that no node has, and of a batch host those that the job does not ask for."""
+    if (wanted := spec.batch_features) and not set(wanted.split(",")) <= set(
+        re.split(r"[&|,]", spec.features)
+    ):
+        raise SlurmError(ErrorCode.INVALID_BATCH_FEATURES)
     if spec.features:
         check_features(core, spec.features)
     if spec.prefer:
         check_features(core, spec.prefer, ErrorCode.INVALID_PREFERENCE)
-    if spec.licenses:
-        check_licenses(core, spec.licenses)
-    if (
-        spec.gres
-        or spec.tres_per_job
-        or spec.tres_per_socket
-        or spec.tres_per_task
-        or spec.cpus_per_tres
-        or spec.mem_per_tres
-    ):
-        check_gres(core, spec)
 
 
 def check_licenses(core: Core, text: str) -> None:
@@ -102,14 +103,24 @@ def check_licenses(core: Core, text: str) -> None:
         raise SlurmError(ErrorCode.INVALID_LICENSES)
 
 
-def no_gres(error: ValueError) -> SlurmError:
-    return SlurmError(
-        ErrorCode.INVALID_TRES if isinstance(error, BadCountError) else ErrorCode.INVALID_GRES
-    )
+def no_gres(core: Core, error: ValueError) -> SlurmError:
+    """Why a request is none: its count, if it is of a kind that the cluster has."""
+    name = str(error).removeprefix("gres:").partition(":")[0]
+    is_count = isinstance(error, BadCountError) and name in core.settings.gres_types
+    return SlurmError(ErrorCode.INVALID_TRES if is_count else ErrorCode.INVALID_GRES)
 
 
 def check_gres(core: Core, spec: JobSpec) -> None:
     """Refuse what is no generic resource of the cluster, and what contradicts itself."""
+    if not (
+        spec.gres
+        or spec.tres_per_job
+        or spec.tres_per_socket
+        or spec.tres_per_task
+        or spec.cpus_per_tres
+        or spec.mem_per_tres
+    ):
+        return
     try:
         wants = [
             read_request(text)
@@ -117,7 +128,7 @@ def check_gres(core: Core, spec: JobSpec) -> None:
         ]
         others = read_request(spec.cpus_per_tres) + read_request(spec.mem_per_tres)
     except ValueError as error:
-        raise no_gres(error) from None
+        raise no_gres(core, error) from None
     together = tuple(want for each in wants for want in each)
     if any(want.name not in core.settings.gres_types for want in together + others):
         raise SlurmError(ErrorCode.INVALID_GRES)

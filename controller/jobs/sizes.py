@@ -40,7 +40,7 @@ def fill_gpus(core: Core, spec: JobSpec, partition: Partition) -> JobSpec:
         }
         gpus_in(spec.cpus_per_tres)  # a number, too
     except ValueError as error:
-        raise no_gres(error) from None
+        raise no_gres(core, error) from None
     changes = _of_each_gpu(spec, gpus) | _of_whole_nodes(spec, gpus)
     if any(gpus.values()):
         counts = core.selector.counts_gpus

@@ -7,7 +7,6 @@ limits.
 from __future__ import annotations
 
 import math
-import re
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import replace
@@ -39,8 +38,9 @@ from understudy.controller.jobs.cancel import cancel
 from understudy.controller.jobs.checks import (
     MAX_SCRIPT,
     MAX_TEXT,
-    check_gpu_kinds,
     check_gpu_options,
+    check_gres,
+    check_kinds,
     check_lengths,
     check_licenses,
     check_words,
@@ -89,6 +89,13 @@ if TYPE_CHECKING:
 
 _MOST_PATTERNS: Final = 10_000  # ours: jobs of other kinds that are kept
 _encode: Final = msgspec.msgpack.Encoder().encode
+NO_NODES: Final = "no_nodes"  # among what a specification has besides: it asks for no node
+# errors that are found out when the job has a number, and behind those of its dependencies
+_NUMBERED: Final = {ErrorCode.INVALID_FEATURE, ErrorCode.INVALID_BATCH_FEATURES}
+_BEHIND_DEPENDENCIES: Final = _NUMBERED | {
+    ErrorCode.INVALID_PREFERENCE,
+    ErrorCode.INVALID_RESERVATION,
+}
 LEAST_TO_DEADLINE_S: Final = 60  # what 22.05.8 shows as TimeMin
 
 
@@ -119,6 +126,8 @@ def checked(
     """
     now, spec = core.time.now(), message.spec
     user_id, group_id = _allowed_as(core, message, sender)
+    if spec.array:
+        check_kinds(core, spec)
     tasks, task_limit = read_tasks(core, spec.array) if spec.array else (0, 0)
     check_nodes(core, message)
     by_admin = core.is_operator(sender.user_id)
@@ -140,6 +149,29 @@ def note_submission(
         core.journal.submission(*each)
 
 
+def _found_late(core: Core, spec: JobSpec, code: int) -> None:
+    """What is found out when the job has a number uses that up; what its dependencies are not told
+    comes before.
+    """
+    if code in _NUMBERED:
+        core.take_job_id()
+    if code in _BEHIND_DEPENDENCIES and spec.dependency:
+        parse_dependency(spec.dependency, 0, core.arrays)
+
+
+def _depend(core: Core, job: Job) -> None:
+    """Read what a job in the tables waits for; it goes out of them where that is nothing."""
+    tables = core.tables
+    try:
+        job.dependency = parse_dependency(job.spec.dependency, job.job_id, core.arrays)
+        check_circle(job, job.dependency, tables.jobs, core.settings.max_depend_depth)
+    except SlurmError:
+        del tables.jobs[job.job_id]
+        raise
+    if job.dependency is not None:
+        watch_dependency(core, job)
+
+
 def take_in(
     core: Core, message: SubmitJob | AllocateJob, sender: Sender, whole: HetJob | None = None
 ) -> Job:
@@ -147,8 +179,7 @@ def take_in(
     try:
         job, tasks, task_limit, pattern = checked(core, message, sender)
     except SlurmError as error:
-        if error.code == ErrorCode.INVALID_FEATURE:  # found out late: the job has had a number
-            core.take_job_id()
+        _found_late(core, message.spec, error.code)
         raise
     now, spec, tables = core.time.now(), message.spec, core.tables
     job_id = job.job_id = core.take_job_id()
@@ -158,14 +189,7 @@ def take_in(
     tables.jobs[job_id] = job
     core.counters.submitted += tasks.bit_count() or 1
     if spec.dependency:
-        try:
-            job.dependency = parse_dependency(spec.dependency, job_id, core.arrays)
-            check_circle(job, job.dependency, tables.jobs, core.settings.max_depend_depth)
-        except SlurmError:
-            del tables.jobs[job_id]
-            raise
-        if job.dependency is not None:
-            watch_dependency(core, job)
+        _depend(core, job)
     if isinstance(message, AllocateJob):
         job.interactive = True
     elif not whole or not whole.components:
@@ -409,12 +433,19 @@ def build_job(
         SlurmError: as Slurm would refuse it.
     """
     check_lengths(message)
-    check_gpu_kinds(core, message.spec)
+    check_kinds(core, message.spec)
     partitions = _partitions(core, message.spec, user_id)
     first = partitions[0]
     spec = fill_gpus(core, message.spec, first)
     access = resolve(
-        core, user_id, spec.account, spec.qos, spec.wckey, partitions, reservation=spec.reservation
+        core,
+        user_id,
+        spec.account,
+        spec.qos,
+        spec.wckey,
+        partitions,
+        reservation=spec.reservation,
+        no_qos="qos" in spec.extra.get("given_empty", ""),
     )
     if (access.account, access.qos, access.wckey) != (spec.account, spec.qos, spec.wckey):
         spec = msgspec.structs.replace(
@@ -448,15 +479,13 @@ def build_job(
         raise SlurmError(ErrorCode.INVALID_TIME_MIN)
     set_memory(core, job, first)
     fit_memory_cap(job, partitions)
+    if spec.licenses:
+        check_licenses(core, spec.licenses)
     _named_nodes(core, job)
-    check_words(core, spec)
+    check_gres(core, spec)
     check_gpu_options(message.spec)
     _heed_deadline(job, first, int(now))
-    if (wanted := spec.batch_features) and not set(wanted.split(",")) <= set(
-        re.split(r"[&|,]", spec.features)
-    ):
-        core.take_job_id()  # it is used up
-        raise SlurmError(ErrorCode.INVALID_BATCH_FEATURES)
+    check_words(core, spec)
     enforce_limits(core, job, partitions)
     return job
 
@@ -494,6 +523,8 @@ def _heed_deadline(job: Job, partition: Partition, now: int) -> None:
 
 
 def _partitions(core: Core, spec: JobSpec, user_id: int) -> list[Partition]:
+    if spec.required_nodes:  # a name that is none comes before a partition that is none
+        node_bitmap(core, spec.required_nodes)
     wanted = spec.partition
     if not wanted and (reservation := core.tables.reservations.by_name.get(spec.reservation)):
         wanted = reservation.partition
@@ -608,7 +639,8 @@ def _is_larger(core: Core, job: Job, partition: Partition) -> bool:
 
 def _could_hold(core: Core, job: Job, partition: Partition) -> bool:
     return (
-        not _is_larger(core, job, partition)
+        NO_NODES not in job.spec.extra
+        and not _is_larger(core, job, partition)
         and could_ever_run(core, job, partition)
         and (not job.spec.reservation or fits_reservation(core, job, partition))
     )
@@ -616,6 +648,8 @@ def _could_hold(core: Core, job: Job, partition: Partition) -> bool:
 
 def refuse(core: Core, job: Job) -> NoReturn:
     """Say what it is that no node has."""
+    if NO_NODES in job.spec.extra:
+        raise SlurmError(ErrorCode.INVALID_NODE_COUNT)
     error = SlurmError(ErrorCode.NOT_AVAILABLE)
     why = complaint(core, job, core.tables.partitions[job.partitions[-1]])
     raise SlurmError(ErrorCode.NOT_AVAILABLE, f"{why}\n{error.text}") if why else error

@@ -42,8 +42,10 @@ def resolve(
     *,
     reservation: str = "",
     any_qos: bool = False,
+    no_qos: bool = False,
 ) -> Access:
-    """Fill in what is not named, and check it; `any_qos`: an administrator gave it.
+    """Fill in what is not named, and check it; `any_qos`: an administrator gave it; `no_qos`: one
+    was given, and is empty.
 
     Raises:
         SlurmError: no such association, a QOS that is unknown or not for this association, an
@@ -68,7 +70,9 @@ def resolve(
             account, own = default, state.find(default, user, name)
         if own is not None and own.partition and len(names) > 1:
             raise SlurmError(ErrorCode.SEVERAL_PARTITIONS)
-    if not qos and own is not None:
+    if no_qos:
+        qos = ""
+    elif not qos and own is not None:
         qos = state.default_qos(own)
     elif not qos and "normal" in state.qos:
         qos = "normal"

@@ -515,6 +515,14 @@ def _tmp_disk(change: Change, text: str) -> None:
     change.spec["tmp_disk_mb"] = parse_memory(text)
 
 
+def _comment(change: Change, text: str) -> None:
+    change.spec["comment"] = text
+    names = {*change.job.spec.extra.get("given_empty", "").split()} - {"comment"}
+    if not text:
+        names.add("comment")
+    change.set_extra("given_empty", " ".join(sorted(names)))
+
+
 def _text(field: str, *, pending: bool = False) -> Callable[[Change, str], None]:
     def change_text(change: Change, text: str) -> None:
         if pending:
@@ -570,7 +578,7 @@ _SETTERS: Final[dict[str, Callable[[Change, str], None]]] = {
     "burstbuffer": _not_supported,
     "clusterfeatures": _no_federation,
     "clusters": _no_federation,
-    "comment": _text("comment"),
+    "comment": _comment,
     "contiguous": _contiguous,
     "cpuspertask": _cpus_per_task,
     "deadline": _deadline,

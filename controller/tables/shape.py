@@ -87,12 +87,24 @@ def _tasks(spec: JobSpec, least: int, most: int | None, *, is_set: bool) -> int:
     """
     if spec.num_tasks is not None:
         return spec.num_tasks
+    return _uncounted(spec, least, most, is_set=is_set)[0]
+
+
+def _uncounted(spec: JobSpec, least: int, most: int | None, *, is_set: bool) -> tuple[int, bool]:
     threads = None
     if is_set or spec.extra_node_info:
         threads = described_threads(
             spec.sockets_per_node, spec.cores_per_socket, spec.threads_per_core
         )
-    return uncounted_tasks(least, most, spec.ntasks_per_node, threads)[0]
+    return uncounted_tasks(least, most, spec.ntasks_per_node, threads)
+
+
+def says_tasks(spec: JobSpec) -> bool:
+    """Whether it said how many, be it by how many on each node or by what a node has to be."""
+    if spec.num_tasks is not None or spec.ntasks_per_node or not spec.extra_node_info:
+        return bool(spec.num_tasks is not None or spec.ntasks_per_node)
+    least = spec.min_nodes or 1
+    return _uncounted(spec, least, spec.max_nodes or None, is_set=True)[1]
 
 
 def _cpus(spec: JobSpec, tasks: int, each: int, least: int, most: int | None) -> int:

@@ -18,6 +18,7 @@ from understudy.controller.facts.job import (
     node_count,
     num_tasks,
     run_time_s,
+    sixteen_bits,
     start_time,
     tres_allocated,
     tres_requested,
@@ -282,6 +283,14 @@ def _association_id(core: Core, job: Job, _now: float) -> int:
     return found.id if found else 0
 
 
+def _given_empty(core: Core, job: Job, _now: float) -> str:
+    """Also a QOS that is not there, where accounting knows of others."""
+    names = job.spec.extra.get("given_empty", "")
+    if core.associations.qos and not job.spec.qos and "qos" not in names:
+        names = f"{names} qos".strip()
+    return names
+
+
 JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "job_id": Attribute("job_id"),
     "array_job_id": Unless("array", None, 0, lambda _c, j, _n: j.array.job_id),
@@ -363,7 +372,7 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "max_nodes": lambda _c, j, _n: j.max_nodes or 0,
     "min_cpus": Attribute("min_cpus"),
     "num_tasks": num_tasks,
-    "cpus_per_task": Attribute("cpus_per_task"),
+    "cpus_per_task": lambda _c, j, _n: sixteen_bits(j.cpus_per_task),
     "cpus_per_task_is_set": Unless("spec.cpus_per_task", None, False, lambda *_: True),
     # with --ntasks-per-gpu it follows from the GPUs of a node
     "ntasks_per_node": lambda _c, j, _n: (
@@ -428,6 +437,7 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "raw_std_err": lambda _c, j, _n: in_work_dir(j, j.spec.std_err),
     "record_flags": record_flags,
     "comment": Attribute("spec.comment"),
+    "given_empty": _given_empty,
     "admin_comment": Attribute("admin_comment"),
     "mail_type": Attribute("spec.mail_type"),
     "switches": Attribute("spec.switches"),

@@ -300,7 +300,9 @@ class Drawing:
                 continue
             if name == "salloc" and "nosuch" not in bad[2:] and not bad.startswith("--u"):
                 continue  # it would begin
-            if name == "srun" and bad == "nosuch":
+            if name == "srun" and bad in ("-", "nosuch"):
+                continue  # a job, which is listed or not
+            if option.long in ("json", "yaml") and bad.startswith(f"--{beginning}"):
                 continue
             self._add(f"{name} {bad}".strip())
 

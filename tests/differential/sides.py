@@ -401,7 +401,9 @@ class Pair:
         if not any(step.changes for step in steps):
             return
         changing = [step.run for step in steps if step.changes]
-        text = "\n".join(run for run in changing if run.startswith(("scontrol", "sacctmgr"))).lower()
+        text = "\n".join(
+            run for run in changing if run.startswith(("scontrol", "sacctmgr"))
+        ).lower()
         if re.search(r"\breconf|\breboot", text):
             text += " ".join(CLEAN_MORE)
         touched = [line for word, line in CLEAN_MORE.items() if word in text]

@@ -117,7 +117,7 @@ def test_hetjob_lines_part_components_and_the_last_options_of_the_line_go_for_th
 
 def test_a_reboot_needs_whole_nodes_and_an_empty_list_of_nodes_is_no_list() -> None:
     assert spec_of("--reboot").exclusive
-    assert spec_of("-w", "").min_nodes == -1
+    assert spec_of("-w", "").extra["no_nodes"]
 
 
 def test_variables_hold_for_every_component() -> None:
@@ -622,7 +622,7 @@ def test_options_tell_what_they_take(option: str, code: int, first: str) -> None
         (
             "--cpu-freq=1000:userspace",
             (
-                "sbatch: error: gov on cpu-frec (UserSpace) illegal without max\n"
+                "sbatch: error: gov on cpu-frec (userspace) illegal without max\n"
                 "sbatch: error: Invalid --cpu-freq argument\n"
             ),
         ),
