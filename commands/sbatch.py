@@ -8,6 +8,7 @@ import time
 
 from understudy.commands.shared.client import RefusedError, pack_named
 from understudy.commands.shared.context import Caller, Context, run
+from understudy.commands.shared.options import OptionError
 from understudy.commands.submission.batch_script import ScriptError, directives, read_script
 from understudy.commands.submission.export import exported, limits, submitter
 from understudy.commands.submission.gres import GRES_ERRORS, gres_help, refuses_gres
@@ -62,7 +63,11 @@ def sbatch(arguments: list[str], context: Context) -> int:
 
 
 def _submit(arguments: list[str], context: Context) -> int:
-    line, operands = _read_line(arguments)
+    try:
+        line, operands = _read_line(arguments)
+    except OptionError as error:  # a wrong value before it comes first
+        _try([error.given], context)
+        raise
     given = [each for group in line for each in group]
     if (code := _answer(line, given, operands, context)) is not None:
         return code
@@ -76,14 +81,10 @@ def _submit(arguments: list[str], context: Context) -> int:
     if not variables_agree(context.environ, "SBATCH_", context):
         return 1
     named = _values([*(each for group in in_script for each in group), *environment, *given])
-    if context.refuses_clusters(named.get("clusters")):
-        return 1
     sources = _sources(line, in_script, environment)
-    jobs = _components(sources, context.environ)
-    for job in jobs:
-        say_ignored(job, context)
-        if not ignore_specialised(job, context):
-            return 1
+    jobs = _components(sources, context)
+    if not jobs or context.refuses_clusters(named.get("clusters")):
+        return 1
     # a script's own -v says nothing
     if times:
         from understudy.commands.submission.verbose import say_options
@@ -121,15 +122,25 @@ def _answer(
     if "wrap" in values and operands:
         context.error("Script arguments not permitted with --wrap option")
         return 1
-    for group in line:  # mistakes on the line come before those in the script
-        trial = Job(time.time())
-        for option, value in group:
-            apply(trial, option, value)
-        say_ignored(trial, context)
+    _try(line, context)
     if any(option.dest == "gres" and value == "help" for option, value in given):
         context.print(gres_help(context))
         return 0
     return None
+
+
+def _try(line: "list[Given]", context: Context) -> None:
+    """Complain of the first mistake on the line, which comes before those in the script.
+
+    Raises:
+        BadOptionError: of a value.
+    """
+    for group in line:
+        trial = Job(time.time())
+        for option, value in group:
+            apply(trial, option, value)
+            say_ignored(trial, context)
+            trial.ignored.clear()
 
 
 def _script(
@@ -266,8 +277,9 @@ def _sources(line: "list[Given]", script: "list[Given]", environment: "Given") -
     ]
 
 
-def _components(sources: "list[Given]", environ: "Mapping[str, str]") -> list[Job]:
-    """The job, or the components of a heterogeneous one.
+def _components(sources: "list[Given]", context: Context) -> list[Job]:
+    """The job, or the components of a heterogeneous one; none where one contradicts itself, which
+    is said.
 
     Some options (`KEPT`) hold for the components behind, too, until one says otherwise; and for
     those before the first that says something, what the last one says.
@@ -287,10 +299,13 @@ def _components(sources: "list[Given]", environ: "Mapping[str, str]") -> list[Jo
         job = Job(now)
         for option, value in [*kept.values(), *source]:
             apply(job, option, value)
-        if "SLURM_HOSTFILE" in environ:
+        say_ignored(job, context)
+        if not ignore_specialised(job, context):
+            return []
+        if "SLURM_HOSTFILE" in context.environ:
             from understudy.commands.submission.host_file import use_host_file
 
-            use_host_file(job, environ, job.spec.get("num_tasks"))
+            use_host_file(job, context.environ, job.spec.get("num_tasks"))
         heed_hint(job)
         check_whole(job)
         kept |= {
@@ -329,7 +344,9 @@ def job_environment(environ: "Mapping[str, str]", job: Job) -> list[str]:
     """
     wanted = job.export
     chosen = (
-        _read_environment_file(job.export_file) if job.export_file else exported(environ, wanted)
+        exported(environ, wanted)
+        if job.export_file is None
+        else _read_environment_file(job.export_file)
     )
     for name in ("SBATCH_EXPORT", "SLURM_EXPORT_ENV", "SLURM_GET_USER_ENV"):
         chosen.pop(name, None)
@@ -346,7 +363,9 @@ def _added(job: Job) -> dict[str, str]:
         **submitter(),
         **distribution(spec.get("distribution", "")),
         "export": export,
-        "wants_login": bool(export is not None or job.export_file or "get_user_env" in job.flags),
+        "wants_login": bool(
+            export is not None or job.export_file is not None or "get_user_env" in job.flags
+        ),
         "mem_per_node_mb": spec.get("mem_per_node_mb") or None,  # 0: all of it
         "num_tasks": spec["num_tasks"] if "num_tasks" in spec else tasks_told(job) or None,
         "open_mode_letter": spec.get("open_mode", "")[:1],

@@ -151,7 +151,7 @@ def _who(job: "Record") -> list[str]:
         ),
         (
             f"Priority={job['priority']} Nice={job['nice']} Account={or_null(job['account'])} "
-            f"QOS={or_null(job['qos'])}"
+            f"QOS={job['qos'] if 'qos' in job['given_empty'] else or_null(job['qos'])}"
         ),
         (
             f"JobState={job_state(job['state'], job['flags'])} Reason={_reason(job)} "

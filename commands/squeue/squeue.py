@@ -160,6 +160,7 @@ def squeue(arguments: list[str], context: Context) -> int:
         return 0
     try:
         options = _options(given, line, operands, arguments, context)
+        _read_forgotten(given, options, context)
         wanted = _read_filter(options, context)
         if operands:
             context.error(f"Unrecognized option: {operands[0]}")
@@ -517,6 +518,37 @@ _FILTERS = (*_TEXT_FILTERS, "jobs", "licenses", "nodelist", "user")
 
 def _words(text: str | None) -> list[str]:
     return [word for word in (text or "").split(",") if word]
+
+
+def _read_forgotten(
+    given: "list[tuple[Option, str | None]]", options: "dict[str, str | None]", context: Context
+) -> None:
+    """Complain of what is wrong in options in whose place another counts.
+
+    Raises:
+        _RefusedError: it is more than a user whom nobody knows.
+    """
+    last = {option.dest: at for at, (option, _) in enumerate(given)}
+    for at, (option, text) in enumerate(given):
+        name = option.dest
+        if at == last[name] and text == options.get(name, text):
+            continue
+        if name == "jobs":
+            for word in _words(text or ""):
+                _read_job(word, context)
+        elif name == "steps" and text:
+            from understudy.commands.squeue.steps import BadStepError, read_steps
+
+            try:
+                read_steps(text)
+            except BadStepError as error:
+                context.error(f"Invalid job_step id: {error}")
+                raise _RefusedError from None
+        elif name == "states":
+            _read_states(text or "", Filter(), context)
+        elif name == "user":
+            for word in _words(text or ""):
+                _user_id(word, context)
 
 
 def _read_filter(options: "dict[str, str | None]", context: Context) -> Filter:

@@ -96,17 +96,22 @@ class BadStepError(Exception):
     """What is no number of a step; the text is what it says."""
 
 
+def read_steps(text: str) -> "list[tuple[str, str]]":
+    """The steps of a list.
+
+    Raises:
+        BadStepError: it names what is no step.
+    """
+    return [_step(word) for word in text.split(",") if word]
+
+
 def show_steps(options: "dict[str, str | None]", chosen: "Filter", context: "Context") -> int:
     """One listing.
 
     Raises:
         BadStepError: --steps names what is no step.
     """
-    wanted = (
-        None
-        if options["steps"] is None
-        else [_step(word) for word in options["steps"].split(",") if word]
-    )
+    wanted = None if options["steps"] is None else read_steps(options["steps"])
 
     def unknown(name: str) -> None:
         context.error(f"Invalid job step format specification: {name}")

@@ -8,6 +8,7 @@ from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionTable, last_values
 from understudy.commands.srun.io import OneTask, Sink, StepIO
 from understudy.commands.srun.send_down import send_down
+from understudy.model.times import leading_number
 from understudy.protocol.task_frames import ALL, EXITED, MESSAGE, STDERR, STDOUT
 
 OPTIONS = OptionTable(
@@ -26,6 +27,7 @@ OPTIONS = OptionTable(
         Option("version", "V", NONE, "print the version"),
     ]
 )
+_STEPS = {"batch": 0xFFFFFFFB, "extern": 0xFFFFFFFC}  # that nobody attaches to
 USAGE = "Usage: sattach [options] <jobid.stepid>"
 
 
@@ -35,17 +37,28 @@ def sattach(arguments: list[str], context: Context) -> int:
     options = last_values(given)
     if context.tells(OPTIONS, options, USAGE):
         return 0
+    for option, value in given:
+        if option.dest.endswith("_filter") and not (value or "").isdecimal():
+            context.error(f'Invalid numeric value "{value or ""}" for {option.long}.')
+            return 1
+    if "pty" in options and any(name.endswith("_filter") for name in options):
+        context.error("don't specify both --pty and I/O filtering")
+        return 1
     if len(operands) != 1:
         context.error("too many parameters")
         context.print(USAGE)
         return 1
-    job, _, step = operands[0].partition(".")
-    if not job.isdigit() or not step.isdigit():
+    job, dot, step = operands[0].partition(".")
+    if dot and not (job[:1].isdigit() and (step[:1].isdigit() or step in {"batch", "extern"})):
+        context.fatal(f"Bad step specified: {job}")
+        return 1
+    if not dot:
         context.error("Failed to parse stepid from command line options")
         context.print(USAGE)
         return 1
     try:
-        created = context.client.call("GetStep", int(job), int(step))
+        number = _STEPS.get(step) or leading_number(step)
+        created = context.client.call("GetStep", leading_number(job), number)
     except RefusedError as error:
         context.error(f"Could not get job step info: {error.text}")
         return 1

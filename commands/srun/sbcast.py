@@ -13,6 +13,7 @@ from understudy.commands.shared.options import (
     last_values,
 )
 from understudy.commands.srun.send_down import send_down
+from understudy.model.times import leading_number
 
 OPTIONS = OptionTable(
     [
@@ -50,7 +51,10 @@ def sbcast(arguments: list[str], context: Context) -> int:
     line = last_values(given)
     if context.tells(OPTIONS, line, USAGE):
         return 0
-    options = {**last_values(OPTIONS.from_environment(context.environ)), **line}
+    environment = OPTIONS.from_environment(context.environ)
+    options = {**last_values(environment), **line}
+    for option, value in (*environment, *given):
+        _say_ignored(option.dest, value, context)
     if len(operands) != 2:
         context.complain(
             f"Need two file names, have {len(operands)} names\n"
@@ -69,22 +73,34 @@ def sbcast(arguments: list[str], context: Context) -> int:
             "--jobid option."
         )
         return 1
-    number = job.partition(".")[0].partition("+")[0]
-    if not number.isdigit():
-        context.error(f"Invalid job id: {job}")
-        return 1
     source, target = operands
-    size = (options.get("size") or str(_PIECE)).lower().rstrip("b")
-    piece = int(size.rstrip("kmg") or 0) * _UNITS.get(size[-1] if size[-1] in "kmg" else "", 1)
+    piece = _size(options.get("size") or "") or _PIECE
     return broadcast(
         source,
         target,
-        int(number),
+        max(leading_number(job), 0),
         context,
         force="force" in options,
         preserve="preserve" in options,
         piece=max(min(piece, _PIECE), 1),
     )
+
+
+def _size(text: str) -> int:
+    """Octets of `512`, `4k`, `8M`, `1g`; 0 where it is none."""
+    digits = text.lower().rstrip("b").rstrip("kmg")
+    unit = text.lower().rstrip("b")[len(digits) :]
+    return int(digits) * _UNITS[unit] if digits.isdigit() and unit in _UNITS else 0
+
+
+def _say_ignored(name: str, value: str | None, context: Context) -> None:
+    """What an option cannot be, which is then as if nothing was given."""
+    if name == "send_libs" and value is not None and value.lower() not in {"yes", "no"}:
+        context.error(f"Ignoring unrecognized --send-libs value '{value}'")
+    elif name == "compress" and value is not None and value.lower() not in {"lz4", "none"}:
+        context.error(f"Compression type '{value}' unknown, disabling compression support.")
+    elif name == "size" and value and not _size(value) and value.strip("0"):
+        context.complain("size specification is invalid, ignored")
 
 
 def broadcast(
@@ -110,11 +126,11 @@ def broadcast(
             answer = context.client.call("GetAllocation", job_id)
         except RefusedError as error:
             context.error(
-                f"Could not get job info: {error.text}"
+                f"Slurm job {job_id} lookup error: {error.text}"
                 if program == "sbcast"
                 else f"Unable to get job {job_id}: {error.text}"
             )
-            return 1
+            return 255 if program == "sbcast" else 1
         credential, daemons = answer[6], answer[7]
         if target.endswith("/"):
             target += os.path.basename(source)

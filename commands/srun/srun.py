@@ -73,7 +73,8 @@ def _srun(whole: list[str], context: Context) -> int:
         return 1
     if not ignore_specialised(settings.job, context):
         return 1
-    _say_options(settings, settings.verbose, context)
+    if settings.command:
+        _say_options(settings, settings.verbose, context)
     if "gres_help" in settings.job.flags:
         context.print(gres_help(context))
         return 0

@@ -87,7 +87,7 @@ class AllocationError(Exception):
 # Options that ambiguities do not name by the alphabet: behind these words
 _PLACES = {
     "bb": "bf", "bbf": "bg", "cluster-constraint": "c", "constraint": "contiguouz",
-    "jobid": "job", "threads": "ta", "use-min-nodes": "us",
+    "jobid": "job", "threads": "ta", "cpu_bind": "cpu-bind_", "use-min-nodes": "us",
 }  # fmt: skip
 
 

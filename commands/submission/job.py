@@ -60,7 +60,7 @@ class Job:
         self.node_file: str | None = None  # read when all options have been
         self.wrap: str | None = None
         self.export: str | None = None
-        self.export_file = ""
+        self.export_file: str | None = None
         self.user_id = -1
         self.group_id = -1
         self.flags: set[str] = set()  # dest of options without further meaning for the job

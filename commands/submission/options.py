@@ -46,16 +46,21 @@ def _maybe_empty(field: str) -> "Callable[[Job, Option, str], None]":
 
     def set_text(job: Job, _option: Option, value: str) -> None:
         job.spec[field] = value
-        names = {*job.extra.pop(GIVEN_EMPTY, "").split()} - {field}
-        if not value:
-            names.add(field)
-        if names:
-            job.extra[GIVEN_EMPTY] = " ".join(sorted(names))
+        _note_empty(job, field, value)
 
     return set_text
 
 
+def _note_empty(job: Job, field: str, value: str) -> None:
+    names = {*job.extra.pop(GIVEN_EMPTY, "").split()} - {field}
+    if not value:
+        names.add(field)
+    if names:
+        job.extra[GIVEN_EMPTY] = " ".join(sorted(names))
+
+
 def _features(job: Job, _option: Option, value: str) -> None:
+    _note_empty(job, "features", value)
     job.spec["features"] = value if "[" in value or "(" in value else value.replace(",", "&")
 
 
@@ -174,7 +179,12 @@ def _nodes(job: Job, _option: Option, value: str) -> None:
         raise BadOptionError(
             f"Maximum node count {counts[1]} is less than minimum node count {counts[0]}"
         )
-    job.spec["min_nodes"], job.spec["max_nodes"] = counts
+    job.extra.pop(NO_NODES, None)
+    if counts[0]:
+        job.spec["min_nodes"], job.spec["max_nodes"] = counts
+    else:
+        job.spec.pop("min_nodes", None)
+        job.extra[NO_NODES] = "1"
 
 
 _SCALES = {"k": 1024, "m": 1024 * 1024}
@@ -351,9 +361,8 @@ def _distribution(job: Job, option: Option, value: str) -> None:
 def _gres(job: Job, _option: Option, value: str) -> None:
     if value == "help":
         job.flags.add("gres_help")
-    elif not all(value.split(",")):
-        raise BadOptionError("{submission}: Invalid Trackable RESource (TRES) specification", 1)
     else:
+        _note_empty(job, "gres", "" if not all(value.split(",")) else value)
         job.gres["gres"] = "" if value.lower() == "none" else _prefixed(value)
         _name_gres(job)
 
@@ -543,17 +552,7 @@ def _core_spec(job: Job, option: Option, value: str) -> None:
     job.extra[option.dest] = str(number(option.long, value or ("0" if is_of_cores else ""), least))
 
 
-def _batch(job: Job, _option: Option, value: str) -> None:
-    if not value:
-        raise BadOptionError(
-            "{submission}: Job --batch option is invalid or not a subset of --constraints", 1
-        )
-    job.spec["batch_features"] = value
-
-
 def _export_file(job: Job, _option: Option, value: str) -> None:
-    if not value:
-        raise BadOptionError("Could not open user environment file ", 1)
     job.export_file = value
 
 
@@ -586,16 +585,24 @@ _GOVERNORS = {"conservative", "ondemand", "performance", "powersave", "schedutil
 
 
 def _frequency(word: str) -> int:
-    """To compare frequencies by: kHz; of a name more than any number.
+    """To compare frequencies by: kHz, of which 32 bits count; of a name more than any number.
 
     Raises:
         ValueError: the word says none.
     """
     if word.lower() in _FREQUENCIES:
         return (1 << 32) + _FREQUENCIES.index(word.lower())
-    if (kilohertz := leading_number(word) & 0xFFFFFFFF) <= 0 or word.startswith("-"):
+    kilohertz = min(leading_number(word), _MOST_LONG) & 0xFFFFFFFF
+    if not kilohertz or word.startswith("-"):
         raise ValueError(word)
     return kilohertz
+
+
+def _shown_frequency(bound: int) -> str:
+    """As it is kept; "" for what stands for none said."""
+    if bound >> 32:
+        return _FREQUENCIES[bound & 0xFFFFFFFF]
+    return "" if bound == 0xFFFFFFFE else "unknown" if bound >> 31 else str(bound)
 
 
 def _cpu_freq(job: Job, option: Option, value: str) -> None:
@@ -626,8 +633,9 @@ def _cpu_freq(job: Job, option: Option, value: str) -> None:
         raise wrong(f"gov on cpu-frec ({governor}) illegal without max")
     if colon and governor.lower().partition(",")[0] not in _GOVERNORS:
         raise wrong(f"illegal governor: {governor} on --cpu-freq")
-    named = [word if word.lower() in _FREQUENCIES else str(leading_number(word)) for word in words]
-    job.extra[option.dest] = "-".join(named) + colon + governor
+    named = [_shown_frequency(bound) for bound in bounds]
+    if any(named) or governor:
+        job.extra[option.dest] = "-".join(named) + colon + governor
 
 
 _LIMITS = {
@@ -740,9 +748,7 @@ def _hint(job: Job, _option: Option, value: str) -> None:
         from understudy.commands.shared.option_help import HINTS
 
         raise BadOptionError("", 1, help=HINTS)
-    if not {*value.split(",")} <= {"compute_bound", "memory_bound", "multithread", "nomultithread"}:
-        raise BadOptionError(f'unrecognized --hint argument "{value}", see --hint=help', 1)
-    job.spec["hint"] = value
+    job.spec["hint"] = value  # looked at when all options are known
 
 
 ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
@@ -773,7 +779,7 @@ ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "exclude": _text("excluded_nodes"),
     "exclusive": _exclusive,
     "export": _own_text("export"),
-    "batch": _batch,
+    "batch": _maybe_empty("batch_features"),
     "export_file": _export_file,
     "extra_node_info": _node_info,
     "gid": _group,
@@ -816,7 +822,7 @@ ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "overcommit": _flag("overcommit"),
     "oversubscribe": _oversubscribe,
     "parsable": _own,
-    "partition": _text("partition"),
+    "partition": _maybe_empty("partition"),
     "priority": _priority,
     "qos": _maybe_empty("qos"),
     "quiet": _own,

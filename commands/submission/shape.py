@@ -86,11 +86,17 @@ def options_agree(names: "set[str]", context: "Context") -> bool:
 def heed_hint(job: "Job") -> None:
     """What --hint says of a node's parts, in place of what others say of sockets and cores. It is
     nothing where threads of a core, or tasks of one, are told.
+
+    Raises:
+        BadOptionError: it is no hint.
     """
     spec, told = job.spec, ("threads_per_core", "ntasks_per_core", "extra_node_info")
     words = str(spec.get("hint") or "").split(",")
-    if words == [""]:
+    if "hint" not in spec:
         return
+    if not {*words} <= {"compute_bound", "memory_bound", "multithread", "nomultithread"}:
+        said = f'unrecognized --hint argument "{spec["hint"]}", see --hint=help'
+        raise BadOptionError(said, 1)
     if any(spec.get(name) for name in told):
         del spec["hint"]
         return

@@ -16,24 +16,18 @@ _X11_NODES = {"", "all", "batch", "first", "last"}
 
 def check_whole(job: Job, *, bb: str = "--burst-buffer") -> None:
     """Read a file of nodes and that of a burst buffer. Refuse a buffer from two places (`bb`: as
-    the command names the other one), a partition without a name, planes that are too few for the
+    the command names the other one), planes that are too few for the
     nodes, and an arbitrary distribution over nodes that nobody named.
 
     Raises:
         BadOptionError: they are, or a file cannot be read.
     """
+    if job.node_file is not None:
+        _read_node_file(job, job.node_file)
     if (file := job.extra.pop("bbf", None)) is not None:
         if "bb" in job.extra:
             raise BadOptionError(f"Cannot specify both {bb} and --bbf", 1)
         job.extra["bb"] = _burst_buffer_of(file)
-    if job.node_file is not None:
-        _read_node_file(job, job.node_file)
-    if job.spec.get("partition") == "":
-        raise BadOptionError(
-            "{submission}: Invalid partition name specified",
-            1,
-            "{program}: error: invalid partition specified: (null)",
-        )
     if "propagate" in job.extra:
         check_limits(job.extra["propagate"])
     distribution = job.spec.get("distribution", "")

@@ -80,8 +80,21 @@ def check_kinds(core: Core, spec: JobSpec) -> None:
     check_gres(core, spec)
 
 
+def is_given_empty(spec: JobSpec, field: str) -> bool:
+    """Whether an option was given for the text, and says nothing."""
+    return field in spec.extra.get("given_empty", "").split()
+
+
 def check_words(core: Core, spec: JobSpec) -> None:
-    """Refuse features that no node has, and of a batch host those that the job does not ask for."""
+    """Refuse generic resources without a name, features that no node has, and of a batch host those
+    that the job does not ask for.
+    """
+    if is_given_empty(spec, "gres"):
+        raise SlurmError(ErrorCode.INVALID_TRES)
+    if is_given_empty(spec, "batch_features") and not (
+        spec.features or is_given_empty(spec, "features")
+    ):
+        raise SlurmError(ErrorCode.INVALID_BATCH_FEATURES)
     if (wanted := spec.batch_features) and not set(wanted.split(",")) <= set(
         re.split(r"[&|,]", spec.features)
     ):

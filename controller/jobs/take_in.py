@@ -46,6 +46,7 @@ from understudy.controller.jobs.checks import (
     check_words,
     enforce_limits,
     fits_reservation,
+    is_given_empty,
 )
 from understudy.controller.jobs.sizes import (
     fill_gpus,
@@ -445,7 +446,7 @@ def build_job(
         spec.wckey,
         partitions,
         reservation=spec.reservation,
-        no_qos="qos" in spec.extra.get("given_empty", ""),
+        no_qos=is_given_empty(spec, "qos"),
     )
     if (access.account, access.qos, access.wckey) != (spec.account, spec.qos, spec.wckey):
         spec = msgspec.structs.replace(
@@ -522,9 +523,16 @@ def _heed_deadline(job: Job, partition: Partition, now: int) -> None:
         job.spec = msgspec.structs.replace(spec, time_min_s=LEAST_TO_DEADLINE_S)
 
 
+def _no_partition(name: str) -> SlurmError:
+    error = SlurmError(ErrorCode.INVALID_PARTITION)
+    return SlurmError(error.code, f"invalid partition specified: {name}\n{error.text}")
+
+
 def _partitions(core: Core, spec: JobSpec, user_id: int) -> list[Partition]:
     if spec.required_nodes:  # a name that is none comes before a partition that is none
         node_bitmap(core, spec.required_nodes)
+    if is_given_empty(spec, "partition"):
+        raise _no_partition("(null)")
     wanted = spec.partition
     if not wanted and (reservation := core.tables.reservations.by_name.get(spec.reservation)):
         wanted = reservation.partition
@@ -534,9 +542,7 @@ def _partitions(core: Core, spec: JobSpec, user_id: int) -> list[Partition]:
         if error.code != ErrorCode.INVALID_PARTITION:
             raise
         missing = next(name for name in wanted.split(",") if name not in core.tables.partitions)
-        raise SlurmError(
-            ErrorCode.INVALID_PARTITION, f"invalid partition specified: {missing}\n{error.text}"
-        ) from None
+        raise _no_partition(missing) from None
     is_admin = core.is_slurm_user(user_id)
     partitions = [_open_partition(core, partition) for partition in partitions]
     partitions = [partition for partition in partitions if partition.can_submit]

@@ -204,7 +204,9 @@ class Side:
         return f"J{len(before):03d}" + (f"+{behind}" if behind else "")
 
     def without_earlier(self, text: str) -> list[str]:
-        """The lines that are not of a job of an earlier sequence."""
+        """The lines, and blocks of `show job`, that are not of a job of an earlier sequence."""
+        if text.startswith(("JobId=", "   JobId=")):
+            text = self.without_earlier_blocks(text)
         return [
             line
             for line in text.rstrip("\n").split("\n")
@@ -215,13 +217,14 @@ class Side:
         out, err, code = self.shell(line)
         if self.mutate is not None:
             out, err, code = self.mutate_state(line, out, err, code)
-        blocks = [
+        return self.seen(self.without_earlier_blocks(out), err, code, line)
+
+    def without_earlier_blocks(self, text: str) -> str:
+        return "\n".join(
             block
-            for block in re.split(r"\n\n", out)
+            for block in text.split("\n\n")
             if (match := re.match(r"\s*JobId=(\d+)", block)) is None or int(match[1]) >= self.first
-        ]
-        out = "\n".join(blocks)
-        return self.seen(out, err, code, line)
+        )
 
     def mutate_state(
         self, line: str, out: str, err: str, code: int | str
