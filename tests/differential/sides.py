@@ -72,6 +72,8 @@ AccountingStorageHost=127.0.0.1
 AccountingStoragePort={dbd_port}
 """
 SNAPSHOT = "squeue -h -a -S i -o '%i %T %r'"
+# daemons say again that they are there, reservations begin
+SNAPSHOT_OF_NODES = f"{SNAPSHOT}; sinfo -h -N -S N,P -o '%N %P %T'"
 UNSETTLED = re.compile(r"COMPLETING|CONFIGURING|PENDING None|\*|unknown|comp$", re.MULTILINE)
 SHOWN = (
     "scontrol show job -d",
@@ -101,7 +103,7 @@ CLEAN_MORE = {
     "reservation": "scontrol show reservation -o | "
     "sed -n 's/ReservationName=\\([^ ]*\\).*/\\1/p' | xargs -r -n1 scontrol delete reservation",
     "node": "scontrol update nodename=n[1-4] state=resume reason= weight=1 "
-    "features=f1 activefeatures=f1 comment= extra=",
+    "features=f1 activefeatures=f1 comment= extra= cpubind=off gres=",
     "partition": "for p in p1 p2; do scontrol delete partitionname=$p; done; "
     "scontrol update partitionname=debug state=up maxtime=60 maxnodes=unlimited minnodes=0 "
     "hidden=no priority=1 defaulttime=none allowgroups=all; "
@@ -375,8 +377,10 @@ class Pair:
                     return differences  # they are no longer in one state
                 number += 1
             if step.changes and step.settles and slurm.exit == 0:
-                self.settle()
+                touches_nodes = re.search(r"node|res", step.run, re.IGNORECASE)
+                self.settle(SNAPSHOT_OF_NODES if touches_nodes else SNAPSHOT)
         if any(step.changes for step in steps):
+            self.settle(SNAPSHOT_OF_NODES)  # what is refused may have changed a part
             accounts = any(step.command == "sacctmgr" for step in steps)
             line = MARK.join(SHOWN_ACCOUNTS if accounts else SHOWN)
             slurm, ours = self.both(lambda side: side.state(line))
