@@ -7,6 +7,7 @@ Place: under scontrol, read when one of them is typed.
 import contextlib
 import os
 
+from understudy.commands.scontrol.words import leading_job
 from understudy.commands.shared.client import CONNECT_FAILED_TEXT, RefusedError
 from understudy.commands.shared.texts import timestamp
 from understudy.model.debug_flags import LEVELS
@@ -297,13 +298,13 @@ def wait_job(session: "Session", words: list[str]) -> int:
 
 def notify(session: "Session", words: list[str]) -> int:
     """A line of text into the output of a job, or of the command that waits for it."""
-    number = words[0].partition(".")[0]
-    if not number.isdigit():
+    number = leading_job(words[0])
+    if not number:
         session.context.stderr.write(f"Invalid job_id {words[0]}")
         session.context.complain("job notify failure: No error")
         return 1
     text = " ".join(words[1:])
-    return _call(session, "job notify failure", "NotifyJob", number, text, aloud=True)
+    return _call(session, "job notify failure", "NotifyJob", str(number), text, aloud=True)
 
 
 def completing(session: "Session", _words: list[str]) -> int:
@@ -366,9 +367,9 @@ def _write_script(session: "Session", words: list[str]) -> int:
     context = session.context
     if not words:
         return 0
-    job = words[0]
+    job = leading_job(words[0])
     try:
-        (text,) = context.client.call("GetScript", job)
+        (text,) = context.client.call("GetScript", str(job))
     except RefusedError as error:
         context.complain(f"job script retrieval failed: {error.text}")
         return 0

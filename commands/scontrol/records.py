@@ -101,15 +101,16 @@ def job_lines(job: "Record", *, details: bool = False, times: "Record | None" = 
     ]
     if job["cron_spec"]:
         lines.append(f'CronJob=Yes CrontabSpec="{job["cron_spec"]}"')
-    comments = _some(
-        job,
-        ("AdminComment", "admin_comment"),
-        ("SystemComment", "system_comment"),
-        ("Comment", "comment"),
-    )
-    if "comment" in job["given_empty"]:
-        comments.append("Comment=")
-    lines += [f"{line} " for line in comments]
+    empty = job["given_empty"].split()
+    lines += [
+        f"{name}={job[column]} "
+        for name, column in (
+            ("AdminComment", "admin_comment"),
+            ("SystemComment", "system_comment"),
+            ("Comment", "comment"),
+        )
+        if job[column] or column in empty
+    ]
     if job["batch"]:
         lines += [f"StdErr={job['std_err']}", f"StdIn={job['std_in']}", f"StdOut={job['std_out']}"]
     if job["switches"] is not None:

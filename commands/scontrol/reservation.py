@@ -198,8 +198,8 @@ def _flags(value: str, sign: str, context: Context, outcome: str) -> str:
     text = ",".join(f"-{flag.lstrip('-')}" for flag in value.split(",")) if sign == "-" else value
     try:
         read_flags(text)
-    except ValueError as error:
-        _refuse(context, f"Error parsing flags {error}.  {outcome}")
+    except ValueError:
+        _refuse(context, f"Error parsing flags {text}.  {outcome}")
     return text
 
 
@@ -250,7 +250,9 @@ def _check_new(changes: dict[str, str], context: Context) -> None:
     flags = read_flags(changes["flags"])[0] if changes.get("flags") else 0
     counts = any(int(changes.get(key, "0").partition(",")[0]) for key in ("nodecnt", "corecnt"))
     is_empty = "watts" not in changes and not (
-        counts or any(changes.get(key) for key in ("nodes", "burstbuffer", "licenses"))
+        counts
+        or "corecnt" in changes  # none, too, which the controller then does not find
+        or any(changes.get(key) for key in ("nodes", "burstbuffer", "licenses"))
     )
     if changes.get("partitionname") == "":
         raise RefusedError(0, "Invalid partition name specified")

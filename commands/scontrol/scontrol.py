@@ -164,7 +164,7 @@ def _help(session: Session, words: list[str]) -> int:
     if words:
         session.context.complain("too many arguments for keyword:help")
     session.show_help()
-    return 0
+    return int(bool(words))
 
 
 def _version(session: Session, words: list[str]) -> int:

@@ -383,42 +383,60 @@ _NUMBERS = frozenset((
 
 
 _NO_COUNT = "4294967295"  # what 22.05.8 makes of a word
+_BITS, _MOST_NODES = 0xFFFFFFFF, 0x7FFFFFFF
 
 
-def _node_count(key: str, value: str, context: Context) -> str:
-    """Of `2-4` the first, whichever the key. A k behind a number stands for 1024, an m for 1024 k.
-    What is no least number is said, and changes it all the same.
+def _most_nodes(value: str, context: Context) -> "str | None":
+    """Of `2-4` the first. None for what is no number, which is said; the other changes are made all
+    the same.
     """
-    if key == "maxnodes":
-        if value.lower() in {"unlimited", "infinite"}:
-            return value
-        counts = [_count(part) for part in value.split("-", 1)] if value else [1]
-        if None in counts:
-            context.error(f'Invalid numeric value "{value}" for MaxNodes.')
-            raise RefusedInputError
-        return str(counts[0])
+    if value.lower() in {"unlimited", "infinite"}:
+        return value
+    counts = [_count(part) for part in value.split("-", 1)] if value else [1]
+    if None in counts:
+        context.error(f'Invalid numeric value "{value}" for MaxNodes.')
+        return None
+    for count in counts:
+        if count is not None and count > _MOST_NODES:
+            context.error(f"Numeric argument ({count}) to big for MaxNodes.")
+            return None
+    return str(counts[0])
+
+
+def _least_nodes(value: str, context: Context) -> str:
+    """Of `2-4` the first. What is no number is said, and changes it all the same; a large one has
+    32 bits with a sign.
+    """
     least, dash, most = value.partition("-")
     text = least or "1" if dash else least
     number = _count(text)
-    if number is None:
+    if number is None or (not dash and _signed(number) < 0):
         context.error(f'"{text}" is not a valid node count')
         digits = text[: len(text) - len(text.lstrip("0123456789"))]
-        return digits or _NO_COUNT
+        return str(int(digits) & _BITS) if digits else _NO_COUNT
+    number = _signed(number)
     last = _count(most) if most else -1
-    if dash and last is not None and last < number:
-        context.error(f"Maximum node count {last} is less than minimum node count {number}")
-    return str(number)
+    if dash and last is not None and _signed(last) < number:
+        context.error(
+            f"Maximum node count {_signed(last)} is less than minimum node count {number}"
+        )
+    return str(number if number >= 0 else 1)
+
+
+def _signed(number: int) -> int:
+    return (number + _MOST_NODES + 1 & _BITS) - _MOST_NODES - 1
 
 
 def _count(text: str) -> int | None:
-    """A number of nodes; None if it is none."""
+    """A number of nodes; None if it is none. A k behind it stands for 1024, an m for 1024 k."""
     unit = {"k": 1 << 10, "m": 1 << 20}.get(text[-1:].lower(), 1)
     digits = (text if unit == 1 else text[:-1]).lstrip().removeprefix("+")
     return int(digits) * unit if digits.isdecimal() else None
 
 
-def _partition_changes(words: list[str], context: Context) -> tuple[str, dict[str, str]]:
-    name = ""
+def _partition_changes(words: list[str], context: Context) -> tuple[str, dict[str, str], int]:
+    """The partition's name, what is to change, and what the command ends with."""
+    name, code = "", 0
     changes: dict[str, str] = {}
     for position, (key, sign, value) in enumerate(pairs(words)):
         word = words[position]
@@ -434,8 +452,14 @@ def _partition_changes(words: list[str], context: Context) -> tuple[str, dict[st
             context.error("Request aborted")
             raise RefusedError(0, "No error")
         known = _SAME_KEY.get(known, known)
-        if known in {"minnodes", "maxnodes"}:
-            value = _node_count(known, value, context)  # noqa: PLW2901
+        if known == "maxnodes":
+            most = _most_nodes(value, context)
+            if most is None:
+                code = 1
+                continue
+            value = most  # noqa: PLW2901
+        elif known == "minnodes":
+            value = _least_nodes(value, context)  # noqa: PLW2901
         wrong = _PARTITION_CHECKS[known](value, word) if known in _PARTITION_CHECKS else ""
         if wrong:
             for line in wrong.split("\n"):
@@ -449,16 +473,16 @@ def _partition_changes(words: list[str], context: Context) -> tuple[str, dict[st
             changes[known] = value.removeprefix("+") or "0"
         else:
             changes[known] = value
-    return name, changes
+    return name, changes, code
 
 
 def _update_partition(words: list[str], session: "Session") -> int:
-    name, changes = _partition_changes(words, session.context)
-    if not changes:
+    name, changes, code = _partition_changes(words, session.context)
+    if not changes and not code:
         session.context.error("No changes specified")
         return 1
     session.context.client.call("UpdatePartition", "update", name, changes)
-    return 0
+    return code
 
 
 def create(words: "Sequence[str]", session: "Session") -> int:
@@ -480,15 +504,13 @@ def create(words: "Sequence[str]", session: "Session") -> int:
             return 1
         words = words[1:]
     try:
-        name, changes = _partition_changes(list(words), context)
+        name, changes, code = _partition_changes(list(words), context)
         context.client.call("UpdatePartition", "create", name, changes)
-    except RefusedInputError as error:
-        return error.code
     except RefusedError as error:
         if error.code:
             context.complain(f"Error creating the partition: {error.text}")
         return 1
-    return 0
+    return code
 
 
 # What one may say of a new node, as on a line of slurm.conf. True: a number.

@@ -18,6 +18,8 @@ _NO_NEWS = (*UNANSWERED, _UNEXPECTED)
 # refusals that say nothing of tasks
 _OF_REQUESTS = dict.fromkeys(("suspend", "resume"), (*_NO_NEWS, 2002))
 _TASKS = r"\d+_[\d,:-]+"  # as the controller names tasks
+# a number, an array's tasks, a component
+_JOB = r"\d+(?:_(?:\d[\d:-]*|\*|\[[\d,:%-]+\]))?|\d+\+\d+"
 
 
 class RefusedInputError(Exception):
@@ -102,10 +104,23 @@ def _names_tasks(job: str) -> bool:
 
 
 def jobs_in(text: str) -> list[str]:
-    """The jobs of a list; commas within brackets part tasks."""
+    """The jobs of a list; commas within brackets part tasks. A list with a word that names no job
+    is taken as a whole, which then names none.
+    """
     import re
 
-    return [each for each in re.split(r",(?![^\[\]]*\])", text) if each]
+    words = [each for each in re.split(r",(?![^\[\]]*\])", text) if each]
+    return words if all(re.fullmatch(_JOB, word) for word in words) else [text]
+
+
+def leading_job(text: str) -> int:
+    """The number that the text begins with, 0 for none: where one job is wanted, what stands behind
+    its number is not looked at.
+    """
+    import re
+
+    found = re.match(r"\s*\+?(\d+)", text)
+    return int(found[1]) & 0xFFFFFFFF if found else 0
 
 
 def say_unreachable(

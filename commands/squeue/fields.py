@@ -96,7 +96,7 @@ def _given(name: str) -> "Callable[[str, str], str]":
     """A text, Slurm's word for none where none was given."""
 
     def show(text: str, given_empty: str) -> str:
-        return text if name in given_empty else or_null(text)
+        return text if name in given_empty.split() else or_null(text)
 
     return show
 
@@ -183,7 +183,13 @@ FIELDS = FieldTable(
         Field("Z", "workdir", "WORK_DIR", "work_dir", _plain),
         Field("b", "tres-per-node gres", "TRES_PER_NODE", "tres_per_node", or_na),
         # without a letter
-        Field("", "admin_comment", "ADMIN_COMMENT", "admin_comment", or_null),
+        Field(
+            "",
+            "admin_comment",
+            "ADMIN_COMMENT",
+            "admin_comment given_empty",
+            _given("admin_comment"),
+        ),
         Field("", "accruetime", "ACCRUE_TIME", "accrue_time", timestamp),
         Field("", "allocnodes", "ALLOC_NODES", "alloc_node", _plain),
         Field("", "allocsid", "ALLOC_SID", "alloc_session_id", _plain),

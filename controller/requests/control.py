@@ -41,19 +41,31 @@ def control_jobs(core: Core, message: ControlJobs, sender: Sender) -> JobResults
     is_refused = message.action in {"suspend", "resume"} and not core.is_operator(sender.user_id)
     results = (for_each if is_refused else for_each_task)(core, message.job_ids, message.where, act)
     if message.action in {"suspend", "resume"}:
-        unknown = SlurmError(UNEXPECTED)
         results = [
-            (text, unknown.code, unknown.text)
-            if error == ErrorCode.INVALID_JOB and _is_unknown(core, text)
+            (text, *_of_unknown(core, text, is_refused=is_refused))
+            if error == ErrorCode.INVALID_JOB
             else (text, error, said)
             for text, error, said in results
         ]
     return JobResults(results)
 
 
-def _is_unknown(core: Core, text: str) -> bool:
-    number = text.partition("_")[0]
-    return number.isdecimal() and int(number) not in core.tables.jobs
+def _of_unknown(core: Core, text: str, *, is_refused: bool) -> tuple[int, str]:
+    """What Slurm says of what is not there to suspend: of a component the same whether there is one
+    or not, and who may suspend nothing is not told which tasks there are.
+    """
+    number, mark, rest = next(
+        (parts for sign in "_+" if (parts := text.partition(sign))[1]), (text, "", "")
+    )
+    code: int = ErrorCode.INVALID_JOB
+    if number.isdecimal() and int(number) not in core.tables.jobs:
+        code = UNEXPECTED
+    elif number.isdecimal() and rest and is_refused:
+        code = ErrorCode.ACCESS_DENIED
+    elif number.isdecimal() and mark == "+" and rest.isdecimal():
+        code = ErrorCode.NOT_WHOLE
+    error = SlurmError(code)
+    return error.code, error.text
 
 
 def _top_jobs(

@@ -63,6 +63,8 @@ def _read_tasks(text: str) -> int:
     """
     if text == "*":
         return 0
+    if text.startswith("[") != text.endswith("]"):
+        raise SlurmError(ErrorCode.INVALID_JOB)
     try:
         return parse_tasks(text.removeprefix("[").removesuffix("]").partition("%")[0], 1 << 26)
     except ValueError:

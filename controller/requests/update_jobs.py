@@ -211,7 +211,17 @@ def _partition(change: Change, text: str) -> None:
 
 
 def _account(change: Change, text: str) -> None:
+    """One that is not the user's stands for the default one, where accounts are not enforced; who
+    has none changes nothing.
+    """
     change.need_pending()
+    known, core = change.core.associations, change.core
+    if known.associations and not core.settings.enforced.associations:
+        user = core.users.user_name(change.job.user_id)
+        if known.find(text.lower(), user, change.job.partition) is None:
+            text = known.default_account(user) or ""
+        if not text:
+            return
     _charge_to(change, account=text, qos=change.spec.get("qos", change.job.spec.qos))
 
 
@@ -220,7 +230,10 @@ def _qos(change: Change, text: str) -> None:
         return
     if not text and not change.job.is_pending:
         return
-    change.need_pending()
+    if text and text not in change.core.associations.qos and not change.core.settings.enforced.qos:
+        return  # nor does one that there is not
+    if text != change.job.spec.qos:
+        change.need_pending()
     if change.by_admin and text in change.core.associations.qos:
         change.lift("qos")
     _charge_to(change, account=change.spec.get("account", change.job.spec.account), qos=text)
@@ -455,10 +468,23 @@ def _time_min(change: Change, text: str) -> None:
     change.spec["time_min_s"] = least or None
 
 
+def _comment(change: Change, text: str) -> None:
+    change.spec["comment"] = text
+    _note_empty(change, "comment", is_empty=not text)
+
+
 def _admin_comment(change: Change, text: str) -> None:
     if not change.of_cluster:
         raise SlurmError(ErrorCode.ACCESS_DENIED)
     change.job.admin_comment = text
+    _note_empty(change, "admin_comment", is_empty=not text)
+
+
+def _note_empty(change: Change, name: str, *, is_empty: bool) -> None:
+    """An empty text is shown as one, and not as none."""
+    names = set(change.spec.get("extra", change.job.spec.extra).get("given_empty", "").split())
+    names = names | {name} if is_empty else names - {name}
+    change.set_extra("given_empty", " ".join(sorted(names)))
 
 
 def _array_limit(change: Change, text: str) -> None:
@@ -515,14 +541,6 @@ def _tmp_disk(change: Change, text: str) -> None:
     change.spec["tmp_disk_mb"] = parse_memory(text)
 
 
-def _comment(change: Change, text: str) -> None:
-    change.spec["comment"] = text
-    names = {*change.job.spec.extra.get("given_empty", "").split()} - {"comment"}
-    if not text:
-        names.add("comment")
-    change.set_extra("given_empty", " ".join(sorted(names)))
-
-
 def _text(field: str, *, pending: bool = False) -> Callable[[Change, str], None]:
     def change_text(change: Change, text: str) -> None:
         if pending:
@@ -530,6 +548,12 @@ def _text(field: str, *, pending: bool = False) -> Callable[[Change, str], None]
         change.spec[field] = text
 
     return change_text
+
+
+def _std_out(change: Change, text: str) -> None:
+    """No name is the working directory itself."""
+    change.need_pending()
+    change.spec["std_out"] = text or f"{change.job.spec.work_dir.rstrip('/')}/"
 
 
 def _not_supported(_change: Change, _text: str) -> None:
@@ -612,7 +636,7 @@ _SETTERS: Final[dict[str, Callable[[Change, str], None]]] = {
     "reservationname": _reservation,
     "shared": _oversubscribe,
     "starttime": _start_time,
-    "stdout": _text("std_out", pending=True),
+    "stdout": _std_out,
     "timelimit": _time_limit,
     "timemin": _time_min,
     "wckey": _text("wckey", pending=True),

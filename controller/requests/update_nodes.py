@@ -7,10 +7,10 @@ administrators only; a reason is needed to take a node out.
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.core import log, nodeset_indices
-from understudy.controller.core.lookups import node_bitmap
 from understudy.controller.nodes.events import ask_at_next_ping, ask_at_next_tick, nodes_down
 from understudy.controller.nodes.reboot import IN_PROGRESS, cancel_reboot, give_up_reboot
 from understudy.controller.scheduling.api import Note
@@ -59,12 +59,11 @@ def update_nodes(core: Core, message: UpdateNodes, sender: Sender) -> Message:
     all the same.
     """
     core.require_admin(sender)
-    nodes = core.names.all if message.nodes.upper() == "ALL" else node_bitmap(core, message.nodes)
+    are_all = message.nodes.upper() == "ALL"
+    nodes, are_known = (core.names.all, True) if are_all else _known_nodes(core, message.nodes)
     if not nodes:
         raise SlurmError(ErrorCode.INVALID_NODE)
     changes = {key.lower(): value for key, value in message.changes.items()}
-    if message.nodes.upper() == "ALL" and changes.keys() & _BY_NAME:
-        raise SlurmError(*_NOT_OF_ALL)
     for key in changes:
         if key not in _KEYS:
             raise SlurmError(-1, f"Update of this parameter is not supported: {key}")
@@ -73,8 +72,6 @@ def update_nodes(core: Core, message: UpdateNodes, sender: Sender) -> Message:
         raise SlurmError(-1, NEEDS_REASON)
     if "weight" in changes and not changes["weight"].isdecimal():
         raise SlurmError(-1, f"Invalid weight value: {changes['weight']}")
-    if changes.keys() & _FEATURES:
-        _check_features(core, nodes, changes)
     _set_addresses(core, message.nodes, changes)
     now = core.time.now()
     table = core.tables.nodes
@@ -100,14 +97,11 @@ def update_nodes(core: Core, message: UpdateNodes, sender: Sender) -> Message:
             log.info("update_node: node %s reason set to: %s", node.name, node.reason)
         if state:
             log.info("update_node: node %s state set to %s", node.name, _NOW.get(state, state))
-        if "weight" in changes:
-            log.info("_update_node_weight: nodes %s weight set to: %d", node.name, node.weight)
         table.set_availability(node)
-    if "gres" in changes:
-        _set_gres(core, nodes, changes["gres"])
-    if changes.keys() & {"weight", *_FEATURES}:
-        table.reconfigured()
-        core.forget_feasibility()
+    if are_known:
+        failed = _set_by_name(core, nodes, changes, failed, are_all=are_all)
+    else:
+        failed = SlurmError(ErrorCode.INVALID_NODE)
     core.journal.nodes(nodes)
     core.last_node_update = now
     if state == "DOWN":
@@ -119,6 +113,59 @@ def update_nodes(core: Core, message: UpdateNodes, sender: Sender) -> Message:
     if failed is not None:
         raise failed
     return Ok()
+
+
+def _known_nodes(core: Core, text: str) -> tuple[int, bool]:
+    """The nodes, in the order of their names, up to the first that there is not; and whether there
+    is none such.
+    """
+    try:
+        return core.names.to_bitmap(text), True
+    except hostlist.UnknownHostError:
+        names = hostlist.expand(hostlist.compress(hostlist.expand(text), sort=True))
+        known = list(takewhile(core.names.index_of.__contains__, names))
+        return core.names.to_bitmap(",".join(known)) if known else 0, False
+    except ValueError:
+        return 0, False
+
+
+def _set_by_name(
+    core: Core, nodes: int, changes: dict[str, str], failed: SlurmError | None, *, are_all: bool
+) -> SlurmError | None:
+    """What Slurm sets behind all else: the first refusal keeps what is behind it as it was, and
+    features that there are not all of it. By `ALL` it finds no node to set its own table, so it
+    refuses features and generic resources that it has set, and sets no weight.
+    """
+    table = core.tables.nodes
+    if changes.keys() & _FEATURES:
+        try:
+            _check_features(core, nodes, changes)
+        except SlurmError as error:
+            return error
+        for index in nodeset_indices(nodes):
+            _set_features(table.nodes[index], changes)
+    if "gres" in changes:
+        _set_gres(core, nodes, changes["gres"])
+    if are_all and changes.keys() & _BY_NAME:
+        failed = failed or SlurmError(*_NOT_OF_ALL)
+    elif "weight" in changes and failed is None:
+        for index in nodeset_indices(nodes):
+            node = table.nodes[index]
+            node.weight = int(changes["weight"])
+            log.info("_update_node_weight: nodes %s weight set to: %d", node.name, node.weight)
+    if changes.keys() & {"weight", *_FEATURES}:
+        table.reconfigured()
+        core.forget_feasibility()
+    return failed
+
+
+def _set_features(node: Node, changes: dict[str, str]) -> None:
+    """New available features are all active, unless it is said which are."""
+    given = changes.get("availablefeatures", changes.get("features"))
+    if given is not None:
+        node.features = node.active_features = _words(given)
+    if "activefeatures" in changes:
+        node.active_features = _words(changes["activefeatures"])
 
 
 def _set_addresses(core: Core, names: str, changes: dict[str, str]) -> None:
@@ -146,19 +193,11 @@ def _check_features(core: Core, nodes: int, changes: dict[str, str]) -> None:
             if "activefeatures" in changes
             else node.active_features
         )
-        if not set(active) <= set(node.features if given is None else _words(given)):
+        if not set(active) - {""} <= set(node.features if given is None else _words(given)):
             raise SlurmError(ErrorCode.FEATURES_NOT_AVAILABLE)
 
 
 def _describe(node: Node, changes: dict[str, str]) -> None:
-    if "weight" in changes:
-        node.weight = int(changes["weight"])
-    if "features" in changes or "availablefeatures" in changes:
-        node.features = _words(changes.get("availablefeatures", changes.get("features", "")))
-        node.active_features = node.active_features or node.features
-    node.active_features = (
-        _words(changes["activefeatures"]) if "activefeatures" in changes else node.active_features
-    )
     node.comment = changes.get("comment", node.comment)
     node.extra = changes.get("extra", node.extra)
     if "cpubind" in changes:
@@ -214,7 +253,8 @@ _NOW: Final = {"DRAIN": "DRAINED", "RESUME": "IDLE", "UNDRAIN": "IDLE"}
 
 
 def _words(text: str) -> tuple[str, ...]:
-    return tuple(word for word in text.split(",") if word)
+    """As they are written, with empty ones."""
+    return tuple(text.split(",")) if text else ()
 
 
 def _set_state(core: Core, node: Node, state: str, now: float) -> None:

@@ -18,7 +18,7 @@ from understudy.controller.tables.partition import Partition
 from understudy.model.cpu_binding import cpu_binding
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.hostlist import expand
-from understudy.model.times import parse_limit, parse_memory
+from understudy.model.times import leading_number, parse_limit, parse_memory
 from understudy.model.tres import BASE, TresError
 from understudy.model.tres_weights import read_weights
 from understudy.protocol.messages import Message, Ok
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 MINUTE: Final = 60
 STATES: Final = ("UP", "DOWN", "DRAIN", "INACTIVE")
+_FORCE: Final = 0x8000
+_LEFT_AS_IT_IS: Final = 0xFFFFFFFE  # Slurm's number for what is not given
 _INFINITE: Final = frozenset({"infinite", "unlimited", "-1"})
 
 
@@ -91,7 +93,7 @@ def _delete(core: Core, name: str) -> None:
 
 def _change(core: Core, partition: Partition, changes: dict[str, str]) -> bool:
     """All changes or none; whether nodes were named that do not exist, in which case it has the
-    others, as in 22.05.8 (which goes on showing those that it had).
+    others, and goes on showing those that it had, as in 22.05.8.
     """
     trial = replace(partition)
     known, qos = core.associations.qos, changes.get("qos")
@@ -117,14 +119,12 @@ def _change(core: Core, partition: Partition, changes: dict[str, str]) -> bool:
         for other in core.tables.partitions.values():
             other.is_default = other is partition
     if "nodes" in changes:
-        text = changes["nodes"]
-        if text.startswith("-"):  # no name begins so, and none is taken away
-            raise SlurmError(ErrorCode.INVALID_NODE)
-        nodes, are_all = _known_nodes(core, text)
+        nodes, are_all = _known_nodes(core, changes["nodes"])
         partition.place(nodes, core.tables.nodes)
+        partition.has_other_nodes = not are_all
         if not are_all:
             return True
-        partition.node_expression = text
+        partition.node_expression = changes["nodes"]
     return False
 
 
@@ -198,6 +198,23 @@ def _over_time_limit(partition: Partition, text: str) -> None:
     partition.over_time_limit_s = None if partition.over_time_limit_is_unlimited else 60 * int(text)
 
 
+def _oversubscribe(text: str) -> str:
+    """NO, EXCLUSIVE, YES:n, FORCE:n. The count has 15 bits, as in Slurm, and one above it makes it
+    FORCE; where four jobs share by default, no number is none.
+    """
+    word, colon, count = text.upper().partition(":")
+    if word not in ("YES", "FORCE"):
+        return word
+    number = 4
+    if colon:
+        number = leading_number(count) & 0xFFFF
+        if number & _FORCE:
+            word, number = "FORCE", number & ~_FORCE
+    if not number:
+        return "EXCLUSIVE"
+    return "NO" if word == "YES" and number == 1 else f"{word}:{number}"
+
+
 def _job_defaults(text: str) -> str:
     for word in filter(None, text.split(",")):
         key, _, value = word.partition("=")
@@ -212,6 +229,11 @@ def _set_state(partition: Partition, text: str) -> None:
     partition.state = text.upper()
 
 
+def _set_least_nodes(partition: Partition, text: str) -> None:
+    if int(text) != _LEFT_AS_IT_IS:
+        partition.min_nodes = int(text)
+
+
 def _set_priority(partition: Partition, text: str) -> None:
     """As in slurm.conf, that is both."""
     partition.priority_tier = partition.priority_job_factor = int(text)
@@ -222,13 +244,13 @@ _SETTERS: Final[dict[str, Callable[[Partition, str], None]]] = {
     "default": _set("is_default", _yes),
     "maxtime": _set("max_time_s", _time),
     "defaulttime": _set_default_time,
-    "minnodes": _set("min_nodes", int),
+    "minnodes": _set_least_nodes,
     "maxnodes": _set("max_nodes", _count),
     "prioritytier": _set("priority_tier", int),
     "priorityjobfactor": _set("priority_job_factor", int),
     "priority": _set_priority,
-    "oversubscribe": _set("oversubscribe", str.upper),
-    "shared": _set("oversubscribe", str.upper),
+    "oversubscribe": _set("oversubscribe", _oversubscribe),
+    "shared": _set("oversubscribe", _oversubscribe),
     "defmempernode": _set_memory("default_memory_per_node_mb", "default_memory_per_cpu_mb"),
     "defmempercpu": _set_memory("default_memory_per_cpu_mb", "default_memory_per_node_mb"),
     "maxmempernode": _set_memory("max_memory_per_node_mb", "max_memory_per_cpu_mb"),

@@ -308,28 +308,31 @@ def _listed(old: tuple[str, ...], text: str, sign: str, code: int) -> tuple[tupl
 def _choose(core: Core, new: Reservation, changes: dict[str, str], now: float) -> None:
     """Set the nodes and cores: those named, or so many of a partition."""
     counts = _node_counts(changes.get("nodecnt", ""))
-    core_counts = [each for each in _numbers(changes.get("corecnt", "")) if each]
+    core_counts = list(takewhile(bool, _numbers(changes.get("corecnt", ""))))
+    wants_cores = bool(changes.get("corecnt"))
     named = changes.get("nodes", "")
     if new.flags & ANY_NODES and not named:
-        if counts or core_counts or not (new.licenses or new.burst_buffer):
+        if wants_cores:
+            raise SlurmError(ErrorCode.INVALID_CPU_COUNT)
+        if counts or not (new.licenses or new.burst_buffer):
             raise SlurmError(ErrorCode.INVALID_RESERVATION)
         return
     if named:
-        new.features = changes.get("features", "")  # kept, and no matter
+        new.features = changes.get("features", "")  # kept, and no matter but for cores
         _take_named(core, new, named)
         if not new.nodes:
             raise SlurmError(ErrorCode.INVALID_NODE)
         if new.flags & (REPLACE | REPLACE_DOWN):
             raise SlurmError(ErrorCode.INVALID_NODE)
         check_overlap(core, new, now)
-        if core_counts:
+        if wants_cores:
             _take_cores_of_named(core, new, core_counts, now)
         elif not new.flags & (IGNORE_JOBS | TIME_FLOAT) and busy_nodes(core, new, now) & new.nodes:
             raise SlurmError(ErrorCode.NODES_BUSY)
         return
     if new.flags & STATIC and new.flags & REPLACE:
         raise SlurmError(ErrorCode.NOT_SUPPORTED)
-    if not counts and not core_counts:
+    if not counts and not wants_cores:
         raise SlurmError(ErrorCode.INVALID_NODE)
     partition = (
         core.tables.partitions[new.partition] if new.partition else find_partitions(core, "")[0]
@@ -338,7 +341,9 @@ def _choose(core: Core, new: Reservation, changes: dict[str, str], now: float) -
     if "features" in changes:
         check_features(core, changes["features"])
         new.features = changes["features"]
-    if core_counts:
+    if wants_cores and not core_counts:
+        raise SlurmError(ErrorCode.NODES_BUSY)
+    if wants_cores:
         _take_some_cores(core, new, partition, counts, core_counts, now)
         return
     for count in counts:
@@ -375,6 +380,8 @@ def _take_cores_of_named(core: Core, new: Reservation, counts: Sequence[int], no
         new.partition = find_partitions(core, "")[0].name
     if len(counts) != len(nodes):
         raise SlurmError(ErrorCode.CORES_DO_NOT_MATCH)
+    if new.features:
+        check_features(core, new.features)
     new.cores = {}
     for node, count in zip(nodes, counts, strict=True):
         free = free_cores(core, new, node, now)

@@ -408,6 +408,7 @@ class Store:
                     else core.names.to_bitmap(expression)
                 )
                 partition.place(nodes, core.tables.nodes)
+                partition.has_other_nodes = False
             except ValueError as error:
                 log.warning(
                     "partition %s as saved has nodes that are not in slurm.conf: %s", name, error

@@ -32,6 +32,7 @@ class Partition:
     name: str
     nodes: int = 0
     node_expression: str = ""  # as configured
+    has_other_nodes: bool = False  # than those, which are shown all the same
     state: str = "UP"  # UP, DOWN, DRAIN, INACTIVE
     is_default: bool = False
     max_time_s: int | None = None

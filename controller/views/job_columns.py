@@ -286,7 +286,7 @@ def _association_id(core: Core, job: Job, _now: float) -> int:
 def _given_empty(core: Core, job: Job, _now: float) -> str:
     """Also a QOS that is not there, where accounting knows of others."""
     names = job.spec.extra.get("given_empty", "")
-    if core.associations.qos and not job.spec.qos and "qos" not in names:
+    if core.associations.qos and not job.spec.qos and "qos" not in names.split():
         names = f"{names} qos".strip()
     return names
 

@@ -62,6 +62,14 @@ def _further(core: Core, partition: Partition) -> dict[str, int]:
     return found | {f"license/{name.lower()}": count for name, count in licenses}
 
 
+def _nodes(core: Core, partition: Partition) -> str:
+    nodes = partition.nodes
+    if partition.has_other_nodes:
+        text = partition.node_expression
+        nodes = core.names.all if text.upper() == "ALL" else core.names.to_bitmap(text)
+    return core.names.to_expression(nodes)
+
+
 def _names(value: tuple[str, ...] | None) -> list[str] | None:
     return None if value is None else list(value)
 
@@ -75,7 +83,7 @@ PARTITION_COLUMNS: Final[dict[str, Callable[[Core, Partition], Any]]] = {
     "cluster": lambda c, _p: c.settings.cluster_name,
     "is_default": lambda _c, p: p.is_default,
     "state": lambda _c, p: p.state,
-    "nodes": lambda c, p: c.names.to_expression(p.nodes),
+    "nodes": _nodes,
     "node_indices": lambda _c, p: [list(run) for run in nodeset.runs(p.nodes)],
     "total_nodes": lambda _c, p: p.nodes.bit_count(),
     "total_cpus": total_cpus,

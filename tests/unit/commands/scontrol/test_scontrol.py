@@ -603,7 +603,10 @@ def test_a_reservation_of_a_partition_alone_has_all_of_its_nodes(more: str) -> N
             "CoreCnt, Nodes, NodeCnt, BurstBuffer, Licenses or Watts must be specified.",
         ),
         (f"{BEGIN} duration=abc users=root nodes=n1", "Invalid duration duration=abc."),
-        (f"{BEGIN} duration=5 users=root nodes=n1 flags=maint,weird", "Error parsing flags weird."),
+        (
+            f"{BEGIN} duration=5 users=root nodes=n1 flags=maint,weird",
+            "Error parsing flags maint,weird.",
+        ),
         (f"{BEGIN} duration=5 users=root nodes=n1 nosuch=1", "Unknown parameter nosuch=1."),
         (
             f"{BEGIN} duration=5 users=root nodes=n1 bare",

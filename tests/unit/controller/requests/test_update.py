@@ -284,11 +284,33 @@ def test_taking_a_node_out_needs_a_reason_and_an_administrator(h: Harness) -> No
     assert h.update_nodes("n1", state="nosuch").code == 2028
 
 
-def test_some_keys_are_for_nodes_by_their_names_alone(h: Harness) -> None:
-    for changes in ({"weight": "7"}, {"gres": "x"}, {"features": "fast"}):
-        assert h.update_nodes("ALL", **changes) == Failure(22, "Invalid argument")
+def test_of_all_nodes_some_keys_are_refused_and_set_but_for_the_weight(h: Harness) -> None:
+    nodes = h.core.tables.nodes.nodes
+    invalid = Failure(22, "Invalid argument")
+    assert h.update_nodes("ALL", weight="7", comment="c") == invalid
+    assert (nodes[0].weight, nodes[0].comment) == (1, "c")
+    assert h.update_nodes("ALL", gres="x") == invalid
+    assert nodes[0].gres == "x"
+    assert h.update_nodes("ALL", features="fast").code == 2031  # others are active
+    assert h.update_nodes("n1", features="fast", activefeatures="fast") == Ok()
+    assert h.update_nodes("n1", features="fast,,slow") == Ok()
+    assert nodes[0].active_features == nodes[0].features == ("fast", "", "slow")
     assert h.update_nodes("ALL", nodeaddr="x").code == 2018
     assert h.update_nodes("ALL", comment="c") == Ok()
+
+
+def test_nodes_are_changed_up_to_the_first_that_there_is_not(h: Harness) -> None:
+    nodes = h.core.tables.nodes.nodes
+    assert h.update_nodes("n[2,1,77]", comment="c", weight="3").code == 2018
+    assert [(node.comment, node.weight) for node in nodes[:3]] == [("c", 1), ("c", 1), ("", 1)]
+    assert h.update_nodes("a1,n1", comment="d").code == 2018
+    assert nodes[0].comment == "c"
+
+
+def test_a_state_that_cannot_be_keeps_the_weight_and_sets_the_rest(h: Harness) -> None:
+    node = h.core.tables.nodes.nodes[0]
+    assert h.update_nodes("n1", state="resume", weight="9", gres="q").code == 2028
+    assert (node.weight, node.gres) == (1, "q")
 
 
 def test_gres_without_gres_types_is_a_text(h: Harness) -> None:
@@ -420,11 +442,20 @@ def test_wrong_partition_changes_change_nothing(h: Harness) -> None:
     assert change(h, "update", "main", nosuch="1") == -1
     assert change(h, "update", "main", state="weird") == -1
     assert h.core.tables.partitions["main"].max_nodes is None
-    before = h.core.tables.partitions["main"].nodes
-    assert change(h, "update", "main", nodes="-n1") == 2018
-    assert h.core.tables.partitions["main"].nodes == before != 0
-    assert change(h, "update", "main", nodes="n99") == 2018
-    assert h.core.tables.partitions["main"].nodes == 0
+    [[before]] = h.query("partitions", "nodes", name=["main"])
+    for wrong, count in (("n1,n99", 1), ("-n1", 0)):  # it has those that there are, as in Slurm
+        assert change(h, "update", "main", nodes=wrong) == 2018
+        assert h.query("partitions", "nodes", "total_nodes", name=["main"]) == [[before, count]]
+
+
+def test_how_many_share_a_core_is_read_as_slurm_reads_it(h: Harness) -> None:
+    for text, shown in (
+        ("yes", "YES:4"), ("force", "FORCE:4"), ("FORCE:2", "FORCE:2"), ("yes:1", "NO"),
+        ("force:1", "FORCE:1"), ("yes:x", "EXCLUSIVE"), ("force:0", "EXCLUSIVE"), ("no:2", "NO"),
+        ("yes:99999", "FORCE:1695"), ("exclusive", "EXCLUSIVE"),
+    ):  # fmt: skip
+        change(h, "update", "main", oversubscribe=text)
+        assert h.query("partitions", "oversubscribe", name=["main"]) == [[shown]]
 
 
 def test_jobs_wait_for_their_partition_and_start_when_it_lets_them() -> None:
