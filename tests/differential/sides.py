@@ -73,7 +73,7 @@ AccountingStoragePort={dbd_port}
 """
 SNAPSHOT = "squeue -h -a -S i -o '%i %T %r'"
 # daemons say again that they are there, reservations begin
-SNAPSHOT_OF_NODES = f"{SNAPSHOT}; sinfo -h -N -S N,P -o '%N %P %T'"
+SNAPSHOT_OF_NODES = f"{SNAPSHOT}; sinfo -h -N -S N,R -o '%N %R %T'"
 UNSETTLED = re.compile(r"COMPLETING|CONFIGURING|PENDING None|\*|unknown|comp$", re.MULTILINE)
 SHOWN = (
     "scontrol show job -d",
@@ -205,10 +205,14 @@ class Side:
         behind = number - before[-1]
         return f"J{len(before):03d}" + (f"+{behind}" if behind else "")
 
+    def _is_earlier(self, block: str) -> bool:
+        match = re.match(r"\s*JobId=(\d+)", block)
+        return match is not None and FIRST_JOB <= int(match[1]) < self.first
+
     def without_earlier(self, text: str) -> list[str]:
-        """The lines, and blocks of `show job`, that are not of a job of an earlier sequence."""
-        if text.startswith(("JobId=", "   JobId=")):
-            text = self.without_earlier_blocks(text)
+        """The lines that are not of a job of an earlier sequence, nor of its block of lines."""
+        if "\n\n" in text:
+            text = "\n\n".join(each for each in text.split("\n\n") if not self._is_earlier(each))
         return [
             line
             for line in text.rstrip("\n").split("\n")
@@ -219,14 +223,9 @@ class Side:
         out, err, code = self.shell(line)
         if self.mutate is not None:
             out, err, code = self.mutate_state(line, out, err, code)
-        return self.seen(self.without_earlier_blocks(out), err, code, line)
-
-    def without_earlier_blocks(self, text: str) -> str:
-        return "\n".join(
-            block
-            for block in text.split("\n\n")
-            if (match := re.match(r"\s*JobId=(\d+)", block)) is None or int(match[1]) >= self.first
-        )
+        blocks = [block for block in out.split("\n\n") if not self._is_earlier(block)]
+        out = "\n".join(blocks)
+        return self.seen(out, err, code, line)
 
     def mutate_state(
         self, line: str, out: str, err: str, code: int | str
