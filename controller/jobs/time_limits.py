@@ -103,5 +103,6 @@ def deadline_is_past(core: Core, job: Job, now: float) -> None:
 
 
 def end_by_deadline(core: Core, job: Job, now: float) -> None:
-    """A pending job's deadline is past, or too near."""
+    """A pending job's deadline is past, or too near. Its exit code is shown as 0:1."""
+    job.exit_signal = 1
     end_pending(core, job, JobEvent.DEADLINE_PASSED, now, reason="DeadLine")

@@ -172,6 +172,8 @@ def oversubscribe(core: Core, job: Job, _now: float) -> str:
         # as submitted, which puts the highest tier first
         if known and job.spec.partition == ",".join(job.partitions):
             partition = max(known, key=lambda where: where.priority_tier)
+    if job.exclusive or job.spec.oversubscribe:  # its own choice, whatever the partition's is
+        return "NO" if job.exclusive else "YES"
     owns = job.spec.exclusive_for == "user"
     if partition is not None:
         if sharing_rows(partition, agrees=False) > 1:
@@ -181,7 +183,7 @@ def oversubscribe(core: Core, job: Job, _now: float) -> str:
         owns = owns or partition.exclusive_user
     if job.spec.exclusive_for == "mcs":
         return "MCS"
-    return "NO" if job.exclusive else "USER" if owns else "YES" if job.spec.oversubscribe else "OK"
+    return "USER" if owns else "OK"
 
 
 def command(_core: Core, job: Job, _now: float) -> str:

@@ -576,6 +576,7 @@ def test_a_pending_job_ends_at_its_deadline(h: Harness) -> None:
     h.core.policy.notes.clear()
     h.run(60)
     assert (job.state, job.reason) == (JobState.DEADLINE, "DeadLine")
+    assert (job.exit_code, job.exit_signal) == (0, 1)
     assert Note.CHANGE in h.core.policy.notes  # others may have what was promised to it
 
 

@@ -458,6 +458,19 @@ def test_how_many_share_a_core_is_read_as_slurm_reads_it(h: Harness) -> None:
         assert h.query("partitions", "oversubscribe", name=["main"]) == [[shown]]
 
 
+def test_what_a_job_said_of_sharing_is_shown_before_what_its_partition_says(h: Harness) -> None:
+    h.submit(hold=True)
+    h.submit(hold=True, exclusive=True)
+    h.submit(hold=True, oversubscribe=True)
+    for text, shown in (
+        ("no", ["OK", "NO", "YES"]),
+        ("force", ["YES", "NO", "YES"]),
+        ("exclusive", ["NO", "NO", "YES"]),
+    ):
+        change(h, "update", "main", oversubscribe=text)
+        assert [row[0] for row in h.query("jobs", "oversubscribe")] == shown
+
+
 def test_jobs_wait_for_their_partition_and_start_when_it_lets_them() -> None:
     h = Harness(make_tables())
     change(h, "update", "main", state="down")
