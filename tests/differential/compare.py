@@ -21,7 +21,7 @@ OVERHEARD = re.compile(
 OWN_SETTINGS = re.compile(
     r"(AccountingStoragePort|AuthInfo|BOOT_TIME|NEXT_JOB_ID|PluginDir|Slurm(ctl)?d(Port|LogFile|"
     r"PidFile)|SlurmdSpoolDir|StateSaveLocation|SLURM_CONF|AccountingStoragePass|DbdPort|LogFile|"
-    r"PidFile|StorageLoc|StoragePort|StorageHost|StorageUser|StoragePass) +="
+    r"PidFile|SLURMDBD_CONF|Storage(Type|Loc|Port|Host|User|Pass)) +="
 )
 # what our help has beside Slurm's
 OWN_HELP = {"--cpu-bind", "--hint", "--mem-bind", "--time"}

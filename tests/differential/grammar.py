@@ -105,6 +105,8 @@ class Drawing:
             else ("", "", "%20", "%-12", "%x")
         )
         words = [each[1].split(", ")[0] + str(self._pick(sizes)) for each in picked]
+        if name == "sacct" and not any(word.lower().startswith("jobid") for word in words):
+            words.insert(0, "JobID")  # by which the jobs of earlier sequences are known
         return ",".join([*words, *(["nosuch"] if self.random.random() < 0.1 else [])])
 
     def _options(self, name: str, most: int) -> tuple[list[str], list[tuple[str, str]], list[str]]:
