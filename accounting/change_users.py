@@ -128,13 +128,9 @@ def _add_users(draft: Draft, message: AccountingChange, level: str, keys: list[W
             )
             draft.note("Add Users", user, f"admin_level={ADMIN_LEVELS.index(level) + 1}")
             added.append(user)
-        if values.get("default_wckey"):
+        if keys and not ledger.users[user].default_wckey:
             ledger.users[user] = msgspec.structs.replace(
-                ledger.users[user], default_wckey=values["default_wckey"]
-            )
-        elif keys and not ledger.users[user].default_wckey:
-            ledger.users[user] = msgspec.structs.replace(
-                ledger.users[user], default_wckey=values["wckeys"][0]
+                ledger.users[user], default_wckey=values.get("default_wckey") or values["wckeys"][0]
             )
     return added
 
@@ -167,7 +163,7 @@ def _add_keys(draft: Draft, message: AccountingChange, clusters: list[str]) -> l
     """WCKeys that the request names and the users do not have yet."""
     ledger = draft.ledger
     default = message.set.get("default_wckey", "")
-    names = list(dict.fromkeys([*message.set.get("wckeys", []), *([default] if default else [])]))
+    names = list(dict.fromkeys([*([default] if default else []), *message.set.get("wckeys", [])]))
     known = {(each.user, each.name, each.cluster) for each in ledger.wckeys.values()}
     new = []
     for user in message.names:
@@ -324,6 +320,8 @@ def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
     where = message.where
     chosen = conditions.users(ledger, tree, where)
     names = {each.name for each in chosen}
+    if where.get("wckeys"):
+        return _delete_keys(draft, names, {str(name) for name in where["wckeys"]})
     if any(where.get(name) for name in _OF_ASSOCIATIONS):
         gone = [each for each in conditions.associations(tree, where) if each.user in names]
         problems = defaults_lost(gone)
@@ -341,6 +339,24 @@ def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
         return AccountingChanged(homeless, [name_of(tree, each) for each in gone])
     _forget(draft, [user.name for user in chosen])
     return AccountingChanged([each.name for each in chosen])
+
+
+def _delete_keys(draft: Draft, users: set[str], names: set[str]) -> AccountingChanged:
+    """Take WCKeys away from users: the default one, too."""
+    ledger = draft.ledger
+    gone = [
+        each
+        for _, each in sorted(ledger.wckeys.items())
+        if each.user in users and each.name in names
+    ]
+    for key in gone:
+        del ledger.wckeys[key.id]
+        user = ledger.users[key.user]
+        if user.default_wckey == key.name:
+            ledger.users[key.user] = msgspec.structs.replace(user, default_wckey="")
+    if gone:
+        draft.note("Remove WCKeys", " || ".join(f"id_wckey={each.id}" for each in gone))
+    return AccountingChanged(wckeys=[(each.user, each.name, each.cluster) for each in gone])
 
 
 def _forget(draft: Draft, names: list[str]) -> None:

@@ -25,8 +25,8 @@ def _one_of(where: Where, name: str) -> Callable[[object], bool]:
 
 
 def associations(tree: Tree, where: Where) -> list[Association]:
-    """Those that meet the conditions ids, clusters, accounts, users, partitions, parents, qos and
-    default_qos; from left to right.
+    """Those that meet the conditions ids, clusters, accounts, users, partitions, parents, qos,
+    own_qos (not what is inherited) and default_qos; from left to right.
     """
     matches = [
         (_one_of(where, name), read)
@@ -47,7 +47,16 @@ def associations(tree: Tree, where: Where) -> list[Association]:
     if where.get("qos"):
         wanted = {str(value) for value in where["qos"]}
         found = [each for each in found if wanted.intersection(tree.effective(each).qos or ())]
+    if where.get("own_qos"):
+        wanted = {str(value) for value in where["own_qos"]}
+        found = [each for each in found if _has_own_qos(each, wanted)]
     return found
+
+
+def _has_own_qos(association: Association, wanted: set[str]) -> bool:
+    """Whether it names one of them itself; "": any."""
+    own = {*(association.qos or ()), *(name.lstrip("+-") for name in association.delta_qos)}
+    return bool(own if "" in wanted else own & wanted)
 
 
 def accounts(ledger: Ledger, tree: Tree, where: Where) -> list[Account]:

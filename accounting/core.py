@@ -185,8 +185,8 @@ class Accounting:
         return Rows(run_query(self.ledger, self.store, query), now)
 
     def _job_texts(self, query: AccountingQuery, sender: Sender) -> list[list[Any]]:
-        """Of runs of jobs that the asker owns, or of anybody's to administrators, the script or
-        environment; "" where none is kept.
+        """Of runs of jobs that the asker owns, the script or environment that is kept; to
+        administrators of anybody's, and "" where none is.
         """
         jobs, texts = schema.jobs.c, schema.job_texts.c
         what = {"script": jobs.script, "environment": jobs.environment}.get(
@@ -199,9 +199,10 @@ class Accounting:
             jobs.job_id.in_(query.where.get("job_ids") or []),
             jobs.cluster.in_(clusters),
         ]
-        if not is_admin(
+        sees_all = is_admin(
             self.ledger, Actor(self._user_name(sender.user_id), sender.user_id in self._superusers)
-        ):
+        )
+        if not sees_all:
             tests.append(jobs.user_id == sender.user_id)
         columns = ["cluster", "job_id", "submit_time", "restarts", what.name]
         rows = [list(row.values()) for row in self.store.find(schema.jobs, tests, columns=columns)]
@@ -214,7 +215,8 @@ class Accounting:
             if keys
             else {}
         )
-        return [[*row[:-1], known.get((row[0], row[-1]), "")] for row in rows]
+        found = [[*row[:-1], known.get((row[0], row[-1]), "")] for row in rows]
+        return [row for row in found if sees_all or row[-1]]
 
     def _change(
         self, message: AccountingChange, sender: Sender

@@ -201,7 +201,9 @@ def _wckeys(ledger: Ledger, _tree: Tree, query: AccountingQuery) -> list[Row]:
     where = query.where
     return [
         _fields(each)
-        for each in sorted(ledger.wckeys.values(), key=lambda each: (each.cluster, each.id))
+        for each in sorted(
+            ledger.wckeys.values(), key=lambda each: (each.cluster, each.name, each.user)
+        )
         if all(
             not where.get(key) or value in where[key]
             for key, value in (

@@ -112,7 +112,7 @@ def ask(
 
 
 def has_done(answer: Answer) -> bool:
-    return bool(answer.names or answer.associations)
+    return bool(answer.names or answer.associations or answer.wckeys)
 
 
 def has_something_to_set(session: "Session", request: "Request") -> bool:

@@ -90,6 +90,7 @@ def _one(field: str, low: str, high: str) -> "Callable[[Row], str]":
 
 
 ACCOUNT_WIDTH = 10
+_KEY_WIDTH, _KEYS_WIDTH = 10, 20  # of a key, and of users' keys
 _COLUMNS = [
     Column(
         "Account",
@@ -243,7 +244,7 @@ _COLUMNS = [
     Column("UsageFactor", 6, "UsageFactor", 11, _limit("usage_factor")),
     Column("UsageThreshold", 6, "UsageThres", 10, _limit("usage_threshold")),
     Column("User", 1, "User", 10, _plain("user")),
-    Column("WCKeys", 2, "WCKey", 10, _plain("wckey")),
+    Column("WCKeys", 2, "WCKeys", _KEYS_WIDTH, _plain("wckey")),
     Column("Where", 2, "Where", 20, _plain("where")),
 ]
 DEFAULTS = {
@@ -315,6 +316,9 @@ def for_entity(entity: str, column: Column) -> Column:
     """The column as it is of these: the name of a key is called one, and accounts and users have
     theirs elsewhere.
     """
+    if column.name == "WCKeys" and entity == "wckey":
+        width = _KEY_WIDTH if column.width == _KEYS_WIDTH else column.width
+        return Column("WCKeys", 2, "WCKey", width, column.make)
     if column.name != "Name":
         return column
     if entity == "wckey":

@@ -141,6 +141,7 @@ DefaultQOS 8 default_qos known_qos
 Descriptions 1 descriptions texts
 Organizations 1 organizations texts
 Parents 3 parents names
+Partitions 3 partitions texts
 QosLevel 1 qos known_qos
 Users 1 users names
 """
@@ -156,6 +157,7 @@ DefaultQOS 8 default_qos known_qos
 DefaultWCKey 8 default_wckeys names
 Partitions 3 partitions texts
 QosLevel 1 qos known_qos
+WCKeys 1 wckeys names
 """
 _ADDED_TO = """
 Names 1 names names

@@ -59,7 +59,7 @@ _POSITIONAL = {
 }
 _NAME = sk.Key("", 0, "names", "names")
 _NEED_ASSOCIATIONS = {  # conditions that Slurm looks at with WithAssoc alone
-    "account": {"clusters", "parents", "qos", "default_qos", "users"},
+    "account": {"clusters", "parents", "partitions", "qos", "default_qos", "users"},
     "user": {"accounts", "partitions", "qos", "default_qos"},
 }
 _ONLY_WITH_ASSOCIATIONS = (
@@ -229,6 +229,10 @@ _COLUMNS = {
         "allowed",
     ],
 }
+_FOR_OPERATORS = {  # what others are told
+    "problem": "Access/permission denied",
+    "wckey": "Your user doesn't have privilege to perform this action",
+}
 _LOCAL_CLUSTER = (
     "If requesting nodes you must also request the cluster.\n"
     "Would you like to use the local cluster of '{}'? (You have 30 seconds to decide)"
@@ -252,13 +256,16 @@ def show(session: "Session", entity: str, words: list[str]) -> int:
     if chosen is None:
         return 1
     where, flags, form = chosen
+    if entity == "user" and "wckeys" in where:
+        return 1  # without a word, as Slurm does
     if session.with_associations and entity in {"user", "account"}:
         flags.add("WithAssociations")
     if entity in _NEED_ASSOCIATIONS and "WithAssociations" not in flags:
         strange = _NEED_ASSOCIATIONS[entity].intersection(where)
         if strange and not session.confirmed(_ONLY_WITH_ASSOCIATIONS, "Aborted"):
             return 0
-        where = {name: values for name, values in where.items() if name not in strange}
+        if entity == "account":
+            where = {name: values for name, values in where.items() if name not in strange}
     try:
         is_of_cluster = entity == "event" and where.get("event", [""])[-1] == "cluster"
         columns = fields.columns_of(
@@ -272,6 +279,10 @@ def show(session: "Session", entity: str, words: list[str]) -> int:
         )
     except fields.UnknownFieldError as error:
         context.complain(f"Unknown field '{error}'")
+        return 1
+    if entity in _FOR_OPERATORS and not session.is_operator():
+        context.error(_FOR_OPERATORS[entity])
+        context.complain(" Error with request: Access/permission denied")
         return 1
     if entity == "reservation" and "nodes" in where and "clusters" not in where:
         if not session.confirmed(_LOCAL_CLUSTER.format(context.client.cluster_name), ""):
@@ -362,10 +373,7 @@ def _take(
             _complain_of_condition(session, entity, word)
         # Slurm goes on without
         return key.kind == "cpus" or (key.kind == "time" and entity != "reservation")
-    means_all = key.field == "reasons" or (
-        entity in _PEOPLE and key.field in {"clusters", "accounts"}
-    )
-    if values == [""] and means_all:
+    if values == [""] and (key.field == "reasons" or (key.field == "qos" and entity != "user")):
         values = []  # else nothing is called so
     if values:
         where.setdefault(key.field, []).extend(values)
@@ -678,34 +686,49 @@ def _with_associations(
     table = session.table
     is_with = "WithAssociations" in flags
     kept = ["with_deleted"] if "WithDeleted" in flags else []
-    own = {name: values for name, values in where.items() if not is_with or name not in _OF_PLACES}
-    clusters = own.pop("clusters", []) if entity == "user" else []
-    is_elsewhere = bool(clusters) and session.context.client.cluster_name not in clusters
+    conditions = {name: values for name, values in where.items() if name in _OF_PLACES}
+    own = {name: values for name, values in where.items() if name not in conditions}
+    if entity == "user" and "qos" in conditions:  # of users what is inherited does not count
+        conditions["own_qos"] = conditions.pop("qos")
     rows = table.rows(_TABLES[entity], _COLUMNS[entity], own, kept)
     for row in rows:
         row[entity] = row["name"]
-        if is_elsewhere:  # clusters choose no users, but their accounts
-            row["default_account"] = ""
         if entity == "user":
             row["coordinators"] = row["coordinates"]
-    if not is_with:
-        return [{**_NOT_ASKED_FOR, **row} for row in rows]
-    conditions = {name: values for name, values in where.items() if name in _OF_PLACES}
-    conditions[entity + "s"] = [row["name"] for row in rows]
     raw = ["raw"] if "WOPLimits" in flags else []
     placed: dict[str, list[Row]] = {}
-    for each in _finish_associations(
-        session,
-        table.rows("associations", _ASSOCIATION, conditions, ["left_to_right", *raw, *kept]),
-    ):
-        placed.setdefault(each[entity], []).append(each)
+    if is_with or (entity == "user" and conditions):
+        conditions[entity + "s"] = [row["name"] for row in rows]
+        for each in _finish_associations(
+            session,
+            table.rows("associations", _ASSOCIATION, conditions, ["left_to_right", *raw, *kept]),
+        ):
+            placed.setdefault(each[entity], []).append(each)
+        if entity == "user":
+            _keep_defaults_of(rows, placed, where.get("clusters"), session)
+    if not is_with:
+        return [{**_NOT_ASKED_FOR, **row} for row in rows]
     found = []
     for row in rows:
-        theirs = placed.get(row["name"], [])
-        if entity == "user" and not any(each["is_default"] for each in theirs):
-            row["default_account"] = ""
-        found += [{**each, **row} for each in theirs] or [{**_NOWHERE, **row}]
+        found += [{**each, **row} for each in placed.get(row["name"], [])] or [{**_NOWHERE, **row}]
     return found
+
+
+def _keep_defaults_of(
+    rows: "list[Row]",
+    placed: "dict[str, list[Row]]",
+    clusters: "list[str] | None",
+    session: "Session",
+) -> None:
+    """Of users, default accounts that are among the places which were asked for, and keys of the
+    clusters.
+    """
+    is_elsewhere = bool(clusters) and session.context.client.cluster_name not in (clusters or ())
+    for row in rows:
+        if not any(each["is_default"] for each in placed.get(row["name"], [])):
+            row["default_account"] = ""
+        if is_elsewhere:
+            row["default_wckey"] = ""
 
 
 _OF_SLURM_CONF = (

@@ -51,10 +51,15 @@ def add_user(session: "Session", request: "Request") -> int:
         not values.get("accounts")
         and not values.get("default_account")
         and not values.get("wckeys")
+        and not values.get("default_wckey")
     ):
         context.complain(" Need name of account to add user to.")
         return 1
     known = {row["name"] for row in session.table.rows("users", ["name"], {"names": request.names})}
+    has_keys = bool(values.get("wckeys") or values.get("default_wckey"))
+    if has_keys and not session.is_operator():
+        context.error("Your user doesn't have privilege to perform this action")
+        context.complain("sacctmgr: If you are a coordinator ignore the previous error")
 
     def tell(answer: "Answer") -> "int | None":
         tell_problems(session, answer)
@@ -84,11 +89,12 @@ def add_user(session: "Session", request: "Request") -> int:
                     ),
                 ],
             )
-        if answer.associations and request.keys - {"default_account", "admin_level"}:
-            limits = {
-                name: value for name, value in values.items() if name not in {"parent", "accounts"}
-            }
-            say(session, [" Non Default Settings", *limits_text(limits)])
+        limits = limits_text(
+            {name: value for name, value in values.items() if name not in {"parent", "accounts"}}
+        )
+        is_named = bool(request.keys - {"default_account", "admin_level"})
+        if limits or (answer.associations and is_named):
+            say(session, [" Non Default Settings", *limits])
         return 1 if answer.problems else 0
 
     return add(session, "user", request, "users", tell)
@@ -98,6 +104,10 @@ def modify_user(session: "Session", request: "Request") -> int:
     if not has_something_to_set(session, request):
         return 1
     context = session.context
+    if "wckeys" in request.where:
+        return 1  # without a word, as Slurm does
+    if request.set.get("default_wckey") and _is_kept_from_keys(session, request):
+        return 1
     if request.set.get("admin_level") == "":
         nothing_modified(session)
         context.complain(
@@ -135,6 +145,22 @@ def modify_user(session: "Session", request: "Request") -> int:
     return alter(session, "modify", "user", request, tell)
 
 
+def _is_kept_from_keys(session: "Session", request: "Request") -> bool:
+    """Whether it is a user's own default WCKey: only operators may look which there are."""
+    own = session.own_name()
+    if session.is_operator() or request.where.get("names") != [own]:
+        return False
+    if not session.table.rows("users", ["name"], {"names": [own]}):
+        return False
+    session.context.error("Your user doesn't have privilege to perform this action")
+    session.context.print(
+        " Can't modify because these users aren't associated with new default wckey "
+        f"'{request.set['default_wckey']}'..."
+    )
+    say(session, [f"  U = {own} C = {session.context.client.cluster_name}"])
+    return True
+
+
 def delete_user(session: "Session", request: "Request") -> int:
     if not has_conditions(session, request):
         return 1
@@ -145,6 +171,9 @@ def delete_user(session: "Session", request: "Request") -> int:
         if answer.problems:
             tell_default_accounts(session, answer, _CHANGE_DEFAULTS)
             return None
+        if answer.wckeys:
+            say(session, [" Deleting user WCKeys...", *map(_deleted_key_line, answer.wckeys)])
+            return 0
         if not answer.associations:
             return tell_deleted(session, answer, " Deleting users...")
         say(session, [" Deleting user associations...", *map(deleted_line, answer.associations)])
@@ -153,6 +182,11 @@ def delete_user(session: "Session", request: "Request") -> int:
         return 0
 
     return alter(session, "delete", "user", request, tell)
+
+
+def _deleted_key_line(key: "list[str]") -> str:
+    user, name, cluster = key
+    return f"  C = {cluster[:10]:<10} W = {name[:20]:<20} U = {user[:9]:<9}"
 
 
 def _tell_user_settings(session: "Session", values: "dict[str, Any]") -> None:
