@@ -9,6 +9,7 @@ from understudy.commands.shared.options import (
     NONE,
     REQUIRED,
     Option,
+    OptionError,
     OptionTable,
     last_values,
     let_last_parsable_count,
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
     Row = dict[str, Any]
 
+_ALL_USERS = "-1"  # in place of a name: all
+_FORGOTTEN = "forgotten"  # letters that Slurm's sshare takes and has no use for
 NO_SHARES = 255  # the exit code when the controller does not answer
 OPTIONS = OptionTable(
     [
@@ -34,7 +37,9 @@ OPTIONS = OptionTable(
         Option("clusters", "M", REQUIRED, "LIST: clusters to ask"),
         Option("partition", "m", NONE, "print partitions, too"),
         Option("noheader", "n", NONE, "print no header"),
-        Option("noheader-h", "h", NONE, "", dest="noheader"),
+        Option("", "h", NONE, "", dest="noheader"),
+        Option("", "q", NONE, "", dest=_FORGOTTEN),
+        Option("", "t", REQUIRED, "", dest=_FORGOTTEN),
         Option("format", "o", REQUIRED, "FIELDS: what to print"),
         Option("parsable", "p", NONE, "fields with a | behind each"),
         Option("parsable2", "P", NONE, "fields with a | between them"),
@@ -129,7 +134,13 @@ _COLUMNS = [
 
 def sshare(arguments: "list[str]", context: Context) -> int:
     """The command. Returns the exit code."""
-    given, _ = OPTIONS.parse(arguments)  # words mean nothing
+    try:
+        given, _ = OPTIONS.parse(arguments)  # words mean nothing
+    except OptionError as error:
+        code = _read_in_order(error.given, context)
+        if code is not None:
+            return code
+        raise
     options = last_values([*OPTIONS.from_environment(context.environ), *given])
     let_last_parsable_count(given, options)
     _last_of_users(given, options)
@@ -137,47 +148,70 @@ def sshare(arguments: "list[str]", context: Context) -> int:
         options["format"] = ",".join(formats).strip(",") or _NO_FORMAT
     elif "format" in options:
         options["format"] = _NO_FORMAT
+    if lists := [text or "" for option, text in given if option.dest == "accounts"]:
+        options["accounts"] = ",".join(filter(None, lists))
     if "verbose" in options:
         options["verbose"] = str(sum(option.dest == "verbose" for option, _ in given))
-    if "help" in options or "usage" in options:
-        context.help(OPTIONS)
-        return 0
-    if "version" in options:
-        context.print(f"slurm {VERSION}")
-        return 0
-    if "helpformat" in options:
-        names = [f"{name:<17}" for name, _, _ in FIELDS]
-        context.stdout.write(
-            "\n".join([" ".join(names[at : at + 4]) for at in range(0, len(names), 4)]) + "\n"
-        )
-        return 0
-    if context.refuses_clusters(options.get("clusters")):
-        return 1
     try:
-        return _show(options, context)
+        code = _read_in_order(given, context)
+        return _show(options, context) if code is None else code
     except RefusedError as error:  # the priority plug-in is known from slurm.conf, in Slurm
         context.complain(f"Couldn't get shares from controller: {error.text}")
         return NO_SHARES if error.code in UNANSWERED else 1
 
 
+def _read_in_order(given: "list[tuple[Option, str | None]]", context: Context) -> "int | None":
+    """What ends the command where it stands among the options. The exit code then."""
+    for option, value in given:
+        if option.dest in {"help", "usage"}:
+            context.help(OPTIONS)
+            return 0
+        if option.dest == "version":
+            context.print(f"slurm {VERSION}")
+            return 0
+        if option.dest == "helpformat":
+            names = [f"{name:<17}" for name, _, _ in FIELDS]
+            context.stdout.write(
+                "\n".join([" ".join(names[at : at + 4]) for at in range(0, len(names), 4)]) + "\n"
+            )
+            return 0
+        if option.dest == "clusters" and context.refuses_clusters(value):
+            return 1
+        if option.dest == _FORGOTTEN:
+            context.complain(f"getopt error, returned {option.short}")
+            return 1
+        if option.dest == "users":
+            try:
+                _names(value or "", context)
+            except KeyError as error:
+                context.complain(f"Invalid user id: {error.args[0]}")
+                return 1
+    return None
+
+
 def _last_of_users(
     given: "list[tuple[Option, str | None]]", options: "dict[str, str | None]"
 ) -> None:
-    """Of --users and --all the last one counts. A list of none is as if it were not there."""
+    """All lists of --users count; of --users and --all the last one. A list of none is as if it
+    were not there, but that it takes --all back.
+    """
     whose = [option.dest for option, _ in given if option.dest in {"users", "all"}]
-    if len(set(whose)) > 1:
-        del options["all" if whose[-1] == "users" else "users"]
-    if not (options.get("users") or "").strip(","):
+    lists = [value or "" for option, value in given if option.dest == "users"]
+    if lists and lists[-1] == _ALL_USERS:
+        whose.append("all")
+    if whose and whose[-1] == "all":
+        options["all"] = None
+        options.pop("users", None)
+        return
+    options.pop("all", None)
+    options["users"] = ",".join(lists)
+    if not (options["users"] or "").strip(","):
         options.pop("users", None)
 
 
 def _show(options: "dict[str, str | None]", context: Context) -> int:
     known = context.client.query("shares", _COLUMNS).dicts()
-    try:
-        users = _users(options, known)
-    except KeyError as error:
-        context.complain(f"Invalid user id: {error.args[0]}")
-        return 1
+    users = _users(options, context)
     if "verbose" in options:
         _print_options(users, options, context)
         say_authenticated(context, "sshare", int(options["verbose"] or 1))
@@ -256,31 +290,42 @@ def _indent(rows: "list[Row]", found: "list[Row]") -> None:
             row["depth"] = indent
 
 
-def _users(options: "dict[str, str | None]", known: "list[Row]") -> "set[str] | None":
-    """Names of users that are meant; None: all.
+def _users(options: "dict[str, str | None]", context: Context) -> "set[str] | None":
+    """Names of users that are meant; None: all."""
+    text = options.get("users")
+    if text is not None:
+        return _names(text, context)
+    if "all" in options:
+        return None
+    import pwd
+
+    try:
+        return {pwd.getpwuid(os.getuid()).pw_name}
+    except KeyError:
+        return set()
+
+
+def _names(text: str, context: Context) -> "set[str]":
+    """Users by name or number: what begins with a digit is as much of a number as C's atol reads.
 
     Raises:
         KeyError: a number of no user.
     """
     import pwd
 
-    text = options.get("users")
-    if text is not None:
-        names = set()
-        for word in filter(None, text.lower().split(",")):
-            try:
-                names.add(pwd.getpwuid(int(word)).pw_name if word.isdigit() else word)
-            except (KeyError, OverflowError):
-                if not any(row["user"] == word for row in known):
-                    raise KeyError(word) from None
-                names.add(word)  # an emulated cluster's user whom this host does not know
-        return names
-    if "all" in options:
-        return None
-    try:
-        return {pwd.getpwuid(os.getuid()).pw_name}
-    except KeyError:
-        return set()
+    names = set()
+    for word in filter(None, text.lower().split(",")):
+        digits = word[: len(word) - len(word.lstrip("0123456789"))]
+        # too large a number is the largest, of which an id keeps 32 bits
+        number = min(int(digits or 0), (1 << 63) - 1) & 0xFFFFFFFF
+        try:
+            names.add(pwd.getpwuid(number).pw_name if digits else word)
+        except (KeyError, OverflowError):
+            # an emulated cluster's user whom this host does not know
+            if [word] not in context.client.query("shares", ["user"]).rows:
+                raise KeyError(str(number)) from None
+            names.add(word)
+    return names
 
 
 def _lines(

@@ -12,11 +12,14 @@ from understudy.commands.shared.options import (
     let_last_parsable_count,
 )
 from understudy.commands.shared.texts import convert_units, thousands
+from understudy.documents.documents import VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
+
+    Cell = tuple[str, int, Callable[[dict[str, Any]], str]]
 
 OPTIONS = OptionTable(
     [
@@ -27,11 +30,11 @@ OPTIONS = OptionTable(
         Option("jobs", "j", REQUIRED, "LIST: of jobs or steps"),
         Option("noheader", "n", NONE, "no header line"),
         Option("noconvert", "", NONE, "leave sizes as they are"),
-        Option("format", "o", REQUIRED, "FIELDS: what to print"),
         Option("fields", "", REQUIRED, "", dest="format"),
+        Option("format", "o", REQUIRED, "FIELDS: what to print"),
         Option("parsable", "p", NONE, "fields parted and ended by |"),
         Option("parsable2", "P", NONE, "fields parted by |"),
-        Option("usage", "u", NONE, "print a short summary of the options"),
+        Option("usage", "", NONE, "print a short summary of the options"),
         Option("verbose", "v", NONE, "say more"),
         Option("version", "V", NONE, "print the version"),
     ]
@@ -48,6 +51,7 @@ DEFAULT_FIELDS = (
     "tresusageoutmaxt,tresusageoutmin,tresusageoutminn,tresusageoutmint,tresusageouttot"
 )
 BATCH_STEP = -5  # as in protocol.messages
+ACCESS_DENIED = 2002  # as in model.errors
 NUMBER, NODE, PID, CPU, RSS, VSIZE, PAGES, READ, WRITTEN = range(9)
 
 
@@ -56,6 +60,7 @@ def cpu_text(microseconds: int) -> str:
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
+_OF_NOBODY = "213503982334-14:25:51"  # Slurm's mean of what JobAcctGatherType=none measures
 _SPECIAL_STEPS: "tuple[str, ...]" = ("extern", "batch", "interactive")
 
 
@@ -128,11 +133,15 @@ def _frequency(step: "dict[str, Any]") -> str:
     return "0" if step["id"].endswith(".batch") else "Unknown"
 
 
-def _fields() -> "dict[str, tuple[str, int, Callable[[dict[str, Any]], str]]]":
-    """By name in lower case: header, width (negative: to the left), how to get it."""
-    found: dict[str, tuple[str, int, Callable[[dict[str, Any]], str]]] = {
-        "jobid": ("JobID", -12, lambda step: step["id"])
-    }
+def _mean_cpu(step: "dict[str, Any]") -> str:
+    return _OF_NOBODY if step["is_unmeasured"] else _of(CPU, "ave", cpu_text)(step)
+
+
+def _fields() -> "list[Cell]":
+    """Header, width (negative: to the left) and how to get it, in the order in which they are
+    listed: the first that a name is the beginning of is meant.
+    """
+    found: dict[str, Cell] = {"jobid": ("JobID", -12, lambda step: step["id"])}
     for name, column, text, width in (
         ("VMSize", VSIZE, thousands, 10),
         ("RSS", RSS, thousands, 10),
@@ -160,10 +169,14 @@ def _fields() -> "dict[str, tuple[str, int, Callable[[dict[str, Any]], str]]]":
     found["mincpu"] = ("MinCPU", 10, _of(CPU, "min", cpu_text))
     found["mincpunode"] = ("MinCPUNode", 10, _of(CPU, "minnode", cpu_text))
     found["mincputask"] = ("MinCPUTask", 10, _of(CPU, "mintask", cpu_text))
-    found["avecpu"] = ("AveCPU", 10, _of(CPU, "ave", cpu_text))
+    found["avecpu"] = ("AveCPU", 10, _mean_cpu)
     found["ntasks"] = ("NTasks", 8, lambda step: str(step["count"]))
     found["nodelist"] = ("Nodelist", 20, lambda step: step["nodes"])
-    found["pids"] = ("Pids", 20, lambda step: ",".join(str(task[PID]) for task in step["tasks"]))
+    found["pids"] = (
+        "Pids",
+        20,
+        lambda step: ",".join(str(task[PID]) for task in step["processes"]),
+    )
     found["avecpufreq"] = ("AveCPUFreq", 10, lambda _step: "0")
     found["reqcpufreq"] = ("ReqCPUFreq", 10, _frequency)
     found["reqcpufreqmin"] = ("ReqCPUFreqMin", 13, _frequency)
@@ -180,12 +193,9 @@ def _fields() -> "dict[str, tuple[str, int, Callable[[dict[str, Any]], str]]]":
             ) -> str:
                 return _tres(step, kind, short)
 
-            found[f"tresusage{kind}{which}".lower()] = found[f"tresusage{kind}{short}".lower()] = (
-                f"TRESUsage{kind}{which}",
-                len(f"TRESUsage{kind}{which}"),
-                value,
-            )
-    return found
+            header = f"TRESUsage{kind}{which}"
+            found[header] = (header, len(header), value)
+    return sorted(found.values(), key=lambda cell: _place_in_help(cell[0]))
 
 
 _USAGE = "Usage: sstat [options] -j <job(.stepid)>\n\tUse --help for help"
@@ -196,18 +206,20 @@ def sstat(arguments: list[str], context: Context) -> int:
     try:
         given, operands = OPTIONS.parse(arguments)
     except OptionError as error:  # without a word of --help
-        context.complain(f"sstat: {error}")
-        return 1
+        code = _read_in_order(error.given, context)
+        if code is None:
+            context.complain(f"sstat: {error}")
+        return 1 if code is None else code
+    code = _read_in_order(given, context)
+    if code is not None:
+        return code
     options = last_values(given)
     let_last_parsable_count(given, options)
     lists = [value or "" for option, value in given if option.dest == "jobs"]
     if context.tells(OPTIONS, options, _USAGE):
         return 0
-    fields = _fields()
     if "helpformat" in options:
-        headers = sorted(
-            dict.fromkeys(header for header, _, _ in fields.values()), key=_place_in_help
-        )
+        headers = [header for header, _, _ in _fields()]
         for at in range(0, len(headers), 4):
             context.print(" ".join(f"{header:<19}" for header in headers[at : at + 4]))
         return 0
@@ -215,48 +227,101 @@ def sstat(arguments: list[str], context: Context) -> int:
     wanted = [word for word in ",".join([*lists, *operands[:1]]).split(",") if word]
     try:
         wanted = [step for step, _ in dict.fromkeys(map(_step_name, wanted))]
+        cells = _cells(given)
     except ValueError as error:
         context.fatal(str(error))
         return 1
-    names = "jobid,nodelist,pids" if "pidformat" in options else options.get("format")
-    if names is None:
-        names = DEFAULT_FIELDS
-    cells = []
-    for word in filter(None, names.split(",,")[0].split(",")):
-        name, _, size = word.partition("%")
-        matches = [key for key in fields if key.startswith(name.lower())]
-        if not matches:
-            context.error(f'Invalid field requested: "{name}"')
-            return 1
-        header, width, value = fields[name.lower() if name.lower() in fields else matches[0]]
-        cells.append((header, int(size) if size.lstrip("-").isdigit() else width, value))
+    except KeyError as error:
+        context.error(f'Invalid field requested: "{error.args[0]}"')
+        return 1
     if not wanted:
         context.error("You didn't give me any jobs to stat.")
         return 1
     convert_units(convert="noconvert" not in options)
-    parsable = "parsable" in options or "parsable2" in options
-    steps: list[dict[str, Any]] = []
+    _print_header(cells, options, context)
     for word in wanted:
         try:
-            steps += _steps(word, options, context)
+            _print_steps(word, cells, options, context)
         except RefusedError:  # the controller is away, observed at 22.05.8
             context.error(f"couldn't get steps for job {word.partition('.')[0]}")
-    if not cells:
-        context.stdout.write("\n\n")  # of the header
-        return 0
-    if "noheader" not in options:
-        context.print(
-            _line(
-                [header if parsable else header[: abs(width)] for header, width, _ in cells],
-                cells,
-                options,
-            )
-        )
-        if not parsable:
-            context.print(" ".join("-" * abs(width) for _, width, _ in cells) + " ")
-    for step in steps:
-        context.print(_line([value(step) for _, _, value in cells], cells, options))
     return 0
+
+
+def _read_in_order(given: "list[tuple[Option, str | None]]", context: Context) -> "int | None":
+    """What ends the command where it stands: the version, or a word that names no job. The exit
+    code then.
+    """
+    for option, value in given:
+        if option.dest == "version":
+            context.print(f"slurm {VERSION}")
+            return 0
+        try:
+            for word in (value or "").split(",") if option.dest == "jobs" else ():
+                _step_name(word or "0")
+        except ValueError as error:
+            context.fatal(str(error))
+            return 1
+    return None
+
+
+def _cells(given: "list[tuple[Option, str | None]]") -> "list[Cell]":
+    """The fields to print: those of all formats, of which -i is one, up to the first without a
+    name. One that is named twice has one width, the last.
+
+    Raises:
+        KeyError: a name of no field.
+    """
+    formats = [
+        "jobid,nodelist,pids" if option.dest == "pidformat" else value or ""
+        for option, value in given
+        if option.dest in {"pidformat", "format"}
+    ]
+    fields = _fields()
+    chosen: list[Cell] = []
+    widths: dict[str, int] = {}
+    for word in (",".join(formats) if formats else DEFAULT_FIELDS).split(","):
+        name, _, size = word.lstrip().partition("%")
+        if not word:
+            break
+        found = next((field for field in fields if field[0].lower().startswith(name.lower())), None)
+        if found is None:
+            raise KeyError(name)
+        chosen.append(found)
+        size = size.lstrip()
+        sign = size[:1] if size[:1] in {"-", "+"} else ""
+        if width := int(_digits(size[len(sign) :]) or 0):
+            widths[found[0]] = -width if sign == "-" else width
+    return [(header, widths.get(header, width), value) for header, width, value in chosen]
+
+
+def _print_header(cells: "list[Cell]", options: "dict[str, str | None]", context: Context) -> None:
+    if "noheader" in options:
+        return
+    if "parsable" in options or "parsable2" in options:
+        context.print(_line([header for header, _, _ in cells], cells, options))
+        return
+    context.print(_line([header[: abs(width)] for header, width, _ in cells], cells, options))
+    context.print("".join(["-" * abs(width) + " " for _, width, _ in cells]))
+
+
+def _print_steps(
+    word: str, cells: "list[Cell]", options: "dict[str, str | None]", context: Context
+) -> None:
+    """The steps that a word means, each as soon as it is known."""
+    has_pids = any(header == "Pids" for header, _, _ in cells)
+    for step in _steps(word, options, context):
+        for each in _by_node(step) if has_pids else [step]:
+            context.print(_line([value(each) for _, _, value in cells], cells, options))
+
+
+def _by_node(step: "dict[str, Any]") -> "list[dict[str, Any]]":
+    """Where processes are told of, each node has a line."""
+    processes = step["processes"]
+    nodes = list(dict.fromkeys(task[NODE] for task in processes))
+    return [
+        {**step, "nodes": node, "processes": [task for task in processes if task[NODE] == node]}
+        for node in nodes
+    ] or [step]
 
 
 def _step_name(word: str) -> "tuple[str, str]":
@@ -310,24 +375,20 @@ def _line(
     return line
 
 
-def _steps(word: str, options: "dict[str, str | None]", context: Context) -> "list[dict[str, Any]]":
+def _steps(
+    word: str, options: "dict[str, str | None]", context: Context
+) -> "Iterator[dict[str, Any]]":
     """The steps that a word means: one, or a job's first, or all of it, its script before the
     others.
     """
     job, _, name = word.partition(".")
-    if name.isdigit():
-        try:
-            return [_statistics(int(job), int(name), context)]
-        except RefusedError as error:
-            if error.code in UNANSWERED:
-                raise
-            _say_none(job, word, context)
-            return []
-    if not name and "allsteps" in options:
+    if not name and "allsteps" in options and int(job):
         tasks = _tasks(int(job), context)
         if tasks:
-            return [each for task in tasks for each in _of_job(str(task), "", options, context)]
-    return _of_job(job, name, options, context)
+            for task in tasks:
+                yield from _of_job(str(task), "", options, context)
+            return
+    yield from _of_job(job, name, options, context)
 
 
 def _tasks(array: int, context: Context) -> list[int]:
@@ -340,11 +401,12 @@ def _tasks(array: int, context: Context) -> list[int]:
 
 def _of_job(
     job: str, name: str, options: "dict[str, str | None]", context: Context
-) -> "list[dict[str, Any]]":
+) -> "Iterator[dict[str, Any]]":
     rows = context.client.query("steps", ["step", "nodes"], {"job_id": [int(job)]}).rows
     by_name = {str(step): nodes for step, nodes in rows}
     numbered = sorted(int(step) for step in by_name if step.isdigit())
     if name:
+        name = str(int(name)) if name.isdigit() else name
         chosen = [name] if name in by_name else []
         if not chosen:
             _say_none(job, f"{job}.{name}", context)
@@ -352,18 +414,34 @@ def _of_job(
         chosen = [step for step in _SPECIAL_STEPS if step in by_name and "allsteps" in options]
         if not numbered and not chosen and not by_name:
             _say_none(job, "", context)
-    found = [
-        _statistics(int(job), BATCH_STEP, context)
-        if step == "batch"
-        else {"id": f"{job}.{step}", "nodes": by_name[step], "count": 1, "tasks": []}
-        for step in chosen
-    ]
-    if not name:
-        found += [
-            _statistics(int(job), step, context)
-            for step in (numbered if "allsteps" in options else numbered[:1])
-        ]
-    return found
+        chosen += map(str, numbered if "allsteps" in options else numbered[:1])
+    for step in chosen:
+        number = BATCH_STEP if step == "batch" else int(step) if step.isdigit() else None
+        try:
+            yield (
+                _without_tasks(job, step, by_name[step])
+                if number is None
+                else _statistics(int(job), number, context)
+            )
+        except RefusedError as error:
+            if error.code in UNANSWERED:
+                raise
+            if error.code == ACCESS_DENIED:
+                _say_not_yours(f"{job}.{step}", by_name[step], context)
+            else:
+                _say_none(job, f"{job}.{step}", context)
+
+
+def _say_not_yours(step: str, nodes: str, context: Context) -> None:
+    """What the step's nodes say to another user."""
+    from understudy.model.hostlist import expand
+
+    for node in expand(nodes):
+        context.error(
+            f"slurm_job_step_stat: there was an error with the request to {node} rc = "
+            "Invalid user id"
+        )
+    context.error(f"problem getting step_layout for StepId={step}: Invalid user id")
 
 
 def _say_none(job: str, step: str, context: Context) -> None:
@@ -383,6 +461,23 @@ def _say_none(job: str, step: str, context: Context) -> None:
         context.error(f"No steps running for job {job}")
 
 
+def _without_tasks(job: str, step: str, nodes: str) -> "dict[str, Any]":
+    return {
+        "id": f"{job}.{step}",
+        "nodes": nodes,
+        "count": 1,
+        "tasks": [],
+        "processes": [],
+        "is_unmeasured": False,
+    }
+
+
+def _is_measured(context: Context) -> bool:
+    """Whether somebody measures what tasks use."""
+    rows = context.client.query("config", ["value"], {"name": ["JobAcctGatherType"]}).rows
+    return not any(str(value).lower().endswith("/none") for (value,) in rows)
+
+
 def _statistics(job_id: int, step_id: int, context: Context) -> "dict[str, Any]":
     created = context.client.call("GetStep", job_id, step_id)
     restart, nodes, tasks, credential, daemons = (
@@ -400,11 +495,15 @@ def _statistics(job_id: int, step_id: int, context: Context) -> "dict[str, Any]"
             used += daemon.call("StatTasks", credential, job_id, restart, step_id)[0]
         finally:
             daemon.close()
+    used.sort()
+    is_measured = _is_measured(context)
     return {
         "id": f"{job_id}.{'batch' if step_id == BATCH_STEP else step_id}",
         "nodes": nodes,
-        "count": sum(map(len, tasks)),
-        "tasks": sorted(used),
+        "count": sum(map(len, tasks)) if is_measured else 0,
+        "tasks": used if is_measured else [],
+        "processes": used,
+        "is_unmeasured": not is_measured,
     }
 
 

@@ -40,14 +40,12 @@ _LINE = re.compile(r"(\w+)=(.*?) (?=\w+=|$)")
 
 def show_completions(options: "dict[str, str | None]", context: Context) -> int:
     """What the job completion log says (jobcomp/filetxt)."""
-    settings = {}
-    if not options.get("file"):
-        wanted = ["JobCompType", "JobCompLoc"]
-        # of the controller, not of accounting
-        settings = dict(Client().query("config", ["name", "value"], {"name": wanted}).rows)
-        if settings.get("JobCompType") != "jobcomp/filetxt":
-            context.complain("Slurm job completion is disabled")
-            return 1
+    wanted = ["JobCompType", "JobCompLoc"]
+    # of the controller, not of accounting
+    settings = dict(Client().query("config", ["name", "value"], {"name": wanted}).rows)
+    if settings.get("JobCompType") != "jobcomp/filetxt":
+        context.complain("Slurm job completion is disabled")
+        return 1
     names = [
         name
         for name in (

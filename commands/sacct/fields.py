@@ -300,7 +300,7 @@ FIELDS = [
     Field("NTasks", 8, _blank, _text("tasks"), fit=_whole),
     Field("Partition", 10, _text("partition")),
     Field("Priority", 10, _text("priority"), fit=_whole),
-    Field("QOS", 10, _text("qos")),
+    Field("QOS", 10, lambda row: str(row["qos"] or "Unknown")),
     Field("QOSRAW", 6, _text("qos_id")),
     Field("Reason", 22, _text("reason")),
     Field("ReqCPUFreq", 10, _frequency, _frequency),
@@ -397,19 +397,22 @@ def fields_of(text: str) -> "list[Field]":
         UnknownFieldError: with the name.
     """
     found: list[Field] = []
+    widths: dict[str, Field] = {}  # one that is named twice has one width, the last
     for part in text.split(","):
         if not part:
             break  # so does Slurm
         name, percent, width = part.partition("%")
         lowered = name.lower()
-        if lowered == "all":
+        if lowered and "all".startswith(lowered):
             found += FIELDS
             continue
         field = next((each for each in FIELDS if each.name.lower().startswith(lowered)), None)
         if field is None:
             raise UnknownFieldError(name)
         found.append(field.with_width(_width(width)) if percent else field)
-    return found
+        if percent:
+            widths[field.name] = found[-1]
+    return [widths.get(field.name, field) for field in found]
 
 
 def _width(text: str) -> int:

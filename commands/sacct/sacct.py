@@ -4,7 +4,13 @@ from understudy.commands.sacct import fields as sacct_fields
 from understudy.commands.sacct.choice import Wanted, chosen, is_named
 from understudy.commands.sacct.completions import show_completions
 from understudy.commands.sacct.use import set_units
-from understudy.commands.sacct.wanted import SPECIAL_STEPS, BadRequestError, job_name, read_wanted
+from understudy.commands.sacct.wanted import (
+    SPECIAL_STEPS,
+    BadRequestError,
+    has_jobs,
+    read_in_order,
+    read_wanted,
+)
 from understudy.commands.shared.accounting_client import (
     DEBUG,
     DEBUG2,
@@ -87,6 +93,7 @@ OPTIONS = OptionTable(
         Option("reason", "", REQUIRED, "LIST: only jobs that waited for these reasons"),
         Option("state", "s", REQUIRED, "LIST: only jobs that were in these states"),
         Option("starttime", "S", REQUIRED, "TIME: only jobs that were there after this"),
+        Option("", "t", NONE, "", dest="allocations"),  # what it was called once
         Option("truncate", "T", NONE, "cut times to those of -S and -E"),
         Option("units", "", REQUIRED, "K|M|G|T|P: the unit of sizes"),
         Option("uid", "u", REQUIRED, "LIST: only jobs of these users", dest="users"),
@@ -100,6 +107,7 @@ OPTIONS = OptionTable(
         Option("whole-hetjob", "", OPTIONAL, "yes|no: all components of heterogeneous jobs"),
     ]
 )
+_TOLD = {"usage", "help", "helpformat"}
 _LISTS = {
     "accounts",
     "associations",
@@ -193,10 +201,20 @@ _STEP_COLUMNS = [
 
 def sacct(arguments: "list[str]", context: Context) -> int:
     """The command. Returns the exit code."""
+    refused: OptionError | None = None
     try:
         given, words = OPTIONS.parse(arguments)
     except OptionError as error:
-        _complain(error, context)
+        given, words, refused = error.given, [], error
+    try:
+        ends = read_in_order(given, context)
+    except BadRequestError:
+        return 1
+    if ends:
+        context.print(f"slurm {VERSION}")
+        return 0
+    if refused is not None:
+        context.complain(f"sacct: {refused}")
         return 1
     options = last_values([*OPTIONS.from_environment(context.environ), *given])
     let_last_parsable_count(given, options)
@@ -206,23 +224,21 @@ def sacct(arguments: "list[str]", context: Context) -> int:
         options["verbose"] = str(sum(option.dest == "verbose" for option, _ in given))
     for name in _LISTS & options.keys():  # one that is given again adds to the list
         options[name] = (
-            ",".join([value for option, value in given if option.dest == name and value])
+            ",".join(
+                [
+                    value or ""
+                    for option, value in given
+                    if option.dest == name and (value or name == "format")
+                ]
+            )
             or options[name]
         )
-    if words and "usage" in options:
-        return _refused_words(words, context)
-    if "usage" in options:
-        context.print("Usage: sacct [options]\n\tUse --help for help")
-        return 0
-    if "help" in options:
-        context.help(OPTIONS)
-        return 0
-    if "version" in options:
-        context.print(f"slurm {VERSION}")
-        return 0
-    if "helpformat" in options:
-        context.stdout.write(sacct_fields.help_format())
-        return 0
+    _keep_what_counts(given, options)
+    if not _has_jobs_for_texts(options, context):
+        return 1
+    asked = [option.dest for option, _ in given if option.dest in _TOLD]
+    if asked:
+        return _tell(asked[-1], options, words, context)
     try:
         if "completion" in options or "file" in options:
             if words:
@@ -239,16 +255,45 @@ def sacct(arguments: "list[str]", context: Context) -> int:
         return 1
 
 
-def _complain(error: OptionError, context: Context) -> None:
-    """Of an option that is none; what is wrong with jobs before it is told first."""
+def _keep_what_counts(
+    given: "list[tuple[Option, str | None]]", options: "dict[str, str | None]"
+) -> None:
+    """Of several nodes the first, of -M and -L the last."""
+    nodes = [value for option, value in given if option.dest == "nodelist"]
+    if nodes:
+        options["nodelist"] = nodes[0]
+    clusters = [option.dest for option, _ in given if option.dest in {"clusters", "allclusters"}]
+    if clusters:
+        options.pop("allclusters" if clusters[-1] == "clusters" else "clusters", None)
+
+
+def _has_jobs_for_texts(options: "dict[str, str | None]", context: Context) -> bool:
+    """Whether jobs are named where their scripts or environments are asked for."""
+    for name, what in (("env_vars", "environment"), ("batch_script", "scripts")):
+        if name in options and not has_jobs(options):
+            context.fatal(
+                f"When requesting job {what} you must also request specific jobs with the '-j' "
+                "option."
+            )
+            return False
+    return True
+
+
+def _tell(what: str, options: "dict[str, str | None]", words: "list[str]", context: Context) -> int:
+    """--usage, --help or --helpformat, after what is wrong with fields and words."""
     try:
-        for option, value in error.given:
-            for word in (value or "").split(",") if option.dest == "jobs" else ():
-                if word:
-                    job_name(word, context)
+        _read_fields(options, context)
     except BadRequestError:
-        return
-    context.complain(f"sacct: {error}")
+        return 1
+    if words:
+        return _refused_words(words, context)
+    if what == "usage":
+        context.print("Usage: sacct [options]\n\tUse --help for help")
+    elif what == "help":
+        context.help(OPTIONS)
+    else:
+        context.stdout.write(sacct_fields.help_format())
+    return 0
 
 
 def _formats_agree(
@@ -274,9 +319,9 @@ def _show(options: "dict[str, str | None]", words: "list[str]", context: Context
         return 1
     table = Table(context)
     wanted = read_wanted(options, context, table)
+    fields = _read_fields(options, context)
     if words:
         return _refused_words(words, context)
-    fields = _read_fields(options, context)
     _say_more(options, wanted, table.now, context)
     if "verbose" in options:
         say_connected(context, "sacct", int(options["verbose"] or 1))
@@ -285,7 +330,9 @@ def _show(options: "dict[str, str | None]", words: "list[str]", context: Context
     conditions: dict[str, list[Any]] = {}
     clusters = options.get("clusters")
     if "allclusters" not in options and clusters != "all":
-        conditions["clusters"] = clusters.split(",") if clusters else [context.client.cluster_name]
+        conditions["clusters"] = (
+            [context.client.cluster_name] if clusters is None else clusters.lower().split(",")
+        )
     if wanted.jobs is not None:
         conditions["jobs"] = sorted({each.job for each in wanted.jobs})
     if wanted.users is not None:
@@ -333,12 +380,6 @@ def _refused_words(words: "list[str]", context: Context) -> int:
 
 
 def _scripts(jobs: "list[Row]", options: "dict[str, str | None]", context: Context) -> int:
-    if "jobs" not in options:
-        what = "scripts" if "batch_script" in options else "environment"
-        context.fatal(
-            f"When requesting job {what} you must also request specific jobs with the '-j' option."
-        )
-        return 1
     none = "NONE\n"
     column = "script" if "batch_script" in options else "environment"
     where = {

@@ -5,6 +5,7 @@ Place: under sacct, before anything is asked of accounting but for the known QOS
 
 import os
 import re
+import time
 
 from understudy.commands.sacct.choice import JobName, Wanted
 from understudy.commands.shared.accounting_client import Table
@@ -15,6 +16,8 @@ from understudy.documents.states import REQUEUE, RESIZING, job_state_from
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from understudy.commands.shared.options import Option
 
 _REVOKED = 0x100000  # asked for, though no job is ever in that state
 _LEADING_NUMBER = re.compile(r"[0-9]+")
@@ -28,25 +31,56 @@ class BadRequestError(Exception):
     """What was asked for cannot be; the message has been printed."""
 
 
+def read_in_order(given: "list[tuple[Option, str | None]]", context: Context) -> bool:
+    """Say what is wrong with a value as soon as it is read. Whether --version ends the command."""
+    looked_at = Wanted()
+    nodes: str | None = None
+    for option, text in given:
+        name = option.dest
+        if name == "version":
+            return True
+        if name == "nodelist" and nodes is not None:
+            context.error(f"Already asked for nodes '{nodes}'")
+        elif name == "nodelist":
+            nodes = text or ""
+        elif name == "file" and not os.path.isfile(text or ""):
+            context.complain(f"{text} is not a valid file")
+            raise BadRequestError
+        _read_value(looked_at, name, text, time.time, context)
+    return False
+
+
+def _read_value(
+    wanted: Wanted, name: str, text: "str | None", now: "Callable[[], float]", context: Context
+) -> None:
+    if name in _READERS:
+        unsaid = "yes" if name == "whole_hetjob" else ""
+        _READERS[name](wanted, unsaid if text is None else text, context)
+    elif name in {"starttime", "endtime"} and text:
+        _time(text, now(), context)
+    elif name in {"timelimit_min", "timelimit_max"}:
+        _minutes(text, context)
+
+
+def has_jobs(options: "dict[str, str | None]") -> bool:
+    """Whether -j names any."""
+    return bool((options.get("jobs") or "").strip(","))
+
+
 def read_wanted(options: "dict[str, str | None]", context: Context, table: Table) -> Wanted:
     """What was asked for. Of several wrong values the one that was given first is told of."""
     wanted = Wanted()
     wanted.duplicates = "duplicates" in options
     for name, text in options.items():
-        if name in _READERS:
-            unsaid = "yes" if name == "whole_hetjob" else ""
-            _READERS[name](wanted, unsaid if text is None else text, context)
-        elif name in {"starttime", "endtime"} and text:
-            _time(text, _now(table), context)
-        elif name in {"timelimit_min", "timelimit_max"}:
-            _minutes(text, context)
+        _read_value(wanted, name, text, lambda: _now(table), context)
+    # who names nodes means all users
     if "users" not in options and not (
-        "allusers" in options or "jobs" in options or not os.getuid()
+        {"allusers", "nodelist"}.intersection(options) or has_jobs(options) or not os.getuid()
     ):
         wanted.users = {os.getuid()}
     if "qos" in options:
         found = _qos(options["qos"] or "", context, table)
-        wanted.qos = found if found or wanted.jobs is None else None
+        wanted.qos = found or {""} if found or wanted.jobs is None else None
     least, most = (_minutes(options.get(f"timelimit_{end}"), context) for end in ("min", "max"))
     if options.get("timelimit_min"):
         wanted.limits = (least or 0, most if most is not None else least or 0)
@@ -58,7 +92,8 @@ def _listed(attribute: str, *, lower: bool = False) -> "Callable[[Wanted, str, C
     """A list of words; with `lower`, capital letters do not matter."""
 
     def read(wanted: Wanted, text: str, _context: Context) -> None:
-        setattr(wanted, attribute, set((text.lower() if lower else text).split(",")))
+        words = (text.lower() if lower else text).split(",")
+        setattr(wanted, attribute, set(filter(None, words) if attribute == "accounts" else words))
 
     return read
 

@@ -110,7 +110,7 @@ PAGES = {
     "sreport": Page(
         f"sreport [<OPTION>] [<COMMAND>]\n{_VALUES}",
         (),
-        "clusters usage",
+        "cluster usage",
         between=(" or ", ":"),
     ),
     "scontrol": Page(

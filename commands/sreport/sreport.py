@@ -11,12 +11,15 @@ from understudy.commands.shared.options import (
     NONE,
     REQUIRED,
     Option,
+    OptionError,
     OptionTable,
     last_values,
     let_last_parsable_count,
 )
 from understudy.commands.shared.texts import timestamp
 from understudy.commands.sreport.figures import Tree, add_up, job_sizes, size_groups, text_of
+from understudy.commands.sreport.words import condition, is_order, reservation_flags
+from understudy.commands.sreport.words import field as field_named
 from understudy.documents.documents import VERSION
 
 TYPE_CHECKING = False
@@ -28,8 +31,7 @@ if TYPE_CHECKING:
 OPTIONS = OptionTable(
     [
         Option("all_clusters", "a", NONE, "all clusters"),
-        Option("cluster", "", REQUIRED, "", dest="clusters"),
-        Option("clusters", "M", REQUIRED, "LIST: these clusters"),
+        Option("cluster", "M", REQUIRED, "LIST: these clusters", dest="clusters"),
         Option("federation", "", NONE, "accepted; this cluster is in no federation"),
         Option("help", "h", NONE, "print this text"),
         Option("local", "", NONE, "accepted"),
@@ -38,11 +40,13 @@ OPTIONS = OptionTable(
         Option("parsable2", "P", NONE, "fields with a | between them"),
         Option("quiet", "Q", NONE, "print errors alone"),
         Option(
-            "time",
+            "",
             "t",
             REQUIRED,
             "FORMAT: Seconds, Minutes, Hours, Percent, SecPer, MinPer or HourPer",
+            dest="time",
         ),
+        Option("", "s", REQUIRED, "", dest="sort"),
         Option("tres", "T", REQUIRED, "LIST: of which resources", env="SREPORT_TRES"),
         Option("usage", "", NONE, ""),
         Option("verbose", "v", NONE, "say more"),
@@ -82,31 +86,12 @@ _VALID = {
     "reservation": 'Valid reservation reports are, "Utilization"',
     "user": 'Valid user reports are, "Top"',
 }
-_CONDITIONS = (
-    *(
-        "accounts",
-        "acctasparent",
-        "all_clusters",
-        "clusters",
-        "end",
-        "flatview",
-        "format",
-        "gid",
-        "group",
-        "grouping",
-        "jobs",
-        "names",
-        "nodes",
-    ),
-    *("partitions", "printjobcount", "start", "topcount", "tree", "users", "wckeys"),
-)
 # what to do with a wrong condition is not said there
 _WITHOUT_HINT = {"userutilizationbywckey", "wckeyutilizationbyuser"}
 _COLUMNS = {  # name in format=: header, width; a width of 0: that of amounts
     "cluster": ("Cluster", 9),
     "allocated": ("Allocated", 0),
     "down": ("Down", 0),
-    "plannedown": ("PLND Down", 0),
     "planneddown": ("PLND Down", 0),
     "idle": ("Idle", 0),
     "planned": ("Planned", 0),
@@ -130,7 +115,6 @@ _COLUMNS = {  # name in format=: header, width; a width of 0: that of amounts
     "totaltime": ("TotalTime", 9),
     "trestime": ("TRES Time", 9),
 }
-_OTHER_NAMES = {"accounts": "account", "reserved": "planned"}  # of fields
 _OF_RESERVATIONS = {"trescount": "TRES count"}
 _RESERVATION_FIELDS = "cluster,name,start,end,tresname,allocated,idle"
 _RULE = "-" * 80
@@ -150,7 +134,7 @@ class Report:
         self.parsable = 2 if "parsable2" in options else 1 if "parsable" in options else 0
         self.unit, self.unit_s, self.has_percent = "Minutes", 60, False
         self.has_tres = "tres" in options
-        self.tres = [word.lower() for word in (options.get("tres") or "cpu").split(",") if word]
+        self.tres = [word.lower() for word in (options.get("tres", "cpu") or "").split(",") if word]
         self.clusters: list[str] = []
         self.start = self.end = 0
         self.given: dict[str, list[str]] = {}
@@ -264,18 +248,25 @@ def _fit(text: str, width: int) -> str:
 
 def sreport(arguments: "list[str]", context: Context) -> int:
     """The command. Returns the exit code."""
-    given, words = OPTIONS.parse(arguments)
-    options = last_values(given)
-    let_last_parsable_count(given, options)
-    if "help" in options or "usage" in options:
-        _help(context)
+    session = _Session(context, {})
+    try:
+        given, words = OPTIONS.parse(arguments)
+    except OptionError as error:
+        if _read_in_order(session, error.given) is None:
+            raise
         return 0
-    if "version" in options:
-        context.print(f"slurm {VERSION}")
-        return 0
-    session = _Session(context, options)
-    if options.get("time"):
-        _take_unit(session, options["time"] or "")
+    session.options |= {
+        name: value for name, value in last_values(given).items() if name not in {"time", "sort"}
+    }
+    let_last_parsable_count(given, session.options)
+    code = _read_in_order(session, given)
+    if code is not None:
+        return code
+    if len({"all_clusters", "clusters", "local"}.intersection(session.options)) > 1:
+        context.complain(
+            "Only one cluster option can be used (--all_clusters OR --cluster OR --local)"
+        )
+        return 1
     try:
         _check_tres(session)
         if words:
@@ -294,6 +285,24 @@ def sreport(arguments: "list[str]", context: Context) -> int:
         context.error(error.text)
         return 1
     return session.code
+
+
+def _read_in_order(session: "_Session", given: "list[tuple[Option, str | None]]") -> "int | None":
+    """What is told of an option where it stands, and what ends the command there: its exit code
+    then.
+    """
+    for option, value in given:
+        if option.dest in {"help", "usage"}:
+            _help(session.context)
+            return 0
+        if option.dest == "version":
+            session.context.print(f"slurm {VERSION}")
+            return 0
+        if option.dest == "time":
+            _take_unit(session, value or "")
+        elif option.dest == "sort" and not is_order(value or ""):
+            session.context.stderr.write(f"unknown timesort format {value}")
+    return None
 
 
 def _check_tres(session: "_Session") -> None:
@@ -329,9 +338,10 @@ class _Session:
 
 def _take_unit(session: _Session, word: str) -> None:
     """Have all reports from now on in this unit; one that is none is said at once, and ignored."""
-    if not _set_unit(Report(session.context, session.options), word):
+    if _set_unit(Report(session.context, session.options), word):
+        session.options["time"] = word
+    else:
         session.context.stderr.write(f"unknown time format {word}")
-    session.options["time"] = word
 
 
 def _set_unit(report: Report, word: str) -> bool:
@@ -423,21 +433,22 @@ def _read_conditions(report: Report, options: "dict[str, str | None]", words: "l
         if not equals and lowered not in _FLAGS:
             report.given.setdefault("clusters", []).append(word)
             continue
-        found = (
-            next((each for each in _CONDITIONS if each.startswith(lowered)), None)
-            if lowered
-            else None
-        )
-        if found == "group" and lowered not in {"group", "grou"}:
-            found = "grouping" if value else "group"
-        if found is None or (found == "names" and report.kind != "reservation"):
+        found = condition(report.kind, report.name, lowered) if equals else lowered
+        if found is None:
             hint = (
                 "" if report.name.lower() in _WITHOUT_HINT else "\nUse keyword set to modify value"
             )
             report.context.complain(f" Unknown condition: {word}{hint}")
             report.code = 1
             continue
-        report.given[found] = [each for each in value.strip("'\"").split(",") if each]
+        values = [each for each in value.strip("'\"").split(",") if each]
+        if found == "flags":
+            try:
+                values = sorted(reservation_flags(values))
+            except ValueError:
+                report.context.error(f"Error parsing flags {value}.  _set_resv_cond")
+                continue
+        report.given[found] = (report.given.get(found, []) if found == "format" else []) + values
     report.table.rows("tres", ["id"], {"ids": [0]})  # for the time
     now = report.table.now
     midnight = _midnight(now)
@@ -482,14 +493,7 @@ def _format(report: Report, default: str) -> "list[str]":
     found = []
     for part in asked or ("",):
         name = part.partition("%")[0].lower()
-        field = next(
-            (
-                _OTHER_NAMES.get(each, each)
-                for each in (*_COLUMNS, *_OTHER_NAMES)
-                if name and each.startswith(name)
-            ),
-            None,
-        )
+        field = field_named(report.kind, name)
         if field is None:
             report.context.complain(f" Unknown field '{name}'")
             report.code = 1
@@ -502,6 +506,12 @@ def _format(report: Report, default: str) -> "list[str]":
 
 
 def _utilization(report: Report) -> None:
+    if "node" in report.tres:
+        report.context.fatal(
+            "TRES node usage is no longer reported in the Cluster Utilization report.  Please "
+            "use TRES CPU instead."
+        )
+        raise _UnknownError
     sums = add_up(
         report.usage(["allocated", "down", "planned_down", "idle", "planned", "overcommitted"]),
         "cluster",
@@ -611,7 +621,7 @@ def _users_by_account(report: Report) -> None:
 
 
 def _top(report: Report) -> None:
-    asked = next(iter(report.given.get("topcount", [])), "10")
+    asked = next(iter(report.given.get("topcount", ["10"])), "0")
     if not asked.isdigit():
         report.context.error(f"Invalid value for TopCount ({asked})")
         report.code = 1
@@ -892,8 +902,11 @@ def _reservations(report: Report) -> None:
         "jobs", ["cluster", "reservation_id", "start_time", "end_time", "tres_allocated"], where
     )
     rows = []
+    flags = set(report.given.get("flags", []))
     for each in report.table.rows("reservations", columns, where):
         if not report.selected("names", each["name"]):
+            continue
+        if flags and flags.isdisjoint(each["flags"].split(",")):
             continue
         seconds = each["end_time"] - each["start_time"]
         for tres, amount in sorted((each["tres"] or {}).items()):

@@ -30,7 +30,9 @@ FIRST_JOB = 1000
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     cluster = RealCluster(
-        tmp_path_factory.mktemp("c"), more=f"FirstJobId={FIRST_JOB}", kill_wait_s=2
+        tmp_path_factory.mktemp("c"),
+        more=f"FirstJobId={FIRST_JOB}\nJobAcctGatherType=jobacct_gather/linux",  # for sstat
+        kill_wait_s=2,
     )
     cluster.up()
     # signal-at

@@ -154,7 +154,7 @@ class Command:
     @property
     def listed(self) -> "list[Option]":
         """The options by name, without those that are other names of the same."""
-        named = [option for option in self.options.options if option.long]
+        named = [option for option in self.options.options if option.long or option.help]
         return [
             option
             for option in named
@@ -266,6 +266,8 @@ def value_name(option: Option) -> "tuple[str, str]":
 def spelled(option: Option) -> str:
     """As manual pages write it: `-p, --partition=LIST`."""
     metavar, _ = value_name(option)
+    if not option.long:
+        return f"-{option.short}" + (f" {metavar}" if option.value != NONE else "")
     long = f"--{option.long}"
     if option.value != NONE:
         metavar = metavar or "VALUE"

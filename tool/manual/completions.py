@@ -47,7 +47,7 @@ def _ask(kind: str) -> str:
 
 
 def _names(option: Option) -> "list[str]":
-    return ([f"-{option.short}"] if option.short else []) + [f"--{option.long}"]
+    return [f"-{option.short}"] * bool(option.short) + [f"--{option.long}"] * bool(option.long)
 
 
 def _operands(command: Command) -> "list[str]":
@@ -100,6 +100,7 @@ def _bash() -> str:
         options = " ".join(
             f"--{option.long}" + ("=" if option.value not in {NONE, OPTIONAL} else "")
             for option in command.listed
+            if option.long
         )
         parts += [
             "        *) ;;",
@@ -160,7 +161,8 @@ def _zsh() -> str:
                 colons = "::" if option.value == OPTIONAL else ":"
                 action = f"{colons}{_zsh_text(metavar or 'value')}:{how}"
             equals = "" if option.value == NONE else "=-" if option.value == OPTIONAL else "="
-            parts.append(f"        '--{option.long}{equals}[{text}]{action}' \\")
+            if option.long:
+                parts.append(f"        '--{option.long}{equals}[{text}]{action}' \\")
             if option.short:
                 plus = "" if option.value == NONE else "-" if option.value == OPTIONAL else "+"
                 parts.append(f"        '-{option.short}{plus}[{text}]{action}' \\")
@@ -197,9 +199,8 @@ def _fish() -> str:
             parts.append(f"complete -c {command.name} -f" + (f' -a "{values}"' if values else ""))
         for option in command.listed:
             _, what = value_name(option)
-            line = f"complete -c {command.name} -l {option.long}" + (
-                f" -s {option.short}" if option.short else ""
-            )
+            line = f"complete -c {command.name}" + (f" -l {option.long}" if option.long else "")
+            line += f" -s {option.short}" if option.short else ""
             if option.value not in {NONE, OPTIONAL}:
                 kind = _kind(option)
                 line += " -r" if kind == "files" else " -x"
