@@ -44,6 +44,14 @@ _QOS_LABELS = (
 )
 
 
+def _flags_text(flags: "list[str]") -> str:
+    """Which flags, in their order, behind what += and -= are called."""
+    signs = {"Add": "+", "Remove": "-"}
+    words = [word for word, sign in signs.items() if any(each[0] == sign for each in flags)]
+    named = {each.lstrip("+-") for each in flags}
+    return ",".join([*words, *(flag for flag in sw.QOS_FLAGS if flag in named)])
+
+
 def add_qos(session: "Session", request: "Request") -> int:
     context = session.context
     if not request.is_complete(session, "qos"):
@@ -67,9 +75,7 @@ def add_qos(session: "Session", request: "Request") -> int:
                 continue
             text = sw.text_of_limit(field, value)
             if field == "flags":
-                text = ",".join(
-                    flag for flag in sw.QOS_FLAGS if flag in {each.lstrip("+") for each in value}
-                )
+                text = _flags_text(value)
             elif field == "preempt":
                 text = ",".join(sorted(value))
             elif field == "preempt_mode":

@@ -171,7 +171,12 @@ def _set(
     if isinstance(read, dict) and key.field in request.set:
         read = {**request.set[key.field], **read}
     elif isinstance(read, list) and isinstance(request.set.get(key.field), list):
-        read = request.set[key.field] + read
+        former = request.set[key.field]
+        if key.kind == "flags":  # the last ones count, and that they are to be added
+            sign = former[0][0] if former[0][0] in {"+", "-"} else ""
+            read = [sign + flag.lstrip("+-") for flag in read] if sign else read
+        else:
+            read = former + read
     request.set[key.field] = read
     request.keys.add(key.field)
 

@@ -56,10 +56,14 @@ def add_user(session: "Session", request: "Request") -> int:
         context.complain(" Need name of account to add user to.")
         return 1
     known = {row["name"] for row in session.table.rows("users", ["name"], {"names": request.names})}
-    has_keys = bool(values.get("wckeys") or values.get("default_wckey"))
-    if has_keys and not session.is_operator():
+    keys = [key for key in (values.get("default_wckey"), *values.get("wckeys", [])) if key]
+    if keys and not session.is_operator():
         context.error("Your user doesn't have privilege to perform this action")
         context.complain("sacctmgr: If you are a coordinator ignore the previous error")
+        if known.issuperset(request.names) and not (
+            values.get("accounts") or values.get("default_account")
+        ):
+            return _refuse_keys(session, request.names, keys)
 
     def tell(answer: "Answer") -> "int | None":
         tell_problems(session, answer)
@@ -79,21 +83,11 @@ def add_user(session: "Session", request: "Request") -> int:
         if answer.associations:
             say(session, [" Associations =", *map(association_line, answer.associations)])
         if answer.wckeys:
-            say(
-                session,
-                [
-                    " WCKeys =",
-                    *(
-                        f"  U = {user[:9]:<9} W = {key[:10]:<10} C = {cluster[:10]:<10}"
-                        for user, key, cluster in answer.wckeys
-                    ),
-                ],
-            )
+            say(session, [" WCKeys =", *map(_key_line, answer.wckeys)])
         limits = limits_text(
             {name: value for name, value in values.items() if name not in {"parent", "accounts"}}
         )
-        is_named = bool(request.keys - {"default_account", "admin_level"})
-        if limits or (answer.associations and is_named):
+        if request.keys - {"default_account", "admin_level", "default_wckey", "wckeys"}:
             say(session, [" Non Default Settings", *limits])
         return 1 if answer.problems else 0
 
@@ -145,10 +139,25 @@ def modify_user(session: "Session", request: "Request") -> int:
     return alter(session, "modify", "user", request, tell)
 
 
+def _refuse_keys(session: "Session", users: "list[str]", keys: "list[str]") -> int:
+    """Keys of users whom accounting knows, for who is no operator: which there are he may not
+    see.
+    """
+    cluster = session.context.client.cluster_name
+    say(
+        session, [" WCKeys =", *(_key_line([user, key, cluster]) for user in users for key in keys)]
+    )
+    session.context.error("Sending message type DBD_ADD_WCKEYS: 2002: Access/permission denied")
+    session.context.complain(" Problem adding user associations: Access/permission denied")
+    return 1
+
+
 def _is_kept_from_keys(session: "Session", request: "Request") -> bool:
     """Whether it is a user's own default WCKey: only operators may look which there are."""
     own = session.own_name()
     if session.is_operator() or request.where.get("names") != [own]:
+        return False
+    if request.set.keys() - {"default_wckey", "default_account"}:
         return False
     if not session.table.rows("users", ["name"], {"names": [own]}):
         return False
@@ -184,9 +193,14 @@ def delete_user(session: "Session", request: "Request") -> int:
     return alter(session, "delete", "user", request, tell)
 
 
+def _key_line(key: "list[str]") -> str:
+    user, name, cluster = key
+    return f"  U = {user[:9]:<9} W = {name[:10]:<10} C = {cluster[:10]:<10}"
+
+
 def _deleted_key_line(key: "list[str]") -> str:
     user, name, cluster = key
-    return f"  C = {cluster[:10]:<10} W = {name[:20]:<20} U = {user[:9]:<9}"
+    return f"  C = {cluster[:10]:<10} W = {name[:20]:<20} U = {user:<9}"
 
 
 def _tell_user_settings(session: "Session", values: "dict[str, Any]") -> None:
