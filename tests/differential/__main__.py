@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from differential.grammar import drawn, each_option
 from differential.keep import keep, record
 from differential.ledger import CHANCE, CLOSED, OPEN, Ledger
+from differential.pairs import try_pairs
 from differential.real_slurm import end_on_sigterm, missing
 from differential.sequence import Step, read_lines
 from differential.shrink import shrunk
@@ -135,6 +136,17 @@ def side_by_side(ledger: Ledger, options: argparse.Namespace, first: int) -> Non
         ledger.save()
 
 
+def report_pairs(pair: Pair, name: str, seed: int) -> None:
+    """What differs, each cause once."""
+    count, differences = try_pairs(pair, name, seed)
+    causes: dict[str, list[Difference]] = {}
+    for found in differences:
+        causes.setdefault(found.signature, []).append(found)
+    for each in sorted(causes.values(), key=len, reverse=True):
+        print("\n".join([f"### {len(each)} x {each[0].run}", *each[0].lines()[:8], ""]), flush=True)
+    print(f"{name}: {count} lines, {len(differences)} differ, by {len(causes)} causes", flush=True)
+
+
 def try_lines(pair: Pair, path: Path) -> None:
     """The command lines of a file, and what differs."""
     steps = read_lines(path.read_text())
@@ -155,6 +167,8 @@ def main() -> int:
     parser.add_argument("--progress", action="store_true", help="a line for each sequence")
     what = "each option of a command with each value, or each key of job, partition, node"
     parser.add_argument("--each", metavar="NAME", help=what)
+    what = "each option of a command with each other one, in both orders; the seed draws values"
+    parser.add_argument("--pairs", metavar="NAME", help=what)
     what = "the command lines of this file; `!` before those that change something, `@bin` for who"
     parser.add_argument("--lines", type=Path, metavar="FILE", help=what)
     what = "record what Slurm says to the lines as this scenario of tests/conformance"
@@ -189,6 +203,9 @@ def main() -> int:
                 elif options.each:
                     for name in options.each.split(","):
                         try_each(pair, ledger, end, name)
+                elif options.pairs:
+                    for name in options.pairs.split(","):
+                        report_pairs(pair, name, options.seed or 1)
                 elif options.lines and options.name:
                     steps = read_lines(options.lines.read_text())
                     record(pair, steps, options.name.split("-")[1], options.about, options.name)

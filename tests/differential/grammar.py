@@ -52,7 +52,7 @@ def _fields(name: str) -> list[tuple[str, str, str]]:
 
 
 @cache
-def _drawn_options(name: str) -> tuple[Option, ...]:
+def drawn_options(name: str) -> tuple[Option, ...]:
     return tuple(
         option for option in command(name).options.options
         if option.long and option.help and option.long not in LEFT_OUT and option.short != "v"
@@ -115,7 +115,7 @@ class Drawing:
         env: list[tuple[str, str]] = []
         lines: list[str] = []
         for _ in range(self.random.randint(0, most)):
-            option = self._pick(_drawn_options(name))
+            option = self._pick(drawn_options(name))
             value = "" if option.value == NONE else self._value(name, option)
             if name == "sacct" and option.long in ("starttime", "endtime") and not value:
                 continue
@@ -346,7 +346,7 @@ def each_option(name: str, size: int = 12) -> list[Sequence]:
         runs = [f"scontrol update {named[name]} {word}" for word in words]
         steps = [Step(run, changes=True, settles=False) for run in runs]
     else:
-        for option in _drawn_options(name):
+        for option in drawn_options(name):
             for number, value in enumerate(each_value(name, option)):
                 if option.value == NONE or (option.value == OPTIONAL and not value):
                     word = f"--{option.long}"

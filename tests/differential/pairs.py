@@ -1,0 +1,99 @@
+"""Every option of a command with every other one, in both orders, each with a few of its values:
+which of two is complained of, and what both together show. Many command lines are typed by one
+shell, so that thousands take minutes.
+"""
+
+from __future__ import annotations
+
+import random
+import shlex
+from typing import TYPE_CHECKING
+
+from differential.compare import Difference, compare
+from differential.grammar import drawn_options, each_value
+from differential.sequence import Step
+from understudy.commands.shared.options import NONE, OPTIONAL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from differential.sides import Pair, Side
+
+AT_ONCE = 25  # command lines for one shell
+MARK = "=====8<====="
+# What surrounds the options, of commands that need more
+FORMS = {
+    "sbatch": "sbatch -H -o /dev/null {} --wrap true",
+    "srun": "srun --test-only {} true",
+    "scancel": "scancel {} 99999",
+}
+JOBS = (
+    "sbatch -o /dev/null -J job1 --wrap 'sleep 600'",
+    "sbatch -H -o /dev/null -J job2 --array=1-3 --wrap true",
+)
+
+
+def words_of(name: str, chosen: random.Random, most: int) -> list[list[str]]:
+    """For each option the words that give it one of some values."""
+    found = []
+    for option in drawn_options(name):
+        values = [value for value in each_value(name, option) if "@" not in value]
+        words = []
+        for value in chosen.sample(values, min(most, len(values))):
+            if option.value == NONE or (option.value == OPTIONAL and not value):
+                words.append(f"--{option.long}")
+            elif option.short and option.value != OPTIONAL and chosen.random() < 0.4:
+                words.append(f"-{option.short} {shlex.quote(value)}")
+            else:
+                words.append(shlex.quote(f"--{option.long}={value}"))
+        found.append(words)
+    return found
+
+
+def lines_of(name: str, seed: int, most: int = 2) -> Iterator[str]:
+    """The command lines; each pair of options once in each order, with values by the seed."""
+    chosen = random.Random(seed)
+    words = words_of(name, chosen, most)
+    form = FORMS.get(name, f"{name} {{}}")
+    for first in words:
+        for second in words:
+            if first and second:
+                both = f"{chosen.choice(first)} {chosen.choice(second)}"
+                yield form.replace("{}", both)
+
+
+def typed(side: Side, lines: list[str]) -> list[tuple[str, str, int]]:
+    """Output, errors and exit code of each, by one shell."""
+    script = "".join(
+        f"o=$(timeout 10 {line} 2>$e </dev/null); c=$?; echo \"$o\"; echo '{MARK}'; cat $e; "
+        f"echo '{MARK}'; echo $c; echo '{MARK}'; "
+        for line in lines
+    )
+    out, _, _ = side.shell(f"e=$(mktemp); {script} rm -f $e", limit_s=300)
+    parts = out.split(f"{MARK}\n")
+    return [
+        (parts[at], parts[at + 1], int(parts[at + 2] or -1)) for at in range(0, len(parts) - 2, 3)
+    ]
+
+
+def try_pairs(pair: Pair, name: str, seed: int) -> tuple[int, list[Difference]]:
+    """How many command lines were typed at both, and what differs."""
+    pair.play([])
+    for line in JOBS:
+        pair.both(lambda side, run=line: side.raw(Step(run)))
+    pair.settle()
+    lines = list(lines_of(name, seed))
+    found = []
+    for at in range(0, len(lines), AT_ONCE):
+        some = lines[at : at + AT_ONCE]
+        slurm, ours = pair.both(lambda side, some=some: typed(side, some))
+        for number, (line, one, other) in enumerate(zip(some, slurm, ours, strict=False)):
+            seen = [
+                side.seen(*each, line) for side, each in zip(pair.sides, (one, other), strict=True)
+            ]
+            difference = compare(*seen, at + number, line)
+            if difference is not None:
+                found.append(difference)
+        if name == "sbatch":
+            pair.both(lambda side: side.shell("scancel --state=PENDING --name=wrap"))
+    return len(lines), found
