@@ -5,14 +5,15 @@ Place: requests; `jobs/` does it. Follows: scontrol(1).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.lookups import may_control
 from understudy.controller.jobs.hold import ACTIONS, ONE, UNEXPECTED, hold, release, top
 from understudy.controller.jobs.requeue import mark_special, requeue
 from understudy.controller.jobs.suspend import resume, suspend
 from understudy.controller.pending.arrays import separate
-from understudy.controller.requests.select import find, for_each, for_each_task
+from understudy.controller.requests.select import find, for_each_task, is_task_list
 from understudy.controller.tables.het_job import components, require_leader, require_single
 from understudy.controller.tables.job import HELD_BY_ADMIN, HELD_BY_USER
 from understudy.model.errors import ErrorCode, SlurmError
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from understudy.controller.tables.job import Job
     from understudy.protocol.messages import ControlJobs
 
+_NAMED: Final = re.compile(r"(?P<number>\d+)(?:\+\d+|_(?P<tasks>[^_]*))?")
+
 
 def control_jobs(core: Core, message: ControlJobs, sender: Sender) -> JobResults:
     """Do the same with each job named, or with all that match."""
@@ -38,31 +41,40 @@ def control_jobs(core: Core, message: ControlJobs, sender: Sender) -> JobResults
 
     if message.action == "top":
         return JobResults([_top_jobs(core, text, act, sender) for text in message.job_ids])
-    is_refused = message.action in {"suspend", "resume"} and not core.is_operator(sender.user_id)
-    results = (for_each if is_refused else for_each_task)(core, message.job_ids, message.where, act)
-    if message.action in {"suspend", "resume"}:
+    is_stopping = message.action in {"suspend", "resume"}
+    if is_stopping and not core.is_operator(sender.user_id):
+        return JobResults([_refusal(core, text) for text in message.job_ids])
+    results = for_each_task(core, message.job_ids, message.where, act)
+    if is_stopping:
         results = [
-            (text, *_of_unknown(core, text, is_refused=is_refused))
-            if error == ErrorCode.INVALID_JOB
-            else (text, error, said)
+            (text, *(_of_unknown(core, text) if error == ErrorCode.INVALID_JOB else (error, said)))
             for text, error, said in results
         ]
     return JobResults(results)
 
 
-def _of_unknown(core: Core, text: str, *, is_refused: bool) -> tuple[int, str]:
+def _refusal(core: Core, text: str) -> tuple[str, int, str]:
+    """What is said to who may suspend nothing: not which tasks and components there are."""
+    match = _NAMED.fullmatch(text)
+    if match is None or (match["tasks"] and not is_task_list(match["tasks"])):
+        error = SlurmError(ErrorCode.INVALID_JOB)
+    elif int(match["number"]) not in core.tables.jobs:
+        error = SlurmError(UNEXPECTED)
+    else:
+        error = SlurmError(ErrorCode.ACCESS_DENIED)
+        text = text.replace("[", "").replace("]", "")  # so tasks are named in answers
+    return text, error.code, error.text
+
+
+def _of_unknown(core: Core, text: str) -> tuple[int, str]:
     """What Slurm says of what is not there to suspend: of a component the same whether there is one
-    or not, and who may suspend nothing is not told which tasks there are.
+    or not.
     """
-    number, mark, rest = next(
-        (parts for sign in "_+" if (parts := text.partition(sign))[1]), (text, "", "")
-    )
+    number, plus, offset = text.partition("+")
     code: int = ErrorCode.INVALID_JOB
-    if number.isdecimal() and int(number) not in core.tables.jobs:
+    if (head := text.partition("_")[0]).isdecimal() and int(head) not in core.tables.jobs:
         code = UNEXPECTED
-    elif number.isdecimal() and rest and is_refused:
-        code = ErrorCode.ACCESS_DENIED
-    elif number.isdecimal() and mark == "+" and rest.isdecimal():
+    elif plus and number.isdecimal() and offset.isdecimal():
         code = ErrorCode.NOT_WHOLE
     error = SlurmError(code)
     return error.code, error.text

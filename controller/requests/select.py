@@ -71,7 +71,7 @@ def _read_tasks(text: str) -> int:
         raise SlurmError(ErrorCode.INVALID_JOB) from None
 
 
-def _is_task_list(text: str) -> bool:
+def is_task_list(text: str) -> bool:
     try:
         return bool(_read_tasks(text))
     except SlurmError:
@@ -142,7 +142,7 @@ def for_each_task(
                 error.code == ErrorCode.INVALID_JOB
                 and number.isdecimal()
                 and tasks
-                and _is_task_list(tasks)
+                and is_task_list(tasks)
             )
             results.append(
                 (f"{number}_{format_tasks(wanted)}" if is_task else text, error.code, error.text)
