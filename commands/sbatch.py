@@ -141,6 +141,8 @@ def _try(line: "list[Given]", context: Context) -> None:
             apply(trial, option, value)
             say_ignored(trial, context)
             trial.ignored.clear()
+        if trial.spec.get("hint") == "help":
+            heed_hint(trial)
 
 
 def _script(
@@ -248,6 +250,7 @@ def _in_script(script: str, where: str, given: "Given", context: Context) -> "li
     for part in parts:
         given, operands = OPTIONS.parse(part)
         if operands:
+            _try([given], context)
             raise BadOptionError(f"Invalid directive found in batch script: {operands[0]}")
         # which a script cannot be
         found.append([each for each in given if each[0].dest != "quiet"])

@@ -172,7 +172,7 @@ def _check(options: "dict[str, str]") -> None:
     Raises:
         _BadError: as it says.
     """
-    if options.get("flags", "perm").lower() not in {"perm", ""}:
+    if not options.get("flags", "perm").lower().startswith("perm"):
         raise _BadError(f"Invalid flags {options['flags']}")
     if "jobid" in options and not _leading_number(options["jobid"]):
         raise _BadError(f"Invalid jobid {options['jobid']}")

@@ -10,10 +10,17 @@ _NEEDS_TASKS = (
     "gres_job_state_validate: --ntasks-per-tres needs either a GRES GPU specification or a "
     "node/ntask specification"
 )
-NO_GPU_IS_ADDED = (
-    "gres_job_state_validate: Failed to add generated GRES gres:gpu:0 (via ntasks_per_tres) "
-    "to gres_list"
-)
+
+
+def added_gpus(count: int) -> str:
+    """That so many could not be added for the tasks."""
+    return (
+        f"gres_job_state_validate: Failed to add generated GRES gres:gpu:{count} "
+        "(via ntasks_per_tres) to gres_list"
+    )
+
+
+NO_GPU_IS_ADDED = added_gpus(0)
 
 
 _FREQUENCIES = ("low", "medium", "high", "highm1", "verbose")

@@ -24,6 +24,8 @@ def refuses_gres(job: "Job", context: "Context") -> bool:
     if job.spec.get("tres_per_task") and "num_tasks" not in job.spec and (told := tasks_told(job)):
         job.spec["num_tasks"] = told
     said = complaint(job.spec) if job.asks_for_gres else ""
+    if job.spec.get("ntasks_per_tres") and "gpu" not in _gres_types(context):
+        said = _without_gpus(job)
     if said:
         if said.startswith("gres_job_state_validate") or "gpu" in _gres_types(context):
             context.error(said)
@@ -33,6 +35,17 @@ def refuses_gres(job: "Job", context: "Context") -> bool:
 
         context.error(NO_GPU_IS_ADDED)
     return bool(said)
+
+
+def _without_gpus(job: "Job") -> str:
+    """What is said of --ntasks-per-gpu where no node has GPUs; "" where none come of it."""
+    from understudy.model.gpu_options import GpuOptions, added_gpus
+
+    tasks = job.spec.get("num_tasks") or tasks_told(job) or job.spec.get("min_nodes")
+    each = job.spec["ntasks_per_tres"]
+    if not tasks:
+        return GpuOptions(tasks_per_gpu=each).conflict()
+    return added_gpus(tasks // each) if tasks >= each else ""
 
 
 def gres_help(context: "Context") -> str:

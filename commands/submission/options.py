@@ -98,20 +98,10 @@ def _tasks_per_node(job: Job, option: Option, value: str) -> None:
 
 
 def _tasks(job: Job, option: Option, value: str) -> None:
-    tasks = number(option.long, value)
-    if tasks < 0:
-        raise BadOptionError(f"invalid number of tasks (-n {tasks})", 1)
-    if tasks:
+    if tasks := number(option.long, value):
         job.spec["num_tasks"] = tasks
     else:
         job.extra[NO_NODES] = "1"
-
-
-def _cpus_per_task(job: Job, option: Option, value: str) -> None:
-    cpus = number(option.long, value)
-    if cpus <= 0:
-        raise BadOptionError(f"invalid number of cpus per task (-c {cpus})", 1)
-    job.spec["cpus_per_task"] = cpus
 
 
 def _flag(field: str, *, value: bool = True) -> "Callable[[Job, Option, str], None]":
@@ -743,14 +733,6 @@ def _get_user_env(job: Job, option: Option, value: str) -> None:
     job.extra[option.dest] = value
 
 
-def _hint(job: Job, _option: Option, value: str) -> None:
-    if value == "help":
-        from understudy.commands.shared.option_help import HINTS
-
-        raise BadOptionError("", 1, help=HINTS)
-    job.spec["hint"] = value  # looked at when all options are known
-
-
 ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "account": _maybe_empty("account"),
     "acctg_freq": _acctg_freq,
@@ -771,7 +753,7 @@ ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "contiguous": _flag("contiguous"),
     "cores_per_socket": _half("cores_per_socket"),
     "cpus_per_gpu": _cpus_per_gpu,
-    "cpus_per_task": _cpus_per_task,
+    "cpus_per_task": _count("cpus_per_task"),
     "deadline": _moment("deadline"),
     "dependency": _text("dependency"),
     "distribution": _distribution,
@@ -792,7 +774,7 @@ ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "gres": _gres,
     "gres_flags": _gres_flags,
     "help": _own,
-    "hint": _hint,
+    "hint": _text("hint"),  # looked at when all options are known
     "hold": _flag("hold"),
     "ignore_pbs": _own,
     "input": _text("std_in"),

@@ -70,7 +70,7 @@ def without_contrary(
 
 def options_agree(names: "set[str]", context: "Context") -> bool:
     """Whether none of the options contradict each other, which is said then."""
-    if "mem" in names and {"mem_per_cpu", "mem_per_gpu"} & names:
+    if len({"mem", "mem_per_cpu", "mem_per_gpu"} & names) > 1:
         context.fatal("--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.")
         return False
     for name in ("gpus_per_task", "gpus_per_socket", "ntasks_per_node"):
@@ -94,6 +94,10 @@ def heed_hint(job: "Job") -> None:
     words = str(spec.get("hint") or "").split(",")
     if "hint" not in spec:
         return
+    if spec["hint"] == "help":
+        from understudy.commands.shared.option_help import HINTS
+
+        raise BadOptionError("", 1, help=HINTS)
     if not {*words} <= {"compute_bound", "memory_bound", "multithread", "nomultithread"}:
         said = f'unrecognized --hint argument "{spec["hint"]}", see --hint=help'
         raise BadOptionError(said, 1)

@@ -24,6 +24,13 @@ def check_whole(job: Job, *, bb: str = "--burst-buffer") -> None:
     """
     if job.node_file is not None:
         _read_node_file(job, job.node_file)
+    wrong = []
+    if (tasks := job.spec.get("num_tasks", 1)) < 0:
+        wrong.append(f"invalid number of tasks (-n {tasks})")
+    if (cpus := job.spec.get("cpus_per_task", 1)) <= 0:
+        wrong.append(f"invalid number of cpus per task (-c {cpus})")
+    if wrong:
+        raise BadOptionError(wrong[-1], 1, *(f"{{program}}: error: {line}" for line in wrong[:-1]))
     if (file := job.extra.pop("bbf", None)) is not None:
         if "bb" in job.extra:
             raise BadOptionError(f"Cannot specify both {bb} and --bbf", 1)

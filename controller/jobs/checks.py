@@ -86,11 +86,7 @@ def is_given_empty(spec: JobSpec, field: str) -> bool:
 
 
 def check_words(core: Core, spec: JobSpec) -> None:
-    """Refuse generic resources without a name, features that no node has, and of a batch host those
-    that the job does not ask for.
-    """
-    if is_given_empty(spec, "gres"):
-        raise SlurmError(ErrorCode.INVALID_TRES)
+    """Refuse features that no node has, and of a batch host those that the job does not ask for."""
     if is_given_empty(spec, "batch_features") and not (
         spec.features or is_given_empty(spec, "features")
     ):

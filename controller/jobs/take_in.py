@@ -157,7 +157,7 @@ def _found_late(core: Core, spec: JobSpec, code: int) -> None:
     if code in _NUMBERED:
         core.take_job_id()
     if code in _BEHIND_DEPENDENCIES and spec.dependency:
-        parse_dependency(spec.dependency, 0, core.arrays)
+        parse_dependency(spec.dependency, core.next_job_id, core.arrays)
 
 
 def _depend(core: Core, job: Job) -> None:
@@ -270,6 +270,8 @@ def check_submission(core: Core, message: SubmitJob, sender: Sender) -> tuple[li
             message.spec.account,
         )
     job, tasks, *_ = checked(core, message, sender)
+    if message.spec.dependency:
+        parse_dependency(message.spec.dependency, core.next_job_id, core.arrays)
     return [job], tasks.bit_count() or 1
 
 
@@ -480,8 +482,7 @@ def build_job(
         raise SlurmError(ErrorCode.INVALID_TIME_MIN)
     set_memory(core, job, first)
     fit_memory_cap(job, partitions)
-    if spec.licenses:
-        check_licenses(core, spec.licenses)
+    _check_counted(core, spec)
     _named_nodes(core, job)
     check_gres(core, spec)
     check_gpu_options(message.spec)
@@ -489,6 +490,13 @@ def build_job(
     check_words(core, spec)
     enforce_limits(core, job, partitions)
     return job
+
+
+def _check_counted(core: Core, spec: JobSpec) -> None:
+    if is_given_empty(spec, "gres"):
+        raise SlurmError(ErrorCode.INVALID_TRES)
+    if spec.licenses:
+        check_licenses(core, spec.licenses)
 
 
 def _check_times(spec: JobSpec, partitions: list[Partition]) -> None:

@@ -6,6 +6,7 @@ shell, so that thousands take minutes.
 from __future__ import annotations
 
 import random
+import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from differential.sides import Pair, Side
 
 AT_ONCE = 25  # command lines for one shell
+NUMBER = re.compile(
+    r"(?m)([Jj]ob )\d+\b|^\d+$"
+)  # of jobs that are submitted; more than are labelled
 MARK = "=====8<====="
 # What surrounds the options, of commands that need more
 FORMS = {
