@@ -482,16 +482,19 @@ def _named(
 ) -> "list[tuple[str, str, dict[str, Any]]]":
     """What the names stand for: how it is called, how it is called in a question, and its job. A
     record goes as a whole, whatever part of it was named, and once; steps go as often as they are
-    named.
+    named, and not beside their job.
     """
     chosen: list[tuple[str, str, dict[str, Any]]] = []
     records, seen = _by_number(found), set()
+    whole = {_name(job) for name in jobs if "." not in name for job in _meant(name, records)}
     for name in jobs:
         number, dot, step = name.partition(".")
         # one step, of the task that has the array's number
         own = [job for job in records.get(number, ()) if dot and str(job["job_id"]) == number]
         for job in own or _meant(name, records):
             shown = _name(job)
+            if dot and shown in whole:
+                continue
             if dot:
                 chosen.append((f"{job['job_id']}.{step}", f"{shown}.{step}", job))
             elif shown not in seen:

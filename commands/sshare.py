@@ -145,7 +145,8 @@ def sshare(arguments: "list[str]", context: Context) -> int:
     let_last_parsable_count(given, options)
     _last_of_users(given, options)
     if formats := [text for option, text in given if option.dest == "format" and text]:
-        options["format"] = ",".join(formats).strip(",") or _NO_FORMAT
+        words = [word for text in formats for word in text.split(",") if word]
+        options["format"] = ",".join(dict.fromkeys(words)) or _NO_FORMAT  # each once
     elif "format" in options:
         options["format"] = _NO_FORMAT
     if lists := [text or "" for option, text in given if option.dest == "accounts"]:
@@ -223,18 +224,17 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
     if "partition" in options and not options.get("format"):
         text = text.replace("user,", "user,partition,")
     fields = []
+    widths: dict[str, int] = {}  # a field that is named twice has one width, the last
     for part in filter(None, text.split(",")):
         name, percent, width = part.partition("%")
         found = next((field for field in FIELDS if field[0].lower().startswith(name.lower())), None)
         if found is None:
             context.error(f'Invalid field requested: "{name}"')
             return 1
-        fields.append(
-            (found[0], int(width), found[2]) if percent and width.lstrip("-").isdigit() else found
-        )
-    # a field that is named twice has one width, the last
-    widths = {field[0]: field[1] for field in fields}
-    fields = [(name, widths[name], make) for name, _, make in fields]
+        if percent and width.lstrip("-").isdigit():
+            widths[found[0]] = int(width)
+        fields.append(found)
+    fields = [(name, widths.get(name, own), make) for name, own, make in fields]
     context.print_cluster()
     context.stdout.write("".join([line + "\n" for line in _lines(fields, rows, options)]))
     return 0

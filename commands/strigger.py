@@ -157,6 +157,8 @@ def strigger(arguments: "list[str]", context: Context) -> int:
     if context.refuses_clusters(options.get("clusters")):
         return 1
     try:
+        for option, value in given:
+            _check_value(option.dest, value or "")
         _check(options)
     except _BadError as error:
         context.error(str(error))
@@ -166,16 +168,26 @@ def strigger(arguments: "list[str]", context: Context) -> int:
     return _set(options, context) if "set" in options else _clear(options, context)
 
 
-def _check(options: "dict[str, str]") -> None:
-    """What the command itself finds out.
+def _check_value(name: str, value: str) -> None:
+    """What an option cannot be, which is complained of before what is missing.
 
     Raises:
         _BadError: as it says.
     """
-    if not options.get("flags", "perm").lower().startswith("perm"):
-        raise _BadError(f"Invalid flags {options['flags']}")
-    if "jobid" in options and not _leading_number(options["jobid"]):
-        raise _BadError(f"Invalid jobid {options['jobid']}")
+    if name == "flags" and not value.lower().startswith("perm"):
+        raise _BadError(f"Invalid flags {value}")
+    if name == "jobid" and _leading_number(value) <= 0:
+        raise _BadError(f"Invalid jobid {value}")
+    if name == "user":
+        _user_id(value)
+
+
+def _check(options: "dict[str, str]") -> None:
+    """What the command itself finds out of all options.
+
+    Raises:
+        _BadError: as it says.
+    """
     if "user" in options:
         options["user_id"] = str(_user_id(options["user"]))
     if sum(action in options for action in ("set", "get", "clear")) != 1:
@@ -188,16 +200,15 @@ def _check(options: "dict[str, str]") -> None:
         raise _BadError("You must specify a --id, --jobid, or --user to clear")
     if "set" in options and not options.keys() & set(_EVENTS):
         raise _BadError(_NO_TRIGGER)
+    program = options.get("program", "")
+    if "set" in options and "program" not in options:
+        raise _BadError("You must specify a --program value")
     if options.keys() & set(_JOB_EVENTS) and "jobid" not in options:
         raise _BadError("You must specify a --jobid value")
-    if "set" in options:
-        program = options.get("program", "")
-        if not program:
-            raise _BadError("You must specify a --program value")
-        if not program.startswith("/"):
-            raise _BadError('The --program value must start with "/"')
-        if not os.path.isfile(program.split()[0]):
-            raise _BadError("Invalid --program value, file not found")
+    if "program" in options and not program.startswith("/"):
+        raise _BadError('The --program value must start with "/"')
+    if "set" in options and not os.path.isfile(program.split()[0]):
+        raise _BadError("Invalid --program value, file not found")
     if abs(_leading_number(options.get("offset", ""))) > MOST_OFFSET:
         raise _BadError(f"The --offset parameter must be between +/-{MOST_OFFSET}")
 

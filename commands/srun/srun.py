@@ -71,9 +71,9 @@ def _srun(whole: list[str], context: Context) -> int:
             return 1
     if not _binding_is_sound(settings, context):
         return 1
-    if not ignore_specialised(settings.job, context):
-        return 1
     if settings.command:
+        if not ignore_specialised(settings.job, context):
+            return 1
         _say_options(settings, settings.verbose, context)
     if "gres_help" in settings.job.flags:
         context.print(gres_help(context))

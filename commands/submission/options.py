@@ -650,8 +650,8 @@ def check_limits(value: str) -> None:
     Raises:
         BadOptionError: one of them is none.
     """
-    for word in value.split(","):
-        if word and word.removeprefix("RLIMIT_") not in _LIMITS:
+    for word in value.replace(",", " ").split():
+        if word.removeprefix("RLIMIT_") not in _LIMITS:
             raise BadOptionError(
                 f"--propagate={value} is not valid.",
                 1,

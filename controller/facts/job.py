@@ -12,7 +12,7 @@ from understudy.controller.facts.feasibility import largest_node, nodes_if_empty
 from understudy.controller.facts.tres import tres_text
 from understudy.controller.priority.tres import billing, billing_weights, tres_of
 from understudy.controller.tables.gres_texts import counts_of
-from understudy.controller.tables.job import HELD_BY_ADMIN, HELD_BY_USER
+from understudy.controller.tables.job import HELD_BY_ADMIN, HELD_BY_USER, NO_NODES
 from understudy.controller.tables.licenses import read_licenses
 from understudy.controller.tables.shape import (
     least_cpus,
@@ -96,6 +96,8 @@ def _is_tried(job: Job, now: float) -> bool:
 
 
 def _estimated_nodes(core: Core, job: Job, *, is_tried: bool) -> int:
+    if NO_NODES in job.spec.extra:
+        return 0
     if is_tried:
         for name in job.partitions:
             where = core.tables.partitions.get(name)
@@ -125,7 +127,16 @@ def cpus_asked(job: Job) -> int:
     return job.min_cpus // _cpus_for_memory(job)
 
 
+def cpus_shown(_core: Core, job: Job, _now: float) -> int:
+    """Those that it holds, or else asks for."""
+    if job.allocation is not None:
+        return job.allocation.cpus
+    return 0 if NO_NODES in job.spec.extra else cpus_asked(job)
+
+
 def tres_requested(core: Core, job: Job, _now: float) -> str:
+    if NO_NODES in job.spec.extra:
+        return ""
     cpus, nodes = cpus_asked(job), job.asked_nodes
     memory = _memory_of_gpus(job) or memory_asked_mb(job, nodes)
     if cpus < job.min_cpus:
@@ -268,6 +279,8 @@ def _cpus_for_memory(job: Job) -> int:
 def num_tasks(_core: Core, job: Job, _now: float) -> int:
     """NO_TASKS where nothing was said of tasks and none ever ran."""
     never_ran = job.is_finished and not job.node_list
+    if NO_NODES in job.spec.extra:
+        return NO_TASKS if never_ran else 0
     if never_ran and not says_tasks(job.spec):
         return NO_TASKS
     return tasks_of(job)

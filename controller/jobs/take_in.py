@@ -70,6 +70,7 @@ from understudy.controller.tables.het_job import join as join_het_job
 from understudy.controller.tables.job import (
     BAD_CONSTRAINTS,
     HELD_BY_USER,
+    NO_NODES,
     NOT_AVAILABLE,
     HetJob,
     Job,
@@ -90,7 +91,6 @@ if TYPE_CHECKING:
 
 _MOST_PATTERNS: Final = 10_000  # ours: jobs of other kinds that are kept
 _encode: Final = msgspec.msgpack.Encoder().encode
-NO_NODES: Final = "no_nodes"  # among what a specification has besides: it asks for no node
 # errors that are found out when the job has a number, and behind those of its dependencies
 _NUMBERED: Final = {ErrorCode.INVALID_FEATURE, ErrorCode.INVALID_BATCH_FEATURES}
 _BEHIND_DEPENDENCIES: Final = _NUMBERED | {

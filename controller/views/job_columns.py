@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller.facts.job import (
-    cpus_asked,
+    cpus_shown,
     end_time,
     min_cpus_node,
     min_memory_mb,
@@ -359,7 +359,7 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "completing_nodes": _names("completing_nodes"),
     "batch_host": Unless("allocation", None, "", batch_host),
     "node_count": node_count,
-    "cpus": lambda _c, j, _n: cpus_asked(j) if j.allocation is None else j.allocation.cpus,
+    "cpus": cpus_shown,
     "node_shares": Unless("allocation", None, [], node_shares),
     "cpu_ids": Unless("allocation", None, [], cpu_ids),
     "het_job_id": Unless("het", None, 0, lambda _c, j, _n: j.het.job_id),

@@ -71,6 +71,7 @@ AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=127.0.0.1
 AccountingStoragePort={dbd_port}
 """
+RECORDS = "sacct -n -a -P -D -o jobid,state | grep -v '|PENDING'"
 SNAPSHOT = "squeue -h -a -S i -o '%i %T %r'"
 # daemons say again that they are there, reservations begin
 SNAPSHOT_OF_NODES = f"{SNAPSHOT}; sinfo -h -N -S N,R -o '%N %R %T'"
@@ -367,7 +368,7 @@ class Pair:
         while number < len(steps):
             together = self._together(steps, number)
             if any(step.command == "sacct" for step in together):
-                self.settle("sacct -n -a -P -D -o jobid,state | grep -v '|PENDING'")
+                self.settle(RECORDS)
             for step, slurm, ours in self._type(together):
                 found = compare(slurm, ours, number, step.run)
                 if found is not None:

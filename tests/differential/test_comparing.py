@@ -4,6 +4,7 @@ what is drawn, and what is kept.
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -19,9 +20,10 @@ from differential.compare import (
     general,
     own_rules,
 )
-from differential.grammar import drawn
+from differential.grammar import drawn, drawn_options
 from differential.keep import scenario_of
 from differential.ledger import CLOSED, OPEN, Ledger
+from differential.pairs import lines_of
 from differential.real_slurm import node_count, with_ports
 from differential.record import STARTED, records, script_of
 from differential.sequence import Sequence, Step, read_lines
@@ -214,3 +216,23 @@ def test_jobs_are_read_and_scripts_run_as_long_as_they_shall():
     assert "sleep 2.5" in script_of({"run": 2.5})
     assert "3) sleep 9;;" in script_of({"run": {"3": 9}, "exit": 2})
     assert script_of({"run": 1, "exit": 2}).endswith("exit 2\n")
+
+
+def test_each_option_is_typed_with_each_other_one_in_both_orders() -> None:
+    lines = list(lines_of("sprio", 1))
+    names = {option.long for option in drawn_options("sprio")}
+    assert len(lines) == len(names) ** 2
+    assert all(line.split()[0] == "sprio" and "-" in line for line in lines)
+    assert lines == list(lines_of("sprio", 1))
+    assert lines != list(lines_of("sprio", 2))
+    assert all(line.endswith(" --wrap true") for line in lines_of("sbatch", 1))
+
+
+def test_ledgers_of_workers_add_up(tmp_path: Path) -> None:
+    both = [Ledger(tmp_path / name) for name in ("a", "b")]
+    for seed, ledger in enumerate(both, 7):
+        ledger.tried(Sequence([Step("squeue")], seed, {"list"}), [])
+        ledger.causes["squeue | x"] = {"status": "open", "times": 1}
+    both[0].take_in(both[1])
+    assert both[0].counts["sequences"]["list"] == both[0].causes["squeue | x"]["times"] == 2
+    assert both[0].next_seed == 9
