@@ -501,11 +501,7 @@ def _load(
     with_names = "node_oriented" in options
     given = options.get("partition")
     wanted = None if given is None else set(given.split(","))
-    shows_empty = (
-        not with_names
-        and "list_reasons" not in options
-        and any(field.letter in {"P", "R"} for field in of_partition)
-    )
+    shows_empty = not with_names and any(field.letter in {"P", "R"} for field in of_partition)
     tell = _teller(telling)
     groups: dict[Any, Group] = {}
     node_keys: dict[int, Any] = {}

@@ -112,7 +112,7 @@ def _cancel_or_signal(
         if message.signal is None and message.batch_only and job.is_active
         else message.signal
     )
-    if signal is None or (signal == SIGKILL and not message.batch_only):
+    if signal is None or (signal == SIGKILL and (job.is_pending or not message.batch_only)):
         require_whole(job)
         for each in components(job):
             if not each.is_finished:

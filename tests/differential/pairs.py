@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from differential.compare import Difference, compare
 from differential.grammar import drawn_options, each_value
 from differential.sequence import Step
-from differential.sides import RECORDS
+from differential.sides import RECORDED_S, RECORDS
 from understudy.commands.shared.options import NONE, OPTIONAL
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def try_pairs(pair: Pair, name: str, seed: int) -> tuple[int, list[Difference]]:
     for line in JOBS:
         pair.both(lambda side, run=line: side.raw(Step(run)))
     pair.settle()
-    pair.settle(RECORDS)
+    pair.settle(RECORDS, RECORDED_S)
     lines = list(lines_of(name, seed))
     found = []
     for at in range(0, len(lines), AT_ONCE):

@@ -71,7 +71,8 @@ AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=127.0.0.1
 AccountingStoragePort={dbd_port}
 """
-RECORDS = "sacct -n -a -P -D -o jobid,state | grep -v '|PENDING'"
+RECORDS = "sacct -n -a -P -D -o jobid,state"
+RECORDED_S = 8.0  # Slurm's database hears of jobs that wait some four seconds after they came
 SNAPSHOT = "squeue -h -a -S i -o '%i %T %r'"
 # daemons say again that they are there, reservations begin
 SNAPSHOT_OF_NODES = f"{SNAPSHOT}; sinfo -h -N -S N,R -o '%N %R %T'"
@@ -341,9 +342,9 @@ class Pair:
     def _look(side: Side, line: str) -> str:
         return side.shell(line)[0]
 
-    def settle(self, line: str = SNAPSHOT) -> None:
+    def settle(self, line: str = SNAPSHOT, patience_s: float = SETTLE_S) -> None:
         """Until both show the same and nothing is on its way, or the patience is over."""
-        end, pause = time.monotonic() + SETTLE_S, 0.1
+        end, pause = time.monotonic() + patience_s, 0.1
         while time.monotonic() < end:
             one, other = self.both(lambda side: self._of_now(side, line))
             if one == other and not UNSETTLED.search(one):
@@ -368,7 +369,7 @@ class Pair:
         while number < len(steps):
             together = self._together(steps, number)
             if any(step.command == "sacct" for step in together):
-                self.settle(RECORDS)
+                self.settle(RECORDS, RECORDED_S)
             for step, slurm, ours in self._type(together):
                 found = compare(slurm, ours, number, step.run)
                 if found is not None:

@@ -234,6 +234,17 @@ def test_a_signal_goes_to_running_jobs_only(h: Harness) -> None:
     assert job.is_running
 
 
+def test_a_script_that_waits_is_killed_by_cancelling_it_and_cannot_be_signalled_otherwise() -> None:
+    """As 22.05.8 does with `scancel --batch --signal=KILL` of a job that waits."""
+    h = Harness()
+    job = h.submit(hold=True)
+    names = [str(job.job_id)]
+    for each in ({"batch_only": True}, {"batch_only": True, "full": True}, {}):
+        assert h.result(h.ask(CancelJobs(names, 15, **each), USER)) == 2020
+    assert h.result(h.ask(CancelJobs(names, 9, batch_only=True), USER)) == 0
+    assert job.state is JobState.CANCELLED
+
+
 def test_a_signal_reaches_the_script_only_if_it_is_meant_for_it(h: Harness) -> None:
     job = h.submit()
     assert h.cancel(job, signal=10) == 0
