@@ -10,8 +10,9 @@ from understudy.commands.shared.context import Context
 from understudy.commands.srun.srun_options import HANDED_ON, OPTIONS, OWN
 from understudy.commands.submission.allocation import immediate_s
 from understudy.commands.submission.job import BadOptionError, Job
+from understudy.commands.submission.numbers import number
 from understudy.commands.submission.option_table import KEPT
-from understudy.commands.submission.options import apply, check_limits, number
+from understudy.commands.submission.options import apply, check_limits
 from understudy.commands.submission.shape import (
     heed_hint,
     loudness,

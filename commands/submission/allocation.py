@@ -11,8 +11,8 @@ from understudy.commands.shared.client import Client, RefusedError, pack_named
 from understudy.commands.shared.context import Context
 from understudy.commands.shared.options import Option, OptionTable
 from understudy.commands.submission.job import CONTRARY_TIMES, BadOptionError, Job
+from understudy.commands.submission.numbers import number
 from understudy.commands.submission.option_table import OPTIONS as BATCH_OPTIONS
-from understudy.commands.submission.options import number
 from understudy.model.environment import read
 
 TYPE_CHECKING = False

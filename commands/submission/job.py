@@ -3,6 +3,8 @@
 Place: under sbatch, salloc, srun and scrontab; `options.py` fills it.
 """
 
+from understudy.model.noted import note
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -65,6 +67,13 @@ class Job:
         self.group_id = -1
         self.flags: set[str] = set()  # dest of options without further meaning for the job
         self.ignored: list[str] = []  # what was asked for and is nothing
+
+    def note(self, kind: str, name: str, *, is_so: bool) -> None:
+        """Note what an option's value alone does not say, or take it back: `model/noted.py`."""
+        if names := note(self.extra, kind, name, is_so=is_so):
+            self.extra[kind] = names
+        else:
+            self.extra.pop(kind, None)
 
     @property
     def asks_for_gres(self) -> bool:

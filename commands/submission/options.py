@@ -8,6 +8,8 @@ import os
 
 from understudy.commands.shared.options import Option
 from understudy.commands.submission.job import BadOptionError, Job
+from understudy.commands.submission.numbers import MOST_INT, MOST_LONG, SCALES, half_of, number
+from understudy.model.noted import GIVEN_EMPTY, NO_NODES
 from understudy.model.times import (
     leading_number,
     parse_limit,
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-GIVEN_EMPTY = "given_empty"  # names of the texts that were given, and are empty
-NO_NODES = "no_nodes"  # what the job asks for is no node: the controller lets it fail
 DEFAULT_NICE = 100  # of --nice without a value
 _MOST_NICE = 2147483645
 _UNSAID_NICE = -2  # stands for nothing said
@@ -46,27 +46,19 @@ def _maybe_empty(field: str) -> "Callable[[Job, Option, str], None]":
 
     def set_text(job: Job, _option: Option, value: str) -> None:
         job.spec[field] = value
-        _note_empty(job, field, value)
+        job.note(GIVEN_EMPTY, field, is_so=not value)
 
     return set_text
 
 
-def _note_empty(job: Job, field: str, value: str) -> None:
-    names = {*job.extra.pop(GIVEN_EMPTY, "").split()} - {field}
-    if not value:
-        names.add(field)
-    if names:
-        job.extra[GIVEN_EMPTY] = " ".join(sorted(names))
-
-
 def _features(job: Job, _option: Option, value: str) -> None:
-    _note_empty(job, "features", value)
+    job.note(GIVEN_EMPTY, "features", is_so=not value)
     job.spec["features"] = value if "[" in value or "(" in value else value.replace(",", "&")
 
 
-def _count(field: str, least: int = 1) -> "Callable[[Job, Option, str], None]":
+def _count(field: str) -> "Callable[[Job, Option, str], None]":
     def set_count(job: Job, option: Option, value: str) -> None:
-        job.spec[field] = number(option.long, value, least)
+        job.spec[field] = number(option.long, value)
 
     return set_count
 
@@ -101,7 +93,8 @@ def _tasks(job: Job, option: Option, value: str) -> None:
     if tasks := number(option.long, value):
         job.spec["num_tasks"] = tasks
     else:
-        job.extra[NO_NODES] = "1"
+        job.spec.pop("num_tasks", None)
+    job.note(NO_NODES, option.dest, is_so=not tasks)
 
 
 def _flag(field: str, *, value: bool = True) -> "Callable[[Job, Option, str], None]":
@@ -122,43 +115,17 @@ def _own_text(field: str) -> "Callable[[Job, Option, str], None]":
     return set_text
 
 
-_MOST_INT = 0x7FFFFFFF
-_MOST_LONG = (1 << 63) - 1
-
-
-def number(name: str, value: str, least: int = 1, *, said: str = "") -> int:
-    """A whole number, of which 32 bits with a sign are kept. `said`: what an error calls it, if not
-    by the option's name.
-
-    Raises:
-        BadOptionError: another text, too small, or too large for 64 bits.
-    """
-    digits = value.lstrip().removeprefix("+")
-    said = said or f"--{name}"
-    if not digits.isdecimal() or int(digits) < least:
-        raise BadOptionError(f'Invalid numeric value "{value}" for {said}.', 1)
-    if int(digits) >= _MOST_LONG:
-        raise BadOptionError(f"Numeric argument ({_MOST_LONG}) to big for {said}.", 1)
-    return (int(digits) + _MOST_INT + 1) % (1 << 32) - _MOST_INT - 1
-
-
-def half_of(count: int, *, all_ones_count: bool = True) -> int | None:
-    """The 16 bits that the controller is told; None where these stand for nothing said."""
-    half = count & 0xFFFF
-    return None if half == 0xFFFE or (half == 0xFFFF and not all_ones_count) else half
-
-
 def _bad(option: Option, *lines: str) -> BadOptionError:
     return BadOptionError(f"Invalid --{option.long} specification", 255, *lines)
 
 
-def _nodes(job: Job, _option: Option, value: str) -> None:
+def _nodes(job: Job, option: Option, value: str) -> None:
     least, dash, most = value.partition("-")
     counts = []
     for text in (least or "1" if dash else least, (most or "-1") if dash else least):
         digits, scale = (
-            (text[:-1], _SCALES[text[-1].lower()])
-            if text[-1:].lower() in _SCALES
+            (text[:-1], SCALES[text[-1].lower()])
+            if text[-1:].lower() in SCALES
             else (text.strip(), 1)
         )
         digits = digits.lstrip().removeprefix("+")
@@ -169,15 +136,11 @@ def _nodes(job: Job, _option: Option, value: str) -> None:
         raise BadOptionError(
             f"Maximum node count {counts[1]} is less than minimum node count {counts[0]}"
         )
-    job.extra.pop(NO_NODES, None)
+    job.note(NO_NODES, option.dest, is_so=not counts[0])
     if counts[0]:
         job.spec["min_nodes"], job.spec["max_nodes"] = counts
     else:
         job.spec.pop("min_nodes", None)
-        job.extra[NO_NODES] = "1"
-
-
-_SCALES = {"k": 1024, "m": 1024 * 1024}
 
 
 def _limit(field: str) -> "Callable[[Job, Option, str], None]":
@@ -352,7 +315,7 @@ def _gres(job: Job, _option: Option, value: str) -> None:
     if value == "help":
         job.flags.add("gres_help")
     else:
-        _note_empty(job, "gres", "" if not all(value.split(",")) else value)
+        job.note(GIVEN_EMPTY, "gres", is_so=not all(value.split(",")))
         job.gres["gres"] = "" if value.lower() == "none" else _prefixed(value)
         _name_gres(job)
 
@@ -440,8 +403,9 @@ def _node_file(job: Job, _option: Option, value: str) -> None:
     job.node_file = value
 
 
-def _node_list(job: Job, _option: Option, value: str) -> None:
+def _node_list(job: Job, option: Option, value: str) -> None:
     job.node_file = None
+    job.note(NO_NODES, option.dest, is_so=not value)
     if "/" in value:
         from understudy.commands.submission.host_file import entries
 
@@ -453,9 +417,6 @@ def _node_list(job: Job, _option: Option, value: str) -> None:
             ) from None
     else:
         job.spec["required_nodes"] = value
-        job.extra.pop(NO_NODES, None)
-        if not value:
-            job.extra[NO_NODES] = "1"
 
 
 def _require_root(option: Option) -> None:
@@ -500,20 +461,19 @@ def _node_info(job: Job, option: Option, value: str) -> None:
             continue
         said = f"{which} arg of -{option.short}"
         least = part.partition("-")[0].lstrip().removeprefix("+")
-        scale = _SCALES.get(least[-1:].lower(), 1)
+        scale = SCALES.get(least[-1:].lower(), 1)
         digits = least[:-1] if scale > 1 else least
         if not digits.isdecimal():
             raise BadOptionError(f'Invalid numeric value "{part}" for {said}.', 1)
-        if int(digits) * scale > _MOST_INT:
+        if int(digits) * scale > MOST_INT:
             raise BadOptionError(f"Numeric argument ({digits}) to big for {said}.", 1)
         count = int(digits) * scale
         tasks *= count
         is_cut = is_cut or half_of(count) != count
         if (half := half_of(count)) is not None:
             job.spec[name] = half
-    if not tasks:
-        job.extra[NO_NODES] = "1"
-    elif is_cut:  # the tasks are counted before that
+    job.note(NO_NODES, option.dest, is_so=not tasks)
+    if tasks and is_cut:  # the tasks are counted before that
         job.spec.setdefault("num_tasks", tasks * (job.spec.get("min_nodes") or 1))
 
 
@@ -553,7 +513,7 @@ def _acctg_freq(job: Job, option: Option, value: str) -> None:
         digits = seconds.lstrip().lstrip("+-")[:1]
         if (
             not digits.isdigit()
-            or min(leading_number(seconds), _MOST_LONG) & 0xFFFFFFFF == 0xFFFFFFFF
+            or min(leading_number(seconds), MOST_LONG) & 0xFFFFFFFF == 0xFFFFFFFF
             or (equals and kind.lower() not in {"task", "energy", "network", "filesystem"})
         ):
             raise BadOptionError(f"Invalid --{option.long} specification: {part}")
@@ -570,62 +530,11 @@ def _profile(job: Job, option: Option, value: str) -> None:
     job.extra[option.dest] = value
 
 
-_FREQUENCIES = ("low", "medium", "highm1", "high")  # the least first, above all numbers
-_GOVERNORS = {"conservative", "ondemand", "performance", "powersave", "schedutil", "userspace"}
-
-
-def _frequency(word: str) -> int:
-    """To compare frequencies by: kHz, of which 32 bits count; of a name more than any number.
-
-    Raises:
-        ValueError: the word says none.
-    """
-    if word.lower() in _FREQUENCIES:
-        return (1 << 32) + _FREQUENCIES.index(word.lower())
-    kilohertz = min(leading_number(word), _MOST_LONG) & 0xFFFFFFFF
-    if not kilohertz or word.startswith("-"):
-        raise ValueError(word)
-    return kilohertz
-
-
-def _shown_frequency(bound: int) -> str:
-    """As it is kept; "" for what stands for none said."""
-    if bound >> 32:
-        return _FREQUENCIES[bound & 0xFFFFFFFF]
-    return "" if bound == 0xFFFFFFFE else "unknown" if bound >> 31 else str(bound)
-
-
 def _cpu_freq(job: Job, option: Option, value: str) -> None:
-    """`P1[-P2][:P3]`: frequencies by number or name, and a governor. A governor may stand alone."""
+    from understudy.commands.submission.cpu_frequency import kept
 
-    def wrong(text: str) -> BadOptionError:
-        return BadOptionError(
-            f"Invalid --{option.long} argument", 255, f"{{program}}: error: {text}"
-        )
-
-    frequencies, colon, governor = value.partition(":")
-    least, dash, rest = frequencies.partition("-")
-    if least.lower().partition(",")[0] in _GOVERNORS:
-        if colon or dash:
-            raise wrong(f"governor cannot be specified twice {least}{{-}}:{governor} in --cpu-freq")
-        job.extra[option.dest] = least
-        return
-    words = [least, *([rest.partition("-")[0]] if dash else [])]
-    bounds = []
-    for word in words:
-        try:
-            bounds.append(_frequency(word))
-        except ValueError:
-            raise wrong(f'unrecognized --cpu-freq argument "{word}"') from None
-    if dash and bounds[1] < bounds[0]:
-        raise wrong(f"min cpu-frec ({words[0]}) must be < max cpu-freq ({words[1]})")
-    if colon and not dash:
-        raise wrong(f"gov on cpu-frec ({governor}) illegal without max")
-    if colon and governor.lower().partition(",")[0] not in _GOVERNORS:
-        raise wrong(f"illegal governor: {governor} on --cpu-freq")
-    named = [_shown_frequency(bound) for bound in bounds]
-    if any(named) or governor:
-        job.extra[option.dest] = "-".join(named) + colon + governor
+    if text := kept(value, option.long):
+        job.extra[option.dest] = text
 
 
 _LIMITS = {
@@ -669,50 +578,10 @@ def _power(job: Job, option: Option, value: str) -> None:
     job.extra[option.dest] = value
 
 
-_MEMORY_BINDINGS = {
-    "none",
-    "no",
-    "rank",
-    "local",
-    "map_mem",
-    "mask_mem",
-    "sort",
-    "nosort",
-    "prefer",
-    "p",
-    "quiet",
-    "q",
-    "verbose",
-    "v",
-}
-
-
 def _mem_bind(job: Job, option: Option, value: str) -> None:
-    words = value.split(",")
-    while words:
-        word = words.pop(0)
-        name, _, listed = word.partition(":")
-        name = name.lower()
-        if name == "help":
-            from understudy.commands.shared.option_help import MEMORY_BINDINGS
+    from understudy.commands.submission.memory_binding import check
 
-            raise BadOptionError("", 255, help=MEMORY_BINDINGS)
-        is_list = name in {"map_mem", "mask_mem"}
-        if name not in _MEMORY_BINDINGS or (":" in word and not is_list):
-            raise BadOptionError(f'unrecognized --mem-bind argument "{word}"')
-        if not is_list:
-            continue
-        if not listed:
-            raise BadOptionError(f'missing list for "--mem-bind={name}:<list>"')
-        numbers = [listed]
-        while words and words[0][:1].isdigit():
-            numbers.append(words.pop(0))
-        for each in numbers:
-            digits = each[2:] if each[:2].lower() == "0x" else each
-            if wrong := digits.lstrip("0123456789abcdefABCDEF")[:1]:
-                raise BadOptionError(
-                    f"Failed to validate number: {each}, the offending character is {wrong}"
-                )
+    check(value)
     job.extra[option.dest] = value
 
 

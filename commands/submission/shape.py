@@ -5,6 +5,7 @@ Place: commands. Follows the real commands, where sbatch(1) is silent.
 """
 
 from understudy.commands.submission.job import BadOptionError
+from understudy.model.noted import NO_NODES, noted
 
 TYPE_CHECKING = False
 # An option, and the one whose variable it makes void.
@@ -121,26 +122,33 @@ def fit_nodes(job: "Job", context: "Context", *, quiet: bool = False) -> None:
     """
     spec = job.spec
     tasks, nodes, most = spec.get("num_tasks"), spec.get("min_nodes"), spec.get("max_nodes")
-    named = spec.get("required_nodes")
-    if named:
+    count = 0
+    if named := spec.get("required_nodes"):
         count = _count(named)
         if most and count > most:
             raise BadOptionError(f"invalid number of nodes (-N {count}-{most})", 1)
         if count > 1 and tasks:
             nodes = max(nodes or 1, count)
-    if tasks and nodes and nodes > tasks:
+    if "ntasks" in noted(job.extra, NO_NODES):
+        if nodes := nodes or count:
+            _say_fewer(0, nodes, context, quiet=quiet)
+    elif tasks and nodes and nodes > tasks:
         lower_nodes(job, nodes, context, quiet=quiet)
 
 
 def lower_nodes(job: "Job", nodes: int, context: "Context", *, quiet: bool = False) -> None:
     """As many as there are tasks, in place of so many."""
     tasks = job.spec["num_tasks"]
+    _say_fewer(tasks, nodes, context, quiet=quiet)
+    job.spec["min_nodes"] = job.spec["max_nodes"] = tasks
+
+
+def _say_fewer(tasks: int, nodes: int, context: "Context", *, quiet: bool) -> None:
     if not quiet:
         context.complain(
             f"{context.program}: Warning: can't run {tasks} processes on {nodes} nodes, setting "
             f"nnodes to {tasks}"
         )
-    job.spec["min_nodes"] = job.spec["max_nodes"] = tasks
 
 
 def tasks_told(job: "Job") -> int:

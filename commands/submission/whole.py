@@ -6,6 +6,7 @@ Place: under sbatch, salloc and srun. Follows the real commands, where sbatch(1)
 
 from understudy.commands.submission.job import BadOptionError, Job
 from understudy.commands.submission.options import check_limits
+from understudy.model.noted import NO_NODES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def check_whole(job: Job, *, bb: str = "--burst-buffer") -> None:
     """
     if job.node_file is not None:
         _read_node_file(job, job.node_file)
+    _settle_no_nodes(job)
     wrong = []
     if (tasks := job.spec.get("num_tasks", 1)) < 0:
         wrong.append(f"invalid number of tasks (-n {tasks})")
@@ -50,6 +52,21 @@ def check_whole(job: Job, *, bb: str = "--burst-buffer") -> None:
         tasks = job.spec.get("num_tasks", nodes)
         if -(-tasks // size) < nodes:
             raise BadOptionError("Too few processes for the requested {plane,node} distribution", 1)
+
+
+def _settle_no_nodes(job: Job) -> None:
+    """Let what asks for no node or task be nothing beside another option that says how many there
+    are. No tasks, given as such, stay none.
+    """
+    if NO_NODES not in job.extra:
+        return
+    has_nodes = bool(job.spec.get("min_nodes") or job.spec.get("required_nodes"))
+    has_tasks = "num_tasks" in job.spec or "ntasks_per_node" in job.spec
+    for name in ("nodes", "nodelist"):
+        if has_nodes:
+            job.note(NO_NODES, name, is_so=False)
+    if has_nodes or has_tasks:
+        job.note(NO_NODES, "extra_node_info", is_so=False)
 
 
 def check_arbitrary(job: Job) -> None:

@@ -12,7 +12,7 @@ from understudy.controller.facts.feasibility import largest_node, nodes_if_empty
 from understudy.controller.facts.tres import tres_text
 from understudy.controller.priority.tres import billing, billing_weights, tres_of
 from understudy.controller.tables.gres_texts import counts_of
-from understudy.controller.tables.job import HELD_BY_ADMIN, HELD_BY_USER, NO_NODES
+from understudy.controller.tables.job import HELD_BY_ADMIN, HELD_BY_USER
 from understudy.controller.tables.licenses import read_licenses
 from understudy.controller.tables.shape import (
     least_cpus,
@@ -22,6 +22,7 @@ from understudy.controller.tables.shape import (
     tasks_of,
 )
 from understudy.model.gres import gpus_in, is_unsaid
+from understudy.model.noted import NO_NODES
 from understudy.model.records import NO_TASKS
 from understudy.model.states import JobState
 

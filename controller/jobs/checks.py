@@ -19,6 +19,7 @@ from understudy.controller.tables.partition import PARTITION_NODE_LIMIT
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.gpu_options import GpuOptions
 from understudy.model.gres import GPU, SHARED, BadCountError, mixes_types, read_request
+from understudy.model.noted import GIVEN_EMPTY, noted
 from understudy.model.shape import described_threads
 from understudy.protocol.messages import AllocateJob, SubmitJob
 
@@ -82,7 +83,7 @@ def check_kinds(core: Core, spec: JobSpec) -> None:
 
 def is_given_empty(spec: JobSpec, field: str) -> bool:
     """Whether an option was given for the text, and says nothing."""
-    return field in spec.extra.get("given_empty", "").split()
+    return field in noted(spec.extra, GIVEN_EMPTY)
 
 
 def check_words(core: Core, spec: JobSpec) -> None:

@@ -70,7 +70,6 @@ from understudy.controller.tables.het_job import join as join_het_job
 from understudy.controller.tables.job import (
     BAD_CONSTRAINTS,
     HELD_BY_USER,
-    NO_NODES,
     NOT_AVAILABLE,
     HetJob,
     Job,
@@ -81,6 +80,7 @@ from understudy.controller.tables.reservation import WAITS
 from understudy.controller.tables.shape import cpus_for_memory, name_nodes, shape_of
 from understudy.model import nodeset
 from understudy.model.errors import ErrorCode, SlurmError
+from understudy.model.noted import NO_NODES
 from understudy.protocol.messages import AllocateJob, SubmitJob
 
 if TYPE_CHECKING:

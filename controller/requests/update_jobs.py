@@ -42,6 +42,7 @@ from understudy.controller.tables.job import HELD_BY_ADMIN, HELD_BY_USER
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.gres import mixes_types, read_request
 from understudy.model.moments import parse_time
+from understudy.model.noted import GIVEN_EMPTY, note
 from understudy.model.times import leading_number, parse_limit, parse_memory, whole_minutes
 from understudy.protocol.messages import JobResults
 
@@ -482,9 +483,8 @@ def _admin_comment(change: Change, text: str) -> None:
 
 def _note_empty(change: Change, name: str, *, is_empty: bool) -> None:
     """An empty text is shown as one, and not as none."""
-    names = set(change.spec.get("extra", change.job.spec.extra).get("given_empty", "").split())
-    names = names | {name} if is_empty else names - {name}
-    change.set_extra("given_empty", " ".join(sorted(names)))
+    extra = change.spec.get("extra", change.job.spec.extra)
+    change.set_extra(GIVEN_EMPTY, note(extra, GIVEN_EMPTY, name, is_so=is_empty))
 
 
 def _array_limit(change: Change, text: str) -> None:

@@ -37,7 +37,6 @@ HELD_BY_ADMIN: Final = "JobHeldAdmin"
 HELD_BY_USER: Final = "JobHeldUser"
 # no partition of its own could ever hold it; also who holds it then
 BAD_CONSTRAINTS: Final = "BadConstraints"
-NO_NODES: Final = "no_nodes"  # among what a specification has besides: it asks for no node
 NOT_AVAILABLE: Final = "ReqNodeNotAvail"
 
 

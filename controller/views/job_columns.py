@@ -37,6 +37,7 @@ from understudy.controller.tables.preemption import OFF
 from understudy.controller.views.columns import Attribute, Constant, Extra, Unless
 from understudy.model import nodeset
 from understudy.model.gres import is_unsaid
+from understudy.model.noted import GIVEN_EMPTY, note, noted
 from understudy.model.records import JOBS
 from understudy.model.states import JobFlag, JobState
 from understudy.model.task_numbers import format_tasks
@@ -287,10 +288,9 @@ def _association_id(core: Core, job: Job, _now: float) -> int:
 
 def _given_empty(core: Core, job: Job, _now: float) -> str:
     """Also a QOS that is not there, where accounting knows of others."""
-    names = job.spec.extra.get("given_empty", "")
-    if core.associations.qos and not job.spec.qos and "qos" not in names.split():
-        names = f"{names} qos".strip()
-    return names
+    is_unknown = bool(core.associations.qos and not job.spec.qos)
+    extra = job.spec.extra
+    return note(extra, GIVEN_EMPTY, "qos", is_so=is_unknown or "qos" in noted(extra, GIVEN_EMPTY))
 
 
 JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {

@@ -1,6 +1,7 @@
 """sbatch: what it asks of the controller for given options, variables and scripts.
 
-Covers: commands/submission/batch_script, commands/submission/export,
+Covers: commands/submission/batch_script, commands/submission/cpu_frequency,
+commands/submission/export, commands/submission/memory_binding, commands/submission/numbers,
 commands/submission/option_table, commands/submission/options, commands/submission/other_script,
 commands/submission/verbose, commands/submission/whole.
 """
@@ -118,6 +119,22 @@ def test_hetjob_lines_part_components_and_the_last_options_of_the_line_go_for_th
 def test_a_reboot_needs_whole_nodes_and_an_empty_list_of_nodes_is_no_list() -> None:
     assert spec_of("--reboot").exclusive
     assert spec_of("-w", "").extra["no_nodes"]
+
+
+def test_what_asks_for_no_node_gives_way_to_an_option_that_says_how_many() -> None:
+    for words, names in (
+        (("-w", "", "-w", "n1"), ""),
+        (("-n", "4294967296", "-n", "2"), ""),
+        (("-B", "0", "-B", "1"), ""),
+        (("-N", "0", "-N", "2"), ""),
+        (("-B", "0", "-N", "2"), ""),
+        (("-B", "0", "-n", "2"), ""),
+        (("-w", "", "-n", "2"), "nodelist"),
+        (("-N", "0", "-n", "2"), "nodes"),
+        (("-w", "", "-N", "2"), ""),
+        (("-n", "4294967296", "-N", "2"), "ntasks"),
+    ):
+        assert spec_of(*words).extra.get("no_nodes", "") == names
 
 
 def test_variables_hold_for_every_component() -> None:
