@@ -164,10 +164,15 @@ def prolog(program: str, whose: str, said: str, task: Task, variables: dict[str,
     output. `whose`, `said`: what errors call it.
     """
     where = f"slurmstepd-{task.node['name']}: error:"
-    if not os.access(program, os.X_OK):
+    wrong = ""
+    if not program.startswith("/"):
+        wrong = f"is not fully qualified pathname ({program})"
+    elif not os.access(program, os.X_OK):
         why = os.strerror(2 if not os.path.exists(program) else 13)
+        wrong = f"can not be executed ({program}) {why}"
+    if wrong:
         for line in (
-            f"run_command: {whose} task_prolog can not be executed ({program}) {why}",
+            f"run_command: {whose} task_prolog {wrong}",
             (
                 f"{whose} task_prolog did not exit normally. reason: Run command failed - "
                 "configuration error"

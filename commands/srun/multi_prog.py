@@ -16,15 +16,20 @@ if TYPE_CHECKING:
     from understudy.commands.srun.srun_settings import Settings
 
 
-def read_programs(settings: "Settings", context: "Context") -> "list[Any]":
-    """--multi-prog: [(task ranges or None for the rest, command)] of the file, checked."""
-    path = settings.command[0]
+def read_file(path: str, context: "Context") -> str:
+    """What the file of --multi-prog says."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            lines = file.read().replace("\\\n", "").split("\n")
+            return file.read()
     except OSError:
         context.error(f"Could not open multi_prog config file {path}")
         raise StepError from None
+
+
+def read_programs(settings: "Settings", text: str, context: "Context") -> "list[Any]":
+    """--multi-prog: [(task ranges or None for the rest, command)] of the file's text, checked."""
+    path = settings.command[0]
+    lines = text.replace("\\\n", "").split("\n")
     tasks = settings.job.spec.get("num_tasks") or settings.job.spec.get("min_nodes") or 1
     found: list[Any] = []
     taken: set[int] = set()

@@ -9,8 +9,14 @@ import os
 
 from understudy.commands.shared.client import Client, RefusedError, pack_named
 from understudy.commands.shared.context import Context, run
+from understudy.commands.srun.own_options import het_groups
 from understudy.commands.srun.srun_options import OPTIONS, USAGE
-from understudy.commands.srun.srun_settings import Settings, StepError, fit_nodes, ranks
+from understudy.commands.srun.srun_settings import (
+    Settings,
+    StepError,
+    drop_contrary_tasks,
+    fit_nodes,
+)
 from understudy.commands.submission.allocation import (
     Allocation,
     AllocationError,
@@ -24,18 +30,22 @@ from understudy.commands.submission.allocation import (
 )
 from understudy.commands.submission.gres import GRES_ERRORS, gres_help, refuses_gres
 from understudy.commands.submission.job import BadOptionError
+from understudy.commands.submission.options import check_limits
 from understudy.commands.submission.shape import (
     ignore_specialised,
     options_agree,
     say_ignored,
     variables_agree,
 )
-from understudy.commands.submission.whole import check_whole, check_x11
+from understudy.commands.submission.whole import check_whole, check_x11, read_node_file
+from understudy.model.noted import NO_NODES, noted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+
+    from understudy.commands.submission.job import Job
 
 USAGE_EXIT = 255
 ALREADY_DONE = 2021
@@ -56,35 +66,29 @@ def _srun(whole: list[str], context: Context) -> int:
     if not variables_agree(context.environ, "SLURM_", context):
         return 1
     arguments, *others = _with_commands(segments(whole))
-    settings = Settings(arguments, context)
+    settings = Settings(arguments, context, is_first=True)
     own = settings.own
     if context.tells(OPTIONS, own, USAGE):
         return 0
     if "mpi" in own:
-        from understudy.commands.srun.mpi_types import check, says_list
+        from understudy.commands.srun.mpi_types import says_list
 
         if says_list(own["mpi"], context):
             return 0
-        try:
-            check(own["mpi"], context)
-        except StepError:
-            return 1
-    if not _binding_is_sound(settings, context):
-        return 1
-    if settings.command:
-        if not ignore_specialised(settings.job, context):
-            return 1
-        _say_options(settings, settings.verbose, context)
     if "gres_help" in settings.job.flags:
         context.print(gres_help(context))
         return 0
+    if not settings.command and "test_only" not in own:
+        context.fatal("No command given to execute.")
+        return 1
+    programs_text = ""
+    if "multi_prog" in own:
+        from understudy.commands.srun.multi_prog import read_file
+
+        programs_text = read_file(settings.command[0], context)
     if not _is_sound(settings, context):
         return 1
     name = os.path.basename(settings.command[0]) if settings.command else ""
-    if own.get("compress", "").lower() not in {"", "none", "lz4"}:
-        context.error(
-            f"Compression type '{own['compress']}' unknown, disabling compression support."
-        )
     if "test_only" in own:
         return _test(settings, name, context)
     parts = [settings]
@@ -95,7 +99,7 @@ def _srun(whole: list[str], context: Context) -> int:
     if "multi_prog" in own:
         from understudy.commands.srun.multi_prog import read_programs
 
-        programs = read_programs(settings, context)
+        programs = read_programs(settings, programs_text, context)
     if "no_allocate" in own:
         from understudy.commands.srun.no_allocate import run_without_job
 
@@ -128,21 +132,47 @@ def _binding_is_sound(settings: Settings, context: Context) -> bool:
 
 
 def _is_sound(settings: Settings, context: Context) -> bool:
-    """Whether what was asked for can be meant; else that is said."""
-    if "het_group" in settings.own:
-        _groups(settings.own["het_group"], context)
-    clusters = [value for option, value in settings.given if option.dest == "clusters"]
-    if context.refuses_clusters(clusters[-1] if clusters else None):
-        return False
-    if not settings.command and "test_only" not in settings.own:
-        context.fatal("No command given to execute.")
-        return False
-    say_ignored(settings.job, context)
-    check_x11(settings.own, context.environ)
+    """Whether what was asked for can be meant; else that is said. Settles what follows of it."""
+    own, job = settings.own, settings.job
+    is_sound = "no_allocate" not in own or _names_nodes_alone(job, context)
     given = set(settings.on_line)
     if "SLURM_NTASKS_PER_GPU" in context.environ:
         given.add("ntasks_per_gpu")
-    return options_agree(given, context) and not refuses_gres(settings.job, context)
+    if not (options_agree(given, context) and _binding_is_sound(settings, context)):
+        return False
+    settings.settle()
+    if settings.command and not ignore_specialised(job, context):
+        return False
+    read_node_file(job)
+    fit_nodes(settings, context, inside=bool(settings.job_id))
+    if "mpi" in own:
+        from understudy.commands.srun.mpi_types import check
+
+        check(own["mpi"], context)
+    check_x11(own, context.environ)
+    if not is_sound:
+        return False
+    job.note(NO_NODES, "extra_node_info", is_so=False)
+    if "ntasks" in noted(job.extra, NO_NODES):
+        raise BadOptionError("invalid number of tasks (-n 0)", 1)
+    if settings.command:
+        _say_options(settings, settings.verbose, context)
+    say_ignored(job, context)
+    check_limits(own.get("propagate") or "")
+    clusters = [value for option, value in settings.given if option.dest == "clusters"]
+    return not context.refuses_clusters(clusters[-1] if clusters else None)
+
+
+def _names_nodes_alone(job: "Job", context: Context) -> bool:
+    """Whether --no-allocate has a list of nodes, and none that are left out; what it lacks is
+    said.
+    """
+    has_nodes, leaves_out = bool(job.spec.get("required_nodes")), "excluded_nodes" in job.spec
+    if not has_nodes:
+        context.error("must specify a node list with -Z, --no-allocate.")
+    if leaves_out:
+        context.error("can not specify --exclude list with -Z, --no-allocate.")
+    return has_nodes and not leaves_out
 
 
 def _binds(context: Context) -> bool:
@@ -155,6 +185,10 @@ def _binds(context: Context) -> bool:
 
 def _test(settings: Settings, name: str, context: Context) -> int:
     job = settings.job
+    if refuses_gres(job, context):
+        context.complain("allocation failure: No error")
+        return 1
+    check_whole(job)
     command = settings.command[0] if settings.command else ""
     complete(job, command, settings.arguments, context, name)
     try:
@@ -203,14 +237,16 @@ def _outside(
         context.fatal("--relative option invalid for job allocation request")
         return 1
     job = settings.job
-    if context.refuses_clusters(job.extra.get("clusters")):
+    if refuses_gres(job, context):
         return 1
     check_whole(job)
     for each in (settings, *others):
         if not each.command:
             context.fatal("No command given to execute.")
             return 1
-        fit_nodes(each, context)
+        if each is not settings:
+            fit_nodes(each, context)
+        drop_contrary_tasks(each, context)
         complete(
             each.job, each.command[0], each.arguments, context, os.path.basename(each.command[0])
         )
@@ -308,7 +344,9 @@ def _inside(
         if not each.command:
             context.fatal("No command given to execute.")
             return 1
-        fit_nodes(each, context, inside=True)
+        if each is not settings:
+            fit_nodes(each, context, inside=True)
+        drop_contrary_tasks(each, context)
     from understudy.commands.srun.launch import run as run_step
     from understudy.commands.srun.step import Step
 
@@ -338,6 +376,7 @@ def _side_by_side(
             context.fatal("No command given to execute.")
             raise StepError
         fit_nodes(part, context)
+        drop_contrary_tasks(part, context)
         spec = part.job.spec
         named = [name for name in expand(spec.get("required_nodes") or "") if name in free]
         count = max(spec.get("min_nodes") or len(held), len(named))
@@ -382,7 +421,7 @@ def _by_group(
     for place, arguments in enumerate((settings.arguments, *others)):
         settings = Settings(arguments, context, before=before)
         wanted = settings.own.get("het_group")
-        numbers = [place] if wanted is None else _groups(wanted, context)
+        numbers = [place] if wanted is None else het_groups(wanted)
         for group in dict.fromkeys(numbers):
             if group > last:
                 if wanted is None or len(numbers) > 1:
@@ -410,23 +449,13 @@ def _by_group(
     return sorted(parts, key=lambda part: part[1].job_id)
 
 
-def _groups(wanted: str, context: Context) -> list[int]:
-    numbers = ranks(wanted)
-    if numbers is None:
-        wrong = next((word for word in wanted.split(",") if ranks(word) is None), wanted)
-        context.error(f"_parse_single_range: Invalid range: `{wrong}'")
-        context.error(f"Invalid --het-group value: {wanted}")
-        raise StepError
-    return numbers
-
-
 def _refuse_groups(wanted: str, context: Context) -> None:
     """A job of one component has no groups.
 
     Raises:
         StepError: always.
     """
-    if most := max(_groups(wanted, context)):
+    if most := max(het_groups(wanted)):
         context.error(f"Requested het-group offset exceeds highest hetjob index ({most} > 0)")
     else:
         context.error("No directives to start application on any available hetjob components")

@@ -7,12 +7,13 @@ import os
 import time
 
 from understudy.commands.shared.context import Context
+from understudy.commands.srun.own_options import check_own
 from understudy.commands.srun.srun_options import HANDED_ON, OPTIONS, OWN
 from understudy.commands.submission.allocation import immediate_s
 from understudy.commands.submission.job import BadOptionError, Job
 from understudy.commands.submission.numbers import number
 from understudy.commands.submission.option_table import KEPT
-from understudy.commands.submission.options import apply, check_limits
+from understudy.commands.submission.options import apply
 from understudy.commands.submission.shape import (
     heed_hint,
     loudness,
@@ -49,12 +50,6 @@ _BINDINGS = frozenset(
 )
 # what is no option of the job here, and has the values that sbatch knows
 _AS_SBATCH = frozenset(("open_mode",))
-# least values, and names in errors
-_COUNTS = (
-    ("threads", 1, "threads"),
-    ("msg_timeout", 1, "msg-timeout"),
-    ("resv_ports", 0, "resv-port"),
-)
 
 
 class StepError(Exception):
@@ -84,8 +79,12 @@ class Settings:
         context: Context,
         environ: "Mapping[str, str] | None" = None,
         before: "Settings | None" = None,
+        *,
+        is_first: bool = False,
     ) -> None:
-        """`before`: the part before this one, if it is one of several."""
+        """`before`: the part before this one, if it is one of several. `is_first`: nothing of the
+        command has been looked at, so that what is passed over is said, and `settle` is to come.
+        """
         given, self.command = OPTIONS.parse(arguments, permute=False)
         self.arguments = arguments
         environ = dict(context.environ if environ is None else environ)
@@ -112,37 +111,39 @@ class Settings:
                 apply(Job(0), option, value)
             if option.dest in OWN:
                 self.own[option.dest] = "" if value is None else value
+                if warning := check_own(option.dest, self.own[option.dest]):
+                    (context.error if is_first else str)(warning)
                 if option.dest == "exclusive" and not inside:
                     apply(self.job, option, value)
             else:
                 apply(self.job, option, value)
-        heed_hint(self.job)
         own = self.own
-        check_limits(own.get("propagate") or "")
         self.quiet = "quiet" in own
         self.verbose = loudness(given, environ, "SLURM_DEBUG")
         self.immediate = immediate_s(own["immediate"]) if "immediate" in own else 0
-        for name, least, said in _COUNTS:
-            if name in own and (own[name] or name == "threads"):
-                number(said, own[name], least)
         self.wait_s = number("wait", own["wait"], 0) if own.get("wait") else None
         bad_exit = own.get("kill_on_bad_exit")
-        if bad_exit:
-            number("kill-on-bad-exit", bad_exit, 0)
         self.kill_on_bad_exit = None if bad_exit is None else bad_exit != "0"
-        if "jobid" in self.on_line:
-            number("jobid", own["jobid"].partition(".")[0], 0)
         self.job_id = number("jobid", own["jobid"].partition(".")[0]) if own.get("jobid") else 0
         self.relative = number("relative", own["relative"] or "0", 0) if "relative" in own else None
         self.cpu_bind = "!" if own.get("cpu_bind") == "" else cpu_bind(own.get("cpu_bind", ""))
         if self.command and self.command[0].startswith("."):
             self.command[0] = f"{os.getcwd()}/{self.command[0]}"
-        if environ.get("SLURM_HOSTFILE"):
+        self._is_inside, self._environ = inside, environ
+        if not is_first:
+            self.settle()
+
+    def settle(self) -> None:
+        """What follows for the job when all options are known: of --hint, of SLURM_HOSTFILE, and of
+        an arbitrary distribution.
+        """
+        heed_hint(self.job)
+        if self._environ.get("SLURM_HOSTFILE"):
             from understudy.commands.submission.host_file import use_host_file
 
-            use_host_file(self.job, environ, self._tasks_asked(inside=inside))
+            use_host_file(self.job, self._environ, self._tasks_asked(inside=self._is_inside))
         if self.job.spec.get("distribution") == "arbitrary":
-            self._name_nodes(inside=inside)
+            self._name_nodes(inside=self._is_inside)
 
     @property
     def asked_gres(self) -> dict[str, str]:
@@ -221,11 +222,17 @@ def fit_nodes(settings: Settings, context: Context, *, inside: bool = False) -> 
     """
     named = _named_nodes(settings, context)
     spec = settings.job.spec
-    tasks, nodes, per_node = (
-        spec.get("num_tasks"),
-        spec.get("min_nodes"),
-        spec.get("ntasks_per_node"),
-    )
+    tasks, nodes = spec.get("num_tasks"), spec.get("min_nodes")
+    if tasks is not None and not inside:
+        nodes = max(nodes or 1, named)
+    if tasks is not None and nodes is not None and nodes > tasks:
+        lower_nodes(settings.job, nodes, context)
+
+
+def drop_contrary_tasks(settings: Settings, context: Context) -> None:
+    """Pass over --ntasks-per-node where tasks and nodes are as many as it does not make."""
+    spec = settings.job.spec
+    tasks, nodes, per_node = map(spec.get, ("num_tasks", "min_nodes", "ntasks_per_node"))
     if (
         tasks is not None
         and nodes is not None
@@ -239,10 +246,6 @@ def fit_nodes(settings: Settings, context: Context, *, inside: bool = False) -> 
             f" requested nodes {nodes}. Ignoring --ntasks-per-node."
         )
         del spec["ntasks_per_node"]
-    if tasks is not None and not inside:
-        nodes = max(nodes or 1, named)
-    if tasks is not None and nodes is not None and nodes > tasks:
-        lower_nodes(settings.job, nodes, context)
 
 
 def _named_nodes(settings: Settings, context: Context) -> int:

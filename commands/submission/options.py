@@ -213,15 +213,15 @@ _TOP_PRIORITY = _NO_PRIORITY - 1
 
 
 def _priority(job: Job, _option: Option, value: str) -> None:
-    """The number that the text begins with. What begins with none asks for no priority of its own,
-    and only `0` itself holds the job.
+    """The number that the text begins with. 0, and what begins with none, asks for no priority of
+    its own.
     """
     amount = _TOP_PRIORITY if value.upper() == "TOP" else leading_number(value)
     if amount < 0:
         raise BadOptionError("Priority must be >= 0")
     if amount >= _NO_PRIORITY:
         raise BadOptionError(f"Priority must be < {_NO_PRIORITY}")
-    if amount or value == "0":
+    if amount:
         job.spec["priority"] = amount
     else:
         job.spec.pop("priority", None)

@@ -23,8 +23,7 @@ def check_whole(job: Job, *, bb: str = "--burst-buffer") -> None:
     Raises:
         BadOptionError: they are, or a file cannot be read.
     """
-    if job.node_file is not None:
-        _read_node_file(job, job.node_file)
+    read_node_file(job)
     _settle_no_nodes(job)
     wrong = []
     if (tasks := job.spec.get("num_tasks", 1)) < 0:
@@ -104,8 +103,15 @@ def check_x11(own: "Mapping[str, str | None]", environ: "Mapping[str, str]") -> 
         raise BadOptionError("No DISPLAY variable set, cannot setup x11 forwarding.", 255)
 
 
-def _read_node_file(job: Job, path: str) -> None:
-    """When all options are known to be good."""
+def read_node_file(job: Job) -> None:
+    """Take the nodes that --nodefile names, when all options are known to be good.
+
+    Raises:
+        BadOptionError: the file cannot be read.
+    """
+    path, job.node_file = job.node_file, None
+    if path is None:
+        return
     try:
         with open(path, encoding="utf-8") as file:
             words = file.read().replace(",", " ").split()

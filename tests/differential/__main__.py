@@ -136,9 +136,9 @@ def side_by_side(ledger: Ledger, options: argparse.Namespace, first: int) -> Non
         ledger.save()
 
 
-def report_pairs(pair: Pair, name: str, seed: int) -> None:
+def report_pairs(pair: Pair, name: str, seed: int, most: int) -> None:
     """What differs, each cause once."""
-    count, differences = try_pairs(pair, name, seed)
+    count, differences = try_pairs(pair, name, seed, most)
     causes: dict[str, list[Difference]] = {}
     for found in differences:
         causes.setdefault(found.signature, []).append(found)
@@ -169,6 +169,8 @@ def main() -> int:
     parser.add_argument("--each", metavar="NAME", help=what)
     what = "each option of a command with each other one, in both orders; the seed draws values"
     parser.add_argument("--pairs", metavar="NAME", help=what)
+    what = "only so many of the pairs, by the seed"
+    parser.add_argument("--most", type=int, default=0, metavar="N", help=what)
     what = "the command lines of this file; `!` before those that change something, `@bin` for who"
     parser.add_argument("--lines", type=Path, metavar="FILE", help=what)
     what = "record what Slurm says to the lines as this scenario of tests/conformance"
@@ -205,7 +207,7 @@ def main() -> int:
                         try_each(pair, ledger, end, name)
                 elif options.pairs:
                     for name in options.pairs.split(","):
-                        report_pairs(pair, name, options.seed or 1)
+                        report_pairs(pair, name, options.seed or 1, options.most)
                 elif options.lines and options.name:
                     steps = read_lines(options.lines.read_text())
                     record(pair, steps, options.name.split("-")[1], options.about, options.name)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from differential.sides import Pair, Side
 
+LONGEST_S = 5  # what waits for nodes that never come is ended
 AT_ONCE = 25  # command lines for one shell
 NUMBER = re.compile(
     r"(?m)([Jj]ob )\d+\b|^\d+$"
@@ -29,8 +30,15 @@ MARK = "=====8<====="
 # What surrounds the options, of commands that need more
 FORMS = {
     "sbatch": "sbatch -H -o /dev/null {} --wrap true",
-    "srun": "srun --test-only {} true",
+    "srun": "srun {} true",
+    "salloc": "salloc {} true",
     "scancel": "scancel {} 99999",
+}
+# What ends the jobs that the command lines left behind
+LEFT_BEHIND = {
+    "sbatch": "--state=PENDING --name=wrap",
+    "srun": "--name=true",
+    "salloc": "--name=true",
 }
 JOBS = (
     "sbatch -o /dev/null -J job1 --wrap 'sleep 600'",
@@ -70,8 +78,8 @@ def lines_of(name: str, seed: int, most: int = 2) -> Iterator[str]:
 def typed(side: Side, lines: list[str]) -> list[tuple[str, str, int]]:
     """Output, errors and exit code of each, by one shell."""
     script = "".join(
-        f"o=$(timeout 10 {line} 2>$e </dev/null); c=$?; echo \"$o\"; echo '{MARK}'; cat $e; "
-        f"echo '{MARK}'; echo $c; echo '{MARK}'; "
+        f"o=$(timeout {LONGEST_S} {line} 2>$e </dev/null); c=$?; echo \"$o\"; echo '{MARK}'; "
+        f"cat $e; echo '{MARK}'; echo $c; echo '{MARK}'; "
         for line in lines
     )
     out, _, _ = side.shell(f"e=$(mktemp); {script} rm -f $e", limit_s=300)
@@ -81,14 +89,18 @@ def typed(side: Side, lines: list[str]) -> list[tuple[str, str, int]]:
     ]
 
 
-def try_pairs(pair: Pair, name: str, seed: int) -> tuple[int, list[Difference]]:
-    """How many command lines were typed at both, and what differs."""
+def try_pairs(pair: Pair, name: str, seed: int, most: int) -> tuple[int, list[Difference]]:
+    """How many command lines were typed at both, and what differs. `most`: so many of the pairs, by
+    chance; 0: all.
+    """
     pair.play([])
     for line in JOBS:
         pair.both(lambda side, run=line: side.raw(Step(run)))
     pair.settle()
     pair.settle(RECORDS, RECORDED_S)
     lines = list(lines_of(name, seed))
+    if 0 < most < len(lines):
+        lines = random.Random(seed).sample(lines, most)
     found = []
     for at in range(0, len(lines), AT_ONCE):
         some = lines[at : at + AT_ONCE]
@@ -100,6 +112,6 @@ def try_pairs(pair: Pair, name: str, seed: int) -> tuple[int, list[Difference]]:
             difference = compare(*seen, at + number, line)
             if difference is not None:
                 found.append(difference)
-        if name == "sbatch":
-            pair.both(lambda side: side.shell("scancel --state=PENDING --name=wrap"))
+        if name in LEFT_BEHIND:
+            pair.both(lambda side: side.shell(f"scancel {LEFT_BEHIND[name]}"))
     return len(lines), found

@@ -811,7 +811,7 @@ def test_other_options_without_a_text_are_as_if_not_given() -> None:
     ("value", "priority"),
     [
         *(
-            ("0", 0),
+            ("0", None),
             ("10", 10),
             ("10x", 10),
             ("1.5", 1),
@@ -831,7 +831,7 @@ def test_other_options_without_a_text_are_as_if_not_given() -> None:
         ),
     ],
 )
-def test_a_priority_is_the_number_that_its_text_begins_with_and_only_nought_holds(
+def test_a_priority_is_the_number_that_its_text_begins_with_and_nought_is_none(
     value: str, priority: int | None
 ) -> None:
     assert spec_of(f"--priority={value}").priority == priority
