@@ -41,7 +41,7 @@ def check_own(name: str, value: str) -> str:
     elif name == "send_libs" and value.lower() not in {"", "y", "n", "yes", "no"}:
         raise BadOptionError("Invalid --send-libs specification")
     elif name == "compress" and value.lower() not in {"", "lz4", "none"}:
-        return f"Compression type '{value}' unknown, disabling compression support."
+        return f"error: Compression type '{value}' unknown, disabling compression support."
     elif name == "slurmd_debug" and _debug_level(value) > _MOST_DEBUG:
         return f"Using srun's max debug increment of {_MOST_DEBUG}"
     return ""
@@ -60,7 +60,9 @@ def het_groups(text: str) -> list[int]:
         BadOptionError: a word that says none.
     """
     bare, found = text, list[int]()
-    if text.startswith("[") and text.endswith("]"):
+    if text.startswith("["):
+        if not text.endswith("]"):
+            raise BadOptionError(f"Invalid --het-group value: {text}", 1)
         bare = text[1:-1]
     for word in bare.split(","):
         first, dash, last = word.partition("-")

@@ -111,8 +111,9 @@ class Settings:
                 apply(Job(0), option, value)
             if option.dest in OWN:
                 self.own[option.dest] = "" if value is None else value
-                if warning := check_own(option.dest, self.own[option.dest]):
-                    (context.error if is_first else str)(warning)
+                warning = check_own(option.dest, self.own[option.dest])
+                if warning and is_first:
+                    context.complain(f"srun: {warning}")
                 if option.dest == "exclusive" and not inside:
                     apply(self.job, option, value)
             else:
