@@ -35,7 +35,13 @@ from understudy.commands.submission.shape import (
     variables_agree,
     without_contrary,
 )
-from understudy.commands.submission.whole import check_arbitrary, check_whole, check_x11
+from understudy.commands.submission.whole import (
+    check_arbitrary,
+    check_whole,
+    check_x11,
+    refuse_no_tasks,
+    refuse_two_buffers,
+)
 from understudy.model.environment import (
     COMMAND,
     COMPONENT,
@@ -144,41 +150,41 @@ def _salloc(arguments: list[str], context: Context) -> int:
     names = {option.dest for option, _ in given}
     if context.tells(OPTIONS, names, USAGE):
         return 0
-    if not options_agree(names, context):
-        return 1
     if not variables_agree(context.environ, "SALLOC_", context):
         return 1
     environment = without_contrary(OPTIONS.from_environment(context.environ), given)
     settings = [*environment, *given]
     own = {option.dest: value for option, value in settings if option.dest in _OWN}
     job = _component(settings)
-    if context.refuses_clusters(
-        next((value for option, value in reversed(settings) if option.dest == "clusters"), None)
-    ):
-        return 1
     if "gres_help" in job.flags:
         context.print(gres_help(context))
         return 0
+    if not (options_agree(names, context) and ignore_specialised(job, context)):
+        return 1
     if not _is_sound(job, context):
         return 1
     say_ignored(job, context)
-    if not ignore_specialised(job, context):
-        return 1
     if times := loudness(settings, context.environ, "SALLOC_DEBUG"):
         from understudy.commands.submission.verbose import say_options
 
         say_options(settings, job, times, context)
     kill_signal = _kill_signal(own, has_command=bool(operands))
-    check_x11(own, context.environ)
     immediate = immediate_s(own["immediate"]) if "immediate" in own else 0
     quiet = "quiet" in own
     fit_nodes(job, context)
+    refuse_no_tasks(job)
+    check_x11(own, context.environ)
+    if context.refuses_clusters(
+        next((value for option, value in reversed(settings) if option.dest == "clusters"), None)
+    ):
+        return 1
     if refuses_gres(job, context):
         return 1
     others = []
     kept = [each for each in given if each[0].dest in KEPT]
     for more in further:
         others.append(_component([*environment, *kept, *more]))
+        heed_hint(others[-1])
         kept += [each for each in more if each[0].dest in KEPT]
     folder = job.spec.pop("work_dir", os.getcwd())  # the command's; the job's is where we are
     for each in (job, *others):
@@ -207,7 +213,10 @@ def _component(given: list[tuple[Option, str | None]]) -> Job:
     for option, value in given:
         if option.dest not in _OWN:
             apply(job, option, value)
-    heed_hint(job)
+        elif option.dest == "immediate":
+            immediate_s(value)
+        elif option.dest == "kill_command":
+            _signal_of(value)
     return job
 
 
@@ -217,6 +226,8 @@ def _is_sound(job: Job, context: Context) -> bool:
     Raises:
         BadOptionError: an option is wrong.
     """
+    refuse_two_buffers(job, "--bb")
+    heed_hint(job)
     if "SLURM_HOSTFILE" in context.environ:
         from understudy.commands.submission.host_file import use_host_file
 
@@ -292,7 +303,15 @@ def _kill_signal(own: dict[str, str | None], *, has_command: bool) -> int:
     """What the command is sent when its resources are lost (--kill-command); 0: nothing."""
     if "kill_command" not in own:
         return 0 if has_command else int(_signal.SIGHUP)
-    text = own["kill_command"]
+    return _signal_of(own["kill_command"])
+
+
+def _signal_of(text: str | None) -> int:
+    """The number of a signal; without a word SIGTERM's.
+
+    Raises:
+        BadOptionError: it is none.
+    """
     if not text:
         return int(_signal.SIGTERM)
     from understudy.model.times import parse_signal

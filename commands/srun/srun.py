@@ -37,8 +37,13 @@ from understudy.commands.submission.shape import (
     say_ignored,
     variables_agree,
 )
-from understudy.commands.submission.whole import check_whole, check_x11, read_node_file
-from understudy.model.noted import NO_NODES, noted
+from understudy.commands.submission.whole import (
+    check_whole,
+    check_x11,
+    read_node_file,
+    refuse_no_tasks,
+)
+from understudy.model.noted import NO_NODES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -153,8 +158,7 @@ def _is_sound(settings: Settings, context: Context) -> bool:
     if not is_sound:
         return False
     job.note(NO_NODES, "extra_node_info", is_so=False)
-    if "ntasks" in noted(job.extra, NO_NODES):
-        raise BadOptionError("invalid number of tasks (-n 0)", 1)
+    refuse_no_tasks(job)
     if settings.command:
         _say_options(settings, settings.verbose, context)
     say_ignored(job, context)

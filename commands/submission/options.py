@@ -76,6 +76,11 @@ def _half(field: str, *, all_ones_count: bool = True) -> "Callable[[Job, Option,
     return set_half
 
 
+def _sockets(job: Job, option: Option, value: str) -> None:
+    _half(option.dest)(job, option, value)
+    job.note(NO_NODES, "extra_node_info", is_so=False)
+
+
 def _cpus_per_node(job: Job, option: Option, value: str) -> None:
     if (count := number(option.long, value)) > 0:
         job.spec["min_cpus_node"] = half_of(count)
@@ -681,7 +686,7 @@ ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "requeue": _flag("requeue"),
     "reservation": _text("reservation"),
     "signal": _signal,
-    "sockets_per_node": _half("sockets_per_node"),
+    "sockets_per_node": _sockets,
     "spread_job": _flag("spread_job"),
     "switches": _switches,
     "test_only": _own,

@@ -6,7 +6,7 @@ Place: under sbatch, salloc and srun. Follows the real commands, where sbatch(1)
 
 from understudy.commands.submission.job import BadOptionError, Job
 from understudy.commands.submission.options import check_limits
-from understudy.model.noted import NO_NODES
+from understudy.model.noted import NO_NODES, noted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,9 +32,8 @@ def check_whole(job: Job, *, bb: str = "--burst-buffer") -> None:
         wrong.append(f"invalid number of cpus per task (-c {cpus})")
     if wrong:
         raise BadOptionError(wrong[-1], 1, *(f"{{program}}: error: {line}" for line in wrong[:-1]))
+    refuse_two_buffers(job, bb)
     if (file := job.extra.pop("bbf", None)) is not None:
-        if "bb" in job.extra:
-            raise BadOptionError(f"Cannot specify both {bb} and --bbf", 1)
         job.extra["bb"] = _burst_buffer_of(file)
     if "propagate" in job.extra:
         check_limits(job.extra["propagate"])
@@ -66,6 +65,26 @@ def _settle_no_nodes(job: Job) -> None:
             job.note(NO_NODES, name, is_so=False)
     if has_nodes or has_tasks:
         job.note(NO_NODES, "extra_node_info", is_so=False)
+
+
+def refuse_two_buffers(job: Job, bb: str) -> None:
+    """See to it that a burst buffer comes from one place. `bb`: as the command names the first.
+
+    Raises:
+        BadOptionError: it comes from two.
+    """
+    if {"bb", "bbf"} <= job.extra.keys():
+        raise BadOptionError(f"Cannot specify both {bb} and --bbf", 1)
+
+
+def refuse_no_tasks(job: Job) -> None:
+    """Of salloc and srun; sbatch leaves it to the controller.
+
+    Raises:
+        BadOptionError: --ntasks is none.
+    """
+    if "ntasks" in noted(job.extra, NO_NODES):
+        raise BadOptionError("invalid number of tasks (-n 0)", 1)
 
 
 def check_arbitrary(job: Job) -> None:

@@ -440,20 +440,9 @@ def build_job(
     partitions = _partitions(core, message.spec, user_id)
     first = partitions[0]
     spec = fill_gpus(core, message.spec, first)
-    access = resolve(
-        core,
-        user_id,
-        spec.account,
-        spec.qos,
-        spec.wckey,
-        partitions,
-        reservation=spec.reservation,
-        no_qos=is_given_empty(spec, "qos"),
-    )
-    if (access.account, access.qos, access.wckey) != (spec.account, spec.qos, spec.wckey):
-        spec = msgspec.structs.replace(
-            spec, account=access.account, qos=access.qos, wckey=access.wckey
-        )
+    spec, qos_flags = _allowed(core, spec, user_id, partitions)
+    if NO_NODES in spec.extra and not _is_for_script(message):
+        raise SlurmError(ErrorCode.INVALID_NODE_COUNT)
     shape = fit_gpus(shape_of(message.spec, len(core.tables.nodes.nodes)), spec)
     if spec.nice < 0 and not by_admin:
         raise SlurmError(ErrorCode.INVALID_NICE)
@@ -472,7 +461,7 @@ def build_job(
         requeue=core.settings.requeue_by_default if spec.requeue is None else spec.requeue,
         emulation=message.emulation if isinstance(message, SubmitJob) else None,
         nice=spec.nice,
-        qos_flags=access.qos_flags,
+        qos_flags=qos_flags,
     )
     if spec.begin_time is not None and spec.begin_time > now:
         job.begin_time = int(spec.begin_time)
@@ -490,6 +479,31 @@ def build_job(
     check_words(core, spec)
     enforce_limits(core, job, partitions)
     return job
+
+
+def _allowed(
+    core: Core, spec: JobSpec, user_id: int, partitions: list[Partition]
+) -> tuple[JobSpec, tuple[str, ...]]:
+    """With the account, the QOS and the key that it comes under, and the flags of the QOS."""
+    access = resolve(
+        core,
+        user_id,
+        spec.account,
+        spec.qos,
+        spec.wckey,
+        partitions,
+        reservation=spec.reservation,
+        no_qos=is_given_empty(spec, "qos"),
+    )
+    if (access.account, access.qos, access.wckey) == (spec.account, spec.qos, spec.wckey):
+        return spec, access.qos_flags
+    spec = msgspec.structs.replace(spec, account=access.account, qos=access.qos, wckey=access.wckey)
+    return spec, access.qos_flags
+
+
+def _is_for_script(message: SubmitJob | AllocateJob) -> bool:
+    """Whether sbatch, or what does as it, asks; else salloc or srun."""
+    return isinstance(message, SubmitJob) and bool(message.script or not message.test_only)
 
 
 def _check_counted(core: Core, spec: JobSpec) -> None:

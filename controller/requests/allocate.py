@@ -60,7 +60,9 @@ def allocate(core: Core, message: AllocateJob, sender: Sender) -> Allocated:
     is_behind = (
         is_waiting and (message.immediate or not core.policy.exact_limits) and _is_behind(core, job)
     )
-    if not core.policy.exact_limits and job.is_eligible(now) and not is_behind:
+    # what must end by some time is left to the scheduler
+    is_tried = not core.policy.exact_limits and message.spec.deadline is None
+    if is_tried and job.is_eligible(now) and not is_behind:
         _try(core, job, now)
     if job.is_pending and message.immediate:
         eligible, reason = job.is_eligible(now), job.reason

@@ -23,6 +23,7 @@ from understudy.controller.reservations.admission import earliest_start
 from understudy.controller.scheduling.api import Ask
 from understudy.controller.scheduling.slurm.main_pass import run_length
 from understudy.model.errors import ErrorCode, SlurmError
+from understudy.model.noted import NO_NODES
 from understudy.protocol.messages import SubmitJob, Submitted
 
 if TYPE_CHECKING:
@@ -116,7 +117,8 @@ def _test_only(core: Core, job: Job, now: float) -> Submitted:
         partition = core.tables.partitions[name]
         if not could_ever_run(core, job, partition):
             continue
-        found = earliest_start(core, job, partition, now)
+        is_of_none = NO_NODES in job.spec.extra
+        found = (int(now), 0) if is_of_none else earliest_start(core, job, partition, now)
         if found is not None:
             start, nodes = (
                 max(found[0], job.begin_time or 0) + _delay_s(core, job, partition),
@@ -126,7 +128,7 @@ def _test_only(core: Core, job: Job, now: float) -> Submitted:
             where = core.names.to_expression(nodes)
             return Submitted(
                 job_id,
-                f"Job {job_id} to start at {when} using {job.min_cpus} processors on "
-                f"nodes {where} in partition {name}",
+                f"Job {job_id} to start at {when} using {0 if is_of_none else job.min_cpus} "
+                f"processors on nodes {where} in partition {name}",
             )
     raise SlurmError(ErrorCode.NOT_AVAILABLE)

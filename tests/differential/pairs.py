@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 
 LONGEST_S = 5  # what waits for nodes that never come is ended
 AT_ONCE = 25  # command lines for one shell
-NUMBER = re.compile(
-    r"(?m)([Jj]ob )\d+\b|^\d+$"
-)  # of jobs that are submitted; more than are labelled
+# of jobs that are submitted; more than are labelled
+NUMBER = re.compile(r"(?m)((?:[Jj]ob |allocation |JobId=)|^)\d+(?=\s|$)")
 MARK = "=====8<====="
 # What surrounds the options, of commands that need more
 FORMS = {
@@ -85,8 +84,12 @@ def typed(side: Side, lines: list[str]) -> list[tuple[str, str, int]]:
     out, _, _ = side.shell(f"e=$(mktemp); {script} rm -f $e", limit_s=300)
     parts = out.split(f"{MARK}\n")
     return [
-        (parts[at], parts[at + 1], int(parts[at + 2] or -1)) for at in range(0, len(parts) - 2, 3)
-    ]
+        (
+            *(NUMBER.sub(r"\1NUMBER", text) for text in parts[at : at + 2]),
+            int(parts[at + 2] or -1),
+        )
+        for at in range(0, len(parts) - 2, 3)
+    ]  # type: ignore[misc]
 
 
 def try_pairs(pair: Pair, name: str, seed: int, most: int) -> tuple[int, list[Difference]]:

@@ -727,3 +727,17 @@ def test_a_job_with_whole_nodes_needs_memory_for_all_of_their_cpus() -> None:
         h = Harness(settings=Settings(max_memory_per_node_mb=3000))
         assert h.submit(mem_per_cpu_mb=each).is_running
         assert h.submit(mem_per_cpu_mb=each, exclusive=True).reason == reason
+
+
+@pytest.mark.parametrize("features", ["", "nosuch"])
+def test_an_allocation_of_no_node_is_refused_before_what_else_is_wrong(
+    h: Harness, features: str
+) -> None:
+    spec = JobSpec(extra={"no_nodes": "nodelist"}, features=features)
+    assert h.ask(AllocateJob(spec), USER).code == 2006
+    assert h.ask(SubmitJob(spec, "", test_only=True), USER).code == 2006, "srun --test-only"
+
+
+def test_an_allocation_with_a_deadline_is_left_to_the_scheduler(h: Harness) -> None:
+    assert not h.ask(AllocateJob(JobSpec(deadline=START + 3600)), USER).nodes
+    assert h.ask(AllocateJob(JobSpec()), USER).nodes
