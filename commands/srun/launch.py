@@ -68,7 +68,7 @@ def run(step: Step, name: str) -> tuple[int, int]:
 
         restore(step.terminal)
     epilog = step.settings.own.get("epilog", "none")
-    if epilog.lower() != "none" and (status := step.run_here(epilog, task_environment)):
+    if epilog.lower() not in {"none", ""} and (status := step.run_here(epilog, task_environment)):
         step.error(f"srun epilog failed status={status}")
     if not step.owns_job and not step.is_free:  # a job's end is the step's, too
         step.progress.await_end()

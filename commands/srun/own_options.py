@@ -33,7 +33,7 @@ def check_own(name: str, value: str) -> str:
         if value or not may_be_empty:
             number(said, value, least)
     elif name == "jobid" and value:
-        number("jobid", value.partition(".")[0], 0)
+        number("jobid", value, 0)
     elif name == "immediate":
         immediate_s(value)
     elif name == "het_group":
@@ -42,9 +42,16 @@ def check_own(name: str, value: str) -> str:
         raise BadOptionError("Invalid --send-libs specification")
     elif name == "compress" and value.lower() not in {"", "lz4", "none"}:
         return f"error: Compression type '{value}' unknown, disabling compression support."
-    elif name == "slurmd_debug" and _debug_level(value) > _MOST_DEBUG:
-        return f"Using srun's max debug increment of {_MOST_DEBUG}"
     return ""
+
+
+def debug_notice(value: str) -> str:
+    """What is said of a level of messages of --slurmd-debug that is too high; "" for one that is
+    none.
+    """
+    if _debug_level(value) <= _MOST_DEBUG:
+        return ""
+    return f"Using srun's max debug increment of {_MOST_DEBUG}"
 
 
 def _debug_level(text: str) -> int:

@@ -9,7 +9,7 @@ import os
 
 from understudy.commands.shared.client import Client, RefusedError, pack_named
 from understudy.commands.shared.context import Context, run
-from understudy.commands.srun.own_options import het_groups
+from understudy.commands.srun.own_options import debug_notice, het_groups
 from understudy.commands.srun.srun_options import OPTIONS, USAGE
 from understudy.commands.srun.srun_settings import (
     Settings,
@@ -139,6 +139,10 @@ def _binding_is_sound(settings: Settings, context: Context) -> bool:
 def _is_sound(settings: Settings, context: Context) -> bool:
     """Whether what was asked for can be meant; else that is said. Settles what follows of it."""
     own, job = settings.own, settings.job
+    if settings.command and not ignore_specialised(job, context):
+        return False
+    if notice := debug_notice(own["slurmd_debug"]) if "slurmd_debug" in own else "":
+        context.complain(f"srun: {notice}")
     is_sound = "no_allocate" not in own or _names_nodes_alone(job, context)
     given = set(settings.on_line)
     if "SLURM_NTASKS_PER_GPU" in context.environ:
@@ -146,8 +150,9 @@ def _is_sound(settings: Settings, context: Context) -> bool:
     if not (options_agree(given, context) and _binding_is_sound(settings, context)):
         return False
     settings.settle()
-    if settings.command and not ignore_specialised(job, context):
-        return False
+    if {"exclusive", "overlap"} <= own.keys():
+        context.error("--exclusive and --overlap are mutually exclusive")
+        is_sound = False
     read_node_file(job)
     fit_nodes(settings, context, inside=bool(settings.job_id))
     if "mpi" in own:

@@ -7,7 +7,7 @@ import os
 import time
 
 from understudy.commands.shared.context import Context
-from understudy.commands.srun.own_options import check_own
+from understudy.commands.srun.own_options import check_own, het_groups
 from understudy.commands.srun.srun_options import HANDED_ON, OPTIONS, OWN
 from understudy.commands.submission.allocation import immediate_s
 from understudy.commands.submission.job import BadOptionError, Job
@@ -106,6 +106,9 @@ class Settings:
         ]
         environment = without_contrary(OPTIONS.from_environment(environ), given)
         self.given = [*environment, *taken_over, *given]
+        for option, value in given:
+            if option.dest == "het_group":
+                het_groups(value or "")  # before all others
         for option, value in self.given:
             if option.dest in _AS_SBATCH:
                 apply(Job(0), option, value)
@@ -125,6 +128,8 @@ class Settings:
         self.wait_s = number("wait", own["wait"], 0) if own.get("wait") else None
         bad_exit = own.get("kill_on_bad_exit")
         self.kill_on_bad_exit = None if bad_exit is None else bad_exit != "0"
+        if "jobid" in self.on_line:
+            number("jobid", own["jobid"], 0)
         self.job_id = number("jobid", own["jobid"].partition(".")[0]) if own.get("jobid") else 0
         self.relative = number("relative", own["relative"] or "0", 0) if "relative" in own else None
         self.cpu_bind = "!" if own.get("cpu_bind") == "" else cpu_bind(own.get("cpu_bind", ""))

@@ -132,7 +132,7 @@ def read_node_file(job: Job) -> None:
     if path is None:
         return
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8", errors="replace") as file:
             words = file.read().replace(",", " ").split()
     except OSError as error:
         said = f"slurm_allocate_resources error opening file {path}, {error.strerror}"

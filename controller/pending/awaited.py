@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import structs
 
 from understudy.controller.facts.environment import OF_JOB, daemons_of, job_environment
+from understudy.controller.pending.eligibility import partition_reason
 from understudy.controller.tables.het_job import components
 from understudy.model.errors import ErrorCode
 from understudy.model.states import JobFlag
@@ -36,19 +37,23 @@ LAUNCH_FAILED_HELD: Final = "launch failed requeued held"
 REASON: Final = "Prolog"
 
 
+def _note(core: Core, job: Job) -> int:
+    """The error that says why it cannot start for now: a limit of its partitions, whatever else
+    keeps it, before its reason; 0 for none.
+    """
+    for reason in (partition_reason(core, job), job.reason):
+        for beginning, number in _NOTES.items():
+            if reason.startswith(beginning):
+                return number
+    return 0
+
+
 def describe(core: Core, job: Job, *, of_whole: bool = True) -> Allocated:
     """What srun and salloc are told of the job; of a heterogeneous one's leader, of all its
     components.
     """
     if not job.is_running or job.allocation is None:
-        note = next(
-            (
-                number
-                for reason, number in _NOTES.items()
-                if job.is_pending and job.reason.startswith(reason)
-            ),
-            0,
-        )
+        note = _note(core, job) if job.is_pending else 0
         return Allocated(
             job.job_id, is_running=False, state=int(job.state), note=note, notice=job.notice
         )

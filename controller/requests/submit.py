@@ -108,6 +108,13 @@ def _delay_s(core: Core, job: Job, partition: Partition) -> int:
     )
 
 
+def _processors(core: Core, job: Job, nodes: int) -> int:
+    """Of the bitmap of nodes: all of them, or as many as it asks for."""
+    if not job.exclusive:
+        return job.min_cpus
+    return sum(kind.cpus * (kind.nodes & nodes).bit_count() for kind in core.tables.nodes.kinds)
+
+
 def _test_only(core: Core, job: Job, now: float) -> Submitted:
     """What --test-only asks: when and where it would start. It uses up a job id, as Slurm's
     does.
@@ -126,9 +133,10 @@ def _test_only(core: Core, job: Job, now: float) -> Submitted:
             )
             when = datetime.fromtimestamp(start, tz=UTC).astimezone().strftime("%Y-%m-%dT%H:%M:%S")
             where = core.names.to_expression(nodes)
+            processors = 0 if is_of_none else _processors(core, job, nodes)
             return Submitted(
                 job_id,
-                f"Job {job_id} to start at {when} using {0 if is_of_none else job.min_cpus} "
-                f"processors on nodes {where} in partition {name}",
+                f"Job {job_id} to start at {when} using {processors} processors on "
+                f"nodes {where} in partition {name}",
             )
     raise SlurmError(ErrorCode.NOT_AVAILABLE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from understudy.commands.srun.own_options import check_own, het_groups
+from understudy.commands.srun.own_options import check_own, debug_notice, het_groups
 from understudy.commands.submission.job import BadOptionError
 
 
@@ -24,8 +24,6 @@ def test_a_wrong_value_is_refused(name: str, value: str) -> None:
     ("name", "value", "warns"),
     [
         *(("send_libs", "Y", False), ("compress", "LZ4", False), ("compress", "zlib", True)),
-        *(("slurmd_debug", "4x", False), ("slurmd_debug", "inFO", False)),
-        *(("slurmd_debug", "", True), ("slurmd_debug", "5", True), ("slurmd_debug", "-1", True)),
         *(("relative", "", False), ("kill_on_bad_exit", "", False), ("label", "", False)),
     ],
 )
@@ -43,3 +41,8 @@ def test_groups_are_numbers_and_ranges_in_brackets_or_not() -> None:
     with pytest.raises(BadOptionError) as caught:
         het_groups("200")
     assert not caught.value.lines
+
+
+def test_a_level_of_messages_is_a_number_or_a_name_up_to_verbose() -> None:
+    assert not any(map(debug_notice, ("0", "4", "4x", "0x9", "inFO", "quiet")))
+    assert all(map(debug_notice, ("", "5", "-1", "debug", "x")))
