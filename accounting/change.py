@@ -164,8 +164,8 @@ def _may_coordinate(ledger: Ledger, message: AccountingChange, actor: Actor) -> 
 
 
 def _is_own_default(ledger: Ledger, message: AccountingChange, actor: Actor) -> bool:
-    """Whether somebody changes his own default account or key, as everybody may who coordinates
-    nothing.
+    """Whether somebody changes his own default account, key or name, as everybody may who
+    coordinates nothing.
     """
     user = ledger.users.get(actor.name)
     if user is not None and user.coordinates:
@@ -175,7 +175,7 @@ def _is_own_default(ledger: Ledger, message: AccountingChange, actor: Actor) -> 
         "user",
         [actor.name],
     )
-    return is_own and {"default_account", "default_wckey"}.issuperset(message.set)
+    return is_own and {"default_account", "default_wckey", "new_name"}.issuperset(message.set)
 
 
 def _is_below(ledger: Ledger, account: str, tops: tuple[str, ...]) -> bool:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from understudy.protocol.messages import AccountingChange
 
 _OWN = frozenset(("description", "organization", "parent"))
+_OF_ACCOUNTS = frozenset(("names", "descriptions", "organizations"))  # not of their places
 _OF_ASSOCIATIONS = ("clusters", "parents", "qos", "default_qos")
 
 
@@ -54,10 +55,10 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
     parents = {}
     for cluster in clusters:
         above = ledger.association(cluster, parent)
-        if above is None:
-            problems.append(("no_parent", [parent, cluster]))
-        else:
+        if above is not None:
             parents[cluster] = above
+        elif any(ledger.association(cluster, name) is None for name in message.names):
+            problems.append(("no_parent", [parent, cluster]))
     if not parents:
         return AccountingChanged(problems=problems)
     added: list[str] = []
@@ -115,7 +116,8 @@ def modify(draft: Draft, message: AccountingChange) -> AccountingChanged:
     limits = {name: value for name, value in message.set.items() if name not in _OWN}
     names = []
     if own:
-        for account in conditions.accounts(ledger, tree, where):
+        theirs = {name: values for name, values in where.items() if name in _OF_ACCOUNTS}
+        for account in conditions.accounts(ledger, tree, theirs):
             ledger.accounts[account.name] = msgspec.structs.replace(
                 account, mod_time=draft.now, **own
             )
@@ -125,7 +127,7 @@ def modify(draft: Draft, message: AccountingChange) -> AccountingChanged:
     if not limits and "parent" not in message.set:
         return AccountingChanged(names)
     parent = message.set.get("parent")
-    chosen = _associations(ledger, tree, where)
+    chosen = _associations(tree, where)
     if parent is not None:  # who is there already, or is at the top, keeps the limits, too
         chosen = [each for each in chosen if each.parent_id and tree.parent_account(each) != parent]
     answer = change_limits(draft, tree, chosen, limits)
@@ -138,16 +140,13 @@ def modify(draft: Draft, message: AccountingChange) -> AccountingChanged:
     return AccountingChanged(names, list(listed), problems=answer.problems)
 
 
-def _associations(ledger: Ledger, tree: Tree, where: dict[str, list[str]]) -> list[Association]:
-    """The places in the trees of the accounts that are meant."""
-    named = dict(where)
+def _associations(tree: Tree, where: dict[str, list[str]]) -> list[Association]:
+    """The places in the trees of the accounts that are meant, or of users in them."""
+    named = {name: values for name, values in where.items() if name not in _OF_ACCOUNTS}
     if where.get("names"):
         named["accounts"] = where["names"]
-    found = [each for each in conditions.associations(tree, named) if not each.user]
-    if where.get("descriptions") or where.get("organizations"):
-        accounts = {each.name for each in conditions.accounts(ledger, tree, where)}
-        found = [each for each in found if each.account in accounts]
-    return found
+    found = conditions.associations(tree, named)
+    return found if named.get("users") else [each for each in found if not each.user]
 
 
 def _move(draft: Draft, association: Association, parent: str) -> None:
@@ -178,7 +177,9 @@ def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
     names = [each.name for each in conditions.accounts(ledger, tree, where)]
     if ROOT in names:
         return AccountingChanged(problems=[("root", [])])
-    tops = [each for each in _associations(ledger, tree, {**where, "names": names}) if names]
+    tops = [
+        each for each in _associations(tree, {**where, "names": names}) if names and not each.user
+    ]
     gone: dict[int, Association] = {}
     for top in tops:
         gone[top.id] = top

@@ -60,7 +60,7 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
 def add_cluster(draft: Draft, name: str, values: dict[str, Any]) -> None:
     """One cluster."""
     ledger, now = draft.ledger, draft.now
-    limits = {key: value for key, value in values.items() if key not in _OWN}
+    limits = {key: value for key, value in values.items() if key not in _OWN | {"parent"}}
     old = again(draft, "clusters", name=name)
     made = old.creation_time if old is not None else now
     ledger.clusters[name] = ClusterRecord(
@@ -143,6 +143,8 @@ def _note_place(draft: Draft, message: GetAssociations, changed: ClusterRecord) 
 def modify(draft: Draft, message: AccountingChange) -> AccountingChanged:
     """Change clusters' limits, which are their roots', and what they are themselves."""
     ledger = draft.ledger
+    if "parent" in message.set:  # of the tops of trees, which have none
+        return AccountingChanged()
     own = {name: value for name, value in message.set.items() if name in _OWN}
     limits = {name: value for name, value in message.set.items() if name not in _OWN}
     names = [

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from understudy.accounting.ledger import Resource, info_text
-from understudy.model.errors import SlurmError
 from understudy.protocol.messages import AccountingChanged
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     Part = tuple[str, str, str, str, str]
 
 DEFAULT_SERVER: Final = "slurmdb"
+_NO_NUMBER: Final = 65535
 _UNSAID: Final = 65534  # so Slurm writes a percentage that nobody gave
 _LICENSE: Final = 1  # the one type that there is
 _OWN: Final = frozenset(("count", "description", "server_type", "type"))
@@ -35,6 +35,8 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
     percent = values.get("allowed")
     percent = _UNSAID if percent is None else int(percent)
     answer = AccountingChanged()
+    if "count" in values and values["count"] is None:
+        return answer
     for name in message.names:
         known = next(
             (
@@ -46,7 +48,7 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
         )
         if known is None:
             for field in ("type", "count"):
-                if not values.get(field):
+                if field not in values:
                     return AccountingChanged(problems=[(f"no_{field}", [name])])
             own = {
                 "description": name,
@@ -117,29 +119,31 @@ def chosen(ledger: Ledger, where: dict[str, list[str]]) -> list[Resource]:
 def modify(draft: Draft, message: AccountingChange) -> AccountingChanged:
     """Change resources, or the parts that clusters have of them."""
     ledger = draft.ledger
-    values: dict[str, Any] = {field: value for field, value in message.set.items() if field in _OWN}
     clusters = message.where.get("clusters", [])
+    if not message.set.keys() & (_OWN | {"allowed"}):
+        return AccountingChanged()
+    values: dict[str, Any] = {  # clusters' parts have none of these
+        field: value for field, value in message.set.items() if field in _OWN and not clusters
+    }
     answer = AccountingChanged()
     for resource in chosen(ledger, message.where):
         name = f"{resource.name}@{resource.server}"
         parts = [cluster for cluster in resource.allowed if cluster in clusters]
         allowed = dict(resource.allowed)
         if "allowed" in message.set:
-            percent = int(message.set["allowed"] or 0)
-            allowed |= dict.fromkeys(parts, percent)
-            if sum(allowed.values()) > 100:
-                raise SlurmError(-1, f"more than 100% of {name} would be given out")
-        if not values and not parts:
+            percent = message.set["allowed"]
+            allowed |= dict.fromkeys(parts, _NO_NUMBER if percent is None else int(percent))
+            if (total := sum(allowed.values())) > 100:
+                shown = [f"{cluster}={each}" for cluster, each in allowed.items()]
+                return AccountingChanged(problems=[("too_much", [name, str(total), *shown])])
+        if not parts and (clusters or not values):
             continue
         ledger.resources[resource.id] = msgspec.structs.replace(
             resource, mod_time=draft.now, allowed=allowed, **values
         )
         if values:
             answer.names.append(name)
-        answer.associations.extend(
-            _part(cluster, resource, allowed[cluster])
-            for cluster in (parts if "allowed" in message.set else resource.allowed)
-        )
+        answer.associations.extend(_part(cluster, resource, allowed[cluster]) for cluster in parts)
         if values:  # what a part has become is not on record
             draft.note("Modify Resources", f"id='{resource.id}'", info_text(values))
     return answer

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from understudy.model.associations import Association
     from understudy.protocol.messages import AccountingChange
 
+_OF_USERS = frozenset(  # conditions that are not of their places
+    ("names", "admin_levels", "default_accounts", "default_wckeys")
+)
 _OWN = frozenset(
     [
         "accounts",
@@ -93,7 +96,7 @@ def _add_associations(
 ) -> tuple[list[Association], list[Association]]:
     """Those that the users do not have yet, and those of them that had no place before."""
     ledger, values = draft.ledger, message.set
-    limits = {name: value for name, value in values.items() if name not in _OWN}
+    limits = {name: value for name, value in values.items() if name not in _OWN | {"parent"}}
     placed: list[Association] = []
     placeless: list[Association] = []
     for user in sorted(message.names, key=ledger.users.__contains__):  # new users come first
@@ -212,15 +215,22 @@ def modify(draft: Draft, message: AccountingChange) -> AccountingChanged:
     where = message.where
     own = {name: value for name, value in message.set.items() if name in _OWN}
     limits = {name: value for name, value in message.set.items() if name not in _OWN}
-    chosen = conditions.users(ledger, tree, where)
     answer = AccountingChanged()
     if limits:
-        users = {each.name for each in chosen}
-        theirs = [each for each in conditions.associations(tree, where) if each.user in users]
+        places = {name: values for name, values in where.items() if name not in _OF_USERS}
+        if where.get("names"):
+            places["users"] = where["names"]
+        theirs = [each for each in conditions.associations(tree, places) if each.user]
         answer = change_limits(draft, tree, theirs, limits)
         if answer.problems:
             return answer
-    names, problems = _modify_users(draft, chosen, own, where) if own else ([], [])
+    theirs_own = {name: values for name, values in where.items() if name in _OF_USERS}
+    if not own or not any(theirs_own.values()):  # without one of these, nobody is meant
+        return answer
+    if where.get("names"):
+        theirs_own.pop("default_accounts", None)
+    chosen = conditions.users(ledger, tree, theirs_own)
+    names, problems = _modify_users(draft, chosen, own, where)
     return AccountingChanged(names, answer.associations, problems=problems)
 
 
@@ -235,41 +245,27 @@ def _modify_users(
         changes["admin_level"] = own["admin_level"]
     if "default_wckey" in own:
         changes["default_wckey"] = own["default_wckey"]
-    changed: dict[str, None] = {}
-    problems: list[tuple[str, list[str]]] = []
-    if key := own.get("default_wckey"):
-        theirs = {(each.user, each.name) for each in ledger.wckeys.values()}
-        clusters = where.get("clusters") or sorted(ledger.clusters)
-        problems = [
-            ("not_of_wckey", [user.name, cluster, key])
-            for user in chosen
-            if (user.name, key) not in theirs
-            for cluster in clusters
-        ]
-        if problems:
-            return [], problems
     account = own.get("default_account", "")
+    problems = _strangers_to_account(ledger, chosen, account, where) if account else []
+    if "default_wckey" in own:
+        problems += _strangers_to_key(ledger, chosen, own["default_wckey"], where)
+    new_name = own.get("new_name", "")
+    if new_name in ledger.users.keys() - {each.name for each in chosen}:
+        problems += [("name_taken", [each.name, new_name]) for each in chosen]
+    if problems:
+        return [], problems
+    changed: dict[str, None] = {}
     for user in chosen:
         if changes:
             ledger.users[user.name] = msgspec.structs.replace(
                 ledger.users[user.name], mod_time=draft.now, **changes
             )
             changed[user.name] = None
-        if account:
-            clusters = sorted(
-                {each.cluster for each in ledger.associations.values() if each.user == user.name}
-                & set(where.get("clusters") or ledger.clusters)
-            )
-            for cluster in clusters:
-                if ledger.association(cluster, account, user.name) is None and not _has_partition(
-                    ledger, cluster, account, user.name
-                ):
-                    problems.append(("not_in_account", [user.name, cluster, account]))
-                else:
-                    _mark_default(draft, user.name, cluster, account)
-                    changed[user.name] = None
-        if own.get("new_name"):
-            _rename(draft, user.name, own["new_name"])
+        for cluster in _clusters_of(ledger, user.name, where) if account else ():
+            _mark_default(draft, user.name, cluster, account)
+            changed[user.name] = None
+        if new_name:
+            _rename(draft, user.name, new_name)
             changed[user.name] = None
     if changed and (changes or "new_name" in own):
         said: dict[str, object] = (
@@ -290,7 +286,40 @@ def _modify_users(
             info_text({"is_def": 1}),
             association.cluster,
         )
-    return list(changed), problems
+    return list(changed), []
+
+
+def _clusters_of(ledger: Ledger, user: str, where: dict[str, list[str]]) -> list[str]:
+    """Those that are meant, or on which the user is."""
+    return where.get("clusters") or sorted(
+        {each.cluster for each in ledger.associations.values() if each.user == user}
+    )
+
+
+def _strangers_to_account(
+    ledger: Ledger, users: list[AccountingUser], account: str, where: dict[str, list[str]]
+) -> list[tuple[str, list[str]]]:
+    """Who is in no such account, and where."""
+    return [
+        ("not_in_account", [user.name, cluster, account])
+        for user in users
+        for cluster in _clusters_of(ledger, user.name, where)
+        if not _has_partition(ledger, cluster, account, user.name)
+    ]
+
+
+def _strangers_to_key(
+    ledger: Ledger, users: list[AccountingUser], key: str, where: dict[str, list[str]]
+) -> list[tuple[str, list[str]]]:
+    """Who has no such WCKey, and where."""
+    theirs = {(each.user, each.name) for each in ledger.wckeys.values()}
+    clusters = where.get("clusters") or sorted(ledger.clusters)
+    return [
+        ("not_of_wckey", [user.name, cluster, key])
+        for user in users
+        if (user.name, key) not in theirs
+        for cluster in clusters
+    ]
 
 
 def _has_partition(ledger: Ledger, cluster: str, account: str, user: str) -> bool:
@@ -302,8 +331,6 @@ def _has_partition(ledger: Ledger, cluster: str, account: str, user: str) -> boo
 
 def _rename(draft: Draft, old: str, new: str) -> None:
     ledger = draft.ledger
-    if new in ledger.users:
-        raise SlurmError(-1, f"user {new} exists already")
     ledger.users[new] = msgspec.structs.replace(ledger.users.pop(old), name=new, mod_time=draft.now)
     for association in [each for each in ledger.associations.values() if each.user == old]:
         draft.change_association(association, {"user": new})

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     Where = Mapping[str, Sequence[object]]
 
 
+_OF_PLACES = ("clusters", "qos", "own_qos", "default_qos")
+_OF_ACCOUNTS_PLACES = (*_OF_PLACES, "parents", "users")
+_OF_USERS_PLACES = (*_OF_PLACES, "accounts", "partitions")
+
+
 def _one_of(where: Where, name: str) -> Callable[[object], bool]:
     wanted = {str(value) for value in where.get(name, ())}
     return (lambda value: str(value) in wanted) if wanted else (lambda _value: True)
@@ -71,7 +76,7 @@ def accounts(ledger: Ledger, tree: Tree, where: Where) -> list[Account]:
         for _, each in sorted(ledger.accounts.items())
         if named(each.name) and described(each.description) and organized(each.organization)
     ]
-    if any(where.get(name) for name in ("clusters", "parents", "qos", "default_qos", "users")):
+    if any(where.get(name) for name in _OF_ACCOUNTS_PLACES):
         placed = {
             each.account
             for each in associations(tree, {k: v for k, v in where.items() if k != "names"})
@@ -100,9 +105,7 @@ def users(ledger: Ledger, tree: Tree, where: Where) -> list[AccountingUser]:
             if each.is_default and each.account in wanted
         }
         found = [each for each in found if each.name in has]
-    if any(
-        where.get(name) for name in ("clusters", "accounts", "partitions", "qos", "default_qos")
-    ):
+    if any(where.get(name) for name in _OF_USERS_PLACES):
         placed = {each.user for each in associations(tree, where) if each.user}
         found = [each for each in found if each.name in placed]
     return found

@@ -61,6 +61,8 @@ def change_limits(
     """
     if not values:
         return AccountingChanged()
+    # users and clusters cannot be put elsewhere, but may be asked to
+    values = {name: value for name, value in values.items() if name != "parent"}
     ledger = draft.ledger
     listed: list[Association] = []
     concerned: dict[int, Association] = {}

@@ -5,6 +5,7 @@ import os
 from understudy.commands.shared.accounting_client import say_authenticated
 from understudy.commands.shared.client import UNANSWERED, RefusedError
 from understudy.commands.shared.context import Context, run
+from understudy.commands.shared.leading import leading_integer
 from understudy.commands.shared.options import (
     NONE,
     REQUIRED,
@@ -226,13 +227,13 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
     fields = []
     widths: dict[str, int] = {}  # a field that is named twice has one width, the last
     for part in filter(None, text.split(",")):
-        name, percent, width = part.partition("%")
+        name, _, specification = part.partition("%")
         found = next((field for field in FIELDS if field[0].lower().startswith(name.lower())), None)
         if found is None:
             context.error(f'Invalid field requested: "{name}"')
             return 1
-        if percent and width.lstrip("-").isdigit():
-            widths[found[0]] = int(width)
+        if width := leading_integer(specification):
+            widths[found[0]] = width
         fields.append(found)
     fields = [(name, widths.get(name, own), make) for name, own, make in fields]
     context.print_cluster()

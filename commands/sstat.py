@@ -2,6 +2,7 @@
 
 from understudy.commands.shared.client import UNANSWERED, RefusedError
 from understudy.commands.shared.context import Context, run
+from understudy.commands.shared.leading import leading_integer
 from understudy.commands.shared.options import (
     NONE,
     REQUIRED,
@@ -287,10 +288,8 @@ def _cells(given: "list[tuple[Option, str | None]]") -> "list[Cell]":
         if found is None:
             raise KeyError(name)
         chosen.append(found)
-        size = size.lstrip()
-        sign = size[:1] if size[:1] in {"-", "+"} else ""
-        if width := int(_digits(size[len(sign) :]) or 0):
-            widths[found[0]] = -width if sign == "-" else width
+        if width := leading_integer(size):
+            widths[found[0]] = width
     return [(header, widths.get(header, width), value) for header, width, value in chosen]
 
 
@@ -365,7 +364,7 @@ def _line(
     if "parsable2" in options:
         return "|".join(texts)
     if "parsable" in options:
-        return "|".join(texts) + "|"
+        return "".join([text + "|" for text in texts])
     line = ""
     for text, (_, width, _) in zip(texts, cells, strict=True):
         size = abs(width)

@@ -5,6 +5,7 @@ step's, which has its job's under "job".
 """
 
 from understudy.commands.sacct.use import disk, of_tasks, size, tres_in, tres_out
+from understudy.commands.shared.leading import leading_integer
 from understudy.commands.shared.texts import full_duration, timestamp
 from understudy.documents.job_texts import amount, elapsed, nodes
 from understudy.documents.states import CANCELLED, job_state
@@ -403,23 +404,18 @@ def fields_of(text: str) -> "list[Field]":
             break  # so does Slurm
         name, percent, width = part.partition("%")
         lowered = name.lower()
-        if lowered and "all".startswith(lowered):
-            found += FIELDS
-            continue
-        field = next((each for each in FIELDS if each.name.lower().startswith(lowered)), None)
-        if field is None:
+        fields = (
+            FIELDS
+            if "all".startswith(lowered)
+            else [each for each in FIELDS if each.name.lower().startswith(lowered)][:1]
+        )
+        if not fields:
             raise UnknownFieldError(name)
-        found.append(field.with_width(_width(width)) if percent else field)
+        found += fields
         if percent:
-            widths[field.name] = found[-1]
+            size = leading_integer(width)
+            widths |= {each.name: each.with_width(size) for each in fields}
     return [widths.get(field.name, field) for field in found]
-
-
-def _width(text: str) -> int:
-    """The number it begins with; 0 if it begins with none."""
-    digits = text.removeprefix("-")
-    digits = digits[: len(digits) - len(digits.lstrip("0123456789"))]
-    return int(digits or 0) * (-1 if text.startswith("-") else 1)
 
 
 def help_format() -> str:

@@ -4,18 +4,16 @@ from understudy.commands.sacctmgr.ask import (
     add,
     alter,
     has_conditions,
-    has_done,
     has_something_to_set,
     nothing_modified,
     tell_deleted,
 )
+from understudy.commands.sacctmgr.parts import alter_own_and_limits, tell_associations
 from understudy.commands.sacctmgr.texts import (
     NOTHING_NEW,
     association_line,
     has_active_jobs,
     limits_text,
-    modified_line,
-    no_access_to_default_qos,
     print_names,
     say,
     tell_default_accounts,
@@ -28,6 +26,10 @@ if TYPE_CHECKING:
     from understudy.commands.sacctmgr.request import Request
     from understudy.commands.sacctmgr.session import Session
 
+_OWN = frozenset(("description", "organization"))
+_OF_PLACES = frozenset(
+    ("clusters", "default_qos", "parents", "partitions", "qos", "users")
+)  # what `where` says of accounts' places
 _KEEP_ACCOUNTS = (
     " Please either remove the accounts listed above from list and resubmit,\n"
     " or change these users' default accounts to remove the account(s)."
@@ -64,35 +66,28 @@ def add_account(session: "Session", request: "Request") -> int:
 
 
 def modify_account(session: "Session", request: "Request") -> int:
+    """First what accounts are called, then their places and limits."""
     if not has_something_to_set(session, request):
-        return 1
-    if {"descriptions", "organizations"}.intersection(request.where) and not {
-        "description",
-        "organization",
-    }.intersection(request.set):
-        session.context.complain(" There was a problem with your 'where' options.")
         return 1
     parent = request.set.get("parent")
     if parent is not None and not session.table.rows("accounts", ["name"], {"names": [parent]}):
         session.context.complain(f" Parent Account {parent} doesn't exist.")
         return 1
+    own, limits = request.part(_OWN), request.part(_OWN, others=True)
 
-    def tell(answer: "Answer") -> "int | None":
-        if no_access_to_default_qos(session, answer):
-            return 0
-        if not has_done(answer):
+    def tell_own(answer: "Answer") -> "int | None":
+        if not answer.names:
             nothing_modified(session)
             return None
-        if answer.names:
-            print_names(session, " Modified accounts...", answer.names)
-        if answer.associations:
-            say(
-                session,
-                [" Modified account associations...", *map(modified_line, answer.associations)],
-            )
+        print_names(session, " Modified accounts...", answer.names)
         return 0
 
-    return alter(session, "modify", "account", request, tell)
+    def tell_limits(answer: "Answer") -> "int | None":
+        return tell_associations(session, answer, " Modified account associations...")
+
+    return alter_own_and_limits(
+        session, "account", (own, tell_own), (limits, tell_limits), _OF_PLACES
+    )
 
 
 def delete_account(session: "Session", request: "Request") -> int:

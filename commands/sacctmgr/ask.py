@@ -19,6 +19,11 @@ ACCESS_DENIED = 2002
 _NO_EFFECT = (
     "Request didn't affect anything or your user doesn't have privilege to perform this action"
 )
+_DENIED = "Access/permission denied"
+_DENIED_BEFORE = (  # what the plug-in says of a further request
+    f"Sending message type DBD_MODIFY_ASSOCS: {ACCESS_DENIED}: {_DENIED}",
+    f"DBD_MODIFY_ASSOCS failure: {_DENIED}",
+)
 _OF_USERS = ("admin_level", "default_account", "default_wckey", "new_name")
 
 
@@ -53,28 +58,66 @@ def alter(
     tell: "Callable[[Answer], int | None]",
 ) -> int:
     """Say what a change or a deletion does, ask, and do it."""
-    try:
-        answer = ask(session, action, entity, request, commit=not session.asks)
-    except RefusedError as error:
+    alteration = Alteration(session, action, entity)
+    alteration.put(request, tell)
+    return alteration.finish()
+
+
+class Alteration:
+    """A change in parts, each of which may fail for itself; the user is asked once."""
+
+    def __init__(self, session: "Session", action: str, entity: str) -> None:
+        self.session, self.action, self.entity = session, action, entity
+        self.code = 0
+        self._to_do: list[Request] = []
+        self._was_denied = False
+
+    def put(self, request: "Request", tell: "Callable[[Answer], int | None]") -> None:
+        """Say what a part does; do it, if nobody is to be asked."""
+        session = self.session
+        if self._was_denied:
+            for text in _DENIED_BEFORE:
+                session.context.error(text)
+            session.context.complain(f" Error with request: {_DENIED}")
+            return
+        try:
+            answer = ask(session, self.action, self.entity, request, commit=not session.asks)
+        except RefusedError as error:
+            self.code = 1
+            self._refuse(request, error)
+            return
+        code = tell(answer)
+        self.code = max(self.code, 1 if code is None else code)
+        if code is not None and has_done(answer):
+            self._to_do.append(request)
+
+    def finish(self) -> int:
+        """Do it, if that is wanted. The exit code."""
+        if self.session.asks and self._to_do and self.session.confirmed():
+            for request in self._to_do:
+                ask(self.session, self.action, self.entity, request, commit=True)
+        return self.code
+
+    def _refuse(self, request: "Request", error: RefusedError) -> None:
+        session = self.session
         if error.code == ACCESS_DENIED:
-            if (action, entity) == ("modify", "user") and _changes_own_limits(session, request):
+            is_of_user = (self.action, self.entity) == ("modify", "user")
+            if is_of_user and _changes_own_limits(session, request):
                 nothing_modified(session)
-                session.context.complain(
-                    "sacctmgr: accounting_storage/slurmdbd: "
-                    f"acct_storage_p_modify_assocs: {_NO_EFFECT}"
-                )
-                return 1
+                tell_no_effect(session, "assocs")
+                return
+            self._was_denied = True
             session.context.error(_why_denied(session, request))
-        elif entity == "qos":
+        elif self.entity == "qos":
             session.context.error(error.text)
         session.context.complain(f" Error with request: {error.text}")
-        return 1
-    code = tell(answer)
-    if code is None:
-        return 1
-    if session.asks and has_done(answer) and session.confirmed():
-        ask(session, action, entity, request, commit=True)
-    return code
+
+
+def tell_no_effect(session: "Session", what: str, why: str = _NO_EFFECT) -> None:
+    """What the plug-in says where nothing came of it."""
+    session.context.complain(
+        f"sacctmgr: accounting_storage/slurmdbd: acct_storage_p_modify_{what}: {why}"
+    )
 
 
 def _why_denied(session: "Session", request: "Request") -> str:
@@ -104,6 +147,8 @@ def ask(
     session: "Session", action: str, entity: str, request: "Request", *, commit: bool
 ) -> Answer:
     where = {name: [str(value) for value in values] for name, values in request.where.items()}
+    if entity in {"account", "user"} and "qos" in where:  # what is inherited does not count
+        where["own_qos"] = where.pop("qos")
     return Answer(
         session.context.client.call(
             "AccountingChange", action, entity, request.names, request.set, where, commit

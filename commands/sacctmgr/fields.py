@@ -5,6 +5,7 @@ Place: under sacctmgr, pure. Text longer than its column ends in `+`. Follows wh
 """
 
 from understudy.commands.sacctmgr.words import text_of_limit, wall_text
+from understudy.commands.shared.leading import leading_integer
 from understudy.commands.shared.texts import timestamp
 from understudy.model import tres
 
@@ -306,8 +307,7 @@ def columns_of(text: str) -> "list[Column]":
         )
         if column is None:
             raise UnknownFieldError(lowered)
-        digits = width.rstrip("s")
-        size = int(digits) if digits.lstrip("-").isdigit() else 0
+        size = leading_integer(width)
         found.append(column.with_width(size) if size else column)
     return found
 

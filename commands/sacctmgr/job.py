@@ -15,10 +15,12 @@ def modify_job(session: "Session", request: "Request") -> int:
     context = session.context
     for word in request.where.get("names", []):
         context.complain(f" Unknown condition: {word}\n Use keyword 'set' to modify value")
-    if not request.set:
+    if not request.set and not request.is_misread:
         context.complain(" You didn't give me anything to set")
     if request.where.get("names") or not request.set or not request.is_well:
         return 1
+    if request.set.get("derived_exit_status", 0) is None:  # as if nobody had said so
+        del request.set["derived_exit_status"]
     strange = next((each for each in request.where.get("job_ids", []) if not each.isdigit()), None)
     if strange is not None:
         context.fatal(f"Bad job/step specified: {strange}")

@@ -56,6 +56,7 @@ MaxTRESPerNode 11 max_tres_per_node tres
 MaxTRESMinsPerJob 8 max_tres_mins_per_job tres
 MaxWallDurationPerJob 4 max_wall minutes
 MinPrioThres 4 min_prio_threshold number
+Parent 2 parent name
 Priority 3 priority number
 QosLevel 1 qos qos
 """
@@ -64,7 +65,6 @@ _ACCOUNT_SET = (
     + """
 Description 3 description lowered
 Organization 1 organization lowered
-Parent 1 parent name
 RawUsage 3 raw_usage raw_usage
 """
 )
@@ -126,7 +126,7 @@ MinTRESPerJob 7 min_tres_per_job tres
 Preempt 7 preempt preempt
 PreemptMode 8 preempt_mode mode
 PreemptExemptTime 8 preempt_exempt_time_s exempt
-Name 2 name ignored
+Name 1 name ignored
 Priority 3 priority number
 RawUsage 3 raw_usage raw_usage
 UsageFactor 6 usage_factor factor
@@ -191,10 +191,19 @@ SET = {  # what `set` takes, and what `add` takes beside names
         "SystemComment 2 system_comment text"
     ),
 }
+# What `set` takes, too, although it changes nothing: it is passed over, or refused.
+NEVER_SET = {
+    "account": _keys(
+        "Accounts 1 name_of_an_account fixed\nNames 1 name_of_an_account fixed\n"
+        "Acct 4 name_of_an_account fixed\nClusters 1 cluster_of_an_account fixed"
+    ),
+    "cluster": _keys("Names 1 names ignored\nClusters 3 names ignored"),
+    "resource": _keys("Names 1 names ignored\nClusters 1 cluster_of_an_resource fixed"),
+}
 WHERE = {
     "job": _keys(
         "Clusters 1 clusters names\nJobs 1 job_ids texts\nJobIDs 4 job_ids texts\n"
-        "Users 1 users names"
+        "Users 1 users users"
     ),
     "account": _keys(_ACCOUNT_WHERE),
     "user": _keys(_USER_WHERE),
@@ -257,7 +266,7 @@ ADDED_TO = {  # where `add` puts it
     ),
     "user": _keys(_ADDED_TO),
     "qos": _keys("Names 1 names names"),
-    "cluster": _keys("Names 1 names names"),
+    "cluster": _keys("Names 1 names names\nClusters 3 names names"),
     "resource": _keys("Names 1 names names\nClusters 1 clusters names"),
     "federation": _keys("Names 1 names names"),
     "coordinator": WHERE["coordinator"],

@@ -390,6 +390,7 @@ _LIMIT_FIELDS = {key.field for key in sk.SET["cluster"]} - {
     "features",
     "fed_state",
     "federation",
+    "parent",
 }
 
 

@@ -13,9 +13,11 @@ if TYPE_CHECKING:
 
     from understudy.commands.sacctmgr.session import Session
 
+_END_WITH_SIGN = " Bad format on {}: End your option with an '=' sign"
 _NO_NAMES_IN_SET = {  # what is said of a word in `set` that stands alone
     "account": " Can't modify the name of an account",
-    "user": " Bad format on {}: End your option with an '=' sign",
+    "user": _END_WITH_SIGN,
+    "job": _END_WITH_SIGN,
 }
 _TO_STDOUT = frozenset(("job", "qos", "resource"))  # where Slurm says what it does not know
 
@@ -29,6 +31,15 @@ class Request:
         self.where: dict[str, list[Any]] = {}
         self.keys: set[str] = set()  # fields that words named, names aside
         self.is_well = True
+        self.is_misread = False  # a word stands where none can
+
+    def part(self, names: "frozenset[str]", *, others: bool = False) -> "Request":
+        """The part of it that sets these fields, or the other ones."""
+        part = Request()
+        part.names, part.where = self.names, self.where
+        part.set = {name: value for name, value in self.set.items() if (name in names) != others}
+        part.keys = {name for name in self.keys if (name in names) != others}
+        return part
 
     def is_complete(self, session: "Session", what: str) -> bool:
         """Whether it can be added; says so where nobody named it."""
@@ -96,20 +107,19 @@ def read_words(session: "Session", entity: str, words: list[str], *, sets: bool)
             elif not in_set:
                 request.where.setdefault("names", []).extend(sw.names_in(value))
             elif entity in _NO_NAMES_IN_SET:
-                request.is_well = False
+                request.is_well, request.is_misread = False, True
                 session.context.complain(_NO_NAMES_IN_SET[entity].format(value))
             continue
+        in_set = in_set and key.lower() != "where"
         if in_set:
-            found = sk.find_key(sk.SET[entity], key)
-            is_name = bool(key) and "names".startswith(key.lower())
-            if found is None and is_name and entity == "cluster":
-                continue
+            found = sk.find_key((*sk.NEVER_SET.get(entity, ()), *sk.SET[entity]), key)
             if found is None:
                 request.is_well = False
-                if entity == "account" and is_name:
-                    session.context.complain(_NO_NAMES_IN_SET[entity])
-                else:
-                    _unknown_option(session, entity, word)
+                _unknown_option(session, entity, word)
+            elif found.kind == "fixed":
+                request.is_well = False
+                what = found.field.replace("_", " ")
+                session.context.complain(f" Can't modify the {what}")
             else:
                 _set(session, request, entity, found, operator, value, word)
             continue
@@ -121,15 +131,35 @@ def read_words(session: "Session", entity: str, words: list[str], *, sets: bool)
             continue
         try:
             values = sw.read_condition(place, value, session.words, word)
+            if error := sw.nothing_new(place.kind, request.where.get(place.field, []), values):
+                raise error
         except sw.ValueRefusedError as error:
             refuse(session, error)
             request.is_well = False
             if place.kind == "known_qos":
                 session.context.complain(unknown)
             continue
+        if entity == "resource" and place.field == "clusters":
+            strange = strange_clusters(session, values)
+            request.is_well = request.is_well and not strange
+            values = [name for name in values if name not in strange]
         if values:
             request.where.setdefault(place.field, []).extend(values)
     return request
+
+
+def strange_clusters(session: "Session", names: "list[str]") -> "list[str]":
+    """Those that accounting does not know, which is said."""
+    known = {row["name"] for row in session.table.rows("clusters", ["name"])}
+    strange = [name for name in names if name not in known]
+    for name in strange:
+        session.context.complain(
+            f" This cluster '{name}' doesn't exist.\n"
+            "        Contact your admin to add it to accounting."
+        )
+    if strange and len(strange) == len(names):
+        session.context.complain(" Need a valid cluster name to add a cluster resource.")
+    return strange
 
 
 def _set(
@@ -146,6 +176,8 @@ def _set(
     """Take one word of `set` over."""
     try:
         read = sw.read_value(key, operator, value, word, session.words, session.context.error)
+        if error := sw.nothing_new(key.kind, request.set.get(key.field) or [], read):
+            raise error
     except sw.ValueRefusedError as error:
         refuse(session, error)
         if (

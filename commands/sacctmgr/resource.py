@@ -3,10 +3,10 @@
 from understudy.commands.sacctmgr.ask import (
     add,
     alter,
-    has_conditions,
     has_done,
     has_something_to_set,
     nothing_modified,
+    tell_no_effect,
 )
 from understudy.commands.sacctmgr.texts import HELP, NOTHING_NEW, say
 
@@ -83,7 +83,7 @@ def add_resource(session: "Session", request: "Request") -> int:
         )
         return 0
 
-    return add(session, "resource", request, "resources", tell)
+    return add(session, "resource", request, "system resource", tell)
 
 
 def _resource_lines(answer: "Answer") -> "list[str]":
@@ -95,15 +95,27 @@ def _resource_lines(answer: "Answer") -> "list[str]":
 
 def modify_resource(session: "Session", request: "Request") -> int:
     context = session.context
+    request.set.pop("type", None)  # there is one alone
     if not has_something_to_set(session, request):
         return 1
-    if "allowed" in request.set and not request.where.get("clusters"):
+    clusters = request.where.get("clusters")
+    if "allowed" in request.set and not clusters:
         context.complain('Can\'t change "percentallowed" without specifying a cluster.')
+        return 1
+    if "count" in request.set and clusters:
+        context.complain(
+            'Can\'t change "count" on a cluster-based resource. Remove cluster selection.'
+        )
         return 1
 
     def tell(answer: "Answer") -> "int | None":
+        if answer.problems:
+            _tell_too_much(session, answer)
+            return None
         if not has_done(answer):
             nothing_modified(session)
+            if clusters or not request.set.keys() - {"server"}:
+                tell_no_effect(session, "res")
             return None
         say(session, [" Modified server resource ...", *_resource_lines(answer)])
         return 0
@@ -111,15 +123,28 @@ def modify_resource(session: "Session", request: "Request") -> int:
     return alter(session, "modify", "resource", request, tell)
 
 
+def _tell_too_much(session: "Session", answer: "Answer") -> None:
+    session.context.error("You can not allocate more than 100% of a resource")
+    session.context.complain(" If change was accepted it would look like this...")
+    for _, (name, total, *parts) in answer.problems:
+        session.context.complain(f"  {name}")
+        for part in parts:
+            cluster, _, percent = part.rpartition("=")
+            session.context.complain(f"   Cluster - {cluster}\t {percent}%")
+        session.context.complain(f"   total\t\t{total}%")
+
+
 def delete_resource(session: "Session", request: "Request") -> int:
-    if not has_conditions(session, request):
+    if not request.where:
+        session.context.complain(" No conditions given to remove, not executing.")
         return 1
+    is_well = request.is_well  # clusters that nobody knows are passed over
 
     def tell(answer: "Answer") -> "int | None":
         if not has_done(answer):
             session.context.print(" Nothing deleted")
             return None
         say(session, [" Deleting resource(s)...", *_resource_lines(answer)])
-        return 0
+        return 0 if is_well else 1
 
     return alter(session, "delete", "resource", request, tell)

@@ -233,6 +233,7 @@ _FOR_OPERATORS = {  # what others are told
     "problem": "Access/permission denied",
     "wckey": "Your user doesn't have privilege to perform this action",
 }
+_BAD_MODE = "?"
 _LOCAL_CLUSTER = (
     "If requesting nodes you must also request the cluster.\n"
     "Would you like to use the local cluster of '{}'? (You have 30 seconds to decide)"
@@ -365,35 +366,31 @@ def _take(
     value: str,
     word: str = "",
 ) -> bool:
+    former = where.get(key.field, [])
     try:
         values = sw.read_condition(key, value, session.words, word)
+        if error := sw.nothing_new(key.kind, former, values):
+            raise error
     except sw.ValueRefusedError as error:
         (session.context.error if error.is_error else session.context.complain)(error.text)
         if key.kind == "known_qos":
             _complain_of_condition(session, entity, word)
+        elif key.kind == "modes":  # one that is bad makes all that follow so
+            where[key.field] = [_BAD_MODE]
         # Slurm goes on without
         return key.kind == "cpus" or (key.kind == "time" and entity != "reservation")
+    if former == [_BAD_MODE]:
+        session.context.complain(f" Bad Preempt Mode given: {word}")
+        return False
     if values == [""] and (key.field == "reasons" or (key.field == "qos" and entity != "user")):
         values = []  # else nothing is called so
     if values:
         where.setdefault(key.field, []).extend(values)
     if entity == "resource" and key.field == "clusters":
-        return _are_clusters(session, values)
+        from understudy.commands.sacctmgr.request import strange_clusters
+
+        return not strange_clusters(session, values)
     return True
-
-
-def _are_clusters(session: "Session", names: "list[str]") -> bool:
-    """Whether accounting knows them; else that is said."""
-    known = {row["name"] for row in session.table.rows("clusters", ["name"])}
-    strange = [name for name in names if name not in known]
-    for name in strange:
-        session.context.complain(
-            f" This cluster '{name}' doesn't exist.\n"
-            "        Contact your admin to add it to accounting."
-        )
-    if strange:
-        session.context.complain(" Need a valid cluster name to add a cluster resource.")
-    return not strange
 
 
 def _default_format(entity: str, flags: set[str]) -> str:

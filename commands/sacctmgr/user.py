@@ -4,19 +4,19 @@ from understudy.commands.sacctmgr.ask import (
     add,
     alter,
     has_conditions,
-    has_done,
     has_something_to_set,
     nothing_modified,
     tell_deleted,
+    tell_no_effect,
 )
+from understudy.commands.sacctmgr.parts import alter_own_and_limits, tell_associations
+from understudy.commands.sacctmgr.request import Request
 from understudy.commands.sacctmgr.texts import (
     NOTHING_NEW,
     association_line,
     deleted_line,
     has_active_jobs,
     limits_text,
-    modified_line,
-    no_access_to_default_qos,
     print_names,
     say,
     tell_default_accounts,
@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from understudy.commands.sacctmgr.answer import Answer
-    from understudy.commands.sacctmgr.request import Request
     from understudy.commands.sacctmgr.session import Session
 
+_OWN = frozenset(("admin_level", "default_account", "default_wckey", "new_name"))
+_OF_PLACES = frozenset(("accounts", "default_qos", "partitions", "qos"))
 _CHANGE_DEFAULTS = (
     " You must change the default account of these users or remove the users completely from "
     "the affected clusters to allow these changes."
@@ -95,48 +96,78 @@ def add_user(session: "Session", request: "Request") -> int:
 
 
 def modify_user(session: "Session", request: "Request") -> int:
+    """First what users are themselves, then the limits of their associations."""
     if not has_something_to_set(session, request):
         return 1
-    context = session.context
     if "wckeys" in request.where:
         return 1  # without a word, as Slurm does
-    if request.set.get("default_wckey") and _is_kept_from_keys(session, request):
-        return 1
-    if request.set.get("admin_level") == "":
+    own, limits = request.part(_OWN), request.part(_OWN, others=True)
+    is_known_level = own.set.get("admin_level") != ""
+    if not is_known_level:
+        del own.set["admin_level"]
+    code = 0
+    if own.set.get("default_wckey") and _is_kept_from_keys(session, own):
+        own, code = Request(), 1
+    elif (refusal := _refusal(session, own)) is not None:
+        own, code = Request(), refusal
+
+    def tell_own(answer: "Answer") -> "int | None":
+        return _tell_modified_users(session, answer, own)
+
+    def tell_limits(answer: "Answer") -> "int | None":
+        return tell_associations(session, answer, " Modified user associations...")
+
+    if own.set and "accounts" in limits.where:  # which the first part uses up
+        limits.where = {name: each for name, each in limits.where.items() if name != "accounts"}
+    if not is_known_level and not own.set and not code:
         nothing_modified(session)
-        context.complain(
-            "sacctmgr: accounting_storage/slurmdbd: acct_storage_p_modify_users: Request "
-            "didn't affect anything or your user doesn't have privilege"
-            " to perform this action"
-        )
-        return 1
+        tell_no_effect(session, "users")
+        code = 1
+    return alter_own_and_limits(
+        session, "user", (own, tell_own), (limits, tell_limits), _OF_PLACES, code
+    )
 
-    def tell(answer: "Answer") -> "int | None":
-        if no_access_to_default_qos(session, answer):
-            return 0
-        strange = False
-        for problem, what in (("not_in_account", "account"), ("not_of_wckey", "wckey")):
-            lines = [names for kind, names in answer.problems if kind == problem]
-            if lines:
-                strange = True
-                context.print(
-                    " Can't modify because these users aren't associated with new "
-                    f"default {what} '{lines[0][2]}'..."
-                )
-                say(session, [f"  U = {user} C = {cluster}" for user, cluster, _ in lines])
-        if answer.names:
-            print_names(session, " Modified users...", answer.names)
-        if answer.associations:
-            say(
-                session,
-                [" Modified user associations...", *map(modified_line, answer.associations)],
+
+def _refusal(session: "Session", own: "Request") -> "int | None":
+    """The exit code of what users cannot be changed into, which has been said then."""
+    context = session.context
+    text = ""
+    if own.set.get("default_account") == "":
+        text = "You can not remove the default account of a user"
+    elif own.set.get("new_name") and len(own.where.get("names", [])) > 1:
+        text = "Can only change one at a time"
+    if text:
+        context.error(text)
+        context.complain(f" Error with request: {text}")
+        if "new_name" in own.set:
+            context.complain(
+                " If you are changing a users name you can only specify 1 user at a time."
             )
-        if not strange and not has_done(answer):
-            nothing_modified(session)
-            return None
-        return 1 if strange else 0
+        return 1
+    return None
 
-    return alter(session, "modify", "user", request, tell)
+
+def _tell_modified_users(session: "Session", answer: "Answer", own: "Request") -> "int | None":
+    strange = False
+    for problem, what in (("not_in_account", "account"), ("not_of_wckey", "wckey")):
+        lines = [names for kind, names in answer.problems if kind == problem]
+        if lines:
+            strange = True
+            session.context.print(
+                " Can't modify because these users aren't associated with new "
+                f"default {what} '{lines[0][2]}'..."
+            )
+            say(session, [f"  U = {user} C = {cluster}" for user, cluster, _ in lines])
+    if answer.names:
+        print_names(session, " Modified users...", answer.names)
+    elif not strange:
+        nothing_modified(session)
+        if any(kind == "name_taken" for kind, _ in answer.problems):
+            tell_no_effect(session, "users", "No error")
+        elif not own.where.get("names") and not own.where.get("admin_levels"):
+            tell_no_effect(session, "users")
+        return None
+    return 1 if strange else 0
 
 
 def _refuse_keys(session: "Session", users: "list[str]", keys: "list[str]") -> int:

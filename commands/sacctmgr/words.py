@@ -344,6 +344,13 @@ def _qos_names(operator: str, text: str, words: Vocabulary) -> "list[str]":
     return found
 
 
+def nothing_new(kind: str, former: "list[Any]", found: "list[Any]") -> "ValueRefusedError | None":
+    """What is wrong with a list of qualities of service that says what earlier ones have said."""
+    if kind not in {"known_qos", "qos", "preempt"} or not found or not set(found) <= set(former):
+        return None
+    return ValueRefusedError("You gave me an empty qos list", is_error=True)
+
+
 def _default_qos(text: str, words: Vocabulary) -> "str | None":
     if text == "-1":
         return None
@@ -406,7 +413,7 @@ def read_condition(key: Key, text: str, words: Vocabulary, word: str = "") -> "l
                     f"sacctmgr: error: Unknown preempt_mode given '{mode}'\n"
                     f" Bad Preempt Mode given: {word}"
                 )
-        return text.lower().split(",") if text else []
+        return [mode for mode in text.lower().split(",") if mode not in {"", "off"}]
     if key.kind == "event":
         for name in ("cluster", "node"):
             if text and name.startswith(text.lower()):
@@ -471,14 +478,15 @@ _NODE_STATES = ("DRAIN", "FAIL", "UNKNOWN", "DOWN", "IDLE", "ALLOCATED", "?", "M
 
 def _node_states(text: str) -> "list[str]":
     """Names of states that an event may have, of which three letters are enough."""
-    names = [name for name in text.upper().split(",") if name]
-    for name in names:
+    given = [name for name in text.split(",") if name]
+    names = [name.upper() for name in given]
+    for name, as_given in zip(names, given, strict=True):
         if name != "?" and not any(
             len(name) > 2 and state.startswith(name) for state in (*_NODE_STATES, "REBOOT")
         ):
             valid = " ".join(_NODE_STATES)
             raise ValueRefusedError(
-                f"Invalid state: {text}\nValid node states are: {valid} \n"
+                f"Invalid state: {as_given}\nValid node states are: {valid} \n"
                 "sacctmgr: fatal: unrecognized job state value"
             )
     return names or [""]

@@ -3,6 +3,8 @@
 Place: commands alone; pure.
 """
 
+from understudy.commands.shared.leading import leading_integer
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -10,6 +12,7 @@ if TYPE_CHECKING:
 
     Row = dict[str, Any]
 
+_ALL_ONES = 0xFFFFFFFF
 DEFAULT_GROUPS = (50, 250, 500, 1000)
 
 
@@ -122,12 +125,13 @@ def size_groups(
     if given and given[0].lower() == "individual":
         sizes = sorted({_size(job, tres) for job in jobs} - {0})
         return [(f"{size} {unit}", size, size) for size in sizes]
-    bounds = [int(each) for each in given or () if each.isdigit()] or list(DEFAULT_GROUPS)
+    bounds = DEFAULT_GROUPS if given is None else [leading_integer(each) for each in given or ("",)]
     found, low = [], 0
     for bound in bounds:
-        found.append((f"{low}-{bound - 1} {unit}", low, bound - 1))
-        low = bound
-    return [*found, (f">= {low} {unit}", low, 1 << 62)]
+        high = (bound - 1) & _ALL_ONES  # what is no number has no end
+        found.append((f"{low}-{high} {unit}", low, high))
+        low = bound & _ALL_ONES
+    return [*found, (f">= {low} {unit}", low, 1 << 62)] if low else found
 
 
 def _size(job: "Row", tres: str) -> int:

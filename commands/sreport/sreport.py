@@ -7,6 +7,7 @@ import time
 from understudy.commands.shared.accounting_client import AccountingClient, NoAccountingError, Table
 from understudy.commands.shared.client import RefusedError
 from understudy.commands.shared.context import Context, run
+from understudy.commands.shared.leading import leading_integer
 from understudy.commands.shared.options import (
     NONE,
     REQUIRED,
@@ -499,9 +500,8 @@ def _format(report: Report, default: str) -> "list[str]":
             report.code = 1
             continue
         found.append(field)
-        digits = part.partition("%")[2]
-        if digits.lstrip("-").isdigit():
-            report.widths[field] = int(digits)
+        if width := leading_integer(part.partition("%")[2]):
+            report.widths[field] = width
     return found
 
 

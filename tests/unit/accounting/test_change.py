@@ -244,11 +244,11 @@ def test_operators_make_nobody_an_administrator(house):
         "add user bin account=a adminlevel=admin",
         "add user x account=a",
     )
-    rise = (["x"], {"admin_level": "Operator"})
+    rise, x = {"admin_level": "Operator"}, {"names": ["x"]}
     with pytest.raises(SlurmError):
-        ask(house, "modify", "user", *rise, user_id=1)
-    ask(house, "modify", "user", ["x"], {"max_jobs": 3}, user_id=1)
-    ask(house, "modify", "user", *rise, user_id=2)
+        ask(house, "modify", "user", [], rise, where=x, user_id=1)
+    ask(house, "modify", "user", [], {"max_jobs": 3}, where=x, user_id=1)
+    ask(house, "modify", "user", [], rise, where=x, user_id=2)
     assert house.accounting.ledger.users["x"].admin_level == "Operator"
 
 
