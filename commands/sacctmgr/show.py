@@ -56,6 +56,7 @@ _POSITIONAL = {
     "event": sk.Key("", 0, "event", "event"),
     "transaction": sk.Key("", 0, "ids", "transaction_numbers"),
     "runawayjobs": sk.Key("", 0, "clusters", "names"),
+    "tres": sk.Key("", 0, "types", "names"),
 }
 _NAME = sk.Key("", 0, "names", "names")
 _NEED_ASSOCIATIONS = {  # conditions that Slurm looks at with WithAssoc alone
@@ -268,7 +269,7 @@ def show(session: "Session", entity: str, words: list[str]) -> int:
         if entity == "account":
             where = {name: values for name, values in where.items() if name not in strange}
     try:
-        is_of_cluster = entity == "event" and where.get("event", [""])[-1] == "cluster"
+        is_of_cluster = entity == "event" and where.get("event") == ["cluster"]
         columns = fields.columns_of(
             form
             if form is not None
@@ -496,7 +497,8 @@ def _event_rows(
         row
         for row in rows
         if _is_meant(row, reasons, states, users)
-        and (not kinds or (kinds[-1] == "node") == bool(row["node"]))
+        and (len(kinds) != 1 or (kinds == ["node"]) == bool(row["node"]))
+        and (row["node"] or not conditions.get("nodes"))
         and _is_of_size(row["tres"].get("cpu", 0), least[-1:], most[-1:])
         and not (
             # who asks for states means those of now, unless he says since when
@@ -797,7 +799,11 @@ def _show_runaways(session: "Session", words: list[str]) -> int:
     if not session.is_operator():
         context.error("You must have an AdminLevel>=Operator to fix runaway jobs")
         return 1
-    cluster = (chosen[0].get("clusters") or [context.client.cluster_name])[0]
+    clusters = chosen[0].get("clusters") or [context.client.cluster_name]
+    if len(clusters) > 1:
+        context.error("You can only fix runaway jobs on one cluster at a time.")
+        return 1
+    cluster = clusters[0]
     names = [
         "job_id",
         "name",
@@ -809,13 +815,6 @@ def _show_runaways(session: "Session", words: list[str]) -> int:
         "array_task_id",
         "array_tasks",
     ]
-    try:
-        columns = fields.columns_of(
-            chosen[2] or "id,name,partition,cluster,state%10,timestart,timeend"
-        )
-    except fields.UnknownFieldError as error:
-        context.complain(f"Unknown field '{error}'")
-        return 1
     known = set(context.client.controller_jobs())  # type: ignore[attr-defined]
     rows = [
         row
@@ -825,6 +824,13 @@ def _show_runaways(session: "Session", words: list[str]) -> int:
     if not rows:
         context.print(f"Runaway Jobs: No runaway jobs found on cluster {cluster}")
         return 0 if read else 1
+    try:
+        columns = fields.columns_of(
+            chosen[2] or "id,name,partition,cluster,state%10,timestart,timeend"
+        )
+    except fields.UnknownFieldError as error:
+        context.complain(f"Unknown field '{error}'")
+        return 1
     rows.sort(key=lambda row: row["job_id"])
     for row in rows:
         row |= {"id": row["job_id"], "state": job_state(row["state"], 0)}

@@ -122,7 +122,7 @@ def size_groups(
     given: "list[str] | None", unit: str, jobs: "list[Row]", tres: str
 ) -> "list[tuple[str, int, int]]":
     """(title, from, to) of each group of sizes."""
-    if given and given[0].lower() == "individual":
+    if given and "individual".startswith(given[0].lower()):
         sizes = sorted({_size(job, tres) for job in jobs} - {0})
         return [(f"{size} {unit}", size, size) for size in sizes]
     bounds = DEFAULT_GROUPS if given is None else [leading_integer(each) for each in given or ("",)]

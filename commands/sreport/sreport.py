@@ -76,6 +76,7 @@ _REPORTS = {  # by kind, each with how many letters are enough; the first that f
     "reservation": (("Utilization", 1),),
     "user": (("TopUsage", 1),),
 }
+_LAST_COUNTS = frozenset(("start", "end", "topcount", "flags"))
 _LETTERS = {"cluster": 2, "job": 1, "reservation": 2, "user": 1}
 _VALID = {
     "cluster": (
@@ -374,10 +375,15 @@ def _command(session: _Session, words: "list[str]") -> None:
             for name, least in _LETTERS.items()
             if len(first) >= least and name.startswith(first)
         ),
-        None,
+        "reservation" if first == "resv" else None,
     )
     if kind is None:
         _set_option(session, first, words)
+        if len(words) > 1 and first != "time":
+            is_turned = first in {"verbose", "version"}
+            what = f"{words[0]} keyword" if is_turned else f"keyword:{words[0]}"
+            context.complain(f"too many arguments for {what}")
+            raise _UnknownError
         return
     if len(words) == 1:
         if "quiet" not in session.options:
@@ -449,7 +455,10 @@ def _read_conditions(report: Report, options: "dict[str, str | None]", words: "l
             except ValueError:
                 report.context.error(f"Error parsing flags {value}.  _set_resv_cond")
                 continue
-        report.given[found] = (report.given.get(found, []) if found == "format" else []) + values
+        if found not in _LAST_COUNTS:
+            values = [*report.given.get(found, []), *values]
+            values = values if found == "format" else list(dict.fromkeys(values))
+        report.given[found] = values
     report.table.rows("tres", ["id"], {"ids": [0]})  # for the time
     now = report.table.now
     midnight = _midnight(now)
@@ -622,10 +631,10 @@ def _users_by_account(report: Report) -> None:
 
 def _top(report: Report) -> None:
     asked = next(iter(report.given.get("topcount", ["10"])), "0")
-    if not asked.isdigit():
+    count = leading_integer(asked) & 0xFFFFFFFF
+    if not asked.lstrip().lstrip("+-")[:1].isdigit():
         report.context.error(f"Invalid value for TopCount ({asked})")
-        report.code = 1
-    count = int(asked) if asked.isdigit() else 10
+        report.code, count = 1, 10
     rows = _user_rows(report, is_grouped="group" in report.given)[: count * len(report.tres)]
     title = f"Top {count} Users {report.period} ({report.end - report.start} secs)"
     report.show(

@@ -130,3 +130,10 @@ def test_conditions_that_cannot_be(house, line, err):
 def test_what_is_there_needs_no_parent(house):
     assert house.sacctmgr("-i add account a parent=no").out == " Nothing new added.\n"
     assert "'no' doesn't exist" in house.sacctmgr("-i add account a,c parent=no").err
+
+
+def test_words_that_stand_alone_are_types_of_resources_and_one_cluster_of_lost_jobs(house):
+    assert house.show("tres cpu,mem format=type") == ["cpu", "mem"]
+    assert house.sacctmgr("show runawayjobs a b").err == (
+        "sacctmgr: error: You can only fix runaway jobs on one cluster at a time.\n"
+    )

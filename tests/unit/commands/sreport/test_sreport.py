@@ -199,6 +199,9 @@ def test_yesterday_is_the_default_and_only_whole_hours_that_are_over_count(house
         ("foo", "invalid keyword: foo\n"),
         ("cl u", "Not valid report u\n"),
         ("r util", "invalid keyword: r\n"),
+        ("resv", "too few arguments for keyword:resv\n"),
+        ("exit 1", "too many arguments for keyword:exit\n"),
+        ("verbose x", "too many arguments for verbose keyword\n"),
         ("user", "too few arguments for keyword:user\n"),
         ("-T foo cluster utilization", "sreport: fatal: No valid TRES given\n"),
         (f"user top {PERIOD} topcount=x", "sreport: error: Invalid value for TopCount (x)\n"),
@@ -283,3 +286,23 @@ def test_groups_of_sizes():
     ]
     assert text_of(3600, 7200, 60, has_percent=True) == "60(50.00%)"
     assert text_of(0, 0, 0, has_percent=True) == "0.00%"
+
+
+@pytest.mark.parametrize(
+    ("given", "titles"),
+    [
+        (["x"], ["0-4294967295 CPUs"]),
+        ([], ["0-4294967295 CPUs"]),
+        (["10", "x", "5"], ["0-9 CPUs", "10-4294967295 CPUs", "0-4 CPUs", ">= 5 CPUs"]),
+        (["ind"], []),
+    ],
+)
+def test_groups_are_numbers_as_far_as_they_begin_with_one(given, titles):
+    assert [title for title, _, _ in size_groups(given, "CPUs", [], "cpu")] == titles
+
+
+def test_lists_that_are_given_twice_add_up_and_counts_are_read_as_far_as_they_go(house):
+    said = house.run("sreport", sreport, f"job sizes {PERIOD} grouping=5 grouping=7,5")
+    assert "0-4 CPUs      5-6 CPUs     >= 7 CPUs" in said.out
+    said = house.run("sreport", sreport, f"user top {PERIOD} topcount=2x")
+    assert (said.code, "Top 2 Users" in said.out) == (0, True)
